@@ -35,6 +35,13 @@ add_library(commfuse_md INTERFACE)
 target_include_directories(commfuse_md SYSTEM INTERFACE "${COMMFUSE_MD_INCLUDE_DIR}")
 target_link_libraries(commfuse_md INTERFACE "${COMMFUSE_MD_LIBRARY}")
 
+# toml++: its headers alone, so nothing is linked and no package needs it.
+find_path(COMMFUSE_TOML_INCLUDE_DIR toml++/toml.h)
+mark_as_advanced(COMMFUSE_TOML_INCLUDE_DIR)
+if(NOT COMMFUSE_TOML_INCLUDE_DIR)
+  message(FATAL_ERROR "commfuse needs toml++, which was not found; run ./dev setup")
+endif()
+
 # yaml-cpp 0.7 exports `yaml-cpp`; from 0.8 on it is `yaml-cpp::yaml-cpp`.
 if(NOT TARGET yaml-cpp::yaml-cpp)
   add_library(yaml-cpp::yaml-cpp INTERFACE IMPORTED)

@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "model/config/catalogue.h"
 #include "model/config/command_line.h"
@@ -20,7 +25,7 @@
 #include "reports/atomic_file.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/write_new.h"
-#include "sim/import/megatron.h"
+#include "sim/import/formats.h"
 
 namespace commfuse::sim {
 
@@ -30,9 +35,10 @@ namespace fs = std::filesystem;
 
 struct ImportRequest {
   std::string file;
-  std::string overlap;
-  std::string name = "megatron";
+  std::string name;
   std::string out = ".";
+  /// By flag, in the order of the format's options.
+  std::vector<std::pair<std::string, std::vector<std::string>>> options{};
 };
 
 /// A name of files that stay in the folder they are put into.
@@ -45,74 +51,158 @@ void require_plain(const std::string& name) {
 }
 
 /// What was written is read as `run` will read it. Throws ConfigError that names its source, and leaves none of it.
-void require_loadable(const fs::path& model, const fs::path& run, const std::string& source) {
+void require_loadable(const std::string& model, const fs::path& run, const std::vector<fs::path>& written,
+                      const std::string& source) {
   try {
-    load_model(model.string());
+    load_model(model);
     Resolver resolver;
     resolver.read_file(run.string());
     resolver.finish();
   } catch (const ConfigError& error) {
-    std::error_code ignored;
-    fs::remove(model, ignored);
-    fs::remove(run, ignored);
+    for (const fs::path& file : written) {
+      std::error_code ignored;
+      fs::remove(file, ignored);
+    }
     throw ConfigError(
         fmt::format("{}: these flags make files that cannot be loaded, so none is written; {}", source, error.what()));
   }
 }
 
-int import_megatron(const ImportRequest& request) {
-  require_plain(request.name);
-  import::MegatronImport read = import::read_megatron(read_small_file(request.file), request.file, request.name);
-  if (!request.overlap.empty()) {
-    import::add_overlap(request.overlap, read);
-  }
+/// The files of an import, in the order in which they are named; the run is the last.
+std::vector<fs::path> write(const import::Imported& read, const ImportRequest& request) {
   const fs::path folder(request.out);
   const std::string model = request.name + ".model.yaml";
   const std::string run = request.name + ".run.yaml";
+  if (!read.model_name.empty()) {
+    require_new(folder, {run});
+    reports::atomic_write(folder / run, fmt::format("{}model: {}\n", read.run, yaml_scalar(read.model_name)));
+    require_loadable(read.model_name, folder / run, {folder / run}, request.file);
+    return {folder / run};
+  }
   require_new(folder, {model, run});
   reports::atomic_write(folder / model, read.model);
   reports::atomic_write(folder / run, fmt::format("{}model: {}\n", read.run, yaml_scalar(fmt::format("./{}", model))));
-  require_loadable(folder / model, folder / run, request.file);
-  for (const std::string& note : read.notes) {
-    fmt::print(stderr, "note: {}\n", note);
+  require_loadable((folder / model).string(), folder / run, {folder / model, folder / run}, request.file);
+  return {folder / model, folder / run};
+}
+
+/// A machine that has so many GPUs, for the command to try: two nodes or more.
+std::string machine_for(std::int64_t gpus) {
+  constexpr std::int64_t gpus_in_node = 8;
+  constexpr std::int64_t most_nodes = 1024;
+  return fmt::format("dgx-h100-x{}", std::clamp<std::int64_t>((gpus + gpus_in_node - 1) / gpus_in_node, 2, most_nodes));
+}
+
+int import_file(const import::Format& format, const ImportRequest& request) {
+  require_plain(request.name);
+  import::Source source{request.file, request.name};
+  for (const auto& [flag, values] : request.options) {
+    if (!values.empty()) {
+      source.options.set(flag, values);
+    }
   }
-  fmt::print("{} and {}\ntry: commfuse-sim run --config {} --hardware dgx-h100-x2\n", (folder / model).string(),
-             (folder / run).string(), (folder / run).string());
+  const import::Imported read = format.read(source);
+  const std::vector<fs::path> files = write(read, request);
+  for (const std::string& note : read.notes) {
+    fmt::print(stderr, "note: {}\n", with_escapes(note));
+  }
+  const std::string run = files.back().string();
+  fmt::print("{}{}\ntry: commfuse-sim run --config {} --hardware {}\n",
+             files.size() > 1 ? files.front().string() + " and " : "", run, run, machine_for(read.gpus));
   return exit_code::done;
 }
 
-void add_megatron(CLI::App& import, int& status) {
-  add_verb(import, "megatron", "A model and a training step from Megatron-LM's arguments",
-           [&status](CLI::App& command) {
+void add_common(CLI::App& command, ImportRequest& request) {
+  command.add_option("--name", request.name, "Of the model and of both files")->type_name("NAME");
+  command.add_option("--out", request.out, "Folder for NAME.model.yaml and NAME.run.yaml")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+}
+
+/// A flag before the format would be lost.
+void refuse_before(const CLI::App& import, std::string_view format) {
+  for (const char* const flag : {"--name", "--out"}) {
+    if (import.count(flag) > 0) {
+      throw ConfigError(fmt::format("{} stands before the format; write it behind: commfuse-sim import {} FILE {} ...",
+                                    flag, format, flag));
+    }
+  }
+}
+
+void add_format(CLI::App& import, const import::Format& format, int& status) {
+  add_verb(import, std::string(format.name), std::string(format.summary),
+           [&import, &format, &status](CLI::App& command) {
              const auto request = std::make_shared<ImportRequest>();
-             command.add_option("FILE", request->file, "A command line, or the shell script that holds it")->required();
-             command.add_option("--overlap", request->overlap, "The file of --tp-comm-overlap-cfg")->type_name("FILE");
-             command.add_option("--name", request->name, "Of the model and of both files")
-                 ->type_name("NAME")
-                 ->capture_default_str();
-             command.add_option("--out", request->out, "Folder for NAME.model.yaml and NAME.run.yaml")
-                 ->type_name("FOLDER")
-                 ->capture_default_str();
-             command.footer(
-                 "The script is read, not run: arrays, quotes, NAME=value and ${NAME} are known.\n"
-                 "What was assumed, or has no counterpart, is said on stderr.\n\n"
-                 "Example:\n"
-                 "  commfuse-sim import megatron train_gpt3_175b.sh --name mine\n"
-                 "  commfuse-sim run --config mine.run.yaml --hardware dgx-h100-x2");
-             command.callback([request, &status] { status = import_megatron(*request); });
+             request->name = format.name;
+             command.add_option("FILE", request->file, std::string(format.file))->required();
+             request->options.reserve(format.options.size());
+             for (const import::FormatOption& option : format.options) {
+               auto& values = request->options.emplace_back(option.flag, std::vector<std::string>()).second;
+               CLI::Option* const added = command.add_option(std::string(option.flag), values, std::string(option.doc))
+                                              ->type_name(std::string(option.type));
+               if (option.flag.starts_with("--")) {
+                 added->expected(1)->take_last();
+               }
+             }
+             add_common(command, *request);
+             command.get_option("--name")->capture_default_str();
+             command.footer(std::string(format.footer));
+             command.callback([&import, &format, request, &status] {
+               refuse_before(import, format.name);
+               status = import_file(format, *request);
+             });
            });
+}
+
+/// One file whose format its content tells. Two words are a format that is none, and its file.
+int import_words(const std::vector<std::string>& words, ImportRequest request) {
+  std::vector<std::string_view> names;
+  std::ranges::transform(import::formats(), std::back_inserter(names), &import::Format::name);
+  if (words.empty()) {
+    throw ConfigError(fmt::format("a file is missing; write commfuse-sim import FILE, or a format before it: {}",
+                                  import::format_names()));
+  }
+  if (words.size() > 1) {
+    throw ConfigError(
+        fmt::format("unknown format {}; {}", in_quotes(words.front()), remedy_for(words.front(), names, "formats")));
+  }
+  if (!fs::exists(words.front())) {
+    throw ConfigError(fmt::format("{} is neither a file nor a format; {}", in_quotes(words.front()),
+                                  remedy_for(words.front(), names, "formats")));
+  }
+  request.file = words.front();
+  const import::Format& format = import::format_of(read_small_file(request.file), request.file);
+  if (request.name.empty()) {
+    request.name = format.name;
+  }
+  fmt::print(stderr, "note: {} is read as {}; for its flags write commfuse-sim import {} FILE\n",
+             with_escapes(request.file), format.name, format.name);
+  return import_file(format, request);
 }
 
 }  // namespace
 
 void add_import(CLI::App& app, int& status) {
-  add_verb(app, "import", "Convert other tools' launch arguments: megatron", [&status](CLI::App& import) {
-    import.require_subcommand(1);
-    import.footer(
+  const std::string summary = fmt::format("Convert other tools' launch arguments: {}", import::format_names());
+  add_verb(app, "import", summary, [&status](CLI::App& verb) {
+    verb.require_subcommand(0, 1);
+    const auto request = std::make_shared<ImportRequest>();
+    const auto words = std::make_shared<std::vector<std::string>>();
+    verb.add_option("FILE", *words, "A file whose format its content shows")->type_name("");
+    add_common(verb, *request);
+    verb.footer(
         "Others are read where they are wanted: a Hugging Face config.json is a --model,\n"
-        "NCCL's topology XML and `nvidia-smi topo -m` stand in hardware files\n"
-        "(docs/machines.md), and calibrate takes nccl-tests' output and PyTorch's traces.");
-    add_megatron(import, status);
+        "NCCL's topology XML, `nvidia-smi topo -m` and `rocm-smi --showtopo` stand in\n"
+        "hardware files (docs/machines.md), and calibrate takes profiles and the output\n"
+        "of nccl-tests.");
+    for (const import::Format& format : import::formats()) {
+      add_format(verb, format, status);
+    }
+    verb.callback([&verb, request, words, &status] {
+      if (verb.get_subcommands().empty()) {
+        status = import_words(*words, *request);
+      }
+    });
   });
 }
 

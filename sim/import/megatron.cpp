@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <utility>
 
@@ -18,124 +17,22 @@
 #include "model/config/settings.h"
 #include "model/config/yaml_reader.h"
 #include "model/config_error.h"
-#include "model/text/quantity.h"
+#include "model/text/files.h"
 #include "model/text/suggest.h"
+#include "sim/import/key_lists.h"
+#include "sim/import/megatron_arguments.h"
 #include "sim/import/megatron_flags.h"
 #include "sim/import/shell_words.h"
+#include "sim/import/step_settings.h"
 
 namespace commfuse::import {
 
 namespace {
 
-using Counts = Range<std::int64_t>;
-
-/// Of a setting that is a count.
-Counts range_of(std::string_view key) {
-  const Field* const field = find_field(key);
-  check(field != nullptr && field->type == FieldType::count, "a range is that of a count");
-  return {field->least, field->most};
+/// The remedy that one argument is.
+std::string written(const Arguments& arguments, std::string_view flag) {
+  return fmt::format("write {}", arguments.spelled(flag));
 }
-
-/// The flags of a text and what stands behind each.
-class Arguments {
- public:
-  Arguments(std::string_view text, std::string path) : path_(std::move(path)) {
-    const std::vector<ShellWord> words = shell_words(text);
-    variables_ = assignments(words);
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      if (words[i].text.starts_with("--")) {
-        read(words, i);
-      }
-    }
-  }
-
-  [[nodiscard]] bool has(std::string_view flag) const { return flags_.find(flag) != flags_.end(); }
-
-  [[nodiscard]] std::optional<std::string> text(std::string_view flag) const {
-    const auto found = flags_.find(flag);
-    if (found == flags_.end()) {
-      return std::nullopt;
-    }
-    std::optional<std::string> value = expanded(found->second.text, variables_);
-    if (!value) {
-      wrong(flag, fmt::format("is {}, which this file alone does not say; write its value there",
-                              in_quotes(found->second.text)));
-    }
-    return value;
-  }
-
-  [[nodiscard]] std::optional<std::int64_t> count(std::string_view flag, Counts range) const {
-    const std::optional<std::string> value = text(flag);
-    if (!value) {
-      return std::nullopt;
-    }
-    const std::optional<std::int64_t> number = parse_integer(*value);
-    if (!number || *number < range.least || *number > range.most) {
-      wrong(flag, fmt::format("is {}; write a whole number from {} {}", in_quotes(*value), range.least,
-                              number && *number > range.most ? fmt::format("to {}", range.most) : "on"));
-    }
-    return number;
-  }
-
-  /// What follows from other flags where `flag` is left out.
-  [[nodiscard]] std::int64_t derived(std::string_view what, std::int64_t value, Counts range,
-                                     std::string_view remedy) const {
-    if (value < range.least || value > range.most) {
-      throw ConfigError(fmt::format("{}: these flags make {} {}, which is not in {} to {}; {}", path_, value, what,
-                                    range.least, range.most, remedy));
-    }
-    return value;
-  }
-
-  [[noreturn]] void wrong(std::string_view flag, std::string_view sentence) const {
-    throw ConfigError(fmt::format("{}:{}: {} {}", path_, flags_.find(flag)->second.line, flag, sentence));
-  }
-
-  [[nodiscard]] std::int64_t required(std::string_view flag, Counts range) const {
-    const std::optional<std::int64_t> value = count(flag, range);
-    if (!value) {
-      for (const auto& [other, word] : flags_) {
-        if (misspelled(other) == flag) {
-          wrong(other, fmt::format("is not a flag of Megatron-LM, and {} is missing; write it so", flag));
-        }
-      }
-      throw ConfigError(
-          fmt::format("{}: {} is missing; give the whole command line, or the script that builds it", path_, flag));
-    }
-    return *value;
-  }
-
-  /// A sentence for every flag that changes the work and is not taken over, or is one that is known but for a slip.
-  void note_left_out(std::vector<std::string>& notes) const {
-    for (const auto& [flag, instead] : flags_without_counterpart()) {
-      if (has(flag)) {
-        notes.push_back(fmt::format("{} has no counterpart and is not taken over: {}", flag, instead));
-      }
-    }
-    for (const auto& [flag, word] : flags_) {
-      if (const std::optional<std::string_view> meant = misspelled(flag)) {
-        notes.push_back(fmt::format("{}:{}: {} is not known and not taken over; did you mean '{}'?", path_, word.line,
-                                    in_quotes(flag), *meant));
-      }
-    }
-  }
-
- private:
-  void read(const std::vector<ShellWord>& words, std::size_t i) {
-    const std::string& word = words[i].text;
-    const std::size_t equals = word.find('=');
-    if (equals != std::string::npos) {
-      flags_[word.substr(0, equals)] = {word.substr(equals + 1), words[i].line};
-      return;
-    }
-    const bool has_value = i + 1 < words.size() && !words[i + 1].text.starts_with("--");
-    flags_[word] = {has_value ? words[i + 1].text : "", words[i].line};
-  }
-
-  std::string path_;
-  Variables variables_;
-  std::map<std::string, ShellWord, std::less<>> flags_;  // the last of each, as Megatron takes it
-};
 
 std::string experts_of(const Arguments& arguments, std::int64_t ffn) {
   const std::optional<std::int64_t> count = arguments.count("--num-experts", expert_range);
@@ -149,16 +46,19 @@ std::string experts_of(const Arguments& arguments, std::int64_t ffn) {
 
 /// Rows of the embedding: --vocab-size, padded so that every tensor rank has as many whole 128s.
 std::int64_t padded_vocab(const Arguments& arguments, std::vector<std::string>& notes) {
+  if (const auto padded = arguments.count("--padded-vocab-size", vocab_range)) {
+    return *padded;
+  }
   constexpr std::int64_t gpt_2 = 50257;
   const std::optional<std::int64_t> said = arguments.count("--vocab-size", vocab_range);
   if (!said) {
-    notes.push_back(
-        fmt::format("--vocab-size is not there, since the tokenizer has it: {} is assumed, GPT-2's", gpt_2));
+    notes.push_back(fmt::format("{} is not there, since the tokenizer has it: {} is assumed, GPT-2's",
+                                arguments.spelled("--vocab-size"), gpt_2));
   }
   const std::int64_t unit = arguments.count("--make-vocab-size-divisible-by", vocab_range).value_or(128) *
                             arguments.count("--tensor-model-parallel-size", range_of("ranks")).value_or(1);
   return arguments.derived("rows of the embedding", (said.value_or(gpt_2) + unit - 1) / unit * unit, vocab_range,
-                           "make --make-vocab-size-divisible-by smaller");
+                           fmt::format("make {} smaller", arguments.spelled("--make-vocab-size-divisible-by")));
 }
 
 /// --ffn-hidden-size where it is left out: 4 x hidden; gated, two thirds of it in whole 64s, so that the MLP stays as
@@ -166,12 +66,15 @@ std::int64_t padded_vocab(const Arguments& arguments, std::vector<std::string>& 
 std::int64_t ffn_of(const Arguments& arguments, std::int64_t hidden) {
   const std::int64_t usual = arguments.has("--swiglu") ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
   const std::optional<std::int64_t> said = arguments.count("--ffn-hidden-size", model_size_range);
-  return said ? *said : arguments.derived("columns of the MLP", usual, model_size_range, "write --ffn-hidden-size");
+  return said ? *said
+              : arguments.derived("columns of the MLP", usual, model_size_range,
+                                  written(arguments, "--ffn-hidden-size"));
 }
 
 std::int64_t head_dim_of(const Arguments& arguments, std::int64_t hidden, std::int64_t heads) {
   const std::optional<std::int64_t> said = arguments.count("--kv-channels", head_range);
-  return said ? *said : arguments.derived("columns of a head", hidden / heads, head_range, "write --kv-channels");
+  return said ? *said
+              : arguments.derived("columns of a head", hidden / heads, head_range, written(arguments, "--kv-channels"));
 }
 
 std::int64_t kv_heads_of(const Arguments& arguments, std::int64_t heads) {
@@ -189,21 +92,24 @@ std::int64_t kv_heads_of(const Arguments& arguments, std::int64_t heads) {
 
 /// A line where positions are learned.
 std::string positions_of(const Arguments& arguments) {
-  if (arguments.text("--position-embedding-type").value_or("learned_absolute") != "learned_absolute") {
+  const bool are_learned =
+      arguments.text("--position-embedding-type").value_or("learned_absolute") == "learned_absolute";
+  if (!are_learned || arguments.has("--use-rotary-position-embeddings") || arguments.has("--no-position-embedding")) {
     return {};
   }
   const std::int64_t seq = arguments.required("--seq-length", range_of("seq"));
   const std::optional<std::int64_t> said = arguments.count("--max-position-embeddings", model_size_range);
-  return fmt::format(
-      "positions: {}\n",
-      said ? *said : arguments.derived("learned positions", seq, model_size_range, "write --max-position-embeddings"));
+  return fmt::format("positions: {}\n", said ? *said
+                                             : arguments.derived("learned positions", seq, model_size_range,
+                                                                 written(arguments, "--max-position-embeddings")));
 }
 
 /// Our word for it.
 std::string_view norm_of(const Arguments& arguments, std::vector<std::string>& notes) {
   const std::string norm = arguments.text("--normalization").value_or("LayerNorm");
   if (norm != "LayerNorm" && norm != "RMSNorm") {
-    notes.push_back(fmt::format("--normalization {} has no counterpart: LayerNorm is assumed", in_quotes(norm)));
+    notes.push_back(fmt::format("{} {} has no counterpart: LayerNorm is assumed", arguments.spelled("--normalization"),
+                                in_quotes(norm)));
   }
   return norm == "RMSNorm" ? "rms" : "layer";
 }
@@ -213,10 +119,10 @@ std::string model_of(const Arguments& arguments, const std::string& name, std::v
   const std::int64_t heads = arguments.required("--num-attention-heads", head_range);
   const std::int64_t ffn = ffn_of(arguments, hidden);
   const std::string text = fmt::format(
-      "# From a command line of Megatron-LM.\nschema: commfuse.model/1\nname: {}\nlayers: {}\nhidden: {}\nffn: {}\n"
+      "# {}\nschema: commfuse.model/1\nname: {}\nlayers: {}\nhidden: {}\nffn: {}\n"
       "heads: {}\nkv_heads: {}\nhead_dim: {}\nvocab: {}\ngated_mlp: {}\nnorm: {}\nbiases: {}\ntied_embeddings: {}\n",
-      yaml_scalar(name), arguments.required("--num-layers", layer_range), hidden, ffn, heads,
-      kv_heads_of(arguments, heads), head_dim_of(arguments, hidden, heads), padded_vocab(arguments, notes),
+      arguments.dialect().origin, yaml_scalar(name), arguments.required("--num-layers", layer_range), hidden, ffn,
+      heads, kv_heads_of(arguments, heads), head_dim_of(arguments, hidden, heads), padded_vocab(arguments, notes),
       arguments.has("--swiglu"), norm_of(arguments, notes), !arguments.has("--disable-bias-linear"),
       !arguments.has("--untie-embeddings-and-output-weights"));
   return text + positions_of(arguments) + experts_of(arguments, ffn);
@@ -237,16 +143,16 @@ std::int64_t replicas_of(const Arguments& arguments, std::int64_t ranks_of_one, 
   const auto nodes = either("--nnodes", "--num-nodes");
   const auto in_a_node = either("--nproc-per-node", "--nproc_per_node");
   if (!in_a_node) {
-    notes.emplace_back(
-        "how many processes there are is not said (--nnodes, --nproc-per-node of torchrun): one replica is assumed");
+    notes.push_back(fmt::format("how many processes there are is not said ({}): one replica is assumed",
+                                arguments.dialect().processes));
     return 1;
   }
   const std::int64_t processes = *in_a_node * nodes.value_or(1);
   if (processes % ranks_of_one != 0) {
-    notes.push_back(
-        fmt::format("{} x {} processes (--nnodes x --nproc-per-node of torchrun) do not hold whole replicas "
-                    "of {} ranks: one replica is assumed",
-                    nodes.value_or(1), *in_a_node, ranks_of_one));
+    std::string product = arguments.dialect().processes;
+    product.replace(product.find(", "), 2, " x ");
+    notes.push_back(fmt::format("{} x {} processes ({}) do not hold whole replicas of {} ranks: one replica is assumed",
+                                nodes.value_or(1), *in_a_node, product, ranks_of_one));
     return 1;
   }
   return arguments.derived("replicas", processes / ranks_of_one, range_of("parallel.data"),
@@ -277,14 +183,17 @@ std::int64_t interleave_of(const Arguments& arguments, std::int64_t pipeline) {
                                (arguments.has("--account-for-embedding-in-pipeline-split") ? 1 : 0) +
                                (arguments.has("--account-for-loss-in-pipeline-split") ? 1 : 0);
   return arguments.derived("pieces of a stage", std::max<std::int64_t>(1, divided / pipeline / *layers),
-                           range_of("parallel.interleave"), "make --num-layers-per-virtual-pipeline-stage larger");
+                           range_of("parallel.interleave"),
+                           fmt::format("make {} larger", arguments.spelled("--num-layers-per-virtual-pipeline-stage")));
 }
 
 /// --global-batch-size where it is left out: a micro batch a replica.
 std::int64_t batch_of(const Arguments& arguments, std::int64_t micro, std::int64_t data) {
   const Counts range = range_of("batch");
   const std::optional<std::int64_t> said = arguments.count("--global-batch-size", range);
-  return said ? *said : arguments.derived("sequences of a batch", micro * data, range, "write --global-batch-size");
+  return said ? *said
+              : arguments.derived("sequences of a batch", micro * data, range,
+                                  written(arguments, "--global-batch-size"));
 }
 
 /// What replicas share. Where no strategy is named, Megatron's FSDP shares nothing, PyTorch's the weights too.
@@ -303,23 +212,35 @@ int zero_of(const Arguments& arguments) {
   return static_cast<int>(found - shared.begin());
 }
 
-std::string run_of(const Arguments& arguments, std::vector<std::string>& notes) {
+bool is_sgd(const Arguments& arguments, std::vector<std::string>& notes) {
+  const std::string name = arguments.text("--optimizer").value_or("adam");
+  if (name != "adam" && name != "adamw" && name != "sgd") {
+    notes.push_back(
+        fmt::format("{} {} has no counterpart: Adam is assumed", arguments.spelled("--optimizer"), in_quotes(name)));
+  }
+  return name == "sgd";
+}
+
+StepSettings step_of(const Arguments& arguments, std::vector<std::string>& notes) {
   const auto count = [&](std::string_view flag, std::string_view setting) {
     return arguments.count(flag, range_of(setting)).value_or(1);
   };
-  const std::int64_t tensor = count("--tensor-model-parallel-size", "ranks");
-  const std::int64_t pipeline = count("--pipeline-model-parallel-size", "parallel.pipeline");
-  const std::int64_t context = count("--context-parallel-size", "parallel.context");
-  const std::int64_t micro = count("--micro-batch-size", "step.micro_batch");
-  const std::int64_t data = replicas_of(arguments, tensor * pipeline * context, notes);
-  return fmt::format(
-      "# From a command line of Megatron-LM.\nschema: commfuse.run/1\nscope: step\nranks: {}\nseq: {}\nbatch: {}\n"
-      "dtype: {}\nparallel:\n  sequence_parallel: {}\n  pipeline: {}\n  interleave: {}\n  data: {}\n  context: {}\n"
-      "  experts: {}\n  zero: {}\nstep:\n  micro_batch: {}\n  recompute: {}\n",
-      tensor, arguments.required("--seq-length", range_of("seq")), batch_of(arguments, micro, data),
-      dtype_of(arguments), arguments.has("--sequence-parallel") ? "on" : "off", pipeline,
-      interleave_of(arguments, pipeline), data, context, count("--expert-model-parallel-size", "parallel.experts"),
-      zero_of(arguments), micro, yaml_scalar(recompute_of(arguments)));
+  StepSettings step;
+  step.tensor = count("--tensor-model-parallel-size", "ranks");
+  step.pipeline = count("--pipeline-model-parallel-size", "parallel.pipeline");
+  step.context = count("--context-parallel-size", "parallel.context");
+  step.micro_batch = count("--micro-batch-size", "step.micro_batch");
+  step.data = replicas_of(arguments, step.tensor * step.pipeline * step.context, notes);
+  step.seq = arguments.required("--seq-length", range_of("seq"));
+  step.batch = batch_of(arguments, step.micro_batch, step.data);
+  step.dtype = dtype_of(arguments);
+  step.sequence_parallel = arguments.has("--sequence-parallel");
+  step.interleave = interleave_of(arguments, step.pipeline);
+  step.experts = count("--expert-model-parallel-size", "parallel.experts");
+  step.zero = zero_of(arguments);
+  step.recompute = recompute_of(arguments);
+  step.is_sgd = is_sgd(arguments, notes);
+  return step;
 }
 
 /// The products of a layer's forward pass, by their names in the file.
@@ -361,11 +282,6 @@ constexpr auto overlap_of_step =
     "of "
     "slices at every site";
 
-/// Of a whole step, where schedules are those of all its sites.
-std::string strategy_of_step(bool overlaps) {
-  return fmt::format("strategy:\n  name: {}\n", overlaps ? "sliced" : "serial");
-}
-
 template <class Key>
 Key most_common(const std::map<Key, int>& counts) {
   return std::max_element(counts.begin(), counts.end(),
@@ -373,23 +289,100 @@ Key most_common(const std::map<Key, int>& counts) {
       ->first;
 }
 
+/// The flags of a text and what stands behind each; the last of each counts, as Megatron takes it.
+Arguments arguments_of(std::string_view text, const std::string& path) {
+  const std::vector<ShellWord> words = shell_words(text);
+  Arguments arguments(
+      path,
+      {.origin = "From a command line of Megatron-LM.",
+       .missing = "give the whole command line, or the script that builds it",
+       .processes = "--nnodes, --nproc-per-node of torchrun",
+       .noun = "flags",
+       .known_as = "a flag of Megatron-LM",
+       .spelling = [](std::string_view flag) { return std::string(flag); },
+       .expand = [variables = assignments(words)](const std::string& word) { return expanded(word, variables); }});
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    if (!word.starts_with("--")) {
+      continue;
+    }
+    const std::size_t equals = word.find('=');
+    const bool has_value = i + 1 < words.size() && !words[i + 1].text.starts_with("--");
+    const std::string flag = word.substr(0, equals);
+    const std::string value = equals != std::string::npos ? word.substr(equals + 1)
+                              : has_value                 ? words[i + 1].text
+                                                          : "";
+    arguments.set(flag, {value, fmt::format("{}:{}", path, words[i].line), flag});
+  }
+  return arguments;
+}
+
+/// A sentence for every flag that changes the work and is not taken over, for one that is known but for a slip, and for
+/// all that are not known.
+void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) {
+  const KeyLists lists = megatron_keys();
+  for (const LeftOut& left_out : lists.left_out) {
+    const Argument* const argument = arguments.find(flag_of(left_out.key));
+    if (argument != nullptr && !is_neutral(left_out, argument->text.empty() ? "true" : argument->text)) {
+      notes.push_back(
+          fmt::format("{} has no counterpart and is not taken over: {}", argument->spelling, left_out.instead));
+    }
+  }
+  std::vector<std::string> unknown;
+  for (const auto& [flag, argument] : arguments.all()) {
+    const std::string key = key_of(flag);
+    if (const std::optional<std::string_view> meant = misspelled(flag)) {
+      notes.push_back(fmt::format("{}: {} is not known and not taken over; did you mean '{}'?", argument.where,
+                                  in_quotes(flag), *meant));
+    } else if (!is_read(flag) && find_left_out(lists.left_out, key) == nullptr &&
+               why_irrelevant(lists.irrelevant, key).empty()) {
+      unknown.push_back(in_quotes(flag));
+    }
+  }
+  note_unknown(unknown, notes);
+}
+
 }  // namespace
 
-MegatronImport read_megatron(std::string_view text, const std::string& path, const std::string& name) {
-  const Arguments arguments(text, path);
-  MegatronImport import;
+Imported import_of(const Arguments& arguments, const std::string& name) {
+  Imported import;
   import.model = model_of(arguments, name, import.notes);
-  import.run = run_of(arguments, import.notes);
-  arguments.note_left_out(import.notes);
+  const StepSettings step = step_of(arguments, import.notes);
+  import.gpus = gpus_of(step);
+  import.run = run_text(step, arguments.dialect().origin);
+  return import;
+}
+
+void finish_overlap(const Arguments& arguments, Imported& import) {
   const bool overlaps = arguments.has("--tp-comm-overlap");
-  import.run += strategy_of_step(overlaps);
+  import.run += strategy_text(overlaps);
   if (overlaps) {
     import.notes.emplace_back(overlap_of_step);
+  }
+}
+
+Imported read_megatron(std::string_view text, const std::string& path, const std::string& name) {
+  const Arguments arguments = arguments_of(text, path);
+  Imported import = import_of(arguments, name);
+  note_left_out(arguments, import.notes);
+  finish_overlap(arguments, import);
+  return import;
+}
+
+Imported read_megatron(const Source& source) {
+  Imported import = read_megatron(read_small_file(source.path), source.path, source.name);
+  if (const std::optional<std::string> overlap = source.options.text("--overlap")) {
+    add_overlap(*overlap, import);
   }
   return import;
 }
 
-void add_overlap(const std::string& path, MegatronImport& import) {
+bool is_megatron(std::string_view text) {
+  const auto has = [&](std::string_view flag) { return text.find(flag) != std::string_view::npos; };
+  return has("--tensor-model-parallel-size") || (has("--num-layers") && has("--hidden-size"));
+}
+
+void add_overlap(const std::string& path, Imported& import) {
   YamlFile file(path);
   YamlMap root = file.root();
   pass_over(file.top(), root);
@@ -399,7 +392,7 @@ void add_overlap(const std::string& path, MegatronImport& import) {
   }
   file.finish();
   import.run.erase(std::min(import.run.find("strategy:\n"), import.run.size()));
-  import.run += strategy_of_step(!overlap.strategies.empty());
+  import.run += strategy_text(!overlap.strategies.empty());
   if (overlap.strategies.empty()) {
     std::erase(import.notes, overlap_of_step);
     import.notes.push_back(fmt::format("{} overlaps no product of the forward pass in a way known here: serial", path));

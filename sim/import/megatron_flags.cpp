@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source: NVIDIA/Megatron-LM, megatron/training/arguments.py.
+// Sources: NVIDIA/Megatron-LM, megatron/training/arguments.py; NVIDIA/NeMo,
+// examples/nlp/language_modeling/conf/megatron_gpt_config.yaml; NVIDIA-NeMo/Megatron-Bridge, the run_config.yaml that a
+// run saves.
 #include "sim/import/megatron_flags.h"
 
 #include <algorithm>
@@ -12,20 +14,35 @@ namespace commfuse::import {
 
 namespace {
 
-/// The flags that are read.
-constexpr auto known_flags = std::to_array<std::string_view>({
+/// Flags that are there or not.
+constexpr auto switches = std::to_array<std::string_view>({
     "--account-for-embedding-in-pipeline-split",
     "--account-for-loss-in-pipeline-split",
     "--bf16",
+    "--disable-bias-linear",
+    "--fp16",
+    "--group-query-attention",
+    "--no-position-embedding",
+    "--recompute-activations",
+    "--sequence-parallel",
+    "--swiglu",
+    "--tp-comm-overlap",
+    "--untie-embeddings-and-output-weights",
+    "--use-custom-fsdp",
+    "--use-distributed-optimizer",
+    "--use-megatron-fsdp",
+    "--use-rotary-position-embeddings",
+    "--use-torch-fsdp2",
+});
+
+/// Flags with a value.
+constexpr auto valued = std::to_array<std::string_view>({
     "--context-parallel-size",
     "--data-parallel-sharding-strategy",
-    "--disable-bias-linear",
     "--expert-model-parallel-size",
     "--ffn-hidden-size",
-    "--fp16",
     "--fp8-format",
     "--global-batch-size",
-    "--group-query-attention",
     "--hidden-size",
     "--kv-channels",
     "--make-vocab-size-divisible-by",
@@ -44,51 +61,225 @@ constexpr auto known_flags = std::to_array<std::string_view>({
     "--num-nodes",
     "--num-query-groups",
     "--num-virtual-stages-per-pipeline-rank",
+    "--optimizer",
+    "--padded-vocab-size",
     "--pipeline-model-parallel-size",
     "--position-embedding-type",
-    "--recompute-activations",
     "--recompute-granularity",
     "--seq-length",
-    "--sequence-parallel",
-    "--swiglu",
     "--tensor-model-parallel-size",
-    "--tp-comm-overlap",
-    "--untie-embeddings-and-output-weights",
-    "--use-custom-fsdp",
-    "--use-distributed-optimizer",
-    "--use-megatron-fsdp",
-    "--use-torch-fsdp2",
     "--vocab-size",
 });
 
+constexpr std::string_view even_stages = "stages have layers as evenly as can be";
+constexpr std::string_view on_gpu = "weights, activations and optimizer state stay on the GPU";
+constexpr std::string_view beside = "gradients are reduced beside the backward pass";
+constexpr std::string_view thirty_two = "the optimizer keeps 32-bit weights and states";
+
 constexpr std::array left_out{
-    UnreadFlag{"--multi-latent-attention", "attention is that of --num-attention-heads"},
-    UnreadFlag{"--moe-shared-expert-intermediate-size", "no expert is shared"},
-    UnreadFlag{"--moe-layer-freq", "every layer has experts"},
-    UnreadFlag{"--decoder-first-pipeline-num-layers", "stages have layers as evenly as can be"},
-    UnreadFlag{"--decoder-last-pipeline-num-layers", "stages have layers as evenly as can be"},
-    UnreadFlag{"--pipeline-model-parallel-layout", "stages have layers as evenly as can be"},
-    UnreadFlag{"--fp4-format", "the other flags choose the dtype"},
-};
+    LeftOut{"multi_latent_attention", "attention is that of --num-attention-heads"},
+    LeftOut{"moe_shared_expert_intermediate_size", "no expert is shared"},
+    LeftOut{"moe_layer_freq", "every layer has experts", "1"},
+    LeftOut{"decoder_first_pipeline_num_layers", even_stages},
+    LeftOut{"decoder_last_pipeline_num_layers", even_stages},
+    LeftOut{"num_layers_in_first_pipeline_stage", even_stages},
+    LeftOut{"num_layers_in_last_pipeline_stage", even_stages},
+    LeftOut{"pipeline_model_parallel_layout", even_stages},
+    LeftOut{"pipeline_model_parallel_split_rank", even_stages},
+    LeftOut{"fp4_format", "the other flags choose the dtype"},
+    LeftOut{"fp4", "the other keys choose the dtype"},
+    LeftOut{"first_last_layers_bf16", "all layers have the dtype"},
+    LeftOut{"fp8_dot_product_attention", "the attention core has 16 bits"},
+    LeftOut{"fp8_multi_head_attention", "the attention core has 16 bits"},
+    LeftOut{"fp8_param*", "weights are kept and gathered in 16 bits"},
+    LeftOut{"window_size", "attention is whole"},
+    LeftOut{"window_attn_skip_freq", "attention is whole"},
+    LeftOut{"experimental_attention_variant", "attention is whole"},
+    LeftOut{"attention_output_gate", "attention has no gate"},
+    LeftOut{"is_hybrid_model", "every layer has attention"},
+    LeftOut{"hybrid_*", "every layer has attention", "0 0.0"},
+    LeftOut{"linear_attention_*", "every layer has attention"},
+    LeftOut{"heterogeneous_*", "layers are alike"},
+    LeftOut{"mtp_num_layers", "no further tokens are predicted", "0"},
+    LeftOut{"add_qkv_bias", "biases are those of all linear layers, or none"},
+    LeftOut{"moe_expert_capacity_factor", "no token is dropped"},
+    LeftOut{"moe_pad_expert_input_to_capacity", "no token is dropped"},
+    LeftOut{"moe_shared_expert_overlap", "no expert is shared"},
+    LeftOut{"moe_latent_size", "experts read the whole width"},
+    LeftOut{"overlap_moe_expert_parallel_comm", "experts' transfers are not overlapped"},
+    LeftOut{"expert_tensor_parallel_size", "experts are split over the tensor ranks"},
+    LeftOut{"cp_comm_type", "context ranks pass keys and values around a ring", "p2p"},
+    LeftOut{"hierarchical_context_parallel_sizes", "context ranks pass keys and values around a ring"},
+    LeftOut{"num_distributed_optimizer_instances", "all replicas share the optimizer's state", "1"},
+    LeftOut{"outer_dp_sharding_strategy", "all replicas share what they share", "no_shard"},
+    LeftOut{"overlap_grad_reduce", beside, "true"},
+    LeftOut{"use_sharp", "switches sum where the machine's file says so"},
+    LeftOut{"grad_reduce_in_bf16", "gradients are reduced in 32 bits"},
+    LeftOut{"grad_reduce_in_fp32", "gradients are reduced in 32 bits", "true"},
+    LeftOut{"use_precision_aware_optimizer", thirty_two},
+    LeftOut{"optimizer_cpu_offload", on_gpu},
+    LeftOut{"cpu_offloading", on_gpu},
+    LeftOut{"cpu_offloading_num_layers", on_gpu, "0"},
+    LeftOut{"fine_grained_activation_offloading", on_gpu},
+    LeftOut{"recompute_method", "full recomputation is that of every layer", "uniform"},
+    LeftOut{"recompute_num_layers", "full recomputation is that of every layer", "1"},
+    LeftOut{"recompute_modules", "selective recomputation is that of the attention core", "core_attn"},
+    LeftOut{"activations_checkpoint_method", "full recomputation is that of every layer", "uniform"},
+    LeftOut{"activations_checkpoint_num_layers", "full recomputation is that of every layer", "1"},
+    LeftOut{"distribute_saved_activations", "activations are kept by each tensor rank"},
+    LeftOut{"rampup_batch_size", "the batch is whole from the first step on"},
+    LeftOut{"delay_wgrad_compute", "gradients of weights come with those of inputs"},
+    LeftOut{"enable_cuda_graph", "kernels are launched one by one; --launch graph has them in a graph"},
+    LeftOut{"external_cuda_graph", "kernels are launched one by one; --launch graph has them in a graph"},
+    LeftOut{"cuda_graph_impl", "kernels are launched one by one; --launch graph has them in a graph"},
+    LeftOut{"variable_seq_lengths", "sequences are equally long"},
+    LeftOut{"peft", "all weights are trained"},
+    LeftOut{"trainer.accumulate_grad_batches", "micro-batches follow from the batch", "1"},
+    LeftOut{"use_cpu_optimizer", on_gpu}};
+
+constexpr std::array irrelevant{
+    Irrelevant{"what is saved and loaded",
+               "save save_* load load_* ckpt_* checkpoint checkpoint_* dist_ckpt_* async_save auto_detect_ckpt_format "
+               "use_dist_ckpt* use_checkpoint_* use_mp_args_from_checkpoint_args use_persistent_ckpt_worker "
+               "non_persistent_* no_load_* no_save_* pretrained_checkpoint finetune exit_* fully_parallel_* "
+               "most_recent_k strict_fsdp_dtensor_load replication* hetereogenous_dist_checkpoint no_ckpt_* "
+               "no_initialization perform_initialization restore_* resume_* hf_model_id* convert_*"},
+    Irrelevant{
+        "what is logged, timed and checked",
+        "log_* logging_* no_log_* tensorboard* wandb* timing_log_* mlflow* comet_* profile* use_pytorch_profiler "
+        "nsys_profile* record_memory_history memory_profile* memory_snapshot_path barrier_with_L1_time timers "
+        "one_logger* enable_one_logger app_tag* straggler* check_for_* no_check_* rerun_* error_injection_* "
+        "moe_per_layer_logging config_logger_dir manual_gc* empty_unused_memory_level test_mode apex_* "
+        "disable_straggler* inprocess_* check_weight_hash*"},
+    Irrelevant{"data and tokens",
+               "data data_path *_data_path data_args_path per_split_data_args_path split data_cache_path mock_data "
+               "data_parallel_random_init tokenizer tokenizer_* vocab_file merge_file vocab_extra_ids num_workers "
+               "dataloader_type reset_position_ids reset_attention_mask eod_mask_loss mmap_bin_files no_mmap* "
+               "no_create_attention_mask_in_dataloader create_attention_mask* num_dataset_builder_threads tiktoken_* "
+               "legacy_tokenizer s3_cache_path object_storage_cache_path data_sharding should_pad_vocab "
+               "calculate_per_token_loss is_instruction_dataset"},
+    Irrelevant{
+        "how it learns",
+        "lr lr_* min_lr *_lr weight_decay* start_weight_decay end_weight_decay decoupled_* clip_grad "
+        "adam_* sgd_momentum muon_* init_method* embedding_init* output_layer_init_method seed hidden_dropout "
+        "attention_dropout ffn_dropout train_* skip_train loss_scale* initial_loss_scale min_loss_scale hysteresis "
+        "eval_* override_opt_param_scheduler use_cpu_initialization init_model_with_meta_device moe_aux_loss_coeff "
+        "moe_z_loss_coeff moe_input_jitter_eps rng_* te_rng_tracker use_te_rng_tracker native_amp_* optim "
+        "decrease_batch_size_if_needed mtp_loss_scaling_factor mtp_enabled iterations_to_skip *_seed "
+        "log_num_zeros_in_grad test_* use_legacy_* no_weight_decay_cond_type mup_*"},
+    Irrelevant{
+        "positions: the same work whatever they are",
+        "rotary_* rope_* no_rope_freq scale_factor high_freq_factor low_freq_factor old_context_len "
+        "seq_len_interpolation_factor original_max_position_embeddings mscale* beta_fast beta_slow mrope_section "
+        "use_rope_scaling no_rope_* add_position_embedding apply_rope_fusion fused_single_qkv_rope"},
+    Irrelevant{"scales, caps, norms and activations that cost no product",
+               "activation_func* apply_query_key_layer_scaling no_query_key_layer_scaling attention_softmax_in_fp32 "
+               "apply_layernorm_1p layernorm_* norm_epsilon qk_layernorm qk_l2_norm qk_clip* softmax_* squared_relu "
+               "glu_linear_offset openai_gelu headscale normalize_attention_scores fp32_residual_connection "
+               "fp16_lm_cross_entropy apply_residual_connection_post_layernorm memory_efficient_layer_norm "
+               "disable_bf16_reduced_precision_matmul onnx_safe quick_geglu"},
+    Irrelevant{
+        "which kernels: the machine's table has their times",
+        "*_fusion no_*_fusion attention_backend transformer_impl use_mcore_models use_flash_attn use_flash_attention "
+        "use_fused_* use_kitchen* cross_entropy_fusion_impl no_persist_layer_norm persist_layer_norm spec "
+        "transformer_layer_spec use_transformer_engine* transformer_engine mcore_gpt moe_grouped_gemm "
+        "moe_use_legacy_grouped_gemm use_te_* use_emha deterministic_mode batch_invariant_mode flash_decode "
+        "transformer_block_type openai_* name cuda_graph_* use_mamba_mem_eff_path mla_down_proj_fusion "
+        "gradient_accumulation_fusion grad_div_ar_fusion gradient_as_bucket_view persistent_* "
+        "disable_parameter_transpose_cache symmetric_ar_type nccl_all_reduce_for_prefill disable_jit_fuser "
+        "fused_residual_rmsnorm kitchen_* "
+        "use_inference_optimized_layers"},
+    Irrelevant{"how experts choose: tokens go to all of them alike",
+               "moe_router_* moe_apply_probs_on_input moe_token_* moe_enable_deepep moe_deepep_num_sms "
+               "moe_flex_dispatcher_backend moe_hybridep_num_sms moe_extended_tp moe_layer_recompute "
+               "moe_enable_routing_replay moe_shared_expert_gate moe_pad_experts_for_cuda_graph_inference "
+               "moe_permute_padding_for_fp8"},
+    Irrelevant{
+        "sizes of parts that are switched by a key that is named",
+        "q_lora_rank kv_lora_rank qk_head_dim qk_pos_emb_head_dim v_head_dim cache_mla_latents mamba_* "
+        "linear_conv_* linear_key_* linear_num_* linear_value_* dsa_* mtp_* use_repeated_layer "
+        "cpu_offloading_* ep_overlap_* offload_modules min_offloaded_tensor_size optimizer_offload_fraction pin_cpu_* "
+        "use_torch_optimizer_for_cpu_offload overlap_cpu_optimizer_d2h_h2d fp4_* quant_recipe"},
+    Irrelevant{"scales of 8-bit and 16-bit numbers",
+               "fp8_amax_* fp8_margin fp8_interval fp8_wgrad fp8_recipe fp8_quantizer_factory fp8_e4m3 fp8_hybrid "
+               "num_layers_at_end_in_bf16 num_layers_at_start_in_bf16 tp_only_amax_red params_dtype pipeline_dtype "
+               "autocast_dtype enable_autocast autocast_enabled megatron_amp_O2 exp_avg_dtype exp_avg_sq_dtype "
+               "main_grads_dtype main_params_dtype store_param_remainders fp32 reuse_grad_buf_for_mxfp8_param_ag "
+               "keep_fp8_transpose_cache reduce_amax fp8_activation_input_store"},
+    Irrelevant{
+        "buckets and buffers: weights and gradients are exchanged layer by layer",
+        "bucket_size ddp_* align_grad_reduce align_param_gather no_align_* overlap_param_gather "
+        "overlap_param_gather_with_optimizer_step average_in_collective gradient_reduce_div_fusion nccl_ub "
+        "fsdp_* preserve_fp32_weights suggested_communication_unit_size pad_buckets_* grad_allreduce_chunk_size_mb "
+        "disable_symmetric_registration accumulate_allreduce_grads_in_fp32 accumulate_grads_in_fp32 "
+        "megatron_fsdp_* param_name_patterns_* reduce_scatter_with_fp32_accumulation main_grads"},
+    Irrelevant{
+        "how tensor ranks and stages overlap, which --overlap and --tp-comm-overlap choose",
+        "tp_comm_* ub_tp_comm_* overlap_p2p_comm* no_overlap_p2p* batch_p2p_* use_ring_exchange_p2p "
+        "defer_embedding_wgrad_compute wgrad_deferral_limit async_tensor_model_parallel_allreduce "
+        "no_async_tensor_model_parallel_allreduce deallocate_pipeline_outputs microbatch_group_size_per_vp_stage "
+        "scatter_embedding_sequence_parallel clone_scatter_output_in_embedding parallel_output "
+        "num_microbatches_with_partial_activation_checkpoints scatter_gather_tensors_in_pipeline "
+        "pipeline_model_parallel_comm_backend"},
+    Irrelevant{
+        "hosts and launchers",
+        "master_addr master_port node_rank rdzv* rdzv_* distributed_* local_rank local_addr nodes ntasks* gpus_per_* "
+        "cpus_per_* gpus account partition job_name time container_* mem exclusive gres output error mpi export "
+        "no_container* unbuffered label kill_on_bad_exit rm ipc net network ulimit shm_size volume parents tee "
+        "log_dir redirects module no_python max_restarts role standalone start_method monitor_interval user "
+        "use_gloo_process_groups disable_gloo* lazy_* external_gpu_device_mapping use_tp_pp_dp_mapping "
+        "high_priority_stream_groups nccl_* sharp_enabled_group enable_megatron_core_experimental enable_experimental "
+        "enable_gloo* use_decentralized_pg "
+        "flight_recorder_* nodelist cpu_bind hostfile host signal open_mode requeue wait help version"},
+    Irrelevant{"inference and generation",
+               "inference_* generation_config mlp_chunks_for_prefill max_seqlen_per_dp_cp_rank max_tokens_to_oom"},
+    Irrelevant{"parts of Python that a file holds",
+               "_target_ _call_ _args_ _partial_ grad_scale_func grad_sync_func param_sync_func no_sync_func "
+               "finalize_model_grads_func pre_process post_process attention_type share_token_embeddings "
+               "share_decoder_tokens_head_embeddings"}};
 
 /// Flags of others that look like known ones.
 constexpr std::array<std::string_view, 1> look_alikes{"--nodes"};
 
 }  // namespace
 
-std::span<const UnreadFlag> flags_without_counterpart() { return left_out; }
+std::vector<std::string_view> read_flags() {
+  std::vector<std::string_view> flags(switches.begin(), switches.end());
+  flags.insert(flags.end(), valued.begin(), valued.end());
+  return flags;
+}
+
+bool is_switch(std::string_view flag) { return std::ranges::find(switches, flag) != switches.end(); }
+
+bool is_read(std::string_view flag) { return is_switch(flag) || std::ranges::find(valued, flag) != valued.end(); }
+
+std::string key_of(std::string_view flag) {
+  std::string key(flag.substr(flag.starts_with("--") ? 2 : 0));
+  std::ranges::replace(key, '-', '_');
+  return key;
+}
+
+std::string flag_of(std::string_view key) {
+  std::string flag = "--" + std::string(key);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
+KeyLists megatron_keys() { return {irrelevant, left_out}; }
 
 std::optional<std::string_view> misspelled(std::string_view flag) {
-  const auto is = [&](std::string_view known) { return known == flag; };
   constexpr std::size_t longest = 64;
-  if (flag.size() > longest || std::ranges::any_of(known_flags, is) || std::ranges::any_of(look_alikes, is) ||
-      std::ranges::any_of(left_out, is, &UnreadFlag::flag)) {
+  if (flag.size() > longest || is_read(flag) || std::ranges::find(look_alikes, flag) != look_alikes.end() ||
+      find_left_out(left_out, key_of(flag)) != nullptr) {
     return std::nullopt;
   }
-  const auto meant = std::ranges::find_if(known_flags, [&](std::string_view known) {
-    return known.size() <= flag.size() + 1 && flag.size() <= known.size() + 1 && edit_distance(flag, known) <= 1;
-  });
-  return meant == known_flags.end() ? std::nullopt : std::optional(*meant);
+  const std::string dashed = flag_of(key_of(flag));
+  const auto is_near = [&](std::string_view known) {
+    return known.size() <= dashed.size() + 1 && dashed.size() <= known.size() + 1 && edit_distance(dashed, known) <= 1;
+  };
+  const std::vector<std::string_view> known = read_flags();
+  const auto meant = std::ranges::find_if(known, is_near);
+  return meant == known.end() ? std::nullopt : std::optional(*meant);
 }
 
 }  // namespace commfuse::import

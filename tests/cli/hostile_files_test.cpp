@@ -123,6 +123,10 @@ constexpr std::array hostile_files{
     Hostile{"rows_in_a_list", report, "a.json", "[", "{},"},
     Hostile{"store", "commfuse-sim results FILE", "a.sqlite", "SQLite format 3", std::string_view("\0\x10", 2)},
     Hostile{"megatron", "commfuse-sim import megatron FILE --out out", "a.sh", "", "--num-layers 2 "},
+    Hostile{"nemo", "commfuse-sim import nemo FILE --out out", "a.yaml", "model:\n", "  num_layers: 2\n"},
+    Hostile{"torchtitan", "commfuse-sim import torchtitan FILE --out out", "a.toml", "", "[a.b]\n"},
+    Hostile{"torchtitan_nested", "commfuse-sim import torchtitan FILE --out out", "a.toml", "a = ", "["},
+    Hostile{"deepspeed", "commfuse-sim import deepspeed FILE --out out --gpus 1", "a.json", "{\"a\": ", "["},
     Hostile{"plan", "commfuse-sim plan FILE", "a.yaml", "", "a: {b: "},
 };
 

@@ -98,5 +98,43 @@ TEST(Import, WhatCouldNotBeLoadedIsNotWritten) {
   EXPECT_FALSE(std::filesystem::exists("mine.run.yaml"));
 }
 
+TEST(Import, ATorchtitanFileBecomesAStepThatRuns) {
+  const OwnFolder folder;
+  std::ofstream("a.toml") << "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len "
+                             "= 8192\n[parallelism]\ntensor_parallel_degree = 8\n[activation_checkpoint]\nmode = "
+                             "\"none\"\n";
+  const Outcome outcome = run_program("commfuse-sim import torchtitan a.toml --gpus 16 --name mine");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "./mine.run.yaml\ntry: commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2\n");
+  EXPECT_EQ(outcome.err, "");
+  const Outcome run = run_program("commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.out.find("llama-3.1-8b step on dgx-h100-x2, 16 GPUs (8 tensor x 2 data), batch 2,"), 0U) << run.out;
+}
+
+TEST(Import, AFileSaysItsFormat) {
+  const OwnFolder folder;
+  std::ofstream("train.sh") << small << " --tensor-model-parallel-size 1 --nproc-per-node 1 --vocab-size 1024";
+  const Outcome outcome = run_program("commfuse-sim import train.sh");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "note: train.sh is read as megatron; for its flags write commfuse-sim import megatron FILE\n");
+  EXPECT_TRUE(std::filesystem::exists("megatron.run.yaml"));
+  std::ofstream("a.txt") << "years of work";
+  EXPECT_EQ(run_program("commfuse-sim import a.txt").err,
+            "a.txt: its format cannot be told from what it holds; write commfuse-sim import FORMAT a.txt, with one of "
+            "megatron, nemo, torchtitan, deepspeed\n");
+}
+
+TEST(Import, AFormatThatIsNoneIsSaid) {
+  const OwnFolder folder;
+  EXPECT_EQ(run_program("commfuse-sim import megatrn a.sh").err,
+            "unknown format 'megatrn'; did you mean 'megatron'?\n");
+  EXPECT_EQ(run_program("commfuse-sim import a.sh").err,
+            "'a.sh' is neither a file nor a format; known formats: megatron, nemo, torchtitan, deepspeed\n");
+  EXPECT_EQ(run_program("commfuse-sim import").code, 2);
+  EXPECT_EQ(run_program("commfuse-sim import --name a megatron a.sh").err,
+            "--name stands before the format; write it behind: commfuse-sim import megatron FILE --name ...\n");
+}
+
 }  // namespace
 }  // namespace commfuse::test

@@ -27,8 +27,8 @@ constexpr std::array<std::string_view, 8> read_folders = {"model", "sim",   "val
                                                           "tests", "bench", "cmake",    ".ci"};
 /// Whose folders each say on a page of their own what lives there.
 constexpr std::array<std::string_view, 5> explained_folders = {"model", "sim", "validate", "reports", "bench"};
-constexpr std::array<std::string_view, 8> libraries_for_sources = {"CLI",   "nlohmann", "yaml-cpp",    "Eigen",
-                                                                   "boost", "google",   "pugixml.hpp", "sqlite3.h"};
+constexpr std::array<std::string_view, 9> libraries_for_sources = {
+    "CLI", "nlohmann", "yaml-cpp", "Eigen", "boost", "google", "pugixml.hpp", "sqlite3.h", "toml++"};
 constexpr std::string_view spdx = "SPDX-License-Identifier: Apache-2.0";
 
 template <typename Container>

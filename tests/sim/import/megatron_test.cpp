@@ -69,7 +69,7 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(Megatron, AnExampleScriptIsItsModelAndItsStep) {
-  const MegatronImport import = read_megatron(gpt3, "gpt3.sh", "gpt3");
+  const Imported import = read_megatron(gpt3, "gpt3.sh", "gpt3");
   EXPECT_EQ(import.model,
             "# From a command line of Megatron-LM.\nschema: commfuse.model/1\nname: gpt3\nlayers: 96\nhidden: 12288\n"
             "ffn: 49152\nheads: 96\nkv_heads: 96\nhead_dim: 128\nvocab: 51200\ngated_mlp: false\nnorm: layer\n"
@@ -85,7 +85,7 @@ TEST(Megatron, AnExampleScriptIsItsModelAndItsStep) {
 
 TEST(Megatron, WhatComesOutIsReadByOurLoaders) {
   const OwnFolder folder;
-  const MegatronImport import = read_megatron(llama, "llama.sh", "mine");
+  const Imported import = read_megatron(llama, "llama.sh", "mine");
   std::ofstream("mine.model.yaml") << import.model;
   const Transformer model = load_model("./mine.model.yaml");
   EXPECT_EQ(model.ffn, 14336);
@@ -114,7 +114,7 @@ TEST(Megatron, OverlapIsTheStrategyOfMostProducts) {
                                "fc1_fprop: {method: ring_exchange, aggregate: 0}\n"
                                "fc2_fprop: {method: pipeline, num_splits: 4}\n"
                                "qkv_dgrad: {method: bulk, num_sm: 4, set_sm_margin: 0}\n";
-  MegatronImport import = read_megatron(llama, "llama.sh", "mine");
+  Imported import = read_megatron(llama, "llama.sh", "mine");
   add_overlap("cfg.yaml", import);
   EXPECT_TRUE(import.run.ends_with("strategy:\n  name: sliced\n")) << import.run;
   ASSERT_EQ(import.notes.size(), 2U);
@@ -125,7 +125,7 @@ TEST(Megatron, OverlapIsTheStrategyOfMostProducts) {
 }
 
 TEST(Megatron, QuotedPairsOfAnArrayAreTwoWords) {
-  const MegatronImport import = read_megatron(
+  const Imported import = read_megatron(
       "A=(--num-layers 2 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --bf16)\n"
       "A+=(\"--vocab-size 128256\" '--micro-batch-size 2')\n"
       "torchrun --nproc-per-node=8 pretrain_gpt.py ${A[@]} --global-batch-size 8\n",
@@ -199,12 +199,12 @@ TEST(Megatron, VariablesThatStandForEachOtherEnd) {
             "a.sh:1: --hidden-size is '$A', which this file alone does not say; write its value there");
 }
 
-bool has_line(const MegatronImport& import, const std::string& line) {
+bool has_line(const Imported& import, const std::string& line) {
   return import.run.find("  " + line + "\n") != std::string::npos;
 }
 
 TEST(Megatron, TheLastAssignmentOfAVariableCounts) {
-  const MegatronImport import =
+  const Imported import =
       read_megatron("TP=2\nTP=8\n" + small("--nproc-per-node 8 --tensor-model-parallel-size $TP"), "a.sh", "a");
   EXPECT_NE(import.run.find("\nranks: 8\n"), std::string::npos) << import.run;
 }
@@ -236,7 +236,7 @@ TEST(Megatron, WhatReplicasShareIsWhatFsdpShares) {
 }
 
 TEST(Megatron, ProcessesThatDoNotHoldAReplicaAreSaid) {
-  const MegatronImport import = read_megatron(small("--nproc_per_node 4 --tensor-model-parallel-size 8"), "a.sh", "a");
+  const Imported import = read_megatron(small("--nproc_per_node 4 --tensor-model-parallel-size 8"), "a.sh", "a");
   ASSERT_EQ(import.notes.size(), 1U);
   EXPECT_EQ(import.notes[0],
             "1 x 4 processes (--nnodes x --nproc-per-node of torchrun) do not hold whole replicas of 8 ranks: one "
@@ -244,7 +244,7 @@ TEST(Megatron, ProcessesThatDoNotHoldAReplicaAreSaid) {
 }
 
 TEST(Megatron, FlagsWithoutACounterpartAreSaid) {
-  const MegatronImport import = read_megatron(
+  const Imported import = read_megatron(
       small("--nproc-per-node 1 --multi-latent-attention --moe-layer-freq 2 --normalization L2Norm"), "a.sh", "a");
   EXPECT_EQ(import.notes, (std::vector<std::string>{
                               "--normalization 'L2Norm' has no counterpart: LayerNorm is assumed",
@@ -254,7 +254,7 @@ TEST(Megatron, FlagsWithoutACounterpartAreSaid) {
 }
 
 TEST(Megatron, AFlagThatIsOneSlipAwayNamesTheOneThatIsMeant) {
-  const MegatronImport import =
+  const Imported import =
       read_megatron("srun --nodes=1\n" + small("--nproc-per-node 1 --tensor-model-paralel-size 8"), "a.sh", "a");
   ASSERT_EQ(import.notes.size(), 1U);
   EXPECT_EQ(import.notes[0],

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys and defaults: deepspeedai/DeepSpeed, docs/_pages/config-json.md; which batch follows from which,
+// runtime/config.py
+// (_set_batch_related_parameters).
+#include "sim/import/deepspeed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/config_error.h"
+#include "model/text/suggest.h"
+#include "sim/import/deepspeed_keys.h"
+#include "sim/import/key_lists.h"
+#include "sim/import/keyed_file.h"
+#include "sim/import/step_settings.h"
+
+namespace commfuse::import {
+
+namespace {
+
+bool is_auto(const Entry* entry) { return entry != nullptr && entry->text == "auto"; }
+
+/// A count of the file; nothing where it is left out or "auto".
+std::optional<std::int64_t> said_count(KeyedFile& file, std::initializer_list<std::string_view> keys, Counts range) {
+  const Entry* const entry = file.first_of(keys);
+  return entry == nullptr || is_auto(entry) ? std::nullopt : std::optional(KeyedFile::count(*entry, range));
+}
+
+template <class T>
+T needed(const std::optional<T>& value, const std::string& path, std::string_view flag, std::string_view what) {
+  if (!value) {
+    throw ConfigError(fmt::format("{}: a configuration of DeepSpeed does not say {}; add {}", path, what, flag));
+  }
+  return *value;
+}
+
+/// A count of the file, or of a flag where the file leaves it open. Throws ConfigError where they differ.
+std::optional<std::int64_t> either(KeyedFile& file, std::string_view key, const Options& options, std::string_view flag,
+                                   Counts range) {
+  const std::optional<std::int64_t> here = said_count(file, {key}, range);
+  const std::optional<std::int64_t> there = options.count(flag, range);
+  if (here && there && *here != *there) {
+    KeyedFile::wrong(*file.find(key), fmt::format("is {}, and {} is {}; leave out the flag", *here, flag, *there));
+  }
+  return here ? here : there;
+}
+
+/// The three numbers of which two give the third.
+struct Batches {
+  std::optional<std::int64_t> batch;  ///< Sequences of all replicas.
+  std::optional<std::int64_t> micro;
+  std::optional<std::int64_t> steps;  ///< Micro-batches of a replica.
+};
+
+[[noreturn]] void refuse_batches(const KeyedFile& file, const Batches& batches, std::int64_t replicas) {
+  const auto shown = [](const std::optional<std::int64_t>& number) {
+    return number ? fmt::format("{}", *number) : std::string("open");
+  };
+  throw ConfigError(fmt::format(
+      "{}: train_batch_size is {}, train_micro_batch_size_per_gpu {} and gradient_accumulation_steps {}, which {} "
+      "replicas do not make whole; the first is the product of the others and the replicas",
+      file.path(), shown(batches.batch), shown(batches.micro), shown(batches.steps), replicas));
+}
+
+void read_batches(KeyedFile& file, const Options& options, StepSettings& step, std::vector<std::string>& notes) {
+  Batches batches{
+      .batch = either(file, "train_batch_size", options, "--batch", range_of("batch")),
+      .micro = either(file, "train_micro_batch_size_per_gpu", options, "--micro-batch", range_of("step.micro_batch")),
+      .steps = said_count(file, {"gradient_accumulation_steps"}, range_of("batch"))};
+  if (!batches.batch && !batches.micro) {
+    throw ConfigError(
+        fmt::format("{}: neither train_batch_size nor train_micro_batch_size_per_gpu is a number; add "
+                    "--micro-batch or --batch",
+                    file.path()));
+  }
+  if (!batches.steps && !(batches.batch && batches.micro)) {
+    batches.steps = 1;
+    if (is_auto(file.find("gradient_accumulation_steps"))) {
+      notes.emplace_back("gradient_accumulation_steps is auto, which the trainer fills: 1 is assumed, its default");
+    }
+  }
+  const std::int64_t most = range_of("batch").most;
+  const std::int64_t parts = product_within(most, {step.data, batches.steps.value_or(1)}).value_or(0);
+  if (parts == 0 || (batches.batch && *batches.batch % parts != 0)) {
+    refuse_batches(file, batches, step.data);
+  }
+  const std::int64_t micro = batches.micro.value_or(batches.batch.value_or(0) / parts);
+  const std::int64_t whole = product_within(most, {micro, parts}).value_or(0);
+  const std::int64_t batch = batches.batch.value_or(whole);
+  if (whole == 0 || batch % whole != 0 || (batches.steps && batch != whole) ||
+      micro > range_of("step.micro_batch").most) {
+    refuse_batches(file, batches, step.data);
+  }
+  step.micro_batch = micro;
+  step.batch = batch;
+}
+
+/// Ranks that divide one replica: tensor, sequence and pipeline.
+std::int64_t read_ranks(KeyedFile& file, StepSettings& step, std::vector<std::string>& notes) {
+  const Counts tensor{0, range_of("ranks").most};
+  step.tensor = std::max<std::int64_t>(
+      1,
+      said_count(file, {"tensor_parallel.autotp_size", "tensor_parallel.tp_size", "autotp_size"}, tensor).value_or(1));
+  step.ulysses = said_count(file, {"sequence_parallel_size"}, range_of("parallel.ulysses")).value_or(1);
+  const Entry* const stages = file.first_of({"pipeline.stages"});
+  const bool says_stages = stages != nullptr && !is_auto(stages);
+  step.pipeline = says_stages ? KeyedFile::count(*stages, range_of("parallel.pipeline")) : 1;
+  if (!says_stages && file.has("pipeline")) {
+    notes.emplace_back("pipeline: the number of stages is chosen in Python: one is assumed");
+  }
+  const auto ranks = product_within(gpus_range.most, {step.tensor, step.ulysses, step.pipeline});
+  if (!ranks) {
+    throw ConfigError(
+        fmt::format("{}: a replica takes more than {} GPUs; write smaller degrees", file.path(), gpus_range.most));
+  }
+  return *ranks;
+}
+
+void read_replicas(KeyedFile& file, const Options& options, StepSettings& step, std::vector<std::string>& notes) {
+  const std::int64_t gpus =
+      needed(options.count("--gpus", gpus_range), file.path(), "--gpus N", "on how many GPUs it runs");
+  const std::int64_t ranks = read_ranks(file, step, notes);
+  if (gpus % ranks != 0) {
+    throw ConfigError(fmt::format("{}: --gpus {} is not a multiple of the {} GPUs of a replica; choose one that is",
+                                  file.path(), gpus, ranks));
+  }
+  step.data = gpus / ranks;
+}
+
+/// Whether a section is switched on; "auto", which a trainer fills, counts as off and is said.
+enum class Switch : std::uint8_t { off, on, open };
+
+Switch switch_of(KeyedFile& file, std::initializer_list<std::string_view> keys) {
+  const Entry* const entry = file.first_of(keys);
+  if (is_auto(entry)) {
+    return Switch::open;
+  }
+  return entry != nullptr && KeyedFile::flag(*entry) ? Switch::on : Switch::off;
+}
+
+std::string dtype_of(KeyedFile& file, std::vector<std::string>& notes) {
+  const Switch bf16 = switch_of(file, {"bf16.enabled", "bfloat16.enabled"});
+  const Switch fp16 = switch_of(file, {"fp16.enabled"});
+  const Switch amp = switch_of(file, {"amp.enabled"});
+  const Switch autocast = switch_of(file, {"torch_autocast.enabled"});
+  const std::string cast_to = file.word({"torch_autocast.dtype"}).value_or("bfloat16");
+  if (bf16 == Switch::on && fp16 == Switch::on) {
+    KeyedFile::wrong(*file.find("fp16.enabled"), "is true, and bf16.enabled is too; keep one of them");
+  }
+  if (bf16 == Switch::on || (autocast == Switch::on && cast_to == "bfloat16")) {
+    return "bf16";
+  }
+  if (fp16 == Switch::on || amp == Switch::on || (autocast == Switch::on && cast_to == "float16")) {
+    return "fp16";
+  }
+  if (bf16 == Switch::open || fp16 == Switch::open) {
+    notes.emplace_back("bf16 and fp16 are auto, which the trainer fills: bf16 is assumed");
+    return "bf16";
+  }
+  return "fp32";
+}
+
+/// Adam keeps two numbers for every weight, SGD none that counts.
+bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
+  constexpr std::array<std::string_view, 6> adams{"adam",       "adamw",      "fusedadam", "deepspeedcpuadam",
+                                                  "onebitadam", "zerooneadam"};
+  std::string name = file.word({"optimizer.type"}).value_or("AdamW");
+  const std::string shown = name;
+  std::ranges::transform(name, name.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  if (name != "sgd" && std::ranges::find(adams, name) == adams.end()) {
+    notes.push_back(fmt::format("optimizer.type {} has no counterpart: Adam is assumed", in_quotes(shown)));
+  } else if (name == "onebitadam" || name == "zerooneadam") {
+    notes.push_back(fmt::format("optimizer.type {} sends compressed gradients: whole ones are simulated", shown));
+  }
+  return name == "sgd";
+}
+
+/// DeepSpeed overlaps the reduction of gradients by default with ZeRO 3 alone.
+void note_overlap(KeyedFile& file, const StepSettings& step, std::vector<std::string>& notes) {
+  const Entry* const entry = file.first_of({"zero_optimization.overlap_comm"});
+  const bool overlaps = entry == nullptr || is_auto(entry) ? step.zero == 3 : KeyedFile::flag(*entry);
+  if (!overlaps && step.data > 1) {
+    notes.emplace_back(
+        "zero_optimization.overlap_comm is off: gradients are simulated as reduced beside the backward pass");
+  }
+}
+
+void note_recomputation(const KeyedFile& file, std::vector<std::string>& notes) {
+  if (file.has("activation_checkpointing")) {
+    notes.emplace_back(
+        "activation_checkpointing: which layers are recomputed is chosen in Python: none is assumed; set "
+        "step.recompute");
+  }
+}
+
+}  // namespace
+
+Imported read_deepspeed(const Source& source) {
+  KeyedFile file = read_json(source.path);
+  const Options& options = source.options;
+  Imported import;
+  StepSettings step;
+  read_replicas(file, options, step, import.notes);
+  import.model_name = needed(chosen_model(options), source.path, "--model NAME", "which model it trains");
+  step.seq = needed(options.count("--seq", range_of("seq")), source.path, "--seq N", "how long a sequence is");
+  read_batches(file, options, step, import.notes);
+  if (const Entry* const old = file.first_of({"zero_optimization"}); old != nullptr && old->kind != EntryKind::map) {
+    KeyedFile::wrong(*old, fmt::format("is {}; write {{\"stage\": 1}}, or another stage", in_quotes(old->text)));
+  }
+  step.zero = static_cast<int>(said_count(file, {"zero_optimization.stage"}, Counts{0, 3}).value_or(0));
+  step.dtype = dtype_of(file, import.notes);
+  step.is_sgd = is_sgd(file, import.notes);
+  note_overlap(file, step, import.notes);
+  note_recomputation(file, import.notes);
+  const bool overlaps = file.flag({"tensor_parallel.tp_overlap_comm"}) && step.tensor > 1;
+  if (overlaps) {
+    import.notes.emplace_back(
+        "tensor_parallel.tp_overlap_comm: a whole step is simulated as sliced, by the best number of slices at every "
+        "site");
+  }
+  note_unread(file, deepspeed_keys(), import.notes);
+  import.gpus = gpus_of(step);
+  import.run = run_text(step, "From a configuration of DeepSpeed.") + strategy_text(overlaps);
+  return import;
+}
+
+bool is_deepspeed(std::string_view text) {
+  const auto has = [&](std::string_view key) { return text.find(key) != std::string_view::npos; };
+  return has("\"zero_optimization\"") || has("\"train_batch_size\"") || has("\"train_micro_batch_size_per_gpu\"");
+}
+
+}  // namespace commfuse::import

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/import/formats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "model/config_error.h"
+#include "sim/import/deepspeed.h"
+#include "sim/import/megatron.h"
+#include "sim/import/nemo.h"
+#include "sim/import/torchtitan.h"
+
+namespace commfuse::import {
+
+namespace {
+
+constexpr FormatOption gpus{"--gpus", "N", "GPUs that the job runs on"};
+constexpr FormatOption model{"--model", "NAME", "Model: a name in configs/models, or a path"};
+
+constexpr std::array megatron_options{FormatOption{"--overlap", "FILE", "The file of --tp-comm-overlap-cfg"}};
+constexpr std::array torchtitan_options{gpus, model};
+constexpr std::array deepspeed_options{
+    model, FormatOption{"--seq", "N", "Sequence length in tokens; 32K is 32768"}, gpus,
+    FormatOption{"--micro-batch", "N", "Sequences per GPU, where the file says auto or nothing"},
+    FormatOption{"--batch", "N", "Sequences of all GPUs, where the file says auto or nothing"}};
+constexpr std::array nemo_options{
+    gpus, FormatOption{"OVERRIDES", "KEY=VALUE", "Keys to change, as Hydra takes them: model.num_layers=2"}};
+
+constexpr std::array all{
+    Format{.name = "megatron",
+           .summary = "A model and a training step from Megatron-LM's arguments",
+           .file = "A command line, or the shell script that holds it",
+           .footer = "The script is read, not run: arrays, quotes, NAME=value and ${NAME} are known.\n"
+                     "What was assumed, or has no counterpart, is said on stderr.\n\n"
+                     "Example:\n"
+                     "  commfuse-sim import megatron train_gpt3_175b.sh --name mine\n"
+                     "  commfuse-sim run --config mine.run.yaml --hardware dgx-h100-x2",
+           .options = megatron_options,
+           .read = read_megatron,
+           .is = is_megatron},
+    Format{.name = "nemo",
+           .summary = "A model and a training step from NeMo's or Megatron-Bridge's YAML",
+           .file = "NeMo's megatron_gpt_config.yaml, or a run_config.yaml of Megatron-Bridge",
+           .footer = "Recipes in Python are not read: give the run_config.yaml that a run saves.\n"
+                     "What was assumed, or has no counterpart, is said on stderr.\n\n"
+                     "Example:\n"
+                     "  commfuse-sim import nemo run_config.yaml --gpus 16 model.num_layers=32",
+           .options = nemo_options,
+           .read = read_nemo,
+           .is = is_nemo},
+    Format{.name = "torchtitan",
+           .summary = "A training step from torchtitan's TOML",
+           .file = "A TOML file of torchtitan",
+           .footer = "The model is the one of that flavor in configs/models; --model chooses another.\n"
+                     "What was assumed, or has no counterpart, is said on stderr.\n\n"
+                     "Example:\n"
+                     "  commfuse-sim import torchtitan llama3_70b.toml --gpus 256 --name mine",
+           .options = torchtitan_options,
+           .read = read_torchtitan,
+           .is = is_torchtitan},
+    Format{.name = "deepspeed",
+           .summary = "A training step from DeepSpeed's JSON",
+           .file = "The JSON file of --deepspeed_config",
+           .footer = "The file holds no model, no sequence length and no number of GPUs: give --model,\n"
+                     "--seq and --gpus. What was assumed, or has no counterpart, is said on stderr.\n\n"
+                     "Example:\n"
+                     "  commfuse-sim import deepspeed ds_config.json --model llama-3.1-8b --seq 8K \\\n"
+                     "    --gpus 16",
+           .options = deepspeed_options,
+           .read = read_deepspeed,
+           .is = is_deepspeed}};
+
+}  // namespace
+
+std::span<const Format> formats() { return all; }
+
+std::string format_names() {
+  std::vector<std::string_view> names;
+  std::ranges::transform(all, std::back_inserter(names), &Format::name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+const Format& format_of(std::string_view text, const std::string& path) {
+  std::vector<const Format*> fitting;
+  for (const Format& format : all) {
+    if (format.is(text)) {
+      fitting.push_back(&format);
+    }
+  }
+  if (fitting.size() != 1) {
+    throw ConfigError(
+        fmt::format("{}: its format cannot be told {}; write commfuse-sim import FORMAT {}, with one of {}", path,
+                    fitting.empty() ? "from what it holds" : "for certain", path, format_names()));
+  }
+  return *fitting.front();
+}
+
+}  // namespace commfuse::import

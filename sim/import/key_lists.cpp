@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/import/key_lists.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "model/text/suggest.h"
+
+namespace commfuse::import {
+
+namespace {
+
+/// Calls `is` with each word between blanks until it says yes.
+template <class Is>
+bool any_word(std::string_view words, const Is& is) {
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(' '), words.size());
+    if (end > 0 && is(words.substr(0, end))) {
+      return true;
+    }
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return false;
+}
+
+bool matches(std::string_view pattern, std::string_view key) {
+  if (pattern.ends_with('*')) {
+    return key.starts_with(pattern.substr(0, pattern.size() - 1));
+  }
+  return pattern.starts_with('*') ? key.ends_with(pattern.substr(1)) : key == pattern;
+}
+
+/// The key that was asked for and that this one is a slip of, two edits away.
+std::optional<std::string> slip_of(const KeyedFile& file, std::string_view key) {
+  constexpr std::size_t longest = 80;
+  constexpr std::size_t shortest = 6;
+  if (key.size() > longest || key.size() < shortest) {
+    return std::nullopt;
+  }
+  for (const std::string& asked : file.asked()) {
+    const std::size_t difference = asked.size() < key.size() ? key.size() - asked.size() : asked.size() - key.size();
+    if (difference <= 2 && !file.has(asked) && edit_distance(asked, key) <= 2) {
+      return asked;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view why_irrelevant(std::span<const Irrelevant> lists, std::string_view key) {
+  const auto found = std::ranges::find_if(lists, [&](const Irrelevant& list) {
+    return any_word(list.keys, [&](std::string_view pattern) { return matches(pattern, key); });
+  });
+  return found == lists.end() ? std::string_view() : found->why;
+}
+
+const LeftOut* find_left_out(std::span<const LeftOut> keys, std::string_view key) {
+  const auto found = std::ranges::find_if(keys, [&](const LeftOut& one) { return matches(one.key, key); });
+  return found == keys.end() ? nullptr : &*found;
+}
+
+bool is_neutral(const LeftOut& key, std::string_view value) {
+  if (value.empty() || value == "null" || value == "None" || value == "none" || truth_of(value) == false) {
+    return truth_of(value) != false || !any_word(key.neutral, [](std::string_view word) { return word == "true"; });
+  }
+  return any_word(key.neutral,
+                  [&](std::string_view word) { return word == value || (word == "true" && truth_of(value) == true); });
+}
+
+void note_unknown(const std::vector<std::string>& unknown, std::vector<std::string>& notes) {
+  constexpr std::size_t most = 20;
+  if (unknown.empty()) {
+    return;
+  }
+  const std::size_t shown = std::min(unknown.size(), most);
+  notes.push_back(fmt::format("not known and not taken over: {}{}", fmt::join(std::span(unknown).first(shown), ", "),
+                              unknown.size() > most ? fmt::format(" and {} more", unknown.size() - most) : ""));
+}
+
+void note_unread(const KeyedFile& file, const KeyLists& lists, std::vector<std::string>& notes,
+                 std::string_view (*name_of)(std::string_view key)) {
+  std::vector<std::string> unknown;
+  constexpr std::size_t most_compared = 200;  // A hostile file may have a hundred thousand.
+  for (const auto& [key, entry] : file.entries()) {
+    const std::string_view name = name_of(key);
+    if (file.is_asked(key) || entry.kind == EntryKind::null) {
+      continue;
+    }
+    if (const LeftOut* const left_out = find_left_out(lists.left_out, name)) {
+      if (!is_neutral(*left_out, entry.text)) {
+        notes.push_back(fmt::format("{}: {} = {} has no counterpart and is not taken over: {}", entry.where,
+                                    in_quotes(key), in_quotes(entry.text), left_out->instead));
+      }
+      continue;
+    }
+    if (!why_irrelevant(lists.irrelevant, name).empty()) {
+      continue;
+    }
+    const std::optional<std::string> meant = unknown.size() < most_compared ? slip_of(file, key) : std::nullopt;
+    if (meant) {
+      notes.push_back(fmt::format("{}: {} is not known and not taken over; did you mean '{}'?", entry.where,
+                                  in_quotes(key), *meant));
+    } else {
+      unknown.push_back(in_quotes(key));
+    }
+  }
+  note_unknown(unknown, notes);
+}
+
+}  // namespace commfuse::import

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments of Megatron-LM by their flags, wherever they were written: a command line has them as flags, NeMo and
+// Megatron-Bridge as keys of a file. One reader makes a step of both.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/import/imported.h"
+#include "sim/import/step_settings.h"
+
+namespace commfuse::import {
+
+struct Argument {
+  std::string text;      ///< Its value as written; empty where it has none.
+  std::string where;     ///< "train.sh:3"
+  std::string spelling;  ///< "--hidden-size", "model.hidden_size"
+};
+
+/// How messages speak of arguments.
+struct Dialect {
+  std::string origin;                              ///< First line of what is written: "From a command line of ...".
+  std::string missing;                             ///< What to do where a required one is missing.
+  std::string processes;                           ///< Which say how many processes there are.
+  std::string noun;                                ///< "flags"
+  std::string known_as;                            ///< "a flag of Megatron-LM"
+  std::string (*spelling)(std::string_view flag);  ///< Of one that is not there.
+  std::function<std::optional<std::string>(const std::string&)> expand;  ///< Its variables; nothing: not known.
+};
+
+class Arguments {
+ public:
+  Arguments(std::string path, Dialect dialect) : path_(std::move(path)), dialect_(std::move(dialect)) {}
+
+  /// Takes the place of one of that flag.
+  void set(const std::string& flag, Argument argument) { flags_[flag] = std::move(argument); }
+
+  [[nodiscard]] const Dialect& dialect() const { return dialect_; }
+  [[nodiscard]] bool has(std::string_view flag) const { return flags_.find(flag) != flags_.end(); }
+  [[nodiscard]] const Argument* find(std::string_view flag) const;
+  [[nodiscard]] const std::map<std::string, Argument, std::less<>>& all() const { return flags_; }
+
+  /// As it was written, or would be.
+  [[nodiscard]] std::string spelled(std::string_view flag) const;
+
+  /// These throw ConfigError where the value is not known, or no number in range.
+  [[nodiscard]] std::optional<std::string> text(std::string_view flag) const;
+  [[nodiscard]] std::optional<std::int64_t> count(std::string_view flag, Counts range) const;
+  [[nodiscard]] std::int64_t required(std::string_view flag, Counts range) const;
+
+  /// What follows from other arguments where one is left out. `remedy` is one too: "write " and its flag.
+  [[nodiscard]] std::int64_t derived(std::string_view what, std::int64_t value, Counts range,
+                                     std::string_view remedy) const;
+
+  [[noreturn]] void wrong(std::string_view flag, std::string_view sentence) const;
+
+ private:
+  std::string path_;
+  Dialect dialect_;
+  std::map<std::string, Argument, std::less<>> flags_;
+};
+
+/// The model, called `name`, and the step, without its strategy. Throws ConfigError.
+Imported import_of(const Arguments& arguments, const std::string& name);
+
+/// Adds the strategy, and a note where tensor ranks overlap.
+void finish_overlap(const Arguments& arguments, Imported& import);
+
+}  // namespace commfuse::import

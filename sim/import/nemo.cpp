@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys: NVIDIA/NeMo, examples/nlp/language_modeling/conf/megatron_gpt_config.yaml; NVIDIA-NeMo/Megatron-Bridge,
+// docs/megatron-lm-to-megatron-bridge.md and the run_config.yaml that a run saves.
+#include "sim/import/nemo.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/config_error.h"
+#include "model/text/suggest.h"
+#include "sim/import/key_lists.h"
+#include "sim/import/keyed_file.h"
+#include "sim/import/megatron_arguments.h"
+#include "sim/import/megatron_flags.h"
+
+namespace commfuse::import {
+
+namespace {
+
+/// What a key's value makes of a flag.
+enum class Meaning : std::uint8_t {
+  value,      ///< the flag's
+  on,         ///< there where true
+  off,        ///< there where false
+  gated,      ///< an activation: there where it is gated
+  norm,       ///< our word for a norm
+  groups,     ///< of queries: says that there are groups
+  fp8,        ///< there where it is neither null nor false
+  precision,  ///< one of bf16, fp16 and fp32
+  optimizer   ///< its name; a distributed one shares its state
+};
+
+/// A key whose name is not the flag's.
+struct Alias {
+  std::string_view key;
+  std::string_view flag;
+  Meaning meaning = Meaning::value;
+};
+
+constexpr std::array aliases{
+    Alias{"model.encoder_seq_length", "--seq-length"},
+    Alias{"dataset.sequence_length", "--seq-length"},
+    Alias{"dataset.seq_length", "--seq-length"},
+    Alias{"model.num_moe_experts", "--num-experts"},
+    Alias{"model.override_vocab_size", "--vocab-size"},
+    Alias{"model.virtual_pipeline_model_parallel_size", "--num-virtual-stages-per-pipeline-rank"},
+    Alias{"model.activations_checkpoint_granularity", "--recompute-granularity"},
+    Alias{"trainer.devices", "--nproc-per-node"},
+    Alias{"trainer.num_nodes", "--nnodes"},
+    Alias{"model.gated_linear_unit", "--swiglu", Meaning::on},
+    Alias{"model.activation", "--swiglu", Meaning::gated},
+    Alias{"model.add_bias_linear", "--disable-bias-linear", Meaning::off},
+    Alias{"model.bias", "--disable-bias-linear", Meaning::off},
+    Alias{"model.share_embeddings_and_output_weights", "--untie-embeddings-and-output-weights", Meaning::off},
+    Alias{"model.ub_tp_comm_overlap", "--tp-comm-overlap", Meaning::on},
+    Alias{"model.normalization", "--normalization", Meaning::norm},
+    Alias{"model.num_query_groups", "--num-query-groups", Meaning::groups},
+    Alias{"model.fp8", "--fp8-format", Meaning::fp8},
+    Alias{"mixed_precision.fp8", "--fp8-format", Meaning::fp8},
+    Alias{"mixed_precision", "--bf16", Meaning::precision},
+    Alias{"trainer.precision", "--bf16", Meaning::precision},
+    Alias{"model.precision", "--bf16", Meaning::precision},
+    Alias{"model.optim.name", "--optimizer", Meaning::optimizer},
+    Alias{"optimizer.optimizer", "--optimizer", Meaning::optimizer}};
+
+/// Sections whose keys have the flags' names; of two that say one thing the later counts.
+constexpr std::array<std::string_view, 7> sections{"model", "train",        "optimizer",      "ddp",
+                                                   "dist",  "comm_overlap", "mixed_precision"};
+
+std::string_view section_of(std::string_view key) { return key.substr(0, key.find('.')); }
+
+/// The part behind the section: "init_method" of "model.init_method.std"; of other keys the section.
+std::string_view name_of(std::string_view key) {
+  const std::string_view section = section_of(key);
+  if (section.size() == key.size() || std::ranges::find(sections, section) == sections.end()) {
+    return key;
+  }
+  return section_of(key.substr(section.size() + 1));
+}
+
+const Alias* find_alias(std::string_view key) {
+  const auto* const found = std::ranges::find(aliases, key, &Alias::key);
+  return found == aliases.end() ? nullptr : found;
+}
+
+/// The key that a flag is in a file: the one that messages name.
+std::string spelling_of(std::string_view flag) {
+  if (flag == "--micro-batch-size" || flag == "--global-batch-size" || flag == "--vocab-size") {
+    return key_of(flag);  // Its section differs.
+  }
+  return "model." + key_of(flag);
+}
+
+/// ${.hidden_size} of a key is that of its own section.
+std::string absolute(const std::string& text, std::string_view key) {
+  if (!text.starts_with("${.")) {
+    return text;
+  }
+  return fmt::format("${{{}{}", key.substr(0, std::min(key.rfind('.'), key.size())), text.substr(2));
+}
+
+/// ${model.hidden_size}, as often as such keys stand for each other.
+class Interpolation {
+ public:
+  explicit Interpolation(const KeyedFile& file) : file_(&file) {}
+
+  /// Nothing where the text is more than one reference, or one to no scalar.
+  [[nodiscard]] std::optional<std::string> operator()(const std::string& text) const {
+    std::string value = text;
+    constexpr int longest_chain = 8;
+    for (int i = 0; i < longest_chain; ++i) {
+      if (value.find("${") == std::string::npos) {
+        return value;
+      }
+      if (!value.starts_with("${") || value.find('}') != value.size() - 1) {
+        return std::nullopt;
+      }
+      const std::string name = value.substr(2, value.size() - 3);
+      const auto& entries = file_->entries();
+      const auto found = entries.find(name);
+      if (found == entries.end() || found->second.kind != EntryKind::scalar) {
+        return std::nullopt;
+      }
+      value = absolute(found->second.text, name);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const KeyedFile* file_;
+};
+
+/// Keys that are read; the file is asked for all, to tell slips from others.
+void ask_for_all(KeyedFile& file) {
+  for (const Alias& alias : aliases) {
+    file.find(alias.key);
+  }
+  for (const std::string_view flag : read_flags()) {
+    file.find("model." + key_of(flag));
+  }
+}
+
+/// Takes keys over to flags.
+class Reader {
+ public:
+  Reader(KeyedFile& file, Arguments& arguments, std::vector<std::string>& notes)
+      : file_(file), arguments_(arguments), notes_(notes) {}
+
+  void read() {
+    for (const std::string_view section : sections) {
+      read_section(section);
+    }
+    read_section("trainer");
+    read_section("dataset");
+    read_padding();
+  }
+
+ private:
+  void read_section(std::string_view section) {
+    std::vector<std::string> keys;
+    for (const auto& [key, entry] : file_.entries()) {
+      if (section_of(key) == section) {
+        keys.push_back(key);
+      }
+    }
+    for (const std::string& key : keys) {
+      read_key(key, section);
+    }
+  }
+
+  void read_key(const std::string& key, std::string_view section) {
+    const Alias* const alias = find_alias(key);
+    const bool has_names = std::ranges::find(sections, section) != sections.end();
+    const std::string flag = alias != nullptr                           ? std::string(alias->flag)
+                             : has_names && key.size() > section.size() ? flag_of(key.substr(section.size() + 1))
+                                                                        : std::string();
+    if (!flag.empty() && misspelled(flag)) {
+      arguments_.set(flag, {"", file_.entries().at(key).where, key});  // Named where the right one is missing.
+    }
+    if (flag.empty() || !is_read(flag)) {
+      return;
+    }
+    const Entry& entry = *file_.find(key);
+    if (entry.kind == EntryKind::null || entry.text == "???") {
+      return;
+    }
+    const Meaning own = is_switch(flag) ? Meaning::on : Meaning::value;
+    take(entry, flag, alias != nullptr ? alias->meaning : own);
+  }
+
+  void take(const Entry& entry, const std::string& flag, Meaning meaning) {
+    if (entry.kind != EntryKind::scalar) {
+      KeyedFile::wrong(entry, "is a list or a map; write one value");
+    }
+    switch (meaning) {
+      case Meaning::value: set(flag, entry, entry.text); break;
+      case Meaning::on: set_if(KeyedFile::flag(entry), flag, entry); break;
+      case Meaning::off: set_if(!KeyedFile::flag(entry), flag, entry); break;
+      case Meaning::gated: set_if(entry.text.find("glu") != std::string::npos, flag, entry); break;
+      case Meaning::norm: set(flag, entry, norm_of(entry.text)); break;
+      case Meaning::groups:
+        set("--group-query-attention", entry, "");
+        set(flag, entry, entry.text);
+        break;
+      case Meaning::fp8: set_if(truth_of(entry.text) != false, flag, entry); break;
+      case Meaning::precision: take_precision(entry); break;
+      case Meaning::optimizer: take_optimizer(entry); break;
+    }
+  }
+
+  /// NeMo's words for the two norms there are.
+  static std::string norm_of(const std::string& word) {
+    return word == "rmsnorm" ? "RMSNorm" : word.find("layernorm") != std::string::npos ? "LayerNorm" : word;
+  }
+
+  /// "bf16-mixed", "16", "bf16_with_fp8_delayed_scaling_mixed".
+  void take_precision(const Entry& entry) {
+    const std::string& text = entry.text;
+    const auto has = [&](std::string_view part) { return text.find(part) != std::string::npos; };
+    set_if(has("fp8"), "--fp8-format", entry);
+    set_if(has("bf16") || has("bfloat16"), "--bf16", entry);
+    const bool is_fp16 = text == "16" || has("fp16") || has("float16") || text.starts_with("16-");
+    set_if(is_fp16 && !has("bf16") && !has("bfloat16"), "--fp16", entry);
+    if (!arguments_.has("--bf16") && !arguments_.has("--fp16") && !arguments_.has("--fp8-format") && !has("32")) {
+      KeyedFile::wrong(entry, fmt::format("is {}; write bf16-mixed, 16-mixed or 32", in_quotes(text)));
+    }
+  }
+
+  void take_optimizer(const Entry& entry) {
+    const std::string& text = entry.text;
+    const bool is_distributed = text.find("distributed") != std::string::npos;
+    set_if(is_distributed, "--use-distributed-optimizer", entry);
+    set("--optimizer", entry, is_distributed || text == "fused_adam" || text == "megatron_fused_adam" ? "adam" : text);
+  }
+
+  void set_if(bool is_there, const std::string& flag, const Entry& entry) {
+    if (is_there) {
+      set(flag, entry, "");
+    }
+  }
+
+  void set(const std::string& flag, const Entry& entry, const std::string& text) {
+    const Argument* const before = arguments_.find(flag);
+    if (before != nullptr && before->text != text) {
+      notes_.push_back(fmt::format("{} is {}, and {} is {}: the latter counts", before->spelling,
+                                   in_quotes(before->text), entry.key, in_quotes(text)));
+    }
+    arguments_.set(flag, {absolute(text, entry.key), entry.where, entry.key});
+  }
+
+  /// Megatron-Bridge pads the vocabulary only where it is told so.
+  void read_padding() {
+    const Entry* const pads = file_.find("model.should_pad_vocab");
+    const Argument* const vocab = arguments_.find("--vocab-size");
+    if (pads != nullptr && pads->kind != EntryKind::null && !KeyedFile::flag(*pads) && vocab != nullptr) {
+      arguments_.set("--padded-vocab-size", *vocab);
+    }
+  }
+
+  KeyedFile& file_;
+  Arguments& arguments_;
+  std::vector<std::string>& notes_;
+};
+
+/// "key=value", "+key=value", "++key=value" and "~key", as Hydra takes them.
+void override_key(KeyedFile& file, std::string_view word) {
+  if (word.starts_with('~')) {
+    file.remove(word.substr(1, word.find('=') - 1));
+    return;
+  }
+  const std::size_t begin = std::min(word.find_first_not_of('+'), word.size());
+  const std::size_t equals = word.find('=');
+  if (equals == std::string_view::npos || equals <= begin) {
+    throw ConfigError(fmt::format("{} changes no key; write one as in model.num_layers=2", in_quotes(word)));
+  }
+  const std::string key(word.substr(begin, equals - begin));
+  std::string_view value = word.substr(equals + 1);
+  const bool is_quoted =
+      value.size() > 1 && (value.front() == '\'' || value.front() == '"') && value.back() == value.front();
+  const bool is_null = !is_quoted && (value == "null" || value.empty());
+  value = is_quoted ? value.substr(1, value.size() - 2) : value;
+  file.remove(key);
+  file.put({key, is_null ? EntryKind::null : EntryKind::scalar, std::string(value), {}, in_quotes(word)});
+}
+
+constexpr std::array irrelevant{
+    Irrelevant{
+        "what is saved, logged and checked",
+        "checkpoint.* exp_manager.* logger.* profiling.* rerun_state_machine.* straggler.* nvrx_straggler.* ft.* "
+        "inprocess_restart.* tensor_inspect.* run.* job_type name restore_from_path hydra.* defaults"},
+    Irrelevant{"data, tokens and how it learns",
+               "dataset.* tokenizer.* rng.* scheduler.* validation.* trainer.max_* trainer.val_* trainer.limit_* "
+               "trainer.log_* trainer.gradient_clip_val trainer.check_val_*"},
+    Irrelevant{
+        "parts of PyTorch Lightning",
+        "trainer.accelerator trainer.logger trainer.enable_* trainer.replace_sampler_ddp trainer.use_distributed_* "
+        "trainer.benchmark trainer.strategy trainer.callbacks trainer.plugins trainer.num_sanity_val_steps "
+        "trainer.resume_from_checkpoint trainer.deterministic"},
+    Irrelevant{"parts of Python that a file holds", "_target_ *._target_ *._call_ *._args_ *._partial_"}};
+
+/// Keys of sections that have the flags' names are looked up by their names, all others whole.
+void note_unread_keys(const KeyedFile& file, std::vector<std::string>& notes) {
+  const KeyLists lists = megatron_keys();
+  std::vector<Irrelevant> all(lists.irrelevant.begin(), lists.irrelevant.end());
+  all.insert(all.end(), irrelevant.begin(), irrelevant.end());
+  note_unread(file, {all, lists.left_out}, notes, name_of);
+}
+
+Dialect dialect_of(const KeyedFile& file) {
+  return {.origin = "From a configuration of NeMo.",
+          .missing =
+              "recipes of Megatron-Bridge are Python, which is not read: give the run_config.yaml that a run "
+              "saves, or add the key",
+          .processes = "trainer.num_nodes, trainer.devices or --gpus",
+          .noun = "keys",
+          .known_as = "a key of NeMo",
+          .spelling = spelling_of,
+          .expand = Interpolation(file)};
+}
+
+}  // namespace
+
+Imported read_nemo(const Source& source) {
+  if (source.path.ends_with(".py")) {
+    throw ConfigError(
+        fmt::format("{}: recipes in Python are not read; give the run_config.yaml that a run of it saves "
+                    "beside its checkpoints",
+                    source.path));
+  }
+  KeyedFile file = read_yaml(source.path);
+  for (const std::string& word : source.options.words("OVERRIDES")) {
+    override_key(file, word);
+  }
+  Arguments arguments(source.path, dialect_of(file));
+  std::vector<std::string> notes;
+  ask_for_all(file);
+  Reader(file, arguments, notes).read();
+  if (const std::optional<std::int64_t> gpus = source.options.count("--gpus", gpus_range)) {
+    arguments.set("--nnodes", {"1", "command line", "--gpus"});
+    arguments.set("--nproc-per-node", {fmt::format("{}", *gpus), "command line", "--gpus"});
+  }
+  if (!arguments.has("--num-experts")) {
+    file.find("model.expert_tensor_parallel_size");  // It changes experts alone.
+  }
+  Imported import = import_of(arguments, source.name);
+  import.notes.insert(import.notes.begin(), notes.begin(), notes.end());
+  note_unread_keys(file, import.notes);
+  finish_overlap(arguments, import);
+  return import;
+}
+
+bool is_nemo(std::string_view text) { return text.find("tensor_model_parallel_size:") != std::string_view::npos; }
+
+}  // namespace commfuse::import

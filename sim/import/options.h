@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user says beside the file that is imported.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/config/yaml_reader.h"
+
+namespace commfuse::import {
+
+/// Values of flags, by flag ("--gpus").
+class Options {
+ public:
+  void set(std::string flag, std::vector<std::string> values) { values_[std::move(flag)] = std::move(values); }
+
+  [[nodiscard]] std::optional<std::string> text(std::string_view flag) const;
+  /// "8K" is 8192. Throws ConfigError where it is no such number.
+  [[nodiscard]] std::optional<std::int64_t> count(std::string_view flag, Range<std::int64_t> range) const;
+  [[nodiscard]] std::vector<std::string> words(std::string_view flag) const;
+
+ private:
+  std::map<std::string, std::vector<std::string>, std::less<>> values_;
+};
+
+struct Source {
+  std::string path;
+  std::string name;  ///< Of the model, where the import writes one.
+  Options options{};
+};
+
+/// Most GPUs that a step may take.
+inline constexpr Range<std::int64_t> gpus_range{1, std::int64_t{1} << 20};
+
+/// The model of `--model`, as a run file names it. Throws ConfigError where it cannot be loaded.
+std::optional<std::string> chosen_model(const Options& options);
+
+}  // namespace commfuse::import

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/import/step_settings.h"
+
+#include <fmt/format.h>
+
+#include "model/check.h"
+#include "model/config/field.h"
+#include "model/config/settings.h"
+
+namespace commfuse::import {
+
+Counts range_of(std::string_view key) {
+  const Field* const field = find_field(key);
+  check(field != nullptr && field->type == FieldType::count, "a range is that of a count");
+  return {field->least, field->most};
+}
+
+std::optional<std::int64_t> product_within(std::int64_t most, std::initializer_list<std::int64_t> factors) {
+  std::int64_t product = 1;
+  for (const std::int64_t factor : factors) {
+    if (factor > most / product) {
+      return std::nullopt;
+    }
+    product *= factor;
+  }
+  return product;
+}
+
+std::int64_t gpus_of(const StepSettings& step) {
+  return step.tensor * step.pipeline * step.data * step.context * step.ulysses;
+}
+
+std::string run_text(const StepSettings& step, std::string_view origin) {
+  return fmt::format(
+      "# {}\nschema: commfuse.run/1\nscope: step\nranks: {}\nseq: {}\nbatch: {}\ndtype: {}\nparallel:\n"
+      "  sequence_parallel: {}\n  pipeline: {}\n  interleave: {}\n{}  data: {}\n  context: {}\n{}  experts: {}\n"
+      "  zero: {}\nstep:\n  micro_batch: {}\n  recompute: {}\n{}",
+      origin, step.tensor, step.seq, step.batch, step.dtype, step.sequence_parallel ? "on" : "off", step.pipeline,
+      step.interleave, step.zero_bubble ? "  schedule: zero_bubble\n" : "", step.data, step.context,
+      step.ulysses > 1 ? fmt::format("  ulysses: {}\n", step.ulysses) : "", step.experts, step.zero, step.micro_batch,
+      yaml_scalar(step.recompute), step.is_sgd ? "  optimizer: sgd\n" : "");
+}
+
+std::string strategy_text(bool overlaps) {
+  return fmt::format("strategy:\n  name: {}\n", overlaps ? "sliced" : "serial");
+}
+
+}  // namespace commfuse::import

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings of a training step that an import writes.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/config/yaml_reader.h"
+
+namespace commfuse::import {
+
+using Counts = Range<std::int64_t>;
+
+/// Range of a setting that is a count. `key` names one: "parallel.data".
+Counts range_of(std::string_view key);
+
+struct StepSettings {
+  std::int64_t tensor = 1;
+  std::int64_t seq = 1;    ///< Tokens.
+  std::int64_t batch = 1;  ///< Sequences of all replicas.
+  std::string dtype = "bf16";
+  bool sequence_parallel = false;
+  std::int64_t pipeline = 1;
+  std::int64_t interleave = 1;
+  bool zero_bubble = false;
+  std::int64_t data = 1;
+  std::int64_t context = 1;
+  std::int64_t ulysses = 1;
+  std::int64_t experts = 1;
+  int zero = 0;
+  std::int64_t micro_batch = 1;
+  std::string recompute = "none";
+  bool is_sgd = false;
+};
+
+/// The product where it is at most `most`; all factors are at least 1.
+std::optional<std::int64_t> product_within(std::int64_t most, std::initializer_list<std::int64_t> factors);
+
+/// GPUs that hold all replicas.
+std::int64_t gpus_of(const StepSettings& step);
+
+/// YAML, commfuse.run/1, without `model` and `strategy`. `origin` is the comment of its first line.
+std::string run_text(const StepSettings& step, std::string_view origin);
+
+/// The lines that choose the strategy: a whole step's schedules are those of all its sites.
+std::string strategy_text(bool overlaps);
+
+}  // namespace commfuse::import

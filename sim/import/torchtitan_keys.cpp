@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source: pytorch/torchtitan, torchtitan/config/job_config.py.
+#include "sim/import/torchtitan_keys.h"
+
+#include <array>
+
+namespace commfuse::import {
+
+namespace {
+
+constexpr std::array irrelevant{
+    Irrelevant{"what is written, and where",
+               "job.* profiling.* metrics.* checkpoint.* comm.* memory_estimation.* debug.*"},
+    Irrelevant{"data and tokens",
+               "training.dataset* model.tokenizer* model.hf_assets_path dataloader.* tokenizer.* "
+               "hf_tokenizer.* validation.*"},
+    Irrelevant{"how it learns",
+               "lr_scheduler.* optimizer.lr optimizer.beta1 optimizer.beta2 optimizer.eps optimizer.weight_decay "
+               "optimizer.moe_* optimizer.momentum loss.* training.max_norm training.steps training.warmup_steps "
+               "training.seed "
+               "training.deterministic debug.seed"},
+    Irrelevant{"the kernel of the optimizer, which is simulated as fused",
+               "optimizer.implementation optimizer.fused optimizer.foreach"},
+    Irrelevant{"garbage collection of Python", "training.gc_*"},
+    Irrelevant{"code that is loaded", "experimental.custom_* model.print_after_conversion model.args.*"},
+    Irrelevant{"kernels come from the machine's table, compiled or not",
+               "compile.backend compile.mode parallelism.enable_compiled_autograd training.enable_compiled_autograd "
+               "experimental.enable_compiled_autograd"},
+    Irrelevant{"gradients are reduced in 32 bits", "training.mixed_precision_reduce"},
+    Irrelevant{"scales of 8-bit products",
+               "float8.precompute_* float8.force_recompute_fp8_weight_in_bwd float8.recipe_name float8.filter_fqns "
+               "float8.moe_fqns* float8.emulate float8.scaling_type* mx.* quantize.*"},
+    Irrelevant{"recomputation within a layer",
+               "activation_checkpoint.per_op_* activation_checkpoint.early_stop "
+               "activation_checkpoint.determinism_check activation_checkpoint.preserve_rng_state "
+               "activation_checkpoint.debug activation_checkpoint.visualize_* activation_checkpoint.memory_budget"},
+    Irrelevant{"the loss is split over tensor ranks or not: it costs no product",
+               "parallelism.disable_loss_parallel training.disable_loss_parallel parallelism.enable_loss_parallel "
+               "training.enable_loss_parallel"},
+    Irrelevant{"the file of a schedule that pipeline_parallel_schedule names",
+               "parallelism.pipeline_parallel_schedule_csv "
+               "experimental.pipeline_parallel_schedule_csv"}};
+
+constexpr std::string_view even_stages = "stages have layers as evenly as can be";
+
+constexpr std::array left_out{
+    LeftOut{"model.norm_type", "norms are those of the model", "rmsnorm fused_rmsnorm compiled_rmsnorm"},
+    LeftOut{"training.enable_cpu_offload", "weights, gradients and optimizer state stay on the GPU"},
+    LeftOut{"training.dtype", "the optimizer keeps 32-bit weights", "float32"},
+    LeftOut{"training.data_parallel_type", "replicas share weights, gradients and optimizer state", "fsdp"},
+    LeftOut{"optimizer.early_step_in_backward", "the optimizer runs behind the last backward pass"},
+    LeftOut{"parallelism.context_parallel_rotate_method", "context ranks pass keys and values around a ring"},
+    LeftOut{"experimental.context_parallel_rotate_method", "context ranks pass keys and values around a ring"},
+    LeftOut{"parallelism.context_parallel_load_balancer", "context ranks have equal work", "headtail"},
+    LeftOut{"parallelism.expert_tensor_parallel_degree", "experts are split over the tensor ranks", "1"},
+    LeftOut{"parallelism.expert_parallel_comm_backend", "tokens go to experts by all-to-all", "standard"},
+    LeftOut{"parallelism.enable_sequence_parallel", "sequence parallelism is on", "true"},
+    LeftOut{"parallelism.pipeline_parallel_split_points", even_stages},
+    LeftOut{"experimental.pipeline_parallel_split_points", even_stages},
+    LeftOut{"parallelism.module_fqns_per_model_part", even_stages},
+    LeftOut{"parallelism.pipeline_parallel_first_stage_less_layers", even_stages, "0"},
+    LeftOut{"parallelism.pipeline_parallel_last_stage_less_layers", even_stages, "0"},
+    LeftOut{"parallelism.pipeline_parallel_expert_parallel_overlap", "experts' transfers are not overlapped"},
+    LeftOut{"float8.enable_fsdp_float8_all_gather", "weights are gathered in 16 bits"},
+    LeftOut{"fault_tolerance.enable", "all replicas reduce gradients in every step"},
+    LeftOut{"fault_tolerance.semi_sync_method", "all replicas reduce gradients in every step"},
+    LeftOut{"experimental.enable_simplefsdp_passes", "gradients and weights are exchanged layer by layer"}};
+
+}  // namespace
+
+KeyLists torchtitan_keys() { return {irrelevant, left_out}; }
+
+}  // namespace commfuse::import

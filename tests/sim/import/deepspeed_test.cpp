@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// DeepSpeed's JSON becomes a step of a model that the user names.
+#include "sim/import/deepspeed.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "model/config_error.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::import {
+namespace {
+
+class Deepspeed : public ::testing::Test {
+ protected:
+  using Flags = std::vector<std::pair<std::string, std::string>>;
+
+  /// On 16 GPUs, unless flags say another number.
+  static Imported read(const std::string& text, const Flags& flags = {}) {
+    std::ofstream("a.json") << text;
+    Source source{"a.json", "a"};
+    source.options.set("--model", {"llama-3.1-8b"});
+    source.options.set("--seq", {"4K"});
+    source.options.set("--gpus", {"16"});
+    for (const auto& [flag, value] : flags) {
+      source.options.set(flag, {value});
+    }
+    return read_deepspeed(source);
+  }
+
+  static std::string refusal(const std::string& text, const Flags& flags = {}) {
+    try {
+      read(text, flags);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  static bool has_line(const Imported& import, const std::string& line) {
+    return ("\n" + import.run).find("\n" + line + "\n") != std::string::npos;
+  }
+
+  OwnFolder folder_;
+};
+
+TEST_F(Deepspeed, AFileIsTheStepOfItsModel) {
+  const Imported import = read(R"({
+  "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, // 2 x 4 x 8 replicas
+  "zero_optimization": {"stage": 2, "overlap_comm": true, "reduce_bucket_size": 5e8},
+  "bf16": {"enabled": true}, "tensor_parallel": {"autotp_size": 2}, "steps_per_print": 10
+})");
+  EXPECT_EQ(import.model_name, "llama-3.1-8b");
+  EXPECT_EQ(import.gpus, 16);
+  EXPECT_EQ(import.run,
+            "# From a configuration of DeepSpeed.\nschema: commfuse.run/1\nscope: step\nranks: 2\nseq: 4096\n"
+            "batch: 64\ndtype: bf16\nparallel:\n  sequence_parallel: off\n  pipeline: 1\n  interleave: 1\n  data: 8\n"
+            "  context: 1\n  experts: 1\n  zero: 2\nstep:\n  micro_batch: 2\n  recompute: none\nstrategy:\n"
+            "  name: serial\n");
+  EXPECT_TRUE(import.notes.empty()) << import.notes.front();
+}
+
+TEST_F(Deepspeed, TwoBatchSizesGiveTheThird) {
+  const auto sizes = [](const std::string& keys) {
+    return read("{\"zero_optimization\": {\"stage\": 3}, " + keys + "}");
+  };
+  const Imported both = sizes(R"("train_batch_size": 64, "train_micro_batch_size_per_gpu": 2)");
+  EXPECT_TRUE(has_line(both, "batch: 64"));
+  EXPECT_TRUE(has_line(both, "  micro_batch: 2"));
+  const Imported steps = sizes(R"("train_batch_size": 64, "gradient_accumulation_steps": 2)");
+  EXPECT_TRUE(has_line(steps, "  micro_batch: 2"));
+  const Imported batch = sizes(R"("train_batch_size": 64)");
+  EXPECT_TRUE(has_line(batch, "  micro_batch: 4"));
+  const Imported micro = sizes(R"("train_micro_batch_size_per_gpu": 3)");
+  EXPECT_TRUE(has_line(micro, "batch: 48"));
+  EXPECT_EQ(refusal(R"({"train_batch_size": 40, "train_micro_batch_size_per_gpu": 2})"),
+            "a.json: train_batch_size is 40, train_micro_batch_size_per_gpu 2 and gradient_accumulation_steps open, "
+            "which 16 replicas do not make whole; the first is the product of the others and the replicas");
+  EXPECT_EQ(
+      refusal(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 1})")
+          .substr(0, 30),
+      "a.json: train_batch_size is 64");
+}
+
+TEST_F(Deepspeed, WhatATrainerFillsIsAFlag) {
+  const std::string open =
+      R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto",
+          "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}})";
+  EXPECT_EQ(refusal(open),
+            "a.json: neither train_batch_size nor train_micro_batch_size_per_gpu is a number; add --micro-batch or "
+            "--batch");
+  const Imported import = read(open, {{"--micro-batch", "2"}});
+  EXPECT_TRUE(has_line(import, "batch: 32"));
+  EXPECT_EQ(import.notes, (std::vector<std::string>{
+                              "gradient_accumulation_steps is auto, which the trainer fills: 1 is assumed, its default",
+                              "bf16 and fp16 are auto, which the trainer fills: bf16 is assumed"}));
+  EXPECT_EQ(refusal(R"({"train_batch_size": 64})", {{"--batch", "32"}}),
+            "a.json:1:2: train_batch_size is 64, and --batch is 32; leave out the flag");
+}
+
+TEST_F(Deepspeed, RanksOfSequencesAndStagesDivideTheGpus) {
+  const Imported import = read(
+      R"({"train_batch_size": 8, "sequence_parallel_size": 4, "pipeline": {"stages": 2}, "fp16": {"enabled": true},
+          "optimizer": {"type": "SGD", "params": {"lr": 0.1}}})");
+  EXPECT_TRUE(has_line(import, "  ulysses: 4"));
+  EXPECT_TRUE(has_line(import, "  pipeline: 2"));
+  EXPECT_TRUE(has_line(import, "  data: 2"));
+  EXPECT_TRUE(has_line(import, "dtype: fp16"));
+  EXPECT_TRUE(has_line(import, "  optimizer: sgd"));
+  EXPECT_EQ(import.notes, (std::vector<std::string>{"zero_optimization.overlap_comm is off: gradients are simulated as "
+                                                    "reduced beside the backward pass"}));
+  EXPECT_EQ(refusal(R"({"train_batch_size": 8, "sequence_parallel_size": 3})"),
+            "a.json: --gpus 16 is not a multiple of the 3 GPUs of a replica; choose one that is");
+}
+
+TEST_F(Deepspeed, UnreadKeysAreNamed) {
+  const Imported import = read(R"({"train_batch_size": 16,
+    "zero_optimization": {"overlap_comm": true, "offload_optimizer": {"device": "cpu", "pin_memory": true},
+                          "offload_param": {"device": "none"}, "zero_hpz_partition_size": 8, "reduce_scatter": true},
+    "zero_optimisation": {"stage": 2}, "mystery": [1, {"a": 2}]})");
+  EXPECT_EQ(import.notes,
+            (std::vector<std::string>{
+                "a.json:4:27: 'zero_optimisation.stage' is not known and not taken over; did you mean "
+                "'zero_optimization.stage'?",
+                "a.json:2:71: 'zero_optimization.offload_optimizer.device' = 'cpu' has no counterpart and is not taken "
+                "over: weights and optimizer state stay on the GPU",
+                "a.json:3:64: 'zero_optimization.zero_hpz_partition_size' = '8' has no counterpart and is not taken "
+                "over: weights are gathered from all replicas",
+                "not known and not taken over: 'mystery'"}));
+}
+
+TEST_F(Deepspeed, WhatIsWrongIsSaidWithItsPlace) {
+  EXPECT_EQ(refusal("{\n \"train_batch_size\": 8.5}"),
+            "a.json:2:2: train_batch_size is '8.5'; write a whole number from 1 on");
+  EXPECT_EQ(refusal("{\"train_batch_size\": \"8\"}"),
+            "a.json:1:2: train_batch_size is '8'; write a whole number from 1 on");
+  EXPECT_EQ(refusal("{\"train_batch_size\": -8}"),
+            "a.json:1:2: train_batch_size is '-8'; write a whole number from 1 on");
+  EXPECT_EQ(refusal("{\"train_batch_size\": 1e99}"),
+            "a.json:1:2: train_batch_size is '1e99'; write a whole number from 1 on");
+  EXPECT_EQ(refusal("{\"train_batch_size\": 16, \"zero_optimization\": {\"stage\": 4}}"),
+            "a.json:1:48: zero_optimization.stage is '4'; write a whole number from 0 to 3");
+  EXPECT_EQ(refusal("{\"train_batch_size\": 16, \"zero_optimization\": true}"),
+            "a.json:1:26: zero_optimization is 'true'; write {\"stage\": 1}, or another stage");
+  EXPECT_EQ(refusal("{\"train_batch_size\": 16, \"bf16\": {\"enabled\": 1}}"),
+            "a.json:1:35: bf16.enabled is '1'; write true or false");
+  EXPECT_EQ(refusal("{\"train_batch_size\": 16, \"train_batch_size\": 32}"),
+            "a.json:1:26: 'train_batch_size' is given twice; keep one of them");
+  EXPECT_EQ(refusal("[1]"), "a.json: a list where an object is expected; give a configuration of DeepSpeed");
+  EXPECT_EQ(refusal("1"), "a.json: a value where an object is expected; give a configuration of DeepSpeed");
+  EXPECT_EQ(refusal("{\"a\": "), "a.json:1:7: the JSON breaks off or is wrong; write JSON");
+  EXPECT_EQ(refusal("{\"train_batch_size\": 16}", {{"--gpus", "0"}}), "--gpus is '0'; write a whole number from 1 on");
+}
+
+TEST_F(Deepspeed, WhatTheFileCannotSayIsAFlag) {
+  std::ofstream("a.json") << "{\"train_batch_size\": 16}";
+  const auto without = [](const Flags& flags) {
+    Source source{"a.json", "a"};
+    for (const auto& [flag, value] : flags) {
+      source.options.set(flag, {value});
+    }
+    try {
+      read_deepspeed(source);
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(without({}), "a.json: a configuration of DeepSpeed does not say on how many GPUs it runs; add --gpus N");
+  EXPECT_EQ(without({{"--gpus", "16"}}),
+            "a.json: a configuration of DeepSpeed does not say which model it trains; add --model NAME");
+  EXPECT_EQ(without({{"--gpus", "16"}, {"--model", "llama-3.1-8b"}}),
+            "a.json: a configuration of DeepSpeed does not say how long a sequence is; add --seq N");
+}
+
+}  // namespace
+}  // namespace commfuse::import

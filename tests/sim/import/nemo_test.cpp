@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// YAML of NeMo and Megatron-Bridge becomes the model and step that Megatron-LM's flags of the same names make.
+#include "sim/import/nemo.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "model/config_error.h"
+#include "sim/import/megatron.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::import {
+namespace {
+
+/// As NeMo's megatron_gpt_config.yaml is written.
+const std::string nemo = R"(name: megatron_gpt
+trainer:
+  devices: 8
+  num_nodes: 2
+  precision: bf16-mixed
+  accelerator: gpu
+exp_manager:
+  explicit_log_dir: null
+  size: ${multiply:${model.tensor_model_parallel_size}, 2}
+model:
+  micro_batch_size: 2
+  global_batch_size: 64
+  tensor_model_parallel_size: 8
+  pipeline_model_parallel_size: 1
+  sequence_parallel: True
+  encoder_seq_length: 2048
+  max_position_embeddings: ${.encoder_seq_length}
+  num_layers: 24
+  hidden_size: 4096
+  ffn_hidden_size: 16384
+  num_attention_heads: 32
+  kv_channels: null
+  activations_checkpoint_granularity: selective
+  ub_tp_comm_overlap: False
+  tokenizer: {library: megatron, model: null}
+  data:
+    data_prefix: ???
+    seq_length: ${model.encoder_seq_length}
+  optim: {name: distributed_fused_adam, lr: 2e-4, sched: {name: CosineAnnealing}}
+)";
+
+Imported read(const std::string& text, const std::vector<std::string>& words = {}, const std::string& gpus = "") {
+  std::ofstream("a.yaml") << text;
+  Source source{"a.yaml", "a"};
+  source.options.set("OVERRIDES", words);
+  if (!gpus.empty()) {
+    source.options.set("--gpus", {gpus});
+  }
+  return read_nemo(source);
+}
+
+std::string refusal(const std::string& text, const std::vector<std::string>& words = {}) {
+  try {
+    read(text, words);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+/// Without its first line, which says where it comes from.
+std::string body(const std::string& text) { return text.substr(text.find('\n')); }
+
+TEST(Nemo, KeysAreTheFlagsOfMegatron) {
+  const OwnFolder folder;
+  const Imported import = read(nemo);
+  const Imported same = read_megatron(
+      "torchrun --nproc-per-node 8 --nnodes 2 x --micro-batch-size 2 --global-batch-size 64 "
+      "--tensor-model-parallel-size 8 --sequence-parallel --seq-length 2048 --max-position-embeddings 2048 "
+      "--num-layers 24 --hidden-size 4096 --ffn-hidden-size 16384 --num-attention-heads 32 "
+      "--recompute-granularity selective --use-distributed-optimizer --bf16",
+      "a.sh", "a");
+  EXPECT_EQ(import.run.substr(0, import.run.find('\n')), "# From a configuration of NeMo.");
+  EXPECT_EQ(body(import.run), body(same.run));
+  EXPECT_EQ(body(import.model), body(same.model));
+  EXPECT_EQ(import.gpus, 16);
+  EXPECT_EQ(
+      import.notes,
+      (std::vector<std::string>{"vocab_size is not there, since the tokenizer has it: 50257 is assumed, GPT-2's"}));
+}
+
+/// As Megatron-Bridge saves it, but for keys that say nothing new.
+const std::string bridge = R"(_target_: megatron.bridge.training.config.ConfigContainer
+checkpoint: {_target_: x, save: /tmp, save_interval: 500}
+comm_overlap: null
+dataset: {_target_: x, sequence_length: 1024, data_parallel_size: 1}
+ddp: {_target_: x, use_distributed_optimizer: true, overlap_grad_reduce: true, data_parallel_sharding_strategy: no_shard}
+mixed_precision: {_target_: x, bf16: true, fp8: hybrid, fp8_recipe: tensorwise}
+model:
+  _target_: megatron.bridge.models.llama.llama_provider.Llama31ModelProvider
+  activation_func: {_call_: false, _target_: torch.nn.functional.silu}
+  add_bias_linear: false
+  fp8: null
+  gated_linear_unit: true
+  hidden_size: 2048
+  ffn_hidden_size: 8192
+  num_attention_heads: 32
+  num_query_groups: 8
+  kv_channels: 64
+  num_layers: 16
+  num_moe_experts: null
+  moe_layer_freq: 1
+  mtp_num_layers: null
+  normalization: RMSNorm
+  position_embedding_type: rope
+  seq_length: 131072
+  share_embeddings_and_output_weights: true
+  should_pad_vocab: false
+  tensor_model_parallel_size: 2
+  tp_comm_overlap: true
+  vocab_size: 128256
+optimizer: {_target_: x, optimizer: adam, use_distributed_optimizer: true, lr: 0.0003}
+train: {_target_: x, global_batch_size: 512, micro_batch_size: 1, train_iters: 10}
+)";
+
+TEST(Nemo, ARunOfMegatronBridgeIsItsModelAndItsStep) {
+  const OwnFolder folder;
+  const Imported import = read(bridge, {}, "16");
+  EXPECT_EQ(body(import.model),
+            "\nschema: commfuse.model/1\nname: a\nlayers: 16\nhidden: 2048\nffn: 8192\nheads: 32\nkv_heads: 8\n"
+            "head_dim: 64\nvocab: 128256\ngated_mlp: true\nnorm: rms\nbiases: false\ntied_embeddings: true\n");
+  EXPECT_EQ(body(import.run),
+            "\nschema: commfuse.run/1\nscope: step\nranks: 2\nseq: 1024\nbatch: 512\ndtype: fp8\nparallel:\n"
+            "  sequence_parallel: off\n  pipeline: 1\n  interleave: 1\n  data: 8\n  context: 1\n  experts: 1\n"
+            "  zero: 1\nstep:\n  micro_batch: 1\n  recompute: none\nstrategy:\n  name: sliced\n");
+  ASSERT_EQ(import.notes.size(), 2U);
+  EXPECT_EQ(import.notes[0], "model.seq_length is '131072', and dataset.sequence_length is '1024': the latter counts");
+}
+
+TEST(Nemo, WordsOfTheCommandLineChangeKeys) {
+  const OwnFolder folder;
+  const Imported import = read(nemo, {"model.num_layers=48", "++model.vocab_size=1024", "~model.sequence_parallel",
+                                      "trainer.precision='16-mixed'"});
+  EXPECT_NE(import.model.find("\nlayers: 48\n"), std::string::npos);
+  EXPECT_NE(import.model.find("\nvocab: 1024\n"), std::string::npos);
+  EXPECT_NE(import.run.find("sequence_parallel: off"), std::string::npos);
+  EXPECT_NE(import.run.find("dtype: fp16"), std::string::npos);
+  EXPECT_EQ(refusal(nemo, {"model.num_layers=-2"}),
+            "'model.num_layers=-2': model.num_layers is '-2'; write a whole number from 1 on");
+  EXPECT_EQ(refusal(nemo, {"layers"}), "'layers' changes no key; write one as in model.num_layers=2");
+}
+
+TEST(Nemo, UnreadKeysAreNamed) {
+  const OwnFolder folder;
+  const Imported import = read(nemo +
+                               "  multi_latent_attention: true\n  pipeline_model_parallel_sise: 1\n"
+                               "  expert_model_parallel_sizes: 2\n  my_key: 3\n  rotary_percentage: 0.5\n");
+  ASSERT_EQ(import.notes.size(), 4U);
+  EXPECT_EQ(import.notes[1],
+            "a.yaml:32:32: 'model.expert_model_parallel_sizes' is not known and not taken over; did you mean "
+            "'model.expert_model_parallel_size'?");
+  EXPECT_EQ(import.notes[2],
+            "a.yaml:30:27: 'model.multi_latent_attention' = 'true' has no counterpart and is not taken over: attention "
+            "is that of --num-attention-heads");
+  EXPECT_EQ(import.notes[3], "not known and not taken over: 'model.my_key', 'model.pipeline_model_parallel_sise'");
+}
+
+TEST(Nemo, WhatIsWrongIsSaidWithItsPlace) {
+  const OwnFolder folder;
+  EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: 24.0")),
+            "a.yaml:18:15: model.num_layers is '24.0'; write a whole number from 1 on");
+  EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: ${oc.env:LAYERS}")),
+            "a.yaml:18:15: model.num_layers is '${oc.env:LAYERS}', which this file alone does not say; write its value "
+            "there");
+  EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: ${model.num_layers}")),
+            "a.yaml:18:15: model.num_layers is '${model.num_layers}', which this file alone does not say; write its "
+            "value there");
+  EXPECT_EQ(refusal(replaced(nemo, "sequence_parallel: True", "sequence_parallel: 1")),
+            "a.yaml:15:22: model.sequence_parallel is '1'; write true or false");
+  EXPECT_EQ(refusal(replaced(nemo, "precision: bf16-mixed", "precision: 12")),
+            "a.yaml:5:14: trainer.precision is '12'; write bf16-mixed, 16-mixed or 32");
+  EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: [24]")),
+            "a.yaml:18:15: model.num_layers is a list or a map; write one value");
+  EXPECT_EQ(refusal(replaced(nemo, "  hidden_size: 4096", "  hiden_size: 4096")),
+            "a.yaml:19:15: model.hiden_size is not a key of NeMo, and model.hidden_size is missing; write it so");
+}
+
+TEST(Nemo, RecipesInPythonAreRefusedWithTheRemedy) {
+  const OwnFolder folder;
+  EXPECT_THROW(read_nemo(Source{"llama3.py", "a"}), ConfigError);
+  EXPECT_EQ(refusal("train: {micro_batch_size: 1}\n"),
+            "a.yaml: model.hidden_size is missing; recipes of Megatron-Bridge are Python, which is not read: give the "
+            "run_config.yaml that a run saves, or add the key");
+}
+
+}  // namespace
+}  // namespace commfuse::import

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// TOML files of torchtitan, of several releases, become steps.
+#include "sim/import/torchtitan.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "model/config_error.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::import {
+namespace {
+
+class Torchtitan : public ::testing::Test {
+ protected:
+  static Imported read(const std::string& text, const std::string& gpus = "", const std::string& model = "") {
+    std::ofstream("a.toml") << text;
+    Source source{"a.toml", "a"};
+    if (!gpus.empty()) {
+      source.options.set("--gpus", {gpus});
+    }
+    if (!model.empty()) {
+      source.options.set("--model", {model});
+    }
+    return read_torchtitan(source);
+  }
+
+  static std::string refusal(const std::string& text, const std::string& gpus = "8", const std::string& model = "") {
+    try {
+      read(text, gpus, model);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  static bool has_line(const Imported& import, const std::string& line) {
+    return ("\n" + import.run).find("\n" + line + "\n") != std::string::npos;
+  }
+
+  OwnFolder folder_;
+};
+
+const std::string model = "[model]\nname = \"llama3\"\nflavor = \"70B\"\n";
+const std::string no_recompute = "[activation_checkpoint]\nmode = \"none\"\n";
+
+TEST_F(Torchtitan, AFileOfTodayIsItsStep) {
+  const Imported import = read(model + no_recompute +
+                                   "[job]\ndump_folder = \"./outputs\"\n[metrics]\nlog_freq = 10\n"
+                                   "[training]\nlocal_batch_size = 8\nseq_len = 8192\nsteps = 10_000\n"
+                                   "[parallelism]\ndata_parallel_replicate_degree = 1\n"
+                                   "data_parallel_shard_degree = -1\ntensor_parallel_degree = 8\n",
+                               "256");
+  EXPECT_EQ(import.model, "");
+  EXPECT_EQ(import.model_name, "llama-3.1-70b");
+  EXPECT_EQ(import.gpus, 256);
+  EXPECT_EQ(import.run,
+            "# From a configuration of torchtitan.\nschema: commfuse.run/1\nscope: step\nranks: 8\nseq: 8192\n"
+            "batch: 256\ndtype: bf16\nparallel:\n  sequence_parallel: on\n  pipeline: 1\n  interleave: 1\n  data: 32\n"
+            "  context: 1\n  experts: 1\n  zero: 3\nstep:\n  micro_batch: 8\n  recompute: none\nstrategy:\n"
+            "  name: serial\n");
+  EXPECT_TRUE(import.notes.empty()) << import.notes.front();
+}
+
+TEST_F(Torchtitan, KeysOfOlderReleasesAreRead) {
+  const Imported import = read(
+      "[model]\nname = \"llama2\"\nflavor = \"13B\"\nnorm_type = \"rmsnorm\"\n[training]\nbatch_size = 4\nseq_len = "
+      "4096\ndata_parallel_degree = 2\ntensor_parallel_degree = 4\n[experimental]\npipeline_parallel_degree = 2\n"
+      "pipeline_parallel_microbatches = 2\n[float8]\nenable_float8_linear = false\n" +
+      no_recompute);
+  EXPECT_EQ(import.model_name, "llama-2-13b");
+  EXPECT_TRUE(has_line(import, "ranks: 4"));
+  EXPECT_TRUE(has_line(import, "  pipeline: 2"));
+  EXPECT_TRUE(has_line(import, "  data: 2"));
+  EXPECT_TRUE(has_line(import, "  micro_batch: 2"));
+  EXPECT_TRUE(has_line(import, "batch: 8"));
+  EXPECT_TRUE(has_line(import, "  zero: 2"));  // behind a pipeline weights stay gathered
+  EXPECT_TRUE(import.notes.empty()) << import.notes.front();
+}
+
+TEST_F(Torchtitan, AKeyThatTwoReleasesSpellIsReadOnce) {
+  EXPECT_EQ(refusal(model + "[training]\nlocal_batch_size = 2\nbatch_size = 4\n"),
+            "a.toml:6:1: training.batch_size is '4', but training.local_batch_size is '2'; keep one of them");
+}
+
+TEST_F(Torchtitan, SchedulesOfPipelinesAreNamed) {
+  const auto with = [&](const std::string& schedule) {
+    return read(model + no_recompute + "[parallelism]\npipeline_parallel_degree = 4\n" + schedule, "8");
+  };
+  EXPECT_TRUE(has_line(with("pipeline_parallel_schedule = \"Interleaved1F1B\"\n"), "  interleave: 2"));
+  // 80 layers, 5 in a stage: 16 stages, 4 on each of 4 ranks.
+  EXPECT_TRUE(
+      has_line(with("pipeline_parallel_schedule = \"Interleaved1F1B\"\npipeline_parallel_layers_per_stage = 5\n"),
+               "  interleave: 4"));
+  const Imported v = with("pipeline_parallel_schedule = \"ZBVZeroBubble\"\n");
+  EXPECT_TRUE(has_line(v, "  schedule: zero_bubble"));
+  ASSERT_EQ(v.notes.size(), 1U);
+  EXPECT_EQ(
+      v.notes[0],
+      "pipeline_parallel_schedule ZBVZeroBubble has no counterpart: ZB-H1 is simulated, with one piece per stage");
+  EXPECT_EQ(refusal(model + "[parallelism]\npipeline_parallel_schedule = \"1F1C\"\n"),
+            "a.toml:5:1: parallelism.pipeline_parallel_schedule is '1F1C'; did you mean '1F1B'?");
+}
+
+TEST_F(Torchtitan, WhatReplicasShareIsWhatFsdpShards) {
+  const auto zero = [&](const std::string& keys) { return read(model + no_recompute + "[parallelism]\n" + keys, "8"); };
+  EXPECT_TRUE(has_line(zero("data_parallel_shard_degree = 1\ndata_parallel_replicate_degree = 8\n"), "  zero: 0"));
+  EXPECT_TRUE(has_line(zero("fsdp_reshard_after_forward = \"never\"\n"), "  zero: 2"));
+  EXPECT_TRUE(has_line(zero("pipeline_parallel_degree = 2\nfsdp_reshard_after_forward = \"always\"\n"), "  zero: 3"));
+  const Imported hybrid = zero("data_parallel_replicate_degree = 2\n");
+  ASSERT_EQ(hybrid.notes.size(), 1U);
+  EXPECT_EQ(hybrid.notes[0],
+            "hybrid sharding (2 copies of 4 shards) has no counterpart: all 8 replicas share the state");
+}
+
+TEST_F(Torchtitan, EightBitsAndOverlapAreTakenOver) {
+  const Imported import =
+      read("[model]\nflavor = \"8B\"\nconverters = [\"quantize.linear.float8\", \"lora\"]\n" + no_recompute +
+               "[compile]\nenable = true\ncomponents = [\"model\", \"loss\"]\n[parallelism]\n"
+               "enable_async_tensor_parallel = true\ntensor_parallel_degree = 8\n",
+           "8");
+  EXPECT_TRUE(has_line(import, "dtype: fp8"));
+  EXPECT_TRUE(has_line(import, "  name: sliced"));
+  ASSERT_EQ(import.notes.size(), 3U);
+  EXPECT_EQ(import.notes[0], "a.toml:3:1: converter 'lora' has no counterpart and is not taken over");
+}
+
+TEST_F(Torchtitan, UnreadKeysAreNamed) {
+  const Imported import = read(
+      model + "[training]\nseq_len = 1024\nglobal_batch_sise = 64\nnew_thing = 1\nenable_cpu_offload = true\n", "8");
+  ASSERT_EQ(import.notes.size(), 4U);
+  EXPECT_EQ(import.notes[0],
+            "activation_checkpoint.selective_ac_option '2' recomputes whole layers, every so many: the attention core "
+            "of every layer is recomputed here");
+  EXPECT_EQ(import.notes[1],
+            "a.toml:8:1: 'training.enable_cpu_offload' = 'true' has no counterpart and is not taken over: weights, "
+            "gradients and optimizer state stay on the GPU");
+  EXPECT_EQ(import.notes[2],
+            "a.toml:6:1: 'training.global_batch_sise' is not known and not taken over; did you mean "
+            "'training.global_batch_size'?");
+  EXPECT_EQ(import.notes[3], "not known and not taken over: 'training.new_thing'");
+}
+
+TEST_F(Torchtitan, AFlavorWithoutAModelNeedsOne) {
+  const std::string small = "[model]\nname = \"llama3\"\nflavor = \"debugmodel\"\n";
+  EXPECT_EQ(refusal(small),
+            "a.toml:3:1: no model here is known to be flavor 'debugmodel' of 'llama3'; add --model NAME");
+  EXPECT_EQ(read(small, "8", "llama-2-7b").model_name, "llama-2-7b");
+  EXPECT_EQ(read("[model]\nname = \"llama3\"\nflavor = \"8B_flex\"\n", "8").model_name, "llama-3.1-8b");
+}
+
+TEST_F(Torchtitan, WhatIsWrongIsSaidWithItsPlace) {
+  EXPECT_EQ(refusal(model, ""),
+            "a.toml: parallelism.data_parallel_shard_degree is -1 or left out, which means all GPUs that are left; add "
+            "--gpus N");
+  EXPECT_EQ(refusal(model + "[parallelism]\ntensor_parallel_degree = 3\n"),
+            "a.toml: --gpus 8 is not a multiple of the 3 GPUs that the other degrees take; choose one that is");
+  EXPECT_EQ(refusal(model + "[parallelism]\ndata_parallel_shard_degree = 4\n"),
+            "a.toml:5:1: parallelism.data_parallel_shard_degree is 4, so the degrees multiply to 4 GPUs, and --gpus is "
+            "8; leave out --gpus");
+  EXPECT_EQ(refusal(model + "[training]\nseq_len = -8\n"),
+            "a.toml:5:1: training.seq_len is '-8'; write a whole number from 1 on");
+  EXPECT_EQ(refusal(model + "[training]\nseq_len = 8192.0\n"),
+            "a.toml:5:1: training.seq_len is '8192.0'; write a whole number from 1 on");
+  EXPECT_EQ(refusal(model + "[training]\nseq_len = \"8192\"\n"),
+            "a.toml:5:1: training.seq_len is '8192'; write a whole number from 1 on");
+  EXPECT_EQ(refusal(model + "[parallelism]\ntensor_parallel_degree = 1048576\ndata_parallel_shard_degree = 1048576\n"),
+            "a.toml: the degrees of parallelism multiply to more than 1048576 GPUs; write smaller ones");
+  EXPECT_EQ(refusal(model + "[training]\nglobal_batch_size = 12\n"),
+            "a.toml:5:1: training.global_batch_size is 12, not a multiple of 64 (8 sequences on each of 8 replicas); "
+            "write one");
+  EXPECT_EQ(refusal(model + "[training]\nseq_len = 1\nseq_len = 2\n").substr(0, 12), "a.toml:6:11:");
+  EXPECT_EQ(refusal("[[["), "a.toml: not valid TOML; correct it, and see where with another reader");
+  EXPECT_EQ(refusal("a.b"), "a.toml:1:4: Error while parsing key-value pair: encountered end-of-file; write TOML");
+}
+
+TEST_F(Torchtitan, KeysOfManyLevelsAreRefused) {
+  std::string deep = "a";
+  for (int i = 0; i < 100'000; ++i) {
+    deep += ".a";
+  }
+  const std::string sentence = ":1: a key of more than 32 levels; give a file of torchtitan";
+  EXPECT_EQ(refusal(deep + " = 1"), "a.toml:1" + sentence);
+  EXPECT_EQ(
+      refusal("x = \"....................................................\" # .......................\n[" + deep + "]"),
+      "a.toml:2" + sentence);
+  EXPECT_EQ(refusal("x = '''\n\"'''\n\"" + std::string(3, '.') + "\"." + deep + " = 1"), "a.toml:3" + sentence);
+}
+
+TEST_F(Torchtitan, LettersBeyondAsciiStandInStringsAndComments) {
+  const std::string sentence = ":1: a letter that is not ASCII outside a string; put it between quotes";
+  EXPECT_EQ(refusal("[job]\n1aflavor \xc3\x91= 3\n"), "a.toml:2" + sentence);
+  EXPECT_EQ(refusal("x = \"\"\"a\"\"\"\"\"\n\xc3\x91 = 3\n"), "a.toml:2" + sentence)
+      << "two quotes end the string's text";
+  EXPECT_EQ(read("\xef\xbb\xbf" + model + "[job]\ndescription = \"\xc3\x91\"  # \xc3\x91\n", "8").model_name,
+            "llama-3.1-70b");
+}
+
+}  // namespace
+}  // namespace commfuse::import
