@@ -218,8 +218,12 @@ std::string summary(Rows rows, const VerdictRule& rule) {
     }
     count.add(std::move(names));
   }
-  return wrapped(fmt::format("Of {} points, {}. A win needs {}.", points.size(), count.in_words(), rule_in_words(rule)),
-                 "", "");
+  return summary_in_words(points.size(), count, rule);
+}
+
+std::string summary_in_words(std::size_t points, const VerdictCount& count, const VerdictRule& rule) {
+  return wrapped(fmt::format("Of {} points, {}. A win needs {}.", points, count.in_words(), rule_in_words(rule)), "",
+                 "");
 }
 
 }  // namespace commfuse::reports

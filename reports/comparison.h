@@ -2,6 +2,7 @@
 // Strategies side by side, for people: who wins at each point, and where each one's time goes.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <span>
 #include <string>
@@ -29,6 +30,10 @@ std::string comparison_table(std::span<const ResultRow> rows, const VerdictRule&
 /// How many points each strategy wins, and which strategies tie at how many; one sentence. Empty for fewer than two
 /// points.
 std::string summary(std::span<const ResultRow> rows, const VerdictRule& rule = {});
+
+class VerdictCount;
+/// That sentence of points that were counted.
+std::string summary_in_words(std::size_t points, const VerdictCount& count, const VerdictRule& rule);
 
 /// "more than 2% and a probability of 80%": what a win needs.
 std::string rule_in_words(const VerdictRule& rule);

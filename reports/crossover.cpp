@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "model/check.h"
@@ -25,11 +24,6 @@ std::string unmapped(const ResultRow& row) {
     text += ", " + words;
   }
   return text;
-}
-
-std::string setting_of(const ResultRow& row) {
-  return fmt::format("{} {} on {}, batch {}, {}{}", row.model, row.scope, row.hardware, format_count(row.batch),
-                     row.dtype, unmapped(row));
 }
 
 /// A rate that nobody knows is a place of its own on the axis all the same.
@@ -57,25 +51,6 @@ std::optional<double> number_or_nothing(const StepRow& row, std::string_view nam
 std::optional<double> rate_of(const StepRow& row, std::string_view name) {
   return row.has(name) ? std::optional(1e9 * row.number(name)) : std::nullopt;
 }
-
-/// The fastest of every point.
-class Fastest {
- public:
-  void add(ScalingPoint point) {
-    const auto [known, is_new] =
-        known_.try_emplace(std::tuple(point.setting, point.ranks, point.batch, point.seq), points_.size());
-    if (is_new) {
-      points_.push_back(std::move(point));
-    } else {
-      points_[known->second].time = std::min(points_[known->second].time, point.time);
-    }
-  }
-  [[nodiscard]] std::vector<Scaling> scalings() const { return commfuse::scalings_of(points_); }
-
- private:
-  std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>, std::size_t> known_;
-  std::vector<ScalingPoint> points_;
-};
 
 std::string kind_in_words(const Scaling& one) {
   return one.kind == ScalingKind::strong
@@ -114,19 +89,29 @@ std::string as_written(MapAxis axis, const MapValue& below, double value) {
 
 }  // namespace
 
+std::string map_setting_of(const ResultRow& row) {
+  return fmt::format("{} {} on {}, batch {}, {}{}", row.model, row.scope, row.hardware, format_count(row.batch),
+                     row.dtype, unmapped(row));
+}
+
+std::optional<MapEntry> map_entry_of(const ResultRow& row) {
+  if (!row.feasible() || row.bound || row.analysis.critical.makespan <= Duration::zero()) {
+    return std::nullopt;
+  }
+  return MapEntry{map_setting_of(row),
+                  {count(row.seq), bandwidth(row.link_rate, row.link_bandwidth),
+                   bandwidth(row.network_rate, row.network_bandwidth), count(row.ranks)},
+                  row.strategy,
+                  row.analysis.critical.makespan,
+                  row.makespan_error,
+                  row.win_probability};
+}
+
 std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows, const VerdictRule& rule) {
   std::vector<MapEntry> entries;
-  for (const Rows point : rows_by_point(rows)) {
-    for (const ResultRow& row : point) {
-      if (row.feasible() && !row.bound && row.analysis.critical.makespan > Duration::zero()) {
-        entries.push_back({setting_of(row),
-                           {count(row.seq), bandwidth(row.link_rate, row.link_bandwidth),
-                            bandwidth(row.network_rate, row.network_bandwidth), count(row.ranks)},
-                           row.strategy,
-                           row.analysis.critical.makespan,
-                           row.makespan_error,
-                           row.win_probability});
-      }
+  for (const ResultRow& row : rows) {
+    if (std::optional<MapEntry> entry = map_entry_of(row)) {
+      entries.push_back(*std::move(entry));
     }
   }
   return crossover_maps(entries, rule);
@@ -150,22 +135,33 @@ std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows, const VerdictRu
   return crossover_maps(entries, rule);
 }
 
+void FastestPoints::add(ScalingPoint point) {
+  const auto [known, is_new] =
+      known_.try_emplace(std::tuple(point.setting, point.ranks, point.batch, point.seq), points_.size());
+  if (is_new) {
+    points_.push_back(std::move(point));
+  } else {
+    points_[known->second].time = std::min(points_[known->second].time, point.time);
+  }
+}
+
+void FastestPoints::add(const ResultRow& row) {
+  if (row.feasible() && !row.bound && row.analysis.critical.makespan > Duration::zero()) {
+    add({fmt::format("{} {} on {}, {}{}", row.model, row.scope, machine_in_words(row), row.dtype, unmapped(row)),
+         row.ranks, row.batch, row.seq, row.analysis.critical.makespan});
+  }
+}
+
 std::vector<Scaling> scalings_of(std::span<const ResultRow> rows) {
-  Fastest fastest;
-  for (const Rows point : rows_by_point(rows)) {
-    for (const ResultRow& row : point) {
-      if (row.feasible() && !row.bound && row.analysis.critical.makespan > Duration::zero()) {
-        fastest.add(
-            {fmt::format("{} {} on {}, {}{}", row.model, row.scope, machine_in_words(row), row.dtype, unmapped(row)),
-             row.ranks, row.batch, row.seq, row.analysis.critical.makespan});
-      }
-    }
+  FastestPoints fastest;
+  for (const ResultRow& row : rows) {
+    fastest.add(row);
   }
   return fastest.scalings();
 }
 
 std::vector<Scaling> scalings_of(std::span<const StepRow> rows) {
-  Fastest fastest;
+  FastestPoints fastest;
   for (const StepRow& row : rows) {
     if (counts(row)) {
       fastest.add(

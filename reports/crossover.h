@@ -2,8 +2,13 @@
 // Crossover maps: who wins over sequence, ranks and bandwidths, by how much, and where that changes.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "model/analysis/crossover.h"
@@ -18,9 +23,27 @@ namespace commfuse::reports {
 std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
+/// What is asked beside the axes of a map: rows of one text are on one.
+std::string map_setting_of(const ResultRow& row);
+/// What a map has of a row; nothing of one without a result, and of a bound.
+std::optional<MapEntry> map_entry_of(const ResultRow& row);
+
 /// By the fastest of every point. Of whole models ranks are all GPUs.
 std::vector<Scaling> scalings_of(std::span<const ResultRow> rows);
 std::vector<Scaling> scalings_of(std::span<const StepRow> rows);
+
+/// The fastest of every point, of rows that come one by one.
+class FastestPoints {
+ public:
+  /// Nothing of one without a result, and of a bound.
+  void add(const ResultRow& row);
+  void add(ScalingPoint point);
+  [[nodiscard]] std::vector<Scaling> scalings() const { return commfuse::scalings_of(points_); }
+
+ private:
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>, std::size_t> known_;
+  std::vector<ScalingPoint> points_;
+};
 
 /// "about 3.1K": the value where the winner changes, as its axis writes values. Requires crossing.at.
 std::string crossing_value(const CrossoverMap& map, const Crossing& crossing);

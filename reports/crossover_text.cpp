@@ -19,8 +19,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t label_width = 14;
 constexpr std::size_t cell_width = 11;
-constexpr std::size_t most_columns = (terminal_width - label_width) / cell_width;
 constexpr std::size_t most_changes = 24;
+
+/// Sequence lengths beside each other.
+std::size_t most_columns() { return (terminal_width() - label_width) / cell_width; }
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
@@ -48,11 +50,11 @@ MapAxis row_axis(const CrossoverMap& map) {
   return MapAxis::ranks;
 }
 
-/// One table of at most most_columns sequence lengths, with those from `first` on.
+/// One table of at most most_columns() sequence lengths, with those from `first` on.
 std::string table(const CrossoverMap& map, MapPlace place, std::size_t first) {
   const std::vector<std::string> names = short_names(map);
   const MapAxis down = row_axis(map);
-  const std::size_t end = std::min(first + most_columns, map.values(MapAxis::seq).size());
+  const std::size_t end = std::min(first + most_columns(), map.values(MapAxis::seq).size());
   place[index_of(down)] = 0;
   std::string heading;
   for (const MapAxis axis : {MapAxis::ranks, MapAxis::network}) {
@@ -84,7 +86,7 @@ std::string tables(const CrossoverMap& map) {
   std::string text;
   for (std::size_t ranks = 0; ranks < extent(MapAxis::ranks); ++ranks) {
     for (std::size_t network = 0; network < extent(MapAxis::network); ++network) {
-      for (std::size_t first = 0; first < map.values(MapAxis::seq).size(); first += most_columns) {
+      for (std::size_t first = 0; first < map.values(MapAxis::seq).size(); first += most_columns()) {
         MapPlace place{};
         place[index_of(MapAxis::ranks)] = ranks;
         place[index_of(MapAxis::network)] = network;

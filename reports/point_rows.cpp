@@ -12,7 +12,6 @@
 #include <string_view>
 #include <utility>
 
-#include "model/analysis/memory.h"
 #include "model/strategies/scope.h"
 
 namespace commfuse::reports {
@@ -219,16 +218,20 @@ std::vector<std::string> warnings_of(Rows rows) {
   return all;
 }
 
+void add_need(const ResultRow& row, LargestNeed& need) {
+  std::optional<std::string> warning;
+  for_each_warning(row, [&](const std::string& one) {
+    if (is_memory_warning(one)) {
+      warning = one;
+    }
+  });
+  need.add(static_cast<double>(row.buffers.count), std::move(warning));
+}
+
 std::string memory_sentence(Rows rows) {
   LargestNeed need;
   for (const ResultRow& row : rows) {
-    std::optional<std::string> warning;
-    for_each_warning(row, [&](const std::string& one) {
-      if (is_memory_warning(one)) {
-        warning = one;
-      }
-    });
-    need.add(static_cast<double>(row.buffers.count), std::move(warning));
+    add_need(row, need);
   }
   return need.sentence();
 }

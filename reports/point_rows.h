@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/analysis/memory.h"
 #include "model/analysis/verdict.h"
 #include "model/record/result.h"
 
@@ -77,6 +78,8 @@ std::vector<std::string> warnings_of(Rows rows);
 /// What stands first wherever people read the rows: that some do not fit the memory (LargestNeed::sentence). Empty
 /// where all fit.
 std::string memory_sentence(Rows rows);
+/// What a row adds to it.
+void add_need(const ResultRow& row, LargestNeed& need);
 
 /// Microseconds below 10 ms, milliseconds from there on, so that a block of one point reads in one unit.
 struct Unit {

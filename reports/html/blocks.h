@@ -2,12 +2,17 @@
 // Data inside a page: gzip in base64, so that nothing in them is markup and no text can end a script.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace commfuse::reports {
+
+/// Takes bytes as they come.
+using TakeBytes = std::function<void(std::string_view)>;
 
 /// RFC 4648, with padding.
 std::string base64_of(std::string_view bytes);
@@ -18,18 +23,24 @@ std::string gzip_of(std::string_view text);
 std::string block_of(std::string_view name, std::string_view text);
 /// Of bytes that are gzip already.
 std::string packed_block(std::string_view name, std::string_view gzip);
+/// block_of() of the text that `write` hands on piece by piece, piece by piece as well. Throws as gzip_of() does.
+void write_block(std::string_view name, const std::function<void(const TakeBytes&)>& write, const TakeBytes& take);
 
 /// Numbers by column, for typed arrays: u32 length of the head, u32 0, the head (a JSON object), and each column from a
 /// multiple of eight bytes on, little endian.
 class ColumnBlock {
  public:
-  void add(std::string_view name, const std::vector<double>& values);
-  void add(std::string_view name, const std::vector<std::uint32_t>& values);
-  void add(std::string_view name, const std::vector<std::uint16_t>& values);
-  void add(std::string_view name, const std::vector<std::uint8_t>& values);
+  void add(std::string_view name, std::vector<double> values);
+  void add(std::string_view name, std::vector<std::uint32_t> values);
+  void add(std::string_view name, std::vector<std::uint16_t> values);
+  void add(std::string_view name, std::vector<std::uint8_t> values);
+  /// The same of values that are asked for, in their order, when they are written.
+  void add_f64(std::string_view name, std::size_t count, std::function<double(std::size_t)> value);
+  void add_u32(std::string_view name, std::size_t count, std::function<std::uint32_t(std::size_t)> value);
 
   /// `head` is a JSON object and gets "columns": of each its name, type (f64, u32, u16, u8), offset and count; what
   /// "columns" of it says of a name already is kept.
+  void write(const std::string& head, const TakeBytes& take) const;
   [[nodiscard]] std::string bytes(const std::string& head) const;
 
  private:
@@ -38,12 +49,17 @@ class ColumnBlock {
     std::string_view type;
     std::size_t offset = 0;
     std::size_t count = 0;
+    std::size_t size = 0;  // bytes
+    std::function<void(const TakeBytes&)> write;
   };
   template <class T>
-  void append(std::string_view name, std::string_view type, const std::vector<T>& values);
+  void append(std::string_view name, std::string_view type, std::vector<T> values);
+  template <class T>
+  void append(std::string_view name, std::string_view type, std::size_t count, std::function<T(std::size_t)> value);
+  void append(std::string_view name, std::string_view type, std::size_t count, std::size_t size,
+              std::function<void(const TakeBytes&)> write);
 
   std::vector<Column> columns_;
-  std::string bytes_;
 };
 
 }  // namespace commfuse::reports

@@ -23,25 +23,11 @@ struct PointView {
   [[nodiscard]] bool in_front(const ResultRow& row) const;
 };
 
+PointView view_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 /// Rows of one point stand together.
 std::vector<PointView> points_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
-/// Runs of points that differ only in ranks and seq: what one map and one table show.
-struct Setting {
-  std::string title;  // "llama-3.1-70b mlp on h100-sxm, batch 1, bf16"
-  std::span<const ResultRow> rows;
-  std::vector<PointView> points;
-};
-std::vector<Setting> settings_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
-
-/// The one with the most tokens, then ranks; nullptr where no point has a result.
-const PointView* largest(const std::vector<PointView>& points);
-
-/// How often each strategy wins, the most often first, by name where two win as often.
-struct Wins {
-  std::string strategy;
-  std::size_t points = 0;
-};
-std::vector<Wins> wins_of(const std::vector<PointView>& points);
+/// The title of all points that differ only in axes: "llama-3.1-70b mlp on h100-sxm, batch 1, bf16".
+std::string setting_title(const ResultRow& row);
 
 }  // namespace commfuse::reports

@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <set>
+#include <span>
+#include <string_view>
+#include <utility>
 
 #include "model/text/quantity.h"
 #include "reports/comparison.h"
@@ -42,11 +46,26 @@ class Page {
  public:
   explicit Page(const ReportInput& input)
       : input_(input),
-        settings_(settings_of(input.rows, input.rule)),
-        points_(reports::points_of(input.rows, input.rule)),
-        winners_(winners_section(input.rows, input.rule)) {}
+        overview_(input.overview ? *input.overview : own_.emplace(overview_of(input.rows, input.rule))),
+        winners_(winners_section(input.rows, overview_, input.rule)) {}
 
-  std::string write() {
+  void write(const TakeBytes& take) {
+    sections();
+    take(html_);
+    take(charts_.blocks());
+    write_block(
+        "rows", [&](const TakeBytes& take_row) { write_rows_block(input_.rows, overview_, take_row); }, take);
+    take(page_scripts());
+    take(page_foot(fmt::format("{} \u00b7 model version {} \u00b7 rows of form {}", input_.version, model_version,
+                               result_schema)));
+  }
+  std::vector<Figure> figures() {
+    sections();
+    return charts_.figures();
+  }
+
+ private:
+  void sections() {
     open();
     summary_section();
     time_section();
@@ -59,12 +78,7 @@ class Page {
     html_ += fits_section(input_.fits, charts_);
     input_section();
     about_section();
-    close();
-    return std::move(html_);
   }
-  [[nodiscard]] const std::vector<Figure>& figures() const { return charts_.figures(); }
-
- private:
   template <class... Args>
   void add(fmt::format_string<Args...> format, Args&&... args) {
     fmt::format_to(std::back_inserter(html_), format, std::forward<Args>(args)...);
@@ -83,21 +97,28 @@ class Page {
   void time_section();
   void lead_section();
   void map_section();
-  void maps_of(const Setting& setting, std::size_t number);
+  void maps_of(const Overview::Setting& setting, std::size_t number);
   void table_section();
   void input_section();
   void asked();
   void digests();
   void about_section();
-  void close();
 
   [[nodiscard]] bool has_maps() const {
-    return std::any_of(settings_.begin(), settings_.end(), [](const Setting& s) { return s.points.size() > 1; });
+    return std::ranges::any_of(overview_.settings, [](const Overview::Setting& one) { return one.points > 1; });
+  }
+  [[nodiscard]] std::vector<ResultRow> rows_of(const RowRange& range) const {
+    return input_.rows.rows(range.first, range.count);
+  }
+  [[nodiscard]] std::vector<ResultRow> results_of(const RowRange& range) const {
+    std::vector<ResultRow> rows = rows_of(range);
+    std::erase_if(rows, [](const ResultRow& row) { return !has_result(row); });
+    return rows;
   }
 
   const ReportInput& input_;
-  std::vector<Setting> settings_;
-  std::vector<PointView> points_;
+  std::optional<Overview> own_;
+  const Overview& overview_;
   std::string winners_;
   Charts charts_;
   std::string html_;
@@ -124,27 +145,6 @@ void Page::open() {
   html_ += page_head(input_.title, links, script_sources());
 }
 
-/// The rows that have a result, for functions that take them together.
-class Results {
- public:
-  explicit Results(std::span<const ResultRow> rows) : rows_(rows) {
-    // Copies of a million rows take a gigabyte.
-    if (!std::all_of(rows.begin(), rows.end(), has_result)) {
-      std::copy_if(rows.begin(), rows.end(), std::back_inserter(copies_), has_result);
-      rows_ = copies_;
-    }
-  }
-  Results(const Results&) = delete;
-  Results& operator=(const Results&) = delete;
-  ~Results() = default;
-
-  [[nodiscard]] std::span<const ResultRow> rows() const { return rows_; }
-
- private:
-  std::vector<ResultRow> copies_;
-  std::span<const ResultRow> rows_;
-};
-
 /// Without the line breaks that a terminal wants.
 std::string on_one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -153,14 +153,12 @@ std::string on_one_line(std::string text) {
 }
 
 std::string Page::first_sentence() const {
-  const Results with_results(input_.rows);
-  const std::span<const ResultRow> results = with_results.rows();
-  if (results.empty()) {
+  if (!overview_.largest) {
     return "No point has a result.";
   }
-  const std::string full = memory_sentence(results);
-  const std::string text = on_one_line(summary(results, input_.rule));
-  return full + (full.empty() ? "" : " ") + (text.empty() ? on_one_line(verdict(results, input_.rule)) : text);
+  const std::string text = on_one_line(
+      overview_.wins_words.empty() ? verdict(results_of(*overview_.largest), input_.rule) : overview_.wins_words);
+  return overview_.memory + (overview_.memory.empty() ? "" : " ") + text;
 }
 
 std::string lower_first(std::string text) {
@@ -178,19 +176,20 @@ std::string interval_in_words(const SavingInterval& saving, bool wins) {
 }
 
 std::string Page::second_sentence() const {
-  const PointView* most = largest(points_);
-  if (most == nullptr) {
+  if (!overview_.largest) {
     return {};
   }
+  const std::vector<ResultRow> rows = rows_of(*overview_.largest);
+  const PointView most = view_of(rows, input_.rule);
   if (input_.study && input_.study->saving) {
-    return fmt::format("At {}, {}", point_of(most->rows.front()),
-                       interval_in_words(*input_.study->saving, most->front.size() == 1));
+    return fmt::format("At {}, {}", point_of(rows.front()),
+                       interval_in_words(*input_.study->saving, most.front.size() == 1));
   }
-  if (points_.size() > 1) {
-    return fmt::format("At the largest point, {}, {}", point_of(most->rows.front()),
-                       lower_first(on_one_line(verdict(Results(most->rows).rows(), input_.rule))));
+  if (overview_.points > 1) {
+    return fmt::format("At the largest point, {}, {}", point_of(rows.front()),
+                       lower_first(on_one_line(verdict(results_of(*overview_.largest), input_.rule))));
   }
-  const ResultRow& best = *most->ranking.front();
+  const ResultRow& best = *most.ranking.front();
   const auto text = [](Duration duration) { return TimeUnit(duration).text(duration); };
   return fmt::format("{} leaves {} of its {} exposed; with free communication it would take {}.", label_of(best),
                      text(best.analysis.critical.exposed), text(makespan_of(best)), text(best.ideal));
@@ -213,49 +212,26 @@ void Page::summary_section() {
   html_ += "</section>\n";
 }
 
-struct Saving {
-  double share = 0.0;
-  const PointView* point = nullptr;
-};
-
-/// The largest share of time that the fastest strategy of a point saves against the next one.
-Saving largest_saving(const std::vector<PointView>& points) {
-  Saving most;
-  for (const PointView& point : points) {
-    const ResultRow* next = point.ranking.empty() ? nullptr : point.next_strategy();
-    const double share = next == nullptr ? 0.0 : 1.0 - 1.0 / times_slower(*next, *point.ranking.front());
-    if (share > most.share) {
-      most = {share, &point};
-    }
-  }
-  return most;
-}
-
 void Page::tiles() {
-  const PointView* most = largest(points_);
-  if (most == nullptr) {
+  if (!overview_.largest) {
     return;
   }
   html_ += "<dl class=\"tiles\">\n";
-  const std::vector<Wins> wins = wins_of(points_);
-  const bool one = points_.size() == 1;
+  const std::vector<ResultRow> rows = rows_of(*overview_.largest);
+  const std::vector<Wins>& wins = overview_.wins;
+  const bool one = overview_.points == 1;
   tile("Fastest strategy", wins.empty() ? "none wins" : wins.front().strategy,
-       one ? point_of(most->rows.front())
-           : fmt::format("wins at {} of {} points", wins.empty() ? 0 : wins.front().points, points_.size()));
-  const ResultRow* peak = most->ranking.front();
-  for (const PointView& point : points_) {
-    for (const ResultRow* row : point.ranking) {
-      peak = row->mfu > peak->mfu ? row : peak;
-    }
+       one ? point_of(rows.front())
+           : fmt::format("wins at {} of {} points", wins.empty() ? 0 : wins.front().points, overview_.points));
+  const ResultRow peak = input_.rows[*overview_.highest_mfu];
+  tile("Highest MFU", percent(peak.mfu), fmt::format("{}, {}", label_of(peak), point_of(peak)));
+  if (const std::optional<Saving>& saving = overview_.saving) {
+    const ResultRow fastest = input_.rows[saving->winner];
+    tile("Largest saving of time", percent(saving->share),
+         fmt::format("{} against {}, {}", fastest.strategy, input_.rows[saving->next].strategy, point_of(fastest)));
   }
-  tile("Highest MFU", percent(peak->mfu), fmt::format("{}, {}", label_of(*peak), point_of(*peak)));
-  if (const Saving saving = largest_saving(points_); saving.point != nullptr) {
-    const ResultRow& fastest = *saving.point->ranking.front();
-    tile(
-        "Largest saving of time", percent(saving.share),
-        fmt::format("{} against {}, {}", fastest.strategy, saving.point->next_strategy()->strategy, point_of(fastest)));
-  }
-  const ResultRow& best = *most->ranking.front();
+  const PointView most = view_of(rows, input_.rule);
+  const ResultRow& best = *most.ranking.front();
   const Duration exposed = best.analysis.critical.exposed;
   tile(one ? "Exposed" : "Exposed at the largest point", TimeUnit(exposed).text(exposed),
        fmt::format("{} of the time of {}, {}", percent(to_seconds(exposed) / to_seconds(makespan_of(best))),
@@ -303,15 +279,16 @@ void Page::lead_section() {
   }
   section("ahead", "Who wins where");
   std::size_t number = 0;
-  for (const Setting& setting : settings_) {
-    if (setting.points.size() < 2 || ++number > most_settings) {
+  for (const Overview::Setting& setting : overview_.settings) {
+    if (setting.points < 2 || ++number > most_settings) {
       continue;
     }
+    const std::vector<ResultRow> rows = rows_of(setting.rows);
     add("<h3>{}</h3>\n", escaped(setting.title));
-    for (const CrossoverMap& map : reports::maps_of(setting.rows, input_.rule)) {
+    for (const CrossoverMap& map : reports::maps_of(std::span(rows), input_.rule)) {
       html_ += charts_.add(winner_figure(map, fmt::format("winners-map-{}", number)), "Winners, " + setting.title);
     }
-    if (const auto figure = lead_figure(setting.rows, "commfuse", fmt::format("lead-{}", number), input_.rule)) {
+    if (const auto figure = lead_figure(rows, "commfuse", fmt::format("lead-{}", number), input_.rule)) {
       html_ += charts_.add(*figure, "How far commfuse is ahead, " + setting.title);
     }
   }
@@ -325,27 +302,28 @@ void Page::map_section() {
   section("maps", "MFU over sequence length and ranks");
   html_ += "<p class=\"quiet\">The maps of a setting share their colours. Crossed: no result.</p>\n";
   std::size_t number = 0;
-  for (const Setting& setting : settings_) {
-    if (setting.points.size() > 1 && number < most_settings) {
+  for (const Overview::Setting& setting : overview_.settings) {
+    if (setting.points > 1 && number < most_settings) {
       maps_of(setting, ++number);
     }
   }
-  if (settings_.size() > most_settings) {
-    add("<p class=\"note\">Maps of the first {} settings of {}.</p>\n", most_settings, settings_.size());
+  if (overview_.settings.size() > most_settings) {
+    add("<p class=\"note\">Maps of the first {} settings of {}.</p>\n", most_settings, overview_.settings.size());
   }
   html_ += "</section>\n";
 }
 
-void Page::maps_of(const Setting& setting, std::size_t number) {
+void Page::maps_of(const Overview::Setting& setting, std::size_t number) {
+  const std::vector<ResultRow> rows = rows_of(setting.rows);
   add("<h3>{}</h3>\n<div class=\"maps\">\n", escaped(setting.title));
   const auto put = [&](const Figure& figure) { html_ += charts_.add(figure, figure.title); };
-  const std::vector<std::string> strategies = strategies_of(setting.rows);
+  const std::vector<std::string> strategies = strategies_of(rows);
   const std::string own = "commfuse";
   if (strategies.size() > 1 && std::find(strategies.begin(), strategies.end(), own) != strategies.end()) {
-    put(mfu_difference(setting.rows, own, fmt::format("difference-{}", number), input_.rule));
+    put(mfu_difference(rows, own, fmt::format("difference-{}", number), input_.rule));
   }
   for (std::size_t i = 0; i < strategies.size(); ++i) {
-    put(mfu_heatmap(setting.rows, strategies[i], fmt::format("mfu-{}-{}", number, i + 1)));
+    put(mfu_heatmap(rows, strategies[i], fmt::format("mfu-{}-{}", number, i + 1)));
   }
   html_ += "</div>\n";
 }
@@ -359,31 +337,37 @@ void Page::table_section() {
   html_ += "<div id=\"all-rows\"></div>\n<div id=\"first-rows\">\n";
   std::size_t left = most_rows;
   std::size_t shown = 0;
-  for (const Setting& setting : settings_) {
+  for (const Overview::Setting& setting : overview_.settings) {
     if (left == 0) {
       break;
     }
-    html_ += results_table(setting, left, input_.rule);
-    left -= std::min(left, setting.rows.size());
+    html_ += results_table(setting.title, rows_of(setting.rows), left, input_.rule);
+    left -= std::min(left, setting.rows.count);
     ++shown;
   }
-  if (shown < settings_.size()) {
-    add("<p class=\"note\">{} more settings are in the CSV and JSON of these results.</p>\n", settings_.size() - shown);
+  if (shown < overview_.settings.size()) {
+    add("<p class=\"note\">{} more settings are in the CSV and JSON of these results.</p>\n",
+        overview_.settings.size() - shown);
   }
-  if (settings_.empty()) {
+  if (overview_.settings.empty()) {
     html_ += "<p>There are no results.</p>\n";
   }
   html_ += "</div>\n</section>\n";
 }
 
-/// Each different text once, in the order of first appearance.
-std::vector<std::string> distinct(std::span<const ResultRow> rows,
+/// Each different text once, in the order of first appearance; `columns` are what it is made of.
+std::vector<std::string> distinct(const RowTable& rows, const RowTable::Columns& columns,
                                   const std::function<std::string(const ResultRow&)>& text) {
   std::set<std::string> known;
   std::vector<std::string> values;
-  for (const ResultRow& row : rows) {
-    if (std::string value = text(row); known.insert(value).second) {
-      values.push_back(std::move(value));
+  const RowTable::Groups groups = rows.groups(columns);
+  std::uint32_t next = 0;
+  for (std::size_t row = 0; row < groups.size(); ++row) {
+    if (groups[row] == next) {
+      ++next;
+      if (std::string value = text(rows[row]); known.insert(value).second) {
+        values.push_back(std::move(value));
+      }
     }
   }
   return values;
@@ -400,32 +384,38 @@ std::string joined(const std::vector<std::string>& values, std::size_t most) {
 void Page::asked() {
   struct Field {
     const char* name;
+    RowTable::Columns columns;
     std::string (*text)(const ResultRow&);
   };
-  constexpr std::array<Field, 11> fields{{
-      {"Model", [](const ResultRow& row) { return row.model; }},
-      {"Hardware", [](const ResultRow& row) { return machine_in_words(row); }},
-      {"Scope", [](const ResultRow& row) { return row.scope; }},
-      {"Ranks", [](const ResultRow& row) { return fmt::format("{}", row.ranks); }},
-      {"Batch", [](const ResultRow& row) { return format_count(row.batch); }},
-      {"Sequence length", [](const ResultRow& row) { return format_count(row.seq); }},
-      {"Dtype", [](const ResultRow& row) { return row.dtype; }},
-      {"Strategies", label_of},
-      {"Evaluator", [](const ResultRow& row) { return row.evaluator; }},
-      {"Interference", [](const ResultRow& row) { return row.interference; }},
-      {"Launch", [](const ResultRow& row) { return row.launch; }},
+  const RowColumns& of = input_.rows.columns();
+  const std::array<Field, 11> fields{{
+      {"Model", {&of.model.numbers()}, [](const ResultRow& row) { return row.model; }},
+      {"Hardware",
+       {&of.hardware.numbers(), &of.link_bandwidth.numbers(), &of.network_bandwidth.numbers()},
+       [](const ResultRow& row) { return machine_in_words(row); }},
+      {"Scope", {&of.scope.numbers()}, [](const ResultRow& row) { return row.scope; }},
+      {"Ranks", {&of.ranks}, [](const ResultRow& row) { return fmt::format("{}", row.ranks); }},
+      {"Batch", {&of.batch}, [](const ResultRow& row) { return format_count(row.batch); }},
+      {"Sequence length", {&of.seq}, [](const ResultRow& row) { return format_count(row.seq); }},
+      {"Dtype", {&of.dtype.numbers()}, [](const ResultRow& row) { return row.dtype; }},
+      {"Strategies", {&of.strategy.numbers(), &of.parameters.numbers()}, label_of},
+      {"Evaluator", {&of.evaluator.numbers()}, [](const ResultRow& row) { return row.evaluator; }},
+      {"Interference", {&of.interference.numbers()}, [](const ResultRow& row) { return row.interference; }},
+      {"Launch", {&of.launch.numbers()}, [](const ResultRow& row) { return row.launch; }},
   }};
   html_ += "<dl class=\"words\">\n";
   for (const Field& field : fields) {
-    add("<div><dt>{}</dt><dd>{}</dd></div>\n", field.name, escaped(joined(distinct(input_.rows, field.text), 24)));
+    add("<div><dt>{}</dt><dd>{}</dd></div>\n", field.name,
+        escaped(joined(distinct(input_.rows, field.columns, field.text), 24)));
   }
   html_ += "</dl>\n";
 }
 
 /// The kinds in "prior+fitted" of all rows.
-std::vector<std::string> kinds_of(std::span<const ResultRow> rows) {
+std::vector<std::string> kinds_of(const RowTable& rows) {
   std::vector<std::string> kinds;
-  for (const std::string& all : distinct(rows, [](const ResultRow& row) { return row.leans_on; })) {
+  for (const std::string& all :
+       distinct(rows, {&rows.columns().leans_on.numbers()}, [](const ResultRow& row) { return row.leans_on; })) {
     for (std::size_t from = 0; from < all.size();) {
       const std::size_t to = std::min(all.find('+', from), all.size());
       kinds.push_back(all.substr(from, to - from));
@@ -436,9 +426,12 @@ std::vector<std::string> kinds_of(std::span<const ResultRow> rows) {
 }
 
 void Page::digests() {
-  const std::vector<std::string> all = distinct(input_.rows, [](const ResultRow& row) {
-    return fmt::format("{}, {} ranks: {}", label_of(row), row.ranks, row.schedule_sha256);
-  });
+  const RowColumns& of = input_.rows.columns();
+  const std::vector<std::string> all = distinct(
+      input_.rows, {&of.strategy.numbers(), &of.parameters.numbers(), &of.ranks, &of.schedule_sha256.numbers()},
+      [](const ResultRow& row) {
+        return fmt::format("{}, {} ranks: {}", label_of(row), row.ranks, row.schedule_sha256);
+      });
   add("<details><summary>SHA-256 of the schedules ({})</summary>\n<ul>\n", all.size());
   for (std::size_t i = 0; i < all.size() && i < most_digests; ++i) {
     add("<li><code>{}</code></li>\n", escaped(all[i]));
@@ -478,20 +471,16 @@ void Page::about_section() {
   html_ += "</section>\n<div id=\"announced\" class=\"unseen\" aria-live=\"polite\"></div>\n";
 }
 
-void Page::close() {
-  html_ += charts_.blocks() + block_of("rows", rows_block(input_.rows, input_.rule)) + page_scripts();
-  html_ += page_foot(
-      fmt::format("{} \u00b7 model version {} \u00b7 rows of form {}", input_.version, model_version, result_schema));
-}
-
 }  // namespace
 
-std::string html_report(const ReportInput& input) { return Page(input).write(); }
+void write_html_report(const ReportInput& input, const TakeBytes& take) { Page(input).write(take); }
 
-std::vector<Figure> report_figures(const ReportInput& input) {
-  Page page(input);
-  page.write();
-  return page.figures();
+std::string html_report(const ReportInput& input) {
+  std::string html;
+  write_html_report(input, [&](std::string_view bytes) { html += bytes; });
+  return html;
 }
+
+std::vector<Figure> report_figures(const ReportInput& input) { return Page(input).figures(); }
 
 }  // namespace commfuse::reports

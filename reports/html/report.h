@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "model/analysis/verdict.h"
+#include "model/record/row_table.h"
 #include "reports/figure/figure.h"
+#include "reports/html/blocks.h"
+#include "reports/html/overview.h"
 #include "reports/study.h"
 #include "reports/traced_run.h"
 
@@ -16,7 +19,7 @@ namespace commfuse::reports {
 struct ReportInput {
   std::string title;
   /// Rows of one point stand together; those without a makespan are points that could not be run.
-  std::vector<ResultRow> rows;
+  RowTable rows;
   /// One entry a point to be shown in time, each with the strategies of that point.
   std::vector<std::vector<TracedRun>> gantts;
   std::optional<PointStudy> study{};  // its runs are among the gantts
@@ -26,9 +29,11 @@ struct ReportInput {
   std::string command;               // makes these results again
   std::string version;               // of the program
   VerdictRule rule{};
+  std::optional<Overview> overview{};  // overview_of() the rows under the rule, where it was made already
 };
 
-/// HTML5. Any text may stand in the input.
+/// HTML5, piece by piece. Any text may stand in the input.
+void write_html_report(const ReportInput& input, const TakeBytes& take);
 std::string html_report(const ReportInput& input);
 
 /// The figures of that page, in its order.

@@ -105,13 +105,14 @@ std::string point_html(const PointView& point, const VerdictRule& rule) {
 
 }  // namespace
 
-std::string results_table(const Setting& setting, std::size_t most_rows, const VerdictRule& rule) {
-  const std::string title = escaped(setting.title);
+std::string results_table(std::string_view setting, std::span<const ResultRow> rows, std::size_t most_rows,
+                          const VerdictRule& rule) {
+  const std::string title = escaped(setting);
   std::string html = fmt::format(
       "<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n{1}",
       title, header());
   std::size_t shown = 0;
-  for (const PointView& point : setting.points) {
+  for (const PointView& point : points_of(rows, rule)) {
     if (shown > 0 && shown + point.rows.size() > most_rows) {
       break;
     }
@@ -119,10 +120,10 @@ std::string results_table(const Setting& setting, std::size_t most_rows, const V
     shown += point.rows.size();
   }
   html += "</table>\n</div>\n";
-  if (shown < setting.rows.size()) {
+  if (shown < rows.size()) {
     html += fmt::format(
         "<p class=\"note\">The first {} rows of {}; all of them are in the CSV and JSON of these results.</p>\n", shown,
-        setting.rows.size());
+        rows.size());
   }
   return html;
 }

@@ -3,13 +3,17 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "reports/html/points.h"
 
 namespace commfuse::reports {
 
-/// The first points that have at most `most_rows` rows together; at least one point.
-std::string results_table(const Setting& setting, std::size_t most_rows, const VerdictRule& rule = {});
+/// Of the rows of a setting, by its title: the first points that have at most `most_rows` rows together; at least one
+/// point.
+std::string results_table(std::string_view setting, std::span<const ResultRow> rows, std::size_t most_rows,
+                          const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/html/rows_block.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "model/text/quantity.h"
 #include "reports/figure/wording.h"
-#include "reports/html/blocks.h"
-#include "reports/html/points.h"
-#include "reports/point_rows.h"
 
 namespace commfuse::reports {
 
@@ -21,147 +22,173 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct WordColumn {
+struct WordsOfPage {
   std::string_view name;
   std::string_view title;
   std::string (*text)(const ResultRow&);
+  /// What the text is made of.
+  RowTable::Columns (*columns)(const RowColumns&);
   bool always = false;  // also where all rows agree
 };
-constexpr std::array word_columns{
-    WordColumn{"model", "Model", [](const ResultRow& row) { return row.model; }},
-    WordColumn{"hardware", "Hardware", [](const ResultRow& row) { return machine_in_words(row); }},
-    WordColumn{"scope", "Scope", [](const ResultRow& row) { return row.scope; }},
-    WordColumn{"dtype", "Dtype", [](const ResultRow& row) { return row.dtype; }},
-    WordColumn{"jitter", "Jitter", [](const ResultRow& row) { return row.jitter; }},
-    WordColumn{"faults", "Faults", [](const ResultRow& row) { return row.faults; }},
-    WordColumn{"batch", "Batch", [](const ResultRow& row) { return format_count(row.batch); }},
-    WordColumn{"ranks", "Ranks", [](const ResultRow& row) { return format_count(row.ranks); }, true},
-    WordColumn{"seq", "Sequence", [](const ResultRow& row) { return format_count(row.seq); }, true},
-    WordColumn{"strategy", "Strategy", label_of, true},
-    WordColumn{"reason", "Why there is no result", [](const ResultRow& row) { return row.reason; }},
+
+template <auto member>
+RowTable::Columns only(const RowColumns& columns) {
+  if constexpr (std::is_same_v<decltype(member), WordColumn RowColumns::*>) {
+    return {&(columns.*member).numbers()};
+  } else {
+    return {&(columns.*member)};
+  }
+}
+
+RowTable::Columns machine_columns(const RowColumns& columns) {
+  return {&columns.hardware.numbers(), &columns.link_bandwidth.numbers(), &columns.network_bandwidth.numbers()};
+}
+
+RowTable::Columns label_columns(const RowColumns& columns) {
+  return {&columns.strategy.numbers(), &columns.parameters.numbers()};
+}
+
+constexpr std::array words_of_page{
+    WordsOfPage{"model", "Model", [](const ResultRow& row) { return row.model; }, only<&RowColumns::model>},
+    WordsOfPage{"hardware", "Hardware", [](const ResultRow& row) { return machine_in_words(row); }, machine_columns},
+    WordsOfPage{"scope", "Scope", [](const ResultRow& row) { return row.scope; }, only<&RowColumns::scope>},
+    WordsOfPage{"dtype", "Dtype", [](const ResultRow& row) { return row.dtype; }, only<&RowColumns::dtype>},
+    WordsOfPage{"jitter", "Jitter", [](const ResultRow& row) { return row.jitter; }, only<&RowColumns::jitter>},
+    WordsOfPage{"faults", "Faults", [](const ResultRow& row) { return row.faults; }, only<&RowColumns::faults>},
+    WordsOfPage{"batch", "Batch", [](const ResultRow& row) { return format_count(row.batch); },
+                only<&RowColumns::batch>},
+    WordsOfPage{"ranks", "Ranks", [](const ResultRow& row) { return format_count(row.ranks); },
+                only<&RowColumns::ranks>, true},
+    WordsOfPage{"seq", "Sequence", [](const ResultRow& row) { return format_count(row.seq); }, only<&RowColumns::seq>,
+                true},
+    WordsOfPage{"strategy", "Strategy", label_of, label_columns, true},
+    WordsOfPage{"reason", "Why there is no result", [](const ResultRow& row) { return row.reason; },
+                only<&RowColumns::reason>},
 };
 
-struct NumberColumn {
+struct NumbersOfPage {
   std::string_view name;
   std::string_view title;
   std::string_view unit;
   std::string_view kind;  // "time": picoseconds; "share"
-  double (*value)(const ResultRow&);
+  double (*value)(const RowTable&, std::size_t row);
 };
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 constexpr std::string_view microseconds = "\u00b5s";
 
-template <Duration Breakdown::*Part>
-double part(const ResultRow& row) {
-  return has_result(row) ? static_cast<double>((row.analysis.critical.*Part).count()) : nothing;
+template <NarrowColumn RowColumns::*column>
+std::int64_t held(const RowTable& rows, std::size_t row) {
+  return (rows.columns().*column)[rows.place_of(row)];
 }
 
-template <Estimate Percentiles::*Which>
-double percentile_of(const ResultRow& row) {
-  return row.tails ? static_cast<double>((row.tails->percentiles.*Which).value.count()) : nothing;
+bool has_time(const RowTable& rows, std::size_t row) { return held<&RowColumns::makespan>(rows, row) > 0; }
+
+template <auto member>
+std::int64_t held_outcome(const RowTable& rows, std::size_t row) {
+  return rows.columns().outcome[outcome_place(member)][rows.place_of(row)];
 }
 
-constexpr std::array number_columns{
-    NumberColumn{"makespan_us", "Time", microseconds, "time", part<&Breakdown::makespan>},
-    NumberColumn{"makespan_error", "Error", "%", "share",
-                 [](const ResultRow& row) { return row.makespan_error.value_or(nothing); }},
-    NumberColumn{"mfu", "MFU", "%", "share", [](const ResultRow& row) { return has_result(row) ? row.mfu : nothing; }},
-    NumberColumn{"compute_us", "Compute", microseconds, "time", part<&Breakdown::compute>},
-    NumberColumn{"slicing_us", "Slicing", microseconds, "time", part<&Breakdown::slicing>},
-    NumberColumn{"stretch_us", "Stretch", microseconds, "time", part<&Breakdown::stretch>},
-    NumberColumn{"local_us", "Local", microseconds, "time", part<&Breakdown::local>},
-    NumberColumn{"exposed_us", "Exposed", microseconds, "time", part<&Breakdown::exposed>},
-    NumberColumn{"head_us", "Head", microseconds, "time", part<&Breakdown::head>},
-    NumberColumn{"bubble_us", "Bubble", microseconds, "time", part<&Breakdown::bubble>},
-    NumberColumn{"tail_us", "Tail", microseconds, "time", part<&Breakdown::tail>},
-    NumberColumn{
-        "ideal_us", "Bound", microseconds, "time",
-        [](const ResultRow& row) { return has_result(row) ? static_cast<double>(row.ideal.count()) : nothing; }},
-    NumberColumn{"p50_us", "p50", microseconds, "time", percentile_of<&Percentiles::p50>},
-    NumberColumn{"p99_us", "p99", microseconds, "time", percentile_of<&Percentiles::p99>},
-    NumberColumn{"p99_9_us", "p99.9", microseconds, "time", percentile_of<&Percentiles::p99_9>},
+/// Picoseconds.
+template <NarrowColumn RowColumns::*column>
+double time_of(const RowTable& rows, std::size_t row) {
+  return has_time(rows, row) ? static_cast<double>(held<column>(rows, row)) : nothing;
+}
+
+template <Estimate Percentiles::*which>
+double percentile_of(const RowTable& rows, std::size_t row) {
+  const Tails* tails = rows.tails(row);
+  return tails == nullptr ? nothing : static_cast<double>((tails->percentiles.*which).value.count());
+}
+
+double error_of(const RowTable& rows, std::size_t row) {
+  return number_of_bits(held<&RowColumns::makespan_error>(rows, row));
+}
+
+double ideal_of(const RowTable& rows, std::size_t row) {
+  return has_time(rows, row) ? static_cast<double>(held_outcome<&Outcome::ideal>(rows, row)) : nothing;
+}
+
+double mfu_of(const RowTable& rows, std::size_t row) {
+  return has_time(rows, row) ? number_of_bits(held_outcome<&Outcome::mfu>(rows, row)) : nothing;
+}
+
+constexpr std::array numbers_of_page{
+    NumbersOfPage{"makespan_us", "Time", microseconds, "time", time_of<&RowColumns::makespan>},
+    NumbersOfPage{"makespan_error", "Error", "%", "share", error_of},
+    NumbersOfPage{"mfu", "MFU", "%", "share", mfu_of},
+    NumbersOfPage{"compute_us", "Compute", microseconds, "time", time_of<&RowColumns::compute>},
+    NumbersOfPage{"slicing_us", "Slicing", microseconds, "time", time_of<&RowColumns::slicing>},
+    NumbersOfPage{"stretch_us", "Stretch", microseconds, "time", time_of<&RowColumns::stretch>},
+    NumbersOfPage{"local_us", "Local", microseconds, "time", time_of<&RowColumns::local>},
+    NumbersOfPage{"exposed_us", "Exposed", microseconds, "time", time_of<&RowColumns::exposed>},
+    NumbersOfPage{"head_us", "Head", microseconds, "time", time_of<&RowColumns::head>},
+    NumbersOfPage{"bubble_us", "Bubble", microseconds, "time", time_of<&RowColumns::bubble>},
+    NumbersOfPage{"tail_us", "Tail", microseconds, "time", time_of<&RowColumns::tail>},
+    NumbersOfPage{"ideal_us", "Bound", microseconds, "time", ideal_of},
+    NumbersOfPage{"p50_us", "p50", microseconds, "time", percentile_of<&Percentiles::p50>},
+    NumbersOfPage{"p99_us", "p99", microseconds, "time", percentile_of<&Percentiles::p99>},
+    NumbersOfPage{"p99_9_us", "p99.9", microseconds, "time", percentile_of<&Percentiles::p99_9>},
 };
 
-void add_words(const WordColumn& column, std::span<const ResultRow> rows, ColumnBlock& block, Json& all) {
+void add_words(const WordsOfPage& column, const RowTable& rows, ColumnBlock& block, Json& all) {
+  const RowTable::Groups groups = rows.groups(column.columns(rows.columns()));
   std::unordered_map<std::string, std::uint32_t> known;
-  std::vector<std::uint32_t> codes;
+  std::vector<std::uint32_t> code_of_group;
+  NarrowColumn codes;
   Json words = Json::array();
-  codes.reserve(rows.size());
-  for (const ResultRow& row : rows) {
-    std::string text = column.text(row);
-    const auto [place, is_new] = known.try_emplace(text, static_cast<std::uint32_t>(words.size()));
-    if (is_new) {
-      words.push_back(std::move(text));
+  for (std::size_t row = 0; row < groups.size(); ++row) {
+    if (groups[row] == code_of_group.size()) {
+      const std::string text = column.text(rows[row]);
+      const auto [place, is_new] = known.try_emplace(text, static_cast<std::uint32_t>(words.size()));
+      if (is_new) {
+        words.push_back(text);
+      }
+      code_of_group.push_back(place->second);
     }
-    codes.push_back(place->second);
+    codes.push_back(code_of_group[groups[row]]);
   }
   if (column.always || words.size() > 1) {
-    block.add(column.name, codes);
+    block.add_u32(column.name, rows.size(),
+                  [codes = std::move(codes)](std::size_t row) { return static_cast<std::uint32_t>(codes[row]); });
     all.push_back({{"name", column.name}, {"title", column.title}, {"words", std::move(words)}});
   }
 }
 
-void add_numbers(const NumberColumn& column, std::span<const ResultRow> rows, ColumnBlock& block, Json& all) {
-  std::vector<double> values;
-  values.reserve(rows.size());
-  bool any = false;
-  for (const ResultRow& row : rows) {
-    values.push_back(column.value(row));
-    any = any || !std::isnan(values.back());
+/// Stays out where no row has a number.
+void add_numbers(const NumbersOfPage& column, std::size_t rows, std::function<double(std::size_t)> value,
+                 ColumnBlock& block, Json& all) {
+  std::size_t row = 0;
+  while (row < rows && std::isnan(value(row))) {
+    ++row;
   }
-  if (any) {
-    block.add(column.name, values);
+  if (row < rows) {
+    block.add_f64(column.name, rows, std::move(value));
     all.push_back({{"name", column.name}, {"title", column.title}, {"unit", column.unit}, {"kind", column.kind}});
   }
 }
 
-/// Time against serial's, which takes the other rows of the point.
-void add_against_serial(std::span<const ResultRow> rows, ColumnBlock& block, Json& all) {
-  std::vector<double> values;
-  values.reserve(rows.size());
-  bool any = false;
-  for (const Rows point : rows_by_point(rows)) {
-    const ResultRow* serial = serial_of(point);
-    for (const ResultRow& row : point) {
-      values.push_back(has_result(row) ? against_serial(row, serial).value_or(nothing) : nothing);
-      any = any || !std::isnan(values.back());
-    }
-  }
-  if (any) {
-    block.add("against_serial", values);
-    all.push_back({{"name", "against_serial"}, {"title", "vs serial"}, {"unit", "%"}, {"kind", "share"}});
-  }
-}
-
-std::vector<std::uint8_t> fronts_of(std::span<const ResultRow> rows, const VerdictRule& rule) {
-  std::vector<std::uint8_t> fronts;
-  fronts.reserve(rows.size());
-  for (const PointView& point : points_of(rows, rule)) {
-    for (const ResultRow& row : point.rows) {
-      fronts.push_back(point.front.size() == 1 && point.in_front(row) ? 1 : 0);
-    }
-  }
-  return fronts;
-}
-
 }  // namespace
 
-std::string rows_block(std::span<const ResultRow> rows, const VerdictRule& rule) {
+void write_rows_block(const RowTable& rows, const Overview& overview, const TakeBytes& take) {
   ColumnBlock block;
   Json columns = Json::array();
-  for (const WordColumn& column : word_columns) {
+  for (const WordsOfPage& column : words_of_page) {
     add_words(column, rows, block, columns);
   }
-  for (const NumberColumn& column : number_columns) {
-    add_numbers(column, rows, block, columns);
+  for (const NumbersOfPage& column : numbers_of_page) {
+    add_numbers(
+        column, rows.size(), [&rows, value = column.value](std::size_t row) { return value(rows, row); }, block,
+        columns);
     if (column.name == "makespan_error") {
-      add_against_serial(rows, block, columns);
+      add_numbers(
+          {"against_serial", "vs serial", "%", "share"}, rows.size(),
+          [&overview](std::size_t row) { return number_of_bits(overview.against_serial[row]); }, block, columns);
     }
   }
-  block.add("front", fronts_of(rows, rule));
+  block.add("front", overview.wins_alone);
   const Json head{{"rows", rows.size()}, {"columns", std::move(columns)}};
-  return block.bytes(head.dump(-1, ' ', false, Json::error_handler_t::replace));
+  block.write(head.dump(-1, ' ', false, Json::error_handler_t::replace), take);
 }
 
 }  // namespace commfuse::reports

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "reports/comparison.h"
@@ -86,10 +89,75 @@ std::string changes_html(const CrossoverMap& map) {
                              items);
 }
 
+/// The rows of one map.
+struct MapRows {
+  std::size_t first = 0;  ///< The first row of it.
+  std::vector<RowRange> settings;
+};
+
+/// Calls each(entry) for all rows of a map that it shows, until it says true.
+template <class Each>
+void until(const RowTable& rows, const MapRows& map, const Each& each) {
+  ResultRow row;
+  for (const RowRange& range : map.settings) {
+    for (std::size_t i = range.first; i < range.first + range.count; ++i) {
+      rows.read(i, row);
+      if (std::optional<MapEntry> entry = map_entry_of(row); entry && each(*std::move(entry), i)) {
+        return;
+      }
+    }
+  }
+}
+
+/// Settings by the map that they are on, in the order in which maps first have a row to show; those that make one.
+std::vector<MapRows> map_rows_of(const RowTable& rows, const Overview& overview) {
+  std::vector<MapRows> all;
+  std::map<std::string, std::size_t> known;
+  for (const Overview::Setting& setting : overview.settings) {
+    const auto [place, is_new] = known.try_emplace(map_setting_of(rows[setting.rows.first]), all.size());
+    if (is_new) {
+      all.emplace_back();
+    }
+    all[place->second].settings.push_back(setting.rows);
+  }
+  std::erase_if(all, [&](MapRows& map) {
+    MapTest test;
+    std::optional<std::size_t> first;
+    until(rows, map, [&](const MapEntry& entry, std::size_t row) {
+      first = first.value_or(row);
+      return test.add(entry);
+    });
+    map.first = first.value_or(0);
+    return !test.is_map();
+  });
+  std::ranges::sort(all, {}, &MapRows::first);
+  return all;
+}
+
+CrossoverMap map_of(const RowTable& rows, const MapRows& of, const VerdictRule& rule) {
+  std::vector<MapEntry> entries;
+  until(rows, of, [&](MapEntry&& entry, std::size_t) {
+    entries.push_back(std::move(entry));
+    return false;
+  });
+  return std::move(crossover_maps(entries, rule).front());
+}
+
+std::string scaling_html(const RowTable& rows) {
+  FastestPoints fastest;
+  ResultRow row;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows.read(i, row);
+    fastest.add(row);
+  }
+  const std::string scaling = scaling_text(fastest.scalings());
+  return scaling.empty() ? "" : fmt::format("<pre>{}</pre>\n", escaped(scaling));
+}
+
 }  // namespace
 
-std::string winners_section(std::span<const ResultRow> rows, const VerdictRule& rule) {
-  const std::vector<CrossoverMap> maps = maps_of(rows, rule);
+std::string winners_section(const RowTable& rows, const Overview& overview, const VerdictRule& rule) {
+  const std::vector<MapRows> maps = map_rows_of(rows, overview);
   if (maps.empty()) {
     return {};
   }
@@ -100,16 +168,14 @@ std::string winners_section(std::span<const ResultRow> rows, const VerdictRule& 
       "pointer on a cell tells what it saves over serial, and what it ties with.</p>\n",
       escaped(rule_in_words(rule)));
   for (std::size_t i = 0; i < std::min(maps.size(), most_maps); ++i) {
-    html += table_html(maps[i]) + changes_html(maps[i]);
+    const CrossoverMap map = map_of(rows, maps[i], rule);
+    html += table_html(map) + changes_html(map);
   }
   if (maps.size() > most_maps) {
     html +=
         fmt::format("<p class=\"note\">The first {} settings of {}; map.csv has all.</p>\n", most_maps, maps.size());
   }
-  if (const std::string scaling = scaling_text(scalings_of(rows)); !scaling.empty() && maps.size() <= most_maps) {
-    html += fmt::format("<pre>{}</pre>\n", escaped(scaling));
-  }
-  return html + "</section>\n";
+  return html + (maps.size() > most_maps ? std::string{} : scaling_html(rows)) + "</section>\n";
 }
 
 }  // namespace commfuse::reports

@@ -2,16 +2,16 @@
 // The section of a report that says who wins where.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "model/analysis/verdict.h"
-#include "model/record/result.h"
+#include "model/record/row_table.h"
+#include "reports/html/overview.h"
 
 namespace commfuse::reports {
 
 /// Tables of winners by sequence, links and ranks, the changes that are clear, and how time scales with ranks; empty
 /// where there is no map.
-std::string winners_section(std::span<const ResultRow> rows, const VerdictRule& rule = {});
+std::string winners_section(const RowTable& rows, const Overview& overview, const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

@@ -237,6 +237,7 @@ struct StoreReader::State {
     columns = std::move(tables.columns);
     identity = identity_in(database, tables.kind);
     places = places_of(columns, identity.kind);
+    has_own_columns = columns == own_columns(identity.kind);
     words.emplace(database);
     rows.emplace(database, selection_of(columns));
     has_row = rows->step();
@@ -254,44 +255,57 @@ struct StoreReader::State {
     return places;
   }
 
-  /// A value for each own column; what the file does not have is absent.
-  StoreRow row() {
-    StoreRow held = held_row();
-    StoreRow values;
-    values.reserve(places.size());
-    for (const std::optional<std::size_t>& place : places) {
-      values.push_back(place ? std::move(held[*place]) : Value{});
+  /// The row that comes next, with a value for each own column; what the file does not have is absent. It stays until
+  /// the next call. Requires that there is one.
+  const StoreRow& row() {
+    read_held();
+    if (has_own_columns) {
+      return held;
     }
-    return values;
+    own.resize(places.size());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      own[i] = places[i] ? held[*places[i]] : Value{};
+    }
+    return own;
   }
 
-  StoreRow held_row() {
-    StoreRow values;
-    values.reserve(columns.size());
+  void read_held() {
+    held.resize(columns.size());
+    held_words.resize(columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      values.push_back(value(static_cast<int>(i) + 2, columns[i].type));
+      read_value(static_cast<int>(i) + 2, columns[i].type, held[i], held_words[i]);
     }
-    if (static_cast<std::int64_t>(checksum_of(rows->whole(0), values)) != rows->whole(1)) {
+    if (static_cast<std::int64_t>(checksum_of(rows->whole(0), held)) != rows->whole(1)) {
       damaged(database.path(),
               fmt::format("the row of point {} is not what was written", rows->whole(0) / rows_a_point));
     }
-    return values;
   }
 
-  [[nodiscard]] Value value(int column, StoreType type) const {
-    switch (rows->type(column)) {
-      case Type::nothing: return {};
-      case Type::number: return rows->number(column);
-      case Type::text: return std::string(rows->text(column));
-      case Type::whole: break;
+  /// `word` is the number of the text that the value is, where it is one by number: most rows have that of the row
+  /// before.
+  void read_value(int column, StoreType type, Value& value, std::optional<std::int64_t>& word) const {
+    const Type held_type = rows->type(column);
+    if (held_type == Type::whole && type == StoreType::word) {
+      const std::int64_t number = rows->whole(column);
+      if (word != number) {
+        value = text_of(number);
+        word = number;
+      }
+      return;
     }
-    const std::int64_t whole = rows->whole(column);
-    if (type != StoreType::word) {
-      return whole;
+    word.reset();
+    switch (held_type) {
+      case Type::nothing: value = std::monostate{}; return;
+      case Type::number: value = rows->number(column); return;
+      case Type::text: value = std::string(rows->text(column)); return;
+      case Type::whole: value = rows->whole(column);
     }
-    const std::string* word = words->find(whole);
+  }
+
+  [[nodiscard]] const std::string& text_of(std::int64_t number) const {
+    const std::string* word = words->find(number);
     if (word == nullptr) {
-      damaged(database.path(), fmt::format("it lacks text {}", whole));
+      damaged(database.path(), fmt::format("it lacks text {}", number));
     }
     return *word;
   }
@@ -310,6 +324,10 @@ struct StoreReader::State {
   StoreIdentity identity;
   std::vector<HeldColumn> columns;
   std::vector<std::optional<std::size_t>> places;
+  bool has_own_columns = false;
+  StoreRow held;  // as the columns of the file
+  std::vector<std::optional<std::int64_t>> held_words;
+  StoreRow own;
   std::optional<Words> words;
   std::optional<Statement> rows;
   std::optional<StoreCounts> counts;
@@ -335,21 +353,30 @@ const StoreCounts& StoreReader::counts() const {
 
 std::size_t StoreReader::points_wanted() const { return points_of(state_->identity.shard, state_->identity.points); }
 
-std::optional<StoredPoint> StoreReader::next() {
+bool StoreReader::next_point(const std::function<void(std::size_t point, const StoreRow& row)>& take) {
   if (!state_->has_row) {
-    return std::nullopt;
+    return false;
   }
-  const std::int64_t id = state_->rows->whole(0);
-  StoredPoint found{.point = static_cast<std::size_t>(id / rows_a_point)};
-  require_known(state_->database, state_->identity, found.point);
-  while (state_->has_row && state_->rows->whole(0) / rows_a_point == id / rows_a_point) {
-    if (state_->rows->whole(0) % rows_a_point != static_cast<std::int64_t>(found.rows.size())) {
-      damaged(state_->database.path(), fmt::format("a row of point {} is missing", found.point));
+  const auto point = static_cast<std::size_t>(state_->rows->whole(0) / rows_a_point);
+  require_known(state_->database, state_->identity, point);
+  const std::int64_t first = static_cast<std::int64_t>(point) * rows_a_point;
+  for (std::int64_t id = first; state_->has_row && state_->rows->whole(0) < first + rows_a_point; ++id) {
+    if (state_->rows->whole(0) != id) {
+      damaged(state_->database.path(), fmt::format("a row of point {} is missing", point));
     }
-    found.rows.push_back(state_->row());
+    take(point, state_->row());
     state_->has_row = state_->rows->step();
   }
-  return found;
+  return true;
+}
+
+std::optional<StoredPoint> StoreReader::next() {
+  StoredPoint found;
+  const bool is_there = next_point([&](std::size_t point, const StoreRow& row) {
+    found.point = point;
+    found.rows.push_back(row);
+  });
+  return is_there ? std::optional(std::move(found)) : std::nullopt;
 }
 
 void StoreReader::rewind() {

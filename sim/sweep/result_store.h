@@ -70,6 +70,9 @@ class StoreReader {
 
   /// Nothing at the end.
   std::optional<StoredPoint> next();
+  /// The same row by row: calls take(point, row) for the rows of the next point, each of which lives until it returns.
+  /// False at the end.
+  bool next_point(const std::function<void(std::size_t point, const StoreRow& row)>& take);
   /// Begins again.
   void rewind();
 

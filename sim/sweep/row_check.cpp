@@ -170,20 +170,50 @@ std::string_view type_in_words(ColumnType type) {
   return "a number";
 }
 
-ResultRow checked_row(std::span<const Value> values) {
+const ResultRow& RowReader::read(std::span<const Value> values) {
   const std::span<const ResultColumn> columns = result_columns();
   if (values.size() != columns.size()) {
     throw RowMisfit(fmt::format("the row has {} values, not {}", values.size(), columns.size()));
   }
+  const bool is_first = last_.empty();
+  changed_.clear();
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    require_value(columns[i], rules()[i], values[i]);
+    if (is_first || values[i] != last_[i]) {
+      require_value(columns[i], rules()[i], values[i]);
+      changed_.push_back(i);
+    }
   }
-  ResultRow row = row_of(values);
-  const Breakdown& all = row.analysis.critical;
-  if (row.feasible() && all.makespan != all.compute + all.slicing + all.stretch + all.local + all.exposed) {
+  // What is not there any more left its mark on the row.
+  const bool is_anew = is_first || std::ranges::any_of(changed_, [&](std::size_t i) {
+                         return std::holds_alternative<std::monostate>(values[i]);
+                       });
+  is_anew ? void(row_ = row_of(values)) : put_changed(values);
+  last_.resize(values.size());
+  for (const std::size_t i : changed_) {
+    last_[i] = values[i];
+  }
+  const Breakdown& all = row_.analysis.critical;
+  if (row_.feasible() && all.makespan != all.compute + all.slicing + all.stretch + all.local + all.exposed) {
     throw RowMisfit("makespan_us is not the sum of compute, slicing, stretch, local and exposed");
   }
-  return row;
+  return row_;
 }
+
+void RowReader::put_changed(std::span<const Value> values) {
+  bool is_other_schedule = false;
+  for (const std::size_t i : changed_) {
+    const ResultColumn& column = result_columns()[i];
+    if (column.put != nullptr) {
+      column.put(row_, values[i]);
+      is_other_schedule = is_other_schedule || column.type == ColumnType::text || rules()[i].option != nullptr;
+    }
+  }
+  complete_times(row_);
+  if (is_other_schedule) {
+    complete_schedule(row_);
+  }
+}
+
+ResultRow checked_row(std::span<const Value> values) { return RowReader().read(values); }
 
 }  // namespace commfuse

@@ -78,7 +78,7 @@ std::string causes_text(const P99Causes& causes) {
 
 /// What `make` makes of values that are a row.
 template <class Make>
-auto fitting(std::string_view store, const Make& make) {
+decltype(auto) fitting(std::string_view store, const Make& make) {
   try {
     return make();
   } catch (const RowMisfit& misfit) {
@@ -160,23 +160,25 @@ void put_number(std::uint64_t bits, std::size_t bytes, std::string& out) {
   out.append(text.data(), bytes);
 }
 
+/// A tag and a number, as put_number() puts them.
+void put_tagged(Tag tag, std::uint64_t bits, std::size_t bytes, std::string& out) {
+  std::array<char, 9> text{static_cast<char>(tag)};
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    text[i] = static_cast<char>(bits >> (8 * (i - 1)) & 0xff);
+  }
+  out.append(text.data(), 1 + bytes);
+}
+
 void put_value(const Value& value, std::string& out) {
   struct Writer {
     std::string& out;
-    void operator()(std::monostate) const { out += static_cast<char>(Tag::nothing); }
+    void operator()(std::monostate) const { put_tagged(Tag::nothing, 0, 0, out); }
     void operator()(const std::string& text) const {
-      out += static_cast<char>(Tag::text);
-      put_number(text.size(), 4, out);
+      put_tagged(Tag::text, text.size(), 4, out);
       out += text;
     }
-    void operator()(std::int64_t count) const {
-      out += static_cast<char>(Tag::count);
-      put_number(static_cast<std::uint64_t>(count), 8, out);
-    }
-    void operator()(double number) const {
-      out += static_cast<char>(Tag::number);
-      put_number(std::bit_cast<std::uint64_t>(number), 8, out);
-    }
+    void operator()(std::int64_t count) const { put_tagged(Tag::count, static_cast<std::uint64_t>(count), 8, out); }
+    void operator()(double number) const { put_tagged(Tag::number, std::bit_cast<std::uint64_t>(number), 8, out); }
   };
   std::visit(Writer{out}, value);
 }
@@ -272,15 +274,19 @@ StoreRow stored(const StepRow& row) {
 
 std::span<const Value> result_values(const StoreRow& row) { return std::span(row).first(result_columns().size()); }
 
-ResultRow layer_row(const StoreRow& row, std::string_view store) {
+const ResultRow& LayerRowReader::read(const StoreRow& row, std::string_view store) {
   check(row.size() == store_columns(StoreKind::layers).size(), "a row of layers has a value for every column");
-  ResultRow result = fitting(store, [&] { return checked_row(result_values(row)); });
-  if (result.tails && !std::holds_alternative<std::monostate>(row.back())) {
-    result.tails->causes = from_json(row.back(), store, causes_of);
-    require_whole(result.tails->causes, store);
+  const ResultRow& result = fitting(store, [&]() -> const ResultRow& { return reader_.read(result_values(row)); });
+  if (!result.tails || std::holds_alternative<std::monostate>(row.back())) {
+    return result;
   }
-  return result;
+  with_causes_ = result;
+  with_causes_.tails->causes = from_json(row.back(), store, causes_of);
+  require_whole(with_causes_.tails->causes, store);
+  return with_causes_;
 }
+
+ResultRow layer_row(const StoreRow& row, std::string_view store) { return LayerRowReader().read(row, store); }
 
 bool is_feasible(StoreKind kind, const StoreRow& row) {
   static const std::size_t of_layers = place_of(StoreKind::layers, "reason");

@@ -11,6 +11,7 @@
 
 #include "model/record/result.h"
 #include "model/record/step_row.h"
+#include "sim/sweep/row_check.h"
 
 namespace commfuse {
 
@@ -48,6 +49,16 @@ StoreRow stored(const ResultRow& row);
 StoreRow stored(const StepRow& row);
 /// Requires a row of layers. Throws ConfigError, which begins with `store`, for values that no program wrote.
 ResultRow layer_row(const StoreRow& row, std::string_view store);
+/// Reads them one after another, which takes less of rows that have much in common.
+class LayerRowReader {
+ public:
+  /// layer_row(); it stays until the next call.
+  const ResultRow& read(const StoreRow& row, std::string_view store);
+
+ private:
+  RowReader reader_;
+  ResultRow with_causes_;
+};
 /// Its values in the order of result_columns(). Requires a row of layers.
 std::span<const Value> result_values(const StoreRow& row);
 

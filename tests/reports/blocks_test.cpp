@@ -47,6 +47,43 @@ TEST(Blocks, NoTextEndsTheElementItStandsIn) {
   EXPECT_EQ(block.find("</script"), block.size() - std::strlen("</script>\n"));
 }
 
+TEST(Blocks, PiecesMakeTheSameBlockAsTheWhole) {
+  std::string text;
+  std::uint32_t state = 1;
+  for (int i = 0; i < 300'000; ++i) {
+    state = state * 1664525 + 1013904223;
+    text += static_cast<char>(state >> (i % 7 == 0 ? 24U : 29U));
+  }
+  for (const std::size_t size : {std::size_t{1}, std::size_t{777}, std::size_t{65536}, text.size()}) {
+    std::string block;
+    write_block(
+        "rows",
+        [&](const TakeBytes& take) {
+          for (std::size_t at = 0; at < text.size(); at += size) {
+            take(std::string_view(text).substr(at, size));
+          }
+        },
+        [&](std::string_view bytes) { block += bytes; });
+    EXPECT_EQ(block, block_of("rows", text)) << size;
+  }
+}
+
+TEST(Blocks, ValuesThatAreAskedForLieAsThoseThatAreGiven) {
+  ColumnBlock given;
+  ColumnBlock asked;
+  std::vector<double> numbers;
+  std::vector<std::uint32_t> codes;
+  for (std::uint32_t i = 0; i < 20'001; ++i) {
+    numbers.push_back(0.5 * i);
+    codes.push_back(i * i);
+  }
+  asked.add_u32("codes", codes.size(), [&](std::size_t i) { return codes[i]; });
+  asked.add_f64("numbers", numbers.size(), [&](std::size_t i) { return numbers[i]; });
+  given.add("codes", codes);
+  given.add("numbers", numbers);
+  EXPECT_EQ(asked.bytes(R"({"columns": []})"), given.bytes(R"({"columns": []})"));
+}
+
 TEST(Blocks, ColumnsLieWhereTheHeadSays) {
   ColumnBlock columns;
   columns.add("small", std::vector<std::uint8_t>{7, 8, 9});

@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string_view>
 #include <vector>
 
 #include "reports/html/definitions.h"
 #include "reports/html/measured.h"
+#include "reports/html/overview.h"
 #include "reports/html/points.h"
 #include "reports/html/report.h"
 #include "tests/reports/trace_runs.h"
@@ -141,12 +143,16 @@ ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, Durati
 }
 
 /// Four points of two strategies; commfuse wins three, one is a tie.
-ReportInput small_sweep() {
+std::vector<ResultRow> small_rows() {
+  return {row("serial", 2, 1024, 1000us),   row("commfuse", 2, 1024, 990us), row("serial", 2, 2048, 2000us),
+          row("commfuse", 2, 2048, 1500us), row("serial", 4, 1024, 600us),   row("commfuse", 4, 1024, 500us),
+          row("serial", 4, 2048, 1100us),   row("commfuse", 4, 2048, 1000us)};
+}
+
+ReportInput small_sweep(const std::vector<ResultRow>& rows = small_rows()) {
   ReportInput input;
   input.title = "A small sweep";
-  input.rows = {row("serial", 2, 1024, 1000us),   row("commfuse", 2, 1024, 990us), row("serial", 2, 2048, 2000us),
-                row("commfuse", 2, 2048, 1500us), row("serial", 4, 1024, 600us),   row("commfuse", 4, 1024, 500us),
-                row("serial", 4, 2048, 1100us),   row("commfuse", 4, 2048, 1000us)};
+  input.rows = RowTable(rows);
   input.gantts = {{traced("serial", SiteKind::ag_gemm, 4), traced("sliced", SiteKind::ag_gemm, 4),
                    traced("commfuse", SiteKind::ag_gemm, 4)}};
   input.command = "commfuse-sim sweep --axis seq=1K,2K --axis ranks=2,4";
@@ -165,14 +171,12 @@ TEST(Html, TheVerdictComesFirstInTwoSentences) {
 }
 
 TEST(Html, OnePointIsJudgedWithWhatItLeavesExposed) {
-  ReportInput input = small_sweep();
-  input.rows.resize(4);
-  input.rows.erase(input.rows.begin(), input.rows.begin() + 2);
-  EXPECT_NE(
-      html_report(input).find(
-          "commfuse wins, probability unknown (--uncertainty off): 25.0% less time than serial. commfuse leaves 20.0 "
-          "\u00b5s of its 1500.0 \u00b5s exposed; with free communication it would take 80.0 \u00b5s."),
-      std::string::npos);
+  const std::vector<ResultRow> rows = small_rows();
+  EXPECT_NE(html_report(small_sweep({rows[2], rows[3]}))
+                .find("commfuse wins, probability unknown (--uncertainty off): 25.0% less time than serial. commfuse "
+                      "leaves 20.0 "
+                      "\u00b5s of its 1500.0 \u00b5s exposed; with free communication it would take 80.0 \u00b5s."),
+            std::string::npos);
 }
 
 TEST(Html, TheTilesSayTheSameAsTheRows) {
@@ -201,15 +205,15 @@ TEST(Html, TheTableHasEveryRowWithTheWinnerMarked) {
 }
 
 TEST(Html, APointWithoutAResultIsARowToo) {
-  ReportInput input = small_sweep();
-  input.rows.push_back(row("serial", 8, 1024, 1000us));
+  std::vector<ResultRow> rows = small_rows();
+  rows.push_back(row("serial", 8, 1024, 1000us));
   ResultRow impossible = row("commfuse", 8, 1024, 1us);
   impossible.analysis = {};
-  input.rows.push_back(impossible);
+  rows.push_back(impossible);
   impossible.strategy = "serial";
   impossible.ranks = 64;
-  input.rows.push_back(impossible);
-  const std::string html = html_report(input);
+  rows.push_back(impossible);
+  const std::string html = html_report(small_sweep(rows));
   EXPECT_EQ(count(html, "no result: the point cannot be run"), 2U);
   EXPECT_NE(html.find("ranks 8, seq 1K: no result"), std::string::npos);
   EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
@@ -252,13 +256,14 @@ TEST(Html, NothingIsFetchedAndOnlyItsOwnScriptsRun) {
 
 TEST(Html, HostileNamesStayText) {
   const std::string hostile = "</script><script>alert('1')</script>\"><img src=x onerror=\"alert(2)\">&amp;\x01\xff]]>";
-  ReportInput input = small_sweep();
-  input.title = input.command = input.version = hostile;
-  for (ResultRow& row : input.rows) {
+  std::vector<ResultRow> rows = small_rows();
+  for (ResultRow& row : rows) {
     row.model = row.hardware = row.scope = row.dtype = row.parameters = row.evaluator = row.leans_on = hostile;
     row.schedule_sha256 = hostile;
     row.strategy += hostile;
   }
+  ReportInput input = small_sweep(rows);
+  input.title = input.command = input.version = hostile;
   for (TracedRun& run : input.gantts[0]) {
     Program odd = *run.program;
     for (Buffer& buffer : odd.buffers) {
@@ -300,15 +305,14 @@ TEST(Html, EveryWordIsDefinedOnceAndProvenanceIsNamed) {
 }
 
 TEST(Html, LargeSweepsAreCutAndSaySo) {
-  ReportInput input = small_sweep();
-  const std::vector<ResultRow> some = input.rows;
-  for (std::int64_t batch = 2; input.rows.size() < 20'000; ++batch) {
-    for (ResultRow row : some) {
+  std::vector<ResultRow> rows = small_rows();
+  for (std::int64_t batch = 2; rows.size() < 20'000; ++batch) {
+    for (ResultRow row : small_rows()) {
       row.batch = batch;
-      input.rows.push_back(row);
+      rows.push_back(row);
     }
   }
-  const std::string html = html_report(input);
+  const std::string html = html_report(small_sweep(rows));
   EXPECT_EQ(count(html, "<th scope=\"row\">"), 400U);
   EXPECT_NE(html.find("more settings are in the CSV and JSON of these results"), std::string::npos);
   EXPECT_LT(html.size(), 4'000'000U);
@@ -323,15 +327,45 @@ TEST(Html, TheRuleOfTheVerdictCanBeSet) {
 }
 
 TEST(Points, AreGroupedAndCounted) {
-  const ReportInput input = small_sweep();
-  const std::vector<PointView> points = points_of(input.rows);
+  const std::vector<ResultRow> rows = small_rows();
+  const std::vector<PointView> points = points_of(rows);
   ASSERT_EQ(points.size(), 4U);
   EXPECT_EQ(points[0].front.size(), 2U);
   EXPECT_EQ(points[1].ranking.front()->strategy, "commfuse");
   EXPECT_EQ(points[1].next_strategy()->strategy, "serial");
-  ASSERT_EQ(wins_of(points).size(), 1U);
-  EXPECT_EQ(wins_of(points)[0].points, 3U);
-  EXPECT_EQ(largest(points), &points[3]);
+}
+
+TEST(Overview, TellsWhatTheWholeTableSays) {
+  std::vector<ResultRow> rows = small_rows();
+  ResultRow impossible = row("serial", 64, 8192, 1us);
+  impossible.analysis = {};
+  rows.push_back(impossible);  // The largest point has no result.
+  const RowTable table(rows);
+  const Overview overview = overview_of(table);
+  EXPECT_EQ(overview.points, 5U);
+  ASSERT_EQ(overview.settings.size(), 1U);
+  EXPECT_EQ(overview.settings[0].points, 5U);
+  EXPECT_EQ(overview.settings[0].rows.count, 9U);
+  ASSERT_EQ(overview.wins.size(), 1U);
+  EXPECT_EQ(overview.wins[0].strategy, "commfuse");
+  EXPECT_EQ(overview.wins[0].points, 3U);
+  ASSERT_TRUE(overview.smallest && overview.largest && overview.saving && overview.highest_mfu);
+  EXPECT_EQ(overview.smallest->first, 0U);
+  EXPECT_EQ(overview.largest->first, 6U);
+  EXPECT_EQ(overview.saving->winner, 3U);
+  EXPECT_EQ(overview.saving->next, 2U);
+  EXPECT_DOUBLE_EQ(overview.saving->share, 0.25);
+  // Rows 0 and 1 tie.
+  EXPECT_EQ(overview.wins_alone, (std::vector<std::uint8_t>{0, 0, 0, 1, 0, 1, 0, 1, 0}));
+  EXPECT_DOUBLE_EQ(number_of_bits(overview.against_serial[3]), -0.25);
+  EXPECT_TRUE(std::isnan(number_of_bits(overview.against_serial[2])));
+  EXPECT_TRUE(std::isnan(number_of_bits(overview.against_serial[8])));
+}
+
+TEST(Overview, OfNothingSaysNothing) {
+  const Overview overview = overview_of(RowTable());
+  EXPECT_EQ(overview.points, 0U);
+  EXPECT_FALSE(overview.largest || overview.saving || overview.highest_mfu);
 }
 
 MeasuredReport measured_report() {

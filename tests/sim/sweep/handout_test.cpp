@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -26,7 +25,6 @@ class Handout : public testing::Test {
   Handout() : grid_(grid()), library_(library_of(grid_)), list_(grid_, 1000) {}
 
   static Grid grid() {
-    setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
     Resolver resolver;
     for (const char* set : {"model=llama-3.1-8b", "uncertainty=off", "strategy.name=serial"}) {
       resolver.read_set(set);

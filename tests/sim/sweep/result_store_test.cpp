@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -39,7 +38,6 @@ StoreIdentity identity(std::size_t points = 3) {
 }
 
 Grid grid_of(const std::vector<std::string>& sets) {
-  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
   Resolver resolver;
   for (const std::string& set : sets) {
     resolver.read_set(set);
@@ -115,17 +113,6 @@ TEST(StoreRow, ALayerComesBackWithAllThatAReportShows) {
   EXPECT_FALSE(std::all_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.feasible(); }));
 }
 
-TEST(StoreRow, AWholeModelComesBackWithItsCellsInTheirOrder) {
-  const Grid grid = grid_of({"model=llama-3.1-8b", "scope=step", "ranks=2"});
-  const Library library = library_of(grid);
-  StepPoints steps(library);
-  StepRowReader reader;
-  for (const StepRow& row : steps.rows(grid.settings)) {
-    const StepRow back = reader.read(stored(row), "store");
-    EXPECT_EQ(back.cells, row.cells);
-  }
-}
-
 /// The first feasible row of the samples with one value of its own.
 StoreRow row_with(std::string_view column, const Value& value) {
   StoreRow row;
@@ -141,6 +128,47 @@ StoreRow row_with(std::string_view column, const Value& value) {
     }
   }
   return row;
+}
+
+TEST(StoreRow, ALayerIsTheSameWhateverWasReadBefore) {
+  const std::vector<StoreRow> rows = stored_rows();
+  LayerRowReader reader;
+  // Each after each: with and without a result, samples and options.
+  for (const StoreRow& before : rows) {
+    for (const StoreRow& row : rows) {
+      reader.read(before, "store");
+      const ResultRow& read = reader.read(row, "store");
+      const ResultRow alone = layer_row(row, "store");
+      EXPECT_EQ(stored(read), row);
+      EXPECT_EQ(read.parameters, alone.parameters);
+      EXPECT_EQ(read.bound, alone.bound);
+      EXPECT_EQ(read.options, alone.options);
+      EXPECT_EQ(read.relevant, alone.relevant);
+      EXPECT_EQ(read.analysis.critical.busy, alone.analysis.critical.busy);
+    }
+  }
+}
+
+TEST(StoreRow, AValueThatNoProgramWroteIsRefusedAfterGoodOnesToo) {
+  LayerRowReader reader;
+  reader.read(stored_rows().front(), "results.db");
+  const StoreRow odd = row_with("ranks", std::int64_t{-1});
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_NE(refusal<ConfigError>([&] { reader.read(odd, "results.db"); }).find("ranks is -1, which is out of range"),
+              std::string::npos);
+  }
+  EXPECT_EQ(stored(reader.read(stored_rows().front(), "results.db")), stored_rows().front());
+}
+
+TEST(StoreRow, AWholeModelComesBackWithItsCellsInTheirOrder) {
+  const Grid grid = grid_of({"model=llama-3.1-8b", "scope=step", "ranks=2"});
+  const Library library = library_of(grid);
+  StepPoints steps(library);
+  StepRowReader reader;
+  for (const StepRow& row : steps.rows(grid.settings)) {
+    const StepRow back = reader.read(stored(row), "store");
+    EXPECT_EQ(back.cells, row.cells);
+  }
 }
 
 TEST(StoreRow, ValuesThatNoSweepWroteAreRefusedWhateverTheirChecksum) {

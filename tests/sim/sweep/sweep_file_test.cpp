@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -27,9 +26,6 @@ struct Above {
 
 class SweepFileTest : public ::testing::Test {
  protected:
-  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
-  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
-
   static Sweep sweep(const std::string& body, const Above& above = {}) {
     std::ofstream("a.yaml") << "schema: commfuse.sweep/1\n" << body;
     Resolver resolver;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/record/narrow_column.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace commfuse {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the low bytes of a number stand first");
+
+/// The values of a block are read eight bytes at a time.
+constexpr std::size_t padding = sizeof(std::uint64_t);
+
+}  // namespace
+
+std::int64_t NarrowColumn::Block::at(std::size_t place) const {
+  if (width == 0) {
+    return least;
+  }
+  std::uint64_t more = 0;
+  std::memcpy(&more, rest.data() + place * width, sizeof(more));
+  more &= ~std::uint64_t{0} >> (64 - 8 * width);
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(least) + more);
+}
+
+bool NarrowColumn::is_constant() const {
+  const std::int64_t first = size() == 0 ? 0 : (*this)[0];
+  return std::all_of(blocks_.begin(), blocks_.end(),
+                     [&](const Block& block) { return block.width == 0 && block.least == first; }) &&
+         std::all_of(open_.begin(), open_.end(), [&](std::int64_t value) { return value == first; });
+}
+
+void NarrowColumn::close_block() {
+  const auto [least, most] = std::minmax_element(open_.begin(), open_.end());
+  const auto more_of = [least = static_cast<std::uint64_t>(*least)](std::int64_t value) {
+    return static_cast<std::uint64_t>(value) - least;
+  };
+  Block block{.least = *least, .width = (static_cast<std::size_t>(std::bit_width(more_of(*most))) + 7) / 8};
+  if (block.width > 0) {
+    block.rest.resize(open_.size() * block.width + padding);
+    std::uint8_t* to = block.rest.data();
+    for (const std::int64_t value : open_) {
+      const std::uint64_t more = more_of(value);
+      std::memcpy(to, &more, sizeof(more));
+      to += block.width;
+    }
+  }
+  blocks_.push_back(std::move(block));
+  open_.clear();
+}
+
+void WordColumn::push_back(const std::string& word) {
+  if (last_ < 0 || words_[static_cast<std::size_t>(last_)] != word) {
+    const auto known = known_.find(word);
+    if (known == known_.end()) {
+      last_ = static_cast<std::int64_t>(words_.size());
+      known_.emplace(words_.emplace_back(word), last_);
+    } else {
+      last_ = known->second;
+    }
+  }
+  numbers_.push_back(last_);
+}
+
+}  // namespace commfuse

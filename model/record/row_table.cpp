@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/record/row_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+namespace {
+
+std::int64_t held(std::int64_t value) { return value; }
+std::int64_t held(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+std::int64_t held(std::int32_t value) { return value; }
+std::int64_t held(bool value) { return value ? 1 : 0; }
+std::int64_t held(Bytes value) { return value.count; }
+std::int64_t held(Duration value) { return value.count(); }
+std::int64_t held(double value) { return std::bit_cast<std::int64_t>(value); }
+std::int64_t held(const std::optional<double>& value) { return value ? held(*value) : no_number; }
+
+void restore(std::int64_t held, std::int64_t& value) { value = held; }
+void restore(std::int64_t held, std::uint64_t& value) { value = static_cast<std::uint64_t>(held); }
+void restore(std::int64_t held, std::int32_t& value) { value = static_cast<std::int32_t>(held); }
+void restore(std::int64_t held, bool& value) { value = held != 0; }
+void restore(std::int64_t held, Bytes& value) { value.count = held; }
+void restore(std::int64_t held, Duration& value) { value = Duration{held}; }
+void restore(std::int64_t held, double& value) { value = std::bit_cast<double>(held); }
+void restore(std::int64_t held, std::optional<double>& value) {
+  value = held == no_number ? std::nullopt : std::optional(std::bit_cast<double>(held));
+}
+
+/// What was asked, and how it was simulated: visit(column, member) for each.
+template <class Columns, class Row, class Visit>
+void for_each_setting(Columns& columns, Row& row, const Visit& visit) {
+  visit(columns.model, row.model);
+  visit(columns.hardware, row.hardware);
+  visit(columns.link_bandwidth, row.link_bandwidth);
+  visit(columns.network_bandwidth, row.network_bandwidth);
+  visit(columns.scope, row.scope);
+  visit(columns.dtype, row.dtype);
+  visit(columns.evaluator, row.evaluator);
+  visit(columns.jitter, row.jitter);
+  visit(columns.faults, row.faults);
+  visit(columns.interference, row.interference);
+  visit(columns.launch, row.launch);
+  visit(columns.attention_kernel, row.attention_kernel);
+  visit(columns.ranks, row.ranks);
+  visit(columns.batch, row.batch);
+  visit(columns.seq, row.seq);
+  visit(columns.seed, row.seed);
+}
+
+template <class Columns, class Row, class Visit>
+void for_each_outcome(Columns& columns, Row& row, const Visit& visit) {
+  [&]<std::size_t... place>(std::index_sequence<place...>) {
+    (visit(columns.outcome[place], row.*std::get<outcome_columns[place].member.index()>(outcome_columns[place].member)),
+     ...);
+  }
+  (std::make_index_sequence<outcome_columns.size()>{});
+}
+
+/// Every member but options and tails.
+template <class Columns, class Row, class Visit>
+void for_each_member(Columns& columns, Row& row, const Visit& visit) {
+  for_each_setting(columns, row, visit);
+  visit(columns.link_rate, row.link_rate);
+  visit(columns.network_rate, row.network_rate);
+  visit(columns.strategy, row.strategy);
+  visit(columns.parameters, row.parameters);
+  visit(columns.schedule_sha256, row.schedule_sha256);
+  visit(columns.reason, row.reason);
+  visit(columns.warnings, row.warnings);
+  visit(columns.leans_on, row.leans_on);
+  visit(columns.bound, row.bound);
+  visit(columns.buffers, row.buffers);
+  visit(columns.makespan_error, row.makespan_error);
+  visit(columns.win_probability, row.win_probability);
+  for_each_outcome(columns, row, visit);
+  visit(columns.critical_rank, row.analysis.critical_rank);
+  visit(columns.mean_exposed, row.analysis.mean_exposed);
+  visit(columns.max_exposed, row.analysis.max_exposed);
+  auto& critical = row.analysis.critical;
+  visit(columns.makespan, critical.makespan);
+  visit(columns.compute, critical.compute);
+  visit(columns.slicing, critical.slicing);
+  visit(columns.stretch, critical.stretch);
+  visit(columns.local, critical.local);
+  visit(columns.exposed, critical.exposed);
+  visit(columns.head, critical.head);
+  visit(columns.bubble, critical.bubble);
+  visit(columns.tail, critical.tail);
+  visit(columns.busy, critical.busy);
+}
+
+/// Adds members to columns.
+struct Add {
+  void operator()(WordColumn& column, const std::string& word) const { column.push_back(word); }
+  template <class T>
+  void operator()(NarrowColumn& column, const T& value) const {
+    column.push_back(held(value));
+  }
+};
+
+/// Reads members from a place of the columns.
+struct Read {
+  void operator()(const WordColumn& column, std::string& word) const { word = column[place]; }
+  template <class T>
+  void operator()(const NarrowColumn& column, T& value) const {
+    restore(column[place], value);
+  }
+  std::size_t place;
+};
+
+std::vector<bool> flags_of(OptionSet relevant) {
+  std::vector<bool> flags;
+  for (const Option option : all_options) {
+    flags.push_back(relevant.has(option));
+  }
+  return flags;
+}
+
+/// Finds the columns of those settings that keep two rows apart: result_columns() says which.
+struct FindColumns {
+  void operator()(const WordColumn& column, std::string& word) const {
+    const std::string before = word;
+    word += '+';
+    add(column.numbers());
+    word = before;
+  }
+  template <class T>
+  void operator()(const NarrowColumn& column, T& value) const {
+    ++value;
+    add(column);
+    --value;
+  }
+  void add(const NarrowColumn& column) const {
+    if (apart(ResultRow{}, changed)) {
+      found.push_back(&column);
+    }
+  }
+  bool (*apart)(const ResultRow&, const ResultRow&);
+  const ResultRow& changed;
+  RowTable::Columns& found;
+};
+
+RowTable::Columns columns_that_keep_apart(const RowColumns& columns,
+                                          bool (*apart)(const ResultRow&, const ResultRow&)) {
+  ResultRow changed;
+  RowTable::Columns found;
+  for_each_setting(columns, changed, FindColumns{apart, changed, found});
+  return found;
+}
+
+}  // namespace
+
+double number_of_bits(std::int64_t bits) {
+  return bits == no_number ? std::numeric_limits<double>::quiet_NaN() : std::bit_cast<double>(bits);
+}
+
+RowTable::RowTable(std::span<const ResultRow> rows) {
+  for (const ResultRow& row : rows) {
+    push_back(row);
+  }
+}
+
+void RowTable::push_back(const ResultRow& row) {
+  check(order_.empty(), "rows come before their order");
+  check(size_ < std::numeric_limits<std::uint32_t>::max(), "a table has less than 2^32 rows");
+  for_each_member(columns_, row, Add{});
+  const bool is_like_last = !options_.empty() && size_ > 0 && [&] {
+    const auto& [options, relevant] = options_[static_cast<std::size_t>(columns_.options[size_ - 1])];
+    return options == row.options && relevant == row.relevant;
+  }();
+  if (is_like_last) {
+    columns_.options.push_back(columns_.options[size_ - 1]);
+  } else {
+    const auto [known, is_new] = known_options_.try_emplace(Schedule{row.options, flags_of(row.relevant)},
+                                                            static_cast<std::int64_t>(options_.size()));
+    if (is_new) {
+      options_.emplace_back(row.options, row.relevant);
+    }
+    columns_.options.push_back(known->second);
+  }
+  columns_.tails.push_back(row.tails ? static_cast<std::int64_t>(tails_.size()) : no_number);
+  if (row.tails) {
+    tails_.push_back(*row.tails);
+  }
+  ++size_;
+}
+
+void RowTable::read(std::size_t row, ResultRow& into) const {
+  const std::size_t place = place_of(row);
+  for_each_member(columns_, into, Read{place});
+  const auto& [options, relevant] = options_[static_cast<std::size_t>(columns_.options[place])];
+  into.options = options;
+  into.relevant = relevant;
+  if (const Tails* found = tails(row)) {
+    into.tails = *found;
+  } else {
+    into.tails.reset();
+  }
+}
+
+const Tails* RowTable::tails(std::size_t row) const {
+  const std::int64_t number = columns_.tails[place_of(row)];
+  return number == no_number ? nullptr : &tails_[static_cast<std::size_t>(number)];
+}
+
+ResultRow RowTable::operator[](std::size_t row) const {
+  ResultRow found;
+  read(row, found);
+  return found;
+}
+
+std::vector<ResultRow> RowTable::rows(std::size_t first, std::size_t count) const {
+  std::vector<ResultRow> found(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    read(first + i, found[i]);
+  }
+  return found;
+}
+
+RowTable::Columns RowTable::point_columns() const {
+  return columns_that_keep_apart(columns_,
+                                 [](const ResultRow& a, const ResultRow& b) { return compare_points(a, b) != 0; });
+}
+
+RowTable::Columns RowTable::setting_columns() const {
+  return columns_that_keep_apart(columns_,
+                                 [](const ResultRow& a, const ResultRow& b) { return !same_but_for_axes(a, b); });
+}
+
+RowTable::Groups RowTable::groups(const Columns& columns) const {
+  using Key = std::pair<std::uint32_t, std::int64_t>;  // the group by the columns before, and the value in this one
+  const auto hash = [](const Key& key) {
+    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
+    return static_cast<std::size_t>((static_cast<std::uint64_t>(key.second) * odd) ^ (key.first * (odd >> 7U)));
+  };
+  Groups groups(size_, 0);
+  for (const NarrowColumn* column : columns) {
+    if (column->is_constant()) {
+      continue;
+    }
+    std::unordered_map<Key, std::uint32_t, decltype(hash)> known(0, hash);
+    Key last{};
+    std::uint32_t number = 0;
+    for (std::size_t row = 0; row < size_; ++row) {
+      const Key key{groups[row], (*column)[place_of(row)]};
+      if (row == 0 || key != last) {
+        number = known.try_emplace(key, static_cast<std::uint32_t>(known.size())).first->second;
+        last = key;
+      }
+      groups[row] = number;
+    }
+  }
+  return groups;
+}
+
+RowTable::Groups RowTable::runs(const Columns& columns) const {
+  const Groups groups = this->groups(columns);
+  Groups begins;
+  for (std::size_t row = 0; row < size_; ++row) {
+    if (row == 0 || groups[row] != groups[row - 1]) {
+      begins.push_back(static_cast<std::uint32_t>(row));
+    }
+  }
+  begins.push_back(static_cast<std::uint32_t>(size_));
+  return begins;
+}
+
+void RowTable::order_by_point() {
+  const Groups points = groups(point_columns());
+  if (std::is_sorted(points.begin(), points.end())) {
+    return;
+  }
+  // Counted, then put in their places: points are numbered in the order in which they first come.
+  Groups next(*std::max_element(points.begin(), points.end()) + 2, 0);
+  for (const std::uint32_t point : points) {
+    ++next[point + 1];
+  }
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  std::vector<std::uint32_t> order(size_);
+  for (std::size_t row = 0; row < size_; ++row) {
+    order[next[points[row]]++] = static_cast<std::uint32_t>(place_of(row));
+  }
+  order_ = std::move(order);
+}
+
+}  // namespace commfuse

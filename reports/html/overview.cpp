@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/html/overview.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "model/analysis/memory.h"
+#include "reports/comparison.h"
+#include "reports/figure/wording.h"
+#include "reports/html/points.h"
+#include "reports/point_rows.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+class Walk {
+ public:
+  Walk(const RowTable& rows, const VerdictRule& rule) : rows_(rows), rule_(rule) {}
+
+  Overview walk() {
+    found_.wins_alone.reserve(rows_.size());
+    const RowTable::Groups points = rows_.runs(rows_.point_columns());
+    const RowTable::Groups settings = rows_.runs(rows_.setting_columns());
+    auto setting = settings.begin();
+    for (std::size_t i = 0; i + 1 < points.size(); ++i) {
+      const RowRange range{points[i], points[i + 1] - points[i]};
+      read(range);
+      if (range.first == *setting) {
+        const std::size_t first = *setting++;
+        found_.settings.push_back({setting_title(buffer_.front()), {first, *setting - first}});
+      }
+      ++found_.settings.back().points;
+      ++found_.points;
+      add(range);
+    }
+    finish();
+    return std::move(found_);
+  }
+
+ private:
+  void read(const RowRange& range) {
+    buffer_.resize(std::max(buffer_.size(), range.count));  // What a row held is used again.
+    for (std::size_t i = 0; i < range.count; ++i) {
+      rows_.read(range.first + i, buffer_[i]);
+    }
+  }
+
+  void add(const RowRange& range) {
+    const Rows rows = std::span<const ResultRow>(buffer_).first(range.count);
+    const PointView point = view_of(rows, rule_);
+    const auto row_of = [&](const ResultRow* row) { return range.first + static_cast<std::size_t>(row - rows.data()); };
+    count_results(rows, point);
+    compare_with_serial(rows);
+    for (const ResultRow& row : rows) {
+      found_.wins_alone.push_back(point.front.size() == 1 && point.in_front(row) ? 1 : 0);
+    }
+    if (point.ranking.empty()) {
+      return;
+    }
+    const ResultRow& fastest = *point.ranking.front();
+    if (point.front.size() == 1) {
+      ++wins_[fastest.strategy];
+    }
+    if (const ResultRow* next = point.next_strategy()) {
+      const double share = 1.0 - 1.0 / times_slower(*next, fastest);
+      if (share > (found_.saving ? found_.saving->share : 0.0)) {
+        found_.saving = Saving{share, row_of(&fastest), row_of(next)};
+      }
+    }
+    for (const ResultRow* row : point.ranking) {
+      if (!found_.highest_mfu || row->mfu > highest_mfu_) {
+        found_.highest_mfu = row_of(row);
+        highest_mfu_ = row->mfu;
+      }
+    }
+    add_size(range, fastest, row_of(&fastest));
+  }
+
+  /// What the verdict of all points says, where only rows with a result are looked at.
+  void count_results(Rows rows, const PointView& point) {
+    const auto results = std::ranges::count_if(rows, has_result);
+    if (results == 0) {
+      return;
+    }
+    ++points_with_results_;
+    add_needs(rows, need_);
+    std::vector<std::string> names;
+    const auto add_names = [&](const std::vector<const ResultRow*>& front) {
+      for (const ResultRow* row : front) {
+        names.push_back(row->strategy);
+      }
+    };
+    if (static_cast<std::size_t>(results) == rows.size()) {
+      add_names(point.front);
+    } else {
+      std::vector<ResultRow> copies;
+      std::copy_if(rows.begin(), rows.end(), std::back_inserter(copies), has_result);
+      add_names(point_verdict(copies, rule_).front);
+    }
+    verdicts_.add(std::move(names));
+  }
+
+  static void add_needs(Rows rows, LargestNeed& need) {
+    for (const ResultRow& row : rows) {
+      if (has_result(row)) {
+        add_need(row, need);
+      }
+    }
+  }
+
+  void compare_with_serial(Rows rows) {
+    const ResultRow* serial = serial_of(rows);
+    for (const ResultRow& row : rows) {
+      const std::optional<double> share = has_result(row) ? reports::against_serial(row, serial) : std::nullopt;
+      found_.against_serial.push_back(share ? std::bit_cast<std::int64_t>(*share) : no_number);
+    }
+  }
+
+  void add_size(const RowRange& range, const ResultRow& fastest, std::size_t row) {
+    const std::pair size(fastest.batch * fastest.seq, fastest.ranks);
+    if (!found_.smallest || size < least_) {
+      found_.smallest = range;
+      least_ = size;
+    }
+    if (!found_.largest || size > most_) {
+      found_.largest = range;
+      most_ = size;
+      fastest_of_largest_ = row;
+      mfu_of_largest_ = fastest.mfu;
+    }
+  }
+
+  void finish() {
+    found_.memory = need_.sentence();
+    if (points_with_results_ > 1) {
+      found_.wins_words = summary_in_words(points_with_results_, verdicts_, rule_);
+    }
+    for (const auto& [strategy, points] : wins_) {
+      found_.wins.push_back({strategy, points});
+    }
+    std::ranges::stable_sort(found_.wins, std::ranges::greater{}, &Wins::points);
+    if (found_.highest_mfu && mfu_of_largest_ >= highest_mfu_) {
+      found_.highest_mfu = fastest_of_largest_;
+    }
+  }
+
+  const RowTable& rows_;
+  VerdictRule rule_;
+  Overview found_;
+  std::vector<ResultRow> buffer_;
+  LargestNeed need_;
+  VerdictCount verdicts_;
+  std::map<std::string, std::size_t> wins_;
+  std::size_t points_with_results_ = 0;
+  std::pair<std::int64_t, std::int64_t> least_;
+  std::pair<std::int64_t, std::int64_t> most_;
+  std::size_t fastest_of_largest_ = 0;
+  double mfu_of_largest_ = 0.0;
+  double highest_mfu_ = 0.0;
+};
+
+}  // namespace
+
+Overview overview_of(const RowTable& rows, const VerdictRule& rule) { return Walk(rows, rule).walk(); }
+
+}  // namespace commfuse::reports

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/record/row_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(NarrowColumn, GivesBackWhatItWasGivenAcrossBlocks) {
+  const std::vector<std::int64_t> corners{
+      0, -1, 255, 256, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
+  NarrowColumn column;
+  std::vector<std::int64_t> values;
+  for (std::int64_t i = 0; i < 5000; ++i) {
+    // A block of one value, of small spreads, of times of layers, and of everything.
+    values.push_back(i < 1024   ? 7
+                     : i < 2048 ? 1'000'000 + i
+                     : i < 3072 ? 100'000'000'000 + i * i * i * i % 99'999'999'999
+                                : corners[static_cast<std::size_t>(i) % corners.size()]);
+    column.push_back(values.back());
+  }
+  ASSERT_EQ(column.size(), values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(column[i], values[i]) << i;
+  }
+  EXPECT_FALSE(column.is_constant());
+}
+
+TEST(NarrowColumn, IsConstantWhileItsValuesAreEqual) {
+  NarrowColumn column;
+  EXPECT_TRUE(column.is_constant());
+  for (int i = 0; i < 3000; ++i) {
+    column.push_back(-5);
+  }
+  EXPECT_TRUE(column.is_constant());
+  column.push_back(-4);
+  EXPECT_FALSE(column.is_constant());
+}
+
+TEST(WordColumn, NumbersWordsAsTheyFirstCome) {
+  WordColumn column;
+  for (const char* word : {"b", "a", "b", "b", "", "a"}) {
+    column.push_back(word);
+  }
+  EXPECT_EQ(column[4], "");
+  EXPECT_EQ(column[5], "a");
+  EXPECT_EQ(column.numbers()[3], 0);
+  EXPECT_EQ(column.numbers()[5], 1);
+}
+
+/// With another value in every member.
+ResultRow full_row() {
+  ResultRow row;
+  std::int64_t next = 1;
+  for (auto member :
+       {&ResultRow::model, &ResultRow::hardware, &ResultRow::link_bandwidth, &ResultRow::network_bandwidth,
+        &ResultRow::scope, &ResultRow::dtype, &ResultRow::strategy, &ResultRow::parameters, &ResultRow::schedule_sha256,
+        &ResultRow::warnings, &ResultRow::evaluator, &ResultRow::jitter, &ResultRow::faults, &ResultRow::interference,
+        &ResultRow::launch, &ResultRow::attention_kernel, &ResultRow::leans_on}) {
+    row.*member = "word " + std::to_string(next++);
+  }
+  row.link_rate = 450e9;
+  row.network_rate = 50e9;
+  row.ranks = 8;
+  row.batch = 3;
+  row.seq = 4096;
+  row.seed = ~std::uint64_t{0};
+  row.bound = true;
+  row.options = {.slices = 8, .form = Form::direct, .dtype = DType::fp8};
+  row.relevant = {Option::slices, Option::form};
+  row.buffers = Bytes{12345};
+  row.makespan_error = 0.031;
+  row.win_probability = 0.75;
+  row.ideal = 11ns;
+  row.link = 12ns;
+  row.mfu = 0.512345;
+  row.analysis = {.critical_rank = 3,
+                  .critical = {21ns, 22ns, 23ns, -24ns, 25ns, 26ns, 27ns, 28ns, 29ns, 30ns},
+                  .mean_exposed = 31ns,
+                  .max_exposed = 32ns};
+  row.tails.emplace();
+  row.tails->percentiles.samples = 100;
+  for (const auto which :
+       {&Percentiles::mean, &Percentiles::p50, &Percentiles::p95, &Percentiles::p99, &Percentiles::p99_9}) {
+    row.tails->percentiles.*which = {Duration{41'000 + next}, TimeRange{Duration{40'000}, Duration{42'000 + next}}};
+    ++next;
+  }
+  row.tails->causes = {.samples = 2, .rank_on_path = {1.0, 0.5}, .rank_time_on_path = {5ns, 6ns}};
+  return row;
+}
+
+void expect_same(const ResultRow& a, const ResultRow& b) {
+  EXPECT_EQ(values_of(a), values_of(b));
+  EXPECT_EQ(a.parameters, b.parameters);
+  EXPECT_EQ(a.bound, b.bound);
+  EXPECT_EQ(a.options, b.options);
+  EXPECT_EQ(a.relevant, b.relevant);
+  EXPECT_EQ(a.ideal, b.ideal);
+  EXPECT_EQ(a.analysis.critical.busy, b.analysis.critical.busy);
+  EXPECT_EQ(a.tails.has_value(), b.tails.has_value());
+}
+
+/// Who adds a column of results adds its member to the table, and to the row above.
+TEST(RowTable, IsTestedWithAValueInEveryColumn) {
+  const ResultRow row = full_row();
+  for (const ResultColumn& column : result_columns()) {
+    const bool is_option = std::ranges::any_of(all_options, [&](Option one) { return name_of(one) == column.name; });
+    if (column.put != nullptr && column.name != "reason" && !is_option) {
+      EXPECT_NE(column.value(row), column.value(ResultRow{})) << column.name;
+    }
+  }
+}
+
+TEST(RowTable, GivesBackEveryMemberOfARow) {
+  ResultRow infeasible;
+  infeasible.model = "m";
+  infeasible.reason = "the ranks do not divide it";
+  const std::vector<ResultRow> rows{full_row(), infeasible, full_row()};
+  const RowTable table(rows);
+  ASSERT_EQ(table.size(), 3U);
+  ResultRow again = full_row();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    expect_same(table[i], rows[i]);
+    table.read(i, again);  // Over what the row before left there.
+    expect_same(again, rows[i]);
+  }
+  EXPECT_EQ(table[0].tails->causes.worst_rank(), 1);
+  EXPECT_EQ(table.rows(1, 2).size(), 2U);
+  expect_same(table.rows(1, 2)[1], rows[2]);
+}
+
+TEST(RowTable, TellsApartWhatTheColumnsOfResultsDo) {
+  const RowTable table(std::vector{full_row()});
+  // Model, hardware, both bandwidths, scope, dtype, faults, interference, launch, attention kernel, batch; and two
+  // axes.
+  EXPECT_EQ(table.setting_columns().size(), 11U);
+  EXPECT_EQ(table.point_columns().size(), 13U);
+}
+
+ResultRow at(std::int64_t seq, const char* strategy) {
+  ResultRow row;
+  row.model = "m";
+  row.seq = seq;
+  row.strategy = strategy;
+  return row;
+}
+
+TEST(RowTable, PutsRowsOfAPointTogether) {
+  RowTable table(
+      std::vector{at(4, "serial"), at(2, "serial"), at(4, "commfuse"), at(8, "commfuse"), at(2, "commfuse")});
+  EXPECT_EQ(table.groups({&table.columns().seq}), (RowTable::Groups{0, 1, 0, 2, 1}));
+  EXPECT_EQ(table.groups({&table.columns().seq, &table.columns().strategy.numbers()}),
+            (RowTable::Groups{0, 1, 2, 3, 4}));
+  table.order_by_point();
+  EXPECT_EQ(table.runs(table.point_columns()), (RowTable::Groups{0, 2, 4, 5}));
+  EXPECT_EQ(table.runs(table.setting_columns()), (RowTable::Groups{0, 5}));
+  EXPECT_EQ(table[0].strategy + table[1].strategy, "serialcommfuse");
+  EXPECT_EQ(table[1].seq, 4);
+  EXPECT_EQ(table[2].seq, 2);
+  EXPECT_EQ(table[4].seq, 8);
+}
+
+TEST(RowTable, OfNothingIsEmpty) {
+  RowTable table;
+  table.order_by_point();
+  EXPECT_TRUE(table.empty());
+  EXPECT_EQ(table.runs(table.point_columns()), RowTable::Groups{0});
+}
+
+}  // namespace
+}  // namespace commfuse
