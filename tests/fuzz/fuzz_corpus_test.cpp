@@ -20,11 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class FuzzCorpus : public ::testing::TestWithParam<Target> {
- protected:
-  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
-  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
-};
+class FuzzCorpus : public ::testing::TestWithParam<Target> {};
 
 TEST_P(FuzzCorpus, IsReadOrRefused) {
   std::vector<fs::path> files;

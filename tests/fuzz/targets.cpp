@@ -21,8 +21,13 @@
 #include "model/record/run_record.h"
 #include "reports/crossover.h"
 #include "reports/step_rows.h"
+#include "sim/calibrate/chakra.h"
 #include "sim/calibrate/kineto.h"
+#include "sim/calibrate/nsight.h"
+#include "sim/import/deepspeed.h"
 #include "sim/import/megatron.h"
+#include "sim/import/nemo.h"
+#include "sim/import/torchtitan.h"
 #include "sim/score/kinds.h"
 #include "sim/sweep/database.h"
 #include "sim/sweep/result_store.h"
@@ -44,6 +49,26 @@ void tolerate(const Read& read) {
   } catch (const ConfigError&) {
   } catch (const DatabaseError&) {
   }
+}
+
+/// What a profile says may be fitted: sizes and times above 0.
+void check_profile(const calibrate::Profile& profile) {
+  for (const MeasuredGemm& product : profile.products) {
+    check(product.size.m > 0 && product.size.n > 0 && product.size.k > 0 && product.time > Duration{},
+          "products have sizes and a time");
+  }
+  for (const MeasuredAttention& attention : profile.attention) {
+    check(attention.size.seq > 0 && attention.size.heads % attention.size.kv_heads == 0 && attention.time > Duration{},
+          "attention has sizes and a time");
+  }
+  for (const calibrate::TracedCollective& one : profile.collectives) {
+    check(one.ranks > 1 && one.bytes > 0 && one.time_us > 0.0, "collectives have sizes and a time");
+    check(one.members.empty() || static_cast<int>(one.members.size()) == one.ranks, "all members or none are known");
+  }
+}
+
+void chakra(std::string_view bytes) {
+  tolerate([&] { check_profile(calibrate::read_chakra(input_file("trace.et", bytes))); });
 }
 
 void config(std::string_view bytes) {
@@ -90,12 +115,20 @@ void csv(std::string_view bytes) {
   });
 }
 
+void deepspeed(std::string_view bytes) {
+  import::Source source{input_file("input.json", bytes).string(), "input"};
+  source.options.set("--model", {"llama-3.1-8b"});
+  source.options.set("--seq", {"4K"});
+  source.options.set("--gpus", {"16"});
+  tolerate([&] { import::read_deepspeed(source); });
+}
+
 void hf_config(std::string_view bytes) {
   tolerate([&] { read_hf_config(input_file("config.json", bytes)); });
 }
 
 void kineto(std::string_view bytes) {
-  tolerate([&] { calibrate::read_kineto(input_file("trace.json", bytes)); });
+  tolerate([&] { check_profile(calibrate::read_kineto(input_file("trace.json", bytes))); });
 }
 
 void megatron(std::string_view bytes) {
@@ -112,9 +145,23 @@ void nccl_tests(std::string_view bytes) {
   });
 }
 
+void nsight(std::string_view bytes) {
+  tolerate([&] { check_profile(calibrate::read_nsight_database(input_file("profile.sqlite", bytes))); });
+}
+
+void nsight_table(std::string_view bytes) {
+  tolerate([&] { check_profile(calibrate::read_nsight_table(input_file("trace.csv", bytes))); });
+}
+
+void nemo(std::string_view bytes) {
+  import::Source source{input_file("input.yaml", bytes).string(), "input"};
+  source.options.set("OVERRIDES", {"model.num_layers=4"});
+  tolerate([&] { import::read_nemo(source); });
+}
+
 void overlap_config(std::string_view bytes) {
   tolerate([&] {
-    import::MegatronImport import;
+    import::Imported import;
     import::add_overlap(input_file("input.yaml", bytes).string(), import);
   });
 }
@@ -180,21 +227,40 @@ void store_rows(std::string_view bytes) {
   }
 }
 
+/// Without rates a table stops at its first link.
+constexpr WireRates wire_rates{
+    .nvlink = BytesPerSecond{25e9}, .pcie = BytesPerSecond{32e9}, .root = BytesPerSecond{20e9}};
+
 void topology_matrix(std::string_view bytes) {
-  tolerate([&] { read_topology_matrix("topo.txt", std::string(bytes), {}); });
+  tolerate([&] { read_topology_matrix("topo.txt", std::string(bytes), wire_rates); });
+}
+
+void topology_rocm(std::string_view bytes) {
+  tolerate([&] { read_rocm_topology("topo.txt", std::string(bytes), wire_rates); });
 }
 
 void topology_xml(std::string_view bytes) {
   tolerate([&] { read_nccl_topology("topo.xml", std::string(bytes), {}); });
 }
 
+void torchtitan(std::string_view bytes) {
+  import::Source source{input_file("input.toml", bytes).string(), "input"};
+  source.options.set("--gpus", {"64"});
+  tolerate([&] { import::read_torchtitan(source); });
+}
+
 constexpr std::array all{
+    Target{"chakra", chakra},
     Target{"config", config},
     Target{"csv", csv},
+    Target{"deepspeed", deepspeed},
     Target{"hf_config", hf_config},
     Target{"kineto", kineto},
     Target{"megatron", megatron},
     Target{"nccl_tests", nccl_tests},
+    Target{"nemo", nemo},
+    Target{"nsight", nsight},
+    Target{"nsight_table", nsight_table},
     Target{"overlap_config", overlap_config},
     Target{"rows", rows},
     Target{"run_record", run_record},
@@ -202,7 +268,9 @@ constexpr std::array all{
     Target{"store", store},
     Target{"store_rows", store_rows},
     Target{"topology_matrix", topology_matrix},
+    Target{"topology_rocm", topology_rocm},
     Target{"topology_xml", topology_xml},
+    Target{"torchtitan", torchtitan},
 };
 
 }  // namespace

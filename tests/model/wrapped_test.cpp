@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <optional>
+
 namespace commfuse {
 namespace {
 
@@ -23,6 +26,28 @@ TEST(Wrapped, AWordThatIsTooLongHasALineOfItsOwn) {
 }
 
 TEST(Wrapped, NothingIsAnEmptyLine) { EXPECT_EQ(wrapped("", "  ", ""), "  \n"); }
+
+/// The width where COLUMNS is `value`.
+std::size_t width_with(const char* value) {
+  ::setenv("COLUMNS", value, 1);  // NOLINT(concurrency-mt-unsafe)
+  const std::size_t width = terminal_width();
+  ::setenv("COLUMNS", "80", 1);  // NOLINT(concurrency-mt-unsafe)
+  return width;
+}
+
+TEST(TerminalWidth, IsWhatColumnsSaysFromSixtyToAHundredAndTwenty) {
+  EXPECT_EQ(width_with("100"), 100U);
+  EXPECT_EQ(width_with("20"), 60U);
+  EXPECT_EQ(width_with("500"), 120U);
+}
+
+TEST(TerminalWidth, PassesOverColumnsThatAreNoNumber) {
+  for (const char* value : {"", "0", "-1", "wide", "100x", "99999999999999999999999"}) {
+    ::setenv("COLUMNS", value, 1);  // NOLINT(concurrency-mt-unsafe)
+    EXPECT_NE(terminal_columns(), std::optional<std::size_t>(100)) << value;
+  }
+  ::setenv("COLUMNS", "80", 1);  // NOLINT(concurrency-mt-unsafe)
+}
 
 }  // namespace
 }  // namespace commfuse

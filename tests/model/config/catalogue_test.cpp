@@ -33,13 +33,9 @@ std::string refusal(Action action) {
 class CatalogueTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    setenv("COMMFUSE_CONFIG_DIR", configs.c_str(), 1);
     file_ = fs::temp_directory_path() / ("commfuse-catalogue-" + std::to_string(getpid()) + ".yaml");
   }
-  void TearDown() override {
-    unsetenv("COMMFUSE_CONFIG_DIR");
-    fs::remove(file_);
-  }
+  void TearDown() override { fs::remove(file_); }
 
   /// A file of the catalogue with one text replaced by another.
   std::string changed(const std::string& source, const std::string& from, const std::string& to) const {
@@ -181,6 +177,7 @@ TEST_F(CatalogueTest, a_config_folder_that_is_none_is_refused) {
             "COMMFUSE_CONFIG_DIR is '/nowhere', which is not a folder; set it to the folder that holds models/ and "
             "hardware/, or "
             "unset it");
+  setenv("COMMFUSE_CONFIG_DIR", configs.c_str(), 1);
 }
 
 TEST_F(CatalogueTest, a_model_file_is_checked_field_by_field) {

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <set>
 
 #include "model/config/choices.h"
@@ -21,13 +20,7 @@ std::string refusal(std::string_view key, std::string_view text) {
   return mistake_in(*find_field(key), text).value_or("accepted");
 }
 
-class FieldTest : public ::testing::Test {
- protected:
-  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
-  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
-};
-
-TEST_F(FieldTest, EveryEntryIsComplete) {
+TEST(FieldTest, EveryEntryIsComplete) {
   std::set<std::string_view> flags;
   for (const Field& field : run_fields()) {
     EXPECT_EQ(find_field(field.key), &field) << field.key;
@@ -40,7 +33,7 @@ TEST_F(FieldTest, EveryEntryIsComplete) {
   }
 }
 
-TEST_F(FieldTest, ChoicesAreTheCodesOwnLists) {
+TEST(FieldTest, ChoicesAreTheCodesOwnLists) {
   const auto all = find_field("scope")->choices();
   ASSERT_EQ(all.size(), all_scopes.size() + whole_model_scopes.size());
   for (const Scope scope : all_scopes) {
@@ -54,7 +47,7 @@ TEST_F(FieldTest, ChoicesAreTheCodesOwnLists) {
   }
 }
 
-TEST_F(FieldTest, CountsSayTheirRange) {
+TEST(FieldTest, CountsSayTheirRange) {
   EXPECT_EQ(refusal("ranks", "0"), "'0' is out of range; choose 1 to 1M ranks");
   EXPECT_EQ(refusal("ranks", "-8"), "'-8' is out of range; choose 1 to 1M ranks");
   EXPECT_EQ(refusal("ranks", "2M"), "'2M' is out of range; choose 1 to 1M ranks");
@@ -71,7 +64,7 @@ TEST_F(FieldTest, CountsSayTheirRange) {
   EXPECT_EQ(refusal("seq", "1G"), "accepted");
 }
 
-TEST_F(FieldTest, CountsAreWholeNumbers) {
+TEST(FieldTest, CountsAreWholeNumbers) {
   for (const char* text : {"", "many", "4 KB", "0.5", "1e3", "--8", "-x", " 8", "99999999999999999999"}) {
     EXPECT_EQ(refusal("seq", text), in_quotes(text) + " is not a whole number; write one, such as 4K");
   }
@@ -83,7 +76,7 @@ TEST_F(FieldTest, CountsAreWholeNumbers) {
   EXPECT_EQ(refusal("seq", "00"), "'00' begins with 0, which YAML may read as octal; write 0");
 }
 
-TEST_F(FieldTest, WordsAreAnsweredWithTheNearestOrAll) {
+TEST(FieldTest, WordsAreAnsweredWithTheNearestOrAll) {
   EXPECT_EQ(refusal("dtype", "bf61"), "unknown dtype 'bf61'; did you mean 'bf16'?");
   EXPECT_EQ(refusal("dtype", "int4"), "unknown dtype 'int4'; known dtypes: bf16, fp16, fp32, fp8");
   EXPECT_EQ(refusal("scope", "mpl"), "unknown scope 'mpl'; did you mean 'mlp'?");
@@ -97,7 +90,7 @@ TEST_F(FieldTest, WordsAreAnsweredWithTheNearestOrAll) {
   EXPECT_EQ(refusal("dtype", ""), "unknown dtype ''; known dtypes: bf16, fp16, fp32, fp8");
 }
 
-TEST_F(FieldTest, StrategiesAreAListWithoutRepetition) {
+TEST(FieldTest, StrategiesAreAListWithoutRepetition) {
   EXPECT_EQ(refusal("strategy.name", "sliced,commfuse"), "accepted");
   EXPECT_EQ(refusal("strategy.name", "sliced,comfuse"), "unknown strategy 'comfuse'; did you mean 'commfuse'?");
   const std::string known =
@@ -110,7 +103,7 @@ TEST_F(FieldTest, StrategiesAreAListWithoutRepetition) {
   EXPECT_EQ(refusal("strategy.name", "sliced,"), "unknown strategy ''; " + known);
 }
 
-TEST_F(FieldTest, NamesAreOfACatalogueOrPathsThatCanBeRead) {
+TEST(FieldTest, NamesAreOfACatalogueOrPathsThatCanBeRead) {
   EXPECT_EQ(refusal("model", "llama-3.1-70b"), "accepted");
   EXPECT_EQ(refusal("model", "llama-3.1-70x").rfind("unknown model 'llama-3.1-70x'; did you mean 'llama-3.1-70b'?", 0),
             0U);
@@ -120,7 +113,7 @@ TEST_F(FieldTest, NamesAreOfACatalogueOrPathsThatCanBeRead) {
   EXPECT_EQ(refusal("hardware", "./h\xff"), "'./h\xff' is not UTF-8; give the file another name");
 }
 
-TEST_F(FieldTest, BandwidthsAreSoManyTimesTheLinksOwnOrARate) {
+TEST(FieldTest, BandwidthsAreSoManyTimesTheLinksOwnOrARate) {
   for (const char* right : {"x2", "x0.5", "x1000", "450GB/s", "450 GB/s", "400 Gbit/s"}) {
     EXPECT_EQ(refusal("link_bandwidth", right), "accepted") << right;
   }
@@ -133,12 +126,12 @@ TEST_F(FieldTest, BandwidthsAreSoManyTimesTheLinksOwnOrARate) {
   }
 }
 
-TEST_F(FieldTest, VariablesAreTheKeysInCapitals) {
+TEST(FieldTest, VariablesAreTheKeysInCapitals) {
   EXPECT_EQ(variable_of(*find_field("seq")), "COMMFUSE_SEQ");
   EXPECT_EQ(variable_of(*find_field("strategy.add_lane")), "COMMFUSE_STRATEGY_ADD_LANE");
 }
 
-TEST_F(FieldTest, AWrongKeyIsAnsweredWithTheSettingItMeans) {
+TEST(FieldTest, AWrongKeyIsAnsweredWithTheSettingItMeans) {
   EXPECT_EQ(remedy_for_key("sqe"), "did you mean 'seq'?");
   EXPECT_EQ(remedy_for_key("slices"), "did you mean 'strategy.slices'?");
   EXPECT_EQ(remedy_for_key("add-lane"), "did you mean 'strategy.add_lane'?");

@@ -156,6 +156,31 @@ TEST_F(HfConfigTest, reads_a_hybrid_with_a_letter_a_layer) {
   EXPECT_EQ(model.state_space->inner, 1024);
   EXPECT_EQ(model.state_space->groups, 8);
   EXPECT_EQ(model.state_space->chunk, 128);
+  EXPECT_EQ(model.state_space->state_bits, 16);
+}
+
+TEST_F(HfConfigTest, names_the_formats_of_a_checkpoint_that_are_not_priced) {
+  const HfModel model = read(R"({"model_type": "llama", "hidden_size": 512, "intermediate_size": 2048,
+    "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 1024,
+    "quantization_config": {"quant_method": "compressed-tensors", "config_groups": {
+      "group_0": {"weights": {"num_bits": 8, "type": "float"}, "input_activations": {"num_bits": 8}},
+      "group_1": {"weights": {"num_bits": 4, "type": "float", "group_size": 16}, "input_activations": {"num_bits": 4}},
+      "group_2": {"weights": {"num_bits": 8, "type": "float"}, "input_activations": null}}}})");
+  EXPECT_EQ(model.model.weights.value().name, "nvfp4");
+  ASSERT_EQ(model.notes.size(), 2U);
+  EXPECT_EQ(model.notes[0], "weights in fp8 are taken for nvfp4, the narrowest format of this checkpoint");
+}
+
+TEST_F(HfConfigTest, reads_how_wide_states_are_kept) {
+  const auto bits = [&](std::string_view dtype) {
+    std::string text(nemotron_h);
+    text.insert(1, fmt::format(R"("mamba_ssm_cache_dtype": {}, )", dtype));
+    return read(text).model.state_space->state_bits;
+  };
+  EXPECT_EQ(bits(R"("float32")"), 32);
+  EXPECT_EQ(bits(R"("bfloat16")"), 16);
+  EXPECT_EQ(bits(R"("auto")"), 16);
+  EXPECT_THROW(bits(R"("int4")"), ConfigError);
 }
 
 TEST_F(HfConfigTest, reads_a_hybrid_with_an_mlp_in_every_layer) {
@@ -459,7 +484,6 @@ void expect_same(const Transformer& read, const Transformer& ours) {
 }
 
 TEST_F(HfConfigTest, mixtures_of_experts_are_the_models_that_stand_here_as_yaml) {
-  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
   const HfModel mixtral = read(R"({"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336,
     "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "num_local_experts": 8,
     "num_experts_per_tok": 2, "vocab_size": 32000})");
@@ -478,7 +502,6 @@ TEST_F(HfConfigTest, mixtures_of_experts_are_the_models_that_stand_here_as_yaml)
     "v_head_dim": 128, "vocab_size": 129280})")
                   .model,
               load_model("deepseek-v3"));
-  unsetenv("COMMFUSE_CONFIG_DIR");
 }
 
 TEST_F(HfConfigTest, shared_experts_may_be_one_wide_one) {

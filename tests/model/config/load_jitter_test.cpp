@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 
 #include "model/config/catalogue.h"
 
@@ -12,20 +11,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class LoadJitterTest : public ::testing::Test {
- protected:
-  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
-  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
-};
-
-TEST_F(LoadJitterTest, EveryFileLoadsUnderItsOwnName) {
+TEST(LoadJitterTest, EveryFileLoadsUnderItsOwnName) {
   EXPECT_EQ(known_names(Catalogue::jitter), (std::vector<std::string>{"default", "none"}));
   for (const std::string& name : known_names(Catalogue::jitter)) {
     EXPECT_EQ(load_jitter(name).name, name);
   }
 }
 
-TEST_F(LoadJitterTest, NoneDrawsNothing) {
+TEST(LoadJitterTest, NoneDrawsNothing) {
   const JitterTables tables(load_jitter("none"));
   EXPECT_EQ(tables.stalls(), 0U);
   EXPECT_EQ(tables.kernel(false), nullptr);
@@ -33,7 +26,7 @@ TEST_F(LoadJitterTest, NoneDrawsNothing) {
   EXPECT_EQ(tables.rank(), nullptr);
 }
 
-TEST_F(LoadJitterTest, TheDefaultCarriesValuesAndWhereTheyComeFrom) {
+TEST(LoadJitterTest, TheDefaultCarriesValuesAndWhereTheyComeFrom) {
   const Jitter jitter = load_jitter("default");
   EXPECT_EQ(jitter.compute_sigma.value, 0.01);
   EXPECT_EQ(jitter.compute_sigma.standard_error, 0.5);
@@ -46,7 +39,7 @@ TEST_F(LoadJitterTest, TheDefaultCarriesValuesAndWhereTheyComeFrom) {
   EXPECT_TRUE(jitter.compute_ratios.empty());
 }
 
-TEST_F(LoadJitterTest, ASampleIsReadFromBelowTheFolderAndSorted) {
+TEST(LoadJitterTest, ASampleIsReadFromBelowTheFolderAndSorted) {
   const Jitter jitter = load_jitter(COMMFUSE_SOURCE_DIR "/tests/model/config/jitter/measured.yaml");
   EXPECT_EQ(jitter.compute_ratios, (std::vector<double>{0.99, 1.0, 1.02, 1.3}));
   EXPECT_EQ(jitter.compute_sigma.provenance, Provenance::measured);

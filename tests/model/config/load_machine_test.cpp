@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -24,14 +23,10 @@ const std::string configs = std::string(COMMFUSE_SOURCE_DIR) + "/configs";
 class LoadMachineTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    setenv("COMMFUSE_CONFIG_DIR", configs.c_str(), 1);
     folder_ = fs::temp_directory_path() / ("commfuse-machine-" + std::to_string(getpid()));
     fs::create_directories(folder_ / "below");
   }
-  void TearDown() override {
-    unsetenv("COMMFUSE_CONFIG_DIR");
-    fs::remove_all(folder_);
-  }
+  void TearDown() override { fs::remove_all(folder_); }
 
   /// Writes a file of the catalogue with one text replaced by another, under `name`.
   [[nodiscard]] std::string changed(const std::string& source, const std::string& from, const std::string& to,

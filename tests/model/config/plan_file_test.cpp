@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -20,8 +19,6 @@ const std::string least = "schema: commfuse.plan/1\ntokens: 15e12\ndeadline: 60 
 
 class PlanFileTest : public ::testing::Test {
  protected:
-  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
-  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
   static PlanFile plan(const std::string& text) {
     std::ofstream("mine.yaml") << text;
     return load_plan("mine.yaml");

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -20,8 +19,6 @@ using Texts = std::vector<std::string>;
 /// In an empty folder of its own, so that messages say just `a.yaml`.
 class ResolverTest : public ::testing::Test {
  protected:
-  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
-  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
   static void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
  private:

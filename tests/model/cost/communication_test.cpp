@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -260,9 +259,7 @@ struct Measured {
 
 // Rows typed in from the public table nccl_h100sxm_1node_aic_v2.csv: NCCL 2.29.2, out of place.
 TEST(CollectiveTime, comes_near_to_reduce_scatters_measured_on_an_h100_node) {
-  setenv("COMMFUSE_CONFIG_DIR", (std::string(COMMFUSE_SOURCE_DIR) + "/configs").c_str(), 1);
   const Link link = load_machine("h100-sxm").link;
-  unsetenv("COMMFUSE_CONFIG_DIR");
   for (const Measured& row : {Measured{8, 65'536, 11.71},
                               {8, 8'388'608, 43.82},
                               {8, 67'108'864, 200.75},

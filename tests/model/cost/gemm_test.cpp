@@ -36,12 +36,7 @@ Accelerator ten_sms() {
   return accelerator;
 }
 
-Accelerator h100() {
-  setenv("COMMFUSE_CONFIG_DIR", (std::string(COMMFUSE_SOURCE_DIR) + "/configs").c_str(), 1);
-  Accelerator accelerator = load_machine("h100-sxm").accelerator;
-  unsetenv("COMMFUSE_CONFIG_DIR");
-  return accelerator;
-}
+Accelerator h100() { return load_machine("h100-sxm").accelerator; }
 
 TEST(EstimateGemm, one_full_wave_takes_the_time_of_one_tile) {
   // 1280 x 256 is ten tiles of 128 x 256, one an SM: 2 x 128 x 256 x 1000 (16 steps of 64: 1024) / 1e12 = 67.108864 us.

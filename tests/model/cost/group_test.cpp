@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,12 +30,7 @@ Machine two_nodes() {
   return machine;
 }
 
-Machine loaded(const std::string& name) {
-  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
-  Machine machine = load_machine(name);
-  unsetenv("COMMFUSE_CONFIG_DIR");
-  return machine;
-}
+Machine loaded(const std::string& name) { return load_machine(name); }
 
 TEST(Group, all_to_all_across_nodes_goes_by_the_nics) {
   // Each of eight sends half of its 80 MB to the other node by its NIC: 10 us + 40 MB / 10 GB/s. Meanwhile 30 MB go to

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstdlib>
 #include <string>
 
 #include "model/config/catalogue.h"
@@ -14,12 +13,7 @@
 namespace commfuse {
 namespace {
 
-Machine h100() {
-  setenv("COMMFUSE_CONFIG_DIR", (std::string(COMMFUSE_SOURCE_DIR) + "/configs").c_str(), 1);
-  Machine machine = load_machine("h100-sxm");
-  unsetenv("COMMFUSE_CONFIG_DIR");
-  return machine;
-}
+Machine h100() { return load_machine("h100-sxm"); }
 
 TEST(H100Costs, products_and_copies) {
   const Accelerator accelerator = h100().accelerator;

@@ -74,10 +74,8 @@ TEST(WithLinkRates, ARateThatNobodyMeasuredIsAPriorAsUnsureAsBefore) {
 }
 
 TEST(WithLinkRates, EveryPairAndGroupOfAPcieTreeAndItsWiresFollow) {
-  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
   const Machine machine = load_machine("pcie-rtx-pro-6000");
   const Machine half = with_link_rates(machine, {.node = 0.5});
-  unsetenv("COMMFUSE_CONFIG_DIR");
   ASSERT_NE(machine.pair_peers, nullptr);
   for (int other = 1; other < machine.gpus_per_node; ++other) {
     EXPECT_EQ(peer_between(half, 0, other).rate.value.value, 0.5 * peer_between(machine, 0, other).rate.value.value);
@@ -91,10 +89,8 @@ TEST(WithLinkRates, EveryPairAndGroupOfAPcieTreeAndItsWiresFollow) {
 }
 
 TEST(WithLinkRates, WiresOfTheNetworkBeginAtTheNic) {
-  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
   const Machine machine = load_machine("dgx-h100-x2");
   const Machine other = with_link_rates(machine, {.node = 4.0, .network = 0.5});
-  unsetenv("COMMFUSE_CONFIG_DIR");
   const auto rate = [](const Machine& of, int a, int b) { return route_between(*of.topology, a, b)->rate.value; };
   EXPECT_EQ(rate(other, 0, 1), 4.0 * rate(machine, 0, 1));
   EXPECT_EQ(rate(other, 0, 8), 0.5 * rate(machine, 0, 8));

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -24,13 +23,11 @@ std::string message_of(const std::string& name) {
 }
 
 TEST(LoadSchedule, ANameIsOneOfTheConfigFolderAndAPathIsAPath) {
-  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
   const ScheduleFile by_name = load_schedule("doubling");
   const ScheduleFile by_path = load_schedule(COMMFUSE_SOURCE_DIR "/configs/schedules/doubling.yaml");
   EXPECT_EQ(by_name.program, by_path.program);
   EXPECT_EQ(by_name.name(), "doubling.yaml");
   EXPECT_EQ(message_of("doublin").substr(0, 58), "unknown schedule 'doublin'; did you mean 'doubling'? known");
-  unsetenv("COMMFUSE_CONFIG_DIR");
 }
 
 TEST(LoadSchedule, WhatCannotBeReadIsSaid) {

@@ -19,6 +19,18 @@ TEST(Quantity, SharesAreWrittenInPercentOrPlain) {
   }
 }
 
+TEST(ParseAmount, ReadsLettersOfEitherCase) {
+  EXPECT_EQ(parse_amount("500b"), 5e11);
+  EXPECT_EQ(parse_amount("500B"), 5e11);
+  EXPECT_EQ(parse_amount("$3m"), 3e6);
+  EXPECT_EQ(parse_amount("2t"), 2e12);
+  EXPECT_EQ(parse_amount("4g"), 4e9);
+  EXPECT_EQ(parse_amount("2.80"), 2.8);
+  for (const char* wrong : {"", "m", "3mm", "3x", "3 m"}) {
+    EXPECT_FALSE(parse_amount(wrong)) << wrong;
+  }
+}
+
 TEST(ParseDuration, reads_every_unit_exactly) {
   EXPECT_EQ(parse_duration("7 ps"), Duration{7});
   EXPECT_EQ(parse_duration("811 ns"), Duration{811'000});

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 
 #include "model/config_error.h"
@@ -18,9 +17,6 @@ const std::string h100 =
 
 class CapacityTest : public ::testing::Test {
  protected:
-  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
-  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
-
   static CapacityPlan plan(const std::string& limits, const std::string& gpus = h100,
                            const std::string& set = "model: llama-3.1-8b, seq: 4K, batch: 128") {
     std::ofstream("a.yaml") << "schema: commfuse.plan/1\ntokens: 1e11\nset: {" + set + "}\n" + limits + "\ngpus:\n" +

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
 #include "model/config/catalogue.h"
@@ -14,9 +13,6 @@ namespace {
 
 class LayoutSearchTest : public ::testing::Test {
  protected:
-  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
-  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
-
   static LayoutTerms terms() {
     LayoutTerms terms{.memory_share = 0.9, .rank_sigma = 0.02, .communication_sigma = 0.02};
     terms.base.global_batch = 128;

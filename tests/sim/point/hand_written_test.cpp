@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "model/program/names.h"
@@ -80,11 +78,9 @@ std::string message_of(const Run& run) {
 class HandWrittenTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
     llama_ = std::make_unique<Transformer>(load_model("llama-3.1-70b"));
     gpt_ = std::make_unique<Transformer>(load_model("gpt-3-175b"));
     h100_ = std::make_unique<Machine>(load_machine("h100-sxm"));
-    unsetenv("COMMFUSE_CONFIG_DIR");
   }
 
   static Point point(Scope scope, std::int32_t ranks, std::int64_t seq = 4096) {

@@ -88,7 +88,6 @@ std::string predictions() {
 std::string without_version(const std::string& text) { return text.substr(text.find('\n') + 1); }
 
 TEST(Predictions, ChangeOnlyTogetherWithTheModelVersion) {
-  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
   const std::string now = "model_version " + std::to_string(model_version) + "\n" + predictions();
   std::ifstream in(golden_path);
   const std::string before{std::istreambuf_iterator<char>(in), {}};

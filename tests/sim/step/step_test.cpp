@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,9 +33,6 @@ namespace {
 
 class StepTest : public ::testing::Test {
  protected:
-  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
-  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
-
   StepPrediction predict(const Transformer& model, const TrainingPlan& plan, double rank_sigma = 0.0) {
     machine_ = resized(load_machine("dgx-a100-x2"), plan);
     StepPoint point{.model = &model, .machine = &machine_, .plan = plan, .framework = framework_};

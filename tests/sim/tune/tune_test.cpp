@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -22,11 +21,7 @@ const TuneOptions fastest_alone{.rule = {.difference = 0.0, .probability = 0.5},
 
 class TuneTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
-    machine_ = load_machine("a100-sxm-80");
-  }
-  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
+  void SetUp() override { machine_ = load_machine("a100-sxm-80"); }
 
   [[nodiscard]] PlanSpace space(std::int64_t gpus, std::int64_t batch) const {
     return {.model = &model_, .machine = &machine_, .gpus = gpus, .base = {.global_batch = batch, .seq = 2048}};
