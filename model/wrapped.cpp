@@ -1,9 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/wrapped.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <system_error>
 
 namespace commfuse {
+
+std::optional<std::size_t> terminal_columns() {
+  // Read by programs that set no variables.
+  if (const char* const value = std::getenv("COLUMNS"); value != nullptr) {  // NOLINT(concurrency-mt-unsafe)
+    const std::string_view text(value);
+    std::size_t columns = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+    if (error == std::errc{} && end == text.data() + text.size() && columns > 0) {
+      return columns;
+    }
+  }
+  winsize window{};
+  const bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0;
+  return is_known ? std::optional<std::size_t>(window.ws_col) : std::nullopt;
+}
+
+std::size_t terminal_width() {
+  constexpr std::size_t least = 60;
+  constexpr std::size_t most = 120;  // Longer lines of prose are hard to read.
+  return std::clamp(terminal_columns().value_or(page_width), least, most);
+}
 
 std::string wrapped(std::string_view text, std::string_view first, std::string_view later, std::size_t width) {
   std::string lines;

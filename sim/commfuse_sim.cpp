@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // commfuse-sim: predicts. One file a subcommand in sim/commands/.
 #include <CLI/CLI.hpp>
+#include <initializer_list>
 
 #include "model/config/command_line.h"
 #include "model/config/option_tree.h"
 #include "reports/pages.h"
 #include "sim/commands/commands.h"
 #include "sim/point/heap.h"
+
+namespace {
+
+/// Puts commands below a heading of --help.
+void group(CLI::App& app, const char* heading, std::initializer_list<const char*> commands) {
+  for (const char* const command : commands) {
+    app.get_subcommand(command)->group(heading);
+  }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   commfuse::sim::use_large_pages();
@@ -23,15 +35,15 @@ int main(int argc, char** argv) {
   int status = commfuse::exit_code::done;
   commfuse::sim::add_run(app, status);
   commfuse::sim::add_sweep(app, status);
+  commfuse::sim::add_why(app, status);
+  commfuse::sim::add_tune(app, status);
+  commfuse::sim::add_plan(app, status);
   commfuse::sim::add_merge(app, status);
   commfuse::sim::add_report(app, status);
   commfuse::sim::add_plot(app, status);
   commfuse::sim::add_results(app, status);
   commfuse::sim::add_best(app, status);
   commfuse::sim::add_diff(app, status);
-  commfuse::sim::add_why(app, status);
-  commfuse::sim::add_tune(app, status);
-  commfuse::sim::add_plan(app, status);
   commfuse::sim::add_score(app, status);
   commfuse::sim::add_calibrate(app, status);
   commfuse::sim::add_import(app, status);
@@ -41,5 +53,9 @@ int main(int argc, char** argv) {
   commfuse::sim::add_config(app, status);
   commfuse::sim::add_version(app, status);
   commfuse::add_pages(app, status, {commfuse::page_forms.begin(), commfuse::page_forms.end()}, commfuse::page_of);
+  group(app, "Predictions", {"run", "sweep", "why", "tune", "plan"});
+  group(app, "Results", {"merge", "report", "plot", "results", "best", "diff"});
+  group(app, "Measurements and inputs", {"score", "calibrate", "import", "schedule", "schema", "list", "config"});
+  group(app, "This program", {"version", "pages"});
   return commfuse::run_command_line(app, argc, argv, status);
 }

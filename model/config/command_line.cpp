@@ -8,13 +8,18 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <sstream>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "model/config/meant.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/plain_text.h"
 #include "model/text/suggest.h"
@@ -24,24 +29,151 @@ namespace commfuse {
 
 namespace {
 
-/// Help whose descriptions break where a terminal's line ends.
+/// Lines of help that the smallest terminal shows above its prompt.
+constexpr std::size_t screen_lines = 23;
+
+std::size_t lines_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+/// The lines of `text` below "Examples:".
+std::vector<std::string> examples_in(const std::string& footer) {
+  std::vector<std::string> examples;
+  bool goes_on = false;  // a backslash ends the line before
+  bool is_below = false;
+  std::istringstream lines(footer);
+  for (std::string line; std::getline(lines, line);) {
+    if (is_below && line.starts_with("  ")) {
+      goes_on ? static_cast<void>(examples.back() += line + "\n") : examples.push_back(line + "\n");
+      goes_on = line.ends_with('\\');
+    } else {
+      is_below = line == "Examples:" || line == "Example:";
+    }
+  }
+  return examples;
+}
+
+/// Whether a parenthesis is open behind the text.
+bool is_open(std::string_view text) {
+  return std::count(text.begin(), text.end(), '(') > std::count(text.begin(), text.end(), ')');
+}
+
+/// The last place up to `width` where one of `ends` stands outside parentheses.
+std::size_t last_of(std::string_view text, std::span<const std::string_view> ends, std::size_t width) {
+  for (std::size_t at = std::min(width, text.size()); at > 0; --at) {
+    const bool is_end =
+        std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return text.substr(at).starts_with(end); });
+    if (is_end && !is_open(text.substr(0, at))) {
+      return at;
+    }
+  }
+  return std::string_view::npos;
+}
+
+/// The description, or of one that is longer than `width` the longest beginning that is whole: sentences, else what
+/// stands before a colon, else before a comma. All of it where none is short enough.
+std::string beginning_of(const std::string& description, std::size_t width) {
+  constexpr std::array<std::string_view, 5> ends{"; ", ". ", ": ", ", ", " ("};
+  constexpr std::array<std::pair<std::size_t, std::size_t>, 3> levels{{{0, 2}, {2, 1}, {3, 2}}};
+  if (description.size() <= width) {
+    return description;
+  }
+  for (const auto& [first, count] : levels) {
+    const std::size_t end = last_of(description, std::span(ends).subspan(first, count), width);
+    if (end != std::string::npos) {
+      return description.substr(0, end);
+    }
+  }
+  return description;
+}
+
+/// Help whose descriptions break where a terminal's line ends. That of a large command fits a screen, and says how to
+/// get all of it.
 class WrappedHelp : public CLI::Formatter {
  public:
   std::string make_option_desc(const CLI::Option* option) const override { return fitted(option->get_description()); }
-  std::string make_subcommand(const CLI::App* verb) const override {
-    std::ostringstream out;
-    CLI::detail::format_help(out, verb->get_name(), fitted(verb->get_description()), get_column_width());
-    return out.str();
+
+  /// Without CLI11's words for checks of the value.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text = Formatter::make_option_opts(option);
+    const std::string type = option->get_type_name();
+    const std::size_t check = std::min(type.find(':'), type.size());
+    if (const std::size_t at = text.find(type); !type.empty() && at != std::string::npos) {
+      text.erase(at + check, type.size() - check);
+    }
+    return text;
   }
 
- private:
+  std::string make_subcommand(const CLI::App* verb) const override {
+    std::size_t column = 0;
+    for (const CLI::App* other : verb->get_parent()->get_subcommands({})) {
+      column = std::max(column, other->get_name().size() + 4);
+    }
+    return fmt::format("{:<{}}", "  " + verb->get_name(), column) +
+           wrapped(verb->get_description(), "", std::string(column, ' '), terminal_width() - column);
+  }
+
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
+
+ protected:
+  [[nodiscard]] std::size_t right_column() const { return terminal_width() - get_column_width(); }
   /// What stands in the right column, whose lines CLI11 indents.
   [[nodiscard]] std::string fitted(const std::string& description) const {
-    std::string lines = wrapped(description, "", "", terminal_width - get_column_width());
+    std::string lines = wrapped(description, "", "", right_column());
     lines.pop_back();
     return lines;
   }
 };
+
+/// The options that most people need, all where none is marked so, and examples as far as there is room. Notes are left
+/// out.
+class ShortHelp : public WrappedHelp {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return fitted(beginning_of(option->get_description(), right_column()));
+  }
+
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode /*mode*/) const override {
+    std::string text = make_description(app) + make_usage(app, name) + "\n";
+    for (const CLI::Option* option : shown(*app)) {
+      text += make_option(option, option->get_positional());
+    }
+    const std::string end = fmt::format("\n{} --help-all prints everything.\n", name);
+    const std::vector<std::string> examples = examples_in(app->get_footer());
+    text += examples.empty() ? "" : "\nExamples:\n";
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+      if (i == 0 || lines_of(text) + lines_of(examples[i]) + lines_of(end) <= screen_lines) {
+        text += examples[i];
+      }
+    }
+    return text + end;
+  }
+
+ private:
+  /// Arguments first.
+  static std::vector<const CLI::Option*> shown(const CLI::App& app) {
+    std::vector<const CLI::Option*> options = app.get_options(
+        [&](const CLI::Option* option) { return option != app.get_help_ptr() && !option->get_group().empty(); });
+    const auto is_wanted = [](const CLI::Option* option) { return option->get_positional() || is_usual(*option); };
+    if (std::any_of(options.begin(), options.end(), [](const CLI::Option* option) { return is_usual(*option); })) {
+      options.erase(std::remove_if(options.begin(), options.end(), std::not_fn(is_wanted)), options.end());
+    }
+    std::stable_partition(options.begin(), options.end(),
+                          [](const CLI::Option* option) { return option->get_positional(); });
+    return options;
+  }
+};
+
+std::string WrappedHelp::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
+  std::string whole = Formatter::make_help(app, name, CLI::AppFormatMode::Normal);
+  const bool is_short =
+      mode == CLI::AppFormatMode::Normal && app->get_subcommands({}).empty() && lines_of(whole) > screen_lines;
+  return is_short ? ShortHelp().make_help(app, std::move(name), mode) : whole;
+}
+
+void add_help_all(CLI::App& app) {
+  app.set_help_all_flag("--help-all", "Print help on all options and exit")->group("");  // the short help names it
+}
 
 /// Subcommands that come later take it from those above them.
 void wrap_help(CLI::App& app, const std::shared_ptr<WrappedHelp>& help) {
@@ -51,57 +183,44 @@ void wrap_help(CLI::App& app, const std::shared_ptr<WrappedHelp>& help) {
   }
 }
 
-/// What people call a flag elsewhere, and what it is here. None is a flag of any command but --cluster, of tune, and
-/// --format, of schedule export.
-constexpr std::array synonyms{Synonym{"--tp", "--ranks"},
-                              Synonym{"--tensor-parallel", "--ranks"},
-                              Synonym{"--tensor-parallel-size", "--ranks"},
-                              Synonym{"--tensor-model-parallel-size", "--ranks"},
-                              Synonym{"--pp", "--pipeline"},
-                              Synonym{"--pipeline-parallel-size", "--pipeline"},
-                              Synonym{"--pipeline-model-parallel-size", "--pipeline"},
-                              Synonym{"--dp", "--data-parallel"},
-                              Synonym{"--data-parallel-size", "--data-parallel"},
-                              Synonym{"--cp", "--context"},
-                              Synonym{"--context-parallel", "--context"},
-                              Synonym{"--context-parallel-size", "--context"},
-                              Synonym{"--ep", "--expert-parallel"},
-                              Synonym{"--expert-parallel-size", "--expert-parallel"},
-                              Synonym{"--expert-model-parallel-size", "--expert-parallel"},
-                              Synonym{"--gpu", "--hardware"},
-                              Synonym{"--cluster", "--hardware"},
-                              Synonym{"--machine-type", "--hardware"},
-                              Synonym{"--seq-len", "--seq"},
-                              Synonym{"--seqlen", "--seq"},
-                              Synonym{"--seq-length", "--seq"},
-                              Synonym{"--sequence-length", "--seq"},
-                              Synonym{"--batch-size", "--batch"},
-                              Synonym{"--global-batch-size", "--batch"},
-                              Synonym{"--micro-batch-size", "--micro-batch"},
-                              Synonym{"--precision", "--dtype"},
-                              Synonym{"--num-gpus", "--gpus"},
-                              Synonym{"--world-size", "--gpus"},
-                              Synonym{"--optimize", "--minimize"},
-                              Synonym{"--objective", "--minimize"},
-                              Synonym{"--format", "--output"}};
-
 /// Other words for commands.
 constexpr std::array verbs{Synonym{"compare", "run"},  Synonym{"predict", "run"},   Synonym{"simulate", "run"},
                            Synonym{"estimate", "run"}, Synonym{"optimize", "tune"}, Synonym{"autotune", "tune"},
                            Synonym{"search", "tune"},  Synonym{"ls", "list"}};
 
-/// The words of a command line as we call them, up to "--".
-std::vector<std::string> as_meant(int argc, const char* const* argv) {
-  std::vector<std::string> words(argv, argv + argc);
-  for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
-    const std::size_t end = words[i].find('=');
-    const std::string_view flag = std::string_view(words[i]).substr(0, end);
-    const std::string_view means = found_in(synonyms, flag);
-    const bool is_own = (flag == "--cluster" && words[1] == "tune") || (flag == "--format" && words[1] == "schedule");
-    if (!means.empty() && !is_own) {
-      words[i].replace(0, flag.size(), means);
+/// A command line in our words, and the flags that were typed in others.
+struct MeantWords {
+  std::vector<std::string> words;
+  std::vector<std::pair<std::string, std::string_view>> renamed;  ///< Typed, ours.
+};
+
+/// The command that the words name, with its flags.
+CLI::App& named(CLI::App& app, const std::vector<std::string>& words) {
+  CLI::App* verb = &app;
+  std::vector<std::string> path{app.get_name()};
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    fill_verb(app, path);
+    const std::vector<CLI::App*> below = verb->get_subcommands({});
+    const auto found =
+        std::find_if(below.begin(), below.end(), [&](const CLI::App* one) { return one->get_name() == words[i]; });
+    if (found == below.end()) {
+      break;
     }
+    verb = *found;
+    path.push_back(words[i]);
   }
+  fill_verb(app, path);
+  return *verb;
+}
+
+bool has_flag(const CLI::App& verb, std::string_view flag) {
+  return verb.get_option_no_throw(std::string(flag)) != nullptr;
+}
+
+/// The flags of other tools, up to "--", become ours where the command has not the one and has the other.
+MeantWords as_meant(CLI::App& app, std::span<const char* const> typed) {
+  MeantWords meant{.words = {typed.begin(), typed.end()}, .renamed = {}};
+  std::vector<std::string>& words = meant.words;
   if (words.size() == 2 && words[1] == "--version") {
     words[1] = "version";
   }
@@ -109,7 +228,44 @@ std::vector<std::string> as_meant(int argc, const char* const* argv) {
     const std::string_view means = found_in(verbs, words[1]);
     words[1] = means.empty() ? words[1] : std::string(means);
   }
-  return words;
+  const CLI::App* verb = nullptr;  // Adding flags takes time, so they are asked for only where one may be renamed.
+  for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
+    const std::string flag = words[i].substr(0, words[i].find('='));
+    const std::string_view means = flag_meant(flag);
+    if (means.empty()) {
+      continue;
+    }
+    verb = verb == nullptr ? &named(app, words) : verb;
+    if (!has_flag(*verb, flag) && has_flag(*verb, means)) {
+      words[i].replace(0, flag.size(), means);
+      meant.renamed.emplace_back(flag, means);
+    }
+  }
+  return meant;
+}
+
+/// The sentence with every whole word `from` replaced.
+std::string with_word(std::string sentence, std::string_view from, std::string_view to) {
+  constexpr std::string_view inside = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  for (std::size_t at = sentence.find(from); at != std::string::npos; at = sentence.find(from, at)) {
+    const std::size_t end = at + from.size();
+    const bool is_word = (at == 0 || inside.find(sentence[at - 1]) == std::string_view::npos) &&
+                         (end == sentence.size() || inside.find(sentence[end]) == std::string_view::npos);
+    is_word ? static_cast<void>(sentence.replace(at, from.size(), to)) : static_cast<void>(0);
+    at += is_word ? to.size() : from.size();
+  }
+  return sentence;
+}
+
+/// A sentence about flags, which are called what the user called them.
+std::string as_typed(std::string sentence, const MeantWords& meant, std::span<const char* const> typed) {
+  for (const auto& [flag, means] : meant.renamed) {
+    const bool is_both = std::any_of(typed.begin(), typed.end(), [&, ours = means](std::string_view word) {
+      return word.substr(0, word.find('=')) == ours;
+    });
+    sentence = is_both ? sentence : with_word(std::move(sentence), means, flag);
+  }
+  return sentence;
 }
 
 /// The innermost subcommand that the command line named.
@@ -183,7 +339,9 @@ std::string exit_codes_in_words() {
 void add_verb(CLI::App& app, const std::string& name, const std::string& description,
               std::function<void(CLI::App& verb)> fill) {
   CLI::App* verb = app.add_subcommand(name, description);
-  verb->footer("");  // It would be the parent's, whose examples are of other verbs.
+  add_help_all(*verb);
+  verb->group("Subcommands");  // as this, that of a command which is in a group
+  verb->footer("");            // It would be the parent's, whose examples are of other verbs.
   verb->preparse_callback([verb, fill = std::move(fill), filled = false](std::size_t /*words left*/) mutable {
     if (!std::exchange(filled, true)) {
       fill(*verb);
@@ -191,12 +349,23 @@ void add_verb(CLI::App& app, const std::string& name, const std::string& descrip
   });
 }
 
-LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status) {
-  wrap_help(app, std::make_shared<WrappedHelp>());
+void fill_verb(CLI::App& program, const std::vector<std::string>& path) {
+  std::vector<std::string> words{"--help"};  // CLI11 takes them from the last to the first
+  words.insert(words.end(), path.rbegin(), path.rend() - 1);
   try {
-    const std::vector<std::string> words = as_meant(argc, argv);
+    program.parse(words);
+  } catch (const CLI::Success&) {
+  }
+}
+
+namespace {
+
+/// Leaves in `meant` what was run.
+LastWords run_meant(CLI::App& app, std::span<const char* const> typed, MeantWords& meant, const int& status) {
+  try {
+    meant = as_meant(app, typed);
     std::vector<const char*> pointers;
-    std::transform(words.begin(), words.end(), std::back_inserter(pointers),
+    std::transform(meant.words.begin(), meant.words.end(), std::back_inserter(pointers),
                    [](const std::string& word) { return word.c_str(); });
     app.parse(static_cast<int>(pointers.size()), pointers.data());
     return is_printed() ? LastWords{status} : LastWords{exit_code::failed, "", not_printed};
@@ -215,6 +384,18 @@ LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const in
   } catch (const std::exception& error) {
     return {exit_code::failed, "", error.what()};
   }
+}
+
+}  // namespace
+
+LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status) {
+  wrap_help(app, std::make_shared<WrappedHelp>());
+  add_help_all(app);
+  const std::span typed(argv, static_cast<std::size_t>(argc));
+  MeantWords meant;
+  LastWords last = run_meant(app, typed, meant, status);
+  last.sentence = as_typed(std::move(last.sentence), meant, typed);
+  return last;
 }
 
 int say(const LastWords& words) {

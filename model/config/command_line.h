@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -30,6 +31,9 @@ std::string exit_codes_in_words();
 void add_verb(CLI::App& app, const std::string& name, const std::string& description,
               std::function<void(CLI::App& verb)> fill);
 
+/// Adds the flags of the command that a path of words names, the program's own the first.
+void fill_verb(CLI::App& program, const std::vector<std::string>& path);
+
 /// What a program says last, and its exit code.
 struct LastWords {
   int code = exit_code::done;
@@ -38,7 +42,8 @@ struct LastWords {
 };
 
 /// Parses the command line; the chosen subcommand's callback runs and leaves its exit code in `status`. A user's
-/// mistake is one sentence with the remedy and 2, any other failure one sentence and 1.
+/// mistake is one sentence with the remedy and 2, any other failure one sentence and 1. A sentence calls a flag what
+/// the user called it: "--tp" for "--ranks".
 LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status);
 /// The same, and says it.
 int run_command_line(CLI::App& app, int argc, const char* const* argv, const int& status);

@@ -61,6 +61,7 @@ struct Field {
   std::string_view unit;                                 ///< of a count, in words: "tokens"; may be empty
   Growth growth = Growth::doubles;                       ///< of a count
   bool of_point = true;                                  ///< false: changes no result, so no axis
+  bool is_usual = false;                                 ///< Among the few flags that a short help shows.
 };
 
 /// In the order of every listing.

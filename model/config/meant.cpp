@@ -28,6 +28,39 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// What people call a flag elsewhere, and what it is here. A command may have one as a flag of its own.
+constexpr std::array flags_elsewhere{Synonym{"--tp", "--ranks"},
+                                     Synonym{"--tensor-parallel", "--ranks"},
+                                     Synonym{"--tensor-parallel-size", "--ranks"},
+                                     Synonym{"--tensor-model-parallel-size", "--ranks"},
+                                     Synonym{"--pp", "--pipeline"},
+                                     Synonym{"--pipeline-parallel-size", "--pipeline"},
+                                     Synonym{"--pipeline-model-parallel-size", "--pipeline"},
+                                     Synonym{"--dp", "--data-parallel"},
+                                     Synonym{"--data-parallel-size", "--data-parallel"},
+                                     Synonym{"--cp", "--context"},
+                                     Synonym{"--context-parallel", "--context"},
+                                     Synonym{"--context-parallel-size", "--context"},
+                                     Synonym{"--ep", "--expert-parallel"},
+                                     Synonym{"--expert-parallel-size", "--expert-parallel"},
+                                     Synonym{"--expert-model-parallel-size", "--expert-parallel"},
+                                     Synonym{"--gpu", "--hardware"},
+                                     Synonym{"--cluster", "--hardware"},
+                                     Synonym{"--machine-type", "--hardware"},
+                                     Synonym{"--seq-len", "--seq"},
+                                     Synonym{"--seqlen", "--seq"},
+                                     Synonym{"--seq-length", "--seq"},
+                                     Synonym{"--sequence-length", "--seq"},
+                                     Synonym{"--batch-size", "--batch"},
+                                     Synonym{"--global-batch-size", "--batch"},
+                                     Synonym{"--micro-batch-size", "--micro-batch"},
+                                     Synonym{"--precision", "--dtype"},
+                                     Synonym{"--num-gpus", "--gpus"},
+                                     Synonym{"--world-size", "--gpus"},
+                                     Synonym{"--optimize", "--minimize"},
+                                     Synonym{"--objective", "--minimize"},
+                                     Synonym{"--format", "--output"}};
+
 std::string lower(std::string_view text) {
   std::string out(text);
   std::transform(out.begin(), out.end(), out.begin(), [](unsigned char letter) { return std::tolower(letter); });
@@ -55,12 +88,12 @@ std::string without_front(std::string text, std::string_view front) {
   return text.starts_with(front) ? text.substr(front.size()) : text;
 }
 
-/// "meta-llama/Llama-3.1-70B-Instruct" is a llama-3.1-70b: what follows the size is how it was trained.
+/// "meta-llama/Llama-3.1-70B-Instruct" is a llama-3.1-70b: what follows the size is how it was trained, or the
+/// version that the shipped file is of. Mistral-7B-v0.3 is another model than mistral-7b.
 std::optional<std::string> meant_model(std::string_view text) {
   const std::vector<std::string> names = known_names(Catalogue::models);
   std::string name = without_front(lower(text.substr(text.rfind('/') + 1)), "meta-");
-  constexpr std::array<std::string_view, 10> ends{"-instruct", "-chat",          "-it",   "-base", "-hf",
-                                                  "-v0.1",     "-instruct-v0.1", "-v0.3", "-8k",   "-4k"};
+  constexpr std::array<std::string_view, 7> ends{"-instruct", "-chat", "-it", "-base", "-hf", "-v0.1", "-4k"};
   for (bool is_shorter = true; is_shorter;) {
     if (const std::optional<std::string> found = same_name(names, bare(name))) {
       return found;
@@ -279,6 +312,21 @@ std::string_view found_in(std::span<const Synonym> synonyms, std::string_view wo
   const auto same =
       std::find_if(synonyms.begin(), synonyms.end(), [&](const Synonym& one) { return one.typed == word; });
   return same == synonyms.end() ? std::string_view{} : same->means;
+}
+
+std::string_view flag_meant(std::string_view typed) { return found_in(flags_elsewhere, typed); }
+
+const Field* field_meant(std::string_view key) {
+  if (const Field* const field = find_field(key)) {
+    return field;
+  }
+  std::string flag = fmt::format("--{}", key);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  const std::string_view means = flag_meant(flag);
+  const std::span<const Field> all = run_fields();
+  const auto same = std::find_if(all.begin(), all.end(),
+                                 [&](const Field& field) { return !means.empty() && field.flag == means.substr(2); });
+  return same == all.end() ? nullptr : &*same;
 }
 
 std::string_view choice_for(const Field& field, std::string_view typed) {

@@ -17,6 +17,12 @@ struct Synonym {
 /// What a word means; empty where it is none of these.
 std::string_view found_in(std::span<const Synonym> synonyms, std::string_view word);
 
+/// Our flag for what other tools call it: "--ranks" for "--tp". Empty where the word is none of theirs.
+std::string_view flag_meant(std::string_view typed);
+/// The setting that a key on a command line means: "seq", and "seq-len" or "seq_len" of other tools. nullptr where
+/// there is none.
+const Field* field_meant(std::string_view key);
+
 /// The value as settings keep it; a text that means nothing here as it is.
 std::string meant(const Field& field, std::string_view text);
 

@@ -27,7 +27,7 @@ std::string value_of(const CLI::Option& option) {
   return option.get_default_str().empty() ? value : fmt::format("{}={}", value, option.get_default_str());
 }
 
-OptionEntry entry_of(const CLI::Option& option) {
+OptionEntry entry_of(CLI::Option& option) {
   OptionEntry entry;
   for (const std::string& name : option.get_snames()) {
     entry.names.push_back("-" + name);
@@ -41,28 +41,19 @@ OptionEntry entry_of(const CLI::Option& option) {
   } else {
     entry.value = value_of(option);
   }
+  entry.offer = offer_of(option);
   entry.doc = option.get_description();
   std::replace(entry.doc.begin(), entry.doc.end(), '\n', ' ');
   return entry;
 }
 
-/// As if help on it were asked for, which adds its flags.
-void fill(CLI::App& program, const std::vector<std::string>& path) {
-  std::vector<std::string> words{"--help"};  // CLI11 takes them from the last to the first
-  words.insert(words.end(), path.rbegin(), path.rend() - 1);
-  try {
-    program.parse(words);
-  } catch (const CLI::Success&) {
-  }
-}
-
 CommandEntry entry_of(CLI::App& program, CLI::App& app, std::vector<std::string> path) {
-  fill(program, path);
+  fill_verb(program, path);
   CommandEntry entry{.path = std::move(path), .doc = app.get_description(), .footer = app.get_footer()};
   if (entry.doc.ends_with('.')) {
     entry.doc.pop_back();
   }
-  for (const CLI::Option* option : app.get_options()) {
+  for (CLI::Option* option : app.get_options({})) {
     entry.options.push_back(entry_of(*option));
   }
   for (CLI::App* verb : app.get_subcommands({})) {
@@ -77,25 +68,59 @@ CommandEntry entry_of(CLI::App& program, CLI::App& app, std::vector<std::string>
 
 CommandEntry option_tree(CLI::App& app) { return entry_of(app, app, {app.get_name()}); }
 
-void add_pages(CLI::App& app, int& status, const std::vector<std::string>& forms,
-               std::function<std::string(const CommandEntry& program, const std::string& form)> render) {
-  const auto chosen = std::make_shared<std::string>();
-  add_verb(
-      app, "pages", "Print the manual page, shell completions or reference",
-      [&app, &status, chosen, forms, render = std::move(render)](CLI::App& verb) {
-        verb.add_option("FORM", *chosen, fmt::format("{}", fmt::join(forms, ", ")))->required();
-        verb.footer("Examples:\n  " + app.get_name() + " pages man | man -l -\n  source <(" + app.get_name() +
-                    " pages bash)");
-        verb.callback([&app, &status, chosen, forms, render] {
-          const std::string form = *chosen;  // reading the tree parses anew
-          if (std::find(forms.begin(), forms.end(), form) == forms.end()) {
-            const std::vector<std::string_view> known(forms.begin(), forms.end());
-            throw ConfigError(fmt::format("unknown form {}; {}", in_quotes(form), remedy_for(form, known, "forms")));
-          }
-          fmt::print("{}", render(option_tree(app), form));
-          status = exit_code::done;
-        });
-      });
+namespace {
+
+struct PagesRequest {
+  std::string form;
+  std::string list;
+};
+
+/// What completion scripts ask for: a list whose words may have changed since the script was made.
+constexpr std::string_view names_form = "names";
+
+using RenderTree = std::function<std::string(const CommandEntry& program, const std::string& form)>;
+
+void print_page(CLI::App& app, const PagesRequest& request, const std::vector<std::string>& forms,
+                const RenderTree& render) {
+  if (request.form == names_form) {
+    fmt::print("{}", completion_list(request.list));
+    return;
+  }
+  if (std::find(forms.begin(), forms.end(), request.form) == forms.end()) {
+    const std::vector<std::string_view> known(forms.begin(), forms.end());
+    throw ConfigError(
+        fmt::format("unknown form {}; {}", in_quotes(request.form), remedy_for(request.form, known, "forms")));
+  }
+  if (!request.list.empty()) {
+    throw ConfigError(fmt::format("LIST: {} takes none; remove {}", request.form, in_quotes(request.list)));
+  }
+  fmt::print("{}", render(option_tree(app), request.form));
+}
+
+}  // namespace
+
+void add_pages(CLI::App& app, int& status, std::vector<std::string> forms, RenderTree render) {
+  const auto request = std::make_shared<PagesRequest>();
+  add_verb(app, "pages", "Print the manual page, shell completions or reference",
+           [&app, &status, request, forms = std::move(forms), render = std::move(render)](CLI::App& verb) {
+             const std::vector<std::string_view> words(forms.begin(), forms.end());
+             offers_words(verb.add_option("FORM", request->form, fmt::format("{}; names", fmt::join(forms, ", "))),
+                          words)
+                 ->required();
+             offers_words(verb.add_option("LIST", request->list, "With names: models, hardware, ...; settings, axes"),
+                          completion_lists());
+             verb.footer(
+                 fmt::format("names prints the words of one list as the config folder has them now, for\n"
+                             "completion scripts.\n\n"
+                             "Examples:\n  {0} pages man | man -l -\n  source <({0} pages bash)\n"
+                             "  {0} pages names models",
+                             app.get_name()));
+             verb.callback([&app, &status, request, forms, render] {
+               const PagesRequest asked = *request;  // reading the tree parses anew
+               print_page(app, asked, forms, render);
+               status = exit_code::done;
+             });
+           });
 }
 
 }  // namespace commfuse

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "model/config/option_marks.h"
+
 namespace CLI {
 class App;
 }
@@ -18,6 +20,7 @@ struct OptionEntry {
   std::string value;               ///< What help calls its value: "FORMAT=table"; empty where it takes none.
   std::string doc;
   bool by_place = false;
+  Offer offer{};  ///< Of its value, or of what stands in its place.
 };
 
 struct CommandEntry {
@@ -31,8 +34,9 @@ struct CommandEntry {
 /// The whole tree; commands whose flags are added only when they are named get them first.
 CommandEntry option_tree(CLI::App& app);
 
-/// The command `pages FORM`, which prints what `render` makes of the tree in one of these forms.
-void add_pages(CLI::App& app, int& status, const std::vector<std::string>& forms,
+/// The command `pages FORM`, which prints what `render` makes of the tree in one of these forms, or for completion
+/// scripts the words of a list.
+void add_pages(CLI::App& app, int& status, std::vector<std::string> forms,
                std::function<std::string(const CommandEntry& program, const std::string& form)> render);
 
 }  // namespace commfuse

@@ -331,12 +331,7 @@ void require_a_step(YamlFile& file, const PlanFile& plan) {
   }
 }
 
-}  // namespace
-
-bool is_plan_setting(const Field& field) { return field.uses.has(Use::plan); }
-
-PlanFile load_plan(const std::string& path) {
-  YamlFile file(path);
+PlanFile read_plan(YamlFile& file) {
   YamlMap root = file.root();
   root.schema(plan_schema);
   Resolver resolver;
@@ -362,6 +357,20 @@ PlanFile load_plan(const std::string& path) {
     offer.machine = std::move(all);
   }
   return plan;
+}
+
+}  // namespace
+
+bool is_plan_setting(const Field& field) { return field.uses.has(Use::plan); }
+
+PlanFile load_plan(const std::string& path) {
+  YamlFile file(path);
+  return read_plan(file);
+}
+
+PlanFile parse_plan(const std::string& name, const std::string& text) {
+  YamlFile file(name, text);
+  return read_plan(file);
 }
 
 }  // namespace commfuse

@@ -54,6 +54,8 @@ struct PlanFile {
 
 /// Throws ConfigError with every mistake of the file: what a value may be, what is missing, what clashes.
 PlanFile load_plan(const std::string& path);
+/// The same of a text that is in no file: paths in it start at the current folder, and messages name it `name`.
+PlanFile parse_plan(const std::string& name, const std::string& text);
 
 /// Whether a run setting means something below `set`.
 bool is_plan_setting(const Field& field);

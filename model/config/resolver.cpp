@@ -254,7 +254,7 @@ void Resolver::read_set(std::string_view assignment) {
     return;
   }
   const std::string_view key = assignment.substr(0, equals);
-  if (const Field* field = find_field(key)) {
+  if (const Field* field = field_meant(key)) {
     put(*field, assignment.substr(equals + 1), {Source::set, where});
   } else {
     mistake(fmt::format("{}: {}", where, unknown_key(key)));

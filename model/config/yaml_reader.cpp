@@ -73,6 +73,8 @@ std::string_view without_end(std::string_view text) {
 
 YamlFile::YamlFile(const std::filesystem::path& path)
     : document_(std::make_unique<YamlDocument>(parse_yaml(path.string(), read_small_file(path.string())))) {}
+YamlFile::YamlFile(const std::string& name, const std::string& text)
+    : document_(std::make_unique<YamlDocument>(parse_yaml(name, text))) {}
 YamlFile::~YamlFile() = default;
 YamlFile::YamlFile(YamlFile&&) noexcept = default;
 YamlFile& YamlFile::operator=(YamlFile&&) noexcept = default;

@@ -35,6 +35,8 @@ class YamlFile {
  public:
   /// Throws ConfigError (`path:line:col: sentence; remedy`) when it cannot be read or is no such YAML.
   explicit YamlFile(const std::filesystem::path& path);
+  /// A text that is in no file. `name` stands for the path in messages.
+  YamlFile(const std::string& name, const std::string& text);
   ~YamlFile();
   YamlFile(const YamlFile&) = delete;
   YamlFile& operator=(const YamlFile&) = delete;

@@ -180,8 +180,8 @@ std::optional<double> parse_amount(std::string_view text) {
     char letter;
     double factor;
   };
-  constexpr std::array units{Unit{'K', 1e3}, Unit{'k', 1e3}, Unit{'M', 1e6},
-                             Unit{'B', 1e9}, Unit{'G', 1e9}, Unit{'T', 1e12}};
+  constexpr std::array units{Unit{'K', 1e3}, Unit{'M', 1e6}, Unit{'B', 1e9}, Unit{'G', 1e9}, Unit{'T', 1e12},
+                             Unit{'k', 1e3}, Unit{'m', 1e6}, Unit{'b', 1e9}, Unit{'g', 1e9}, Unit{'t', 1e12}};
   text.remove_prefix(text.starts_with('$') ? 1 : 0);
   const auto* const unit =
       std::find_if(units.begin(), units.end(), [&](const Unit& one) { return text.ends_with(one.letter); });

@@ -38,7 +38,8 @@ std::optional<std::int64_t> parse_count(std::string_view text);
 std::optional<std::int64_t> parse_integer(std::string_view text);
 /// A plain decimal number, perhaps with an exponent; a sign is allowed here; no leading zero.
 std::optional<double> parse_number(std::string_view text);
-/// A number as people write amounts: "2T", "$3M", "1.5B", "$2.80" (K, M, B and T are powers of 1000).
+/// A number as people write amounts: "2T", "$3M", "1.5B", "$2.80" (K, M, B and T are powers of 1000; in
+/// lower case too).
 std::optional<double> parse_amount(std::string_view text);
 /// "2%", "2.5 %", or 0.02.
 std::optional<double> parse_share(std::string_view text);

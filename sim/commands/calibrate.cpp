@@ -13,6 +13,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/command_line.h"
 #include "model/config/meant.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "sim/calibrate/calibrate.h"
 #include "sim/calibrate/observations.h"
@@ -78,13 +79,13 @@ void add_calibrate(CLI::App& app, int& status) {
     command
         .add_option("files", request->files,
                     "Text or JSON of nccl-tests; CSV of products, attention, messages; records of commfuse-validate "
-                    "bench; traces "
-                    "of PyTorch's profiler, .gz too")
+                    "bench; traces of PyTorch's profiler, .gz too; SQLite exports of Nsight Systems; Chakra traces")
         ->required()
         ->type_name("FILE");
-    command.add_option("--base", request->base, "Hardware or cluster to start from, as in h100-sxm")
-        ->required()
-        ->type_name("NAME");
+    offers_names(command.add_option("--base", request->base, "Hardware or cluster to start from, as in h100-sxm")
+                     ->required()
+                     ->type_name("NAME"),
+                 Catalogue::hardware);
     command.add_option("--name", request->name, "Of the new machine")->required()->type_name("NAME");
     command.add_option("--out", request->out, "The file to write; default: the name with .yaml")->type_name("FILE");
     command.add_option("--machine", request->machine, "Only rows of this machine, as the tables call it")

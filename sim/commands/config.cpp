@@ -7,6 +7,8 @@
 #include <memory>
 
 #include "model/config/command_line.h"
+#include "model/config/meant.h"
+#include "model/config/option_marks.h"
 #include "model/config/plan_field.h"
 #include "model/config_error.h"
 #include "model/text/suggest.h"
@@ -93,7 +95,7 @@ void explain(const std::string& key) {
     }
     return;
   }
-  if (const Field* field = find_field(key)) {
+  if (const Field* field = field_meant(key)) {
     fmt::print("{}", explanation(*field));
     return;
   }
@@ -109,11 +111,19 @@ void explain(const std::string& key) {
   }
 }
 
+std::vector<std::string_view> explained_keys() {
+  std::vector<std::string_view> keys{"plan"};
+  for (const Field& field : run_fields()) {
+    keys.push_back(field.key);
+  }
+  return keys;
+}
+
 void add_show(CLI::App& config, int& status) {
   add_verb(config, "show", "Print the settings a run would have, as a config file", [&status](CLI::App& command) {
     const auto request = std::make_shared<ShowRequest>();
     add_setting_flags(command, request->settings);
-    command.add_flag("--origin", request->origin, "Say where each came from");
+    usual(command.add_flag("--origin", request->origin, "Say where each came from"));
     command.footer(
         "Defaults < --config files in their order < COMMFUSE_* variables < --set < flags.\n\n"
         "Examples:\n"
@@ -127,16 +137,17 @@ void add_show(CLI::App& config, int& status) {
 }
 
 void add_explain(CLI::App& config, int& status) {
-  add_verb(config, "explain", "Say what a setting means and takes; without KEY, list them",
-           [&status](CLI::App& command) {
-             const auto key = std::make_shared<std::string>();
-             command.add_option("KEY", *key, "As in strategy.slices; plan.deadline is a key of plan files");
-             command.footer("Example:\n  commfuse-sim config explain strategy.slices");
-             command.callback([key, &status] {
-               explain(*key);
-               status = 0;
-             });
-           });
+  add_verb(
+      config, "explain", "Say what a setting means and takes; without KEY, list them", [&status](CLI::App& command) {
+        const auto key = std::make_shared<std::string>();
+        offers_words(command.add_option("KEY", *key, "As in strategy.slices; plan.deadline is a key of plan files"),
+                     explained_keys());
+        command.footer("Example:\n  commfuse-sim config explain strategy.slices");
+        command.callback([key, &status] {
+          explain(*key);
+          status = 0;
+        });
+      });
 }
 
 }  // namespace

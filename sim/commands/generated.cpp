@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/strategies/scope.h"
 #include "model/text/ranges.h"
@@ -38,9 +39,15 @@ std::vector<T> chosen(std::string_view flag, std::string_view list, const All& a
 }  // namespace
 
 void add_choice_flags(CLI::App& command, GeneratedChoice& choice) {
-  command.add_option("--strategy", choice.strategies, "all, or some, between commas")->capture_default_str();
+  offers(command.add_option("--strategy", choice.strategies, "all, or some, between commas")->capture_default_str(),
+         offer_of(*find_field("strategy.name")));
   command.add_option("--ranks", choice.ranks, "4; 2,4,8; 1..8")->capture_default_str();
-  command.add_option("--scope", choice.scopes, "all, or some, between commas")->capture_default_str();
+  std::vector<std::string_view> scopes{"all"};
+  for (const Scope scope : all_scopes) {
+    scopes.push_back(name_of(scope));
+  }
+  offers_words(command.add_option("--scope", choice.scopes, "all, or some, between commas")->capture_default_str(),
+               scopes);
 }
 
 void require_no_choice(const CLI::App& command, const std::vector<std::string>& files) {

@@ -18,6 +18,7 @@
 #include "model/config/command_line.h"
 #include "model/config/field.h"
 #include "model/config/hf_config.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/strategies/strategies.h"
 #include "model/workload/layers.h"
@@ -279,11 +280,13 @@ Listing listing_of(const ListRequest& request) {
 void add_list(CLI::App& app, int& status) {
   add_verb(app, "list", "List models, hardware, clusters, strategies or scopes", [&status](CLI::App& command) {
     const auto request = std::make_shared<ListRequest>();
-    command.add_option("WHAT", request->what, "models, hardware, clusters, strategies or scopes");
+    offers_words(command.add_option("WHAT", request->what, "models, hardware, clusters, strategies or scopes"),
+                 {"models", "hardware", "clusters", "strategies", "scopes"});
     command.add_option("FOLDER", request->folder, "With models: a folder of config.json files in place of ours");
-    command.add_option("-o,--output", request->format, "Format: table, markdown or csv")
-        ->type_name("FORMAT")
-        ->capture_default_str();
+    offers_words(command.add_option("-o,--output", request->format, "Format: table, markdown or csv")
+                     ->type_name("FORMAT")
+                     ->capture_default_str(),
+                 {"table", "markdown", "csv"});
     command.footer(
         "Examples:\n"
         "  commfuse-sim list hardware\n"

@@ -83,7 +83,7 @@ OneSchedule generated(const OneScheduleArguments& arguments, ScheduleUse use) {
   OneSchedule schedule{
       structure_of(program_of(point.scope, point.model.gated_mlp, point.ranks, *candidate.strategy, options))};
   if (use == ScheduleUse::priced) {
-    schedule.sizes = bind_sizes(schedule.program(), quantities_of(point.model, point.load()));
+    schedule.sizes = bind_sizes(schedule.program(), quantities_of(point.model, point.load(), point.ranks));
     put_costs(point, schedule);
   }
   return schedule;

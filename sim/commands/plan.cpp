@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // commfuse-sim plan: GPUs, time and money of a whole training run.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,9 +18,10 @@
 #include "model/config/command_line.h"
 #include "model/config/field.h"
 #include "model/config/meant.h"
+#include "model/config/option_marks.h"
 #include "model/config/plan_file.h"
+#include "model/config/settings.h"
 #include "model/config_error.h"
-#include "reports/atomic_file.h"
 #include "reports/plan/plan_page.h"
 #include "reports/plan/plan_rows.h"
 #include "reports/plan/plan_text.h"
@@ -37,61 +39,137 @@ struct PlanRequest {
   std::string file;
   std::string format = "table";
   std::string out;
-  std::vector<std::pair<const Field*, std::string>> settings;  ///< Below `set`.
+  SettingArguments settings;  ///< Below `set`.
   std::string tokens, gpus, price, deadline, budget, available;
 
+  /// Those of a plan without a file, settings aside, and their flags.
+  [[nodiscard]] std::array<std::pair<std::string_view, const std::string*>, 6> flags() const {
+    return {{{"--tokens", &tokens},
+             {"--gpus", &gpus},
+             {"--price", &price},
+             {"--deadline", &deadline},
+             {"--budget", &budget},
+             {"--available", &available}}};
+  }
   [[nodiscard]] bool has_flags() const {
-    return !settings.empty() || !tokens.empty() || !gpus.empty() || !price.empty() || !deadline.empty() ||
-           !budget.empty() || !available.empty();
+    const auto all = flags();
+    return !settings.flags.empty() ||
+           std::any_of(all.begin(), all.end(), [](const auto& one) { return !one.second->empty(); });
   }
 };
 
-/// A plan file that says what the flags say. Prices of today are the user's.
-std::string plan_of(const PlanRequest& request) {
-  for (const auto& [flag, value] : {std::pair("--tokens", &request.tokens), std::pair("--gpus", &request.gpus),
-                                    std::pair("--price", &request.price)}) {
-    if (value->empty()) {
-      throw ConfigError(
-          fmt::format("{} is missing; add it, as in --tokens 2T --gpus h100 --price 2.80, or give a plan "
-                      "file",
-                      flag));
+/// Throws ConfigError with every flag that a plan without a file lacks.
+void require_flags(const PlanRequest& request) {
+  struct Needed {
+    bool is_given;
+    std::string_view flag, example;
+  };
+  const bool has_model = std::any_of(request.settings.flags.begin(), request.settings.flags.end(),
+                                     [](const auto& one) { return one.first->key == "model"; });
+  std::vector<std::string_view> missing;
+  std::vector<std::string_view> examples;
+  for (const Needed& one :
+       {Needed{has_model, "--model", "--model llama-3.1-70b"},
+        Needed{!request.tokens.empty(), "--tokens", "--tokens 2T"},
+        Needed{!request.gpus.empty(), "--gpus", "--gpus h100"},
+        Needed{!request.price.empty(), "--price", "--price 2.80"},
+        Needed{!request.deadline.empty() || !request.budget.empty(), "--deadline or --budget", "--deadline 90d"}}) {
+    if (!one.is_given) {
+      missing.push_back(one.flag);
+      examples.push_back(one.example);
     }
   }
-  std::string text = "schema: commfuse.plan/1\ntitle: a plan by flags\nset:\n";
-  for (const auto& [field, value] : request.settings) {
-    text += fmt::format("  {}: {}\n", field->key, value);
+  if (!missing.empty()) {
+    throw ConfigError(fmt::format("{} {} missing; add {}, as in {}, or give a plan file", fmt::join(missing, ", "),
+                                  missing.size() == 1 ? "is" : "are", missing.size() == 1 ? "it" : "them",
+                                  fmt::join(examples, " ")));
   }
-  text += fmt::format("tokens: {}\n", request.tokens);
-  text += request.deadline.empty() ? "" : fmt::format("deadline: {}\n", request.deadline);
-  text += request.budget.empty() ? "" : fmt::format("budget: {}\n", request.budget);
+}
+
+/// The values of settings, each by its key. Throws ConfigError with every mistake, by its flag.
+std::string settings_in_yaml(const SettingArguments& settings) {
+  std::string text;
+  std::vector<std::string> mistakes;
+  for (const auto& [field, typed] : settings.flags) {
+    const std::string value = meant(*field, typed);
+    if (const std::optional<std::string> mistake = mistake_in(*field, value)) {
+      mistakes.push_back(fmt::format("--{}: {}", field->flag, *mistake));
+    }
+    text += fmt::format("  {}: {}\n", field->key, yaml_scalar(value));
+  }
+  if (!mistakes.empty()) {
+    throw ConfigError(fmt::format("{}", fmt::join(mistakes, "\n")));
+  }
+  return text;
+}
+
+/// The hardware of --gpus: of a node of the catalogue a cluster of such nodes. A file stays.
+std::string hardware_of(const std::string& typed) {
+  std::string hardware = meant_name(Catalogue::hardware, typed);
+  if (const std::optional<std::string> mistake = mistake_in(*find_field("hardware"), hardware)) {
+    throw ConfigError(fmt::format("--gpus: {}", *mistake));
+  }
+  const bool is_file = hardware.find('/') != std::string::npos || hardware.ends_with(".yaml");
+  return is_file ? hardware : cluster_of_nodes(hardware);
+}
+
+/// GPUs that could be had where nobody says: those of a node without a network, else as many as large orders are.
+std::string usual_available(const std::string& hardware) {
+  const Machine machine = load_machine(hardware);
+  return machine.network ? "8192" : fmt::format("{}", machine.gpus_per_node);
+}
+
+/// A plan file that says what the flags say. Prices of today are the user's.
+std::string plan_of(const PlanRequest& request) {
+  require_flags(request);
+  std::string text = "schema: commfuse.plan/1\ntitle: a plan by flags\nset:\n" + settings_in_yaml(request.settings);
+  for (const auto& [key, value] : {std::pair("tokens", &request.tokens), std::pair("deadline", &request.deadline),
+                                   std::pair("budget", &request.budget)}) {
+    text += value->empty() ? "" : fmt::format("{}: {}\n", key, yaml_scalar(*value));
+  }
+  const std::string hardware = hardware_of(request.gpus);
   const std::chrono::year_month_day today{std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now())};
   return text + fmt::format(
                     "gpus:\n  {0}:\n    hardware: {1}\n    price: {2}\n    price_date: {3:04}-{4:02}-{5:02}\n"
                     "    available: {6}\n",
-                    request.gpus.substr(request.gpus.rfind('/') + 1),
-                    cluster_of_nodes(meant_name(Catalogue::hardware, request.gpus)), request.price,
-                    static_cast<int>(today.year()), static_cast<unsigned>(today.month()),
-                    static_cast<unsigned>(today.day()), request.available.empty() ? "8192" : request.available);
+                    yaml_scalar(request.gpus.substr(request.gpus.rfind('/') + 1)), yaml_scalar(hardware),
+                    yaml_scalar(request.price), static_cast<int>(today.year()), static_cast<unsigned>(today.month()),
+                    static_cast<unsigned>(today.day()),
+                    yaml_scalar(request.available.empty() ? usual_available(hardware) : request.available));
 }
 
-/// The flags as a file for as long as it is read.
 PlanFile plan_by_flags(const std::string& text) {
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / fmt::format("commfuse-plan-{}.yaml", ::getpid());
-  reports::atomic_write(path, text);
   try {
-    PlanFile plan = load_plan(path.string());
-    std::filesystem::remove(path);
-    return plan;
+    return parse_plan("plan by flags", text);
   } catch (const ConfigError& error) {
-    std::filesystem::remove(path);
-    std::string why = error.what();
-    const std::string name = path.string();
-    for (std::size_t at = why.find(name); at != std::string::npos; at = why.find(name)) {
-      why.replace(at, name.size(), "plan by flags");
-    }
-    throw ConfigError(fmt::format("{}\nThe plan that the flags make:\n{}", why, text));
+    throw ConfigError(fmt::format("{}\nThe plan that the flags make:\n{}", error.what(), text));
   }
+}
+
+/// A word of a command line for a shell.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/+:,@%=";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
+    return word;
+  }
+  std::string quoted = "'";
+  for (const char letter : word) {
+    quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+  }
+  return quoted + "'";
+}
+
+/// That makes the same plan again.
+std::string command_of(const PlanRequest& request) {
+  std::string command = "commfuse-sim plan";
+  command += request.file.empty() ? "" : " " + shell_word(request.file);
+  for (const auto& [field, value] : request.settings.flags) {
+    command += fmt::format(" --{} {}", field->flag, shell_word(value));
+  }
+  for (const auto& [flag, value] : request.flags()) {
+    command += value->empty() ? "" : fmt::format(" {} {}", flag, shell_word(*value));
+  }
+  return command + " --out " + shell_word(request.out);
 }
 
 using PlanFormat = std::pair<std::string_view, std::string (*)(const CapacityPlan&)>;
@@ -115,9 +193,7 @@ int run_plan(const PlanRequest& request) {
                                                            : plan_by_flags(by_flags));
   if (!request.out.empty()) {
     const reports::PlanPageInput page{
-        .plan = plan,
-        .command = fmt::format("commfuse-sim plan {} --out {}", request.file, request.out),
-        .version = fmt::format("commfuse {}", build_info().version)};
+        .plan = plan, .command = command_of(request), .version = fmt::format("commfuse {}", build_info().version)};
     write_new(request.out, {{"plan.html", reports::plan_page(page)},
                             {"plan.json", reports::plan_json(plan)},
                             {"plan.csv", reports::plan_csv(plan)},
@@ -139,34 +215,34 @@ int run_plan(const PlanRequest& request) {
 void add_plan(CLI::App& app, int& status) {
   add_verb(app, "plan", "Plan the GPUs, time and money of a training run", [&status](CLI::App& command) {
     const auto request = std::make_shared<PlanRequest>();
-    command.add_option("PLAN", request->file, "A plan file, or a name in configs/plans, as in train-70b");
-    const auto setting = [&](const char* key, const char* doc) {
-      const Field* field = find_field(key);
-      command
-          .add_option_function<std::string>(
-              fmt::format("--{}", field->flag),
-              [request, field](const std::string& text) { request->settings.emplace_back(field, meant(*field, text)); },
-              doc)
-          ->group("Without a file")
-          ->type_name("TEXT");
-    };
-    setting("model", "Transformer model");
-    setting("seq", "Sequence length in tokens");
-    setting("batch", "Sequences a step");
-    const auto add = [&](const char* flag, std::string& value, const char* doc) {
-      command.add_option(flag, value, doc)->group("Without a file")->type_name("TEXT");
+    offers_names(command.add_option("PLAN", request->file, "A plan file, or a name in configs/plans, as in train-70b"),
+                 Catalogue::plans);
+    const std::string group = "Without a file";
+    const auto add = [&](const char* flags, std::string& value, const char* doc) {
+      return usual(command.add_option(flags, value, doc)->group(group)->type_name("TEXT"));
     };
     add("--tokens", request->tokens, "Tokens to train on, as in 2T");
-    add("--gpus", request->gpus, "Hardware that could be had, as in h100");
-    add("--price", request->price, "Of a GPU for an hour, as in 2.80");
+    offers_names(add("--hardware,--gpus", request->gpus, "Hardware that could be had, as in h100"),
+                 Catalogue::hardware);
+    add("--price", request->price, "Price of a GPU-hour, as in 2.80");
     add("--deadline", request->deadline, "Time that training may take, as in 90d");
     add("--budget", request->budget, "Money that it may cost, as in 3M");
-    add("--available", request->available, "How many GPUs could be had (default 8192)");
-    command.add_option("-o,--output", request->format, "table, json, csv, markdown")
-        ->type_name("FORMAT")
-        ->capture_default_str();
-    command.add_option("--out", request->out, "A folder for plan.html, plan.json, plan.csv and plan.md")
-        ->type_name("FOLDER");
+    add("--available", request->available, "GPUs that could be had (default 8192 or one node)");
+    for (const Field& field : run_fields()) {
+      if (is_plan_setting(field)) {
+        add_setting_flag(command, field, request->settings)->group(group)->default_str("");
+      }
+    }
+    std::vector<std::string_view> names;
+    for (const auto& [name, write] : formats) {
+      names.push_back(name);
+    }
+    usual(offers_words(command.add_option("-o,--output", request->format, "table, json, csv, markdown")
+                           ->type_name("FORMAT")
+                           ->capture_default_str(),
+                       names));
+    usual(command.add_option("--out", request->out, "A folder for plan.html, plan.json, plan.csv and plan.md")
+              ->type_name("FOLDER"));
     command.footer(
         "The file says what is trained, by when or for how much, and which GPUs could be\n"
         "had at which price. docs/plan.md says how to write one; commfuse-sim config\n"

@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 #include <langinfo.h>
 #include <locale.h>  // NOLINT(modernize-deprecated-headers): newlocale is POSIX
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <string_view>
 
+#include "model/wrapped.h"
 #include "reports/figure/terminal.h"
 
 namespace commfuse::sim {
@@ -27,10 +26,11 @@ bool speaks_utf8() {
   return utf8;
 }
 
+/// Plots use more of a wide terminal than text does.
 int columns() {
-  winsize size{};
-  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? std::clamp<int>(size.ws_col, 40, 200) : 80;
+  constexpr std::size_t least = 40;
+  constexpr std::size_t most = 200;
+  return static_cast<int>(std::clamp(terminal_columns().value_or(page_width), least, most));
 }
 
 }  // namespace

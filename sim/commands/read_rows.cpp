@@ -68,11 +68,9 @@ ReadRows rows_of_store(const fs::path& path) {
                 .title = title_in(store.identity().settings),
                 .command = fmt::format(
                     "commfuse-sim sweep {} --out FOLDER\ncommfuse-sim report FOLDER --out report.html", settings_file)};
-  read.rows.reserve(store.counts().rows);
-  while (const std::optional<StoredPoint> point = store.next()) {
-    for (const StoreRow& row : point->rows) {
-      read.rows.push_back(layer_row(row, path.string()));
-    }
+  LayerRowReader reader;
+  const std::string name = path.string();
+  while (store.next_point([&](std::size_t, const StoreRow& row) { read.rows.push_back(reader.read(row, name)); })) {
   }
   return read;
 }
@@ -89,7 +87,7 @@ ReadRows read_rows(const std::string& file) {
   if (file != "-" && reports::is_database(file)) {
     return rows_of_store(file);
   }
-  ReadRows read{.rows = rows_in(file),
+  ReadRows read{.rows = RowTable(rows_in(file)),
                 .title = file == "-" ? "Results" : fs::path(file).filename().string(),
                 .command = fmt::format("commfuse-sim report {} --out report.html", file)};
   if (read.rows.empty()) {

@@ -5,16 +5,15 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "model/record/result.h"
+#include "model/record/row_table.h"
 
 namespace commfuse::sim {
 
 struct ReadRows {
-  std::vector<ResultRow> rows;  // those of one point stand together
-  std::string title;            // of the sweep; of other files their name
-  std::string command;          // makes these results again
+  RowTable rows;        // in the order of the file
+  std::string title;    // of the sweep; of other files their name
+  std::string command;  // makes these results again
 };
 
 /// FILE is the folder of a sweep, its store, JSON or JSON Lines of `run` and `sweep`; "-": JSON or JSON Lines from

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/config/option_marks.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/crossover.h"
@@ -109,11 +110,13 @@ constexpr std::array<std::pair<std::string_view, Render>, 5> formats{
 }  // namespace
 
 void add_output_flag(CLI::App& command, std::string& format) {
-  command.add_option("-o,--output", format, "table, json, jsonl, csv; map: who wins where, and where that changes")
-      ->group("Grid and output")
-      ->type_name("FORMAT")
-      ->capture_default_str()
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  usual(offers_words(
+      command.add_option("-o,--output", format, "table, json, jsonl, csv; map: who wins where, and where that changes")
+          ->group("Grid and output")
+          ->type_name("FORMAT")
+          ->capture_default_str()
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
+      {"table", "json", "jsonl", "csv", "map"}));
 }
 
 Render renderer(std::string_view format) {

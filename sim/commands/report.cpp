@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/config/resolver.h"
 #include "model/config_error.h"
 #include "model/text/plain_text.h"
@@ -72,7 +73,7 @@ int write_report(ReportRequest request) {
   }
   const reports::ReportInput input = report_input(request.title.empty() ? read.title : request.title,
                                                   std::move(read.rows), std::move(command), request.extras);
-  file.write(reports::html_report(input));
+  reports::write_html_report(input, [&](std::string_view bytes) { file.write(bytes); });
   file.commit();
   fmt::print("{}\n", request.out);
   return exit_code::done;
@@ -96,11 +97,13 @@ void add_report(CLI::App& app, int& status) {
         .add_option("--fit", request->extras.fits,
                     "Measurements, as calibrate reads them: show how well the machine's formulas fit them")
         ->type_name("FILE");
-    command
-        .add_option_function<std::string>(
-            "--jitter", [request](const std::string& name) { request->extras.jitter = name; },
-            "Run the point that is taken apart under it, whatever the results were made with; as in default")
-        ->type_name("NAME");
+    offers_names(
+        command
+            .add_option_function<std::string>(
+                "--jitter", [request](const std::string& name) { request->extras.jitter = name; },
+                "Run the point that is taken apart under it, whatever the results were made with; as in default")
+            ->type_name("NAME"),
+        Catalogue::jitter);
     add_rule_flags(command, *request);
     command.footer(
         "One file that asks nothing of any network: verdict, timelines, where the time\n"

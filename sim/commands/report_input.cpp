@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <optional>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "model/analysis/percentiles.h"
@@ -17,8 +16,7 @@
 #include "model/fit/robust_fit.h"
 #include "model/record/run_record.h"
 #include "reports/figure/wording.h"
-#include "reports/html/points.h"
-#include "reports/point_rows.h"
+#include "reports/html/overview.h"
 #include "sim/calibrate/calibrate.h"
 #include "sim/commands/row_point.h"
 #include "sim/commands/study.h"
@@ -27,7 +25,7 @@ namespace commfuse::sim {
 
 namespace {
 
-using reports::PointView;
+using reports::RowRange;
 
 /// Whether a row is of the schedule, and of the point, that was measured.
 bool is_measured(const ResultRow& row, const MeasuredRun& run, const RunRecord& record) {
@@ -50,17 +48,29 @@ bool is_measured(const ResultRow& row, const MeasuredRun& run, const RunRecord& 
 
 /// A measured run and the row that predicted it.
 struct Match {
-  const ResultRow* row = nullptr;
+  std::size_t place = 0;
+  ResultRow row;
   const MeasuredRun* run = nullptr;
 };
 
-std::vector<Match> matches_of(std::span<const ResultRow> rows, const RunRecord& record, const std::string& path) {
+/// The first row of what was measured.
+std::optional<Match> match_of(const RowTable& rows, const MeasuredRun& run, const RunRecord& record) {
+  const WordColumn& schedules = rows.columns().schedule_sha256;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (schedules[rows.place_of(i)] == run.schedule_sha256) {
+      if (ResultRow row = rows[i]; is_measured(row, run, record)) {
+        return Match{i, std::move(row), &run};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Match> matches_of(const RowTable& rows, const RunRecord& record, const std::string& path) {
   std::vector<Match> matches;
   for (const MeasuredRun& run : record.runs) {
-    const auto row =
-        std::find_if(rows.begin(), rows.end(), [&](const ResultRow& r) { return is_measured(r, run, record); });
-    if (row != rows.end() && !run.makespans.empty()) {
-      matches.push_back({&*row, &run});
+    if (std::optional<Match> match = match_of(rows, run, record); match && !run.makespans.empty()) {
+      matches.push_back(*std::move(match));
     }
   }
   if (matches.empty()) {
@@ -76,9 +86,9 @@ reports::MeasuredPair pair_of(const Match& match) {
   std::vector<Duration> sorted = match.run->makespans;
   std::sort(sorted.begin(), sorted.end());
   const auto at = [&](int per_mille) { return percentile(sorted, per_mille).value; };
-  return {.name = reports::label_of(*match.row),
-          .point = reports::point_of(*match.row),
-          .predicted = reports::makespan_of(*match.row),
+  return {.name = reports::label_of(match.row),
+          .point = reports::point_of(match.row),
+          .predicted = reports::makespan_of(match.row),
           .median = at(500),
           .p10 = at(100),
           .p90 = at(900),
@@ -88,7 +98,7 @@ reports::MeasuredPair pair_of(const Match& match) {
 /// The measured timeline on the program that was predicted; nothing where none was traced.
 std::optional<reports::TracedRun> measured_run(const Match& match, const std::vector<reports::TracedRun>& predicted) {
   const auto of = std::find_if(predicted.begin(), predicted.end(), [&](const reports::TracedRun& run) {
-    return run.row.schedule_sha256 == match.row->schedule_sha256;
+    return run.row.schedule_sha256 == match.row.schedule_sha256;
   });
   if (of == predicted.end() || match.run->spans.empty()) {
     return std::nullopt;
@@ -107,46 +117,37 @@ std::optional<reports::TracedRun> measured_run(const Match& match, const std::ve
   return run;
 }
 
-bool is_of(const PointView& point, const ResultRow* row) {
-  return row >= point.rows.data() && row < point.rows.data() + point.rows.size();
-}
-
 /// Points that are shown in time: the smallest, the largest, the measured one, in that order, each once.
-std::vector<const PointView*> shown_points(const std::vector<PointView>& points, const ResultRow* measured) {
-  const PointView* most = reports::largest(points);
-  const PointView* least = nullptr;
-  const PointView* seen = nullptr;
-  const auto size = [](const PointView& point) {
-    const ResultRow& row = point.rows.front();
-    return std::tuple(row.batch * row.seq, row.ranks);
+std::vector<RowRange> shown_points(const RowTable& rows, const reports::Overview& overview,
+                                   const std::vector<Match>& matches) {
+  std::vector<RowRange> shown;
+  const auto show = [&](const RowRange& point) {
+    std::erase_if(shown, [&](const RowRange& one) { return one.first == point.first; });
+    shown.push_back(point);
   };
-  for (const PointView& point : points) {
-    if (!point.ranking.empty() && (least == nullptr || size(point) < size(*least))) {
-      least = &point;
-    }
-    if (is_of(point, measured)) {
-      seen = &point;
+  for (const std::optional<RowRange>& point : {overview.smallest, overview.largest}) {
+    if (point) {
+      show(*point);
     }
   }
-  std::vector<const PointView*> shown;
-  for (const PointView* point : {least, most, seen}) {
-    if (point != nullptr) {
-      std::erase(shown, point);
-      shown.push_back(point);
-    }
+  if (!matches.empty()) {
+    const RowTable::Groups points = rows.runs(rows.point_columns());
+    const auto next = std::upper_bound(points.begin(), points.end(), matches.front().place);
+    show({*(next - 1), static_cast<std::size_t>(*next - *(next - 1))});
   }
   return shown;
 }
 
 /// Nothing, and a note, where the point cannot be played again.
-std::optional<reports::PointStudy> study_again(const PointView& view, const std::function<Settings()>& made_with,
+std::optional<reports::PointStudy> study_again(std::span<const ResultRow> rows,
+                                               const std::function<Settings()>& made_with,
                                                std::vector<std::string>& notes) {
-  const std::string where = reports::point_of(view.rows.front());
+  const std::string where = reports::point_of(rows.front());
   try {
     const Settings settings = made_with();
     Library library;
     library.load(settings);
-    reports::PointStudy study = study_of(point_of(settings, library), view.rows);
+    reports::PointStudy study = study_of(point_of(settings, library), rows);
     std::erase_if(study.runs, [&](const reports::TracedRun& run) {
       Instant last{};
       for (const OpSpan& span : run.timeline) {
@@ -202,24 +203,21 @@ void require_jitter(const std::string& name) {
 }
 
 void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, reports::ReportInput& input) {
-  const std::vector<PointView> points = reports::points_of(input.rows, extras.rule);
-  const ResultRow* measured = matches.empty() ? nullptr : matches.front().row;
-  for (const PointView* view : shown_points(points, measured)) {
-    const ResultRow& row = view->rows.front();
+  for (const RowRange& point : shown_points(input.rows, *input.overview, matches)) {
+    const std::vector<ResultRow> rows = input.rows.rows(point.first, point.count);
     const auto made_with = [&] {
-      Settings settings =
-          extras.settings ? extras.settings(static_cast<std::size_t>(&row - input.rows.data())) : settings_of_row(row);
+      Settings settings = extras.settings ? extras.settings(point.first) : settings_of_row(rows.front());
       if (extras.jitter) {
         settings.put(*find_field("jitter"), {*extras.jitter, {Source::flag, "--jitter"}});
       }
       return settings;
     };
-    std::optional<reports::PointStudy> study = study_again(*view, made_with, input.notes);
+    std::optional<reports::PointStudy> study = study_again(rows, made_with, input.notes);
     if (!study) {
       continue;
     }
     for (const Match& match : matches) {
-      if (auto run = is_of(*view, match.row) ? measured_run(match, study->runs) : std::nullopt) {
+      if (auto run = point.has(match.place) ? measured_run(match, study->runs) : std::nullopt) {
         study->runs.push_back(*std::move(run));
       }
     }
@@ -236,17 +234,18 @@ std::vector<std::string> files_read(const std::string& results, const ReportExtr
   return files;
 }
 
-reports::ReportInput report_input(std::string title, std::vector<ResultRow> rows, std::string command,
-                                  const ReportExtras& extras) {
+reports::ReportInput report_input(std::string title, RowTable rows, std::string command, const ReportExtras& extras) {
   if (extras.jitter) {
     require_jitter(*extras.jitter);
   }
+  rows.order_by_point();
   reports::ReportInput input{.title = std::move(title),
-                             .rows = reports::ordered_by_point(std::move(rows)),
+                             .rows = std::move(rows),
                              .gantts = {},
                              .command = std::move(command),
                              .version = fmt::format("commfuse-sim {}", build_info().version),
                              .rule = extras.rule};
+  input.overview = reports::overview_of(input.rows, extras.rule);
   std::vector<Match> matches;
   std::optional<RunRecord> record;
   if (!extras.measured.empty()) {
@@ -256,7 +255,7 @@ reports::ReportInput report_input(std::string title, std::vector<ResultRow> rows
       input.measured.push_back(pair_of(match));
     }
   }
-  input.fits = fits_of(extras.fits, input.rows.empty() ? std::string{} : input.rows.front().hardware, input.notes);
+  input.fits = fits_of(extras.fits, input.rows.empty() ? std::string{} : input.rows[0].hardware, input.notes);
   add_studies(matches, extras, input);
   return input;
 }

@@ -28,7 +28,7 @@ std::vector<std::string> files_read(const std::string& results, const ReportExtr
 
 /// The smallest and the largest point with a result are played again, and one that was measured; the largest, or the
 /// measured one, is taken apart. What cannot be shown is a note. Throws ConfigError with the mistakes of the extras.
-reports::ReportInput report_input(std::string title, std::vector<ResultRow> rows, std::string command,
+reports::ReportInput report_input(std::string title, RowTable rows, std::string command,
                                   const ReportExtras& extras = {});
 
 }  // namespace commfuse::sim

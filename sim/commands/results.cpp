@@ -5,8 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/strategies/strategies.h"
 #include "model/text/ranges.h"
 #include "reports/atomic_file.h"
@@ -55,53 +59,81 @@ std::vector<std::string> words_in(const std::string& list) {
   return words;
 }
 
-std::string cell_of(const Value& value) {
+void append_cell(const Value& value, std::string& to) {
   if (const auto* number = std::get_if<double>(&value)) {
-    return fmt::format("{:.6g}", *number);
+    fmt::format_to(std::back_inserter(to), "{:.6g}", *number);
+  } else if (const auto* count = std::get_if<std::int64_t>(&value)) {
+    fmt::format_to(std::back_inserter(to), "{}", *count);
+  } else {
+    const auto* text = std::get_if<std::string>(&value);
+    to += text == nullptr ? "-" : *text;
   }
-  if (const auto* count = std::get_if<std::int64_t>(&value)) {
-    return fmt::format("{}", *count);
-  }
-  const auto* text = std::get_if<std::string>(&value);
-  return text == nullptr ? "-" : *text;
 }
 
-struct Cell {
-  std::string text;
-  bool is_text = true;  ///< Stands at the left; numbers stand at the right.
-};
-
-/// Columns as wide as their widest cell.
-std::string aligned(const std::vector<std::string_view>& names, const std::vector<std::vector<Cell>>& rows) {
-  std::vector<std::size_t> widths;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    std::size_t width = names[i].size();
-    for (const std::vector<Cell>& row : rows) {
-      width = std::max(width, row[i].text.size());
+/// Columns as wide as their widest cell. The texts of all cells lie one behind the other: there may be millions.
+class AlignedTable {
+ public:
+  void begin(const std::vector<std::string_view>& names) {
+    names_ = names;
+    for (const std::string_view name : names) {
+      widths_.push_back(name.size());
     }
-    widths.push_back(width);
   }
-  std::string text;
-  const auto add = [&](std::size_t i, std::string_view cell, bool is_text) {
-    const std::size_t blank = widths[i] - cell.size();
-    text.append(is_text ? 0 : blank, ' ');
-    text += cell;
-    text.append(is_text ? blank : 0, ' ');
-    if (i + 1 == names.size()) {
-      text.erase(text.find_last_not_of(' ') + 1);
+
+  void row(std::span<const Value> values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::size_t before = text_.size();
+      append_cell(values[i], text_);
+      cells_.push_back(
+          {static_cast<std::uint32_t>(text_.size() - before), std::holds_alternative<std::string>(values[i])});
+      widths_[i] = std::max<std::size_t>(widths_[i], cells_.back().size);
     }
-    text += i + 1 == names.size() ? "\n" : "  ";
+  }
+
+  /// Calls write(lines) for some lines after another.
+  template <class Write>
+  void write(const Write& write) const {
+    constexpr std::size_t some = 1 << 16;
+    std::string lines;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      add(i, names_[i], cells_.empty() || cells_[i].is_text, lines);
+    }
+    std::string_view rest = text_;
+    for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
+      add(cell % names_.size(), rest.substr(0, cells_[cell].size), cells_[cell].is_text, lines);
+      rest.remove_prefix(cells_[cell].size);
+      if (lines.size() >= some && lines.back() == '\n') {
+        write(lines);
+        lines.clear();
+      }
+    }
+    write(lines);
+  }
+
+ private:
+  struct Cell {
+    std::uint32_t size = 0;
+    bool is_text = true;  ///< Stands at the left; numbers stand at the right.
   };
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    add(i, names[i], rows.empty() || rows.front()[i].is_text);
-  }
-  for (const std::vector<Cell>& row : rows) {
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      add(i, row[i].text, row[i].is_text);
+
+  void add(std::size_t column, std::string_view cell, bool is_text, std::string& lines) const {
+    const std::size_t blank = widths_[column] - cell.size();
+    lines.append(is_text ? 0 : blank, ' ');
+    lines += cell;
+    lines.append(is_text ? blank : 0, ' ');
+    if (column + 1 < names_.size()) {
+      lines += "  ";
+    } else {
+      lines.erase(lines.find_last_not_of(' ') + 1);
+      lines += '\n';
     }
   }
-  return text;
-}
+
+  std::vector<std::string_view> names_;
+  std::vector<std::size_t> widths_;
+  std::string text_;
+  std::vector<Cell> cells_;
+};
 
 /// Where rows go: as they come in a format for programs, together in a table.
 class RowWriter {
@@ -116,6 +148,7 @@ class RowWriter {
 
   void begin(const std::vector<std::string>& names) {
     names_ = {names.begin(), names.end()};
+    table_.begin(names_);
     if (format_ == "csv") {
       write(reports::csv_line(names_));
     }
@@ -127,10 +160,7 @@ class RowWriter {
     if (format_ == "csv") {
       write(reports::csv_line(values));
     } else if (format_ == "table") {
-      std::vector<Cell>& cells = rows_.emplace_back();
-      for (const Value& value : values) {
-        cells.push_back({cell_of(value), std::holds_alternative<std::string>(value)});
-      }
+      table_.row(values);
     } else {
       const std::string object = reports::json_object(names_, values);
       write(format_ == "jsonl" ? object + "\n" : (count_ == 1 ? "\n" : ",\n") + object);
@@ -139,7 +169,7 @@ class RowWriter {
 
   void end() {
     if (format_ == "table") {
-      write(aligned(names_, rows_));
+      table_.write([&](const std::string& lines) { write(lines); });
     }
     write(format_ == "json" ? "\n]\n" : "");
     if (file_) {
@@ -157,7 +187,7 @@ class RowWriter {
   std::string format_;
   std::unique_ptr<reports::AtomicFile> file_;
   std::vector<std::string_view> names_;
-  std::vector<std::vector<Cell>> rows_;
+  AlignedTable table_;
   std::size_t count_ = 0;
 };
 
@@ -249,9 +279,10 @@ int show_differences(const ResultsRequest& request) {
 }
 
 void add_output_flags(CLI::App& command, ResultsRequest& request) {
-  command.add_option("-o,--output", request.format, "Format: table, json, jsonl or csv")
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  offers_words(command.add_option("-o,--output", request.format, "Format: table, json, jsonl or csv")
+                   ->type_name("FORMAT")
+                   ->capture_default_str(),
+               {"table", "json", "jsonl", "csv"});
   command.add_option("--out", request.out, "File to write instead of stdout")->type_name("PATH");
   command.add_flag("--verify", request.verify, "Check every row against its checksum first");
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/suggest.h"
 #include "reports/atomic_file.h"
@@ -223,26 +224,27 @@ void add_run(CLI::App& app, int& status) {
     command.add_option("file", request->file, "Settings, as --config reads them, or a workload of configs/lab")
         ->type_name("FILE");
     add_setting_flags(command, request->settings);
-    command
-        .add_option("--gpus", request->gpus,
-                    "So many GPUs: replicas of a training step, else tensor ranks, on the nodes they need")
-        ->group("What to simulate")
-        ->type_name("COUNT");
+    usual(command
+              .add_option("--gpus", request->gpus,
+                          "Number of GPUs: replicas of a training step, else tensor ranks, on the nodes they need")
+              ->group("What to simulate")
+              ->type_name("COUNT"));
     add_schedule_flags(command, request->schedules);
     add_axis_flag(command, request->settings);
     add_output_flag(command, request->format);
-    command
-        .add_option("--trace", request->trace,
-                    "Write what happens when, for ui.perfetto.dev, as .json, .json.gz or .pftrace; without such an "
-                    "ending: JSON, protobuf above 200,000 slices. One point only")
-        ->group("Grid and output")
-        ->type_name("FILE");
+    usual(
+        command
+            .add_option("--trace", request->trace,
+                        "Write what happens when, for ui.perfetto.dev, as .json, .json.gz or .pftrace; without such an "
+                        "ending: JSON, protobuf above 200,000 slices. One point only")
+            ->group("Grid and output")
+            ->type_name("FILE"));
     command
         .add_option("--figure", request->figure,
                     "Draw the schedules on one time axis, each on its critical rank, as SVG. One point only")
         ->group("Grid and output")
         ->type_name("FILE");
-    command.add_flag("--plot", request->plot, "Draw in the terminal, below the table")->group("Grid and output");
+    usual(command.add_flag("--plot", request->plot, "Draw in the terminal, below the table")->group("Grid and output"));
     command.footer(
         "Examples:\n"
         "  commfuse-sim run --model llama-3.1-70b --hardware h100-sxm --ranks 8 --seq 32K\n"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/program_text/load_schedule.h"
 #include "model/proof/check_program.h"
 #include "model/text/files.h"
@@ -73,7 +74,9 @@ int run_checks(const CheckRequest& request) {
 void add_schedule_check(CLI::App& schedule, int& status) {
   add_verb(schedule, "check", "Prove schedules right: generated ones, or files", [&status](CLI::App& command) {
     const auto request = std::make_shared<CheckRequest>();
-    command.add_option("FILE", request->files, "Schedules in YAML, as `schedule show -o yaml` writes them");
+    offers_names(
+        command.add_option("FILE", request->files, "Schedules in YAML, as `schedule show -o yaml` writes them"),
+        Catalogue::schedules);
     add_choice_flags(command, request->choice);
     command.footer(
         "A failed proof names op, rank and region, and the exit code is 4.\n\n"

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/proof/check_program.h"
 #include "model/text/quantity.h"
@@ -57,13 +58,16 @@ std::vector<ScheduleFile> load_all(const std::vector<std::string>& names) {
 }  // namespace
 
 void add_schedule_flags(CLI::App& command, ScheduleArguments& arguments) {
-  command
-      .add_option("--schedule", arguments.files,
-                  "Run this schedule: a name in configs/schedules, or a path; repeatable. Ranks, dtype and scope come "
-                  "from it; strategies stand beside it where --strategy names them")
-      ->group(file_flags)
-      ->type_name("FILE")
-      ->allow_extra_args(false);
+  offers_names(
+      command
+          .add_option(
+              "--schedule", arguments.files,
+              "Run this schedule: a name in configs/schedules, or a path; repeatable. Ranks, dtype and scope come "
+              "from it; strategies stand beside it where --strategy names them")
+          ->group(file_flags)
+          ->type_name("FILE")
+          ->allow_extra_args(false),
+      Catalogue::schedules);
   add_size_flag(command, arguments);
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/program_text/load_schedule.h"
 #include "model/proof/check_program.h"
@@ -264,12 +265,18 @@ void add_schedule_mutate(CLI::App& schedule, int& status) {
   add_verb(
       schedule, "mutate", "Make every small mistake in schedules: is each one caught?", [&status](CLI::App& command) {
         const auto request = std::make_shared<MutateRequest>();
-        command.add_option("FILE", request->files, "Schedules in YAML instead of generated ones: names or paths");
+        offers_names(
+            command.add_option("FILE", request->files, "Schedules in YAML instead of generated ones: names or paths"),
+            Catalogue::schedules);
         add_choice_flags(command, request->choice);
-        command.add_option("--list", request->list, "Mutants one by one: none, equivalent, survived, all")
-            ->type_name("WHICH")
-            ->capture_default_str();
-        command.add_option("-o,--output", request->format, "table, json")->type_name("FORMAT")->capture_default_str();
+        offers_words(command.add_option("--list", request->list, "Mutants one by one: none, equivalent, survived, all")
+                         ->type_name("WHICH")
+                         ->capture_default_str(),
+                     {"none", "equivalent", "survived", "all"});
+        offers_words(command.add_option("-o,--output", request->format, "table, json")
+                         ->type_name("FORMAT")
+                         ->capture_default_str(),
+                     {"table", "json"});
         command.footer(
             "A mutant is caught when the proof finds it wrong, and equivalent when it is\n"
             "shown to do the same as the original: by the same order of the same accesses,\n"

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/program_text/load_schedule.h"
 #include "model/program_text/step_table.h"
@@ -89,9 +90,12 @@ int show(const ShowRequest& request) {
 void add_schedule_show(CLI::App& schedule, int& status) {
   add_verb(schedule, "show", "One schedule: step by step for every rank, or as YAML", [&status](CLI::App& command) {
     const auto request = std::make_shared<ShowRequest>();
-    command.add_option("FILE", request->files, "Schedules in YAML instead of a generated one");
+    offers_names(command.add_option("FILE", request->files, "Schedules in YAML instead of a generated one"),
+                 Catalogue::schedules);
     add_setting_flags(command, request->settings, selects_a_schedule);
-    command.add_option("-o,--output", request->form, "steps, yaml")->type_name("FORM")->capture_default_str();
+    usual(offers_words(
+        command.add_option("-o,--output", request->form, "steps, yaml")->type_name("FORM")->capture_default_str(),
+        {"steps", "yaml"}));
     command.footer(
         "Examples:\n"
         "  commfuse-sim schedule show --strategy commfuse --ranks 4 --scope gate_up\n"

@@ -14,6 +14,7 @@
 
 #include "model/config/command_line.h"
 #include "model/config/field.h"
+#include "model/config/option_marks.h"
 #include "model/config/plan_field.h"
 #include "model/config/plan_file.h"
 #include "sim/commands/commands.h"
@@ -315,7 +316,8 @@ void print_schema(const std::string& kind) {
 void add_schema(CLI::App& app, int& status) {
   add_verb(app, "schema", "Print the JSON Schema of our YAML files", [&status](CLI::App& command) {
     const auto kind = std::make_shared<std::string>();
-    command.add_option("KIND", *kind, fmt::format("{}; all of them", fmt::join(kind_names(), ", ")));
+    offers_words(command.add_option("KIND", *kind, fmt::format("{}; all of them", fmt::join(kind_names(), ", "))),
+                 kind_names());
     command.footer(
         "An editor learns from it which keys there are, what each is and which values it\n"
         "takes. What joins several keys only loading the file checks.\n\n"

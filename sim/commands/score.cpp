@@ -14,6 +14,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/suggest.h"
 #include "reports/accuracy.h"
@@ -196,20 +197,24 @@ void add_score(CLI::App& app, int& status) {
         add_limit(command, "--max-median", request->max_median, "Exit with 4 when a table's median error is over it");
     CLI::Option* p90 =
         add_limit(command, "--max-p90", request->max_p90, "Exit with 4 when a table's 90th percentile is over it");
-    command.add_flag("--dynamic", request->dynamic, "Score no table: default prices against the dynamic engine")
+    command.add_flag("--dynamic", request->dynamic, "Score default prices against the dynamic engine")
         ->excludes(data)
         ->excludes(kind)
         ->excludes(held_out)
         ->excludes(median)
         ->excludes(p90);
-    command.add_option("-o,--output", request->format, "table, json, markdown (docs/accuracy.md)")
-        ->type_name("FORMAT")
-        ->capture_default_str()
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    command.add_option("--progress", request->progress, "On stderr: auto (a bar on a terminal), plain, json, none")
-        ->type_name("FORM")
-        ->capture_default_str()
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    offers_words(command.add_option("-o,--output", request->format, "table, json, markdown (docs/accuracy.md)")
+                     ->type_name("FORMAT")
+                     ->capture_default_str()
+                     ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
+                 {"table", "json", "markdown"});
+    offers_words(command
+                     .add_option("--progress", request->progress,
+                                 "Progress on stderr: auto (a bar on a terminal), plain, json, none")
+                     ->type_name("FORM")
+                     ->capture_default_str()
+                     ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
+                 {"auto", "plain", "json", "none"});
     command.footer(
         "An error is |predicted / measured - 1|. A table's header tells its kind, its\n"
         "comments or a column tell the machine (known_as in configs/hardware). What the\n"

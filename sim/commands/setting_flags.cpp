@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
@@ -35,38 +36,46 @@ std::string help_of(const Field& field) {
 
 }  // namespace
 
+CLI::Option* add_setting_flag(CLI::App& command, const Field& field, SettingArguments& arguments) {
+  const std::string letter = field.letter == '\0' ? "" : fmt::format("-{},", field.letter);
+  const auto take = [&arguments, &field](const std::string& text) { arguments.flags.emplace_back(&field, text); };
+  CLI::Option* const option =
+      command.add_option_function<std::string>(fmt::format("{}--{}", letter, field.flag), take, help_of(field))
+          ->group(std::string(field.group))
+          ->type_name(std::string(type_in_words(field)))
+          ->default_str(std::string(field.preset))
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return offers(field.is_usual ? usual(option) : option, offer_of(field));
+}
+
 void add_setting_flags(CLI::App& command, SettingArguments& arguments, bool (*wanted)(const Field&)) {
   for (const Field& field : run_fields()) {
-    if (wanted != nullptr && !wanted(field)) {
-      continue;
+    if (wanted == nullptr || wanted(field)) {
+      add_setting_flag(command, field, arguments);
     }
-    const std::string letter = field.letter == '\0' ? "" : fmt::format("-{},", field.letter);
-    const auto take = [&arguments, &field](const std::string& text) { arguments.flags.emplace_back(&field, text); };
-    command.add_option_function<std::string>(fmt::format("{}--{}", letter, field.flag), take, help_of(field))
-        ->group(std::string(field.group))
-        ->type_name(std::string(type_in_words(field)))
-        ->default_str(std::string(field.preset))
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
   const std::string group = "Settings from elsewhere (commfuse-sim config explain lists them)";
   command.add_option("--config", arguments.files, "YAML file of settings; repeatable, a later file wins")
       ->group(group)
       ->type_name("FILE")
       ->allow_extra_args(false);
-  command.add_option("--set", arguments.sets, "One setting by its key, as in strategy.slices=4; repeatable")
-      ->group(group)
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  offers(command.add_option("--set", arguments.sets, "One setting by its key, as in strategy.slices=4; repeatable")
+             ->group(group)
+             ->type_name("KEY=VALUE")
+             ->allow_extra_args(false),
+         {.kind = OfferKind::settings});
 }
 
 void add_axis_flag(CLI::App& command, SettingArguments& arguments) {
-  command
-      .add_option("--axis", arguments.axes,
-                  "Vary a setting: seq=1K..128K doubles, ranks=2,4,8 lists, seq=4K..16K+4K adds; repeatable, first is "
-                  "outermost")
-      ->group("Grid and output")
-      ->type_name("KEY=VALUES")
-      ->allow_extra_args(false);
+  CLI::Option* const axis =
+      command
+          .add_option("--axis", arguments.axes,
+                      "Vary a setting: seq=1K..128K doubles, ranks=2,4,8 lists, seq=4K..16K+4K adds; repeatable, first "
+                      "is outermost")
+          ->group("Grid and output")
+          ->type_name("KEY=VALUES")
+          ->allow_extra_args(false);
+  offers(usual(axis), {.kind = OfferKind::axes});
 }
 
 void read_files(const SettingArguments& arguments, Resolver& resolver) {

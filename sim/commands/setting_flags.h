@@ -12,7 +12,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace commfuse::sim {
 
@@ -23,7 +24,9 @@ struct SettingArguments {
   std::vector<std::string> axes;                            // --axis
 };
 
-/// The arguments must outlive the parsing. Only fields that are `wanted` get a flag; all, where nothing is said.
+/// The arguments must outlive the parsing, here and below.
+CLI::Option* add_setting_flag(CLI::App& command, const Field& field, SettingArguments& arguments);
+/// Only fields that are `wanted` get a flag; all, where nothing is said.
 void add_setting_flags(CLI::App& command, SettingArguments& arguments, bool (*wanted)(const Field&) = nullptr);
 void add_axis_flag(CLI::App& command, SettingArguments& arguments);
 

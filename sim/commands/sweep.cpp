@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/render.h"
 #include "sim/commands/sweep_run.h"
@@ -14,24 +15,31 @@ namespace commfuse::sim {
 void add_sweep(CLI::App& app, int& status) {
   add_verb(app, "sweep", "Predict the points of a sweep file into a folder", [&status](CLI::App& command) {
     const auto request = std::make_shared<SweepRequest>();
-    command
-        .add_option("FILE", request->file, "The sweep, in YAML, or a name in configs/sweeps; llama-mlp is one to copy")
-        ->required();
+    offers_names(command
+                     .add_option("FILE", request->file,
+                                 "The sweep, in YAML, or a name in configs/sweeps; llama-mlp is one to copy")
+                     ->required(),
+                 Catalogue::sweeps);
     const std::string group = "Grid and output";
-    command.add_option("--out", request->out, "Folder for results and settings; left out: the sweep's name, in out")
-        ->group(group)
-        ->type_name("FOLDER");
+    usual(command
+              .add_option("--out", request->out, "Folder for results and settings; left out: the sweep's name, in out")
+              ->group(group)
+              ->type_name("FOLDER"));
     command.add_flag("--force", request->force, "Write into a folder that holds something else")->group(group);
-    command.add_option("--progress", request->progress, "On stderr: auto (a bar on a terminal), plain, json, none")
-        ->group(group)
-        ->type_name("FORM")
-        ->capture_default_str()
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    offers_words(command
+                     .add_option("--progress", request->progress,
+                                 "Progress on stderr: auto (a bar on a terminal), plain, json, none")
+                     ->group(group)
+                     ->type_name("FORM")
+                     ->capture_default_str()
+                     ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
+                 {"auto", "plain", "json", "none"});
     command.add_option("--shard", request->shard, "Only part i of N, as in 3/7; auto: what the scheduler says")
         ->group(group)
         ->type_name("i/N")
         ->capture_default_str();
-    command.add_flag("--dry-run", request->dry_run, "Say how many points, how long and how much disk")->group(group);
+    usual(command.add_flag("--dry-run", request->dry_run, "Say how many points, how long and how much disk")
+              ->group(group));
     add_output_flag(command, request->format);
     add_axis_flag(command, request->settings);
     add_setting_flags(command, request->settings);

@@ -90,7 +90,7 @@ std::vector<StepRow> step_results(StoreReader& store, StepRowReader& reader) {
 std::string report_of(const Sweep& sweep, const LayerResults& results) {
   const PointList list(sweep.grid, most_sweep_points);
   PointCursor cursor(list);
-  return reports::html_report(report_input(sweep.title, results.rows,
+  return reports::html_report(report_input(sweep.title, RowTable(results.rows),
                                            fmt::format("commfuse-sim sweep {} --out FOLDER", settings_file),
                                            {.settings = [&](std::size_t row) { return cursor.at(results.points[row]); },
                                             .rule = verdict_rule_of(sweep.grid.settings)}));

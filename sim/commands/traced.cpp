@@ -41,7 +41,7 @@ std::vector<reports::TracedRun> traced(const Point& point, std::span<const Resul
     }
     const Structure& structure =
         structures.get({point.scope, point.model.gated_mlp, point.ranks, find_strategy(row.strategy), row.options});
-    const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load()));
+    const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load(), point.ranks));
     runs.push_back(play(point, row, structure, sizes, predictor));
   }
   return runs;

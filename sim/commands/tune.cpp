@@ -14,6 +14,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
 #include "sim/commands/commands.h"
@@ -159,18 +160,23 @@ void add_tune(CLI::App& app, int& status) {
           ->type_name(type)
           ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     };
-    add("--cluster", request->cluster, "As --hardware; a cluster's name needs no number of nodes", "NAME");
-    add("--gpus", request->gpus, "All of them; left out: those of the machine", "COUNT");
-    add("--minimize", request->minimize,
-        "mean of every site, or p99 of the step, which takes --jitter default where none is given", "WORD")
-        ->capture_default_str();
-    command.add_option("--keep", request->keep, "So many plans to tell of")
+    offers_names(usual(add("--cluster", request->cluster,
+                           "Cluster, for example dgx-h100; the number of nodes follows from --gpus", "NAME")),
+                 Catalogue::hardware);
+    usual(add("--gpus", request->gpus, "Number of GPUs (default: those of the machine)", "COUNT"));
+    usual(offers_words(
+        add("--minimize", request->minimize,
+            "mean of every site, or p99 of the step, which takes --jitter default where none is given", "WORD")
+            ->capture_default_str(),
+        {"mean", "p99"}));
+    command.add_option("--keep", request->keep, "Number of plans to print")
         ->group("Tuning")
         ->type_name("COUNT")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
-    add("-o,--output", request->format, "table, json", "FORMAT")->capture_default_str();
-    add("--out", request->out, "A folder for plan.yaml, a YAML a site, and tp_comm_overlap_cfg.yaml", "FOLDER");
+    usual(offers_words(add("-o,--output", request->format, "table, json", "FORMAT")->capture_default_str(),
+                       {"table", "json"}));
+    usual(add("--out", request->out, "A folder for plan.yaml, a YAML a site, and tp_comm_overlap_cfg.yaml", "FOLDER"));
     command.footer(
         "Degrees of parallelism, micro-batch, recomputation and ZeRO that are given stay;\n"
         "all others are free. A plan may need 90% of a GPU's memory. Without --jitter\n"

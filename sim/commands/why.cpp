@@ -15,6 +15,7 @@
 
 #include "model/check.h"
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
@@ -96,16 +97,17 @@ void add_why(CLI::App& app, int& status) {
   add_verb(app, "why", "Explain one prediction: costs, critical path, sensitivity", [&status](CLI::App& command) {
     const auto request = std::make_shared<WhyRequest>();
     add_setting_flags(command, request->settings);
-    command.add_option("-o,--output", request->format, "text, json")
-        ->group("Grid and output")
-        ->type_name("FORMAT")
-        ->capture_default_str()
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    command.add_option("--most", request->most, "text: parameters to list, the most sensitive first")
-        ->group("Grid and output")
-        ->type_name("COUNT")
-        ->capture_default_str()
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    usual(offers_words(command.add_option("-o,--output", request->format, "text, json")
+                           ->group("Grid and output")
+                           ->type_name("FORMAT")
+                           ->capture_default_str()
+                           ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
+                       {"text", "json"}));
+    usual(command.add_option("--most", request->most, "text: parameters to list, the most sensitive first")
+              ->group("Grid and output")
+              ->type_name("COUNT")
+              ->capture_default_str()
+              ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast));
     command.footer(
         "Of several strategies the fastest is taken apart; --strategy chooses another.\n\n"
         "Examples:\n"

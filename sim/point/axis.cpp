@@ -107,7 +107,8 @@ std::string in_message(std::string_view text) {
 
 /// Requires an '=' in the text.
 GridAxis parse_parts(std::string_view key, std::string_view values, const std::string& where) {
-  const Field& field = axis_field(key);
+  const Field* const meant_field = field_meant(key);
+  const Field& field = axis_field(meant_field == nullptr ? key : meant_field->key);
   GridAxis axis{.fields = {&field}, .steps = {}, .origin = {Source::flag, where}};
   for (const std::string_view part : split_list(values)) {
     for (const std::string& typed : axis_values(field, part)) {

@@ -51,8 +51,13 @@ bool is_test(const std::string& name) {
 /// Whether that may keep a command from being run. `run by TEST` is one too.
 bool is_reason(const std::string& reason) {
   constexpr std::array reasons{
-      "needs a GPU",          "needs a cluster",     "builds the project",
-      "takes long",           "changes the machine", "needs programs that nobody packages",
+      "needs a GPU",
+      "needs a cluster",
+      "needs a profile",
+      "builds the project",
+      "takes long",
+      "changes the machine",
+      "needs programs that nobody packages",
       "needs the collection",
   };
   return std::ranges::find(reasons, reason) != reasons.end() ||

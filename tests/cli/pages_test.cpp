@@ -2,6 +2,8 @@
 // Manual pages, completions and reference come from the tree that parses the command line.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tests/cli/program.h"
@@ -45,27 +47,120 @@ TEST(Pages, GroffHasNothingToSayAboutTheManual) {
   }
 }
 
-/// What bash offers behind these words.
-std::string offered(const std::string& words, int at) {
-  std::ofstream("ask.sh") << "source <(commfuse-sim pages bash)\nCOMP_WORDS=(" << words << ")\nCOMP_CWORD=" << at
-                          << "\n_commfuse_sim\necho \"${COMPREPLY[@]}\"\n";
-  return run_program("bash ask.sh").out;
+/// What bash offers in the place of the last of these words, which it has broken at '='.
+std::string offered(const std::string& words) {
+  std::ofstream("ask.sh") << "set -u\nsource <(commfuse-sim pages bash)\nCOMP_WORDS=(" << words
+                          << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_commfuse_sim\necho \"${COMPREPLY[@]-}\"\n";
+  const Outcome outcome = run_program("bash ask.sh");
+  EXPECT_EQ(outcome.err, "") << words;
+  return outcome.out;
 }
 
 TEST(Pages, BashCompletesCommandsAndTheirFlags) {
   const OwnFolder folder;
-  EXPECT_EQ(offered("commfuse-sim sche", 1), "schedule schema\n");
-  EXPECT_EQ(offered("commfuse-sim schedule ch", 2), "check\n");
-  EXPECT_EQ(offered("commfuse-sim run --link-b", 2), "--link-bandwidth\n");
-  EXPECT_EQ(offered("commfuse-sim schedule show --sco", 3), "--scope\n");
-  EXPECT_EQ(offered("commfuse-sim run --config no-such", 3), "\n");  // bash goes on with files
+  EXPECT_EQ(offered("commfuse-sim sche"), "schedule schema\n");
+  EXPECT_EQ(offered("commfuse-sim schedule ch"), "check\n");
+  EXPECT_EQ(offered("commfuse-sim run --link-b"), "--link-bandwidth\n");
+  EXPECT_EQ(offered("commfuse-sim schedule show --sco"), "--scope\n");
+  EXPECT_EQ(offered("commfuse-sim run --plot --figu"), "--figure\n");
+  EXPECT_EQ(offered("commfuse-sim version ''"), "--help --help-all\n");
 }
 
-TEST(Pages, FishZshAndMarkdownAreAboutTheSameTree) {
-  EXPECT_TRUE(says(run_program("commfuse-sim pages fish").out,
-                   "complete -c commfuse-sim -n '__fish_seen_subcommand_from run' -l link-bandwidth -r -d "));
+TEST(Pages, BashCompletesWords) {
+  const OwnFolder folder;
+  EXPECT_EQ(offered("commfuse-sim run --dtype f"), "fp16 fp32 fp8\n");
+  EXPECT_EQ(offered("commfuse-sim run --dtype = f"), "fp16 fp32 fp8\n");
+  EXPECT_EQ(offered("commfuse-sim run --dtype ="), "bf16 fp16 fp32 fp8\n");
+  EXPECT_EQ(offered("commfuse-sim run --strategy serial,sl"), "serial,sliced\n");
+  EXPECT_EQ(offered("commfuse-sim run -o js"), "json jsonl\n");
+  EXPECT_EQ(offered("commfuse-sim why -o js"), "json\n");
+  EXPECT_EQ(offered("commfuse-sim schedule check --scope mlp"), "mlp mlp_ar\n");
+  EXPECT_EQ(offered("commfuse-sim config explain strategy.n"), "strategy.name\n");
+  EXPECT_EQ(offered("commfuse-sim list clu"), "clusters\n");
+  EXPECT_EQ(offered("commfuse-sim run --ranks ''"), "\n");        // a number
+  EXPECT_EQ(offered("commfuse-sim run --config no-such"), "\n");  // bash goes on with files
+}
+
+TEST(Pages, BashCompletesNamesThatTheProgramHasNow) {
+  const OwnFolder folder;
+  EXPECT_EQ(offered("commfuse-sim run --model llama-3.1-7"), "llama-3.1-70b\n");
+  EXPECT_EQ(offered("commfuse-sim tune --cluster dgx-h1"), "dgx-h100-x2\n");
+  EXPECT_EQ(offered("commfuse-sim run --hardware h200-sxm,h100-sx"),
+            "h200-sxm,h100-sxm h200-sxm,h100-sxm-500w "
+            "h200-sxm,h100-sxm-torch\n");
+  EXPECT_EQ(offered("commfuse-sim plan train"), "train-70b\n");
+  EXPECT_EQ(offered("commfuse-sim sweep llama-m"), "llama-mlp\n");
+  std::filesystem::create_directories("configs/models");
+  std::ofstream("configs/models/mine.yaml") << "\n";
+  std::ofstream("configs/models/$(touch run).yaml") << "\n";
+  EXPECT_EQ(run_program("env COMMFUSE_CONFIG_DIR=configs commfuse-sim pages names models").out, "mine\n");
+}
+
+TEST(Pages, BashCompletesSettings) {
+  const OwnFolder folder;
+  EXPECT_EQ(offered("commfuse-sim run --set strategy.a"), "strategy.add_lane= strategy.attention=\n");
+  EXPECT_EQ(offered("commfuse-sim run --set strategy.name = sl"), "sliced\n");
+  EXPECT_EQ(offered("commfuse-sim run --set strategy.name =").find("all serial sliced"), 0U);
+  EXPECT_EQ(offered("commfuse-sim run --axis dtype = bf16,fp3"), "bf16,fp32\n");
+  EXPECT_EQ(offered("commfuse-sim run --axis threa"), "\n");  // changes no result
+  EXPECT_EQ(offered("commfuse-sim run --set threa"), "threads=\n");
+}
+
+TEST(Pages, CompletionIsSilentWhereNothingIsKnown) {
+  const OwnFolder folder;
+  std::ofstream("ask.sh") << "export COMMFUSE_CONFIG_DIR=/nowhere\nsource <(commfuse-sim pages bash)\n"
+                             "COMP_WORDS=(commfuse-sim run --model '')\nCOMP_CWORD=3\n_commfuse_sim\n"
+                             "echo \"${COMPREPLY[@]}\"\n";
+  const Outcome outcome = run_program("bash ask.sh");
+  EXPECT_EQ(outcome.out + outcome.err, "\n");
+}
+
+TEST(Pages, ZshCompletesWithTheSameFunctions) {
+  const OwnFolder folder;
   EXPECT_EQ(run_program("commfuse-validate pages zsh").out.rfind("#compdef commfuse-validate\n", 0), 0U);
+  if (run_program("command -v zsh").code != 0) {
+    GTEST_SKIP() << "zsh is not installed";
+  }
+  std::ofstream("ask.zsh") << "autoload -U compinit && compinit -u -D\nsource <(commfuse-sim pages zsh)\n"
+                              "ask() { emulate -L sh; setopt kshglob noshglob braceexpand\n"
+                              "  COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _commfuse_sim\n"
+                              "  echo \"${COMPREPLY[@]}\"; }\n"
+                              "ask commfuse-sim sche\nask commfuse-sim run --model llama-3.1-7\n"
+                              "ask commfuse-sim run --set strategy.name=sl\nask commfuse-sim run --dtype=f\n";
+  const Outcome outcome = run_program("zsh -f ask.zsh");
+  EXPECT_EQ(outcome.out,
+            "schedule schema\nllama-3.1-70b\nstrategy.name=sliced\n--dtype=fp16 --dtype=fp32 --dtype=fp8\n");
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST(Pages, FishCompletesValues) {
+  const OwnFolder folder;
+  EXPECT_TRUE(says(run_program("commfuse-sim pages fish").out,
+                   "complete -c commfuse-sim -n '__fish_seen_subcommand_from run' -l link-bandwidth -r -f -d "));
+  if (run_program("command -v fish").code != 0) {
+    GTEST_SKIP() << "fish is not installed";
+  }
+  std::ofstream("ask.fish") << "commfuse-sim pages fish | source\n"
+                               "for line in 'sche' 'run --model llama-3.1-7' 'run --strategy serial,sl' "
+                               "'run --set strategy.name=sl' 'plan train' 'schedule che'\n"
+                               "  complete -C \"commfuse-sim $line\" | string replace -r '\\t.*' ''\nend\n";
+  const Outcome outcome = run_program("env HOME=. fish --no-config ask.fish");
+  EXPECT_EQ(outcome.out, "schedule\nschema\nllama-3.1-70b\nserial,sliced\nstrategy.name=sliced\ntrain-70b\ncheck\n");
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST(Pages, MarkdownIsAboutTheSameTree) {
   EXPECT_TRUE(says(run_program("commfuse-sim pages markdown").out, "## `commfuse-sim schedule export`\n"));
+}
+
+TEST(Pages, NamesAreThoseOfAList) {
+  EXPECT_TRUE(says(run_program("commfuse-validate pages names hardware").out, "\nh100-sxm\n"));
+  EXPECT_TRUE(says(run_program("commfuse-sim pages names settings").out, "\nthreads=\n"));
+  EXPECT_FALSE(says(run_program("commfuse-sim pages names axes").out, "\nthreads=\n"));
+  const Outcome unknown = run_program("commfuse-sim pages names model");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_EQ(unknown.err, "unknown list 'model'; did you mean 'models'?\n");
+  EXPECT_EQ(run_program("commfuse-sim pages man models").err, "LIST: man takes none; remove 'models'\n");
 }
 
 TEST(Pages, AnUnknownFormIsAMistakeOfTheUser) {

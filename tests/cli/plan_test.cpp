@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "tests/cli/program.h"
+#include "tests/own_folder.h"
 
 namespace commfuse::test {
 namespace {
@@ -154,6 +155,51 @@ TEST(CommfuseSimPlan, AMistakeIsOneSentence) {
   EXPECT_EQ(wrong.err, "--output: unknown format 'html'; known formats: table, json, csv, markdown\n");
   EXPECT_EQ(run_program("commfuse-sim plan absent.yaml").err,
             "absent.yaml: cannot be read (No such file or directory); check the path\n");
+}
+
+const std::string by_flags = "commfuse-sim plan --model llama-3.1-8b --tokens 500b --gpus h100 --price 2.5 --budget 3m";
+
+TEST(CommfuseSimPlan, ByFlagsNamesEveryFlagThatIsMissing) {
+  EXPECT_EQ(run_program("commfuse-sim plan --tokens 2T --gpus h100 --price 2.80 --deadline 90d").err,
+            "--model is missing; add it, as in --model llama-3.1-70b, or give a plan file\n");
+  EXPECT_EQ(run_program("commfuse-sim plan --model llama-3.1-8b --tokens 2T").err,
+            "--gpus, --price, --deadline or --budget are missing; add them, as in --gpus h100 --price 2.80 --deadline "
+            "90d, or give a plan file\n");
+}
+
+TEST(CommfuseSimPlan, ByFlagsReadsPathsFromTheCurrentFolder) {
+  const OwnFolder folder;
+  fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-8b.yaml", "mine.yaml");
+  fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml", "node.yaml");
+  const Outcome outcome = run_program(
+      "commfuse-sim plan --model ./mine.yaml --tokens 500B --gpus ./node.yaml --price 2.5 --budget 9M -o json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const json plan = json::parse(outcome.out);
+  EXPECT_EQ(plan.at("kinds").at(0).at("available"), 8);  // one node has no more
+}
+
+TEST(CommfuseSimPlan, ByFlagsTakesSettingsAndWordsOfOtherTools) {
+  const Outcome outcome = run_program(by_flags + " --tp 4 --pp 2 --gbs 1 -o json");
+  EXPECT_EQ(outcome.err.rfind("unknown flag '--gbs'; ", 0), 0U);
+  const Outcome wrong = run_program(by_flags + " --tp 0 --precision fp64");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_EQ(wrong.err.rfind("--tp: '0' is out of range; choose 1 to 1M ranks\n--precision: unknown dtype 'fp64'; ", 0),
+            0U)
+      << wrong.err;
+  const Outcome text = run_program(by_flags + " --tp 4 --pp 2");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("\n  model: llama-3.1-8b\n  ranks: 4\n  parallel.pipeline: 2\n"), std::string::npos)
+      << text.out;
+}
+
+TEST(CommfuseSimPlan, ThePageOfAPlanByFlagsSaysHowToMakeItAgain) {
+  const OwnFolder folder;
+  EXPECT_EQ(run_program(by_flags + " --tp 4 --out page").code, 0);
+  EXPECT_NE(
+      contents_of("page/plan.html")
+          .find("commfuse-sim plan --model llama-3.1-8b --ranks 4 --tokens 500b --gpus h100 --price 2.5 --budget 3m "
+                "--out page"),
+      std::string::npos);
 }
 
 TEST(CommfuseSimPlan, ItsKeysAreExplainedAndInTheSchema) {

@@ -2,9 +2,13 @@
 // commfuse-sim as a person meets it: what it prints, what it refuses, how it exits.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "tests/cli/program.h"
 
@@ -20,7 +24,8 @@ struct Mistake {
 
 TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
   const std::string unknown =
-      "unknown flag '--zzzzzzzz'; known flags: --help, --model, --hardware, --link-bandwidth, --network-bandwidth, "
+      "unknown flag '--zzzzzzzz'; known flags: --help, --help-all, --model, --hardware, --link-bandwidth, "
+      "--network-bandwidth, "
       "--ranks, "
       "--seq, --batch, --dtype, --scope, "
       "--sequence-parallel, --pipeline, --interleave, --pipeline-schedule, --data-parallel, --context, "
@@ -48,8 +53,7 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"run --seq=-4096", "--seq: '-4096' is out of range; choose 1 to 1G tokens"},
       {"run --ranks 3 --scope qkv",
        "8 kv heads of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide heads (64) and kv heads "
-       "(8): "
-       "1, 2, 4, 8"},
+       "(8) or are a multiple of these: 1, 2, 4, 8, 16, 32, 64"},
       {"run --ranks 16", "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8"},
       {"run --axis ranks=8,16", "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8"},
       {"run --network-bandwidth x2",
@@ -386,6 +390,74 @@ TEST(CommfuseSim, EveryHelpFitsATerminal) {
     EXPECT_EQ(too_long_line(run_program(std::string(verb) + " --help").out), "") << verb;
   }
   EXPECT_EQ(too_long_line(run_program("commfuse-sim schedule list").out), "");
+}
+
+/// Every command of a program, as `pages markdown` lists them: "commfuse-sim schedule show".
+std::vector<std::string> commands_of(const std::string& program) {
+  std::vector<std::string> commands;
+  std::istringstream lines(run_program(program + " pages markdown").out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("## `")) {
+      commands.push_back(line.substr(4, line.size() - 5));
+    }
+  }
+  return commands;
+}
+
+TEST(CommfuseSim, EveryHelpFitsTheSmallestScreenOrSaysHowToGetTheRest) {
+  for (const std::string program : {"commfuse-sim", "commfuse-validate"}) {
+    const std::vector<std::string> commands = commands_of(program);
+    EXPECT_GT(commands.size(), 9U);
+    for (const std::string& command : commands) {
+      const std::string brief = run_program(command + " --help").out;
+      const std::string whole = run_program(command + " --help-all").out;
+      EXPECT_LE(std::count(brief.begin(), brief.end(), '\n'), 23) << brief;
+      EXPECT_EQ(too_long_line(brief), "") << command;
+      EXPECT_EQ(too_long_line(whole), "") << command;
+      const bool says_more = brief.ends_with("\n" + command + " --help-all prints everything.\n");
+      EXPECT_EQ(brief != whole, says_more) << brief;
+    }
+    const std::string top = run_program(program + " --help").out;
+    EXPECT_LE(std::count(top.begin(), top.end(), '\n'), 50);
+  }
+}
+
+TEST(CommfuseSim, ShortHelpOfRunHasTheUsualFlags) {
+  const std::string brief = run_program("commfuse-sim run --help").out;
+  for (const char* flag :
+       {"--model", "--hardware", "--ranks", "--seq", "--scope", "--strategy", "--axis", "--output"}) {
+    EXPECT_NE(brief.find(flag), std::string::npos) << flag;
+  }
+  EXPECT_EQ(brief.find("--evaluator"), std::string::npos);
+  EXPECT_NE(run_program("commfuse-sim run --help-all").out.find("--evaluator WORD=auto"), std::string::npos);
+}
+
+TEST(CommfuseSim, HelpIsAsWideAsColumnsSays) {
+  const std::string narrow = run_program("env COLUMNS=60 commfuse-sim run --help-all").out;
+  const std::string wide = run_program("env COLUMNS=120 commfuse-sim run --help-all").out;
+  EXPECT_GT(std::count(narrow.begin(), narrow.end(), '\n'), std::count(wide.begin(), wide.end(), '\n'));
+  EXPECT_NE(wide.find("Machine: a name in configs/hardware or configs/clusters, or a path\n"), std::string::npos);
+  EXPECT_EQ(run_program("env COLUMNS= commfuse-sim run --help-all").out,
+            run_program("commfuse-sim run --help-all").out);
+}
+
+TEST(CommfuseSim, MessagesCallAFlagWhatTheUserCalledIt) {
+  EXPECT_EQ(run_program("commfuse-sim run --tp 0").err, "--tp: '0' is out of range; choose 1 to 1M ranks\n");
+  EXPECT_EQ(run_program("commfuse-sim run --seq-len=x").err.rfind("--seq-len: 'x' is not a whole number; ", 0), 0U);
+  EXPECT_EQ(run_program("commfuse-sim run --ranks 4 --tp 0").err.rfind("--ranks: '0' is out of range; ", 0), 0U);
+  EXPECT_EQ(run_program("commfuse-sim run --tp").err.rfind("--tp: 1 required COUNT missing; ", 0), 0U);
+  EXPECT_EQ(run_program("commfuse-sim version --tp 4").err.rfind("unknown flag '--tp'; ", 0), 0U);
+}
+
+TEST(CommfuseSim, SettingsAndAxesTakeWordsOfOtherTools) {
+  EXPECT_EQ(run_program("commfuse-sim run --set seq-len=8K -o csv").out,
+            run_program("commfuse-sim run --seq 8K -o csv").out);
+  EXPECT_EQ(run_program("commfuse-sim run --axis tp=2,4 -o csv").out,
+            run_program("commfuse-sim run --axis ranks=2,4 -o csv").out);
+  EXPECT_EQ(
+      run_program("commfuse-sim run --set num-gpus=8").err.rfind("--set num-gpus=8: unknown setting 'num-gpus'; ", 0),
+      0U);
+  EXPECT_EQ(run_program("commfuse-sim config explain tp").out, run_program("commfuse-sim config explain ranks").out);
 }
 
 TEST(CommfuseSim, VersionSaysWhatTheBuildFound) {

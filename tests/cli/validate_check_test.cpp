@@ -149,7 +149,7 @@ TEST(ValidateCheck, MistakesThatThePlainParserFindsExitWithTwoAsWell) {
 }
 
 TEST(ValidateCheck, HelpShowsExamplesAndExitCodes) {
-  const Outcome outcome = run_program("commfuse-validate check --help");
+  const Outcome outcome = run_program("commfuse-validate check --help-all");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.out.find("\n  commfuse-validate check --strategy all --ranks 1..8\n"), std::string::npos);
   EXPECT_NE(outcome.out.find("Exit codes: 0 all right; 3 --limit left schedules out; 4 a schedule failed; 2\n"

@@ -86,7 +86,7 @@ TEST_F(UnderMpirun, MistakesAreToldOnce) {
   const Outcome typo = run_program(mpirun(3, "-q") + "commfuse-validate check --rank 3");
   EXPECT_EQ(typo.code, 2);
   EXPECT_EQ(typo.err, "unknown flag '--rank'; did you mean '--ranks'?\n");
-  const Outcome help = run_program(mpirun(2) + "commfuse-validate check --help");
+  const Outcome help = run_program(mpirun(2) + "commfuse-validate check --help-all");
   EXPECT_EQ(help.code, 0);
   EXPECT_EQ(count(help.out, "Exit codes: "), 1U);
 }

@@ -179,7 +179,7 @@ TEST(ValidateDoctor, SaysWhatCanRunHere) {
 
 TEST(ValidateRun, HelpShowsExamples) {
   for (const char* command : {"run", "compare"}) {
-    const Outcome outcome = run_program(std::string("commfuse-validate ") + command + " --help");
+    const Outcome outcome = run_program(std::string("commfuse-validate ") + command + " --help-all");
     EXPECT_EQ(outcome.code, 0);
     EXPECT_NE(outcome.out.find(std::string("\n  commfuse-validate ") + command + " "), std::string::npos);
     EXPECT_NE(outcome.out.find("Exit codes: 0 done; "), std::string::npos);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "reports/atomic_file.h"
 #include "sim/commands/setting_flags.h"
 #include "validate/bench/bench.h"
@@ -58,8 +59,10 @@ void add_bench(CLI::App& app, Launch& launch, int& status) {
   add_verb(app, "bench", "Time single ops: GEMMs, kernels, messages, and pairs", [&launch, &status](CLI::App& command) {
     const auto request = std::make_shared<BenchRequest>();
     add_micro_flags(command, request->arguments);
-    command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str();
-    command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE");
+    usual(offers_words(
+        command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str(),
+        {"table", "json"}));
+    usual(command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE"));
     command.footer(
         "Every op is a program of its own, which all ranks run at once. next and wake:\n"
         "from an op's end until one that waited for it begins, on its lane and on another\n"

@@ -10,6 +10,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
 #include "sim/calibrate/calibrate.h"
@@ -73,34 +74,36 @@ int run(const CalibrateRequest& request, Launch& launch) {
 }  // namespace
 
 void add_calibrate(CLI::App& app, Launch& launch, int& status) {
-  add_verb(
-      app, "calibrate", "Measure single ops here and fit a hardware file to them",
-      [&launch, &status](CLI::App& command) {
-        const auto request = std::make_shared<CalibrateRequest>();
-        add_micro_flags(command, request->arguments);
-        command.add_option("--base", request->base, "Hardware to start from")->capture_default_str()->type_name("NAME");
-        command.add_option("--out", request->out, "The hardware file to write; its name is the machine's")
-            ->required()
-            ->type_name("FILE");
-        command.add_option("--record", request->record, "Write what was measured here, as bench --out does")
-            ->type_name("FILE");
-        command.footer(
-            "Fitted are products, copies and adds, messages, and what it takes to come to the\n"
-            "next op: single ops only, never the makespan of a schedule. One group of rows in\n"
-            "five is held out and tells how good a fit is.\n\n"
-            "Examples:\n"
-            "  commfuse-validate calibrate --out my-cpu.yaml\n"
-            "  commfuse-validate calibrate --dtype fp32 --out my-cpu.yaml --record bench.json\n"
-            "  commfuse-validate compare --hardware ./my-cpu.yaml\n"
-            "  commfuse-validate calibrate --executor cuda-virtual --base h200-sxm \\\n"
-            "    --out my-h200.yaml --record bench.json\n\n"
-            "Exit codes: 0 done; 3 some ops could not be measured; 1 failed; 2 the input is\n"
-            "wrong; 69 there is no GPU.");
-        command.callback([request, &command, &launch, &status] {
-          require_fitting_gpu_flags(command, request->arguments.executor);
-          status = run(*request, launch);
-        });
-      });
+  add_verb(app, "calibrate", "Measure single ops here and fit a hardware file to them",
+           [&launch, &status](CLI::App& command) {
+             const auto request = std::make_shared<CalibrateRequest>();
+             add_micro_flags(command, request->arguments);
+             offers_names(usual(command.add_option("--base", request->base, "Hardware to start from")
+                                    ->capture_default_str()
+                                    ->type_name("NAME")),
+                          Catalogue::hardware);
+             usual(command.add_option("--out", request->out, "The hardware file to write; its name is the machine's")
+                       ->required()
+                       ->type_name("FILE"));
+             usual(command.add_option("--record", request->record, "Write what was measured here, as bench --out does")
+                       ->type_name("FILE"));
+             command.footer(
+                 "Fitted are products, copies and adds, messages, and what it takes to come to the\n"
+                 "next op: single ops only, never the makespan of a schedule. One group of rows in\n"
+                 "five is held out and tells how good a fit is.\n\n"
+                 "Examples:\n"
+                 "  commfuse-validate calibrate --out my-cpu.yaml\n"
+                 "  commfuse-validate calibrate --dtype fp32 --out my-cpu.yaml --record bench.json\n"
+                 "  commfuse-validate compare --hardware ./my-cpu.yaml\n"
+                 "  commfuse-validate calibrate --executor cuda-virtual --base h200-sxm \\\n"
+                 "    --out my-h200.yaml --record bench.json\n\n"
+                 "Exit codes: 0 done; 3 some ops could not be measured; 1 failed; 2 the input is\n"
+                 "wrong; 69 there is no GPU.");
+             command.callback([request, &command, &launch, &status] {
+               require_fitting_gpu_flags(command, request->arguments.executor);
+               status = run(*request, launch);
+             });
+           });
 }
 
 }  // namespace commfuse::validate

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/strategies/scope.h"
 #include "model/text/quantity.h"
@@ -360,38 +361,50 @@ void add_check(CLI::App& app, Launch& launch, int& status) {
       app, "check", "Prove every schedule and run it on real matrices: exact integers, bounded sums",
       [&launch, &status](CLI::App& command) {
         const auto request = std::make_shared<CheckRequest>();
-        command.add_option("FILE", request->files, "Schedules in YAML instead of generated ones: names or paths");
-        command
-            .add_option("--strategy", request->strategy, "all, or some of: serial,sliced,commfuse; with all variants")
-            ->capture_default_str();
+        offers_names(
+            command.add_option("FILE", request->files, "Schedules in YAML instead of generated ones: names or paths"),
+            Catalogue::schedules);
+        offers_words(command
+                         .add_option("--strategy", request->strategy,
+                                     "Strategies to check, with all variants: all, or some of serial,sliced,commfuse")
+                         ->capture_default_str(),
+                     find_field("strategy.name")->choices());
         command
             .add_option("--ranks", request->ranks,
-                        "4, 2,4,8 or 1..8; at most 64; of mpi as many as there are processes")
+                        "Ranks, as in 4, 2,4,8 or 1..8; at most 64; of mpi as many as there are processes")
             ->default_str("1..8");
-        command.add_option("--scope", request->scope, "all, or some of: ag_gemm,gemm_rs,attention,mlp,layer,ulysses")
-            ->capture_default_str();
-        command.add_option("--dtype", request->dtype, "bf16, fp16, fp32")->capture_default_str();
-        command.add_option("--seed", request->seed, "Of the random data")->capture_default_str();
-        command
-            .add_option(
-                "--executor", request->executor,
-                "reference; cpu: ranks and lanes are threads; cuda-virtual: ranks are virtual ones on one GPU; mpi: "
-                "ranks are processes, the default under mpirun; nccl: with a GPU each")
-            ->default_str("reference");
+        offers_words(command
+                         .add_option("--scope", request->scope,
+                                     "Scopes to check: all, or some of ag_gemm,gemm_rs,attention,mlp,layer,ulysses")
+                         ->capture_default_str(),
+                     {"all", "ag_gemm", "gemm_rs", "attention", "mlp", "layer", "ulysses"});
+        offers_words(command.add_option("--dtype", request->dtype, "bf16, fp16, fp32")->capture_default_str(),
+                     {"bf16", "fp16", "fp32"});
+        command.add_option("--seed", request->seed, "Seed of the random data")->capture_default_str();
+        offers_words(command
+                         .add_option("--executor", request->executor,
+                                     "reference; cpu: ranks and lanes are threads; cuda-virtual: ranks are virtual "
+                                     "ones on one GPU; mpi: "
+                                     "ranks are processes, the default under mpirun; nccl: with a GPU each")
+                         ->default_str("reference"),
+                     {"reference", "cpu", "cuda-virtual", "mpi", "nccl"});
         command
             .add_option("--chaos", request->chaos,
-                        "Of an executor: the first of 20 seeds of yields and waits of up to 20 us that are thrown in")
+                        "Chaos: the first of 20 seeds of random yields and of waits of up to 20 us; needs an executor")
             ->capture_default_str();
-        command.add_option("--patience", request->patience, "Of an executor: give up when no op has ended for so long")
+        command
+            .add_option("--patience", request->patience,
+                        "Give up when no op has ended for this long; needs an executor")
             ->capture_default_str()
             ->type_name("TIME");
         command
             .add_option("--limit", request->limit,
                         "Start no further schedule after this time; the rows so far stand, and the exit code is 3")
             ->type_name("TIME");
-        add_device_flag(command, request->gpu, "");
-        command.add_flag("--long", request->thorough, "Of an executor: 200 seeds instead of 20");
-        command.add_option("-o,--output", request->format, "table, json, csv")->capture_default_str();
+        add_device_flag(command, request->gpu, "Options");
+        command.add_flag("--long", request->thorough, "200 seeds of chaos instead of 20; needs an executor");
+        offers_words(command.add_option("-o,--output", request->format, "table, json, csv")->capture_default_str(),
+                     {"table", "json", "csv"});
         command.footer(
             "A row is right when the program is proved, integer data gives bit for bit the\n"
             "unfused result in several orders of its ops, random data gives it bit for bit\n"

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/program/names.h"
 #include "model/text/quantity.h"
@@ -194,18 +195,20 @@ void add_compare(CLI::App& app, int& status) {
         .add_option("RECORD", request->record, "What was measured before: a file of run --out; else it is measured now")
         ->type_name("RECORD");
     add_measure_flags(command, request->arguments);
-    command.add_option("-o,--output", request->format, "table, json")->capture_default_str();
-    command.add_option("--limit", request->limit, "Exit with 4 when the median error is larger, in percent")
-        ->type_name("PERCENT");
+    usual(offers_words(command.add_option("-o,--output", request->format, "table, json")->capture_default_str(),
+                       {"table", "json"}));
+    usual(command.add_option("--limit", request->limit, "Exit with 4 when the median error is larger, in percent")
+              ->type_name("PERCENT"));
     command.add_flag("--by-op", request->by_op,
                      "Also by kind of op, summed over ranks, and the op that is furthest off: of one more iteration");
     command
         .add_option("--trace", request->trace,
                     "Write when every op was predicted and measured, as neighbours, for ui.perfetto.dev")
         ->type_name("FILE");
-    command
-        .add_option("--page", request->page, "Write it as a page that stands alone: verdict, figure, table, timelines")
-        ->type_name("FILE");
+    usual(command
+              .add_option("--page", request->page,
+                          "Write it as a page that stands alone: verdict, figure, table, timelines")
+              ->type_name("FILE"));
     command.footer(
         "Emulated compute shows whether the order of ops, waits and meetings on real\n"
         "threads gives the predicted makespan; the prices themselves are the model's.\n"

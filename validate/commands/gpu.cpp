@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
@@ -107,32 +108,39 @@ void add_device_flag(CLI::App& command, GpuArguments& arguments, const std::stri
       ->type_name("NUMBER");
   command
       .add_flag("--dry-run", arguments.dry_run,
-                "Without a GPU: run nothing, and print how many launches it takes and about how long")
+                "Run nothing, and print how many launches it takes and about how long; needs no GPU")
       ->group(group);
 }
 
 namespace {
 
 void add_order_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
-  command
-      .add_option("--view", arguments.view,
-                  "middle-rank: one rank has the whole GPU, its peers do what it does; all-ranks: they share it")
-      ->group(group)
-      ->capture_default_str();
-  command
-      .add_option("--issue", arguments.issue,
-                  "gated: all is issued before the first kernel runs; stream: while they run; graph: as one")
-      ->group(group)
-      ->capture_default_str();
+  offers_words(
+      command
+          .add_option("--view", arguments.view,
+                      "middle-rank: one rank has the whole GPU, its peers do what it does; all-ranks: they share it")
+          ->group(group)
+          ->capture_default_str(),
+      {"middle-rank", "all-ranks"});
+  offers_words(
+      command
+          .add_option("--issue", arguments.issue,
+                      "gated: all is issued before the first kernel runs; stream: while they run; graph: as one")
+          ->group(group)
+          ->capture_default_str(),
+      {"gated", "stream", "graph"});
 }
 
 void add_link_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
-  command
-      .add_option("--link", arguments.link,
-                  "copy: by a kernel inside the GPU, at the pace of --link-bandwidth if that is given; bounce: through "
-                  "the host's memory by copy engines")
-      ->group(group)
-      ->capture_default_str();
+  offers_words(
+      command
+          .add_option(
+              "--link", arguments.link,
+              "copy: by a kernel inside the GPU, at the pace of --link-bandwidth if that is given; bounce: through "
+              "the host's memory by copy engines")
+          ->group(group)
+          ->capture_default_str(),
+      {"copy", "bounce"});
   command.add_option("--link-ctas", arguments.ctas, "Blocks of threads that a copying kernel has")
       ->group(group)
       ->capture_default_str();
@@ -149,23 +157,29 @@ void add_compute_flags(CLI::App& command, GpuArguments& arguments, const std::st
                   "Of cuda-virtual: all but communication runs on so many multiprocessors, set apart by green contexts")
       ->group(group)
       ->capture_default_str();
-  command
-      .add_option("--attention-by", arguments.attention,
-                  "Who computes it: cudnn, by one fused kernel; cublaslt, by two products and a softmax between them; "
-                  "auto: cudnn where it is found and takes the shape")
-      ->group(group)
-      ->capture_default_str();
+  offers_words(
+      command
+          .add_option(
+              "--attention-by", arguments.attention,
+              "Who computes it: cudnn, by one fused kernel; cublaslt, by two products and a softmax between them; "
+              "auto: cudnn where it is found and takes the shape")
+          ->group(group)
+          ->capture_default_str(),
+      {"auto", "cudnn", "cublaslt"});
 }
 
 void add_nccl_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
-  command.add_option("--nvls", arguments.nvls, "Of nccl: on, off; whether collectives may add up in the switch")
-      ->group(group)
-      ->capture_default_str();
-  command
-      .add_option("--cta-policy", arguments.cta_policy,
-                  "Of nccl: default, efficiency, zero; how many multiprocessors collectives ask for")
-      ->group(group)
-      ->capture_default_str();
+  offers_words(
+      command.add_option("--nvls", arguments.nvls, "Of nccl: on, off; whether collectives may add up in the switch")
+          ->group(group)
+          ->capture_default_str(),
+      {"on", "off"});
+  offers_words(command
+                   .add_option("--cta-policy", arguments.cta_policy,
+                               "Of nccl: default, efficiency, zero; how many multiprocessors collectives ask for")
+                   ->group(group)
+                   ->capture_default_str(),
+               {"default", "efficiency", "zero"});
   command.add_option("--nccl-ctas", arguments.nccl_ctas, "Of nccl: at most so many blocks of threads a collective")
       ->group(group)
       ->capture_default_str();
@@ -175,11 +189,13 @@ void add_nccl_flags(CLI::App& command, GpuArguments& arguments, const std::strin
                   "them, so more make a ring faster")
       ->group(group)
       ->capture_default_str();
-  command
-      .add_option("--nccl-register", arguments.nccl_register,
-                  "Of nccl: on, off; whether buffers are made known to it, so that it need not copy (from 2.19)")
-      ->group(group)
-      ->capture_default_str();
+  offers_words(
+      command
+          .add_option("--nccl-register", arguments.nccl_register,
+                      "Of nccl: on, off; whether buffers are made known to it, so that it need not copy (from 2.19)")
+          ->group(group)
+          ->capture_default_str(),
+      {"on", "off"});
 }
 
 }  // namespace

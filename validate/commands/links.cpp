@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
@@ -127,14 +128,18 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
     command.add_option("RECORD", request->record, "What was measured before: a file of links --out")
         ->type_name("RECORD");
     add_where_flags(command, request->arguments);
-    command.add_option("--bytes", request->sizes, "Sizes of transfers, between commas: one that latency decides first")
-        ->capture_default_str()
-        ->type_name("SIZES");
-    command.add_option("--tolerance", request->tolerance, "What takes so much longer than the others is off")
-        ->capture_default_str()
-        ->type_name("PERCENT");
-    command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str();
-    command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE");
+    usual(
+        command
+            .add_option("--bytes", request->sizes, "Sizes of transfers, between commas: one that latency decides first")
+            ->capture_default_str()
+            ->type_name("SIZES"));
+    usual(command.add_option("--tolerance", request->tolerance, "What takes so much longer than the others is off")
+              ->capture_default_str()
+              ->type_name("PERCENT"));
+    usual(offers_words(
+        command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str(),
+        {"table", "json"}));
+    usual(command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE"));
     command.footer(
         "Every ordered pair of ranks in turn sends from one to the other while all others\n"
         "do nothing; then all ranks do the same product at once. Compared are links\n"

@@ -11,6 +11,7 @@
 
 #include "model/build_info.h"
 #include "model/config/catalogue.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
@@ -164,17 +165,25 @@ void show_progress(int done, int rounds) {
 void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
   sim::add_setting_flags(command, arguments.settings, has_flag);
   const std::string group = "How it is measured";
-  command
-      .add_option("--executor", arguments.executor,
+  offers_words(
+      usual(
+          command
+              .add_option(
+                  "--executor", arguments.executor,
                   "Who runs it: cpu, ranks and lanes are threads; cuda-virtual, ranks are virtual ones on one GPU; run "
                   "also knows mpi, ranks are processes, the default under mpirun, and nccl, with a GPU each")
-      ->group(group)
-      ->default_str("cpu");
-  command
-      .add_option("--compute", arguments.compute,
-                  "emulated: ops last as long as they are priced, the default; real: products and copies are done, the "
-                  "default on mpi and on hardware that commfuse-validate calibrate wrote")
-      ->group(group);
+              ->group(group)
+              ->default_str("cpu")),
+      {"cpu", "cuda-virtual", "mpi", "nccl"});
+  offers_words(
+
+      command
+          .add_option(
+              "--compute", arguments.compute,
+              "emulated: ops last as long as they are priced, the default; real: products and copies are done, the "
+              "default on mpi and on hardware that commfuse-validate calibrate wrote")
+          ->group(group),
+      {"emulated", "real"});
   add_pace_flags(command, arguments.pace, group);
   add_gpu_flags(command, arguments.gpu, "On a GPU");
   command
@@ -182,14 +191,15 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
                   "Slow-down factor of emulated ops, so that wake-up times hardly count")
       ->group(group)
       ->capture_default_str();
-  command.add_option("--iterations", arguments.iterations, "Of every schedule, in turns in random order")
-      ->group(group)
-      ->capture_default_str();
+  usual(command
+            .add_option("--iterations", arguments.iterations, "Iterations of every schedule, in turns in random order")
+            ->group(group)
+            ->capture_default_str());
   command.add_option("--warm-up", arguments.warm_up, "Iterations that do not count")
       ->group(group)
       ->capture_default_str();
   command.add_flag("--spans", arguments.traced, "Keep the spans of all ops of one more iteration")->group(group);
-  command.add_option("--out", arguments.out, "Write the record here, as JSON")->group(group)->type_name("FILE");
+  usual(command.add_option("--out", arguments.out, "Write the record here, as JSON")->group(group)->type_name("FILE"));
 }
 
 void require_no_measuring(const CLI::App& command) {

@@ -12,6 +12,7 @@
 
 #include "model/build_info.h"
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
@@ -78,29 +79,37 @@ std::vector<DeviceReading> MicroWhere::readings(const std::string& when) const {
 bool MicroWhere::leads() const { return crew == nullptr || crew->leads(); }
 
 void add_where_flags(CLI::App& command, MicroArguments& arguments) {
-  command
-      .add_option(
-          "--executor", arguments.executor,
-          "Who runs it: cpu, ranks and lanes are threads; cuda-virtual, ranks are virtual ones on one GPU; mpi, "
-          "ranks are processes, the default under mpirun; nccl, with a GPU each")
-      ->default_str("cpu");
-  command.add_option("--ranks", arguments.ranks, "So many do it at once; under mpirun as many as there are processes")
-      ->default_str("2")
-      ->type_name("COUNT");
-  add_pace_flags(command, arguments.pace, "");
+  usual(offers_words(
+      command
+          .add_option(
+              "--executor", arguments.executor,
+              "Who runs it: cpu, ranks and lanes are threads; cuda-virtual, ranks are virtual ones on one GPU; mpi, "
+              "ranks are processes, the default under mpirun; nccl, with a GPU each")
+          ->default_str("cpu"),
+      {"cpu", "cuda-virtual", "mpi", "nccl"}));
+  usual(
+      command
+          .add_option("--ranks", arguments.ranks, "So many do it at once; under mpirun as many as there are processes")
+          ->default_str("2")
+          ->type_name("COUNT"));
+  add_pace_flags(command, arguments.pace, "Options");
   add_gpu_flags(command, arguments.gpu, "On a GPU");
 }
 
 void add_micro_flags(CLI::App& command, MicroArguments& arguments) {
   add_where_flags(command, arguments);
-  command
-      .add_option("--dtype", arguments.dtypes, "Some of bf16, fp16, fp32, between commas; messages are in the first")
-      ->capture_default_str()
-      ->type_name("WORDS");
-  command.add_option("--only", arguments.parts, "all, or some of: products,kernels,gaps,messages,neighbours")
-      ->capture_default_str()
-      ->type_name("WORDS");
-  command.add_flag("--quick", arguments.quick, "A few sizes of everything");
+  usual(offers_words(command
+                         .add_option("--dtype", arguments.dtypes,
+                                     "Some of bf16, fp16, fp32, between commas; messages are in the first")
+                         ->capture_default_str()
+                         ->type_name("WORDS"),
+                     {"bf16", "fp16", "fp32"}));
+  usual(offers_words(
+      command.add_option("--only", arguments.parts, "all, or some of: products,kernels,gaps,messages,neighbours")
+          ->capture_default_str()
+          ->type_name("WORDS"),
+      {"all", "products", "kernels", "gaps", "messages", "neighbours"}));
+  usual(command.add_flag("--quick", arguments.quick, "A few sizes of everything"));
 }
 
 std::vector<DType> dtypes_of(const std::string& list) {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/files.h"
 #include "model/text/ranges.h"
@@ -104,15 +105,17 @@ void add_probe(CLI::App& app, int& status) {
   add_verb(
       app, "probe", "Measure launches, events, copies, GEMMs and attention on a GPU", [&status](CLI::App& command) {
         const auto request = std::make_shared<ProbeRequest>();
-        add_device_flag(command, request->gpu, "");
-        command
-            .add_option(
-                "--stage", request->stages,
-                "all, or some of: launch, products, attention, fused, links, interference, engines, partitions, nccl, "
-                "pinned, between "
-                "commas")
-            ->capture_default_str()
-            ->type_name("WORDS");
+        add_device_flag(command, request->gpu, "Options");
+        offers_words(command
+                         .add_option("--stage", request->stages,
+                                     "all, or some of: launch, products, attention, fused, links, interference, "
+                                     "engines, partitions, nccl, "
+                                     "pinned, between "
+                                     "commas")
+                         ->capture_default_str()
+                         ->type_name("WORDS"),
+                     {"all", "launch", "products", "attention", "fused", "links", "interference", "engines",
+                      "partitions", "nccl", "pinned"});
         command.add_flag("--quick", request->quick, "A few sizes of everything");
         command
             .add_option("--out", request->out, "Write it here, stage by stage; stages that are there are passed over")

@@ -8,6 +8,7 @@
 
 #include "model/columns.h"
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/measured_point.h"
 #include "validate/mpi/launch.h"
@@ -107,7 +108,9 @@ void add_run(CLI::App& app, Launch& launch, int& status) {
   add_verb(app, "run", "Run schedules in real time and record their times", [&launch, &status](CLI::App& command) {
     const auto request = std::make_shared<RunRequest>();
     add_measure_flags(command, request->arguments);
-    command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str();
+    usual(offers_words(
+        command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str(),
+        {"table", "json"}));
     command.footer(
         "The makespan of an iteration is the largest of all ranks. The interval is that\n"
         "of the median, by order statistics.\n\n"
