@@ -4,10 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -26,6 +28,7 @@
 #include "sim/commands/commands.h"
 #include "sim/commands/write_new.h"
 #include "sim/import/formats.h"
+#include "sim/step/predict_steps.h"
 
 namespace commfuse::sim {
 
@@ -50,21 +53,24 @@ void require_plain(const std::string& name) {
   }
 }
 
-/// What was written is read as `run` will read it. Throws ConfigError that names its source, and leaves none of it.
-void require_loadable(const std::string& model, const fs::path& run, const std::vector<fs::path>& written,
+/// What was written is read as `run` will read it, and the step is one that it does not refuse, whatever the machine.
+/// Throws ConfigError that names its source, and leaves none of it.
+void require_runnable(const std::string& model, const fs::path& run, const std::vector<fs::path>& written,
                       const std::string& source) {
+  const char* what = "files that cannot be loaded";
   try {
-    load_model(model);
+    const Transformer loaded = load_model(model);
     Resolver resolver;
     resolver.read_file(run.string());
-    resolver.finish();
+    const Settings settings = resolver.finish();
+    what = "a step that cannot be run";
+    require_possible(loaded, training_plan_of(settings));
   } catch (const ConfigError& error) {
     for (const fs::path& file : written) {
       std::error_code ignored;
       fs::remove(file, ignored);
     }
-    throw ConfigError(
-        fmt::format("{}: these flags make files that cannot be loaded, so none is written; {}", source, error.what()));
+    throw ConfigError(fmt::format("{}: what it says makes {}, so nothing is written; {}", source, what, error.what()));
   }
 }
 
@@ -76,21 +82,40 @@ std::vector<fs::path> write(const import::Imported& read, const ImportRequest& r
   if (!read.model_name.empty()) {
     require_new(folder, {run});
     reports::atomic_write(folder / run, fmt::format("{}model: {}\n", read.run, yaml_scalar(read.model_name)));
-    require_loadable(read.model_name, folder / run, {folder / run}, request.file);
+    require_runnable(read.model_name, folder / run, {folder / run}, request.file);
     return {folder / run};
   }
   require_new(folder, {model, run});
   reports::atomic_write(folder / model, read.model);
   reports::atomic_write(folder / run, fmt::format("{}model: {}\n", read.run, yaml_scalar(fmt::format("./{}", model))));
-  require_loadable((folder / model).string(), folder / run, {folder / model, folder / run}, request.file);
+  require_runnable((folder / model).string(), folder / run, {folder / model, folder / run}, request.file);
   return {folder / model, folder / run};
 }
 
-/// A machine that has so many GPUs, for the command to try: two nodes or more.
-std::string machine_for(std::int64_t gpus) {
+/// A machine that has so many GPUs, for the command to try: two nodes or more. Nothing where none may have so many.
+std::optional<std::string> machine_for(std::int64_t gpus) {
   constexpr std::int64_t gpus_in_node = 8;
-  constexpr std::int64_t most_nodes = 1024;
-  return fmt::format("dgx-h100-x{}", std::clamp<std::int64_t>((gpus + gpus_in_node - 1) / gpus_in_node, 2, most_nodes));
+  constexpr std::int64_t most_gpus = 32768;
+  if (gpus > most_gpus) {
+    return std::nullopt;
+  }
+  return fmt::format("dgx-h100-x{}", std::max<std::int64_t>((gpus + gpus_in_node - 1) / gpus_in_node, 2));
+}
+
+/// A word as a shell takes it: in quotes where it has more than the letters of plain names.
+std::string shell_word(const std::string& word) {
+  const bool is_plain = std::ranges::all_of(word, [](unsigned char letter) {
+    return std::isalnum(letter) != 0 ||
+           std::string_view("-_./+:,@%=").find(static_cast<char>(letter)) != std::string_view::npos;
+  });
+  if (is_plain && !word.empty()) {
+    return word;
+  }
+  std::string quoted = "'";
+  for (const char letter : word) {
+    quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  }
+  return quoted + "'";
 }
 
 int import_file(const import::Format& format, const ImportRequest& request) {
@@ -107,8 +132,12 @@ int import_file(const import::Format& format, const ImportRequest& request) {
     fmt::print(stderr, "note: {}\n", with_escapes(note));
   }
   const std::string run = files.back().string();
-  fmt::print("{}{}\ntry: commfuse-sim run --config {} --hardware {}\n",
-             files.size() > 1 ? files.front().string() + " and " : "", run, run, machine_for(read.gpus));
+  fmt::print("{}{}\n", files.size() > 1 ? files.front().string() + " and " : "", run);
+  if (const std::optional<std::string> machine = machine_for(read.gpus)) {
+    fmt::print("try: commfuse-sim run --config {} --hardware {}\n", shell_word(run), *machine);
+  } else {
+    fmt::print(stderr, "note: no machine has {} GPUs here, so the step cannot be run as it is\n", read.gpus);
+  }
   return exit_code::done;
 }
 
@@ -119,9 +148,24 @@ void add_common(CLI::App& command, ImportRequest& request) {
       ->capture_default_str();
 }
 
+/// The flags of all formats, each once, for a file whose format its content tells.
+std::vector<std::string> all_flags() {
+  std::vector<std::string> flags;
+  for (const import::Format& format : import::formats()) {
+    for (const import::FormatOption& option : format.options) {
+      if (option.flag.starts_with("--") && std::ranges::find(flags, option.flag) == flags.end()) {
+        flags.emplace_back(option.flag);
+      }
+    }
+  }
+  return flags;
+}
+
 /// A flag before the format would be lost.
 void refuse_before(const CLI::App& import, std::string_view format) {
-  for (const char* const flag : {"--name", "--out"}) {
+  std::vector<std::string> flags{"--name", "--out"};
+  std::ranges::copy(all_flags(), std::back_inserter(flags));
+  for (const std::string& flag : flags) {
     if (import.count(flag) > 0) {
       throw ConfigError(fmt::format("{} stands before the format; write it behind: commfuse-sim import {} FILE {} ...",
                                     flag, format, flag));
@@ -141,7 +185,7 @@ void add_format(CLI::App& import, const import::Format& format, int& status) {
                CLI::Option* const added = command.add_option(std::string(option.flag), values, std::string(option.doc))
                                               ->type_name(std::string(option.type));
                if (option.flag.starts_with("--")) {
-                 added->expected(1)->take_last();
+                 added->expected(1)->take_last()->allow_extra_args(false);  // Words may follow the file.
                }
              }
              add_common(command, *request);
@@ -154,7 +198,21 @@ void add_format(CLI::App& import, const import::Format& format, int& status) {
            });
 }
 
-/// One file whose format its content tells. Two words are a format that is none, and its file.
+/// Flags and words that stand beside a file whose format its content tells. Throws ConfigError for one that this
+/// format has not.
+void require_of_format(const import::Format& format, const ImportRequest& request) {
+  for (const auto& [flag, values] : request.options) {
+    if (!values.empty() &&
+        std::ranges::find(format.options, flag, &import::FormatOption::flag) == format.options.end()) {
+      throw ConfigError(fmt::format("{} is read as {}, which takes no {}; see commfuse-sim import {} --help",
+                                    request.file, format.name,
+                                    flag.starts_with("--") ? flag : in_quotes(values.front()), format.name));
+    }
+  }
+}
+
+/// One file whose format its content tells, and overrides of its keys. Two other words are a format that is none, and
+/// its file.
 int import_words(const std::vector<std::string>& words, ImportRequest request) {
   std::vector<std::string_view> names;
   std::ranges::transform(import::formats(), std::back_inserter(names), &import::Format::name);
@@ -162,7 +220,8 @@ int import_words(const std::vector<std::string>& words, ImportRequest request) {
     throw ConfigError(fmt::format("a file is missing; write commfuse-sim import FILE, or a format before it: {}",
                                   import::format_names()));
   }
-  if (words.size() > 1) {
+  const bool has_overrides = words.size() > 1 && words[1].find('=') != std::string::npos;
+  if (words.size() > 1 && !(has_overrides && fs::exists(words.front()))) {
     throw ConfigError(
         fmt::format("unknown format {}; {}", in_quotes(words.front()), remedy_for(words.front(), names, "formats")));
   }
@@ -175,6 +234,8 @@ int import_words(const std::vector<std::string>& words, ImportRequest request) {
   if (request.name.empty()) {
     request.name = format.name;
   }
+  request.options.emplace_back("OVERRIDES", std::vector<std::string>(words.begin() + 1, words.end()));
+  require_of_format(format, request);
   fmt::print(stderr, "note: {} is read as {}; for its flags write commfuse-sim import {} FILE\n",
              with_escapes(request.file), format.name, format.name);
   return import_file(format, request);
@@ -190,6 +251,12 @@ void add_import(CLI::App& app, int& status) {
     const auto words = std::make_shared<std::vector<std::string>>();
     verb.add_option("FILE", *words, "A file whose format its content shows")->type_name("");
     add_common(verb, *request);
+    const std::vector<std::string> flags = all_flags();
+    request->options.reserve(flags.size() + 1);
+    for (const std::string& flag : flags) {
+      auto& values = request->options.emplace_back(flag, std::vector<std::string>()).second;
+      verb.add_option(flag, values)->group("")->expected(1)->take_last()->allow_extra_args(false);
+    }
     verb.footer(
         "Others are read where they are wanted: a Hugging Face config.json is a --model,\n"
         "NCCL's topology XML, `nvidia-smi topo -m` and `rocm-smi --showtopo` stand in\n"

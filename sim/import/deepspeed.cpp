@@ -181,6 +181,21 @@ bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
   return name == "sgd";
 }
 
+/// Left out, or auto, DeepSpeed reduces gradients in the dtype of bf16 or fp16 where one of them is on
+/// (runtime/engine.py, communication_data_type); what the key says is one of the keys that are left out.
+void note_gradient_dtype(KeyedFile& file, const StepSettings& step, std::vector<std::string>& notes) {
+  const auto said = file.entries().find("communication_data_type");
+  const bool is_said = said != file.entries().end() && said->second.kind != EntryKind::null && !is_auto(&said->second);
+  const bool has_16_bits = switch_of(file, {"bf16.enabled", "bfloat16.enabled"}) != Switch::off ||
+                           switch_of(file, {"fp16.enabled"}) != Switch::off;
+  if (!is_said && has_16_bits && step.data * step.ulysses > 1) {
+    notes.push_back(
+        fmt::format("communication_data_type is not said, so DeepSpeed reduces gradients in {}: they are simulated as "
+                    "reduced in 32 bits, with twice the bytes",
+                    step.dtype));
+  }
+}
+
 /// DeepSpeed overlaps the reduction of gradients by default with ZeRO 3 alone.
 void note_overlap(KeyedFile& file, const StepSettings& step, std::vector<std::string>& notes) {
   const Entry* const entry = file.first_of({"zero_optimization.overlap_comm"});
@@ -216,6 +231,7 @@ Imported read_deepspeed(const Source& source) {
   step.zero = static_cast<int>(said_count(file, {"zero_optimization.stage"}, Counts{0, 3}).value_or(0));
   step.dtype = dtype_of(file, import.notes);
   step.is_sgd = is_sgd(file, import.notes);
+  note_gradient_dtype(file, step, import.notes);
   note_overlap(file, step, import.notes);
   note_recomputation(file, import.notes);
   const bool overlaps = file.flag({"tensor_parallel.tp_overlap_comm"}) && step.tensor > 1;

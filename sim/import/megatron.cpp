@@ -9,6 +9,8 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "model/check.h"
@@ -73,6 +75,12 @@ std::int64_t ffn_of(const Arguments& arguments, std::int64_t hidden) {
 
 std::int64_t head_dim_of(const Arguments& arguments, std::int64_t hidden, std::int64_t heads) {
   const std::optional<std::int64_t> said = arguments.count("--kv-channels", head_range);
+  if (!said && hidden % heads != 0) {
+    arguments.wrong("--num-attention-heads",
+                    fmt::format("is {}, which does not divide {} {} evenly; write one that "
+                                "does, or {}",
+                                heads, arguments.spelled("--hidden-size"), hidden, arguments.spelled("--kv-channels")));
+  }
   return said ? *said
               : arguments.derived("columns of a head", hidden / heads, head_range, written(arguments, "--kv-channels"));
 }
@@ -148,6 +156,11 @@ std::int64_t replicas_of(const Arguments& arguments, std::int64_t ranks_of_one, 
     return 1;
   }
   const std::int64_t processes = *in_a_node * nodes.value_or(1);
+  if (processes % ranks_of_one != 0 && arguments.spelled("--nproc-per-node") == "--gpus") {
+    arguments.wrong("--nproc-per-node", fmt::format("is {}, not a multiple of the {} GPUs of a replica; choose one "
+                                                    "that is",
+                                                    processes, ranks_of_one));
+  }
   if (processes % ranks_of_one != 0) {
     std::string product = arguments.dialect().processes;
     product.replace(product.find(", "), 2, " x ");
@@ -243,26 +256,70 @@ StepSettings step_of(const Arguments& arguments, std::vector<std::string>& notes
   return step;
 }
 
+/// Ranks share whole heads and whole experts.
+void require_whole_shares(const Arguments& arguments, const StepSettings& step) {
+  const auto require = [&](std::string_view flag, std::int64_t ranks, std::string_view shared, Counts range) {
+    const std::optional<std::int64_t> count = arguments.count(shared, range);
+    if (count && *count % ranks != 0) {
+      arguments.wrong(flag, fmt::format("is {}, which does not divide {} {} evenly; write one that does", ranks,
+                                        arguments.spelled(shared), *count));
+    }
+  };
+  if (arguments.has("--tensor-model-parallel-size")) {
+    require("--tensor-model-parallel-size", step.tensor, "--num-attention-heads", head_range);
+  }
+  if (arguments.has("--expert-model-parallel-size")) {
+    require("--expert-model-parallel-size", step.experts, "--num-experts", expert_range);
+  }
+}
+
+/// Megatron-LM reduces gradients behind the backward pass unless a flag says otherwise; PyTorch's FSDP does not.
+void note_late_gradients(const Arguments& arguments, const StepSettings& step, std::vector<std::string>& notes) {
+  const std::string& flag = arguments.dialect().overlap_flag;
+  if (!flag.empty() && step.data * step.context > 1 && !arguments.has(flag) && !arguments.has("--use-torch-fsdp2")) {
+    notes.push_back(
+        fmt::format("{} is not there: gradients are simulated as reduced beside the backward pass all the same", flag));
+  }
+}
+
 /// The products of a layer's forward pass, by their names in the file.
 constexpr std::array products{"qkv_fprop", "proj_fprop", "fc1_fprop", "fc2_fprop"};
 
 struct Overlap {
-  std::map<std::string, int> strategies;  // ours, by how many products have it
-  std::map<std::int64_t, int> slices;     // of pipeline
-  std::vector<std::string> without;       // products that this file leaves serial here
+  std::map<std::string, int> ways;      // flags of ours, by how many products have them
+  std::vector<std::string> by_product;  // "qkv_fprop is sliced in 4"
 };
 
 void read_product(YamlMap& root, const char* product, Overlap& overlap) {
   std::optional<YamlMap> map = root.optional_map(product);
   const std::string method = map ? map->text("method") : "none";
   if (method == "ring_exchange") {
-    ++overlap.strategies["ring_exchange"];
+    ++overlap.ways["--strategy ring_exchange"];
+    overlap.by_product.push_back(fmt::format("{} is ring_exchange", product));
   } else if (method == "pipeline") {
-    ++overlap.strategies["sliced"];
-    ++overlap.slices[map->has("num_splits") ? map->count("num_splits") : 4];
+    const std::int64_t slices = map->has("num_splits") ? map->count("num_splits") : 4;
+    ++overlap.ways[fmt::format("--strategy sliced --slices {}", slices)];
+    overlap.by_product.push_back(fmt::format("{} is sliced in {}", product, slices));
   } else {
-    overlap.without.emplace_back(product);
+    overlap.by_product.push_back(
+        fmt::format("{} is serial{}", product, map ? fmt::format(" ({} has no counterpart)", in_quotes(method)) : ""));
   }
+}
+
+/// Products whose names userbuffers does not know, which it would not take either.
+std::vector<std::string> unknown_products(const YamlValue& value) {
+  constexpr std::array<std::string_view, 4> layers{"qkv", "proj", "fc1", "fc2"};
+  constexpr std::array<std::string_view, 3> passes{"fprop", "dgrad", "wgrad"};
+  std::vector<std::string> unknown;
+  for (const YamlValue::Field& field : value.fields()) {
+    const std::string_view name = field.key;
+    const std::size_t split = std::min(name.find('_'), name.size());
+    if (std::ranges::find(layers, name.substr(0, split)) == layers.end() || split == name.size() ||
+        std::ranges::find(passes, name.substr(split + 1)) == passes.end()) {
+      unknown.push_back(in_quotes(name));
+    }
+  }
+  return unknown;
 }
 
 /// Keys that have nothing here, and other products, are known and passed over.
@@ -278,19 +335,83 @@ void pass_over(const YamlValue& value, YamlMap& root) {
 
 constexpr auto overlap_of_step =
     "userbuffers' ways of overlap are those of the forward pass; a whole step is simulated as sliced, by the best "
-    "number "
-    "of "
-    "slices at every site";
+    "number of slices at every site";
 
-template <class Key>
-Key most_common(const std::map<Key, int>& counts) {
-  return std::max_element(counts.begin(), counts.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; })
-      ->first;
+/// The different values of each flag, the first few, as they were written.
+using Repeats = std::map<std::string, std::vector<std::string>>;
+
+/// Flags that are read and stand between `if` and `fi`, or `case` and `esac`, by name.
+std::vector<std::string> flags_in_branches(const std::vector<ShellWord>& words) {
+  std::set<std::string> flags;
+  int depth = 0;
+  for (const ShellWord& word : words) {
+    depth += word.text == "if" || word.text == "case" ? 1 : 0;
+    depth -= depth > 0 && (word.text == "fi" || word.text == "esac") ? 1 : 0;
+    const std::string flag = word.text.substr(0, word.text.find('='));
+    if (depth > 0 && is_read(flag)) {
+      flags.insert(flag);
+    }
+  }
+  return {flags.begin(), flags.end()};
+}
+
+void remember(const std::string& flag, const std::string& value, Repeats& repeats) {
+  constexpr std::size_t most_values = 8;
+  std::vector<std::string>& values = repeats[flag];
+  if (values.size() < most_values && std::ranges::find(values, value) == values.end()) {
+    values.push_back(value);
+  }
+}
+
+/// "'1' or '2'", each cut where it is long.
+std::string choice_of(const std::vector<std::string>& values) {
+  constexpr std::size_t longest = 60;
+  std::vector<std::string> shown;
+  for (const std::string& value : values) {
+    shown.push_back(in_quotes(value.size() > longest ? value.substr(0, longest) + "..." : value));
+  }
+  return fmt::format("{}", fmt::join(shown, " or "));
+}
+
+/// One sentence that names the variables and flags to which a script gives several values, as its branches or several
+/// launches do: it is read, not run.
+void note_repeats(std::string_view text, const Arguments& arguments, const Repeats& repeats,
+                  std::vector<std::string>& notes) {
+  constexpr std::size_t most = 20;
+  std::vector<std::string> named;
+  for (const Reassigned& variable : reassigned(text)) {
+    named.push_back(fmt::format("{} is {}, of which {} taken", variable.name, choice_of(variable.values),
+                                variable.holds_flags ? "the flags of all are" : "the last is"));
+  }
+  for (const auto& [flag, values] : repeats) {
+    std::vector<std::string> different;
+    for (const std::string& value : values) {
+      std::string meant = arguments.dialect().expand(value).value_or(value);
+      if (std::ranges::find(different, meant) == different.end()) {
+        different.push_back(std::move(meant));
+      }
+    }
+    if (different.size() > 1) {
+      const std::string& last = arguments.find(flag)->text;
+      named.push_back(fmt::format("{} is {}, of which {} is taken", flag, choice_of(different),
+                                  choice_of({arguments.dialect().expand(last).value_or(last)})));
+    }
+  }
+  if (const std::vector<std::string> branches = flags_in_branches(shell_words(text)); !branches.empty()) {
+    named.push_back(fmt::format("taken whatever the condition of their branch: {}", fmt::join(branches, ", ")));
+  }
+  if (arguments.has("--bf16") && arguments.has("--fp16")) {
+    named.emplace_back("--bf16 and --fp16 are both there, of which --bf16 is taken");
+  }
+  if (!named.empty()) {
+    const std::size_t shown = std::min(named.size(), most);
+    notes.push_back(fmt::format("the script is read, not run: {}{}", fmt::join(std::span(named).first(shown), "; "),
+                                named.size() > most ? fmt::format("; and {} more", named.size() - most) : ""));
+  }
 }
 
 /// The flags of a text and what stands behind each; the last of each counts, as Megatron takes it.
-Arguments arguments_of(std::string_view text, const std::string& path) {
+Arguments arguments_of(std::string_view text, const std::string& path, Repeats& repeats) {
   const std::vector<ShellWord> words = shell_words(text);
   Arguments arguments(
       path,
@@ -300,6 +421,7 @@ Arguments arguments_of(std::string_view text, const std::string& path) {
        .noun = "flags",
        .known_as = "a flag of Megatron-LM",
        .spelling = [](std::string_view flag) { return std::string(flag); },
+       .overlap_flag = "--overlap-grad-reduce",
        .expand = [variables = assignments(words)](const std::string& word) { return expanded(word, variables); }});
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i].text;
@@ -307,11 +429,14 @@ Arguments arguments_of(std::string_view text, const std::string& path) {
       continue;
     }
     const std::size_t equals = word.find('=');
-    const bool has_value = i + 1 < words.size() && !words[i + 1].text.starts_with("--");
     const std::string flag = word.substr(0, equals);
+    const bool has_value = !takes_no_value(flag) && i + 1 < words.size() && !words[i + 1].text.starts_with("--");
     const std::string value = equals != std::string::npos ? word.substr(equals + 1)
                               : has_value                 ? words[i + 1].text
                                                           : "";
+    if (is_read(flag) && !is_switch(flag)) {
+      remember(flag, value, repeats);
+    }
     arguments.set(flag, {value, fmt::format("{}:{}", path, words[i].line), flag});
   }
   return arguments;
@@ -321,24 +446,31 @@ Arguments arguments_of(std::string_view text, const std::string& path) {
 /// all that are not known.
 void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) {
   const KeyLists lists = megatron_keys();
-  for (const LeftOut& left_out : lists.left_out) {
-    const Argument* const argument = arguments.find(flag_of(left_out.key));
-    if (argument != nullptr && !is_neutral(left_out, argument->text.empty() ? "true" : argument->text)) {
-      notes.push_back(
-          fmt::format("{} has no counterpart and is not taken over: {}", argument->spelling, left_out.instead));
-    }
-  }
+  std::vector<std::pair<const LeftOut*, const Argument*>> left_out;
+  std::vector<std::string> slips;
   std::vector<std::string> unknown;
   for (const auto& [flag, argument] : arguments.all()) {
     const std::string key = key_of(flag);
-    if (const std::optional<std::string_view> meant = misspelled(flag)) {
-      notes.push_back(fmt::format("{}: {} is not known and not taken over; did you mean '{}'?", argument.where,
+    if (is_read(flag)) {
+      continue;
+    }
+    if (const LeftOut* const found = find_left_out(lists.left_out, key)) {
+      left_out.emplace_back(found, &argument);
+    } else if (const std::optional<std::string_view> meant = misspelled(flag)) {
+      slips.push_back(fmt::format("{}: {} is not known and not taken over; did you mean '{}'?", argument.where,
                                   in_quotes(flag), *meant));
-    } else if (!is_read(flag) && find_left_out(lists.left_out, key) == nullptr &&
-               why_irrelevant(lists.irrelevant, key).empty()) {
+    } else if (why_irrelevant(lists.irrelevant, key).empty()) {
       unknown.push_back(in_quotes(flag));
     }
   }
+  std::ranges::stable_sort(left_out, {}, [](const auto& one) { return one.first; });  // as the list has them
+  for (const auto& [entry, argument] : left_out) {
+    if (!is_neutral(*entry, argument->text.empty() ? "true" : argument->text)) {
+      notes.push_back(
+          fmt::format("{} has no counterpart and is not taken over: {}", argument->spelling, entry->instead));
+    }
+  }
+  notes.insert(notes.end(), slips.begin(), slips.end());
   note_unknown(unknown, notes);
 }
 
@@ -348,6 +480,8 @@ Imported import_of(const Arguments& arguments, const std::string& name) {
   Imported import;
   import.model = model_of(arguments, name, import.notes);
   const StepSettings step = step_of(arguments, import.notes);
+  require_whole_shares(arguments, step);
+  note_late_gradients(arguments, step, import.notes);
   import.gpus = gpus_of(step);
   import.run = run_text(step, arguments.dialect().origin);
   return import;
@@ -362,8 +496,10 @@ void finish_overlap(const Arguments& arguments, Imported& import) {
 }
 
 Imported read_megatron(std::string_view text, const std::string& path, const std::string& name) {
-  const Arguments arguments = arguments_of(text, path);
+  Repeats repeats;
+  const Arguments arguments = arguments_of(text, path, repeats);
   Imported import = import_of(arguments, name);
+  note_repeats(text, arguments, repeats, import.notes);
   note_left_out(arguments, import.notes);
   finish_overlap(arguments, import);
   return import;
@@ -392,17 +528,17 @@ void add_overlap(const std::string& path, Imported& import) {
   }
   file.finish();
   import.run.erase(std::min(import.run.find("strategy:\n"), import.run.size()));
-  import.run += strategy_text(!overlap.strategies.empty());
-  if (overlap.strategies.empty()) {
+  import.run += strategy_text(!overlap.ways.empty());
+  note_unknown(unknown_products(file.top()), import.notes);
+  if (overlap.ways.empty()) {
     std::erase(import.notes, overlap_of_step);
     import.notes.push_back(fmt::format("{} overlaps no product of the forward pass in a way known here: serial", path));
     return;
   }
-  const std::string strategy = most_common(overlap.strategies);
-  import.notes.push_back(fmt::format(
-      "most products of {} are run as: --scope layer --strategy {}{}{}", path, strategy,
-      strategy == "sliced" ? fmt::format(" --slices {}", most_common(overlap.slices)) : "",
-      overlap.without.empty() ? "" : fmt::format("; without overlap: {}", fmt::join(overlap.without, ", "))));
+  const std::string& way =
+      std::ranges::max_element(overlap.ways, {}, [](const auto& one) { return one.second; })->first;
+  import.notes.push_back(fmt::format("{}: {}; a layer has one way for all of them: --scope layer {}", path,
+                                     fmt::join(overlap.by_product, ", "), way));
 }
 
 }  // namespace commfuse::import

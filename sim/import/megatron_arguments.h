@@ -30,6 +30,7 @@ struct Dialect {
   std::string noun;                                ///< "flags"
   std::string known_as;                            ///< "a flag of Megatron-LM"
   std::string (*spelling)(std::string_view flag);  ///< Of one that is not there.
+  std::string overlap_flag{};                      ///< Without which gradients are reduced last; empty: not known.
   std::function<std::optional<std::string>(const std::string&)> expand;  ///< Its variables; nothing: not known.
 };
 

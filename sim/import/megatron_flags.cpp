@@ -35,6 +35,34 @@ constexpr auto switches = std::to_array<std::string_view>({
     "--use-torch-fsdp2",
 });
 
+/// Those of the flags that change the work and are not read.
+constexpr auto switches_not_read = std::to_array<std::string_view>({
+    "--add-qkv-bias",
+    "--attention-output-gate",
+    "--cpu-offloading",
+    "--delay-wgrad-compute",
+    "--distribute-saved-activations",
+    "--enable-cuda-graph",
+    "--external-cuda-graph",
+    "--fine-grained-activation-offloading",
+    "--first-last-layers-bf16",
+    "--fp8-dot-product-attention",
+    "--fp8-multi-head-attention",
+    "--fp8-param-gather",
+    "--grad-reduce-in-bf16",
+    "--is-hybrid-model",
+    "--moe-pad-expert-input-to-capacity",
+    "--moe-shared-expert-overlap",
+    "--multi-latent-attention",
+    "--optimizer-cpu-offload",
+    "--overlap-grad-reduce",
+    "--overlap-moe-expert-parallel-comm",
+    "--use-cpu-optimizer",
+    "--use-precision-aware-optimizer",
+    "--use-sharp",
+    "--variable-seq-lengths",
+});
+
 /// Flags with a value.
 constexpr auto valued = std::to_array<std::string_view>({
     "--context-parallel-size",
@@ -250,6 +278,10 @@ std::vector<std::string_view> read_flags() {
 }
 
 bool is_switch(std::string_view flag) { return std::ranges::find(switches, flag) != switches.end(); }
+
+bool takes_no_value(std::string_view flag) {
+  return is_switch(flag) || std::ranges::find(switches_not_read, flag) != switches_not_read.end();
+}
 
 bool is_read(std::string_view flag) { return is_switch(flag) || std::ranges::find(valued, flag) != valued.end(); }
 

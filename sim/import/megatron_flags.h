@@ -19,6 +19,9 @@ std::vector<std::string_view> read_flags();
 bool is_read(std::string_view flag);
 bool is_switch(std::string_view flag);
 
+/// Whether the word behind a flag is certainly not its value, whether the flag is read or not.
+bool takes_no_value(std::string_view flag);
+
 /// "num_layers" of "--num-layers", and back.
 std::string key_of(std::string_view flag);
 std::string flag_of(std::string_view key);

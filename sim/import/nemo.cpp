@@ -75,9 +75,12 @@ constexpr std::array<std::string_view, 7> sections{"model", "train",        "opt
 
 std::string_view section_of(std::string_view key) { return key.substr(0, key.find('.')); }
 
-/// The part behind the section: "init_method" of "model.init_method.std"; of other keys the section.
+/// The part behind the section: "init_method" of "model.init_method.std"; all of "model.optim.lr", and of other keys.
 std::string_view name_of(std::string_view key) {
   const std::string_view section = section_of(key);
+  if (key.starts_with("model.optim.")) {
+    return key;  // Some of its keys change what is sent.
+  }
   if (section.size() == key.size() || std::ranges::find(sections, section) == sections.end()) {
     return key;
   }
@@ -302,14 +305,34 @@ constexpr std::array irrelevant{
         "trainer.accelerator trainer.logger trainer.enable_* trainer.replace_sampler_ddp trainer.use_distributed_* "
         "trainer.benchmark trainer.strategy trainer.callbacks trainer.plugins trainer.num_sanity_val_steps "
         "trainer.resume_from_checkpoint trainer.deterministic"},
+    Irrelevant{"how it learns, and the kernel and buffers of the optimizer",
+               "model.optim.lr model.optim.weight_decay model.optim.betas model.optim.eps model.optim.sched.* "
+               "model.optim.bucket_cap_mb model.optim.contiguous_* model.optim.capturable model.optim.adam_w_mode "
+               "model.optim.bias_correction model.optim.average_grad_sync model.optim.pipeline_size "
+               "model.optim.min_lr model.optim.momentum model.optim.nesterov model.optim.amsgrad"},
     Irrelevant{"parts of Python that a file holds", "_target_ *._target_ *._call_ *._args_ *._partial_"}};
+
+/// NVIDIA/apex, apex/contrib/optimizers/distributed_fused_adam.py.
+constexpr std::array optimizer_left_out{
+    LeftOut{"model.optim.overlap_grad_sync", "gradients are reduced beside the backward pass", "true"},
+    LeftOut{"model.optim.overlap_param_sync", "weights are gathered at the time that the ZeRO stage gives"},
+    LeftOut{"model.optim.grad_sync_dtype", "gradients are reduced in 32 bits", "fp32 float32 32 torch.float32"},
+    LeftOut{"model.optim.param_sync_dtype", "weights are gathered in their dtype"},
+    LeftOut{"model.optim.dtype", "the optimizer keeps 32-bit states", "fp32 float32 32 torch.float32"},
+    LeftOut{"model.optim.with_scaled_states", "the optimizer keeps 32-bit states"},
+    LeftOut{"model.optim.store_params", "the optimizer keeps 32-bit weights", "true"},
+    LeftOut{"model.optim.store_param_remainders", "the optimizer keeps 32-bit weights"},
+    LeftOut{"model.optim.distribute_within_nodes", "all replicas share the optimizer's state"},
+    LeftOut{"model.optim.nccl_ub", "collectives have the times of the machine's table"}};
 
 /// Keys of sections that have the flags' names are looked up by their names, all others whole.
 void note_unread_keys(const KeyedFile& file, std::vector<std::string>& notes) {
   const KeyLists lists = megatron_keys();
   std::vector<Irrelevant> all(lists.irrelevant.begin(), lists.irrelevant.end());
   all.insert(all.end(), irrelevant.begin(), irrelevant.end());
-  note_unread(file, {all, lists.left_out}, notes, name_of);
+  std::vector<LeftOut> left_out(lists.left_out.begin(), lists.left_out.end());
+  left_out.insert(left_out.end(), optimizer_left_out.begin(), optimizer_left_out.end());
+  note_unread(file, {all, left_out}, notes, name_of);
 }
 
 Dialect dialect_of(const KeyedFile& file) {

@@ -14,11 +14,21 @@ namespace {
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '(' || c == ')' || c == ';'; }
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// The name of NAME=value, empty where it is none.
-std::string_view assigned(std::string_view word) {
+/// NAME=value or NAME+=value; a name that is empty where it is neither.
+struct Assigned {
+  std::string_view name;
+  std::string_view value;
+  bool appends = false;
+};
+
+Assigned assigned(std::string_view word) {
   const std::size_t end = word.find('=');
-  const std::string_view name = end == std::string_view::npos ? std::string_view{} : word.substr(0, end);
-  return std::all_of(name.begin(), name.end(), is_name) ? name : std::string_view{};
+  if (end == std::string_view::npos) {
+    return {};
+  }
+  const bool appends = end > 0 && word[end - 1] == '+';
+  const std::string_view name = word.substr(0, end - (appends ? 1 : 0));
+  return std::all_of(name.begin(), name.end(), is_name) ? Assigned{name, word.substr(end + 1), appends} : Assigned{};
 }
 
 /// A word as it grows, and whether it stands inside ${...} or $(...), whose blanks and parentheses belong to it.
@@ -42,9 +52,10 @@ class Splitter {
  public:
   Splitter(std::string_view text, int line) : text_(text), line_(line) {}
 
-  std::vector<ShellWord> words() {
+  const std::vector<ShellWord>& words() {
     while (at_ < text_.size()) {
       if (is_blank(text_[at_])) {
+        note_array();
         line_ += text_[at_++] == '\n' ? 1 : 0;
       } else if (text_[at_] == '#') {
         at_ = std::min(text_.find('\n', at_), text_.size());
@@ -55,10 +66,21 @@ class Splitter {
         }
       }
     }
-    return std::move(words_);
+    return words_;
   }
 
+  /// First word behind the name, and the one behind the last, of every NAME=(...); once words() has run.
+  [[nodiscard]] const std::map<std::size_t, std::size_t>& arrays() const { return arrays_; }
+
  private:
+  void note_array() {
+    if (text_[at_] == '(' && at_ > 0 && text_[at_ - 1] == '=' && !words_.empty()) {
+      array_ = words_.size();
+    } else if (text_[at_] == ')' && array_ > 0) {
+      arrays_[std::exchange(array_, 0)] = words_.size();
+    }
+  }
+
   std::string next() {
     GrowingWord word;
     char quote = '\0';
@@ -90,21 +112,24 @@ class Splitter {
   std::size_t at_ = 0;
   int line_ = 1;
   std::vector<ShellWord> words_;
+  std::size_t array_ = 0;  // the first word of one that is open
+  std::map<std::size_t, std::size_t> arrays_;
 };
 
 /// Every level reads what it is given once, so that there are few keeps the work in proportion to the text.
 constexpr int most_levels = 8;
 
 void add_words(std::string_view text, int line, int level, std::vector<ShellWord>& all) {
-  for (ShellWord& word : Splitter(text, line).words()) {
-    const std::string_view name = assigned(word.text);
+  Splitter splitter(text, line);
+  for (const ShellWord& word : splitter.words()) {
+    const Assigned said = assigned(word.text);
     const bool is_pair = word.text.starts_with("--") && word.text.find_first_of(" \t\n") != std::string::npos;
     if (level < most_levels && is_pair) {  // "--flag value" in an array that is expanded without quotes
       add_words(word.text, word.line, level + 1, all);
-    } else if (level < most_levels && !name.empty() && word.text.find("--", name.size()) != std::string::npos) {
-      add_words(std::string_view(word.text).substr(name.size() + 1), word.line, level + 1, all);
+    } else if (level < most_levels && !said.name.empty() && said.value.find("--") != std::string_view::npos) {
+      add_words(said.value, word.line, level + 1, all);
     } else {
-      all.push_back(std::move(word));
+      all.push_back(word);
     }
   }
 }
@@ -203,6 +228,28 @@ class Expansion {
   std::size_t work_ = 0;
 };
 
+/// Whether a text has $NAME or ${NAME.
+bool uses(std::string_view text, std::string_view name) {
+  for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    const std::string_view before = text.substr(0, at);
+    const std::size_t end = at + name.size();
+    if ((before.ends_with('$') || before.ends_with("${")) && (end == text.size() || !is_name(text[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool has_flag(std::string_view value) { return value.find("--") != std::string_view::npos; }
+
+std::string joined(const std::vector<ShellWord>& words, std::size_t begin, std::size_t end) {
+  std::string text;
+  for (std::size_t i = begin; i < end; ++i) {
+    text += (i > begin ? " " : "") + words[i].text;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<ShellWord> shell_words(std::string_view text) {
@@ -214,16 +261,48 @@ std::vector<ShellWord> shell_words(std::string_view text) {
 Variables assignments(const std::vector<ShellWord>& words) {
   Variables variables;
   for (const ShellWord& word : words) {
-    const std::string_view name = assigned(word.text);
-    if (name.empty()) {
+    const Assigned said = assigned(word.text);
+    if (said.name.empty()) {
       continue;
     }
-    const std::string_view value = std::string_view(word.text).substr(name.size() + 1);
-    if (const auto [known, is_new] = variables.emplace(name, value); !is_new && !is_own_fallback(name, value)) {
-      known->second = value;
+    const auto [known, is_new] = variables.emplace(said.name, said.value);
+    if (!is_new && said.appends) {
+      known->second += said.value;
+    } else if (!is_new && !is_own_fallback(said.name, said.value)) {
+      known->second = said.value;
     }
   }
   return variables;
+}
+
+std::vector<Reassigned> reassigned(std::string_view text) {
+  constexpr std::size_t most_values = 8;
+  constexpr std::size_t most_names = 50;  // Each is looked for in the whole text.
+  Splitter splitter(text, 1);
+  const std::vector<ShellWord>& words = splitter.words();
+  std::map<std::string_view, std::vector<std::string>> values;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const Assigned said = assigned(words[i].text);
+    const auto array = splitter.arrays().find(i + 1);
+    const bool is_array = said.value.empty() && array != splitter.arrays().end();
+    const std::string value = is_array ? joined(words, i + 1, array->second) : std::string(said.value);
+    if (said.name.empty() || said.appends || uses(value, said.name)) {
+      continue;
+    }
+    std::vector<std::string>& known = values[said.name];
+    if (known.size() < most_values && std::ranges::find(known, value) == known.end()) {
+      known.push_back(value);
+    }
+  }
+  std::vector<Reassigned> all;
+  std::size_t looked_for = 0;
+  for (auto& [name, known] : values) {
+    if (known.size() > 1 && looked_for++ < most_names && uses(text, name)) {
+      const bool holds_flags = std::ranges::any_of(known, &has_flag);
+      all.push_back({std::string(name), std::move(known), holds_flags});
+    }
+  }
+  return all;
 }
 
 std::optional<std::string> expanded(std::string_view text, const Variables& variables) {

@@ -275,10 +275,10 @@ std::string recompute_of(KeyedFile& file, std::vector<std::string>& notes) {
   }
   if (mode == "selective") {
     const std::string which = option == nullptr ? "2" : option->text;
-    notes.push_back(
-        fmt::format("activation_checkpoint.selective_ac_option {} recomputes {}: the attention core of every "
-                    "layer is recomputed here",
-                    in_quotes(which), which == "op" ? "every second product" : "whole layers, every so many"));
+    notes.push_back(fmt::format(
+        "activation_checkpoint.selective_ac_option {} recomputes {}: the attention core of every "
+        "layer is recomputed here",
+        in_quotes(which), which == "op" ? "every second product" : fmt::format("one whole layer of every {}", which)));
   }
   return mode;
 }

@@ -421,4 +421,6 @@ std::vector<StepRow> StepPoints::rows_or_reason(const Settings& settings) {
   }
 }
 
+TrainingPlan training_plan_of(const Settings& settings) { return plan_of(settings); }
+
 }  // namespace commfuse

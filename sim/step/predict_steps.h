@@ -6,9 +6,13 @@
 #include <vector>
 
 #include "model/record/step_row.h"
+#include "model/workload/training_plan.h"
 #include "sim/point/request.h"
 
 namespace commfuse {
+
+/// The degrees, batch and dtypes of a whole model's settings. Whether the plan is possible is not looked at.
+TrainingPlan training_plan_of(const Settings& settings);
 
 /// Keeps what was played, so that points that share layer shapes play them once. For one thread.
 class StepPoints {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include "tests/cli/program.h"
@@ -20,7 +21,7 @@ TEST(Import, AMegatronCommandLineBecomesAStepThatRuns) {
          "--num-query-groups 8 --seq-length 8192 --swiglu --normalization RMSNorm "
          "--position-embedding-type rope --disable-bias-linear --vocab-size 128256 "
          "--untie-embeddings-and-output-weights --tensor-model-parallel-size 8 --sequence-parallel "
-         "--tp-comm-overlap --bf16 --global-batch-size 64 --use-distributed-optimizer";
+         "--tp-comm-overlap --bf16 --global-batch-size 64 --use-distributed-optimizer --overlap-grad-reduce";
   std::ofstream("cfg.yaml") << "qkv_fprop: {method: ring_exchange, aggregate: 0}\nfc1_fprop: {method: ring_exchange}\n";
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --overlap cfg.yaml --name mine");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -31,8 +32,8 @@ TEST(Import, AMegatronCommandLineBecomesAStepThatRuns) {
       outcome.err,
       "note: userbuffers' ways of overlap are those of the forward pass; a whole step is simulated as sliced, by the "
       "best number of slices at every site\n"
-      "note: most products of cfg.yaml are run as: --scope layer --strategy ring_exchange; without overlap: "
-      "proj_fprop, fc2_fprop\n");
+      "note: cfg.yaml: qkv_fprop is ring_exchange, proj_fprop is serial, fc1_fprop is ring_exchange, fc2_fprop is "
+      "serial; a layer has one way for all of them: --scope layer --strategy ring_exchange\n");
   const Outcome run = run_program("commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2");
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(run.out.find("mine step on dgx-h100-x2, 16 GPUs (8 tensor x 2 data), batch 64,"), 0U) << run.out;
@@ -89,13 +90,29 @@ TEST(Import, WhatCouldNotBeLoadedIsNotWritten) {
                                "--num-experts 4 --moe-router-topk 8\n";
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name mine");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err.find("train.sh: these flags make files that cannot be loaded, so none is written; "
+  EXPECT_EQ(outcome.err.find("train.sh: what it says makes files that cannot be loaded, so nothing is written; "
                              "./mine.model.yaml:"),
             0U)
       << outcome.err;
   EXPECT_NE(outcome.err.find("a token cannot go to 8 of 4 experts"), std::string::npos) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists("mine.model.yaml"));
   EXPECT_FALSE(std::filesystem::exists("mine.run.yaml"));
+}
+
+TEST(Import, AStepThatWouldBeRefusedIsNotWritten) {
+  const OwnFolder folder;
+  std::ofstream("train.sh") << small << " --num-layers 3 --pipeline-model-parallel-size 2 --nproc-per-node 2";
+  const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name mine");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err,
+            "train.sh: what it says makes a step that cannot be run, so nothing is written; 3 layers of mine do not "
+            "split over pipeline 2 x interleave 1 pieces; choose pieces that divide 3 or 5\n");
+  EXPECT_FALSE(std::filesystem::exists("mine.run.yaml"));
+  std::ofstream("a.json") << R"({"train_micro_batch_size_per_gpu": 1, "tensor_parallel": {"autotp_size": 16}})";
+  EXPECT_EQ(run_program("commfuse-sim import a.json --gpus 16 --model llama-3.1-8b --seq 4K").err,
+            "note: a.json is read as deepspeed; for its flags write commfuse-sim import deepspeed FILE\n"
+            "a.json: what it says makes a step that cannot be run, so nothing is written; the number of kv heads 8 is "
+            "not a multiple of tensor parallelism 16; choose tensor ranks that divide it\n");
 }
 
 TEST(Import, ATorchtitanFileBecomesAStepThatRuns) {
@@ -123,6 +140,50 @@ TEST(Import, AFileSaysItsFormat) {
   EXPECT_EQ(run_program("commfuse-sim import a.txt").err,
             "a.txt: its format cannot be told from what it holds; write commfuse-sim import FORMAT a.txt, with one of "
             "megatron, nemo, torchtitan, deepspeed\n");
+}
+
+constexpr const char* small_yaml =
+    "model: {num_layers: 2, hidden_size: 1024, num_attention_heads: 8, encoder_seq_length: 1024, vocab_size: 1024, "
+    "tensor_model_parallel_size: 8, position_embedding_type: rope}\n";
+
+TEST(Import, WordsBehindAFlagChangeKeys) {
+  const OwnFolder folder;
+  std::ofstream("a.yaml") << small_yaml;
+  const Outcome outcome = run_program("commfuse-sim import nemo a.yaml --gpus 16 model.num_layers=3 --name mine");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  std::stringstream model;
+  model << std::ifstream("mine.model.yaml").rdbuf();
+  EXPECT_NE(model.str().find("layers: 3\n"), std::string::npos) << model.str();
+}
+
+TEST(Import, AFileThatSaysItsFormatTakesItsFlags) {
+  const OwnFolder folder;
+  std::ofstream("ds.json") << R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 1}})";
+  EXPECT_EQ(run_program("commfuse-sim import ds.json --gpus 16 --model llama-3.1-8b --seq 4K").code, 0);
+  EXPECT_EQ(run_program("commfuse-sim import ds.json --overlap a.yaml").err,
+            "ds.json is read as deepspeed, which takes no --overlap; see commfuse-sim import deepspeed --help\n");
+  EXPECT_EQ(run_program("commfuse-sim import ds.json a=2").err,
+            "ds.json is read as deepspeed, which takes no 'a=2'; see commfuse-sim import deepspeed --help\n");
+  EXPECT_EQ(run_program("commfuse-sim import --gpus 16 deepspeed ds.json").err,
+            "--gpus stands before the format; write it behind: commfuse-sim import deepspeed FILE --gpus ...\n");
+  std::ofstream("a.yaml") << small_yaml;
+  EXPECT_EQ(run_program("commfuse-sim import a.yaml --gpus 16 model.num_layers=3 --name mine").code, 0);
+}
+
+TEST(Import, TheCommandToTryIsOneThatAShellTakes) {
+  const OwnFolder folder;
+  std::ofstream("a.yaml") << small_yaml;
+  EXPECT_EQ(run_program("commfuse-sim import nemo a.yaml --gpus 16384 --name \"it's mine\"").out,
+            "./it's mine.model.yaml and ./it's mine.run.yaml\n"
+            "try: commfuse-sim run --config './it'\\''s mine.run.yaml' --hardware dgx-h100-x2048\n");
+}
+
+TEST(Import, AStepForMoreGpusThanAMachineHasIsSaid) {
+  const OwnFolder folder;
+  std::ofstream("a.yaml") << small_yaml;
+  const Outcome outcome = run_program("commfuse-sim import nemo a.yaml --gpus 65536 --name mine");
+  EXPECT_EQ(outcome.out, "./mine.model.yaml and ./mine.run.yaml\n");
+  EXPECT_EQ(outcome.err, "note: no machine has 65536 GPUs here, so the step cannot be run as it is\n");
 }
 
 TEST(Import, AFormatThatIsNoneIsSaid) {

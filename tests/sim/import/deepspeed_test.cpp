@@ -4,11 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "model/config_error.h"
+#include "sim/import/deepspeed_keys.h"
+#include "sim/import/key_lists.h"
 #include "tests/own_folder.h"
 
 namespace commfuse::import {
@@ -51,7 +54,8 @@ TEST_F(Deepspeed, AFileIsTheStepOfItsModel) {
   const Imported import = read(R"({
   "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, // 2 x 4 x 8 replicas
   "zero_optimization": {"stage": 2, "overlap_comm": true, "reduce_bucket_size": 5e8},
-  "bf16": {"enabled": true}, "tensor_parallel": {"autotp_size": 2}, "steps_per_print": 10
+  "bf16": {"enabled": true}, "tensor_parallel": {"autotp_size": 2}, "steps_per_print": 10,
+  "communication_data_type": "fp32"
 })");
   EXPECT_EQ(import.model_name, "llama-3.1-8b");
   EXPECT_EQ(import.gpus, 16);
@@ -96,7 +100,9 @@ TEST_F(Deepspeed, WhatATrainerFillsIsAFlag) {
   EXPECT_TRUE(has_line(import, "batch: 32"));
   EXPECT_EQ(import.notes, (std::vector<std::string>{
                               "gradient_accumulation_steps is auto, which the trainer fills: 1 is assumed, its default",
-                              "bf16 and fp16 are auto, which the trainer fills: bf16 is assumed"}));
+                              "bf16 and fp16 are auto, which the trainer fills: bf16 is assumed",
+                              "communication_data_type is not said, so DeepSpeed reduces gradients in bf16: they are "
+                              "simulated as reduced in 32 bits, with twice the bytes"}));
   EXPECT_EQ(refusal(R"({"train_batch_size": 64})", {{"--batch", "32"}}),
             "a.json:1:2: train_batch_size is 64, and --batch is 32; leave out the flag");
 }
@@ -110,8 +116,11 @@ TEST_F(Deepspeed, RanksOfSequencesAndStagesDivideTheGpus) {
   EXPECT_TRUE(has_line(import, "  data: 2"));
   EXPECT_TRUE(has_line(import, "dtype: fp16"));
   EXPECT_TRUE(has_line(import, "  optimizer: sgd"));
-  EXPECT_EQ(import.notes, (std::vector<std::string>{"zero_optimization.overlap_comm is off: gradients are simulated as "
-                                                    "reduced beside the backward pass"}));
+  EXPECT_EQ(import.notes, (std::vector<std::string>{
+                              "communication_data_type is not said, so DeepSpeed reduces gradients in fp16: they are "
+                              "simulated as reduced in 32 bits, with twice the bytes",
+                              "zero_optimization.overlap_comm is off: gradients are simulated as "
+                              "reduced beside the backward pass"}));
   EXPECT_EQ(refusal(R"({"train_batch_size": 8, "sequence_parallel_size": 3})"),
             "a.json: --gpus 16 is not a multiple of the 3 GPUs of a replica; choose one that is");
 }
@@ -174,6 +183,44 @@ TEST_F(Deepspeed, WhatTheFileCannotSayIsAFlag) {
             "a.json: a configuration of DeepSpeed does not say which model it trains; add --model NAME");
   EXPECT_EQ(without({{"--gpus", "16"}, {"--model", "llama-3.1-8b"}}),
             "a.json: a configuration of DeepSpeed does not say how long a sequence is; add --seq N");
+}
+
+TEST_F(Deepspeed, GradientsOf16BitsAreSaid) {
+  const auto notes = [](const std::string& keys) {
+    return read(R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3}, )" + keys + "}").notes;
+  };
+  const auto sixteen = [](const std::string& dtype) {
+    return std::vector<std::string>{"communication_data_type is not said, so DeepSpeed reduces gradients in " + dtype +
+                                    ": they are simulated as reduced in 32 bits, with twice the bytes"};
+  };
+  EXPECT_EQ(notes(R"("bf16": {"enabled": true})"), sixteen("bf16"));
+  EXPECT_EQ(notes(R"("fp16": {"enabled": true}, "communication_data_type": null)"), sixteen("fp16"));
+  EXPECT_EQ(notes(R"("bf16": {"enabled": true}, "communication_data_type": "fp32")"), std::vector<std::string>{});
+  EXPECT_EQ(notes(R"("bf16": {"enabled": false})"), std::vector<std::string>{});
+  EXPECT_EQ(notes(R"("torch_autocast": {"enabled": true})"), std::vector<std::string>{});
+  EXPECT_EQ(notes(R"("bf16": {"enabled": true}, "communication_data_type": "fp16")"),
+            std::vector<std::string>{"a.json:1:101: 'communication_data_type' = 'fp16' has no counterpart and is not "
+                                     "taken over: gradients are reduced in 32 bits"});
+}
+
+TEST_F(Deepspeed, EveryKeyThatIsLeftOutIsSaid) {
+  for (const LeftOut& entry : deepspeed_keys().left_out) {
+    std::string key(entry.key);
+    std::ranges::replace(key, '*', 'x');
+    std::string text = "\"other\"";
+    std::string rest = key;
+    for (std::size_t dot = rest.rfind('.'); !rest.empty(); dot = rest.rfind('.')) {
+      const std::size_t begin = dot == std::string::npos ? 0 : dot + 1;
+      text = "{\"" + rest.substr(begin) + "\": " + text + "}";
+      rest.resize(begin == 0 ? 0 : dot);
+    }
+    const Imported import = read(R"({"train_micro_batch_size_per_gpu": 1, )" + text.substr(1));
+    const bool is_said = std::ranges::any_of(import.notes, [&](const std::string& note) {
+      return note.ends_with("'" + key +
+                            "' = 'other' has no counterpart and is not taken over: " + std::string(entry.instead));
+    });
+    EXPECT_TRUE(is_said) << key;
+  }
 }
 
 }  // namespace

@@ -5,12 +5,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "model/config/catalogue.h"
 #include "model/config/resolver.h"
 #include "model/config_error.h"
+#include "sim/import/key_lists.h"
+#include "sim/import/megatron_flags.h"
 #include "sim/import/shell_words.h"
 #include "tests/own_folder.h"
 
@@ -57,7 +61,8 @@ const std::string llama =
     "--num-attention-heads 32 --group-query-attention --num-query-groups 8 --seq-length 8192 --swiglu "
     "--normalization RMSNorm --position-embedding-type rope --disable-bias-linear --vocab-size 128256 "
     "--untie-embeddings-and-output-weights --tensor-model-parallel-size 4 --sequence-parallel --tp-comm-overlap "
-    "--tp-comm-overlap-cfg cfg.yaml --use-distributed-optimizer --recompute-activations --bf16 --global-batch-size 64";
+    "--tp-comm-overlap-cfg cfg.yaml --use-distributed-optimizer --overlap-grad-reduce --recompute-activations --bf16 "
+    "--global-batch-size 64";
 
 std::string refusal(const std::string& text) {
   try {
@@ -107,7 +112,7 @@ TEST(Megatron, WhatComesOutIsReadByOurLoaders) {
   EXPECT_EQ(settings.count("batch"), 64);
 }
 
-TEST(Megatron, OverlapIsTheStrategyOfMostProducts) {
+TEST(Megatron, OverlapNamesTheStrategyOfEveryProduct) {
   const OwnFolder folder;
   std::ofstream("cfg.yaml") << "qkv_fprop: {method: pipeline, num_sm: 24, num_splits: 2, aggregate: 0}\n"
                                "proj_fprop:\n  method: pipeline\n  num_splits: 4\n  num_sm: 24\n  set_sm_margin: 1\n"
@@ -118,7 +123,19 @@ TEST(Megatron, OverlapIsTheStrategyOfMostProducts) {
   add_overlap("cfg.yaml", import);
   EXPECT_TRUE(import.run.ends_with("strategy:\n  name: sliced\n")) << import.run;
   ASSERT_EQ(import.notes.size(), 2U);
-  EXPECT_EQ(import.notes[1], "most products of cfg.yaml are run as: --scope layer --strategy sliced --slices 4");
+  EXPECT_EQ(import.notes[1],
+            "cfg.yaml: qkv_fprop is sliced in 2, proj_fprop is sliced in 4, fc1_fprop is ring_exchange, fc2_fprop is "
+            "sliced in 4; a layer has one way for all of them: --scope layer --strategy sliced --slices 4");
+  std::ofstream("odd.yaml") << "qkv_fprop: {method: ring_exchange}\nfc1_fprop: {method: bulk}\nfc3_fprop: {method: "
+                               "bulk}\nfc1_wgrad: {method: bulk}\n";
+  import.notes.clear();
+  add_overlap("odd.yaml", import);
+  EXPECT_EQ(import.notes,
+            (std::vector<std::string>{
+                "not known and not taken over: 'fc3_fprop'",
+                "odd.yaml: qkv_fprop is ring_exchange, proj_fprop is serial, fc1_fprop is serial ('bulk' has no "
+                "counterpart), fc2_fprop is serial; a layer has one way for all of them: --scope layer --strategy "
+                "ring_exchange"}));
   std::ofstream("bulk.yaml") << "qkv_dgrad: {method: bulk}\n";
   add_overlap("bulk.yaml", import);
   EXPECT_TRUE(import.run.ends_with("strategy:\n  name: serial\n")) << import.run;
@@ -168,7 +185,12 @@ TEST(Megatron, SizesThatFollowAreThoseOfAModelToo) {
   EXPECT_EQ(refusal(small("--hidden-size 1048576")),
             "a.sh: these flags make 4194304 columns of the MLP, which is not in 1 to 1048576; write --ffn-hidden-size");
   EXPECT_EQ(refusal(small("--hidden-size 4 --ffn-hidden-size 8")),
-            "a.sh: these flags make 0 columns of a head, which is not in 1 to 4096; write --kv-channels");
+            "a.sh:1: --num-attention-heads is 8, which does not divide --hidden-size 4 evenly; write one that does, or "
+            "--kv-channels");
+  EXPECT_EQ(refusal(small("--hidden-size 2000 --num-attention-heads 24")),
+            "a.sh:1: --num-attention-heads is 24, which does not divide --hidden-size 2000 evenly; write one that "
+            "does, or --kv-channels");
+  EXPECT_EQ(refusal(small("--hidden-size 2000 --num-attention-heads 24 --kv-channels 64")), "");
   EXPECT_EQ(refusal(small("--nproc-per-node 1048576 --nnodes 1048576")),
             "a.sh: these flags make 1099511627776 replicas, which is not in 1 to 1048576; choose fewer processes, or "
             "larger replicas");
@@ -183,6 +205,15 @@ TEST(Megatron, GroupsThatDoNotDivideTheHeadsAreRefused) {
       "--seq-length 1024";
   EXPECT_EQ(refusal(text),
             "a.sh:2: --num-query-groups is 33, which does not divide the 32 heads evenly; write one that does");
+}
+
+TEST(Megatron, RanksThatDoNotDivideHeadsOrExpertsAreRefused) {
+  EXPECT_EQ(refusal(small("--tensor-model-parallel-size 16")),
+            "a.sh:1: --tensor-model-parallel-size is 16, which does not divide --num-attention-heads 8 evenly; write "
+            "one that does");
+  EXPECT_EQ(refusal(small("--num-experts 6\n--expert-model-parallel-size 4")),
+            "a.sh:2: --expert-model-parallel-size is 4, which does not divide --num-experts 6 evenly; write one that "
+            "does");
 }
 
 TEST(Megatron, AWordThatIsNoSettingIsNotWritten) {
@@ -253,6 +284,32 @@ TEST(Megatron, FlagsWithoutACounterpartAreSaid) {
                               "--moe-layer-freq has no counterpart and is not taken over: every layer has experts"}));
 }
 
+TEST(Megatron, EveryFlagThatIsLeftOutIsSaid) {
+  for (const LeftOut& entry : megatron_keys().left_out) {
+    std::string flag = flag_of(entry.key);
+    std::ranges::replace(flag, '*', 'x');
+    const Imported import = read_megatron(small("--nproc-per-node 1 " + flag + "=other"), "a.sh", "a");
+    EXPECT_EQ(import.notes, std::vector<std::string>{
+                                fmt::format("{} has no counterpart and is not taken over: {}", flag, entry.instead)});
+  }
+  const Imported import = read_megatron(
+      small("--nproc-per-node 1 --hybrid-override-pattern M* --fp8-param-gather --linear-attention-freq 4"), "a.sh",
+      "a");
+  EXPECT_EQ(import.notes.size(), 3U);
+}
+
+TEST(Megatron, ASwitchHasNoValue) {
+  const std::string late =
+      "--overlap-grad-reduce is not there: gradients are simulated as reduced beside the backward pass all the same";
+  const auto notes = [](const std::string& flags) {
+    return read_megatron(small("--nproc-per-node 2 " + flags), "a.sh", "a").notes;
+  };
+  EXPECT_EQ(notes("--overlap-grad-reduce 2>&1 | tee run.txt"), std::vector<std::string>{});
+  EXPECT_EQ(notes("--bf16"), std::vector<std::string>{late});
+  EXPECT_EQ(notes("--use-torch-fsdp2"), std::vector<std::string>{});
+  EXPECT_EQ(notes("--overlap-grad-reduce --multi-latent-attention 0").size(), 1U);
+}
+
 TEST(Megatron, AFlagThatIsOneSlipAwayNamesTheOneThatIsMeant) {
   const Imported import =
       read_megatron("srun --nodes=1\n" + small("--nproc-per-node 1 --tensor-model-paralel-size 8"), "a.sh", "a");
@@ -303,6 +360,42 @@ TEST(ShellWords, OfSeveralAssignmentsTheLastCountsAndOneThatFallsBackOnItselfCha
   EXPECT_EQ(expanded("$A", variables), "8");
   EXPECT_EQ(expanded("$B", variables), "4");
   EXPECT_EQ(expanded("$C", variables), std::nullopt);
+}
+
+TEST(ShellWords, WhatIsAppendedStandsBehindWhatWasThere) {
+  const auto variables = assignments(shell_words("A=1 A+=2 A+=$B B=3 C+=4 D=5 D+=6 D=7"));
+  EXPECT_EQ(expanded("$A", variables), "123");
+  EXPECT_EQ(expanded("$C", variables), "4");
+  EXPECT_EQ(expanded("$D", variables), "7");
+}
+
+TEST(Megatron, FlagsThatAreAppendedToAVariableAreRead) {
+  const Imported import = read_megatron("ARGS=\"" + small("") + "\"\nARGS+=\" --bf16 --global-batch-size 64\"\n" +
+                                            "export MORE+=' --micro-batch-size 2'\nrun --nproc-per-node 8 $ARGS",
+                                        "a.sh", "a");
+  EXPECT_NE(import.run.find("\nbatch: 64\ndtype: bf16\n"), std::string::npos) << import.run;
+  EXPECT_TRUE(has_line(import, "micro_batch: 2"));
+}
+
+TEST(Megatron, ValuesOfBranchesAndOfSeveralLaunchesAreNamed) {
+  const auto notes = [](const std::string& text) { return read_megatron(text, "a.sh", "a").notes; };
+  const std::string flags = small("--nproc-per-node 1 --tensor-model-parallel-size $TP $PREC");
+  EXPECT_EQ(notes("if $BIG; then\n TP=8\n PREC=\"--fp8-format hybrid\"\n X=1\nelse\n TP=1\n PREC='--bf16'\n X=2\nfi\n" +
+                  flags + "\nsrun x --num-layers=12 --num-layers 2 --ntasks 1\nsrun --ntasks 2"),
+            (std::vector<std::string>{
+                "the script is read, not run: PREC is '--fp8-format hybrid' or '--bf16', of which the flags of all "
+                "are taken; TP is '8' or '1', of which the last is taken; --num-layers is '2' or '12', of which '2' "
+                "is taken; taken whatever the condition of their branch: --bf16, --fp8-format"}));
+  EXPECT_EQ(notes("if [ $FP8 = 1 ]; then ARGS+=' --fp8-format hybrid'; fi\n" + small("--nproc-per-node 1 $ARGS")),
+            (std::vector<std::string>{
+                "the script is read, not run: taken whatever the condition of their branch: --fp8-format"}));
+  EXPECT_EQ(notes("A=(--bf16)\nA=(--fp16 --micro-batch-size 2)\n" + small("--nproc-per-node 1 ${A[@]}")),
+            (std::vector<std::string>{
+                "the script is read, not run: A is '--bf16' or '--fp16 --micro-batch-size 2', of which the flags of "
+                "all are taken; --bf16 and --fp16 are both there, of which --bf16 is taken"}));
+  EXPECT_EQ(notes("TP=1\nTP=${TP:-2}\nTP=1\nA=()\nA+=(--bf16)\nA=\"$A --swiglu\"\n" +
+                  small("--nproc-per-node 1 --tensor-model-parallel-size $TP --num-layers $N --num-layers 2 $A\nN=2")),
+            std::vector<std::string>{});
 }
 
 TEST(ShellWords, AssignmentsInAssignmentsAreReadDownToEightLevels) {

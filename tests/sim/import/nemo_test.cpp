@@ -4,12 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "model/config_error.h"
+#include "sim/import/key_lists.h"
 #include "sim/import/megatron.h"
+#include "sim/import/megatron_flags.h"
 #include "tests/own_folder.h"
 
 namespace commfuse::import {
@@ -195,6 +198,48 @@ TEST(Nemo, RecipesInPythonAreRefusedWithTheRemedy) {
   EXPECT_EQ(refusal("train: {micro_batch_size: 1}\n"),
             "a.yaml: model.hidden_size is missing; recipes of Megatron-Bridge are Python, which is not read: give the "
             "run_config.yaml that a run saves, or add the key");
+}
+
+TEST(Nemo, KeysOfTheOptimizerThatChangeWhatIsSentAreSaid) {
+  const OwnFolder folder;
+  const auto notes = [](const std::string& key) {
+    return read(nemo, {"model.vocab_size=1024", "model.optim." + key}).notes;
+  };
+  EXPECT_EQ(notes("overlap_grad_sync=False"),
+            std::vector<std::string>{"'model.optim.overlap_grad_sync=False': 'model.optim.overlap_grad_sync' = 'False' "
+                                     "has no counterpart and is not taken over: gradients are reduced beside the "
+                                     "backward pass"});
+  EXPECT_EQ(notes("overlap_grad_sync=True"), std::vector<std::string>{});
+  EXPECT_EQ(notes("grad_sync_dtype=bf16").size(), 1U);
+  EXPECT_EQ(notes("grad_sync_dtype=fp32"), std::vector<std::string>{});
+  EXPECT_EQ(notes("overlap_param_sync=True").size(), 1U);
+  EXPECT_EQ(notes("betas=1"), std::vector<std::string>{});
+  EXPECT_EQ(notes("mystery=1"), std::vector<std::string>{"not known and not taken over: 'model.optim.mystery'"});
+}
+
+TEST(Nemo, EveryKeyThatIsLeftOutIsSaid) {
+  const OwnFolder folder;
+  for (const LeftOut& entry : megatron_keys().left_out) {
+    std::string key = entry.key.starts_with("trainer.") ? std::string(entry.key) : "model." + std::string(entry.key);
+    std::ranges::replace(key, '*', 'x');
+    const std::vector<std::string> notes =
+        read(nemo, {"model.vocab_size=1024", "model.num_moe_experts=8", key + "=other"}).notes;
+    ASSERT_EQ(notes.size(), 1U) << key;
+    EXPECT_TRUE(notes[0].ends_with(
+        "'" + key + "' = 'other' has no counterpart and is not taken over: " + std::string(entry.instead)))
+        << notes[0];
+  }
+}
+
+TEST(Nemo, GpusThatHoldNoWholeReplicasAreRefused) {
+  const OwnFolder folder;
+  try {
+    read(nemo, {}, "30");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "command line: --gpus is 30, not a multiple of the 8 GPUs of a replica; choose one that is");
+  }
 }
 
 }  // namespace

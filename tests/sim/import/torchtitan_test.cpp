@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 
 #include "model/config_error.h"
+#include "sim/import/key_lists.h"
+#include "sim/import/torchtitan_keys.h"
 #include "tests/own_folder.h"
 
 namespace commfuse::import {
@@ -132,7 +135,7 @@ TEST_F(Torchtitan, UnreadKeysAreNamed) {
       model + "[training]\nseq_len = 1024\nglobal_batch_sise = 64\nnew_thing = 1\nenable_cpu_offload = true\n", "8");
   ASSERT_EQ(import.notes.size(), 4U);
   EXPECT_EQ(import.notes[0],
-            "activation_checkpoint.selective_ac_option '2' recomputes whole layers, every so many: the attention core "
+            "activation_checkpoint.selective_ac_option '2' recomputes one whole layer of every 2: the attention core "
             "of every layer is recomputed here");
   EXPECT_EQ(import.notes[1],
             "a.toml:8:1: 'training.enable_cpu_offload' = 'true' has no counterpart and is not taken over: weights, "
@@ -196,6 +199,20 @@ TEST_F(Torchtitan, LettersBeyondAsciiStandInStringsAndComments) {
       << "two quotes end the string's text";
   EXPECT_EQ(read("\xef\xbb\xbf" + model + "[job]\ndescription = \"\xc3\x91\"  # \xc3\x91\n", "8").model_name,
             "llama-3.1-70b");
+}
+
+TEST_F(Torchtitan, EveryKeyThatIsLeftOutIsSaid) {
+  for (const LeftOut& entry : torchtitan_keys().left_out) {
+    const std::string line =
+        std::string(entry.key.starts_with("model.") ? entry.key.substr(6) : entry.key) + " = \"other\"\n";
+    const std::string before = entry.key.starts_with("model.") ? "" : line;
+    const Imported import = read(before + model + (before.empty() ? line : "") + no_recompute, "8");
+    const bool is_said = std::ranges::any_of(import.notes, [&](const std::string& note) {
+      return note.ends_with("'" + std::string(entry.key) +
+                            "' = 'other' has no counterpart and is not taken over: " + std::string(entry.instead));
+    });
+    EXPECT_TRUE(is_said) << entry.key;
+  }
 }
 
 }  // namespace
