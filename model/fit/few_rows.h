@@ -45,7 +45,8 @@ struct FewRows {
   std::string source;
 };
 
-/// Moves the parameters that the rows decide, each with its error and provenance. The others stay to the last digit,
+/// Moves the parameters that the rows decide, each with its error and provenance; one that stopped at the limit of its
+/// prior is as unsure as the prior, and says that it is undecided. The others stay to the last digit,
 /// and are `left`, those that no row depends on too.
 template <class Parameters>
 PriorFit fit_few(std::span<const Knob<Parameters>> knobs, Parameters& parameters, const FewRows& rows) {
@@ -91,7 +92,7 @@ PriorFit fit_few(std::span<const Knob<Parameters>> knobs, Parameters& parameters
           auto& parameter = parameters.*where;
           parameter.standard_error = fit.parameters[i].standard_error;
           parameter.provenance = Provenance::fitted;
-          parameter.source = rows.source;
+          parameter.source = rows.source + (fit.parameters[i].undecided ? " (undecided)" : "");
         },
         present[fit.places[i]].where);
   }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/fit/quadrature.h"
+
 namespace commfuse {
 
 void widen(FitScope& scope, FitSize size, std::int64_t value) {
@@ -18,7 +20,7 @@ double residual_of(const FitQuality& fitted, const FitQuality& held_back) {
 }
 
 double residual_of_few(double of_rows, const FitScope& base, double distance) {
-  return std::min(1.0, std::hypot(std::max(of_rows, base.residual), 0.5 * distance));
+  return std::min(1.0, in_quadrature(std::max(of_rows, base.residual), 0.5 * distance));
 }
 
 std::string fit_scope_yaml(const FitScope& scope, int indent) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/fit/quadrature.h"
 #include "model/math/functions.h"
 
 namespace commfuse {
@@ -89,7 +90,7 @@ class Problem {
 
   void widen(double distance) {
     for (PriorParameter& parameter : parameters_) {
-      parameter.spread = std::hypot(parameter.spread, distance);
+      parameter.spread = in_quadrature(parameter.spread, distance);
     }
   }
 
@@ -169,7 +170,7 @@ double likeliest(const Problem& problem, const PriorFitOptions& options) {
     // -2 log likelihood of normal rows whose covariance is 1 + W W', but for a constant.
     MatrixXd wide = slopes;
     for (std::size_t i = 0; i < problem.size(); ++i) {
-      wide.col(static_cast<Index>(i)) *= std::hypot(problem.spread(i), distance);
+      wide.col(static_cast<Index>(i)) *= in_quadrature(problem.spread(i), distance);
     }
     const MatrixXd inner = MatrixXd::Identity(wide.cols(), wide.cols()) + wide.transpose() * wide;
     const Eigen::LDLT<MatrixXd> solver(inner);
@@ -236,7 +237,9 @@ PriorFit prior_fit(std::vector<PriorParameter> parameters, const PriorRows& rows
     }
     const std::vector<double> errors = problem.errors(values, problem.noise());
     for (std::size_t i = 0; i < errors.size(); ++i) {
-      result.parameters[i].standard_error = errors[i];
+      // Where it stopped at a limit, its slope tells nothing of how far it would have gone.
+      FittedParameter& one = result.parameters[i];
+      one.standard_error = one.undecided ? std::max(errors[i], problem.spread(i)) : errors[i];
     }
   }
   return result;

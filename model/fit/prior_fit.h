@@ -36,7 +36,8 @@ struct PriorRows {
 
 struct PriorFitOptions {
   /// Each parameter keeps its start unless the rows narrow its prior to `decided` of its spread, and errors are those
-  /// of Bayes' rule. Otherwise all that some row depends on are fitted, and errors are those of robust_fit.
+  /// of Bayes' rule, no less than the prior's of one that stops at its limit (it is `undecided`). Otherwise all that
+  /// some row depends on are fitted, and errors are those of robust_fit.
   bool has_few = true;
   double decided = 0.5;
   double noise = residual_of_a_row;  ///< Standard deviation of a row: what the formula leaves.

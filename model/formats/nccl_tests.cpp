@@ -195,7 +195,7 @@ class Runs {
   std::vector<NcclTestsRun> finish(const std::string& path, const std::optional<std::string>& op) {
     std::erase_if(readings_, [](const Reading& one) { return !one.has_rows(); });
     if (readings_.empty()) {
-      refuse(path, "has no rows of nccl-tests; give what one of its programs printed");
+      throw NoNcclTests(fmt::format("{}: has no rows of nccl-tests; give what one of its programs printed", path));
     }
     std::vector<NcclTestsRun> runs;
     const auto unnamed =

@@ -160,7 +160,7 @@ class Calibrator {
 
   void products(DType dtype) {
     const auto& [rows, source] = seen_.gemm[index_of(dtype)];
-    const std::string name = fmt::format("products in {}", name_of(dtype));
+    const std::string name = fmt::format("GEMMs in {}", name_of(dtype));
     if (rows.empty() || (seen_.is_executor && !is_enough(name, source, rows.size(), least_products_of_an_executor))) {
       return;
     }
@@ -344,8 +344,7 @@ class Calibrator {
     for (const MeasuredGemm& row : rows) {
       fastest = std::max(fastest, flops_of(row.size).count / to_seconds(row.time));
     }
-    unit.dense_peak = {
-        .value = {fastest}, .provenance = Provenance::measured, .source = source + ", the fastest product"};
+    unit.dense_peak = {.value = {fastest}, .provenance = Provenance::measured, .source = source + ", the fastest GEMM"};
     return parameter_line("dense_peak", unit.dense_peak, 6);
   }
 
@@ -398,11 +397,11 @@ class Calibrator {
   static std::string comment(const FittedPart& part, int indent) {
     const FitQuality& unseen = part.held_back;
     if (unseen.rows == 0) {
-      return fmt::format("{:{}}# Fitted to {} rows{}: the error is {:.1f} % median and {:.1f} % p90.\n", "", indent,
+      return fmt::format("{:{}}# Fitted to {} rows{}: the error is {:.1f}% median and {:.1f}% p90.\n", "", indent,
                          part.fitted.rows, part.has_few ? ", with the base as the prior" : "",
                          100.0 * part.fitted.median, 100.0 * part.fitted.p90);
     }
-    return fmt::format("{:{}}# Fitted to {} rows; on the {} held out the error is {:.1f} % median and {:.1f} % p90.\n",
+    return fmt::format("{:{}}# Fitted to {} rows; on the {} held out the error is {:.1f}% median and {:.1f}% p90.\n",
                        "", indent, part.fitted.rows, unseen.rows, 100.0 * unseen.median, 100.0 * unseen.p90);
   }
 

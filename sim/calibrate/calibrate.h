@@ -21,7 +21,7 @@ struct Residual {
 
 /// One map of the hardware file and how well it does.
 struct FittedPart {
-  std::string name;  ///< "products in bf16", "copies and adds", "attention", "collectives", "exchanges"
+  std::string name;  ///< "GEMMs in bf16", "copies and adds", "attention", "collectives", "exchanges"
   std::string source;
   std::vector<FittedParameter> parameters;
   std::vector<std::string> left{};  ///< Parameters that few rows do not decide: as in the base.

@@ -15,10 +15,13 @@ namespace {
 
 std::string_view plural_of(const Work& work) {
   if (std::holds_alternative<GemmSize>(work)) {
-    return "products";
+    return "GEMMs";
   }
   return std::holds_alternative<AttentionSize>(work) ? "attention calls" : "memory-bound kernels";
 }
+
+/// Microseconds of a kernel beside another one, of its own `duration`, that no rounding explains.
+bool is_beside(double overlap, double duration) { return overlap > std::min(1.0, 0.5 * duration); }
 
 }  // namespace
 
@@ -28,11 +31,17 @@ std::size_t CallTimes::call(Work work, bool runs_kernels) {
 }
 
 void CallTimes::kernel(std::size_t call, const KernelSpan& span) {
+  runs(span, call, kernels_.size());
   kernels_.push_back({call, span});
   total_ += span.duration;
 }
 
+void CallTimes::runs(const KernelSpan& span, std::size_t call, std::size_t kernel) {
+  device_[span.device].push_back({span.begin, span.begin + span.duration, call, kernel});
+}
+
 void CallTimes::communication(const KernelSpan& span) {
+  runs(span, none, none);
   communication_[span.device].push_back({span.begin, span.begin + span.duration});
   total_ += span.duration;
 }
@@ -49,6 +58,7 @@ void CallTimes::other(const KernelSpan& span, std::string_view op) {
   }
   ++found->second.count;
   found->second.duration += span.duration;
+  runs(span, none, none);
   total_ += span.duration;
 }
 
@@ -56,6 +66,7 @@ void CallTimes::lost(const KernelSpan& span, const std::string& why) {
   Lost& lost = lost_[why];
   ++lost.count;
   lost.duration += span.duration;
+  runs(span, none, none);
   total_ += span.duration;
 }
 
@@ -66,6 +77,7 @@ Profile CallTimes::profile() && {
       busy[i].end = std::max(busy[i].end, busy[i - 1].end);
     }
   }
+  find_disturbed();
   std::stable_sort(kernels_.begin(), kernels_.end(), [](const Kernel& a, const Kernel& b) { return a.call < b.call; });
   const Kernel* next = kernels_.data();
   const Kernel* const end = next + kernels_.size();
@@ -80,11 +92,48 @@ Profile CallTimes::profile() && {
   return std::move(profile_);
 }
 
+void CallTimes::find_disturbed() {
+  for (auto& [device, runs] : device_) {
+    std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.begin < b.begin; });
+    Run latest{.begin = 0.0, .end = -std::numeric_limits<double>::infinity()};  // of those before, the last to end
+    Run second = latest;                                                        // and the last to end of other calls
+    for (std::size_t at = 0; at < runs.size(); ++at) {
+      const Run& run = runs[at];
+      if (run.kernel != none) {
+        Kernel& kernel = kernels_[run.kernel];
+        const double before = latest.call == run.call ? second.end : latest.end;
+        kernel.is_disturbed =
+            is_beside(std::min(before, run.end) - run.begin, kernel.span.duration) || is_disturbed_by_later(runs, at);
+      }
+      if (run.end > latest.end) {
+        second = run.call == latest.call ? second : latest;
+        latest = run;
+      } else if (run.call != latest.call && run.end > second.end) {
+        second = run;
+      }
+    }
+  }
+}
+
+/// `runs` lie by their begin. Where very many begin beside one, it is disturbed however short they are.
+bool CallTimes::is_disturbed_by_later(const std::vector<Run>& runs, std::size_t at) {
+  constexpr std::size_t many = 64;
+  const Run& run = runs[at];
+  for (std::size_t later = at + 1; later < runs.size() && runs[later].begin < run.end; ++later) {
+    const Run& other = runs[later];
+    const bool is_other = other.call != run.call;
+    if (later - at > many || (is_other && is_beside(std::min(other.end, run.end) - other.begin, run.end - run.begin))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void CallTimes::add(const Call& call, const Kernel* first, const Kernel* last) {
   const auto skip = [&](std::string sentence) { ++profile_.skipped[std::move(sentence)]; };
   if (first == last) {
     if (call.runs_kernels) {
-      skip("products without a kernel");
+      skip("GEMMs without a kernel");
     }
     return;
   }
@@ -92,11 +141,16 @@ void CallTimes::add(const Call& call, const Kernel* first, const Kernel* last) {
     return skip(unfitted->why);
   }
   double time = 0.0;
+  bool is_disturbed = false;
   for (const Kernel* kernel = first; kernel != last; ++kernel) {
     if (is_slowed(kernel->span)) {
       return skip(fmt::format("{} beside communication, which slows them", plural_of(call.work)));
     }
     time += kernel->span.duration;
+    is_disturbed = is_disturbed || kernel->is_disturbed;
+  }
+  if (is_disturbed) {
+    return skip(fmt::format("{} beside another kernel of their device, which slows them", plural_of(call.work)));
   }
   if (!is_measured_time(time)) {
     return skip(fmt::format("{} that took no time from 1 ps to 1e5 s", plural_of(call.work)));

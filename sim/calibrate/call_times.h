@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -36,11 +37,17 @@ class CallTimes {
   void other(const KernelSpan& span, std::string_view op);
   /// A kernel of which `why`, a plural, says all.
   void lost(const KernelSpan& span, const std::string& why);
+  /// The profile does not say when kernels began, so nothing tells which ran beside each other.
+  void forget_starts() { device_.clear(); }
 
-  /// A call is as long as its kernels together, and left out where communication ran beside one of them.
+  /// A call is as long as its kernels together, and left out where communication, or another call's kernel, ran beside
+  /// one of them on its device. Kernels that overlap by a microsecond at most are one after the other: old profiles
+  /// round to it.
   Profile profile() &&;
 
  private:
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
   struct Call {
     Work work;
     bool runs_kernels = false;
@@ -48,6 +55,14 @@ class CallTimes {
   struct Kernel {
     std::size_t call = 0;
     KernelSpan span;
+    bool is_disturbed = false;
+  };
+  /// What a device ran, and when.
+  struct Run {
+    double begin = 0.0;
+    double end = 0.0;
+    std::size_t call = none;    ///< of calls_; none: another kernel
+    std::size_t kernel = none;  ///< of kernels_, before they are sorted
   };
   struct Busy {
     double begin = 0.0;
@@ -58,6 +73,9 @@ class CallTimes {
     double duration = 0.0;
   };
 
+  void runs(const KernelSpan& span, std::size_t call, std::size_t kernel);
+  void find_disturbed();
+  static bool is_disturbed_by_later(const std::vector<Run>& runs, std::size_t at);
   void add(const Call& call, const Kernel* first, const Kernel* last);
   [[nodiscard]] bool is_slowed(const KernelSpan& span) const;
   [[nodiscard]] std::string share(double duration) const;
@@ -66,6 +84,7 @@ class CallTimes {
   std::vector<Call> calls_;
   std::vector<Kernel> kernels_;
   std::map<std::uint32_t, std::vector<Busy>> communication_;  // by device
+  std::map<std::uint32_t, std::vector<Run>> device_;          // all kernels, by device
   std::map<std::string, Lost, std::less<>> others_;           // by operator
   std::map<std::string, Lost> lost_;
   double total_ = 0.0;

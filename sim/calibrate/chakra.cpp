@@ -131,6 +131,9 @@ class Collector {
     for (const Kernel& kernel : kernels_) {
       place(kernel);
     }
+    if (!has_starts_) {
+      times_.forget_starts();
+    }
     return std::move(times_).profile();
   }
 

@@ -31,6 +31,7 @@
 #include "model/json_budget.h"
 #include "model/json_characters.h"
 #include "model/text/files.h"
+#include "model/text/suggest.h"
 #include "sim/calibrate/call_times.h"
 #include "sim/calibrate/host_ranges.h"
 #include "sim/calibrate/operators.h"
@@ -276,6 +277,18 @@ struct Job {
   }
 };
 
+/// Whether as many elements are sent and received as its op has it on its ranks. Requires ranks and counts from 1 on.
+bool has_its_sizes(const CollectiveCall& call) {
+  const std::string_view op = collective_named(call.name);
+  const auto is_times_the_ranks = [&](std::int64_t all, std::int64_t share) {
+    return all % call.ranks == 0 && all / call.ranks == share;
+  };
+  if (op == "all_gather") {
+    return is_times_the_ranks(call.received, call.sent);
+  }
+  return op == "reduce_scatter" ? is_times_the_ranks(call.sent, call.received) : call.sent == call.received;
+}
+
 class Collector {
  public:
   static constexpr std::size_t most_kept = std::size_t{1} << 23U;  // About a gigabyte; a step has 1e5.
@@ -320,6 +333,7 @@ class Collector {
     std::sort(ids_.begin(), ids_.end());
     std::stable_sort(launches_.begin(), launches_.end(),
                      [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; });
+    require_one_rank();
     for (const Kernel& kernel : kernels_) {
       place(kernel);
     }
@@ -345,6 +359,7 @@ class Collector {
     std::size_t call = none;        ///< of times_, where a fit may take it
     std::size_t collective = none;  ///< of calls_, where it is a record_param_comms
     std::uint32_t name = 0;         ///< of names_
+    std::uint32_t process = 0;      ///< of processes_
     bool has_dims = false;
   };
   struct Launch {
@@ -352,6 +367,7 @@ class Collector {
     double time = 0.0;
     std::optional<std::int64_t> external{};
     std::uint32_t thread = 0;
+    std::uint32_t process = 0;  ///< of processes_
     bool is_graph = false;
     bool is_flow = false;  ///< known by its arrow alone
   };
@@ -366,6 +382,43 @@ class Collector {
   std::uint32_t device(const json& event) {
     const std::string name = name_in(event, "pid");
     return devices_.emplace(name, static_cast<std::uint32_t>(devices_.size())).first->second;
+  }
+
+  std::uint32_t process(const json& event) {
+    const auto [place, is_new] =
+        processes_.emplace(name_in(event, "pid"), static_cast<std::uint32_t>(processes_.size()));
+    keep_text(is_new ? place->first.size() : 0);
+    return place->second;
+  }
+
+  /// Correlations and external ids are of one process, and a kernel does not say whose it is. Requires both sorted.
+  void require_one_rank() const {
+    for (std::size_t i = 1; i < launches_.size(); ++i) {
+      if (launches_[i].correlation == launches_[i - 1].correlation &&
+          launches_[i].process != launches_[i - 1].process) {
+        throw several_ranks(fmt::format("correlation {} stands for launches", launches_[i].correlation),
+                            launches_[i - 1].process, launches_[i].process);
+      }
+    }
+    for (std::size_t i = 1; i < ids_.size(); ++i) {
+      const std::uint32_t before = ops_[ids_[i - 1].second].process;
+      const std::uint32_t process = ops_[ids_[i].second].process;
+      if (ids_[i].first == ids_[i - 1].first && process != before) {
+        throw several_ranks(fmt::format("External id {} stands for operators", ids_[i].first), before, process);
+      }
+    }
+  }
+
+  [[nodiscard]] ConfigError several_ranks(const std::string& what, std::uint32_t one, std::uint32_t other) const {
+    const auto name = [&](std::uint32_t number) {
+      const auto found = std::find_if(processes_.begin(), processes_.end(),
+                                      [&](const auto& process) { return process.second == number; });
+      return in_quotes(found->first);
+    };
+    return ConfigError(fmt::format(
+        "{}: {} of two processes, pid {} and pid {}, so that no kernel tells whose it is: it is made of the "
+        "traces of several ranks; give the trace of each rank as a file of its own",
+        path_, what, name(one), name(other)));
   }
 
   /// Its place in calls_; none where the event says nothing of one.
@@ -400,7 +453,9 @@ class Collector {
   void take_op(const json& event, const json& args, double begin, double duration) {
     const std::string name = text_in(event, "name");
     const std::size_t range = hosts_.add(hosts_.thread(thread_of(event)), begin, begin + duration);
-    Op op{.name = number_of_name(name), .has_dims = args.contains("Input Dims") || args.contains("Input dims")};
+    Op op{.name = number_of_name(name),
+          .process = process(event),
+          .has_dims = args.contains("Input Dims") || args.contains("Input dims")};
     if (is_known_operator(name)) {
       op.call = times_.call(work_of(call_of(name, args)), runs_kernels(name));
     } else if (name == "record_param_comms") {
@@ -418,6 +473,7 @@ class Collector {
                            .time = time,
                            .external = external_id(args),
                            .thread = hosts_.thread(thread_of(event)),
+                           .process = process(event),
                            .is_graph = text_in(event, "name").find("GraphLaunch") != std::string::npos});
     }
   }
@@ -427,8 +483,11 @@ class Collector {
     const std::optional<std::int64_t> id = whole_in(event, "id");
     const std::optional<double> time = number_in(event, "ts");
     if (id && time && launches_.size() < most_kept) {
-      launches_.push_back(
-          {.correlation = *id, .time = *time, .thread = hosts_.thread(thread_of(event)), .is_flow = true});
+      launches_.push_back({.correlation = *id,
+                           .time = *time,
+                           .thread = hosts_.thread(thread_of(event)),
+                           .process = process(event),
+                           .is_flow = true});
     }
   }
 
@@ -526,6 +585,8 @@ class Collector {
       ++skipped_["collectives without type, size or ranks"];
     } else if (call.ranks > score::most_gpus || most > score::most_bytes / bytes || !is_measured_time(time)) {
       ++skipped_["collectives whose size, ranks or time is out of range"];
+    } else if (!has_its_sizes(call)) {
+      ++skipped_[fmt::format("{} whose elements in and out do not agree with its ranks", collective_named(call.name))];
     } else {
       const auto [place, is_new] = collectives_.emplace(call, time);
       place->second = is_new ? time : std::min(place->second, time);
@@ -556,6 +617,7 @@ class Collector {
   std::map<std::string, std::uint32_t> names_;    // of operators
   std::vector<std::string_view> by_number_;
   std::map<std::string, std::uint32_t> devices_;
+  std::map<std::string, std::uint32_t> processes_;
   std::map<std::string, std::size_t> skipped_;
   CallTimes times_;
   std::size_t text_ = 0;  // letters kept
@@ -563,25 +625,43 @@ class Collector {
   std::size_t events_ = 0;
 };
 
-}  // namespace
-
-bool is_kineto_trace(const fs::path& path) {
+std::string beginning_of(const fs::path& path) {
   constexpr std::size_t enough = 1 << 16;
   std::string head;
   for (Characters characters(path); head.size() < enough && !characters.at_end(); characters.pop()) {
     head += characters.front();
   }
+  return head;
+}
+
+/// A list of events without anything around it, as Chrome reads them too.
+bool is_bare_list(std::string_view head) {
+  constexpr std::string_view blank = " \t\r\n";
+  const std::size_t list = head.find_first_not_of(blank);
+  if (list == std::string_view::npos || head[list] != '[') {
+    return false;
+  }
+  const std::size_t event = head.find_first_not_of(blank, list + 1);
+  const auto has = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
+  return event != std::string_view::npos && head[event] == '{' && has("\"ph\"") && has("\"ts\"");
+}
+
+}  // namespace
+
+bool is_kineto_trace(const fs::path& path) {
+  const std::string head = beginning_of(path);
   const bool is_object = head.find_first_not_of(" \t\r\n") == head.find('{');
-  return is_object && (head.find("\"traceEvents\"") != std::string::npos ||
-                       (head.find("\"schemaVersion\"") != std::string::npos &&
-                        head.find("\"deviceProperties\"") != std::string::npos));
+  return is_bare_list(head) || (is_object && (head.find("\"traceEvents\"") != std::string::npos ||
+                                              (head.find("\"schemaVersion\"") != std::string::npos &&
+                                               head.find("\"deviceProperties\"") != std::string::npos)));
 }
 
 Profile read_kineto(const fs::path& path) {
   Characters characters(path);
   Collector collector(path.string());
-  // Events are objects inside a list inside the file, as are the parts of distributedInfo; each is looked at and
-  // forgotten.
+  // Events are objects inside a list inside the file, as are the parts of distributedInfo, or inside a bare list; each
+  // is looked at and forgotten.
+  const int depth_of_events = is_bare_list(beginning_of(path)) ? 1 : 2;
   std::array<std::string, 3> keys;  // that lead to what is read, by depth
   const auto take = [&](json::parse_event_t what, const json& parsed) {
     characters.forget();
@@ -595,12 +675,12 @@ Profile read_kineto(const fs::path& path) {
       collector.take(parsed);
     }
   };
-  TakeAndForget<json, decltype(take)> callback(path.string(), 2, take);
+  TakeAndForget<json, decltype(take)> callback(path.string(), depth_of_events, take);
   try {
     [[maybe_unused]] const json rest =
         json::parse(JsonCharacter(&characters), JsonCharacter<Characters>(nullptr),
                     [&](int depth, json::parse_event_t what, json& parsed) {
-                      if (what == json::parse_event_t::key && (depth == 1 || depth == 2)) {
+                      if (what == json::parse_event_t::key && depth_of_events == 2 && (depth == 1 || depth == 2)) {
                         keys[static_cast<std::size_t>(depth)] = parsed.get<std::string>();
                       }
                       return callback(depth, what, parsed);

@@ -46,7 +46,7 @@ std::string without_operator(std::string_view kernel) {
   }
   constexpr std::array products{"gemm", "Gemm", "GEMM", "nvjet", "Cijk_", "cutlass"};
   if (std::any_of(products.begin(), products.end(), [&](const char* word) { return has(kernel, word); })) {
-    return fmt::format("kernels of products without sizes: {}", remedy);
+    return fmt::format("kernels of GEMMs without sizes: {}", remedy);
   }
   constexpr std::array attention{"flash", "fmha", "Flash", "Fmha"};
   if (std::any_of(attention.begin(), attention.end(), [&](const char* word) { return has(kernel, word); })) {
@@ -226,6 +226,13 @@ class DatabaseReader {
     }
     std::stable_sort(launches_.begin(), launches_.end(),
                      [](const Launch& a, const Launch& b) { return a.key() < b.key(); });
+    for (const Launch& launch : launches_) {
+      processes_.insert(launch.process);
+    }
+    constexpr std::size_t most_processes = 1000;  // Each is looked through for a kernel that does not name its own.
+    if (processes_.size() > most_processes) {
+      throw ConfigError(fmt::format("{}: more than {} processes; profile fewer", path_.string(), most_processes));
+    }
   }
 
   void read_kernels(const Columns& table) {
@@ -245,10 +252,27 @@ class DatabaseReader {
     }
   }
 
-  /// Correlations are of one process; old versions do not say which.
+  /// Correlations are of one process; old versions do not say which. Throws ConfigError where it may be of several.
   [[nodiscard]] const Launch* launch_of(std::optional<std::int64_t> process, std::int64_t correlation) const {
-    const std::int64_t first = launches_.empty() ? 0 : launches_.front().process;
-    const std::pair key(process.value_or(first), correlation);
+    if (process) {
+      return launch_in(*process, correlation);
+    }
+    const Launch* only = nullptr;
+    for (const std::int64_t one : processes_) {
+      const Launch* const launch = launch_in(one, correlation);
+      if (launch != nullptr && only != nullptr) {
+        throw ConfigError(
+            fmt::format("{}: correlation {} stands for launches of two processes, and the kernel does not say whose it "
+                        "is (globalPid); profile one process, or export the report with a newer nsys",
+                        path_.string(), correlation));
+      }
+      only = launch != nullptr ? launch : only;
+    }
+    return only;
+  }
+
+  [[nodiscard]] const Launch* launch_in(std::int64_t process, std::int64_t correlation) const {
+    const std::pair key(process, correlation);
     const auto found = std::lower_bound(launches_.begin(), launches_.end(), key,
                                         [](const Launch& a, const auto& wanted) { return a.key() < wanted; });
     return found == launches_.end() || found->key() != key ? nullptr : &*found;
@@ -301,6 +325,7 @@ class DatabaseReader {
   HostRanges ranges_;
   std::vector<OperatorCall> calls_;  // by range
   std::vector<Launch> launches_;
+  std::set<std::int64_t> processes_;  // of launches_
   std::vector<Kernel> kernels_;
   CallTimes times_;
   std::size_t rows_ = 0;

@@ -76,9 +76,7 @@ class Reader {
       throw ConfigError(fmt::format("{}:{}: {}", path.string(), table.header_line(), mistake));
     }
     if (kind == nullptr) {
-      for (const NcclTestsRun& run : read_nccl_tests(read_log(path.string()), path.string(), program_in(name_))) {
-        read_run(run);
-      }
+      read_runs(table);
     } else if (kind->name == "gemm") {
       read_rows(table, "hw", [&](Row& row, const Table& of) { read_product(row, of); });
     } else if (kind->name == "attention") {
@@ -91,8 +89,8 @@ class Reader {
     } else if (kind->name == "p2p") {
       read_rows(table, "device", [&](Row& row, const Table& of) { read_exchange(row, of); });
     } else {
-      throw ConfigError(fmt::format(
-          "{}: a table of another kind than products, attention, layers and messages; remove it", path.string()));
+      throw ConfigError(fmt::format("{}: a table of another kind than GEMMs, attention, layers and messages; remove it",
+                                    path.string()));
     }
   }
 
@@ -122,6 +120,28 @@ class Reader {
       throw ConfigError(fmt::format("{}: is larger than 64 MiB; leave out what is not of nccl-tests", path));
     }
     return text;
+  }
+
+  /// A file that is neither profile nor record, nor a known table: what nccl-tests printed, or nothing that is read.
+  void read_runs(const Table& table) {
+    try {
+      for (const NcclTestsRun& run : read_nccl_tests(read_log(path_.string()), path_.string(), program_in(name_))) {
+        read_run(run);
+      }
+    } catch (const NoNcclTests&) {
+      const bool is_timed = table.column("time_us").exists();
+      if (const std::string mistake = score::mistake_in_header(table); is_timed && !mistake.empty()) {
+        throw ConfigError(fmt::format("{}:{}: {}", path_.string(), table.header_line(), mistake));
+      }
+      throw ConfigError(fmt::format(
+          "{}: {}; give what nccl-tests printed, a CSV of GEMMs, attention, layers or messages with the columns that "
+          "commfuse-sim score knows, a record of commfuse-validate bench, a trace of PyTorch's profiler, an export of "
+          "Nsight Systems, or a Chakra trace",
+          path_.string(),
+          table.header().empty() ? "there is nothing in it"
+          : is_timed             ? "its columns are those of no known table"
+                                 : "its format is not recognised"));
+    }
   }
 
   /// What begins as run_record.h writes it.
@@ -185,7 +205,7 @@ class Reader {
     const GemmSize size = columns.size(row);
     const double time = row.microseconds(table.column("time_us"));
     if (row.is_sound() && !score::dtype_in_table(row.text(columns.dtype))) {
-      pass_over(fmt::format("{}: products in {}, which the model has not", name_, row.text(columns.dtype)));
+      pass_over(fmt::format("{}: GEMMs in {}, which the model has not", name_, row.text(columns.dtype)));
     } else if (row.is_sound()) {
       add_product({size, from_seconds(1e-6 * time)}, fmt::format("{}:{}", path_.string(), row.line()));
     }
@@ -199,7 +219,7 @@ class Reader {
       const FlopsPerSecond peak = base_->accelerator.matrix_units[index]->dense_peak.value;
       if (rate > most_of_peak * peak.value) {
         seen_.faults.push_back(fmt::format(
-            "{}: a product of {} x {} x {} ran at {}, above the peak of {} in {}, {}; check its time, or name another "
+            "{}: a GEMM of {} x {} x {} ran at {}, above the peak of {} in {}, {}; check its time, or name another "
             "--base",
             place, product.size.m, product.size.n, product.size.k, parameter_text(FlopsPerSecond{rate}), base_->name,
             name_of(product.size.dtype), parameter_text(peak)));

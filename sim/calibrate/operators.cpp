@@ -113,7 +113,7 @@ std::string_view plural_of(Kind kind) {
     case Kind::linear:
     case Kind::batched:
     case Kind::grouped:
-    case Kind::scaled: return "products";
+    case Kind::scaled: return "GEMMs";
     case Kind::attention:
     case Kind::varlen:
     case Kind::backward: return "attention calls";
@@ -227,9 +227,11 @@ class Reader {
   [[nodiscard]] Work attention() const {
     const Dims query = shape(known_.first);
     const Dims key = shape(known_.first + 1);
-    if (query.size() != 4 || key.size() != 4 || !std::all_of(query.begin(), query.end(), is_extent) ||
-        !std::all_of(key.begin(), key.end(), is_extent)) {
-      return unfitted("whose queries and keys are not of four dimensions");
+    const Dims value = shape(known_.first + 2);
+    for (const Dims* dims : {&query, &key, &value}) {
+      if (dims->size() != 4 || !std::all_of(dims->begin(), dims->end(), is_extent)) {
+        return unfitted("whose queries, keys and values are not of four dimensions");
+      }
     }
     const std::size_t heads = known_.heads_at;
     const std::size_t seq = 3 - heads;
@@ -241,6 +243,12 @@ class Reader {
     }
     if (query[0] != key[0] || query[3] != key[3] || query[heads] % key[heads] != 0) {
       return unfitted("whose heads do not share keys evenly");
+    }
+    if (value[3] != key[3]) {
+      return unfitted("whose values are of another width than queries and keys (MLA), which no fit takes");
+    }
+    if (value != key) {
+      return unfitted("whose values are not as many as their keys");
     }
     const std::optional<bool> is_causal = causal();
     if (!is_causal) {

@@ -25,7 +25,7 @@ struct OperatorCall {
   bool has_dims = false;
 };
 
-/// Right, but nothing that a fit takes; `why` is a plural, "batched products, ...".
+/// Right, but nothing that a fit takes; `why` is a plural, "GEMMs in batches, ...".
 struct Unfitted {
   std::string why;
 };

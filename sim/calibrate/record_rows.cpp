@@ -96,7 +96,7 @@ class RecordRows {
   [[nodiscard]] DType dtype_of(const MicroBenchmark& one) const {
     const auto* const found = std::ranges::find(all_dtypes, one.dtype, [](DType dtype) { return name_of(dtype); });
     if (found == all_dtypes.end()) {
-      throw ConfigError(fmt::format("{}: {} is not a dtype of a product; measure anew", source_, in_quotes(one.dtype)));
+      throw ConfigError(fmt::format("{}: {} is not a dtype of a GEMM; measure anew", source_, in_quotes(one.dtype)));
     }
     return *found;
   }

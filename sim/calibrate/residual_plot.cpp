@@ -45,7 +45,7 @@ std::string line_of(const std::vector<double>& errors) {
     line[at] = '-';
   }
   line[column_of(median)] = 'o';
-  return fmt::format("{} {:+6.1f} % {:>6}", line, 100.0 * median, errors.size());
+  return fmt::format("{} {:+7.1f}% {:>6}", line, 100.0 * median, errors.size());
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ std::string residual_plot(std::span<const Residual> residuals) {
   for (const auto& [decade, errors] : decades) {
     text += fmt::format("    {} {}\n", decade_in_words(decade), line_of(errors));
   }
-  return text + fmt::format("    {:<16} {:<{}}{:^5}{:>{}}\n", "", "-30 %", columns / 2 - 2, "0", "+30 %",
+  return text + fmt::format("    {:<16} {:<{}}{:^5}{:>{}}\n", "", "-30%", columns / 2 - 2, "0", "+30%",
                             columns - columns / 2 - 3);
 }
 

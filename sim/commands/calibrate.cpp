@@ -77,9 +77,11 @@ void add_calibrate(CLI::App& app, int& status) {
   add_verb(app, "calibrate", "Fit a machine's parameters to its measurements", [&status](CLI::App& command) {
     const auto request = std::make_shared<CalibrateRequest>();
     command
-        .add_option("files", request->files,
-                    "Text or JSON of nccl-tests; CSV of products, attention, messages; records of commfuse-validate "
-                    "bench; traces of PyTorch's profiler, .gz too; SQLite exports of Nsight Systems; Chakra traces")
+        .add_option(
+            "files", request->files,
+            "Tables, logs of nccl-tests, profiles; tables are CSV of GEMMs, attention, layers or messages, logs "
+            "are text or JSON, profiles are traces of PyTorch's profiler (.gz too), SQLite exports of Nsight "
+            "Systems or Chakra traces; records of commfuse-validate bench too")
         ->required()
         ->type_name("FILE");
     offers_names(command.add_option("--base", request->base, "Hardware or cluster to start from, as in h100-sxm")

@@ -27,13 +27,35 @@ void require_name(const std::string& name) {
   }
 }
 
+/// Each parameter that a fit to few rows moved: once.
+std::string few_rows_of(const calibrate::FittedPart& part) {
+  std::string moved;
+  std::string stopped;
+  for (const FittedParameter& one : part.parameters) {
+    const std::string factor = fmt::format("{} x{:.3g}", one.name, one.value / one.start);
+    if (one.undecided) {
+      stopped += (stopped.empty() ? "" : ", ") + factor;
+    } else {
+      moved += fmt::format("{}{} ± {:.0f}%", moved.empty() ? "" : ", ", factor, 100.0 * one.standard_error);
+    }
+  }
+  std::string text =
+      wrapped(fmt::format("few rows, so the base is the prior; moved: {}", moved.empty() ? "nothing" : moved), "    ",
+              "      ");
+  if (!stopped.empty()) {
+    text +=
+        wrapped(fmt::format("stopped at the limit of the prior, and as unsure as it: {}", stopped), "    ", "      ");
+  }
+  return text;
+}
+
 std::string summary_of(const calibrate::FittedPart& part) {
   std::string text = fmt::format("{}, from {}\n", part.name, part.source);
   for (const auto& [words, quality] : {std::pair("fitted", part.fitted), std::pair("held out", part.held_back)}) {
     if (quality.rows == 0) {
       continue;
     }
-    text += fmt::format("    {:<9} {:>6} rows, error {:5.1f} % median, {:5.1f} % p90, {:5.1f} % max\n", words,
+    text += fmt::format("    {:<9} {:>6} rows, error {:5.1f}% median, {:5.1f}% p90, {:5.1f}% max\n", words,
                         quality.rows, 100.0 * quality.median, 100.0 * quality.p90, 100.0 * quality.max);
   }
   const auto add_names = [&](const char* words, bool FittedParameter::*is_so) {
@@ -46,13 +68,7 @@ std::string summary_of(const calibrate::FittedPart& part) {
     text += names.empty() ? "" : fmt::format("    {}: {}\n", words, names);
   };
   if (part.has_few) {
-    std::string moved;
-    for (const FittedParameter& one : part.parameters) {
-      moved += fmt::format("{}{} x{:.3g} ± {:.0f}%", moved.empty() ? "" : ", ", one.name, one.value / one.start,
-                           100.0 * one.standard_error);
-    }
-    text += wrapped(fmt::format("few rows, so the base is the prior; moved: {}", moved.empty() ? "nothing" : moved),
-                    "    ", "      ");
+    text += few_rows_of(part);
     if (!part.left.empty()) {
       text += wrapped(fmt::format("as in the base: {}", fmt::join(part.left, ", ")), "    ", "      ");
     }
@@ -65,7 +81,9 @@ std::string summary_of(const calibrate::FittedPart& part) {
                             100.0 * far_off),
                 "    ", "      ");
   }
-  add_names("the rows leave open", &FittedParameter::undecided);
+  if (!part.has_few) {
+    add_names("the rows leave open", &FittedParameter::undecided);
+  }
   add_names("held to the nominal_rate of the link, which the rows would exceed", &FittedParameter::at_capacity);
   return text + calibrate::residual_plot(part.residuals);
 }

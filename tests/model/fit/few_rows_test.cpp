@@ -94,6 +94,21 @@ TEST(FewRows, ProductsThatTheBasePricesRightMoveNothing) {
   EXPECT_EQ(gemm_yaml(fit, 8), "");
 }
 
+TEST(FewRows, AParameterThatStopsAtItsLimitIsAsUnsureAsItsPrior) {
+  MeasuredGemm row = product(h100(), 8192, 8192, 8192);
+  row.time = from_seconds(30.0 * to_seconds(row.time));  // slower than any prior lets it be
+  const GemmFit fit =
+      fit_gemm(h100(), DType::bf16, std::vector<MeasuredGemm>{row}, {.machine = "mine", .source = "mine.csv"});
+  const auto stopped = std::find_if(fit.fitted_parameters.begin(), fit.fitted_parameters.end(),
+                                    [](const FittedParameter& one) { return one.name == "burst_efficiency"; });
+  ASSERT_NE(stopped, fit.fitted_parameters.end());
+  EXPECT_TRUE(stopped->undecided);
+  EXPECT_GE(stopped->standard_error, fit.distance);
+  EXPECT_GE(fit.distance, 0.2);
+  EXPECT_EQ(fit.parameters.burst_efficiency.standard_error, stopped->standard_error);
+  EXPECT_EQ(fit.parameters.burst_efficiency.source, "mine.csv (undecided)");
+}
+
 TEST(FewRows, AThousandCallsOfThreeSizesAreThreeRows) {
   Accelerator machine = h100();
   gemm_of(machine).hbm_efficiency.value *= 0.7;

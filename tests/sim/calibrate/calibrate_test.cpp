@@ -171,7 +171,7 @@ TEST_F(Calibrate, ProductsAreFittedFromATable) {
   ASSERT_EQ(seen.faults.size(), 1U);
   const Calibration calibration = calibrate(base(), "h100-sxm", "mine", seen);
   ASSERT_EQ(calibration.parts.size(), 1U);
-  EXPECT_EQ(calibration.parts[0].name, "products in bf16");
+  EXPECT_EQ(calibration.parts[0].name, "GEMMs in bf16");
   EXPECT_LT(calibration.parts[0].held_back.median, 0.02);
   const Machine machine = load_machine(write("mine.yaml", calibration.yaml).string());
   const GemmParameters& fitted = machine.accelerator.matrix_units[index_of(DType::bf16)]->gemm;
@@ -296,10 +296,10 @@ TEST_F(Calibrate, AProductFasterThanThePeakOfTheBaseIsAFaultOfItsRow) {
                                "A,bf16,1024,1024,1024,4\n");
   const Machine machine = base();
   const Observations seen = read_observations({table}, std::nullopt, &machine);
-  EXPECT_EQ(seen.faults, (std::vector<std::string>{
-                             table.string() +
-                             ":3: a product of 1024 x 1024 x 1024 ran at 1074 TFLOP/s, above the peak of h100-sxm in "
-                             "bf16, 989 TFLOP/s; check its time, or name another --base"}));
+  EXPECT_EQ(seen.faults,
+            (std::vector<std::string>{
+                table.string() + ":3: a GEMM of 1024 x 1024 x 1024 ran at 1074 TFLOP/s, above the peak of h100-sxm in "
+                                 "bf16, 989 TFLOP/s; check its time, or name another --base"}));
   EXPECT_EQ(seen.gemm[index_of(DType::bf16)].rows.size(), 2U);
 }
 
@@ -324,6 +324,30 @@ TEST_F(Calibrate, AMessageFarAboveTheLinksOfTheBaseIsAFaultOfItsRow) {
   const Observations other = read_observations({printed}, std::nullopt, &machine);
   ASSERT_EQ(other.faults.size(), 1U);
   EXPECT_EQ(other.faults.front().find(printed.string() + ":4: sendrecv of 67108864 bytes on 2 GPUs ran at "), 0U);
+}
+
+TEST_F(Calibrate, AFileOfNoKnownFormatIsToldWhatIsRead) {
+  const auto why = [&](const std::string& text) -> std::string {
+    try {
+      read_observations({write("file.txt", text)}, std::nullopt);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string remedy =
+      "; give what nccl-tests printed, a CSV of GEMMs, attention, layers or messages with the columns that "
+      "commfuse-sim "
+      "score knows, a record of commfuse-validate bench, a trace of PyTorch's profiler, an export of Nsight Systems, "
+      "or "
+      "a Chakra trace";
+  const std::string file = write("file.txt", "").string();
+  EXPECT_EQ(why(""), file + ": there is nothing in it" + remedy);
+  EXPECT_EQ(why("hello\n"), file + ": its format is not recognised" + remedy);
+  EXPECT_EQ(why("[1, 2]\n"), file + ": its format is not recognised" + remedy);
+  EXPECT_EQ(why("kernel,time_us\nmine,3.5\n"), file + ": its columns are those of no known table" + remedy);
+  EXPECT_EQ(why("hw,dtype,m,n,time_us\nmine,bf16,64,64,3.5\n"),
+            file + ":1: the header is that of kind gemm but for the column k; add it");
 }
 
 TEST_F(Calibrate, AColumnThatIsThereTwiceIsNamed) {
@@ -381,17 +405,17 @@ TEST_F(Calibrate, WhereEveryRowIsPassedOverItIsSaidWhy) {
   EXPECT_EQ(why("h100,bf16,64,64,64,5\n", "h200"),
             "nothing can be fitted: passed over: g.csv: rows of another machine (2 rows)" + remedy);
   EXPECT_EQ(why("h100,fp3,64,64,64,5\n", std::nullopt),
-            "nothing can be fitted: passed over: g.csv: products in fp3, which the model has not (2 rows)" + remedy);
+            "nothing can be fitted: passed over: g.csv: GEMMs in fp3, which the model has not (2 rows)" + remedy);
 }
 
 TEST_F(Calibrate, ResidualsAreDrawnByTenfoldsOfTime) {
   const std::vector<Residual> residuals{{5.0, 5.5}, {5.0, 4.5}, {50.0, 50.0}, {2000.0, 4000.0}};
   EXPECT_EQ(residual_plot(residuals),
             "    measured         predicted / measured - 1: nine in ten       median   rows\n"
-            "      1 us to 10 us                ------o------                 +0.0 %      2\n"
-            "     10 us to 100 us                     o                       +0.0 %      1\n"
-            "      1 ms to 10 ms                      |                   o +100.0 %      1\n"
-            "                     -30 %               0               +30 %\n");
+            "      1 us to 10 us                ------o------                  +0.0%      2\n"
+            "     10 us to 100 us                     o                        +0.0%      1\n"
+            "      1 ms to 10 ms                      |                   o  +100.0%      1\n"
+            "                     -30%                0                +30%\n");
 }
 
 TEST_F(Calibrate, AFileThatExtendsAnotherIsToldWhatIsWrongWithItsBase) {

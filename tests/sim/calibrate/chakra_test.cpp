@@ -106,7 +106,7 @@ TEST(Chakra, BesideCommunicationOnlyStartTimesTellWhatWasSlowed) {
   const std::string apart = kernel(9, 2, 500, 1000, proto::COMM_COLL_NODE);
   EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150, 100) + apart).products.size(), 1U);
   EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150, 900) + apart)
-                .skipped.count("products beside communication, which slows them"),
+                .skipped.count("GEMMs beside communication, which slows them"),
             1U);
   EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150) + kernel(9, 2, 450, 0, proto::COMM_COLL_NODE)).skipped,
             (Skipped{{"collectives and messages, whose ranks a Chakra trace does not name: use nccl-tests or the trace "

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/config/catalogue.h"
+#include "model/config_error.h"
 #include "sim/calibrate/calibrate.h"
 #include "sim/calibrate/kineto.h"
 #include "sim/calibrate/observations.h"
@@ -64,7 +65,7 @@ TEST(KinetoJoin, AKernelBelongsToTheOperatorAroundItsLaunchNotToThatOfItsCorrela
   ASSERT_EQ(read_back.products.size(), 1U);
   EXPECT_EQ(read_back.products[0].size.m, 128);
   EXPECT_EQ(read_back.products[0].time, microseconds(30));
-  EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{{"products without a kernel", 1}}));
+  EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{{"GEMMs without a kernel", 1}}));
 }
 
 TEST(KinetoJoin, WithoutLaunchesAnExternalIdThatIsTheCorrelationNamesNoOperator) {
@@ -74,7 +75,7 @@ TEST(KinetoJoin, WithoutLaunchesAnExternalIdThatIsTheCorrelationNamesNoOperator)
   EXPECT_TRUE(read_back.products.empty());
   EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{
                                    {"kernels that no operator of the trace launched (100% of the kernel time)", 1},
-                                   {"products without a kernel", 1}}));
+                                   {"GEMMs without a kernel", 1}}));
 }
 
 TEST(KinetoJoin, AnArrowFromTheLaunchIsEnough) {
@@ -108,6 +109,47 @@ TEST(KinetoJoin, ACopyInsideAProductIsNotTheProduct) {
   EXPECT_EQ(read_back.skipped,
             (std::map<std::string, std::size_t>{
                 {"kernels of operators that no fit takes: aten::copy_ (25% of the kernel time)", 1}}));
+}
+
+TEST(KinetoJoin, WhatRunsBesideAnyOtherKernelOfItsDeviceIsLeftOut) {
+  const OwnFolder folder;
+  const auto beside = [](const std::string& other) {
+    return read({mm(1, 100.0, 64), launch("cudaLaunchKernel", 3, 102.0), launch("cudaLaunchKernel", 4, 103.0),
+                 kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)"),
+                 kernel("splitKreduce", 425.0, 10.0, R"("correlation": 4)"), other});
+  };
+  const std::string slowed = "GEMMs beside another kernel of their device, which slows them";
+  for (const char* name : {"kuserbuffers_pushrecv", "deep_ep::intranode::dispatch", "vllm::cross_device_reduce_2stage",
+                           "nvshmemi_transfer", "memset"}) {
+    EXPECT_EQ(beside(kernel(name, 410.0, 5.0, "")).skipped.at(slowed), 1U) << name;
+    EXPECT_EQ(beside(kernel(name, 300.0, 102.0, "")).skipped.at(slowed), 1U) << name;
+    EXPECT_EQ(beside(kernel(name, 300.0, 500.0, "")).skipped.at(slowed), 1U) << name;
+    EXPECT_EQ(beside(kernel(name, 433.5, 9.0, "")).skipped.at(slowed), 1U) << name;
+  }
+  // One after the other, as clocks of microseconds have it; and the call's own kernels are not others.
+  for (const double begin : {371.0, 434.0}) {
+    const Profile alone = beside(kernel("memset", begin, 30.0, ""));
+    EXPECT_EQ(alone.skipped.count(slowed), 0U) << begin;
+    ASSERT_EQ(alone.products.size(), 1U) << begin;
+    EXPECT_EQ(alone.products[0].time, microseconds(40));
+  }
+  std::string elsewhere = kernel("memset", 410.0, 5.0, "");
+  elsewhere.replace(elsewhere.find(R"("pid": 0)"), 8, R"("pid": 1)");
+  EXPECT_EQ(beside(elsewhere).products.size(), 1U);
+  EXPECT_EQ(beside(kernel("ncclDevKernel_AllGather", 410.0, 5.0, ""))
+                .skipped.at("GEMMs beside communication, which slows them"),
+            1U);
+}
+
+TEST(KinetoJoin, TwoProductsOfTwoStreamsSlowEachOther) {
+  const OwnFolder folder;
+  const Profile both =
+      read({mm(1, 100.0, 64), mm(2, 200.0, 128), launch("cudaLaunchKernel", 3, 102.0),
+            launch("cudaLaunchKernel", 4, 203.0), kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)"),
+            kernel("nvjet_tst", 410.0, 60.0, R"("correlation": 4)")});
+  EXPECT_TRUE(both.products.empty());
+  EXPECT_EQ(both.skipped,
+            (std::map<std::string, std::size_t>{{"GEMMs beside another kernel of their device, which slows them", 2}}));
 }
 
 TEST(KinetoJoin, TracesOf2022SpellItOtherwiseAndCountFrom1970) {
@@ -220,6 +262,86 @@ TEST(KinetoJoin, AGroupOverNodesIsNeverLinksInsideOne) {
                 "nodes (PyTorch names them from 2.4 on) (1 row)"}));
 }
 
+TEST(KinetoJoin, ACollectiveWhoseSizesContradictItsRanksIsNoRow) {
+  const OwnFolder folder;
+  const auto of = [](const char* name, std::int64_t in, std::int64_t out) {
+    return read({kernel("ncclDevKernel", 0.0, 50.0,
+                        fmt::format(R"("Collective name": "{}", "dtype": "BFloat16", "In msg nelems": {},
+                           "Out msg nelems": {}, "Group size": 4, "Process Group Ranks": "[0, 1, 2, 3]")",
+                                    name, in, out))});
+  };
+  using Skipped = std::map<std::string, std::size_t>;
+  EXPECT_EQ(of("_allgather_base", 1024, 4096).collectives.size(), 1U);
+  EXPECT_EQ(of("_reduce_scatter_base", 4096, 1024).collectives.size(), 1U);
+  EXPECT_EQ(of("allreduce", 1024, 1024).collectives.size(), 1U);
+  EXPECT_EQ(of("all_to_all", 1024, 1024).collectives.size(), 1U);
+  for (const auto& [in, out] : {std::pair(1024, 8192), std::pair(4096, 1024), std::pair(1024, 4097)}) {
+    const Profile gather = of("_allgather_base", in, out);
+    EXPECT_TRUE(gather.collectives.empty());
+    EXPECT_EQ(gather.skipped, (Skipped{{"all_gather whose elements in and out do not agree with its ranks", 1}})) << in;
+    EXPECT_EQ(of("_reduce_scatter_base", out, in).skipped,
+              (Skipped{{"reduce_scatter whose elements in and out do not agree with its ranks", 1}}))
+        << in;
+  }
+  EXPECT_EQ(of("allreduce", 1024, 4096).skipped,
+            (Skipped{{"all_reduce whose elements in and out do not agree with its ranks", 1}}));
+}
+
+TEST(KinetoJoin, AFileOfTwoRanksIsRefused) {
+  const OwnFolder folder;
+  const auto of_rank = [](std::string event) {
+    event.replace(event.find(R"("pid": 9)"), 8, R"("pid": 1009)");
+    return event;
+  };
+  const auto why = [](const Events& events) -> std::string {
+    try {
+      read(events);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string remedy =
+      " of two processes, pid '9' and pid '1009', so that no kernel tells whose it is: it is made of the traces of "
+      "several ranks; give the trace of each rank as a file of its own";
+  const std::string run = kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)");
+  const std::string launched = launch("cudaLaunchKernel", 3, 102.0);
+  EXPECT_EQ(why({mm(1, 100.0, 64), launched, of_rank(mm(2, 100.0, 128)), of_rank(launched), run}),
+            "trace.json: correlation 3 stands for launches" + remedy);
+  EXPECT_EQ(why({mm(1, 100.0, 64), of_rank(mm(1, 100.0, 128)), run}),
+            "trace.json: External id 1 stands for operators" + remedy);
+  // Of one process, a call of the runtime and its arrow have one correlation too.
+  EXPECT_EQ(why({mm(1, 100.0, 64), launched, launched,
+                 R"({"ph": "s", "id": 3, "pid": 9, "tid": 12, "ts": 102.0, "cat": "ac2g", "name": "ac2g"})", run}),
+            "");
+  EXPECT_EQ(
+      why({mm(1, 100.0, 64), launched, of_rank(mm(2, 100.0, 128)), of_rank(launch("cudaLaunchKernel", 4, 102.0)), run}),
+      "");
+}
+
+TEST(KinetoJoin, AttentionWithValuesOfAnotherWidthIsNoRow) {
+  const OwnFolder folder;
+  const auto of = [](const std::string& value) {
+    return read({op("aten::_scaled_dot_product_cudnn_attention", 0.0, 10.0,
+                    fmt::format(R"("External id": 1, "Input Dims": [[2, 16, 4096, 192], [2, 16, 4096, 192], {}],
+                      "Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"],
+                      "Concrete Inputs": ["", "", "", "", "", "0.", "True"])",
+                                value)),
+                 kernel("cudnn_generated_fort_native_sdpa", 100.0, 400.0, R"("External id": 1)")});
+  };
+  EXPECT_EQ(of("[2, 16, 4096, 192]").attention.size(), 1U);
+  using Skipped = std::map<std::string, std::size_t>;
+  for (const auto& [value, why] :
+       {std::pair("[2, 16, 4096, 128]",
+                  "attention calls whose values are of another width than queries and keys (MLA), which no fit takes"),
+        std::pair("[2, 8, 4096, 192]", "attention calls whose values are not as many as their keys"),
+        std::pair("[]", "attention calls whose queries, keys and values are not of four dimensions")}) {
+    const Profile read_back = of(value);
+    EXPECT_TRUE(read_back.attention.empty()) << value;
+    EXPECT_EQ(read_back.skipped, (Skipped{{why, 1}})) << value;
+  }
+}
+
 TEST(KinetoJoin, UnevenSplitsHaveNoSizeOfAnAllToAll) {
   const OwnFolder folder;
   const auto with = [](const std::string& splits) {
@@ -286,8 +408,7 @@ TEST(KinetoJoin, ScaledProductsAreFp8AndBatchesAreNamed) {
   ASSERT_EQ(read_back.products.size(), 1U);
   EXPECT_EQ(read_back.products[0].size.dtype, DType::fp8);
   EXPECT_EQ(read_back.products[0].size.out, DType::bf16);
-  EXPECT_EQ(read_back.skipped,
-            (std::map<std::string, std::size_t>{{"products in batches (bmm), which no fit takes", 1}}));
+  EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{{"GEMMs in batches (bmm), which no fit takes", 1}}));
 }
 
 TEST(KinetoJoin, AHandfulOfSizesMovesTheBase) {

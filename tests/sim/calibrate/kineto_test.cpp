@@ -74,8 +74,8 @@ void expect_that_trace(const Profile& read) {
   EXPECT_EQ(read.collectives[1].bytes, 8'388'608);
   EXPECT_EQ(read.skipped,
             (std::map<std::string, std::size_t>{{"broadcast, which the model has not", 1},
-                                                {"products beside communication, which slows them", 1},
-                                                {"products without sizes: profile with record_shapes=True", 1}}));
+                                                {"GEMMs beside communication, which slows them", 1},
+                                                {"GEMMs without sizes: profile with record_shapes=True", 1}}));
 }
 
 TEST(Kineto, ProductsAndCollectivesHaveTheSizesBesideThem) {
@@ -90,6 +90,21 @@ TEST(Kineto, BehindAMarkOfUtf8ItIsTheSame) {
   std::ofstream("a.json") << "\xef\xbb\xbf" << trace;
   EXPECT_TRUE(is_kineto_trace("a.json"));
   expect_that_trace(read_kineto("a.json"));
+}
+
+TEST(Kineto, ABareListOfItsEventsIsReadToo) {
+  const OwnFolder folder;
+  const std::size_t list = trace.find('[', trace.find("traceEvents"));
+  const std::string events = trace.substr(list, trace.rfind(']') + 1 - list);
+  std::ofstream("a.json") << " \n" << events;
+  EXPECT_TRUE(is_kineto_trace("a.json"));
+  expect_that_trace(read_kineto("a.json"));
+  std::ofstream("cut.json") << events.substr(0, events.size() - 10);
+  EXPECT_THROW(read_kineto("cut.json"), ConfigError);
+  for (const char* other : {"[]", "[1, 2]", "[{\"name\": \"ph\"}]", "[", ""}) {
+    std::ofstream("other.json") << other;
+    EXPECT_FALSE(is_kineto_trace("other.json")) << other;
+  }
 }
 
 TEST(Kineto, GzippedItIsTheSame) {
@@ -120,7 +135,7 @@ TEST(Kineto, ASizeThatIsNoWholeNumberIsNone) {
     other.replace(other.find("4096, 8192"), 4, size);
     std::ofstream("a.json") << other;
     const Profile read = read_kineto("a.json");
-    EXPECT_EQ(read.skipped.count("products whose sizes are not two matrices"), 1U) << size;
+    EXPECT_EQ(read.skipped.count("GEMMs whose sizes are not two matrices"), 1U) << size;
     EXPECT_EQ(read.products.size(), 1U) << size;
   }
 }
@@ -133,8 +148,8 @@ TEST(Kineto, AProductWhoseTimeNoClockMeasuresIsSkipped) {
     std::ofstream("a.json") << other;
     const Profile read = read_kineto("a.json");
     const bool meets_others = std::string(time) == "1e300";
-    EXPECT_EQ(read.skipped.count("products that took no time from 1 ps to 1e5 s"), meets_others ? 0U : 1U) << time;
-    EXPECT_EQ(read.products.size(), 1U) << time;
+    EXPECT_EQ(read.skipped.count("GEMMs that took no time from 1 ps to 1e5 s"), meets_others ? 0U : 1U) << time;
+    EXPECT_EQ(read.products.size(), meets_others ? 0U : 1U) << time;  // the others run beside it
   }
 }
 

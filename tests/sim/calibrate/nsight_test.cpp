@@ -81,7 +81,7 @@ TEST(Nsight, KernelsWithoutSizesAreNamedWithTheirShareOfTheTime) {
   write("a.sqlite", launched(1, 10, 100, 160, 1) + launched(2, 20, 200, 230, 5) + launched(3, 30, 300, 310, 6));
   EXPECT_EQ(
       read_nsight_database("a.sqlite").skipped,
-      (Skipped{{"kernels of products without sizes: profile under "
+      (Skipped{{"kernels of GEMMs without sizes: profile under "
                 "torch.autograd.profiler.emit_nvtx(record_shapes=True) (60% of the kernel time)",
                 1},
                {"NCCL kernels, whose sizes and ranks are not read: use nccl-tests or a trace of PyTorch's profiler "
@@ -99,10 +99,21 @@ TEST(Nsight, WhatSlowsOrHidesAProductIsNamed) {
                         range(300, 320, mm) + launched(4, 310, 900, 950, 1, 8));
   const Profile read = read_nsight_database("a.sqlite");
   EXPECT_TRUE(read.products.empty());
-  EXPECT_EQ(read.skipped.count("products beside communication, which slows them"), 1U);
-  EXPECT_EQ(read.skipped.count("products whose type neither their shapes nor the name of their kernel tells"), 1U);
+  EXPECT_EQ(read.skipped.count("GEMMs beside communication, which slows them"), 1U);
+  EXPECT_EQ(read.skipped.count("GEMMs whose type neither their shapes nor the name of their kernel tells"), 1U);
   EXPECT_EQ(read.skipped.count("kernels of CUDA graphs, which no operator launches (12% of the kernel time)"), 1U);
-  EXPECT_EQ(read.skipped.count("products without a kernel"), 1U);
+  EXPECT_EQ(read.skipped.count("GEMMs without a kernel"), 1U);
+}
+
+/// What reading says.
+template <class Read>
+std::string why(const Read& read) {
+  try {
+    read();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
 }
 
 TEST(Nsight, CorrelationsOfTwoProcessesAreTwo) {
@@ -118,15 +129,20 @@ TEST(Nsight, CorrelationsOfTwoProcessesAreTwo) {
   EXPECT_EQ(read.products[0].time, microseconds(100));
 }
 
-/// What reading says.
-template <class Read>
-std::string why(const Read& read) {
-  try {
-    read();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+TEST(Nsight, AKernelThatDoesNotSayItsProcessIsOfTheOneThatHasItsCorrelation) {
+  const OwnFolder folder;
+  const auto write_with_launch = [](const std::string& path, int correlation) {
+    write(path, range(100, 120, mm) + launched(1, 110, 400, 500, 1) +
+                    fmt::format("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = NULL;"
+                                "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (0, 1, 1, 5, {}, 3, 0);",
+                                correlation));  // of process 0, which comes first
+  };
+  write_with_launch("one.sqlite", 2);
+  EXPECT_EQ(read_nsight_database("one.sqlite").products.size(), 1U);
+  write_with_launch("two.sqlite", 1);
+  EXPECT_EQ(why([] { read_nsight_database("two.sqlite"); }),
+            "two.sqlite: correlation 1 stands for launches of two processes, and the kernel does not say whose it is "
+            "(globalPid); profile one process, or export the report with a newer nsys");
 }
 
 TEST(Nsight, OtherDatabasesAreRefused) {
@@ -166,7 +182,7 @@ TEST(Nsight, ATableOfStatsHasNoSizesAndSaysSo) {
   const Observations seen = read_observations({"t.csv"}, std::nullopt);
   EXPECT_EQ(seen.skipped,
             (std::vector<std::string>{
-                "t.csv: kernels of products without sizes: profile under "
+                "t.csv: kernels of GEMMs without sizes: profile under "
                 "torch.autograd.profiler.emit_nvtx(record_shapes=True) (75% of the kernel time) (1 row)",
                 "t.csv: other kernels without sizes: profile under "
                 "torch.autograd.profiler.emit_nvtx(record_shapes=True) (25% of the kernel time) (1 row)"}));
