@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,11 +42,12 @@ struct PlanRequest {
   std::string format = "table";
   std::string out;
   SettingArguments settings;  ///< Below `set`.
-  std::string tokens, gpus, price, deadline, budget, available;
+  std::string tokens, hardware, gpus, price, deadline, budget, available;
 
   /// Those of a plan without a file, settings aside, and their flags.
-  [[nodiscard]] std::array<std::pair<std::string_view, const std::string*>, 6> flags() const {
+  [[nodiscard]] std::array<std::pair<std::string_view, const std::string*>, 7> flags() const {
     return {{{"--tokens", &tokens},
+             {"--hardware", &hardware},
              {"--gpus", &gpus},
              {"--price", &price},
              {"--deadline", &deadline},
@@ -71,7 +74,7 @@ void require_flags(const PlanRequest& request) {
   for (const Needed& one :
        {Needed{has_model, "--model", "--model llama-3.1-70b"},
         Needed{!request.tokens.empty(), "--tokens", "--tokens 2T"},
-        Needed{!request.gpus.empty(), "--gpus", "--gpus h100"},
+        Needed{!request.hardware.empty() || !request.gpus.empty(), "--gpus", "--gpus h100"},
         Needed{!request.price.empty(), "--price", "--price 2.80"},
         Needed{!request.deadline.empty() || !request.budget.empty(), "--deadline or --budget", "--deadline 90d"}}) {
     if (!one.is_given) {
@@ -103,11 +106,25 @@ std::string settings_in_yaml(const SettingArguments& settings) {
   return text;
 }
 
-/// The hardware of --gpus: of a node of the catalogue a cluster of such nodes. A file stays.
-std::string hardware_of(const std::string& typed) {
-  std::string hardware = meant_name(Catalogue::hardware, typed);
+/// What --gpus or --hardware names.
+const std::string& typed_hardware(const PlanRequest& request) {
+  if (!request.gpus.empty() && request.gpus.find_first_not_of("0123456789") == std::string::npos) {
+    throw ConfigError(
+        fmt::format("--gpus: a plan finds how many GPUs it takes; name the hardware, as in --gpus h100, "
+                    "and write --available {} for the most that could be had",
+                    request.gpus));
+  }
+  if (!request.gpus.empty() && !request.hardware.empty()) {
+    throw ConfigError("--gpus and --hardware both name the hardware; leave one out");
+  }
+  return request.gpus.empty() ? request.hardware : request.gpus;
+}
+
+/// Of a node of the catalogue a cluster of such nodes. A file stays.
+std::string hardware_of(const PlanRequest& request) {
+  std::string hardware = meant_name(Catalogue::hardware, typed_hardware(request));
   if (const std::optional<std::string> mistake = mistake_in(*find_field("hardware"), hardware)) {
-    throw ConfigError(fmt::format("--gpus: {}", *mistake));
+    throw ConfigError(fmt::format("--{}: {}", request.gpus.empty() ? "hardware" : "gpus", *mistake));
   }
   const bool is_file = hardware.find('/') != std::string::npos || hardware.ends_with(".yaml");
   return is_file ? hardware : cluster_of_nodes(hardware);
@@ -127,22 +144,60 @@ std::string plan_of(const PlanRequest& request) {
                                    std::pair("budget", &request.budget)}) {
     text += value->empty() ? "" : fmt::format("{}: {}\n", key, yaml_scalar(*value));
   }
-  const std::string hardware = hardware_of(request.gpus);
+  const std::string hardware = hardware_of(request);
+  const std::string& typed = typed_hardware(request);
   const std::chrono::year_month_day today{std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now())};
   return text + fmt::format(
                     "gpus:\n  {0}:\n    hardware: {1}\n    price: {2}\n    price_date: {3:04}-{4:02}-{5:02}\n"
                     "    available: {6}\n",
-                    yaml_scalar(request.gpus.substr(request.gpus.rfind('/') + 1)), yaml_scalar(hardware),
-                    yaml_scalar(request.price), static_cast<int>(today.year()), static_cast<unsigned>(today.month()),
+                    yaml_scalar(typed.substr(typed.rfind('/') + 1)), yaml_scalar(hardware), yaml_scalar(request.price),
+                    static_cast<int>(today.year()), static_cast<unsigned>(today.month()),
                     static_cast<unsigned>(today.day()),
                     yaml_scalar(request.available.empty() ? usual_available(hardware) : request.available));
 }
 
-PlanFile plan_by_flags(const std::string& text) {
+constexpr std::string_view by_flags_name = "plan by flags";
+
+/// The flag that wrote this line of the plan, 1 for the first; empty where none did.
+std::string flag_of_line(const PlanRequest& request, const std::string& text, std::size_t number) {
+  std::istringstream lines(text);
+  std::string line;
+  for (std::size_t i = 0; i < number; ++i) {
+    std::getline(lines, line);
+  }
+  const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  const std::string flag = "--" + line.substr(begin, std::min(line.find(':'), line.size()) - begin);
+  const auto all = request.flags();
+  const bool is_flag = std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.first == flag; });
+  return !is_flag ? "" : flag == "--hardware" && request.hardware.empty() ? "--gpus" : flag;
+}
+
+/// Mistakes in values of flags, each by its flag; nothing where one is not of a flag.
+std::optional<std::string> by_flag(const PlanRequest& request, const std::string& text, const std::string& mistakes) {
+  std::string all;
+  std::istringstream lines(mistakes);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string_view front = by_flags_name;
+    const std::size_t sentence = line.find(": ");
+    if (!line.starts_with(front) || sentence == std::string::npos) {
+      return std::nullopt;
+    }
+    const std::size_t number = std::strtoul(line.c_str() + front.size() + 1, nullptr, 10);
+    const std::string flag = flag_of_line(request, text, number);
+    if (flag.empty()) {
+      return std::nullopt;
+    }
+    all += (all.empty() ? "" : "\n") + flag + line.substr(sentence);
+  }
+  return all;
+}
+
+PlanFile plan_by_flags(const PlanRequest& request, const std::string& text) {
   try {
-    return parse_plan("plan by flags", text);
+    return parse_plan(std::string(by_flags_name), text);
   } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("{}\nThe plan that the flags make:\n{}", error.what(), text));
+    const std::optional<std::string> mistakes = by_flag(request, text, error.what());
+    throw ConfigError(mistakes ? *mistakes : fmt::format("{}\nThe plan that the flags make:\n{}", error.what(), text));
   }
 }
 
@@ -190,7 +245,7 @@ int run_plan(const PlanRequest& request) {
   }
   const std::string by_flags = request.file.empty() ? plan_of(request) : "";
   const CapacityPlan plan = plan_capacity(by_flags.empty() ? load_plan(file_or_known(Catalogue::plans, request.file))
-                                                           : plan_by_flags(by_flags));
+                                                           : plan_by_flags(request, by_flags));
   if (!request.out.empty()) {
     const reports::PlanPageInput page{
         .plan = plan, .command = command_of(request), .version = fmt::format("commfuse {}", build_info().version)};
@@ -222,7 +277,8 @@ void add_plan(CLI::App& app, int& status) {
       return usual(command.add_option(flags, value, doc)->group(group)->type_name("TEXT"));
     };
     add("--tokens", request->tokens, "Tokens to train on, as in 2T");
-    offers_names(add("--hardware,--gpus", request->gpus, "Hardware that could be had, as in h100"),
+    offers_names(add("--gpus", request->gpus, "Hardware that could be had, as in h100"), Catalogue::hardware);
+    offers_names(command.add_option("--hardware", request->hardware, "The same")->group(group)->type_name("TEXT"),
                  Catalogue::hardware);
     add("--price", request->price, "Price of a GPU-hour, as in 2.80");
     add("--deadline", request->deadline, "Time that training may take, as in 90d");
