@@ -354,83 +354,92 @@ void require_no_choice(const CLI::App& command, const CheckRequest& request) {
   }
 }
 
+/// Schedules and data.
+void add_what(CLI::App& command, CheckRequest& request) {
+  offers_names(command.add_option("FILE", request.files, "Schedules in YAML instead of generated ones: names or paths"),
+               Catalogue::schedules);
+  offers_words(command
+                   .add_option("--strategy", request.strategy,
+                               "Strategies to check, with all variants: all, or some of serial,sliced,commfuse")
+                   ->capture_default_str(),
+               find_field("strategy.name")->choices());
+  command
+      .add_option("--ranks", request.ranks,
+                  "Ranks, as in 4, 2,4,8 or 1..8; at most 64; of mpi as many as there are processes")
+      ->default_str("1..8");
+  offers_words(command
+                   .add_option("--scope", request.scope,
+                               "Scopes to check: all, or some of ag_gemm,gemm_rs,attention,mlp,layer,ulysses")
+                   ->capture_default_str(),
+               {"all", "ag_gemm", "gemm_rs", "attention", "mlp", "layer", "ulysses"});
+  offers_words(command.add_option("--dtype", request.dtype, "bf16, fp16, fp32")->capture_default_str(),
+               {"bf16", "fp16", "fp32"});
+}
+
+/// Who runs them, for how long, and the output.
+void add_how(CLI::App& command, CheckRequest& request) {
+  command.add_option("--seed", request.seed, "Seed of the random data")->capture_default_str();
+  offers_words(command
+                   .add_option("--executor", request.executor,
+                               "reference; cpu: ranks and lanes are threads; cuda-virtual: ranks are virtual "
+                               "ones on one GPU; mpi: "
+                               "ranks are processes, the default under mpirun; nccl: with a GPU each")
+                   ->default_str("reference"),
+               {"reference", "cpu", "cuda-virtual", "mpi", "nccl"});
+  command
+      .add_option("--chaos", request.chaos,
+                  "Chaos: the first of 20 seeds of random yields and of waits of up to 20 us; needs an executor")
+      ->capture_default_str();
+  command.add_option("--patience", request.patience, "Give up when no op has ended for this long; needs an executor")
+      ->capture_default_str()
+      ->type_name("TIME");
+  command
+      .add_option("--limit", request.limit,
+                  "Start no further schedule after this time; the rows so far stand, and the exit code is 3")
+      ->type_name("TIME");
+  add_device_flag(command, request.gpu, "Options");
+  command.add_flag("--long", request.thorough, "200 seeds of chaos instead of 20; needs an executor");
+  offers_words(command.add_option("-o,--output", request.format, "table, json, csv")->capture_default_str(),
+               {"table", "json", "csv"});
+}
+
+constexpr const char* about =
+
+    "A row is right when the program is proved, integer data gives bit for bit the\n"
+    "unfused result in several orders of its ops, random data gives it bit for bit\n"
+    "where no sum is cut, and stays inside the error bound (bound: the largest error\n"
+    "in units of it). With an executor the columns are levels, all but T0 on computed\n"
+    "values: T0 bytes moved are the same, T1 all memory is bit for bit that of the\n"
+    "sequential interpreter under every seed of chaos, T-int integers are exact, T2\n"
+    "where no sum is cut bit for bit the unfused result, T3 inside the bound. With\n"
+    "nccl, T1 is not asked where NCCL sums more than two ranks: it has its own order\n"
+    "and rounds at every hop, which T3 allows for. CSV is printed row by row.\n\n"
+    "Examples:\n"
+    "  commfuse-validate check --strategy all --ranks 1..8\n"
+    "  commfuse-validate check --strategy commfuse --scope mlp --ranks 8 --dtype fp32\n"
+    "  commfuse-validate check --strategy sliced,serial --ranks 2,4,8 -o csv\n"
+    "  commfuse-validate check configs/schedules/doubling.yaml\n"
+    "  commfuse-validate check --executor cpu --scope ag_gemm,gemm_rs --ranks 4\n"
+    "  mpirun -np 4 commfuse-validate check --scope mlp\n"
+    "  commfuse-validate check --executor cuda-virtual --ranks 2,4,8\n\n"
+    "Exit codes: 0 all right; 3 --limit left schedules out; 4 a schedule failed; 2\n"
+    "the input is wrong; 1 failed; 69 there is no GPU.";
+
 }  // namespace
 
 void add_check(CLI::App& app, Launch& launch, int& status) {
-  add_verb(
-      app, "check", "Prove every schedule and run it on real matrices: exact integers, bounded sums",
-      [&launch, &status](CLI::App& command) {
-        const auto request = std::make_shared<CheckRequest>();
-        offers_names(
-            command.add_option("FILE", request->files, "Schedules in YAML instead of generated ones: names or paths"),
-            Catalogue::schedules);
-        offers_words(command
-                         .add_option("--strategy", request->strategy,
-                                     "Strategies to check, with all variants: all, or some of serial,sliced,commfuse")
-                         ->capture_default_str(),
-                     find_field("strategy.name")->choices());
-        command
-            .add_option("--ranks", request->ranks,
-                        "Ranks, as in 4, 2,4,8 or 1..8; at most 64; of mpi as many as there are processes")
-            ->default_str("1..8");
-        offers_words(command
-                         .add_option("--scope", request->scope,
-                                     "Scopes to check: all, or some of ag_gemm,gemm_rs,attention,mlp,layer,ulysses")
-                         ->capture_default_str(),
-                     {"all", "ag_gemm", "gemm_rs", "attention", "mlp", "layer", "ulysses"});
-        offers_words(command.add_option("--dtype", request->dtype, "bf16, fp16, fp32")->capture_default_str(),
-                     {"bf16", "fp16", "fp32"});
-        command.add_option("--seed", request->seed, "Seed of the random data")->capture_default_str();
-        offers_words(command
-                         .add_option("--executor", request->executor,
-                                     "reference; cpu: ranks and lanes are threads; cuda-virtual: ranks are virtual "
-                                     "ones on one GPU; mpi: "
-                                     "ranks are processes, the default under mpirun; nccl: with a GPU each")
-                         ->default_str("reference"),
-                     {"reference", "cpu", "cuda-virtual", "mpi", "nccl"});
-        command
-            .add_option("--chaos", request->chaos,
-                        "Chaos: the first of 20 seeds of random yields and of waits of up to 20 us; needs an executor")
-            ->capture_default_str();
-        command
-            .add_option("--patience", request->patience,
-                        "Give up when no op has ended for this long; needs an executor")
-            ->capture_default_str()
-            ->type_name("TIME");
-        command
-            .add_option("--limit", request->limit,
-                        "Start no further schedule after this time; the rows so far stand, and the exit code is 3")
-            ->type_name("TIME");
-        add_device_flag(command, request->gpu, "Options");
-        command.add_flag("--long", request->thorough, "200 seeds of chaos instead of 20; needs an executor");
-        offers_words(command.add_option("-o,--output", request->format, "table, json, csv")->capture_default_str(),
-                     {"table", "json", "csv"});
-        command.footer(
-            "A row is right when the program is proved, integer data gives bit for bit the\n"
-            "unfused result in several orders of its ops, random data gives it bit for bit\n"
-            "where no sum is cut, and stays inside the error bound (bound: the largest error\n"
-            "in units of it). With an executor the columns are levels, all but T0 on computed\n"
-            "values: T0 bytes moved are the same, T1 all memory is bit for bit that of the\n"
-            "sequential interpreter under every seed of chaos, T-int integers are exact, T2\n"
-            "where no sum is cut bit for bit the unfused result, T3 inside the bound. With\n"
-            "nccl, T1 is not asked where NCCL sums more than two ranks: it has its own order\n"
-            "and rounds at every hop, which T3 allows for. CSV is printed row by row.\n\n"
-            "Examples:\n"
-            "  commfuse-validate check --strategy all --ranks 1..8\n"
-            "  commfuse-validate check --strategy commfuse --scope mlp --ranks 8 --dtype fp32\n"
-            "  commfuse-validate check --strategy sliced,serial --ranks 2,4,8 -o csv\n"
-            "  commfuse-validate check configs/schedules/doubling.yaml\n"
-            "  commfuse-validate check --executor cpu --scope ag_gemm,gemm_rs --ranks 4\n"
-            "  mpirun -np 4 commfuse-validate check --scope mlp\n"
-            "  commfuse-validate check --executor cuda-virtual --ranks 2,4,8\n\n"
-            "Exit codes: 0 all right; 3 --limit left schedules out; 4 a schedule failed; 2\n"
-            "the input is wrong; 1 failed; 69 there is no GPU.");
-        command.callback([request, &command, &launch, &status] {
-          require_no_choice(command, *request);
-          require_fitting_gpu_flags(command, request->executor);
-          status = run_here(*request, launch);
-        });
-      });
+  add_verb(app, "check", "Prove every schedule and run it on real matrices: exact integers, bounded sums",
+           [&launch, &status](CLI::App& command) {
+             const auto request = std::make_shared<CheckRequest>();
+             add_what(command, *request);
+             add_how(command, *request);
+             command.footer(about);
+             command.callback([request, &command, &launch, &status] {
+               require_no_choice(command, *request);
+               require_fitting_gpu_flags(command, request->executor);
+               status = run_here(*request, launch);
+             });
+           });
 }
 
 }  // namespace commfuse::validate
