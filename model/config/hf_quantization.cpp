@@ -92,7 +92,7 @@ std::optional<WeightFormat> format_of_group(const Json& group) {
                       .narrow_products = narrow && bits >= 8.0 && is_float};
 }
 
-/// Of all groups, the narrowest first.
+/// The formats of all groups, the narrowest first.
 std::vector<WeightFormat> formats_of_groups(const Json& quantization) {
   const auto groups = quantization.find("config_groups");
   std::vector<WeightFormat> formats;

@@ -54,7 +54,7 @@ struct PlanFile {
 
 /// Throws ConfigError with every mistake of the file: what a value may be, what is missing, what clashes.
 PlanFile load_plan(const std::string& path);
-/// The same of a text that is in no file: paths in it start at the current folder, and messages name it `name`.
+/// As load_plan, of a text that is in no file: its paths start at the current folder, and messages call it `name`.
 PlanFile parse_plan(const std::string& name, const std::string& text);
 
 /// Whether a run setting means something below `set`.

@@ -17,9 +17,9 @@ void widen(FitScope& scope, FitSize size, std::int64_t value);
 /// What the rows that were held back say is left, those of the fit where none were: two thirds are off by no more.
 double residual_of(const FitQuality& fitted, const FitQuality& held_back);
 
-/// Of few rows, which lie nearer to what was fitted to them than others do: what the base's formula leaves at least,
-/// and beside it half of how far the machine seems from the base (prior_fit.h), as what few rows do not decide stays
-/// there.
+/// The residual to write for a fit to few rows, which lie nearer to it than others do: at least what the base's formula
+/// leaves, and beside it half of how far the machine seems from the base (prior_fit.h), as what few rows do not decide
+/// stays there.
 double residual_of_few(double of_rows, const FitScope& base, double distance);
 
 /// `fit: {residual: 0.047, seen: {m: {least: 1, most: 32768}}}` behind `indent` spaces, a line a size. Ends with a line

@@ -32,7 +32,7 @@ constexpr std::array knobs{Knob<P>{"floor", &P::floor, 1.5, 0.05, 20.0},
                            Knob<P>{"activation_step", &P::activation_step, 0.5, 0.001, 20.0},
                            Knob<P>{"rotation_efficiency", &P::rotation_efficiency, 0.5, 0.05, 1.0},
                            Knob<P>{"rotation_step", &P::rotation_step, 0.5, 0.001, 20.0}};
-// Of an accelerator whose kernels nobody measured one by one.
+// For an accelerator whose kernels nobody measured one by one.
 constexpr std::array plain_knobs{
     Knob<Accelerator>{"memory_bound_efficiency", &Accelerator::memory_bound_efficiency, 0.5, 0.002, 1.0}};
 constexpr std::array all_kernels{FrameworkKernel::sum, FrameworkKernel::norm, FrameworkKernel::activation,

@@ -66,7 +66,7 @@ class Problem {
     }
   }
 
-  /// Of the rows' weighted logarithms, by parameter; leaves the values put.
+  /// How the rows' weighted logarithms change with each parameter. The rows keep the values that are put.
   [[nodiscard]] MatrixXd slopes(std::span<const double> values) const {
     put(values);
     MatrixXd slopes(static_cast<Index>(rows_.count), static_cast<Index>(size()));
@@ -121,10 +121,10 @@ class Problem {
     return fitted;
   }
 
-  /// Of rows, as they stand: no less than what is known of them.
+  /// How much rows stray from the fit as it stands: no less than what is known of them.
   [[nodiscard]] double noise() const { return std::max(spread_of_rows(), options_.noise); }
 
-  /// Of the rows' logarithms, as they stand.
+  /// The spread of the rows' logarithms around the fit as it stands.
   [[nodiscard]] double spread_of_rows() const {
     std::vector<double> sizes;
     for (std::size_t row = 0; row < rows_.count; ++row) {

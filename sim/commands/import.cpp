@@ -174,28 +174,29 @@ void refuse_before(const CLI::App& import, std::string_view format) {
 }
 
 void add_format(CLI::App& import, const import::Format& format, int& status) {
-  add_verb(import, std::string(format.name), std::string(format.summary),
-           [&import, &format, &status](CLI::App& command) {
-             const auto request = std::make_shared<ImportRequest>();
-             request->name = format.name;
-             command.add_option("FILE", request->file, std::string(format.file))->required();
-             request->options.reserve(format.options.size());
-             for (const import::FormatOption& option : format.options) {
-               auto& values = request->options.emplace_back(option.flag, std::vector<std::string>()).second;
-               CLI::Option* const added = command.add_option(std::string(option.flag), values, std::string(option.doc))
-                                              ->type_name(std::string(option.type));
-               if (option.flag.starts_with("--")) {
-                 added->expected(1)->take_last()->allow_extra_args(false);  // Words may follow the file.
-               }
-             }
-             add_common(command, *request);
-             command.get_option("--name")->capture_default_str();
-             command.footer(std::string(format.footer));
-             command.callback([&import, &format, request, &status] {
-               refuse_before(import, format.name);
-               status = import_file(format, *request);
-             });
-           });
+  add_verb(
+      import, std::string(format.name), std::string(format.summary), [&import, &format, &status](CLI::App& command) {
+        const auto request = std::make_shared<ImportRequest>();
+        request->name = format.name;
+        command.add_option("FILE", request->file, std::string(format.file))->required();
+        request->options.reserve(format.options.size());
+        for (const import::FormatOption& option : format.options) {
+          auto& values = request->options.emplace_back(option.flag, std::vector<std::string>()).second;
+          CLI::Option* const added = command.add_option(std::string(option.flag), values, std::string(option.doc))
+                                         ->type_name(std::string(option.type));
+          if (option.flag.starts_with("--")) {
+            added->expected(1)->take_last()->allow_extra_args(false);  // Words may follow the file.
+          }
+        }
+        add_common(command, *request);
+        command.get_option("--name")->capture_default_str();
+        command.footer(fmt::format("{}\nWhat was assumed, or has no counterpart, is said on stderr.\n\nExample:\n{}",
+                                   format.about, format.example));
+        command.callback([&import, &format, request, &status] {
+          refuse_before(import, format.name);
+          status = import_file(format, *request);
+        });
+      });
 }
 
 /// Flags and words that stand beside a file whose format its content tells. Throws ConfigError for one that this
@@ -236,8 +237,7 @@ int import_words(const std::vector<std::string>& words, ImportRequest request) {
   }
   request.options.emplace_back("OVERRIDES", std::vector<std::string>(words.begin() + 1, words.end()));
   require_of_format(format, request);
-  fmt::print(stderr, "note: {} is read as {}; for its flags write commfuse-sim import {} FILE\n",
-             with_escapes(request.file), format.name, format.name);
+  fmt::print(stderr, "note: {} is read as {}\n", with_escapes(request.file), format.name);
   return import_file(format, request);
 }
 

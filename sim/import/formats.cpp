@@ -33,42 +33,35 @@ constexpr std::array all{
     Format{.name = "megatron",
            .summary = "A model and a training step from Megatron-LM's arguments",
            .file = "A command line, or the shell script that holds it",
-           .footer = "The script is read, not run: arrays, quotes, NAME=value and ${NAME} are known.\n"
-                     "What was assumed, or has no counterpart, is said on stderr.\n\n"
-                     "Example:\n"
-                     "  commfuse-sim import megatron train_gpt3_175b.sh --name mine\n"
-                     "  commfuse-sim run --config mine.run.yaml --hardware dgx-h100-x2",
+           .about = "The script is read, not run: arrays, quotes, NAME=value and ${NAME} are known.",
+           .example = "  commfuse-sim import megatron train_gpt3_175b.sh --name mine\n"
+                      "  commfuse-sim run --config mine.run.yaml --hardware dgx-h100-x2",
            .options = megatron_options,
            .read = read_megatron,
            .is = is_megatron},
     Format{.name = "nemo",
            .summary = "A model and a training step from NeMo's or Megatron-Bridge's YAML",
            .file = "NeMo's megatron_gpt_config.yaml, or a run_config.yaml of Megatron-Bridge",
-           .footer = "Recipes in Python are not read: give the run_config.yaml that a run saves.\n"
-                     "What was assumed, or has no counterpart, is said on stderr.\n\n"
-                     "Example:\n"
-                     "  commfuse-sim import nemo run_config.yaml --gpus 16 model.num_layers=32",
+           .about = "Recipes in Python are not read: give the run_config.yaml that a run saves.",
+           .example = "  commfuse-sim import nemo run_config.yaml --gpus 16 model.num_layers=32",
            .options = nemo_options,
            .read = read_nemo,
            .is = is_nemo},
     Format{.name = "torchtitan",
            .summary = "A training step from torchtitan's TOML",
            .file = "A TOML file of torchtitan",
-           .footer = "The model is the one of that flavor in configs/models; --model chooses another.\n"
-                     "What was assumed, or has no counterpart, is said on stderr.\n\n"
-                     "Example:\n"
-                     "  commfuse-sim import torchtitan llama3_70b.toml --gpus 256 --name mine",
+           .about = "The model is the one of that flavor in configs/models; --model chooses another.",
+           .example = "  commfuse-sim import torchtitan llama3_70b.toml --gpus 256 --name mine",
            .options = torchtitan_options,
            .read = read_torchtitan,
            .is = is_torchtitan},
     Format{.name = "deepspeed",
            .summary = "A training step from DeepSpeed's JSON",
            .file = "The JSON file of --deepspeed_config",
-           .footer = "The file holds no model, no sequence length and no number of GPUs: give --model,\n"
-                     "--seq and --gpus. What was assumed, or has no counterpart, is said on stderr.\n\n"
-                     "Example:\n"
-                     "  commfuse-sim import deepspeed ds_config.json --model llama-3.1-8b --seq 8K \\\n"
-                     "    --gpus 16",
+           .about = "The file holds no model, no sequence length and no number of GPUs: give --model,\n"
+                    "--seq and --gpus.",
+           .example = "  commfuse-sim import deepspeed ds_config.json --model llama-3.1-8b --seq 8K \\\n"
+                      "    --gpus 16",
            .options = deepspeed_options,
            .read = read_deepspeed,
            .is = is_deepspeed}};

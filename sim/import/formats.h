@@ -23,7 +23,8 @@ struct Format {
   std::string_view name;     ///< Of the subcommand; default of --name.
   std::string_view summary;  ///< One line.
   std::string_view file;     ///< What FILE is.
-  std::string_view footer;   ///< What is read and what is said, with an example.
+  std::string_view about;    ///< What is read, as a line or two of help.
+  std::string_view example;  ///< Commands, two blanks in.
   std::span<const FormatOption> options;
   Imported (*read)(const Source& source);  ///< Throws ConfigError where the file is none of its kind.
   bool (*is)(std::string_view text);       ///< Whether a text is certainly of this format.
