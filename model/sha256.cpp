@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/sha256.h"
 
+#include <fmt/ranges.h>
 #include <sha2.h>
 #include <sys/types.h>
 
@@ -10,10 +11,13 @@
 namespace commfuse {
 
 std::string sha256_of(std::string_view bytes) {
-  std::array<char, SHA256_DIGEST_STRING_LENGTH> digest{};
+  SHA2_CTX context;
+  SHA256Init(&context);
   // NOLINTNEXTLINE(*-reinterpret-cast): its bytes
-  SHA256Data(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), digest.data());
-  return {digest.data()};
+  SHA256Update(&context, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  std::array<std::uint8_t, SHA256_DIGEST_LENGTH> digest{};
+  SHA256Final(digest.data(), &context);
+  return fmt::format("{:02x}", fmt::join(digest, ""));
 }
 
 }  // namespace commfuse

@@ -228,6 +228,8 @@ class PlanBlock {
     }
     return text + (able_.size() > 1 ? wrapped(sentence(), "  ", "  ") : "") + parts(rows_);
   }
+  /// Who wins, or who ties. Empty where fewer than two have a result.
+  [[nodiscard]] std::string verdict() const { return able_.size() > 1 ? sentence() : std::string{}; }
 
  private:
   [[nodiscard]] char mark_of(const StepRow* row) const {
@@ -346,6 +348,14 @@ std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule, c
             spread_in_words(percentiles) + memory;
   }
   return text + best_in_words(rows, rule);
+}
+
+std::string step_verdict(std::span<const StepRow> rows, const VerdictRule& rule) {
+  PlanRows plan;
+  for (const StepRow& row : rows) {
+    plan.push_back(&row);
+  }
+  return PlanBlock(plan, rule).verdict();
 }
 
 std::string to_json(std::span<const StepRow> rows) { return json_array(rows, object); }

@@ -40,7 +40,7 @@ std::vector<Ops> by_lane(const Program& program, const Order& order, const Chose
 std::span<const OpId> beside(const Order& order, OpId op, const Ops& ops) {
   const auto first = std::partition_point(ops.begin(), ops.end(), [&](OpId other) { return order.before(other, op); });
   const auto last = std::partition_point(first, ops.end(), [&](OpId other) { return !order.before(op, other); });
-  return {first, last};
+  return std::span(ops).subspan(static_cast<std::size_t>(first - ops.begin()), static_cast<std::size_t>(last - first));
 }
 
 /// The sends of two lanes, and where those began to run beside each other.

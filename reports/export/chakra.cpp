@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "model/check.h"
-#include "reports/export/op_totals.h"
-#include "reports/export/trace_label.h"
+#include "reports/op_totals.h"
+#include "reports/trace_label.h"
 
 namespace commfuse::reports {
 

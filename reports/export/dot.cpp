@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/program/names.h"
-#include "reports/export/trace_label.h"
+#include "reports/trace_label.h"
 
 namespace commfuse::reports {
 

@@ -11,10 +11,10 @@
 #include "model/analysis/breakdown.h"
 #include "model/check.h"
 #include "model/program/names.h"
-#include "reports/export/trace_label.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
 #include "reports/point_rows.h"
+#include "reports/trace_label.h"
 
 namespace commfuse::reports {
 

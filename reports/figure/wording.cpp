@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "model/text/quantity.h"
-#include "reports/export/trace_label.h"
+#include "reports/trace_label.h"
 
 namespace commfuse::reports {
 

@@ -14,11 +14,11 @@
 #include "model/check.h"
 #include "model/cost/shape_sizes.h"
 #include "model/program/names.h"
-#include "reports/export/op_totals.h"
-#include "reports/export/trace_label.h"
 #include "reports/figure/gantt.h"
 #include "reports/figure/wording.h"
 #include "reports/html/blocks.h"
+#include "reports/op_totals.h"
+#include "reports/trace_label.h"
 
 namespace commfuse::reports {
 

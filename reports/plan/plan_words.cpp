@@ -24,7 +24,7 @@ std::string schedules_in_words(const CapacityKind& kind) {
     known == counts.end() ? static_cast<void>(counts.emplace_back(site.strategy, 1))
                           : static_cast<void>(++known->second);
   }
-  std::ranges::stable_sort(counts, std::greater<>{}, &std::pair<std::string, std::size_t>::second);
+  std::stable_sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   if (counts.size() == 1) {
     return fmt::format(" with {} at every site", counts.front().first);
   }

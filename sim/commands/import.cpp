@@ -23,6 +23,7 @@
 #include "model/config_error.h"
 #include "model/text/files.h"
 #include "model/text/plain_text.h"
+#include "model/text/shell_word.h"
 #include "model/text/suggest.h"
 #include "reports/atomic_file.h"
 #include "sim/commands/commands.h"
@@ -100,22 +101,6 @@ std::optional<std::string> machine_for(std::int64_t gpus) {
     return std::nullopt;
   }
   return fmt::format("dgx-h100-x{}", std::max<std::int64_t>((gpus + gpus_in_node - 1) / gpus_in_node, 2));
-}
-
-/// A word as a shell takes it: in quotes where it has more than the letters of plain names.
-std::string shell_word(const std::string& word) {
-  const bool is_plain = std::ranges::all_of(word, [](unsigned char letter) {
-    return std::isalnum(letter) != 0 ||
-           std::string_view("-_./+:,@%=").find(static_cast<char>(letter)) != std::string_view::npos;
-  });
-  if (is_plain && !word.empty()) {
-    return word;
-  }
-  std::string quoted = "'";
-  for (const char letter : word) {
-    quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  }
-  return quoted + "'";
 }
 
 int import_file(const import::Format& format, const ImportRequest& request) {

@@ -12,7 +12,7 @@
 #include "model/cost/price.h"
 #include "model/program_text/load_schedule.h"
 #include "model/proof/check_program.h"
-#include "reports/export/trace_label.h"
+#include "reports/trace_label.h"
 #include "sim/commands/schedule_commands.h"
 #include "sim/point/grid.h"
 #include "sim/point/request.h"

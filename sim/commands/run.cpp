@@ -16,11 +16,11 @@
 #include "model/text/suggest.h"
 #include "reports/atomic_file.h"
 #include "reports/crossover.h"
+#include "reports/export/trace.h"
 #include "reports/figure/breakdown.h"
 #include "reports/figure/crossing.h"
 #include "reports/figure/gantt.h"
 #include "reports/figure/svg.h"
-#include "reports/trace.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/plot_text.h"
 #include "sim/commands/render.h"
@@ -30,6 +30,7 @@
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/spread.h"
 #include "sim/commands/traced.h"
+#include "sim/parallel/run_points.h"
 #include "sim/sweep/sweep_file.h"
 
 namespace commfuse::sim {

@@ -24,7 +24,7 @@
 #include "sim/commands/schedule_commands.h"
 #include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
-#include "sim/point/parallel.h"
+#include "sim/parallel/parallel.h"
 
 namespace commfuse::sim {
 

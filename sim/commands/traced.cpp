@@ -25,9 +25,7 @@ reports::TracedRun play(const Point& point, const ResultRow& row, const Structur
 }  // namespace
 
 std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows,
-                                       std::span<const HandWritten> files) {
-  StructureCache structures;
-  Predictor predictor(structures);
+                                       std::span<const HandWritten> files, Player player) {
   std::vector<reports::TracedRun> runs;
   for (const ResultRow& row : rows) {
     if (!row.feasible()) {
@@ -36,15 +34,22 @@ std::vector<reports::TracedRun> traced(const Point& point, std::span<const Resul
     const auto file = std::find_if(files.begin(), files.end(),
                                    [&](const HandWritten& one) { return one.structure.digest == row.schedule_sha256; });
     if (file != files.end()) {
-      runs.push_back(play(point, row, file->structure, sizes_at(*file, point), predictor));
+      runs.push_back(play(point, row, file->structure, sizes_at(*file, point), player.predictor));
       continue;
     }
-    const Structure& structure =
-        structures.get({point.scope, point.model.gated_mlp, point.ranks, find_strategy(row.strategy), row.options});
+    const Structure& structure = player.structures.get(
+        {point.scope, point.model.gated_mlp, point.ranks, find_strategy(row.strategy), row.options});
     const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load(), point.ranks));
-    runs.push_back(play(point, row, structure, sizes, predictor));
+    runs.push_back(play(point, row, structure, sizes, player.predictor));
   }
   return runs;
+}
+
+std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows,
+                                       std::span<const HandWritten> files) {
+  StructureCache structures;
+  Predictor predictor(structures);
+  return traced(point, rows, files, {structures, predictor});
 }
 
 }  // namespace commfuse::sim

@@ -18,7 +18,7 @@
 #include "model/workload/parameters.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
-#include "reports/export/trace_label.h"
+#include "reports/trace_label.h"
 #include "reports/layout_cells.h"
 #include "sim/commands/tune_files.h"
 

@@ -24,6 +24,7 @@
 #include "reports/why.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/parallel/run_points.h"
 #include "sim/point/grid.h"
 
 namespace commfuse::sim {

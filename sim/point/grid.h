@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many points on all cores, in the order they were asked for.
+// A grid of points: which they are, in the order they were asked for.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
@@ -42,21 +41,5 @@ std::vector<Settings> points_of(const Grid& grid);
 
 /// Throws the ConfigError of the first point that cannot be run.
 void require_all_runnable(const std::vector<Settings>& points, const Library& library);
-
-struct GridOptions {
-  int threads = 0;  ///< 0: all cores
-  /// Called after every point, from any thread: whether it had a result.
-  std::function<void(bool feasible)> finished;
-  /// Set from outside: no further point is begun.
-  const std::atomic<bool>* stop = nullptr;
-};
-
-/// Thrown when `stop` was set before the end.
-struct Interrupted {};
-
-/// The rows of each point, the same whatever the threads. A schedule or point that cannot be run is a row with its
-/// reason.
-std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& points, const Library& library,
-                                               const GridOptions& options);
 
 }  // namespace commfuse

@@ -15,6 +15,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/resolver.h"
 #include "model/text/quantity.h"
+#include "sim/parallel/run_points.h"
 #include "sim/point/grid.h"
 
 namespace commfuse::score {

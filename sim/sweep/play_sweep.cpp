@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sim/point/parallel.h"
+#include "sim/parallel/parallel.h"
 #include "sim/point/point_runner.h"
 #include "sim/step/predict_steps.h"
 

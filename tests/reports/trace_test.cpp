@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/trace.h"
+#include "reports/export/trace.h"
 
 #include <gtest/gtest.h>
 #include <perfetto_trace.pb.h>
@@ -17,8 +17,8 @@
 
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
-#include "reports/export/trace_label.h"
-#include "reports/trace_flows.h"
+#include "reports/trace_label.h"
+#include "reports/export/trace_flows.h"
 #include "tests/reports/trace_runs.h"
 #include "tests/slow_build.h"
 

@@ -13,7 +13,7 @@
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
 #include "reports/atomic_file.h"
-#include "reports/trace.h"
+#include "reports/export/trace.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/compared_page.h"
 #include "validate/commands/measured_point.h"

@@ -15,6 +15,7 @@
 #include "model/config/resolver.h"
 #include "reports/rows.h"
 #include "reports/step_rows.h"
+#include "sim/parallel/run_points.h"
 #include "sim/point/grid.h"
 #include "sim/step/predict_steps.h"
 

@@ -7,6 +7,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/resolver.h"
 #include "model/math/functions.h"
+#include "sim/parallel/run_points.h"
 #include "sim/point/grid.h"
 #include "sim/point/predict.h"
 #include "sim/why/why.h"

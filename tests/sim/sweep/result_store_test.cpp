@@ -22,6 +22,7 @@
 #include "model/config/resolver.h"
 #include "model/config_error.h"
 #include "reports/rows.h"
+#include "sim/parallel/run_points.h"
 #include "sim/point/grid.h"
 #include "sim/step/predict_steps.h"
 #include "sim/sweep/store_query.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/export/op_totals.h"
+#include "reports/op_totals.h"
 
 #include "model/cost/gemm.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/trace.h"
+#include "reports/export/trace.h"
 
 #include <fmt/format.h>
 #define ZLIB_CONST  // next_in points to const
@@ -16,9 +16,9 @@
 
 #include "model/program/names.h"
 #include "reports/atomic_file.h"
-#include "reports/export/trace_label.h"
-#include "reports/trace_flows.h"
-#include "reports/trace_perfetto.h"
+#include "reports/export/trace_flows.h"
+#include "reports/export/trace_perfetto.h"
+#include "reports/trace_label.h"
 
 namespace commfuse::reports {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/trace_flows.h"
+#include "reports/export/trace_flows.h"
 
 #include <map>
 #include <unordered_map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/point/parallel.h"
+#include "sim/parallel/parallel.h"
 
 #include <tbb/parallel_for.h>
 

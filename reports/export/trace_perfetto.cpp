@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/trace_perfetto.h"
+#include "reports/export/trace_perfetto.h"
 
 #include <fmt/format.h>
 #include <perfetto_trace.pb.h>
@@ -12,9 +12,9 @@
 #include "model/cost/shape_sizes.h"
 #include "model/program/names.h"
 #include "reports/atomic_file.h"
-#include "reports/export/op_totals.h"
-#include "reports/export/trace_label.h"
-#include "reports/trace_flows.h"
+#include "reports/export/trace_flows.h"
+#include "reports/op_totals.h"
+#include "reports/trace_label.h"
 
 namespace commfuse::reports {
 

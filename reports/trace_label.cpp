@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/export/trace_label.h"
+#include "reports/trace_label.h"
 
 #include <fmt/format.h>
 

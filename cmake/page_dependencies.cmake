@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the page's engine is made with: libraries as sources, since Debian has none compiled to WebAssembly. Headers come
+# from the machine, by links in a folder of their own, so that none of its C library is seen; sources from
+# COMMFUSE_PAGE_SOURCES, where `./dev page` puts what `apt-get source` gives.
+set(COMMFUSE_PAGE_SOURCES "${PROJECT_BINARY_DIR}/sources" CACHE PATH "Sources of yaml-cpp, pugixml and libmd")
+
+set(headers "${PROJECT_BINARY_DIR}/headers")
+file(MAKE_DIRECTORY "${headers}")
+foreach(folder CLI fmt boost nlohmann Eigen unsupported)
+  find_path(COMMFUSE_PAGE_${folder} "${folder}" PATHS /usr/include /usr/include/eigen3
+    NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
+  file(CREATE_LINK "${COMMFUSE_PAGE_${folder}}/${folder}" "${headers}/${folder}" SYMBOLIC)
+endforeach()
+# What libc++ 14 lacks of C++20 comes first in every file.
+add_compile_options(-fwasm-exceptions)
+add_link_options(-fwasm-exceptions)
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${PROJECT_SOURCE_DIR}/page/shim/libcxx14.h>")
+
+# commfuse_page_headers(<targets>...): libraries that are headers alone.
+function(commfuse_page_headers)
+  foreach(target IN LISTS ARGN)
+    add_library(${target} INTERFACE IMPORTED)
+    target_include_directories(${target} SYSTEM INTERFACE "${headers}")
+  endforeach()
+endfunction()
+commfuse_page_headers(fmt::fmt Boost::headers CLI11::CLI11 nlohmann_json::nlohmann_json Eigen3::Eigen)
+target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY=1)
+
+# commfuse_page_library(<name> <folder> <include> <sources>...): a library of others from its sources.
+function(commfuse_page_library name folder include)
+  file(GLOB found "${COMMFUSE_PAGE_SOURCES}/${folder}-*")
+  if(NOT found)
+    message(FATAL_ERROR "no ${folder} in ${COMMFUSE_PAGE_SOURCES}; run ./dev page, which fetches it")
+  endif()
+  list(TRANSFORM ARGN PREPEND "${found}/")
+  file(GLOB sources ${ARGN})
+  add_library(${name} STATIC ${sources})
+  target_include_directories(${name} SYSTEM PUBLIC "${found}/${include}")
+endfunction()
+enable_language(C)
+commfuse_page_library(commfuse_page_yaml yaml-cpp include "src/*.cpp")
+add_library(yaml-cpp::yaml-cpp ALIAS commfuse_page_yaml)
+commfuse_page_library(commfuse_page_pugixml pugixml src src/pugixml.cpp)
+add_library(pugixml::pugixml ALIAS commfuse_page_pugixml)
+commfuse_page_library(commfuse_md libmd include src/sha2.c)
+file(WRITE "${headers}/libmd/config.h" "")  # autoconf's, of which SHA-2 needs nothing
+target_include_directories(commfuse_md PRIVATE "${headers}/libmd")

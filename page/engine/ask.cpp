@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one door between the page and the simulator: a question in JSON, an answer in JSON.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "model/config_error.h"
+#include "page/engine/answers.h"
+#include "page/engine/configs.h"
+
+namespace commfuse::page {
+
+namespace {
+
+using nlohmann::json;
+
+/// The files of configs/ come with the engine, and stand where its catalogue looks for them.
+void unpack_configs() {
+  for (const auto& [path, text] : configs()) {
+    const std::filesystem::path file = std::filesystem::path("/configs") / path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << text;
+  }
+  setenv("COMMFUSE_CONFIG_DIR", "/configs", 1);  // NOLINT(concurrency-mt-unsafe): there is one thread
+}
+
+json answer(const json& request) {
+  static Points points;
+  const std::string ask = request.at("ask");
+  return ask == "start"   ? start()
+         : ask == "point" ? points.point(request)
+         : ask == "why"   ? points.why(request)
+         : ask == "plan"  ? plan(request)
+         : ask == "file"  ? keep_file(request)
+                          : throw ConfigError(fmt::format("{}: no such question", ask));
+}
+
+/// {"answer": …}, or {"error": "a sentence"}.
+json answer_or_error(const char* request) {
+  static const bool unpacked = (unpack_configs(), true);
+  static_cast<void>(unpacked);
+  try {
+    return {{"answer", answer(json::parse(request))}};
+  } catch (const std::exception& error) {
+    return {{"error", error.what()}};
+  }
+}
+
+}  // namespace
+
+}  // namespace commfuse::page
+
+/// Answers a question of answers.h. The text lives until the next question.
+extern "C" const char* commfuse_ask(const char* request) {
+  static std::string text;
+  text = commfuse::page::answer_or_error(request).dump();
+  return text.c_str();
+}

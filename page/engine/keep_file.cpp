@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "model/text/suggest.h"
+#include "page/engine/answers.h"
+
+namespace commfuse::page {
+
+namespace {
+
+constexpr std::size_t most_bytes = 16 << 20;  ///< Of a config.json, the largest file that the programs read.
+
+/// "commfuse.hardware/1" and "commfuse.cluster/1" are machines.
+bool is_machine(const std::string& text) {
+  return text.find("commfuse.hardware/") != std::string::npos || text.find("commfuse.cluster/") != std::string::npos;
+}
+
+/// The last part of a name, and nothing that leads out of a folder.
+std::string file_name_of(const std::string& name) {
+  const std::string last = std::filesystem::path(name).filename().string();
+  if (last.empty() || last == "." || last == "..") {
+    throw ConfigError(fmt::format("{}: not the name of a file; choose a YAML file or a config.json", in_quotes(name)));
+  }
+  return last;
+}
+
+}  // namespace
+
+nlohmann::json keep_file(const nlohmann::json& request) {
+  const std::string name = file_name_of(request.at("name").get<std::string>());
+  const auto& text = request.at("text").get_ref<const std::string&>();
+  if (text.size() > most_bytes) {
+    throw ConfigError(fmt::format("{}: over 16 MiB; choose a YAML file or a config.json", name));
+  }
+  std::filesystem::path folder;
+  int number = 0;
+  do {  // A path of its own, since what was read under a path is kept.
+    folder = std::filesystem::path("/files") / std::to_string(++number);
+  } while (!std::filesystem::create_directories(folder));
+  const std::filesystem::path path = folder / name;
+  std::ofstream(path, std::ios::binary) << text;
+  const bool machine = is_machine(text);
+  machine ? static_cast<void>(load_machine(path.string())) : static_cast<void>(load_model(path.string()));
+  return {{"key", machine ? "hardware" : "model"}, {"value", path.string()}};
+}
+
+}  // namespace commfuse::page

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "model/config_error.h"
+#include "model/text/shell_word.h"
+#include "page/engine/answers.h"
+#include "reports/plan/plan_rows.h"
+#include "reports/plan/plan_text.h"
+#include "sim/commands/plan_by_flags.h"
+#include "sim/plan/capacity.h"
+
+namespace commfuse::page {
+
+namespace {
+
+using nlohmann::json;
+
+sim::PlanFlags flags_of(const json& texts) {
+  sim::PlanFlags flags;
+  for (const auto& [key, value] : texts.items()) {
+    const auto& text = value.get_ref<const std::string&>();
+    std::string* const own = key == "tokens"      ? &flags.tokens
+                             : key == "hardware"  ? &flags.hardware
+                             : key == "gpus"      ? &flags.gpus
+                             : key == "price"     ? &flags.price
+                             : key == "deadline"  ? &flags.deadline
+                             : key == "budget"    ? &flags.budget
+                             : key == "available" ? &flags.available
+                                                  : nullptr;
+    if (text.empty()) {
+      continue;
+    }
+    if (own != nullptr) {
+      *own = text;
+    } else if (const Field* field = find_field(key)) {
+      flags.settings.emplace_back(field, text);
+    } else {
+      throw ConfigError(fmt::format("{}: no such setting of a plan", key));
+    }
+  }
+  return flags;
+}
+
+std::string command_of(const sim::PlanFlags& flags) {
+  std::string command = "commfuse-sim plan";
+  for (const auto& [field, text] : flags.settings) {
+    command += fmt::format(" --{} {}", field->flag, shell_word(text));
+  }
+  for (const auto& [flag, text] : flags.texts()) {
+    command += text->empty() ? "" : fmt::format(" {} {}", flag, shell_word(*text));
+  }
+  return command;
+}
+
+}  // namespace
+
+json plan(const json& request) {
+  const sim::PlanFlags flags = flags_of(request.at("settings"));
+  const std::string file = sim::plan_of(flags);
+  const CapacityPlan plan = plan_capacity(sim::plan_by_flags(flags, file));
+  return {{"json", reports::plan_json(plan)},
+          {"text", reports::plan_text(plan)},
+          {"file", file},
+          {"command", command_of(flags)}};
+}
+
+}  // namespace commfuse::page

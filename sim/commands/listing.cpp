@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/listing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "model/check.h"
+#include "model/config/field.h"
+#include "model/config/hf_config.h"
+#include "model/config_error.h"
+#include "model/strategies/strategies.h"
+#include "model/workload/layers.h"
+#include "model/workload/parameters.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string in_billions(std::int64_t count) {
+  const auto number = static_cast<double>(count);
+  return number < 1e9 ? fmt::format("{:.0f}M", number / 1e6) : fmt::format("{:.4g}B", number / 1e9);
+}
+
+/// "attention in 10 of 40 layers, 30 gated delta networks; 256 experts, 8 active, 1 shared".
+std::string layers_in_words(const Transformer& model) {
+  const LayerCounts counts = layer_counts(model);
+  std::int64_t windows = 0;
+  for (const LayerRun& run : layer_runs(model)) {
+    windows += run.kind.attention && run.kind.window > 0 ? run.count : 0;
+  }
+  const std::string heads = model.latent                    ? "latent"
+                            : model.kv_heads == model.heads ? ""
+                                                            : fmt::format("{} kv heads", model.kv_heads);
+  std::vector<std::string> words;
+  const auto add = [&](bool is_there, std::string text) {
+    if (is_there) {
+      words.push_back(std::move(text));
+    }
+  };
+  add(!heads.empty(), heads);
+  add(model.latent && model.latent->indexer, "sparse");
+  add(windows > 0, fmt::format("windows in {} of {}", windows, counts.attention));
+  add(counts.state_space > 0,
+      fmt::format(
+          "{} in {} of {} layers",
+          model.state_space && model.state_space->recurrence == Recurrence::gated_delta ? "delta networks" : "Mamba-2",
+          counts.state_space, model.layers));
+  add(model.experts.has_value(),
+      model.experts ? fmt::format("{} of {} experts", model.experts->active, model.experts->count) : "");
+  add(model.experts && counts.dense > 0,
+      fmt::format("{} dense {}", counts.dense, counts.dense == 1 ? "layer" : "layers"));
+  add(model.weights.has_value(), model.weights ? model.weights->name : "");
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+void add_model(const Transformer& model, Listing& listing) {
+  const ModelParameters count = parameters_of(model);
+  listing.rows.push_back({model.name, in_billions(count.total()), in_billions(count.active()),
+                          fmt::format("{}", model.layers), fmt::format("{}", model.hidden), layers_in_words(model)});
+}
+
+Listing empty_models() {
+  return {{{"model", true}, {"parameters"}, {"active"}, {"layers"}, {"hidden"}, {"what it has", true}}, {}};
+}
+
+}  // namespace
+
+Listing listed_models() {
+  Listing listing = empty_models();
+  for (const std::string& name : known_names(Catalogue::models)) {
+    add_model(load_model(name), listing);
+  }
+  return listing;
+}
+
+Listing listed_models_in(const std::string& folder) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_regular_file(error) && name.ends_with("config.json") && name != "generation_config.json" &&
+        name != "hf_quant_config.json" && name != "tokenizer_config.json" && name != "preprocessor_config.json") {
+      files.push_back(entry.path());
+    }
+  }
+  if (error || files.empty()) {
+    throw ConfigError(fmt::format("{}: {}; give a folder with config.json files", folder,
+                                  error ? error.message() : "no config.json is below it"));
+  }
+  std::sort(files.begin(), files.end());
+  Listing listing = empty_models();
+  for (const fs::path& file : files) {
+    add_model(read_hf_config(file).model, listing);
+  }
+  return listing;
+}
+
+Listing listed_machines(Catalogue catalogue, bool clusters) {
+  Listing listing{
+      {{"name", true}, {"GPUs"}, {"bf16 TFLOP/s"}, {"memory"}, {"HBM TB/s"}, {"link GB/s"}, {"network GB/s"}}, {}};
+  if (!clusters) {
+    listing.columns.pop_back();
+  }
+  const std::vector<std::string> nodes = known_names(Catalogue::nodes);
+  for (const std::string& name : known_names(catalogue)) {
+    if (clusters == (std::find(nodes.begin(), nodes.end(), name) != nodes.end())) {
+      continue;
+    }
+    const Machine machine = load_machine(name);
+    const Accelerator& chip = machine.accelerator;
+    std::vector<std::string> row{
+        name,
+        clusters ? fmt::format("{} x {}", machine.nodes, machine.gpus_per_node)
+                 : fmt::format("{}", machine.gpus_per_node),
+        chip.supports(DType::bf16) ? fmt::format("{:.0f}", chip.dense_peak(DType::bf16).value / 1e12) : "-",
+        fmt::format("{:.0f} GB", static_cast<double>(chip.hbm_capacity.count) / 1e9),
+        fmt::format("{:.2f}", chip.hbm_bandwidth.value.value / 1e12),
+        fmt::format("{:.0f}", machine.link.nominal_rate.value.value / 1e9)};
+    if (clusters) {
+      row.push_back(machine.network ? fmt::format("{:.0f}", machine.network->nominal_rate.value.value / 1e9) : "-");
+    }
+    listing.rows.push_back(std::move(row));
+  }
+  return listing;
+}
+
+Listing listed_strategies() {
+  Listing listing{{{"strategy", true}, {"what it does", true}}, {}};
+  for (const Strategy& strategy : strategies()) {
+    listing.rows.push_back({std::string(strategy.name), std::string(strategy.summary)});
+  }
+  return listing;
+}
+
+namespace {
+
+struct ScopeLine {
+  std::string_view name;
+  std::string_view doc;
+};
+constexpr std::array scope_lines{
+    ScopeLine{"qkv", "all-gather, then the product that makes queries, keys and values"},
+    ScopeLine{"out_proj", "product behind attention, then reduce-scatter"},
+    ScopeLine{"gate_up", "all-gather, then the first product of the MLP"},
+    ScopeLine{"down", "second product of the MLP, then reduce-scatter"},
+    ScopeLine{"attention", "attention block: qkv, attention, out_proj"},
+    ScopeLine{"mlp", "MLP: gate_up, activation, down"},
+    ScopeLine{"layer", "one layer: norms, attention block, MLP, residuals"},
+    ScopeLine{"qkv_backward", "backward pass of qkv: gradients of input and weight"},
+    ScopeLine{"out_proj_backward", "backward pass of out_proj"},
+    ScopeLine{"gate_up_backward", "backward pass of gate_up"},
+    ScopeLine{"down_backward", "backward pass of down"},
+    ScopeLine{"mlp_ar", "two MLPs with all-reduces, no sequence parallelism"},
+    ScopeLine{"ulysses", "attention block under Ulysses sequence parallelism"},
+    ScopeLine{"fsdp_gate_up", "gate_up whose weight is gathered (FSDP, ZeRO 3)"},
+    ScopeLine{"data_parallel", "MLP forward and backward with sharded weights"},
+    ScopeLine{"step", "training step of a whole model"},
+    ScopeLine{"prefill", "prompts through a whole model"},
+    ScopeLine{"decode", "one token a sequence through a whole model"},
+};
+
+}  // namespace
+
+Listing listed_scopes() {
+  Listing listing{{{"scope", true}, {"what is simulated", true}}, {}};
+  for (const std::string_view name : find_field("scope")->choices()) {
+    const auto* const line =
+        std::find_if(scope_lines.begin(), scope_lines.end(), [&](const ScopeLine& one) { return one.name == name; });
+    check(line != scope_lines.end(), "every scope has its line");
+    listing.rows.push_back({std::string(name), std::string(line->doc)});
+  }
+  return listing;
+}
+
+}  // namespace commfuse::sim

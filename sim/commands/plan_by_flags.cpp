@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/plan_by_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <sstream>
+
+#include "model/config/catalogue.h"
+#include "model/config/meant.h"
+#include "model/config/settings.h"
+#include "model/config_error.h"
+#include "sim/commands/spread.h"
+
+namespace commfuse::sim {
+
+bool PlanFlags::any() const {
+  const auto all = texts();
+  return !settings.empty() || std::any_of(all.begin(), all.end(), [](const auto& one) { return !one.second->empty(); });
+}
+
+namespace {
+
+/// Throws ConfigError with every flag that a plan without a file lacks.
+void require_flags(const PlanFlags& flags) {
+  struct Needed {
+    bool is_given;
+    std::string_view flag, example;
+  };
+  const bool has_model = std::any_of(flags.settings.begin(), flags.settings.end(),
+                                     [](const auto& one) { return one.first->key == "model"; });
+  std::vector<std::string_view> missing;
+  std::vector<std::string_view> examples;
+  for (const Needed& one :
+       {Needed{has_model, "--model", "--model llama-3.1-70b"}, Needed{!flags.tokens.empty(), "--tokens", "--tokens 2T"},
+        Needed{!flags.hardware.empty() || !flags.gpus.empty(), "--gpus", "--gpus h100"},
+        Needed{!flags.price.empty(), "--price", "--price 2.80"},
+        Needed{!flags.deadline.empty() || !flags.budget.empty(), "--deadline or --budget", "--deadline 90d"}}) {
+    if (!one.is_given) {
+      missing.push_back(one.flag);
+      examples.push_back(one.example);
+    }
+  }
+  if (!missing.empty()) {
+    throw ConfigError(fmt::format("{} {} missing; add {}, as in {}, or give a plan file", fmt::join(missing, ", "),
+                                  missing.size() == 1 ? "is" : "are", missing.size() == 1 ? "it" : "them",
+                                  fmt::join(examples, " ")));
+  }
+}
+
+/// The values of settings, each by its key. Throws ConfigError with every mistake, by its flag.
+std::string settings_in_yaml(const FlagTexts& settings) {
+  std::string text;
+  std::vector<std::string> mistakes;
+  for (const auto& [field, typed] : settings) {
+    const std::string value = meant(*field, typed);
+    if (const std::optional<std::string> mistake = mistake_in(*field, value)) {
+      mistakes.push_back(fmt::format("--{}: {}", field->flag, *mistake));
+    }
+    text += fmt::format("  {}: {}\n", field->key, yaml_scalar(value));
+  }
+  if (!mistakes.empty()) {
+    throw ConfigError(fmt::format("{}", fmt::join(mistakes, "\n")));
+  }
+  return text;
+}
+
+/// What --gpus or --hardware names.
+const std::string& typed_hardware(const PlanFlags& flags) {
+  if (!flags.gpus.empty() && flags.gpus.find_first_not_of("0123456789") == std::string::npos) {
+    throw ConfigError(
+        fmt::format("--gpus: a plan finds how many GPUs it takes; name the hardware, as in --gpus h100, "
+                    "and write --available {} for the most that could be had",
+                    flags.gpus));
+  }
+  if (!flags.gpus.empty() && !flags.hardware.empty()) {
+    throw ConfigError("--gpus and --hardware both name the hardware; leave one out");
+  }
+  return flags.gpus.empty() ? flags.hardware : flags.gpus;
+}
+
+/// Of a node of the catalogue a cluster of such nodes. A file stays.
+std::string hardware_of(const PlanFlags& flags) {
+  std::string hardware = meant_name(Catalogue::hardware, typed_hardware(flags));
+  if (const std::optional<std::string> mistake = mistake_in(*find_field("hardware"), hardware)) {
+    throw ConfigError(fmt::format("--{}: {}", flags.gpus.empty() ? "hardware" : "gpus", *mistake));
+  }
+  const bool is_file = hardware.find('/') != std::string::npos || hardware.ends_with(".yaml");
+  return is_file ? hardware : cluster_of_nodes(hardware);
+}
+
+/// GPUs that could be had where nobody says: those of a node without a network, else as many as large orders are.
+std::string usual_available(const std::string& hardware) {
+  const Machine machine = load_machine(hardware);
+  return machine.network ? "8192" : fmt::format("{}", machine.gpus_per_node);
+}
+
+}  // namespace
+
+std::string plan_of(const PlanFlags& flags) {
+  require_flags(flags);
+  std::string text = "schema: commfuse.plan/1\ntitle: a plan by flags\nset:\n" + settings_in_yaml(flags.settings);
+  for (const auto& [key, value] : {std::pair("tokens", &flags.tokens), std::pair("deadline", &flags.deadline),
+                                   std::pair("budget", &flags.budget)}) {
+    text += value->empty() ? "" : fmt::format("{}: {}\n", key, yaml_scalar(*value));
+  }
+  const std::string hardware = hardware_of(flags);
+  const std::string& typed = typed_hardware(flags);
+  const std::chrono::year_month_day today{std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now())};
+  return text + fmt::format(
+                    "gpus:\n  {0}:\n    hardware: {1}\n    price: {2}\n    price_date: {3:04}-{4:02}-{5:02}\n"
+                    "    available: {6}\n",
+                    yaml_scalar(typed.substr(typed.rfind('/') + 1)), yaml_scalar(hardware), yaml_scalar(flags.price),
+                    static_cast<int>(today.year()), static_cast<unsigned>(today.month()),
+                    static_cast<unsigned>(today.day()),
+                    yaml_scalar(flags.available.empty() ? usual_available(hardware) : flags.available));
+}
+
+namespace {
+
+constexpr std::string_view by_flags_name = "plan by flags";
+
+/// The flag that wrote this line of the plan, 1 for the first; empty where none did.
+std::string flag_of_line(const PlanFlags& flags, const std::string& text, std::size_t number) {
+  std::istringstream lines(text);
+  std::string line;
+  for (std::size_t i = 0; i < number; ++i) {
+    std::getline(lines, line);
+  }
+  const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  const std::string flag = "--" + line.substr(begin, std::min(line.find(':'), line.size()) - begin);
+  const auto all = flags.texts();
+  const bool is_flag = std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.first == flag; });
+  return !is_flag ? "" : flag == "--hardware" && flags.hardware.empty() ? "--gpus" : flag;
+}
+
+/// Mistakes in values of flags, each by its flag; nothing where one is not of a flag.
+std::optional<std::string> by_flag(const PlanFlags& flags, const std::string& text, const std::string& mistakes) {
+  std::string all;
+  std::istringstream lines(mistakes);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string_view front = by_flags_name;
+    const std::size_t sentence = line.find(": ");
+    if (!line.starts_with(front) || sentence == std::string::npos) {
+      return std::nullopt;
+    }
+    const std::size_t number = std::strtoul(line.c_str() + front.size() + 1, nullptr, 10);
+    const std::string flag = flag_of_line(flags, text, number);
+    if (flag.empty()) {
+      return std::nullopt;
+    }
+    all += (all.empty() ? "" : "\n") + flag + line.substr(sentence);
+  }
+  return all;
+}
+
+}  // namespace
+
+PlanFile plan_by_flags(const PlanFlags& flags, const std::string& text) {
+  try {
+    return parse_plan(std::string(by_flags_name), text);
+  } catch (const ConfigError& error) {
+    const std::optional<std::string> mistakes = by_flag(flags, text, error.what());
+    throw ConfigError(mistakes ? *mistakes : fmt::format("{}\nThe plan that the flags make:\n{}", error.what(), text));
+  }
+}
+
+}  // namespace commfuse::sim

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many points of layers, on all cores.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "model/record/result.h"
+#include "sim/point/request.h"
+
+namespace commfuse {
+
+struct GridOptions {
+  int threads = 0;  ///< 0: all cores
+  /// Called after every point, from any thread: whether it had a result.
+  std::function<void(bool feasible)> finished;
+  /// Set from outside: no further point is begun.
+  const std::atomic<bool>* stop = nullptr;
+};
+
+/// Thrown when `stop` was set before the end.
+struct Interrupted {};
+
+/// The rows of each point, the same whatever the threads. A schedule or point that cannot be run is a row with its
+/// reason.
+std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& points, const Library& library,
+                                               const GridOptions& options);
+
+}  // namespace commfuse
