@@ -153,6 +153,15 @@ function buildControls(start) {
     listField("hardware", "GPU", [["One node", start.hardware], ["Clusters", start.clusters]]),
     element("div", { class: "field wide" }, own, picker),
     quick,
+    restOf(start, parts, dtypes, others),
+  );
+  controls.forEach(({ place }, key) => key in state.presets || (place && (place.hidden = true)));
+}
+
+/// What a phone folds away, so that the timelines stand near the top.
+function restOf(start, parts, dtypes, others) {
+  const phone = matchMedia("(max-width: 700px)");
+  const body = element("div", { class: "rest-body" },
     listField("scope", "What runs", [["Part of a layer", parts], ["Whole model", start.scopes.filter((scope) => scope.whole)]]),
     sliderField("batch", SLIDERS.batch),
     sliderField("link_bandwidth", SLIDERS.link_bandwidth),
@@ -161,7 +170,9 @@ function buildControls(start) {
     element("details", { class: "wide" }, element("summary", {}, "More settings"), ...others.map(otherField)),
     shareField(),
   );
-  controls.forEach(({ place }, key) => key in state.presets || (place && (place.hidden = true)));
+  const rest = element("details", { class: "rest wide", open: !phone.matches }, element("summary", {}, "What runs, batch, rates, command line"), body);
+  phone.addEventListener("change", () => (rest.open ||= !phone.matches)); // A wide page has no summary to open it by.
+  return rest;
 }
 
 function showControls() {

@@ -84,10 +84,11 @@ class Timelines {
     const serial = rows.find((row) => row.strategy === "serial");
     const kept = timelines.filter(({ row }) => !shown || shown.includes(rows[row].strategy));
     this.panels = kept.map((timeline) => this.panelOf(timeline, rows[timeline.row], serial));
-    const longest = Math.max(...this.panels.map((panel) => panel.timeline.makespan_ps), 1);
-    const usual = Math.max(...[best, serial].filter(Boolean).map((row) => row.makespan_us * 1e6), 0);
+    const latest = (row) => row.makespan_us * 1e6 * (1 + (row.makespan_error ?? 0));
+    const longest = Math.max(...this.panels.map((panel) => latest(panel.row)), 1);
+    const usual = Math.max(...[best, serial].filter(Boolean).map(latest), 0);
     // One that takes far longer than serial would press all others together: it runs off the edge and says how far.
-    this.end = Math.min(longest, Math.max(usual * 1.9, 1)) * 1.04;
+    this.end = Math.min(longest, Math.max(usual * 1.9, 1)) * 1.03;
     this.unit = timeUnit(this.end / 1e6);
     this.point(null);
     this.layOut();
@@ -186,7 +187,9 @@ class Timelines {
         pen.stroke();
       }
       pen.fillStyle = this.colours.quiet;
-      pen.fillText(`${Number((i * step).toPrecision(12))}`, x, bottom + 6);
+      const text = `${Number((i * step).toPrecision(12))}`;
+      const half = pen.measureText(text).width / 2;
+      pen.fillText(text, Math.min(x, this.canvas.clientWidth - half - 1), bottom + 6);
     }
     pen.strokeStyle = this.colours.axis;
     pen.beginPath();

@@ -47,8 +47,8 @@ function headlineOf(rows) {
   const known = serial?.win_probability !== null && serial?.win_probability !== undefined;
   const pay = payOf(rows);
   if (pay === "pays") {
-    const winner = verdictsOf(rows)[rows.indexOf(best)] === "wins" ? `${best.strategy} takes` : "it takes";
-    return `Overlap pays: ${winner} ${less} less time than serial${known ? ` (${sure(1 - serial.win_probability)})` : ""}.`;
+    const winner = verdictsOf(rows)[rows.indexOf(best)] === "wins" ? `${best.strategy} takes ` : "";
+    return `Overlap pays: ${winner}${less} less time than serial${known ? ` (${sure(1 - serial.win_probability)})` : ""}.`;
   }
   if (pay === "loses") {
     return `Overlap does not pay here: serial wins${known ? ` (${sure(serial.win_probability)})` : ""}.`;
@@ -69,7 +69,8 @@ function showVerdict(answer, rows) {
   const unit = best && timeUnit(timeOf(best));
   const size = best ? ` ${best.strategy}: ${unit.text(timeOf(best))}${error === null ? "" : ` \u00b1${percent(error)}`}, MFU ${percent(best.mfu ?? 0)}${leans ? `; depends on ${listed(leans)} parameters` : ""}.` : "";
   put("headline", headline);
-  put("second", `${answer.verdict ?? ""}${size}`);
+  put("second", answer.verdict ?? "");
+  put("size", size.trim());
   const warnings = [...new Set(rows.flatMap((row) => (row.warnings ? String(row.warnings).split("; ") : row.fits === false ? ["out of memory: the fullest GPU does not hold this model"] : [])))];
   $("warnings").hidden = warnings.length === 0;
   $("warnings").replaceChildren(...warnings.slice(0, 5).map((text) => element("li", {}, text)));

@@ -12,7 +12,7 @@ class WinnersMap {
 
   /// Tokens across, ranks down, the chosen point inside.
   axes() {
-    const across = matchMedia("(max-width: 700px)").matches ? 2 : 3;
+    const across = narrow() ? 2 : 3;
     const seq = Number(setting("seq"));
     const ranks = Number(setting("ranks"));
     const seqs = Array.from({ length: 2 * across + 1 }, (_, i) => seq * 2 ** (i - across)).filter((one) => Number.isInteger(one) && one >= 1 && one <= 2 ** 22);
@@ -85,11 +85,11 @@ class WinnersMap {
     let ties = false;
     const rows = ranks.map((r) => element("tr", {}, element("th", { scope: "row" }, String(r)), ...seqs.map((s) => {
       const said = this.memory.get(this.keyOf({ seq: String(s), ranks: String(r) }));
-      said?.name && !said.tie && used.add(said.name);
+      said?.name && (!said.tie || narrow()) && used.add(said.name);
       ties ||= said?.tie;
       return element("td", {}, this.button(said, s, r));
     })));
-    const entries = [...used].sort().map((name) => element("li", {}, element("span", { class: `swatch w${MAP_COLOURS[name] ?? 7}`, "aria-hidden": "true" }), name));
+    const entries = [...used].sort().map((name) => element("li", {}, element("span", { class: `swatch w${MAP_COLOURS[name] ?? 7}`, "aria-hidden": "true" }), narrow() ? `${shortName(name, true)} ${name}` : name));
     if (ties) {
       const swatch = element("span", { class: "swatch", "aria-hidden": "true" });
       swatch.style.background = "var(--tie)";
@@ -116,7 +116,7 @@ class WinnersMap {
     const against = said.gain === null ? "" : said.name === "serial" ? "0%" : `${said.gain < 0 ? MINUS : "+"}${Math.abs(100 * said.gain).toFixed(0)}%`;
     const words = said.tie ? `tie of ${listed(said.ties)}` : `${said.name} wins`;
     return element("button", { ...shared, class: `cell ${look}`, "aria-label": `${at}: ${words}${against ? `, ${against} against serial` : ""}`, title: `${at}: ${words}` },
-      shortName(said.name), element("small", {}, against || "\u00a0"));
+      shortName(said.name, narrow()), element("small", {}, against || "\u00a0"));
   }
 
   /// What would change the verdict: the nearest tokens, ranks at which it is another one.
@@ -129,10 +129,14 @@ class WinnersMap {
     const name = (said) => (said.pay === "pays" ? "overlap pays" : said.pay === "loses" ? "serial wins" : "there is no clear gain");
     const nearest = (values, key, words) => {
       const chosen = Number(setting(key));
-      const find = (side) => side.find((one) => { const said = this.memory.get(this.keyOf({ [key]: String(one) })); return said?.name && said.pay !== here.pay; });
-      const below = find([...values].reverse().filter((one) => one < chosen));
-      const above = find(values.filter((one) => one > chosen));
-      return [below, above].filter((one) => one !== undefined).map((one) => `at ${words(one)} ${name(this.memory.get(this.keyOf({ [key]: String(one) })))}`);
+      const saidAt = (one) => this.memory.get(this.keyOf({ [key]: String(one) }));
+      const find = (side) => {
+        const others = side.filter((one) => saidAt(one)?.name && saidAt(one).pay !== here.pay);
+        const clear = others.find((one) => saidAt(one).pay !== saidAt(others[0]).pay);
+        return [...others.slice(0, 1), ...(clear === undefined ? [] : [clear])]; // "no clear gain", and behind it the opposite
+      };
+      const sides = [[...values].reverse().filter((one) => one < chosen), values.filter((one) => one > chosen)];
+      return sides.flatMap(find).map((one) => `at ${words(one)} ${name(saidAt(one))}`);
     };
     const changes = [...nearest(seqs, "seq", (one) => `${count(one)} tokens`), ...nearest(ranks, "ranks", (one) => `${one} ranks`)];
     return changes.length > 0 ? `What would change it: ${listed(changes)}.`
@@ -141,7 +145,9 @@ class WinnersMap {
 }
 
 const SHORT = { ring_exchange: "ring ex.", looped_einsum: "looped", tokenweave: "weave" };
-const shortName = (name) => SHORT[name] ?? name.split("_")[0];
+const narrow = () => matchMedia("(max-width: 700px)").matches;
+/// On a phone as the command's map has them: "co", "ri".
+const shortName = (name, two) => (two ? name.slice(0, 2) : SHORT[name] ?? name.split("_")[0]);
 
 function cellOf(rows) {
   const best = fastestOf(rows);

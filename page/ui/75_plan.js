@@ -128,7 +128,7 @@ function planChart(runs, plan, currency) {
   const [c0, c1] = range((run) => run.cost);
   const x = (days) => left + (Math.log(days / d0) / Math.log(d1 / d0)) * (wide - left - 16);
   const y = (cost) => high - bottom - (Math.log(cost / c0) / Math.log(c1 / c0)) * (high - bottom - 16);
-  const steps = (from, to) => [1, 2, 5].flatMap((one) => Array.from({ length: 14 }, (_, i) => one * 10 ** (i - 3))).filter((one) => one > from && one < to).sort((a, b) => a - b);
+  const steps = (from, to) => (to / from < 8 ? [1, 1.5, 2, 3, 5, 7] : [1, 2, 5]).flatMap((one) => Array.from({ length: 14 }, (_, i) => one * 10 ** (i - 3))).filter((one) => one > from && one < to).sort((a, b) => a - b);
   const svg = drawing("svg", { class: "chart", viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": `Days and cost of ${runs.length} numbers of GPUs; the table below has them.` });
   const line = (x1, y1, x2, y2, look) => drawing("line", { x1, y1, x2, y2, class: look });
   const label = (px, py, anchor, text, look = "") => drawing("text", { x: px, y: py, "text-anchor": anchor, class: look }, text);

@@ -58,6 +58,8 @@ const live = {
   },
 
   refused(error, settings) {
+    put("headline", "This point cannot be simulated.");
+    ["second", "size", "change"].forEach((id) => put(id, ""));
     this.problem(error.ended ? `The simulator stopped: ${error.message}. It was restarted; change a setting to go on.` : shownPath(error.message));
     page.shown = JSON.stringify(settings);
     put("command", "");
@@ -73,7 +75,7 @@ const live = {
   problem(text) {
     $("problem").hidden = !text;
     put("problem", text);
-    $("verdict").classList.toggle("stale", text !== "");
+    document.querySelector(".results").hidden = !this.rows;
     $("timelines").classList.toggle("stale-part", text !== "");
     $("bars").classList.toggle("stale-part", text !== "");
   },
@@ -195,10 +197,13 @@ function toggle(name, names) {
   writeHash();
 }
 
+let knownHash = null; // the last that was read or written
+
 function writeHash() {
   const hash = linkHash();
-  if (location.hash !== hash) {
+  if (location.hash === knownHash && hash !== knownHash) { // Not over a link that is still to be read.
     history.replaceState(null, "", hash);
+    knownHash = location.hash;
   }
 }
 
@@ -276,6 +281,7 @@ function startDrops() {
 
 /// A link that was opened in this very page, or the Back button.
 function readLocation() {
+  knownHash = location.hash;
   say(readHash(location.hash));
   showControls();
   parts.guide.show();
@@ -306,7 +312,7 @@ async function startPage() {
   });
   readLocation();
   addEventListener("hashchange", () => {
-    if (location.hash !== linkHash()) {
+    if (location.hash !== knownHash) {
       readLocation();
       live.ask();
     }
