@@ -67,9 +67,13 @@ class Timelines {
       this.colours = palette();
       this.later();
     });
+    this.wide = 0; // Read here alone: asking for it elsewhere would lay the page out twice a frame.
     new ResizeObserver(() => {
-      this.layOut();
-      this.later();
+      if (this.wide !== this.canvas.clientWidth) {
+        this.wide = this.canvas.clientWidth;
+        this.layOut();
+        this.draw();
+      }
     }).observe(place);
     this.canvas.addEventListener("pointermove", (event) => this.point(this.at(event.offsetX, event.offsetY), event.offsetX, event.offsetY));
     this.canvas.addEventListener("pointerdown", (event) => this.point(this.at(event.offsetX, event.offsetY), event.offsetX, event.offsetY));
@@ -116,7 +120,7 @@ class Timelines {
   }
 
   layOut() {
-    this.narrow = this.canvas.clientWidth < 620;
+    this.narrow = this.wide < 620;
     this.left = this.narrow ? 62 : 76;
     let y = 2;
     for (const panel of this.panels) {
@@ -131,7 +135,7 @@ class Timelines {
   }
 
   get width() {
-    return Math.max(this.canvas.clientWidth - this.left - 8, 10);
+    return Math.max(this.wide - this.left - 8, 10);
   }
   xOf(ps) {
     return this.left + (ps / this.end) * this.width;
@@ -145,19 +149,19 @@ class Timelines {
   }
 
   draw() {
-    if (!this.unit) {
+    if (!this.unit || this.wide === 0) {
       return;
     }
     const { canvas } = this;
     const scale = globalThis.devicePixelRatio || 1;
-    const [wide, high] = [Math.round(canvas.clientWidth * scale), Math.round(this.height * scale)];
+    const [wide, high] = [Math.round(this.wide * scale), Math.round(this.height * scale)];
     if (canvas.width !== wide || canvas.height !== high) {
       [canvas.width, canvas.height] = [wide, high];
     }
     const pen = (this.pen ??= canvas.getContext("2d", { alpha: false }));
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.fillStyle = this.colours.ground;
-    pen.fillRect(0, 0, canvas.clientWidth, this.height);
+    pen.fillRect(0, 0, this.wide, this.height);
     this.drawAxis(pen);
     for (const panel of this.panels) {
       this.drawHead(pen, panel);
@@ -189,7 +193,7 @@ class Timelines {
       pen.fillStyle = this.colours.quiet;
       const text = `${Number((i * step).toPrecision(12))}`;
       const half = pen.measureText(text).width / 2;
-      pen.fillText(text, Math.min(x, this.canvas.clientWidth - half - 1), bottom + 6);
+      pen.fillText(text, Math.min(x, this.wide - half - 1), bottom + 6);
     }
     pen.strokeStyle = this.colours.axis;
     pen.beginPath();
@@ -400,7 +404,7 @@ class Timelines {
     this.tip.hidden = !picked;
     if (picked) {
       this.tip.replaceChildren(...this.tell(picked).map((line) => element("div", {}, line)));
-      this.tip.style.left = `${Math.max(4, Math.min(x + 14, this.canvas.clientWidth - this.tip.offsetWidth - 4))}px`;
+      this.tip.style.left = `${Math.max(4, Math.min(x + 14, this.wide - this.tip.offsetWidth - 4))}px`;
       const below = y + 18;
       this.tip.style.top = `${below + this.tip.offsetHeight > this.height ? Math.max(y - this.tip.offsetHeight - 10, 0) : below}px`;
     }

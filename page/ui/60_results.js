@@ -54,7 +54,7 @@ function headlineOf(rows) {
     return `Overlap does not pay here: serial wins${known ? ` (${sure(serial.win_probability)})` : ""}.`;
   }
   if (pay === "unclear") {
-    return best === serial ? "No clear gain: serial is among the fastest." : `No clear gain: ${best.strategy} takes ${less} less time than serial, which is a tie.`;
+    return best === serial ? "No clear gain: serial is among the fastest." : `No clear gain: ${best.strategy} takes ${less} less time than serial${known ? ` (only ${sure(1 - serial.win_probability)})` : ", which is a tie"}.`;
   }
   return `${best.strategy} takes ${timeUnit(timeOf(best)).text(timeOf(best))}.`;
 }
@@ -109,7 +109,7 @@ class Results {
     const layer = rows[0]?.makespan_us !== undefined;
     this.legend.replaceChildren(legendOf(layer
       ? [["essential", "compute"], ["slicing", "slicing: what cutting costs"], ["stretch", "stretch: interference"], ["local", "local: adds, copies"], ["exposed hatched", "exposed: head, bubble, tail"]]
-      : STEP_PARTS.map(([name, look]) => [look === "exposed" ? "exposed hatched" : look, name])));
+      : STEP_PARTS.filter(([name]) => rows.some((row) => row[`${name}_ms`] !== undefined)).map(([name, look]) => [look === "exposed" ? "exposed hatched" : look, name])));
     this.table(rows, serial, best, unit, layer, labels);
   }
 
@@ -122,6 +122,7 @@ class Results {
     bar.setAttribute("aria-label", `${label}: ${unit.text(timeOf(row))}${said ? `, of which ${said}` : ""}`);
     bar.title = said;
     let room = 100; // A bar that is longer than the axis ends at its edge.
+    bar.classList.toggle("cut", timeOf(row) > end * 1.001);
     for (const [name, look, us] of parts.length > 0 ? parts : [["time", "essential", timeOf(row)]]) {
       const wide = Math.min(Math.max((us / end) * 97, 0), room);
       room -= wide;

@@ -139,8 +139,10 @@ class WinnersMap {
       return sides.flatMap(find).map((one) => `at ${words(one)} ${name(saidAt(one))}`);
     };
     const changes = [...nearest(seqs, "seq", (one) => `${count(one)} tokens`), ...nearest(ranks, "ranks", (one) => `${one} ranks`)];
-    return changes.length > 0 ? `What would change it: ${listed(changes)}.`
-      : `From ${count(seqs[0])} to ${count(seqs.at(-1))} tokens and from ${ranks[0]} to ${ranks.at(-1)} ranks this does not change: ${name(here)}.`;
+    const ran = (values, key) => values.filter((one) => this.memory.get(this.keyOf({ [key]: String(one) }))?.name);
+    const along = (values, words, noun) => (values.length < 2 ? [] : [`from ${words(values[0])} to ${words(values.at(-1))} ${noun}`]);
+    const same = [...along(ran(seqs, "seq"), count, "tokens"), ...along(ran(ranks, "ranks"), String, "ranks")];
+    return changes.length > 0 ? `What would change it: ${listed(changes)}.` : same.length > 0 ? `This holds ${listed(same)}: ${name(here)}.` : "";
   }
 }
 
