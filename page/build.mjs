@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins page/ui and an engine into one HTML file: `node build.mjs ENGINE.wasm ENGINE.js OUTPUT.html`. Needs node alone.
+import { createHash } from "node:crypto";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+const folder = join(dirname(fileURLToPath(import.meta.url)), "ui");
+const [wasm, loader, output] = process.argv.slice(2);
+if (!output) {
+  console.error("usage: node build.mjs ENGINE.wasm ENGINE.js OUTPUT.html");
+  process.exit(2);
+}
+
+const text = (name) => readFileSync(join(folder, name), "utf8");
+const packed = (bytes) => gzipSync(bytes, { level: 9 }).toString("base64");
+const digest = (content) => `'sha256-${createHash("sha256").update(content).digest("base64")}'`;
+
+/// Scripts named 10_… to 90_…, in the order of their names.
+const script = readdirSync(folder)
+  .filter((name) => /^\d\d_.*\.js$/.test(name))
+  .sort()
+  .map(text)
+  .join("\n");
+const style = text("page.css");
+for (const [name, content] of [["a script", script], ["page.css", style]]) {
+  if (/<\/(script|style)/i.test(content)) {
+    throw new Error(`${name} of page/ui closes its own element; write "<\\/" instead`);
+  }
+}
+
+// Only this very script and style run; workers come from blobs, and nothing is fetched.
+const policy = [
+  "default-src 'none'",
+  `script-src ${digest(script)} 'wasm-unsafe-eval'`,
+  "worker-src blob:",
+  `style-src ${digest(style)}`,
+  "img-src data: blob:",
+  "base-uri 'none'",
+  "form-action 'none'",
+].join("; ");
+
+const parts = {
+  policy,
+  style: () => style,
+  script: () => script,
+  // What the worker runs: the loader, then the part that answers.
+  worker: () => packed(`${readFileSync(loader, "utf8")}\n${text("worker.js")}`),
+  engine: () => packed(readFileSync(wasm)),
+};
+const page = text("index.html").replace(/\{\{(\w+)\}\}/g, (whole, name) => {
+  if (!(name in parts)) {
+    throw new Error(`page/ui/index.html has an unknown placeholder ${whole}`);
+  }
+  return typeof parts[name] === "function" ? parts[name]() : parts[name];
+});
+writeFileSync(output, page);

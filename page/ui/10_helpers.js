@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small helpers of every part of the page. All that is put on the page is put there as text, never as markup.
+"use strict";
+
+const page = { failures: [], frames: 0 };
+globalThis.commfusePage = page; // For tests.
+
+const $ = (id) => document.getElementById(id);
+
+/// element("button", {type: "button", onclick: f}, "Save") - children are elements or text.
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) {
+      made.addEventListener(key.slice(2), value);
+    } else if (value !== null && value !== undefined && value !== false) {
+      made.setAttribute(key, value === true ? "" : value);
+    }
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+function drawing(name, attributes = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) {
+    made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+function put(id, text) {
+  const place = $(id);
+  if (place.textContent !== text) {
+    place.textContent = text;
+  }
+}
+
+/// Says it to screen readers.
+function announce(text) {
+  put("announced", text);
+}
+
+const MINUS = "\u2212";
+const NARROW = "\u202f"; // between a number and its unit
+const grouped = (count) => String(count).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+const percent = (share, decimals = 1) => `${(100 * share).toFixed(decimals)}%`;
+const signedPercent = (share) => `${share < 0 ? MINUS : "+"}${percent(Math.abs(share))}`;
+
+/// 8192 is "8K", 1536 is "1536", as the command line writes counts.
+function count(number) {
+  const value = Number(number);
+  return value >= 1024 && value % 1024 === 0 ? `${value / 1024}K` : String(number);
+}
+
+/// "8K" is "8192"; what is no count stays as it is.
+function plainCount(text) {
+  const found = /^\s*([\d.]+)\s*([KMG]?)\s*$/i.exec(String(text));
+  const value = found && Number(found[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[found[2].toUpperCase()];
+  return found && Number.isInteger(value) ? String(value) : String(text).trim();
+}
+
+/// Microseconds below 10 ms, milliseconds from there on, for all times that stand together.
+function timeUnit(longestUs) {
+  const milliseconds = longestUs >= 1e4;
+  const name = milliseconds ? "ms" : "\u00b5s";
+  const scale = milliseconds ? 1e-3 : 1;
+  const decimals = milliseconds ? 3 : 1;
+  const digits = (us) => `${us < 0 && Number((us * scale).toFixed(decimals)) !== 0 ? MINUS : ""}${Math.abs(us * scale).toFixed(decimals)}`;
+  return { name, scale, digits, text: (us) => `${digits(us)}${NARROW}${name}` };
+}
+
+function bytesText(bytes) {
+  return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)}${NARROW}GB` : `${(bytes / 1e6).toFixed(0)}${NARROW}MB`;
+}
+
+/// "a, b and c"
+function listed(names) {
+  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
+
+/// As the engine words it.
+function sure(probability) {
+  return probability > 0.99 ? "over 99% sure" : `${Math.round(100 * probability)}% sure`;
+}
+
+const darkness = matchMedia("(prefers-color-scheme: dark)");
+const COLOURS = ["ground", "ink", "quiet", "rule", "panel", "grid", "axis", "muted", "essential", "local", "communication", "exposed",
+  "on-essential", "on-local", "on-communication", "link"];
+
+function palette() {
+  const style = getComputedStyle(document.documentElement);
+  return Object.fromEntries(COLOURS.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+}
+
+async function copy(text, button) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const box = element("textarea", { class: "unseen", "aria-hidden": "true" });
+    box.value = text;
+    document.body.append(box);
+    box.select();
+    document.execCommand("copy"); // Where a page from disk may not use the clipboard.
+    box.remove();
+  }
+  const before = button.dataset.name ?? (button.dataset.name = button.textContent);
+  button.textContent = "Copied";
+  announce("Copied");
+  setTimeout(() => (button.textContent = before), 1500);
+}
+
+/// Calls once, that long after the last time it was asked to.
+function afterRest(milliseconds, call) {
+  let timer = 0;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(call, milliseconds);
+  };
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page shows, as settings of the command line and a few words on the view, and as the link that names both.
+// README.md promises the form of the link to later versions.
+
+const COUNTS = new Set(["ranks", "batch", "seq", "samples", "seed"]);
+/// Always in a link, so that it means the same when a later version has other presets.
+const ALWAYS_IN_LINK = ["model", "hardware", "scope", "ranks", "batch", "seq", "dtype"];
+/// Always given to the engine, so that the command says them too.
+const ALWAYS_ASKED = ["model", "hardware", "scope", "ranks", "seq"];
+const VIEW_KEYS = ["tab", "show", "compare", "guide"];
+const PLAN_PRESETS = { tokens: "2T", gpus: "h100", price: "2.80", deadline: "90d" };
+
+const state = {
+  presets: {}, // key: text, of every setting that the engine has
+  settings: {}, // key: text
+  view: {}, // tab, show, compare, guide
+  plan: { ...PLAN_PRESETS },
+};
+page.state = state;
+
+const normal = (key, text) => (COUNTS.has(key) ? plainCount(text) : String(text));
+const setting = (key) => state.settings[key] ?? state.presets[key] ?? "";
+
+/// For the engine: what must be named, and what differs from its preset.
+function asked(changes = {}) {
+  const all = { ...state.settings, ...changes };
+  const keys = Object.keys(state.presets).filter((key) => ALWAYS_ASKED.includes(key) || (all[key] ?? "") !== "");
+  const chosen = keys.map((key) => [key, all[key] ?? state.presets[key]]);
+  return Object.fromEntries(chosen.filter(([key, text]) => ALWAYS_ASKED.includes(key) || text !== state.presets[key]));
+}
+
+const readable = (text) => encodeURIComponent(text).replace(/%(2C|2F|3A|20)/g, (code) => ({ "%2C": ",", "%2F": "/", "%3A": ":", "%20": "+" })[code]);
+const unreadable = (text) => decodeURIComponent(text.replaceAll("+", " "));
+
+function linkHash() {
+  const parts = [];
+  for (const key of Object.keys(state.presets)) {
+    if (ALWAYS_IN_LINK.includes(key) || setting(key) !== state.presets[key]) {
+      parts.push([key, setting(key)]);
+    }
+  }
+  for (const key of VIEW_KEYS) {
+    if (state.view[key]) {
+      parts.push([key, state.view[key]]);
+    }
+  }
+  for (const [key, text] of Object.entries(state.plan)) {
+    if (state.view.tab === "plan" || text !== PLAN_PRESETS[key]) {
+      parts.push([`plan.${key}`, text]);
+    }
+  }
+  return `#${parts.map(([key, text]) => `${key}=${readable(text)}`).join("&")}`;
+}
+
+/// Reads a link; returns a sentence on what it names and this page does not have, or "".
+function readHash(hash) {
+  const settings = {};
+  const view = {};
+  const plan = { ...PLAN_PRESETS };
+  const unknown = [];
+  for (const part of hash.replace(/^#/, "").split("&").filter(Boolean)) {
+    const at = part.indexOf("=");
+    let text = "";
+    try {
+      text = unreadable(part.slice(at + 1));
+    } catch {
+      unknown.push(part);
+      continue;
+    }
+    const key = part.slice(0, at);
+    if (at > 0 && key in state.presets) {
+      settings[key] = normal(key, text);
+    } else if (VIEW_KEYS.includes(key)) {
+      view[key] = text;
+    } else if (key.startsWith("plan.") && key.slice(5) in plan) {
+      plan[key.slice(5)] = text;
+    } else if (!["verdict", ""].includes(part)) {
+      unknown.push(part);
+    }
+  }
+  const sentences = unknown.length > 0 ? [`This version does not know ${listed(unknown.map((part) => `"${part}"`))} of the link and ignores it.`] : [];
+  for (const [key, text] of Object.entries(settings)) {
+    if (text.startsWith("/files/") && !kit.files.some((file) => file.value === text)) {
+      sentences.push(`The link needs the file ${text.split("/").at(-1)}, which a link cannot carry: drop it on the page. Until then the ${key} is ${state.presets[key]}.`);
+      delete settings[key];
+    }
+  }
+  Object.assign(state, { settings, view, plan });
+  return sentences.join(" ");
+}

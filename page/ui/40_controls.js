@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists and sliders. Each shows one setting, and a slider has a box for values between its steps.
+
+const controls = new Map(); // key: {show()}
+const facts = { start: null, hardware: new Map() }; // what the engine knows
+
+const halves = (from, to) => {
+  const values = [];
+  for (let value = from; value <= to; value *= 2) {
+    values.push(value, ...(value * 2 <= to && value >= 256 ? [value * 1.5] : []));
+  }
+  return values.map(String);
+};
+const doubles = (from, to) => halves(from, to).filter((text) => Number.isInteger(Math.log2(Number(text))));
+const RATES = ["x0.1", "x0.25", "x0.5", "x0.75", "x1", "x1.25", "x1.5", "x2", "x3", "x4", "x8"];
+
+/// GPUs of a machine; from its words where the engine does not say.
+function gpusOf(machine) {
+  const found = /(?:(\d+) x )?(\d+) GPUs?/i.exec(machine?.words ?? "");
+  return machine?.gpus ?? (found ? Number(found[1] ?? 1) * Number(found[2]) : 64);
+}
+
+function rankSteps() {
+  const gpus = gpusOf(facts.hardware.get(setting("hardware")));
+  const steps = doubles(2, 1024).filter((text) => Number(text) <= gpus);
+  return steps.length > 0 ? steps : ["1"];
+}
+
+const SLIDERS = {
+  seq: { name: "Tokens", steps: () => halves(64, 1048576), show: count, said: () => `a sequence, ${grouped(setting("seq"))}` },
+  ranks: { name: "Ranks", steps: rankSteps, show: String, said: () => "tensor-parallel GPUs" },
+  batch: { name: "Batch", steps: () => doubles(1, 1024), show: String, said: () => "sequences" },
+  link_bandwidth: { name: "Link rate", steps: () => RATES, show: (text) => text.replace(/^x/, "\u00d7"), said: () => rateSaid("link_rate_gb_s", "inside a node") },
+  network_bandwidth: { name: "Network rate", steps: () => RATES, show: (text) => text.replace(/^x/, "\u00d7"), said: () => rateSaid("network_rate_gb_s", "between nodes, per GPU") },
+};
+
+function rateSaid(column, where) {
+  const rate = live.rows?.[0]?.[column];
+  if (column === "network_rate_gb_s" && live.rows && (rate === null || rate === undefined)) {
+    return "not used: all ranks are in one node";
+  }
+  return rate ? `${Number(rate.toPrecision(4))}${NARROW}GB/s ${where}` : where;
+}
+
+const sizeOf = (text) => Number(String(text).replace(/^x/, ""));
+
+/// A slider over `steps`; a value that is no step joins them at its place.
+function sliderField(key, { name, steps, show, said }) {
+  const range = element("input", { type: "range", id: `in-${key}`, min: "0", step: "1" });
+  const box = element("input", { type: "text", "aria-label": `${name}, exact`, autocomplete: "off", spellcheck: "false" });
+  const words = element("p", { class: "said", id: `said-${key}` });
+  range.setAttribute("aria-describedby", words.id);
+  let shown = [];
+  const typed = (text) => (key.endsWith("bandwidth") ? text.trim().replace(/^\u00d7/, "x").replace(/^([\d.]+)$/, "x$1") : plainCount(text));
+  range.addEventListener("input", () => change({ [key]: shown[range.value] }));
+  box.addEventListener("change", () => box.value.trim() && change({ [key]: typed(box.value) }));
+  const place = element("div", { class: "field" }, element("label", { for: range.id }, name), element("div", { class: "slide" }, range, box), words);
+  const showIt = () => {
+    const now = setting(key);
+    shown = steps();
+    if (!shown.includes(now) && Number.isFinite(sizeOf(now))) {
+      shown = [...shown, now].sort((a, b) => sizeOf(a) - sizeOf(b));
+    }
+    range.max = String(Math.max(shown.length - 1, 0));
+    range.value = String(Math.max(shown.indexOf(now), 0));
+    range.setAttribute("aria-valuetext", show(now));
+    if (document.activeElement !== box) {
+      box.value = show(now);
+    }
+    words.textContent = said();
+  };
+  controls.set(key, { place, show: showIt });
+  return place;
+}
+
+function optionsOf(list, whole = (one) => one.name) {
+  return list.map((one) => element("option", { value: one.name }, whole(one)));
+}
+
+function listField(key, name, groups, more = null) {
+  const select = element("select", { id: `in-${key}` });
+  const words = element("p", { class: "said", id: `said-${key}` });
+  select.setAttribute("aria-describedby", words.id);
+  select.addEventListener("change", () => change({ [key]: select.value }));
+  const place = element("div", { class: "field" }, element("label", { for: select.id }, name), select, words, more);
+  const known = new Map(groups.flatMap(([, list]) => list.map((one) => [one.name, one])));
+  const own = () => kit.files.filter((file) => file.key === key).map((file) => ({ name: file.value, words: "your own file, on this page alone" }));
+  const fill = () => {
+    const mine = own();
+    mine.forEach((one) => known.set(one.name, one));
+    if (!known.has(setting(key))) {
+      mine.push({ name: setting(key), words: "from the link" });
+    }
+    const all = mine.length > 0 ? [["Your own", mine], ...groups] : groups;
+    select.replaceChildren(...(all.length === 1 ? optionsOf(all[0][1]) : all.map(([label, list]) => element("optgroup", { label }, ...optionsOf(list, (one) => shownPath(one.name))))));
+    select.dataset.filled = JSON.stringify(mine.map((one) => one.name));
+  };
+  const showIt = () => {
+    const now = setting(key);
+    if (select.dataset.filled === undefined || ![...select.options].some((option) => option.value === now) || own().some((one) => !select.dataset.filled.includes(one.name))) {
+      fill();
+    }
+    select.value = now;
+    words.textContent = known.get(now)?.words ?? "";
+  };
+  controls.set(key, { place, show: showIt });
+  return place;
+}
+
+/// Settings that have no control of their own, as the engine lists them.
+function otherField({ key, words, preset, choices }) {
+  const id = `in-${key}`;
+  const name = key.replaceAll("_", " ").replaceAll(".", ": ");
+  const box = choices
+    ? element("select", { id }, ...[...new Set([preset, ...choices])].map((one) => element("option", { value: one }, one === "" ? "default" : one)))
+    : element("input", { id, type: "text", placeholder: preset, autocomplete: "off", spellcheck: "false" });
+  const said = element("p", { class: "said", id: `said-${key}` }, words === key ? "" : words);
+  box.setAttribute("aria-describedby", said.id);
+  box.addEventListener("change", () => change({ [key]: normal(key, box.value.trim() || preset) }));
+  controls.set(key, { show: () => (box.value = choices || setting(key) !== preset ? setting(key) : "") });
+  return element("div", { class: "field" }, element("label", { for: id }, name), box, said);
+}
+
+function shareField() {
+  const command = element("pre", { class: "command", id: "command", tabindex: "0", "aria-label": "Command line of this point" });
+  const copyCommand = element("button", { type: "button", id: "copy-command" }, "Copy command");
+  const copyLink = element("button", { type: "button", id: "copy-link" }, "Copy link");
+  copyCommand.addEventListener("click", () => copy(command.textContent, copyCommand));
+  copyLink.addEventListener("click", () => {
+    writeHash();
+    copy(location.href, copyLink);
+  });
+  return element("div", { class: "field wide" }, element("p", { class: "label" }, "The same on the command line"), command, element("div", { class: "buttons" }, copyCommand, copyLink));
+}
+
+function buildControls(start) {
+  facts.start = start;
+  [...start.hardware, ...start.clusters].forEach((one) => facts.hardware.set(one.name, one));
+  const fields = new Map(start.fields.map((field) => [field.key, field]));
+  const parts = start.scopes.filter((scope) => !scope.whole);
+  const own = element("button", { type: "button", id: "own-file" }, "Your own model or GPU\u2026");
+  const picker = element("input", { type: "file", accept: ".yaml,.yml,.json", class: "unseen", tabindex: "-1", "aria-label": "A hardware YAML, model YAML or config.json" });
+  own.addEventListener("click", () => picker.click());
+  picker.addEventListener("change", () => {
+    takeFiles(picker.files);
+    picker.value = "";
+  });
+  const quick = element("div", { class: "quick wide" }, sliderField("seq", SLIDERS.seq), sliderField("ranks", SLIDERS.ranks));
+  const others = start.fields.filter(({ key }) => ![...ALWAYS_IN_LINK, "link_bandwidth", "network_bandwidth", "strategy"].includes(key));
+  const dtypes = fields.get("dtype")?.choices ?? ["bf16", "fp16", "fp32", "fp8"];
+  $("controls").replaceChildren(
+    listField("model", "Model", [["Models", start.models]]),
+    listField("hardware", "GPU", [["One node", start.hardware], ["Clusters", start.clusters]]),
+    element("div", { class: "field wide" }, own, picker),
+    quick,
+    restOf(start, parts, dtypes, others),
+  );
+  controls.forEach(({ place }, key) => key in state.presets || (place && (place.hidden = true)));
+}
+
+/// What a phone folds away, so that the timelines stand near the top.
+function restOf(start, parts, dtypes, others) {
+  const phone = matchMedia("(max-width: 700px)");
+  const body = element("div", { class: "rest-body" },
+    listField("scope", "What runs", [["Part of a layer", parts], ["Whole model", start.scopes.filter((scope) => scope.whole)]]),
+    sliderField("batch", SLIDERS.batch),
+    sliderField("link_bandwidth", SLIDERS.link_bandwidth),
+    sliderField("network_bandwidth", SLIDERS.network_bandwidth),
+    listField("dtype", "Element type", [["Types", dtypes.map((name) => ({ name, words: "" }))]]),
+    element("details", { class: "wide" }, element("summary", {}, "More settings"), ...others.map(otherField)),
+    shareField(),
+  );
+  const rest = element("details", { class: "rest wide", open: !phone.matches }, element("summary", {}, "What runs, batch, rates, command line"), body);
+  phone.addEventListener("change", () => (rest.open ||= !phone.matches)); // A wide page has no summary to open it by.
+  return rest;
+}
+
+function showControls() {
+  controls.forEach(({ show }, key) => key in state.presets && show());
+  const network = $("in-network_bandwidth");
+  if (network && live.rows) {
+    const unused = live.rows[0]?.network_rate_gb_s === null && setting("network_bandwidth") === state.presets.network_bandwidth;
+    network.disabled = unused;
+  }
+}
+
+/// What the user sets. Ranks that another machine does not have become the most that it has.
+function change(changes) {
+  const settings = { ...state.settings, ...changes };
+  let told = "";
+  if (changes.hardware && changes.ranks === undefined) {
+    const gpus = gpusOf(facts.hardware.get(changes.hardware));
+    if (Number(setting("ranks")) > gpus) {
+      settings.ranks = String(2 ** Math.floor(Math.log2(gpus)));
+      told = `${changes.hardware} has ${gpus} GPUs, so the ranks are ${settings.ranks} now.`;
+    }
+  }
+  state.settings = settings;
+  say(told);
+  showControls();
+  live.ask();
+}
+
+function say(text) {
+  $("notice").hidden = !text;
+  put("notice", text);
+}

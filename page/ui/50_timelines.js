@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+// All schedules on one time axis, on a canvas: lanes of ops, hatched where time is exposed, and below each schedule
+// how sure its end is. What is drawn is found by bisection, so a lane of thousands of ops costs what its pixels cost.
+
+const ROW = 18; // pixels of a lane
+const STRIP = 12; // of the line with the uncertain end
+const AXIS = 30;
+const KIND_WORDS = {
+  essential: "compute of the layer itself",
+  local: "the schedule's own add or copy",
+  communication: "communication",
+};
+const FONT = (size, weight = 400) => `${weight} ${size}px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif`;
+
+/// Spans of time in which one of the ops runs, in order and apart.
+function unionOf(ops) {
+  const spans = [];
+  for (const [, from, to] of [...ops].sort((a, b) => a[1] - b[1])) {
+    if (spans.length > 0 && from <= spans.at(-1)[1]) {
+      spans.at(-1)[1] = Math.max(spans.at(-1)[1], to);
+    } else {
+      spans.push([from, to]);
+    }
+  }
+  return spans;
+}
+
+/// Where neither essential nor local work runs: [from, to, "head" | "bubble" | "tail"].
+function exposedOf(timeline) {
+  const kindOf = (op) => timeline.kinds[op[3]];
+  const essential = timeline.ops.filter((op) => kindOf(op) === "essential");
+  const busy = unionOf(timeline.ops.filter((op) => kindOf(op) === "essential" || kindOf(op) === "local"));
+  const first = Math.min(...essential.map((op) => op[1]), timeline.makespan_ps);
+  const last = Math.max(...essential.map((op) => op[2]), 0);
+  const spans = [];
+  let at = 0;
+  for (const [from, to] of [...busy, [timeline.makespan_ps, timeline.makespan_ps]]) {
+    if (from > at) {
+      spans.push([at, from, from <= first ? "head" : at >= last ? "tail" : "bubble"]);
+    }
+    at = Math.max(at, to);
+  }
+  return spans;
+}
+
+/// Head, bubble and tail without local work, in microseconds.
+function exposedParts(timeline) {
+  const parts = { head: 0, bubble: 0, tail: 0 };
+  for (const [from, to, place] of exposedOf(timeline)) {
+    parts[place] += (to - from) / 1e6;
+  }
+  return parts;
+}
+
+class Timelines {
+  constructor(place) {
+    this.canvas = element("canvas", { class: "timeline", tabindex: "0", role: "application", "aria-roledescription": "timeline",
+      "aria-label": "Timelines of all schedules. Left and right go from op to op, up and down from lane to lane, Escape ends." });
+    this.tip = element("div", { class: "tip", hidden: true, "aria-hidden": "true" });
+    place.replaceChildren(this.canvas, this.tip);
+    place.after(legendOf([["essential", "compute"], ["local", "local: adds, copies"], ["communication", "communication"], ["exposed hatched", "exposed: nothing computes"],
+      ["critical", "on the critical path"], ["error hatched", "end, \u00b1 one standard error"], ["p99", "p99 under jitter"]]));
+    this.panels = [];
+    this.picked = null;
+    this.colours = palette();
+    darkness.addEventListener("change", () => {
+      this.colours = palette();
+      this.later();
+    });
+    this.wide = 0; // Read here alone: asking for it elsewhere would lay the page out twice a frame.
+    new ResizeObserver(() => {
+      if (this.wide !== this.canvas.clientWidth) {
+        this.wide = this.canvas.clientWidth;
+        this.layOut();
+        this.draw();
+      }
+    }).observe(place);
+    this.canvas.addEventListener("pointermove", (event) => this.point(this.at(event.offsetX, event.offsetY), event.offsetX, event.offsetY));
+    this.canvas.addEventListener("pointerdown", (event) => this.point(this.at(event.offsetX, event.offsetY), event.offsetX, event.offsetY));
+    this.canvas.addEventListener("pointerleave", () => this.point(null));
+    this.canvas.addEventListener("blur", () => this.point(null));
+    this.canvas.addEventListener("keydown", (event) => this.onKey(event));
+  }
+
+  /// timelines: of the answer; rows: of its JSON; shown: names of strategies, or null for all.
+  show(timelines, rows, shown) {
+    const best = fastestOf(rows);
+    const serial = rows.find((row) => row.strategy === "serial");
+    const kept = timelines.filter(({ row }) => !shown || shown.includes(rows[row].strategy));
+    this.panels = kept.map((timeline) => this.panelOf(timeline, rows[timeline.row], serial));
+    const latest = (row) => row.makespan_us * 1e6 * (1 + (row.makespan_error ?? 0));
+    const longest = Math.max(...this.panels.map((panel) => latest(panel.row)), 1);
+    const usual = Math.max(...[best, serial].filter(Boolean).map(latest), 0);
+    // One that takes far longer than serial would press all others together: it runs off the edge and says how far.
+    this.end = Math.min(longest, Math.max(usual * 1.9, 1)) * 1.03;
+    this.unit = timeUnit(this.end / 1e6);
+    this.point(null);
+    this.layOut();
+    this.draw();
+  }
+
+  panelOf(timeline, row, serial) {
+    const lanes = timeline.lanes.map((name, lane) => ({
+      name,
+      ops: timeline.ops.filter((op) => op[0] === lane && (op[2] > op[1])).sort((a, b) => a[1] - b[1]),
+    }));
+    const exposed = exposedOf(timeline);
+    const compute = lanes.findIndex((lane) => lane.ops.some((op) => timeline.kinds[op[3]] === "essential"));
+    const kept = lanes.filter((lane) => lane.ops.length > 0);
+    const host = kept.indexOf(lanes[Math.max(compute, 0)]);
+    kept.forEach((lane, i) => (lane.exposed = i === Math.max(host, 0) ? exposed : []));
+    const against = serial && row !== serial ? `  ${signedPercent(row.makespan_us / serial.makespan_us - 1)} vs serial` : "";
+    const words = { wins: "wins", ties: "ties", bound: "bound" }[row.verdict] ?? "";
+    return { timeline, row, lanes: kept, against, words, p99: null };
+  }
+
+  setP99(byStrategy) {
+    this.panels.forEach((panel) => (panel.p99 = byStrategy.get(panel.row.strategy) ?? null));
+    this.later();
+  }
+
+  layOut() {
+    this.narrow = this.wide < 620;
+    this.left = this.narrow ? 62 : 76;
+    let y = 2;
+    for (const panel of this.panels) {
+      panel.y = y;
+      panel.head = this.narrow ? 38 : 24;
+      panel.lanes.forEach((lane, i) => (lane.y = y + panel.head + i * ROW));
+      panel.stripY = y + panel.head + panel.lanes.length * ROW;
+      y = panel.stripY + STRIP + 8;
+    }
+    this.height = y + AXIS;
+    this.canvas.style.height = `${this.height}px`;
+  }
+
+  get width() {
+    return Math.max(this.wide - this.left - 8, 10);
+  }
+  xOf(ps) {
+    return this.left + (ps / this.end) * this.width;
+  }
+
+  later() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.draw();
+    });
+  }
+
+  draw() {
+    if (!this.unit || this.wide === 0) {
+      return;
+    }
+    const { canvas } = this;
+    const scale = globalThis.devicePixelRatio || 1;
+    const [wide, high] = [Math.round(this.wide * scale), Math.round(this.height * scale)];
+    if (canvas.width !== wide || canvas.height !== high) {
+      [canvas.width, canvas.height] = [wide, high];
+    }
+    const pen = (this.pen ??= canvas.getContext("2d", { alpha: false }));
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.fillStyle = this.colours.ground;
+    pen.fillRect(0, 0, this.wide, this.height);
+    this.drawAxis(pen);
+    for (const panel of this.panels) {
+      this.drawHead(pen, panel);
+      panel.lanes.forEach((lane) => this.drawLane(pen, panel, lane));
+      this.drawEnd(pen, panel);
+    }
+    ++page.frames;
+  }
+
+  drawAxis(pen) {
+    const span = (this.end / 1e6) * this.unit.scale;
+    const wanted = span / Math.max(this.width / 90, 2);
+    const power = 10 ** Math.floor(Math.log10(wanted));
+    const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= wanted);
+    const bottom = this.height - AXIS;
+    pen.lineWidth = 1;
+    pen.font = FONT(13);
+    pen.textAlign = "center";
+    pen.textBaseline = "top";
+    for (let i = 0; i * step <= span; ++i) {
+      const x = Math.round(this.left + ((i * step) / span) * this.width) + 0.5;
+      pen.strokeStyle = this.colours.grid;
+      for (const panel of this.panels) { // Not through the words above the lanes.
+        pen.beginPath();
+        pen.moveTo(x, panel.y + panel.head);
+        pen.lineTo(x, panel.stripY + STRIP);
+        pen.stroke();
+      }
+      pen.fillStyle = this.colours.quiet;
+      const text = `${Number((i * step).toPrecision(12))}`;
+      const half = pen.measureText(text).width / 2;
+      pen.fillText(text, Math.min(x, this.wide - half - 1), bottom + 6);
+    }
+    pen.strokeStyle = this.colours.axis;
+    pen.beginPath();
+    pen.moveTo(this.left, bottom + 0.5);
+    pen.lineTo(this.left + this.width, bottom + 0.5);
+    pen.stroke();
+    pen.textAlign = "left";
+    pen.fillStyle = this.colours.quiet;
+    pen.fillText(this.unit.name, 4, bottom + 6);
+  }
+
+  /// Name at the left, numbers at the right; on a phone below each other. A name gives way before numbers do.
+  drawHead(pen, { y, head, timeline, row, against, words }) {
+    const right = this.left + this.width;
+    const numbers = `${this.unit.text(row.makespan_us)} \u00b1${percent(row.makespan_error ?? 0)}${against}`;
+    pen.textBaseline = "alphabetic";
+    pen.textAlign = this.narrow ? "left" : "right";
+    pen.font = FONT(14, row.verdict === "wins" || row.verdict === "ties" ? 600 : 400);
+    pen.fillStyle = this.colours.ink;
+    const baseline = y + head - 7;
+    pen.fillText(numbers, this.narrow ? 4 : right, baseline);
+    const room = right - 4 - (this.narrow ? 0 : pen.measureText(numbers).width + 20);
+    pen.textAlign = "left";
+    pen.font = FONT(14, 600);
+    const mark = words ? `  ${words}` : "";
+    const name = timeline.label;
+    let text = name;
+    while (text.length > 8 && pen.measureText(text + mark).width > room) {
+      text = text.endsWith("\u2026") ? `${text.slice(0, -2)}\u2026` : `${text.slice(0, -1)}\u2026`;
+    }
+    const nameY = this.narrow ? y + 14 : baseline;
+    pen.fillText(text, 4, nameY);
+    if (words) {
+      const at = 4 + pen.measureText(`${text}  `).width;
+      pen.fillStyle = words === "bound" ? this.colours.quiet : this.colours.link;
+      pen.fillText(words, at, nameY);
+    }
+  }
+
+  drawLane(pen, panel, lane) {
+    pen.fillStyle = this.colours.quiet;
+    pen.font = FONT(12);
+    pen.textAlign = "right";
+    pen.textBaseline = "middle";
+    pen.fillText(lane.name, this.left - 8, lane.y + ROW / 2);
+    pen.save();
+    pen.beginPath();
+    pen.rect(this.left, lane.y, this.width, ROW);
+    pen.clip();
+    const aPixel = this.end / this.width;
+    for (let i = 0; i < lane.ops.length; ) {
+      const [, from, to, kind, label, critical] = lane.ops[i];
+      if (from > this.end) {
+        break;
+      }
+      const x = this.xOf(from);
+      const wide = Math.max(this.xOf(to) - x - (to - from > 4 * aPixel ? 1 : 0), 0.8);
+      const name = panel.timeline.kinds[kind];
+      pen.fillStyle = this.colours[name] ?? this.colours.muted;
+      pen.fillRect(x, lane.y + 1, wide, ROW - 3);
+      if (critical) {
+        pen.fillStyle = this.colours.ink;
+        pen.fillRect(x, lane.y + ROW - 5, wide, 3);
+      }
+      if (this.picked && this.picked.lane === lane && this.picked.op === i) {
+        pen.strokeStyle = this.colours.ink;
+        pen.lineWidth = 2;
+        pen.strokeRect(x + 1, lane.y + 2, Math.max(wide - 2, 1), ROW - 5);
+      }
+      if (wide > 30) {
+        this.write(pen, panel.timeline.labels[label], this.colours[`on-${name}`] ?? this.colours.ink, x, wide, lane.y + ROW / 2 - 1);
+      }
+      ++i;
+      while (wide < 1 && i < lane.ops.length && lane.ops[i][2] - from < aPixel) {
+        ++i; // Ops within one pixel are one.
+      }
+    }
+    this.drawExposed(pen, lane);
+    pen.restore();
+  }
+
+  write(pen, label, colour, x, wide, y) {
+    pen.font = FONT(12);
+    const texts = [label, label.slice(label.indexOf(" ") + 1), /\[([^\]]+)\]$/.exec(label)?.[1] ?? ""];
+    const text = texts.find((one) => one && pen.measureText(one).width + 6 < wide);
+    if (text) {
+      pen.fillStyle = colour;
+      pen.textAlign = "center";
+      pen.textBaseline = "middle";
+      pen.fillText(text, x + wide / 2, y);
+    }
+  }
+
+  hatch(pen, x, y, wide, high, colour, gap = 6) {
+    pen.save();
+    pen.beginPath();
+    pen.rect(x, y, wide, high);
+    pen.clip();
+    pen.strokeStyle = colour;
+    pen.lineWidth = 1.5;
+    pen.beginPath();
+    for (let at = Math.floor(x / gap) * gap - high; at < x + wide; at += gap) {
+      pen.moveTo(at, y + high);
+      pen.lineTo(at + high, y);
+    }
+    pen.stroke();
+    pen.restore();
+    pen.lineWidth = 1;
+    pen.strokeStyle = colour;
+    pen.strokeRect(x + 0.5, y + 0.5, Math.max(wide - 1, 0.5), high - 1);
+  }
+
+  drawExposed(pen, lane) {
+    for (const [from, to, place] of lane.exposed) {
+      const x = this.xOf(from);
+      const wide = Math.min(this.xOf(to), this.left + this.width + 4) - x;
+      if (wide < 0.7) {
+        continue;
+      }
+      this.hatch(pen, x, lane.y + 1, wide, ROW - 3, this.colours.exposed);
+      const text = `${place} ${this.unit.digits((to - from) / 1e6)}`;
+      pen.font = FONT(12, 600);
+      if (pen.measureText(text).width + 10 < wide) {
+        pen.textAlign = "center";
+        pen.textBaseline = "middle";
+        pen.lineWidth = 4;
+        pen.lineJoin = "round";
+        pen.strokeStyle = this.colours.ground;
+        pen.strokeText(text, x + wide / 2, lane.y + ROW / 2 - 1);
+        pen.fillStyle = this.colours.ink;
+        pen.fillText(text, x + wide / 2, lane.y + ROW / 2 - 1);
+      }
+    }
+  }
+
+  /// The end as sure as it is: a hatched box one standard error each way, a line at the prediction, a diamond at p99.
+  drawEnd(pen, { row, stripY, p99 }) {
+    const right = this.left + this.width;
+    const end = this.xOf(row.makespan_us * 1e6);
+    if (end > right) {
+      pen.fillStyle = this.colours.quiet;
+      pen.font = FONT(12);
+      pen.textAlign = "right";
+      pen.textBaseline = "middle";
+      pen.fillText(`ends at ${this.unit.text(row.makespan_us)} \u2192`, right, stripY + STRIP / 2 + 1);
+      return;
+    }
+    const error = row.makespan_error ?? 0;
+    const from = this.xOf(row.makespan_us * 1e6 * (1 - error));
+    const to = Math.min(this.xOf(row.makespan_us * 1e6 * (1 + error)), right + 6);
+    this.hatch(pen, from, stripY + 2, Math.max(to - from, 1), STRIP - 4, this.colours.quiet, 5);
+    pen.fillStyle = this.colours.ink;
+    pen.fillRect(end - 1, stripY, 2, STRIP);
+    if (p99) {
+      const x = this.xOf(p99 * 1e6);
+      if (x < right + 4) {
+        pen.strokeStyle = this.colours.ink;
+        pen.fillStyle = this.colours.ground;
+        pen.lineWidth = 2;
+        pen.beginPath();
+        pen.moveTo(x, stripY + 1);
+        pen.lineTo(x + 5, stripY + STRIP / 2);
+        pen.lineTo(x, stripY + STRIP - 1);
+        pen.lineTo(x - 5, stripY + STRIP / 2);
+        pen.closePath();
+        pen.fill();
+        pen.stroke();
+      }
+    }
+  }
+
+  /// The op or the exposed time at a place of the canvas.
+  at(x, y) {
+    const panel = this.panels.find((one) => y >= one.y && y < one.stripY + STRIP);
+    const lane = panel?.lanes.find((one) => y >= one.y && y < one.y + ROW);
+    if (!lane || x < this.left) {
+      return null;
+    }
+    const time = ((x - this.left) / this.width) * this.end;
+    const near = this.end / this.width;
+    const op = firstAfter(lane.ops, time - near / 2);
+    if (op < lane.ops.length && lane.ops[op][1] <= time + near / 2) {
+      return { panel, lane, op };
+    }
+    const gap = lane.exposed.find(([from, to]) => time >= from && time < to);
+    return gap ? { panel, lane, gap } : null;
+  }
+
+  tell({ panel, lane, op, gap }) {
+    const { timeline, row } = panel;
+    const us = (ps) => this.unit.text(ps / 1e6);
+    const where = `${timeline.label}, rank ${timeline.rank} of ${timeline.ranks}, lane ${lane.name}`;
+    if (gap) {
+      const why = { head: "No compute of the layer has begun: it waits for its first data.", bubble: "Compute waits between two pieces.",
+        tail: "All compute of the layer is done, and communication is not." }[gap[2]];
+      return [`Exposed, ${gap[2]}: ${us(gap[1] - gap[0])}`, why, where];
+    }
+    const [, from, to, kind, label, critical] = lane.ops[op];
+    const share = (to - from) / 1e6 / row.makespan_us;
+    const name = timeline.kinds[kind];
+    return [timeline.labels[label], `${us(to - from)}, ${percent(share)} of the time; ${this.unit.digits(from / 1e6)} to ${us(to)}`,
+      `${KIND_WORDS[name] ?? name}${critical ? ", on the critical path: a faster op ends the run sooner" : ""}`, whyThen(panel, lane.ops[op]), where].filter(Boolean);
+  }
+
+  point(picked, x, y) {
+    const before = this.picked;
+    this.picked = picked;
+    this.tip.hidden = !picked;
+    if (picked) {
+      this.tip.replaceChildren(...this.tell(picked).map((line) => element("div", {}, line)));
+      this.tip.style.left = `${Math.max(4, Math.min(x + 14, this.wide - this.tip.offsetWidth - 4))}px`;
+      const below = y + 18;
+      this.tip.style.top = `${below + this.tip.offsetHeight > this.height ? Math.max(y - this.tip.offsetHeight - 10, 0) : below}px`;
+    }
+    if (before?.lane !== picked?.lane || before?.op !== picked?.op) {
+      this.later();
+    }
+  }
+
+  onKey(event) {
+    const lanes = this.panels.flatMap((panel) => panel.lanes.map((lane) => ({ panel, lane })));
+    if (event.key === "Escape") {
+      this.point(null);
+    } else if (event.key.startsWith("Arrow") && lanes.length > 0) {
+      this.step(event.key, lanes);
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+  step(key, lanes) {
+    const here = lanes.findIndex((one) => one.lane === this.picked?.lane);
+    let { panel, lane } = lanes[Math.max(here, 0)];
+    let op = this.picked?.op ?? 0;
+    if (here >= 0 && (key === "ArrowUp" || key === "ArrowDown")) {
+      const time = lane.ops[op][1];
+      ({ panel, lane } = lanes[Math.min(Math.max(here + (key === "ArrowUp" ? -1 : 1), 0), lanes.length - 1)]);
+      op = firstAfter(lane.ops, time);
+    } else if (here >= 0) {
+      op += key === "ArrowLeft" ? -1 : 1;
+    }
+    op = Math.min(Math.max(op, 0), lane.ops.length - 1);
+    const picked = { panel, lane, op };
+    this.point(picked, this.xOf(lane.ops[op][1]), lane.y + ROW / 2);
+    this.tip.scrollIntoView({ block: "nearest" });
+    announce(this.tell(picked).join(". "));
+  }
+}
+
+/// The first op that ends after a time. Ops of a lane do not overlap.
+function firstAfter(ops, time) {
+  let low = 0;
+  let high = ops.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ops[middle][2] <= time) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/// Why an op begins when it does, as far as its own rank shows it.
+function whyThen({ timeline }, op) {
+  if (op[1] === 0) {
+    return "Begins at once.";
+  }
+  const enders = timeline.ops.filter((other) => other !== op && other[2] === op[1] && other[1] < other[2]);
+  const before = enders.find((other) => other[0] !== op[0]) ?? enders[0];
+  return before ? `Begins the moment ${timeline.labels[before[4]]} (${timeline.lanes[before[0]]}) ends.` : "Begins when the host has issued it and its partners are there.";
+}
+
+function legendOf(entries) {
+  return element("ul", { class: "legend" }, ...entries.map(([look, words]) =>
+    element("li", {}, element("span", { class: `swatch ${look.split(" ").map((one, i) => (i === 0 ? `c-${one}` : one)).join(" ")}`, "aria-hidden": "true" }), words)));
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict in a sentence, the bars and the table of all numbers.
+
+const timeOf = (row) => row.makespan_us ?? (row.time_ms === undefined || row.time_ms === null ? null : row.time_ms * 1000);
+const errorOf = (row) => row.makespan_error ?? row.time_error ?? null;
+const isBound = (row) => row.verdict === "bound" || row.strategy === "fused_kernel";
+const ran = (row) => timeOf(row) !== null && (row.status ?? "ok") === "ok";
+
+function fastestOf(rows) {
+  return rows.filter((row) => ran(row) && !isBound(row)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
+}
+
+/// "wins", "ties", "loses" or "bound" of every row; whole models have no such column, so the rule is applied here.
+function verdictsOf(rows) {
+  const best = fastestOf(rows);
+  return rows.map((row) => {
+    if (row.verdict !== undefined) {
+      return row.verdict;
+    }
+    if (!best || !ran(row)) {
+      return null;
+    }
+    const beaten = rows.filter((one) => ran(one) && one !== best && timeOf(one) / timeOf(best) > 1.02).length === rows.filter(ran).length - 1;
+    const wins = beaten && (best.win_probability ?? 1) >= 0.8;
+    return row === best ? (wins ? "wins" : "ties") : wins || timeOf(row) / timeOf(best) > 1.02 ? "loses" : "ties";
+  });
+}
+
+/// Does overlap pay against serial: "pays", "loses", "unclear" or "alone".
+function payOf(rows) {
+  const best = fastestOf(rows);
+  const at = rows.findIndex((row) => row.strategy === "serial" && ran(row));
+  const verdict = verdictsOf(rows)[at];
+  if (at < 0 || !best || rows.filter((row) => ran(row) && !isBound(row)).length < 2) {
+    return "alone";
+  }
+  return verdict === "loses" ? "pays" : verdict === "wins" ? "loses" : "unclear";
+}
+
+function headlineOf(rows) {
+  const best = fastestOf(rows);
+  const serial = rows.find((row) => row.strategy === "serial" && ran(row));
+  if (!best) {
+    return "No schedule runs at this point.";
+  }
+  const less = serial ? percent(1 - timeOf(best) / timeOf(serial)) : "";
+  const known = serial?.win_probability !== null && serial?.win_probability !== undefined;
+  const pay = payOf(rows);
+  if (pay === "pays") {
+    const winner = verdictsOf(rows)[rows.indexOf(best)] === "wins" ? `${best.strategy} takes ` : "";
+    return `Overlap pays: ${winner}${less} less time than serial${known ? ` (${sure(1 - serial.win_probability)})` : ""}.`;
+  }
+  if (pay === "loses") {
+    return `Overlap does not pay here: serial wins${known ? ` (${sure(serial.win_probability)})` : ""}.`;
+  }
+  if (pay === "unclear") {
+    return best === serial ? "No clear gain: serial is among the fastest." : `No clear gain: ${best.strategy} takes ${less} less time than serial${known ? ` (only ${sure(1 - serial.win_probability)})` : ", which is a tie"}.`;
+  }
+  return `${best.strategy} takes ${timeUnit(timeOf(best)).text(timeOf(best))}.`;
+}
+
+const LEANINGS = { prior: "assumed", published: "published", fitted: "fitted", measured: "measured" };
+
+function showVerdict(answer, rows) {
+  const headline = headlineOf(rows);
+  const best = fastestOf(rows);
+  const error = best && errorOf(best);
+  const leans = best?.leans_on?.split("+").map((one) => LEANINGS[one] ?? one);
+  const unit = best && timeUnit(timeOf(best));
+  const size = best ? ` ${best.strategy}: ${unit.text(timeOf(best))}${error === null ? "" : ` \u00b1${percent(error)}`}, MFU ${percent(best.mfu ?? 0)}${leans ? `; depends on ${listed(leans)} parameters` : ""}.` : "";
+  put("headline", headline);
+  put("second", answer.verdict ?? "");
+  put("size", size.trim());
+  const warnings = [...new Set(rows.flatMap((row) => (row.warnings ? String(row.warnings).split("; ") : row.fits === false ? ["out of memory: the fullest GPU does not hold this model"] : [])))];
+  $("warnings").hidden = warnings.length === 0;
+  $("warnings").replaceChildren(...warnings.slice(0, 5).map((text) => element("li", {}, text)));
+}
+
+const LAYER_PARTS = [["compute", "essential"], ["slicing", "slicing"], ["stretch", "stretch"], ["local", "local"]];
+const STEP_PARTS = [["compute", "essential"], ["waiting", "exposed"], ["gradients", "communication"], ["optimizer", "local"]];
+
+/// [name, look, microseconds] of a row; exposed time in head, bubble and tail where its timeline shows them.
+function partsOf(row, timeline) {
+  if (row.makespan_us === undefined) {
+    return STEP_PARTS.filter(([name]) => row[`${name}_ms`] !== undefined).map(([name, look]) => [name, look, row[`${name}_ms`] * 1000]);
+  }
+  const parts = LAYER_PARTS.map(([name, look]) => [name, look, row[`${name}_us`]]);
+  const exposed = timeline && exposedParts(timeline);
+  const agrees = exposed && Math.abs(exposed.head + exposed.bubble + exposed.tail - row.exposed_us) < 0.001 * row.makespan_us;
+  const rest = agrees ? ["head", "bubble", "tail"].map((name) => [name, name, exposed[name]]) : [["exposed", "exposed", row.exposed_us]];
+  return [...parts, ...rest];
+}
+
+class Results {
+  constructor() {
+    this.bars = $("bars");
+    this.bars.after(this.legend = element("div"));
+  }
+
+  show(rows, timelines, labels) {
+    const shown = rows.filter(ran);
+    const longest = Math.max(...shown.map(timeOf), 0);
+    const serial = shown.find((row) => row.strategy === "serial") ?? shown[0];
+    const best = fastestOf(rows);
+    const end = Math.min(longest, Math.max(timeOf(serial ?? {}) ?? 0, best ? timeOf(best) : 0) * 1.9) || 1;
+    const unit = timeUnit(longest);
+    const parts = rows.map((row, i) => (ran(row) ? partsOf(row, timelines.find((one) => one.row === i)) : []));
+    this.bars.replaceChildren(...rows.flatMap((row, i) => this.barOf(row, parts[i], end, unit, row === best, labels[i])));
+    const layer = rows[0]?.makespan_us !== undefined;
+    this.legend.replaceChildren(legendOf(layer
+      ? [["essential", "compute"], ["slicing", "slicing: what cutting costs"], ["stretch", "stretch: interference"], ["local", "local: adds, copies"], ["exposed hatched", "exposed: head, bubble, tail"]]
+      : STEP_PARTS.filter(([name]) => rows.some((row) => row[`${name}_ms`] !== undefined)).map(([name, look]) => [look === "exposed" ? "exposed hatched" : look, name])));
+    this.table(rows, serial, best, unit, layer, labels);
+  }
+
+  barOf(row, parts, end, unit, isBest, label) {
+    const bar = element("div", { class: "bar", role: "img" });
+    if (!ran(row)) {
+      return [element("span", {}, label), element("span", { class: "quiet wide" }, row.reason ?? "cannot be run")];
+    }
+    const said = parts.filter(([, , us]) => Math.abs(us) > 0.0005 * timeOf(row)).map(([name, , us]) => `${name} ${unit.text(us)}`).join(", ");
+    bar.setAttribute("aria-label", `${label}: ${unit.text(timeOf(row))}${said ? `, of which ${said}` : ""}`);
+    bar.title = said;
+    let room = 100; // A bar that is longer than the axis ends at its edge.
+    bar.classList.toggle("cut", timeOf(row) > end * 1.001);
+    for (const [name, look, us] of parts.length > 0 ? parts : [["time", "essential", timeOf(row)]]) {
+      const wide = Math.min(Math.max((us / end) * 97, 0), room);
+      room -= wide;
+      if (wide > 0) {
+        const piece = element("span", { class: ["head", "bubble", "tail", "exposed"].includes(look) ? `hatched c-${look}` : `c-${look}` });
+        piece.dataset.part = name;
+        piece.style.width = `${wide}%`;
+        bar.append(piece);
+      }
+    }
+    const best = isBest ? "best" : "";
+    return [element("span", { class: best }, label), ...(matchMedia("(max-width: 700px)").matches
+      ? [element("span", { class: `time ${best}` }, unit.text(timeOf(row))), bar] : [bar, element("span", { class: `time ${best}` }, unit.text(timeOf(row)))])];
+  }
+
+  columns(serial, unit, layer) {
+    const time = (name, key) => ({ name, unit: unit.name, of: (row) => (row[key] === undefined || row[key] === null ? null : unit.digits(row[key])) });
+    const milliseconds = (name, key) => ({ name, unit: unit.name, of: (row) => (row[key] === undefined || row[key] === null ? null : unit.digits(row[key] * 1000)) });
+    const common = [
+      { name: "Time", unit: unit.name, of: (row) => unit.digits(timeOf(row)) },
+      { name: "\u00b1", unit: "1 std. error", of: (row) => errorOf(row) !== null && percent(errorOf(row)) },
+      { name: "vs serial", unit: "", of: (row) => row !== serial && signedPercent(timeOf(row) / timeOf(serial) - 1) },
+      { name: "Fastest", unit: "probability", of: (row) => !isBound(row) && typeof row.win_probability === "number" && (row.win_probability > 0.99 ? "> 99%" : row.win_probability < 0.01 ? "< 1%" : percent(row.win_probability, 0)) },
+    ];
+    const mfu = { name: "MFU", unit: "", of: (row) => typeof row.mfu === "number" && percent(row.mfu) };
+    if (!layer) {
+      return [...common, mfu, { name: "Tokens", unit: "per second", of: (row) => row.tokens_per_second && grouped(Math.round(row.tokens_per_second)) },
+        ...STEP_PARTS.map(([name]) => milliseconds(name[0].toUpperCase() + name.slice(1), `${name}_ms`)),
+        { name: "Memory", unit: "GB, fullest GPU", of: (row) => typeof row.memory_gb === "number" && row.memory_gb.toFixed(1) }].filter((column) => live.rows.some((row) => column.of(row)));
+    }
+    return [...common, { name: "p99", unit: `${unit.name}, jitter`, of: (row) => { const p99 = live.p99.get(row.strategy); return p99 ? unit.digits(p99) : row.p99_us ? unit.digits(row.p99_us) : null; } },
+      mfu, { name: "Memory", unit: "per rank", of: (row) => row.buffer_bytes && bytesText(row.buffer_bytes) },
+      ...["compute", "slicing", "stretch", "local", "exposed", "head", "bubble", "tail"].map((name) => time(name[0].toUpperCase() + name.slice(1), `${name}_us`))];
+  }
+
+  table(rows, serial, best, unit, layer, labels) {
+    const columns = this.columns(serial, unit, layer);
+    const head = element("tr", {}, element("th", { scope: "col" }, "Schedule"),
+      ...columns.map((column) => element("th", { scope: "col" }, column.name, element("span", { class: "unit" }, column.unit || "\u00a0"))));
+    const body = rows.map((row, i) => element("tr", { class: row === best ? "fastest" : null },
+      element("th", { scope: "row" }, labels[i].split(" (")[0]),
+      ...columns.map((column) => element("td", {}, (ran(row) && column.of(row)) || "\u2013"))));
+    $("table").replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
+  }
+}

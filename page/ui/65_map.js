@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who wins around the chosen point, tokens by ranks, asked cell by cell in the second worker once the user rests.
+
+const MAP_COLOURS = { serial: 6, sliced: 2, looped_einsum: 3, async_tp: 4, ring_exchange: 5, commfuse: 1, tokenweave: 7 };
+
+class WinnersMap {
+  constructor(place) {
+    this.place = place;
+    this.memory = new Map(); // the settings of an ask: what it said
+    this.results = new Map();
+  }
+
+  /// Tokens across, ranks down, the chosen point inside.
+  axes() {
+    const across = narrow() ? 2 : 3;
+    const seq = Number(setting("seq"));
+    const ranks = Number(setting("ranks"));
+    const seqs = Array.from({ length: 2 * across + 1 }, (_, i) => seq * 2 ** (i - across)).filter((one) => Number.isInteger(one) && one >= 1 && one <= 2 ** 22);
+    const most = Math.max(gpusOf(facts.hardware.get(setting("hardware"))), ranks);
+    const all = [...new Set([...doubles(2, 1024).map(Number), ranks])].filter((one) => one <= most).sort((a, b) => a - b);
+    const at = all.indexOf(ranks);
+    const from = Math.max(Math.min(at - 2, all.length - 5), 0);
+    return { seqs, ranks: all.slice(from, from + 5) };
+  }
+
+  /// The cells nearest to the chosen point come first.
+  cells() {
+    const { seqs, ranks } = this.axes();
+    const far = (one, chosen) => Math.abs(Math.log2(one / chosen));
+    return ranks.flatMap((r) => seqs.map((s) => ({ seq: String(s), ranks: String(r) })))
+      .sort((a, b) => far(a.seq, setting("seq")) + far(a.ranks, setting("ranks")) - far(b.seq, setting("seq")) - far(b.ranks, setting("ranks")));
+  }
+
+  keyOf(cell) {
+    return JSON.stringify(asked(cell));
+  }
+
+  /// Asks what is not known; `isStale` tells when the user has moved on.
+  async fill(simulator, isStale) {
+    this.draw();
+    for (const cell of this.cells()) {
+      const key = this.keyOf(cell);
+      if (this.memory.has(key)) {
+        continue;
+      }
+      let said;
+      try {
+        said = cellOf(JSON.parse((await simulator.ask({ ask: "point", settings: asked(cell), timelines: false })).json));
+      } catch (error) {
+        if (error.ended) {
+          return;
+        }
+        said = { error: error.message };
+      }
+      if (this.memory.size > 2000) {
+        this.memory.clear();
+      }
+      this.memory.set(key, said);
+      if (isStale()) {
+        return;
+      }
+      this.later();
+    }
+    this.draw();
+    put("change", this.sentence());
+  }
+
+  /// The point on the screen is a cell that needs no ask.
+  learn(rows) {
+    this.memory.set(this.keyOf({}), cellOf(rows));
+  }
+
+  later() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const { seqs, ranks } = this.axes();
+    const focused = document.activeElement?.dataset?.cell;
+    const head = element("tr", {}, element("th", { scope: "col" }, "ranks"), ...seqs.map((one) => element("th", { scope: "col" }, count(one))));
+    const used = new Set();
+    let ties = false;
+    const rows = ranks.map((r) => element("tr", {}, element("th", { scope: "row" }, String(r)), ...seqs.map((s) => {
+      const said = this.memory.get(this.keyOf({ seq: String(s), ranks: String(r) }));
+      said?.name && (!said.tie || narrow()) && used.add(said.name);
+      ties ||= said?.tie;
+      return element("td", {}, this.button(said, s, r));
+    })));
+    const entries = [...used].sort().map((name) => element("li", {}, element("span", { class: `swatch w${MAP_COLOURS[name] ?? 7}`, "aria-hidden": "true" }), narrow() ? `${shortName(name, true)} ${name}` : name));
+    if (ties) {
+      const swatch = element("span", { class: "swatch", "aria-hidden": "true" });
+      swatch.style.background = "var(--tie)";
+      entries.push(element("li", {}, swatch, "tie; the fastest is named"));
+    }
+    this.place.replaceChildren(
+      element("p", { class: "note" }, "Tokens across, ranks down. Percentages are against serial. Choose a cell to go there."),
+      element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Map of winners" },
+        element("table", { class: "map-table" }, element("thead", {}, head), element("tbody", {}, ...rows))),
+      element("ul", { class: "legend" }, ...entries));
+    if (focused) {
+      this.place.querySelector(`[data-cell="${focused}"]`)?.focus({ preventScroll: true });
+    }
+  }
+
+  button(said, seq, ranks) {
+    const chosen = String(seq) === setting("seq") && String(ranks) === setting("ranks");
+    const at = `${count(seq)} tokens, ${ranks} ranks`;
+    const shared = { type: "button", "data-cell": `${seq}x${ranks}`, "aria-current": chosen ? "true" : null, onclick: () => change({ seq: String(seq), ranks: String(ranks) }) };
+    if (!said?.name) {
+      return element("button", { ...shared, class: "cell none", "aria-label": `${at}: ${said ? `cannot be run. ${said.error ?? ""}` : "not simulated yet"}`, title: said?.error ?? null }, said ? "\u2013" : "\u2026");
+    }
+    const look = said.tie ? "tie" : `w${MAP_COLOURS[said.name] ?? 7}`;
+    const against = said.gain === null ? "" : said.name === "serial" ? "0%" : `${said.gain < 0 ? MINUS : "+"}${Math.abs(100 * said.gain).toFixed(0)}%`;
+    const words = said.tie ? `tie of ${listed(said.ties)}` : `${said.name} wins`;
+    return element("button", { ...shared, class: `cell ${look}`, "aria-label": `${at}: ${words}${against ? `, ${against} against serial` : ""}`, title: `${at}: ${words}` },
+      shortName(said.name, narrow()), element("small", {}, against || "\u00a0"));
+  }
+
+  /// What would change the verdict: the nearest tokens, ranks at which it is another one.
+  sentence() {
+    const { seqs, ranks } = this.axes();
+    const here = this.memory.get(this.keyOf({}));
+    if (!here?.name) {
+      return "";
+    }
+    const name = (said) => (said.pay === "pays" ? "overlap pays" : said.pay === "loses" ? "serial wins" : "there is no clear gain");
+    const nearest = (values, key, words) => {
+      const chosen = Number(setting(key));
+      const saidAt = (one) => this.memory.get(this.keyOf({ [key]: String(one) }));
+      const find = (side) => {
+        const others = side.filter((one) => saidAt(one)?.name && saidAt(one).pay !== here.pay);
+        const clear = others.find((one) => saidAt(one).pay !== saidAt(others[0]).pay);
+        return [...others.slice(0, 1), ...(clear === undefined ? [] : [clear])]; // "no clear gain", and behind it the opposite
+      };
+      const sides = [[...values].reverse().filter((one) => one < chosen), values.filter((one) => one > chosen)];
+      return sides.flatMap(find).map((one) => `at ${words(one)} ${name(saidAt(one))}`);
+    };
+    const changes = [...nearest(seqs, "seq", (one) => `${count(one)} tokens`), ...nearest(ranks, "ranks", (one) => `${one} ranks`)];
+    const ran = (values, key) => values.filter((one) => this.memory.get(this.keyOf({ [key]: String(one) }))?.name);
+    const along = (values, words, noun) => (values.length < 2 ? [] : [`from ${words(values[0])} to ${words(values.at(-1))} ${noun}`]);
+    const same = [...along(ran(seqs, "seq"), count, "tokens"), ...along(ran(ranks, "ranks"), String, "ranks")];
+    return changes.length > 0 ? `What would change it: ${listed(changes)}.` : same.length > 0 ? `This holds ${listed(same)}: ${name(here)}.` : "";
+  }
+}
+
+const SHORT = { ring_exchange: "ring ex.", looped_einsum: "looped", tokenweave: "weave" };
+const narrow = () => matchMedia("(max-width: 700px)").matches;
+/// On a phone as the command's map has them: "co", "ri".
+const shortName = (name, two) => (two ? name.slice(0, 2) : SHORT[name] ?? name.split("_")[0]);
+
+function cellOf(rows) {
+  const best = fastestOf(rows);
+  if (!best) {
+    return { error: rows.find((row) => row.reason)?.reason ?? "no schedule runs" };
+  }
+  const verdicts = verdictsOf(rows);
+  const serial = rows.find((row) => row.strategy === "serial" && ran(row));
+  const ties = rows.filter((_, i) => verdicts[i] === "ties").map((row) => row.strategy);
+  return { name: best.strategy, tie: verdicts[rows.indexOf(best)] === "ties", ties, gain: serial ? timeOf(best) / timeOf(serial) - 1 : null, pay: payOf(rows) };
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two schedules beside each other: which part of the time differs, op by op, and what the answer depends on.
+
+const WHY_PARTS = [["compute", "essential work, uncut"], ["slicing", "what cutting it costs"], ["stretch", "what interference adds"],
+  ["local", "adds, packs and copies"], ["exposed", "nothing computes"]];
+
+class Why {
+  constructor(place) {
+    this.place = place;
+    this.first = element("select", { id: "why-first" });
+    this.second = element("select", { id: "why-second" });
+    this.out = element("div", { "aria-live": "off" });
+    for (const select of [this.first, this.second]) {
+      select.addEventListener("change", () => {
+        state.view.compare = `${this.first.value},${this.second.value}`;
+        writeHash();
+        this.fill();
+      });
+    }
+    place.replaceChildren(element("div", { class: "pair" }, element("label", {}, "Compare", this.first), element("label", {}, "with", this.second)), this.out);
+  }
+
+  /// The winner against serial, unless the user chose.
+  show(rows) {
+    const able = rows.filter(ran).map((row) => row.strategy);
+    this.place.parentElement.hidden = able.length < 2;
+    if (able.length < 2) {
+      return;
+    }
+    const best = fastestOf(rows)?.strategy;
+    const [a, b] = (state.view.compare ?? "").split(",");
+    const first = able.includes(a) ? a : best;
+    const second = able.includes(b) && b !== first ? b : first === "serial" || !able.includes("serial") ? able.find((one) => one !== first && one !== "fused_kernel") ?? able.find((one) => one !== first) : "serial";
+    for (const [select, value] of [[this.first, first], [this.second, second]]) {
+      if ([...select.options].map((one) => one.value).join() !== able.join()) {
+        select.replaceChildren(...able.map((one) => element("option", { value: one }, one)));
+      }
+      select.value = value;
+    }
+    this.out.classList.add("stale-part");
+  }
+
+  async fill() {
+    const [a, b] = [this.first.value, this.second.value];
+    const settings = asked();
+    const asking = (this.asking = (this.asking ?? 0) + 1);
+    if (!a || !b || a === b || live.whole) {
+      this.out.replaceChildren(element("p", { class: "note" }, live.whole ? "Op by op comparisons are of a part of a layer; choose one under What runs." : "Choose two different schedules."));
+      this.out.classList.remove("stale-part");
+      return;
+    }
+    try {
+      const [one, two] = [await live.side.ask({ ask: "why", settings, strategy: a }), await live.side.ask({ ask: "why", settings, strategy: b })];
+      if (asking === this.asking) {
+        this.draw(JSON.parse(one.json), JSON.parse(two.json), a, b);
+      }
+    } catch (error) {
+      if (asking === this.asking && !error.ended) {
+        this.out.replaceChildren(element("p", { class: "problem" }, error.message));
+      }
+    }
+    this.out.classList.remove("stale-part");
+  }
+
+  draw(one, two, a, b) {
+    const [x, y] = [one.result, two.result];
+    const unit = timeUnit(Math.max(x.makespan_us, y.makespan_us));
+    const differences = WHY_PARTS.map(([name, words]) => [name, words, x[`${name}_us`] - y[`${name}_us`]]);
+    this.out.replaceChildren(
+      element("p", { class: "lead" }, whySentence(x, y, a, b, differences, unit)),
+      diffBars(differences, x.makespan_us - y.makespan_us, unit),
+      element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Ops of ${a} and ${b}` }, opTable(one, two, a, b, unit)),
+      holdsOf(one, a),
+    );
+  }
+}
+
+function whySentence(x, y, a, b, differences, unit) {
+  const gap = x.makespan_us - y.makespan_us;
+  const amount = (us) => unit.text(Math.abs(us));
+  const helps = differences.filter(([, , us]) => Math.sign(us) === Math.sign(gap) && Math.abs(us) > 0.02 * Math.abs(gap)).sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]));
+  const costs = differences.filter(([, , us]) => us !== 0 && Math.sign(us) !== Math.sign(gap) && Math.abs(us) > 0.02 * Math.abs(gap));
+  const one = ([name, , us]) => `${amount(us)} ${us < 0 ? "less" : "more"} ${name}`;
+  const lead = gap === 0 ? `${a} and ${b} take the same time` : `${a} takes ${amount(gap)} ${gap < 0 ? "less" : "more"} than ${b} (${percent(Math.abs(gap) / y.makespan_us)})`;
+  return `${lead}${helps.length > 0 ? `: ${listed(helps.map(one))}` : ""}${costs.length > 0 ? `, set against ${listed(costs.map(one))}` : ""}.`;
+}
+
+/// Green to the left: less time; orange to the right: more.
+function diffBars(differences, total, unit) {
+  const most = Math.max(...differences.map(([, , us]) => Math.abs(us)), Math.abs(total), 1e-9);
+  const lines = [...differences, ["time", "all of it", total]].flatMap(([name, words, us]) => {
+    const bar = element("i", { class: us < 0 ? "less" : "more" });
+    bar.style.width = `${(Math.abs(us) / most) * 49}%`;
+    bar.style.left = us < 0 ? `${50 - (Math.abs(us) / most) * 49}%` : "50%";
+    return [element("span", { title: words }, name === "time" ? element("b", {}, "time") : name), element("span", { class: "rod", "aria-hidden": "true" }, bar, element("b")),
+      element("span", { class: "time" }, `${us > 0 ? "+" : ""}${unit.text(us)}`)];
+  });
+  return element("div", { class: "diff" }, ...lines);
+}
+
+/// Ops of both, those of one shape on one line.
+function opTable(one, two, a, b, unit) {
+  const kinds = ["essential", "communication", "local"];
+  const lines = new Map();
+  [[one, 0], [two, 1]].forEach(([why, side]) => why.ops.forEach((op) => {
+    const key = `${op.kind} ${op.shape}`;
+    const line = lines.get(key) ?? { kind: op.kind, shape: op.shape.replaceAll(" x ", " \u00d7 ").replace(/^product /, "GEMM "), how: op.how, sides: [null, null] };
+    const before = line.sides[side] ?? { count: 0, us: 0 };
+    line.sides[side] = { count: before.count + op.count, us: before.us + op.together_us };
+    lines.set(key, line);
+  }));
+  const said = (side) => (side ? `${side.count} \u00d7 ${unit.digits(side.us / side.count)} = ${unit.digits(side.us)}` : "\u2013");
+  const weight = (line) => Math.max(...line.sides.map((side) => side?.us ?? 0));
+  const body = kinds.flatMap((kind) => {
+    const own = [...lines.values()].filter((line) => line.kind === kind).sort((x, y) => weight(y) - weight(x));
+    const sum = (side) => own.reduce((all, line) => all + (line.sides[side]?.us ?? 0), 0);
+    return own.length === 0 ? [] : [
+      element("tr", { class: "group" }, element("th", { scope: "rowgroup" }, { essential: "Compute", local: "Local", communication: "Communication" }[kind]), element("td", {}, unit.digits(sum(0))), element("td", {}, unit.digits(sum(1))), element("td")),
+      ...own.slice(0, 12).map((line) => element("tr", {}, element("th", { scope: "row" }, line.shape), element("td", {}, said(line.sides[0])), element("td", {}, said(line.sides[1])), element("td", { class: "words" }, line.how))),
+    ];
+  });
+  const head = element("tr", {}, element("th", { scope: "col" }, "Op, as priced"), ...[a, b].map((name) => element("th", { scope: "col" }, name, element("span", { class: "unit" }, unit.name))), element("th", { scope: "col", class: "words" }, "How it runs"));
+  return element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
+}
+
+/// The largest doubts about the first.
+function holdsOf(why, name) {
+  const rows = why.holds.slice(0, 5).map((hold) => element("tr", {},
+    element("th", { scope: "row" }, hold.name.replaceAll(" x ", " \u00d7 ").replace(/^product /, "GEMM ").replace(/^accelerator\./, "")),
+    element("td", {}, hold.provenance ? LEANINGS[hold.provenance] ?? hold.provenance : "left by the fit"),
+    element("td", {}, `\u00b1${percent(hold.standard_error)}`), element("td", {}, signedPercent(hold.effect)),
+    element("td", {}, hold.elasticity === null ? "\u2013" : `${hold.elasticity < 0 ? MINUS : "+"}${Math.abs(hold.elasticity).toFixed(2)}%`)));
+  const head = element("tr", {}, ...["Parameter", "Known from", "Error", "Time then", "Time at +1%"].map((one) => element("th", { scope: "col" }, one)));
+  return element("details", {}, element("summary", {}, `What the time of ${name} depends on`),
+    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Sensitivity" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows))));
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first minute: five states of the page and what to see in each. Numbers are those of the answer on the screen.
+
+const GUIDE_POINT = { model: "llama-3.1-70b", hardware: "h100-sxm", scope: "down", ranks: "8", batch: "1", seq: "8192" };
+const rowOf = (rows, name) => rows.find((row) => row.strategy === name && ran(row));
+const againstSerial = (row, serial) => {
+  const share = timeOf(row) / timeOf(serial) - 1;
+  return `${percent(Math.abs(share))} ${share < 0 ? "less" : "more"} time than serial`;
+};
+
+const GUIDE = [
+  {
+    name: "Serial", show: "serial", seq: "8192",
+    text: ({ serial, unit }) => `One product of a layer on 8 GPUs, then the reduce-scatter that sums it. While the links work, the GPUs wait: ${unit.text(serial.exposed_us)} of ${unit.text(serial.makespan_us)} are exposed, hatched below.`,
+  },
+  {
+    name: "Slicing", show: "serial,sliced", seq: "8192",
+    text: ({ serial, sliced }) => `Cut the product into slices, and the collective of one runs under the next. That takes ${againstSerial(sliced, serial)}.`,
+  },
+  {
+    name: "Its tail", show: "sliced", seq: "8192",
+    text: ({ sliced, unit }) => `Nothing is left to hide the last slice's collective: a tail of ${unit.text(sliced.tail_us)}. More slices shorten it, but small products run less efficiently: here slicing costs ${unit.text(sliced.slicing_us)}.`,
+  },
+  {
+    name: "CommFuse", show: "serial,sliced,commfuse", seq: "8192",
+    text: ({ serial, sliced, commfuse, unit }) => `CommFuse sends shards from GPU to GPU, each under one partial product, a rank's own shard last. A tail of ${unit.text(commfuse.tail_us)} is left (slicing: ${unit.text(sliced.tail_us)}), and it takes ${againstSerial(commfuse, serial)}.`,
+  },
+  {
+    name: "When it loses", show: "serial,sliced,commfuse", seq: "256",
+    text: ({ serial, commfuse }) => `With 256 tokens the partial products are too small to fill a GPU, and every transfer has its latency: CommFuse takes ${againstSerial(commfuse, serial)}. Move the tokens to see where it turns.`,
+  },
+];
+
+class Guide {
+  constructor(place) {
+    this.place = place;
+    this.text = element("p", { class: "guide-text", role: "status" });
+    this.begin = element("button", { type: "button", id: "guide-begin", onclick: () => this.go(1) }, "New here? Take the first minute");
+    this.steps = GUIDE.map(({ name }, i) => element("button", { type: "button", onclick: () => this.go(i + 1) }, `${i + 1} ${name}`));
+    this.next = element("button", { type: "button", class: "main", id: "guide-next", onclick: () => this.go(this.step + 1) }, "Next");
+    this.close = element("button", { type: "button", onclick: () => this.leave() }, "Close");
+    this.box = element("div", { class: "guide-box" }, element("div", { class: "guide-steps" }, ...this.steps, this.next, this.close), this.text);
+    place.replaceChildren(this.begin, this.box);
+    this.show();
+  }
+
+  get step() {
+    const step = Number(state.view.guide);
+    return Number.isInteger(step) && step >= 1 && step <= GUIDE.length ? step : 0;
+  }
+
+  go(step) {
+    if (step > GUIDE.length) {
+      this.leave();
+      return;
+    }
+    const { show, seq } = GUIDE[step - 1];
+    state.view = { ...state.view, guide: String(step), show };
+    delete state.view.compare;
+    const known = Object.fromEntries(Object.entries({ ...GUIDE_POINT, seq }).filter(([key]) => key in state.presets));
+    state.settings = known;
+    this.show();
+    change({});
+    this.steps[step - 1].focus({ preventScroll: true });
+  }
+  leave() {
+    delete state.view.guide;
+    delete state.view.show;
+    this.show();
+    live.redraw();
+    writeHash();
+    this.begin.focus();
+  }
+
+  show() {
+    const step = this.step;
+    this.begin.hidden = step > 0;
+    this.box.hidden = step === 0;
+    this.steps.forEach((button, i) => (i + 1 === step ? button.setAttribute("aria-current", "step") : button.removeAttribute("aria-current")));
+    this.next.textContent = step === GUIDE.length ? "Done" : "Next";
+  }
+
+  /// Says what the answer on the screen shows.
+  tell(rows) {
+    if (this.step === 0) {
+      return;
+    }
+    const found = { serial: rowOf(rows, "serial"), sliced: rowOf(rows, "sliced"), commfuse: rowOf(rows, "commfuse") };
+    const whole = Object.values(found).every((row) => row?.makespan_us !== undefined);
+    const unit = whole && timeUnit(Math.max(...Object.values(found).map(timeOf)));
+    const moved = Object.entries({ ...GUIDE_POINT, seq: GUIDE[this.step - 1].seq }).some(([key, text]) => key in state.presets && setting(key) !== text);
+    this.text.textContent = moved ? "This is a point of your own. Choose a step to go on with the first minute." : whole ? GUIDE[this.step - 1].text({ ...found, unit }) : "";
+  }
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ties the parts together: a change asks for the newest point only, draws it in the next frame, and after a rest refines
+// it (jitter, map, comparison) in a second worker.
+
+const REST = 150; // milliseconds without a change
+const JITTER = { jitter: "default", samples: "400" }; // the fewest runs, in hundreds, that give p99 a range (docs/metrics.md)
+
+const live = {
+  main: null, // the simulator that answers sliders
+  side: null, // the one that refines
+  rows: null,
+  answer: null,
+  whole: false,
+  p99: new Map(),
+  busy: false,
+  again: false,
+  turn: 0, // of changes; what is older is stale
+
+  /// Only one ask is on its way, and after it only the newest is sent.
+  ask() {
+    ++this.turn;
+    this.rested();
+    if (this.busy) {
+      this.again = true;
+      return;
+    }
+    this.busy = true;
+    this.again = false;
+    const begun = performance.now();
+    this.slow = setTimeout(() => this.wait(), 3000);
+    const settings = asked();
+    this.main.ask({ ask: "point", settings, timelines: true }).then(
+      (answer) => this.take(answer, settings, performance.now() - begun),
+      (error) => this.refused(error, settings),
+    );
+  },
+
+  done() {
+    clearTimeout(this.slow);
+    $("cancel-ask")?.remove();
+    this.busy = false;
+    if (this.again) {
+      this.ask();
+    }
+  },
+
+  take(answer, settings, milliseconds) {
+    page.answerMs = milliseconds;
+    this.answer = answer;
+    this.rows = JSON.parse(answer.json);
+    this.settings = settings;
+    this.whole = this.rows[0]?.makespan_us === undefined;
+    this.p99 = new Map();
+    page.shown = JSON.stringify(settings);
+    this.problem("");
+    this.redraw();
+    this.done();
+  },
+
+  refused(error, settings) {
+    put("headline", "This point cannot be simulated.");
+    ["second", "size", "change"].forEach((id) => put(id, ""));
+    this.problem(error.ended ? `The simulator stopped: ${error.message}. It was restarted; change a setting to go on.` : shownPath(error.message));
+    page.shown = JSON.stringify(settings);
+    put("command", "");
+    this.done();
+  },
+
+  /// A point that takes long can be cancelled.
+  wait() {
+    const button = element("button", { type: "button", id: "cancel-ask", onclick: () => this.main.restart("this point was cancelled") }, "Cancel this point");
+    $("problem").after(button);
+  },
+
+  problem(text) {
+    $("problem").hidden = !text;
+    put("problem", text);
+    document.querySelector(".results").hidden = !this.rows;
+    $("timelines").classList.toggle("stale-part", text !== "");
+    $("bars").classList.toggle("stale-part", text !== "");
+  },
+
+  redraw() {
+    const { rows, answer } = this;
+    if (!rows) {
+      return;
+    }
+    const timelines = answer.timelines ?? [];
+    const labels = rows.map((row, i) => timelines.find((one) => one.row === i)?.label ?? row.strategy);
+    showVerdict(answer, rows);
+    put("command", shownPath(answer.command ?? ""));
+    parts.timelines.show(timelines, rows, shownStrategies());
+    $("timelines").parentElement.classList.toggle("whole", this.whole);
+    $("no-timelines").hidden = timelines.length > 0;
+    $("timelines").hidden = timelines.length === 0;
+    $("timelines").nextElementSibling.hidden = timelines.length === 0;
+    $("chips").hidden = timelines.length === 0;
+    drawChips(rows, timelines);
+    parts.results.show(rows, timelines, labels);
+    parts.map.learn(rows);
+    parts.why.show(rows);
+    parts.guide.tell(rows);
+    put("jitter-note", this.jitterNote());
+    showControls();
+  },
+
+  jitterNote() {
+    if (this.whole) {
+      return "";
+    }
+    const own = (this.settings?.jitter ?? state.presets.jitter ?? "none") !== "none";
+    return own || this.p99.size > 0 ? `p99: 99% of runs under ${own ? "the chosen jitter" : "usual jitter"} are no slower${own ? "" : ` (${JITTER.samples} runs, all schedules with the same draws)`}.` : "p99 under jitter follows once you rest.";
+  },
+
+  /// Jitter, map and comparison of the point on the screen.
+  async refine() {
+    const turn = this.turn;
+    const isStale = () => turn !== this.turn;
+    writeHash();
+    if (!this.rows || this.busy || !$("problem").hidden) {
+      this.busy && setTimeout(() => !isStale() && this.refine(), 50);
+      return;
+    }
+    announce(`${$("headline").textContent} ${this.answer.verdict ?? ""}`);
+    this.side ??= new Simulator();
+    if (this.refining) { // Something older is at work; short asks end by themselves, long ones are not waited for.
+      const before = this.refining;
+      const late = setTimeout(() => this.side.restart("newer"), 1500);
+      await before;
+      clearTimeout(late);
+      if (isStale()) {
+        return;
+      }
+    }
+    this.refining = this.refineNow(isStale).catch((error) => error.ended || page.failures.push(String(error.stack ?? error)));
+    await this.refining;
+    this.refining = null;
+    if (!isStale()) {
+      document.documentElement.dataset.refined = String(turn);
+    }
+  },
+
+  async refineNow(isStale) {
+    const { rows } = this;
+    if (!this.whole && "jitter" in state.presets && setting("jitter") === "none") {
+      await this.side.ask({ ask: "point", settings: asked(JITTER), timelines: false }).then((answer) => {
+        if (!isStale()) {
+          this.p99 = new Map(JSON.parse(answer.json).filter((row) => row.p99_us).map((row) => [row.strategy, row.p99_us]));
+          parts.timelines.setP99(this.p99);
+          const timelines = this.answer.timelines ?? [];
+          parts.results.show(rows, timelines, rows.map((row, i) => timelines.find((one) => one.row === i)?.label ?? row.strategy));
+          put("jitter-note", this.jitterNote());
+        }
+      }, (error) => {
+        put("jitter-note", `p99 under jitter: ${error.message}`);
+        if (error.ended) {
+          throw error;
+        }
+      });
+    }
+    if (!isStale()) {
+      await Promise.all([parts.why.fill(), parts.map.fill(this.side, isStale)]);
+    }
+  },
+};
+page.live = live;
+live.rested = afterRest(REST, () => live.refine());
+
+const parts = { timelines: null, results: null, map: null, why: null, guide: null, plan: null };
+page.parts = parts;
+
+function shownStrategies() {
+  return state.view.show ? state.view.show.split(",").filter(Boolean) : null;
+}
+
+/// One button a schedule: which of them the axis shows.
+function drawChips(rows, timelines) {
+  const names = [...new Set(timelines.map(({ row }) => rows[row].strategy))];
+  const shown = shownStrategies();
+  const place = $("chips");
+  if (place.dataset.names !== names.join()) {
+    place.dataset.names = names.join();
+    place.replaceChildren(...names.map((name) => element("button", { type: "button", "data-name": name, onclick: () => toggle(name, names) }, name)));
+  }
+  [...place.children].forEach((chip) => chip.setAttribute("aria-pressed", String(!shown || shown.includes(chip.dataset.name))));
+}
+
+function toggle(name, names) {
+  const shown = shownStrategies() ?? names;
+  const next = shown.includes(name) ? shown.filter((one) => one !== name) : names.filter((one) => shown.includes(one) || one === name);
+  if (next.length === 0 || next.length === names.length) {
+    delete state.view.show;
+  } else {
+    state.view.show = next.join(",");
+  }
+  live.redraw();
+  writeHash();
+}
+
+let knownHash = null; // the last that was read or written
+
+function writeHash() {
+  const hash = linkHash();
+  if (location.hash === knownHash && hash !== knownHash) { // Not over a link that is still to be read.
+    history.replaceState(null, "", hash);
+    knownHash = location.hash;
+  }
+}
+
+function showTab() {
+  const isPlan = state.view.tab === "plan";
+  for (const [name, on] of [["layer", !isPlan], ["plan", isPlan]]) {
+    $(`panel-${name}`).hidden = !on;
+    $(`tab-${name}`).setAttribute("aria-selected", String(on));
+    $(`tab-${name}`).tabIndex = on ? 0 : -1;
+  }
+  document.body.classList.toggle("plan-open", isPlan);
+  if (isPlan) {
+    parts.plan ??= new Plan($("panel-plan"));
+    parts.plan.show();
+  }
+}
+
+function chooseTab(name) {
+  if (name === "plan") {
+    state.view.tab = "plan";
+  } else {
+    delete state.view.tab;
+  }
+  showTab();
+  writeHash();
+  $(`tab-${name}`).focus();
+}
+
+function startTabs() {
+  for (const name of ["layer", "plan"]) {
+    $(`tab-${name}`).addEventListener("click", () => chooseTab(name));
+    $(`tab-${name}`).addEventListener("keydown", (event) => {
+      if (["ArrowLeft", "ArrowRight"].includes(event.key)) {
+        event.preventDefault();
+        chooseTab(name === "layer" ? "plan" : "layer");
+      }
+    });
+  }
+}
+
+/// Files of the user: the engine reads them and says what they are, or what is wrong with them.
+async function takeFiles(files) {
+  for (const file of files) {
+    if (file.size > 4e6) {
+      say(`${file.name} has ${grouped(file.size)} bytes; a hardware YAML, model YAML or config.json has at most 4,000,000.`);
+      continue;
+    }
+    try {
+      const { key, value } = await live.main.file(file.name, await file.text());
+      change({ [key]: value });
+      parts.plan?.show();
+      say(`${file.name} is the ${key === "model" ? "model" : "GPU"} now. It stays on this page: send the file along with a link.`);
+    } catch (error) {
+      say(error.ended ? `The simulator stopped at ${file.name}: ${error.message}. It was restarted.` : shownPath(error.message));
+    }
+  }
+}
+
+function startDrops() {
+  let depth = 0;
+  const show = (on) => ($("drop").hidden = !on);
+  const hasFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+  addEventListener("dragenter", (event) => hasFiles(event) && show(++depth > 0));
+  addEventListener("dragleave", (event) => hasFiles(event) && show(--depth > 0));
+  addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
+  addEventListener("drop", (event) => {
+    depth = 0;
+    show(false);
+    if (hasFiles(event)) {
+      event.preventDefault();
+      takeFiles(event.dataTransfer.files);
+    }
+  });
+}
+
+/// A link that was opened in this very page, or the Back button.
+function readLocation() {
+  knownHash = location.hash;
+  say(readHash(location.hash));
+  showControls();
+  parts.guide.show();
+  showTab();
+}
+
+async function startPage() {
+  const missing = ["Worker", "WebAssembly", "DecompressionStream"].filter((name) => !(name in globalThis));
+  if (missing.length > 0) {
+    throw new Error(`this browser lacks ${listed(missing)}; use Chrome 80, Firefox 113, Safari 16.4 or later`);
+  }
+  await openKit();
+  live.main = new Simulator();
+  const start = await live.main.ask({ ask: "start" });
+  state.presets = Object.fromEntries(start.fields.map((field) => [field.key, normal(field.key, field.preset ?? "")]));
+  buildControls(start);
+  parts.timelines = new Timelines($("timelines"));
+  parts.results = new Results();
+  parts.map = new WinnersMap($("map"));
+  parts.why = new Why($("why"));
+  parts.guide = new Guide($("guide"));
+  put("version", `commfuse ${start.version}, model version ${start.model_version}.`);
+  startTabs();
+  startDrops();
+  document.querySelector("[data-skip]").addEventListener("click", (event) => {
+    event.preventDefault(); // The fragment belongs to the state.
+    $("verdict").focus();
+  });
+  readLocation();
+  addEventListener("hashchange", () => {
+    if (location.hash !== knownHash) {
+      readLocation();
+      live.ask();
+    }
+  });
+  live.ask();
+  page.readyAt = performance.now();
+  document.documentElement.dataset.page = "ready";
+}
+
+startPage().catch((error) => {
+  page.failures.push(String(error.stack ?? error));
+  put("headline", "The simulator did not start.");
+  live.problem(error.message);
+});

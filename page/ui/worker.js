@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs in a worker behind the engine's loader. First message: {wasm: bytes}; then {id, ask, ...}, each answered by
+// {id, answer} or {id, error}. An engine that aborts answers {id, error, ended: true} and must not be asked again.
+"use strict";
+
+let engine = null;
+const complaints = []; // The last lines that the engine printed as errors.
+
+function complain(line) {
+  complaints.push(String(line));
+  if (complaints.length > 5) {
+    complaints.shift();
+  }
+}
+
+/// Needs of the engine: HEAPU8, _malloc, _free and _commfuse_ask.
+function askEngine(question) {
+  const bytes = new TextEncoder().encode(JSON.stringify(question));
+  const place = engine._malloc(bytes.length + 1);
+  engine.HEAPU8.set(bytes, place);
+  engine.HEAPU8[place + bytes.length] = 0;
+  const from = engine._commfuse_ask(place) >>> 0;
+  engine._free(place);
+  const to = engine.HEAPU8.indexOf(0, from);
+  return JSON.parse(new TextDecoder().decode(engine.HEAPU8.subarray(from, to)));
+}
+
+self.onmessage = async ({ data }) => {
+  if (data.wasm) {
+    try {
+      engine = await CommfuseEngine({ wasmBinary: data.wasm, print: () => {}, printErr: complain });
+      self.postMessage({ ready: true });
+    } catch (error) {
+      self.postMessage({ ended: true, error: `The simulator did not start: ${error.message ?? error}` });
+    }
+    return;
+  }
+  try {
+    const said = askEngine(data);
+    if (typeof said.error === "string") {
+      self.postMessage({ id: data.id, error: said.error });
+    } else {
+      self.postMessage({ id: data.id, answer: said.answer ?? said });
+    }
+  } catch (error) {
+    self.postMessage({ id: data.id, ended: true, error: complaints.join(" ") || String(error.message ?? error) });
+  }
+};

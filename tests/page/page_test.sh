@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The page as people get it, in a headless Chromium: `page_test.sh BINARIES SOURCE FOLDER [ENGINE]`. Without ENGINE, a
+# folder with engine.js and engine.wasm, the answers of the native program stand in for it, recorded. Exits with 77, and
+# says so, where Chromium or node is missing. FOLDER/pictures gets what was looked at.
+set -euo pipefail
+PATH=$1:$PATH
+source=$2
+folder=$3
+engine=${4:-}
+
+skip() {
+  printf 'skipped: %s\n' "$*"
+  exit 77
+}
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "there is no Chromium"
+command -v node >/dev/null || skip "there is no node"
+
+rm -rf "$folder"
+mkdir -p "$folder/pictures"
+export COMMFUSE_CONFIG_DIR=$source/configs
+if [[ -n $engine ]]; then
+  cp "$engine/engine.wasm" "$engine/engine.js" "$folder"
+else
+  node "$source/tests/page/record.mjs" commfuse-sim "$folder/engine.wasm"
+  cp "$source/tests/page/fake_engine.js" "$folder/engine.js"
+fi
+node "$source/page/build.mjs" "$folder/engine.wasm" "$folder/engine.js" "$folder/page.html"
+node "$source/tests/page/page_test.mjs" "$chromium" "$folder" "$source" "${engine:+real}"

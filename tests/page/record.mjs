@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records what the native program answers, for fake_engine.js: `node record.mjs COMMFUSE-SIM OUTPUT.json`.
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const [program, output] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), "commfuse-record-"));
+const presets = {
+  model: "llama-3.1-70b", hardware: "h100-sxm", scope: "mlp", ranks: "8", batch: "1", seq: "4096", dtype: "bf16",
+  link_bandwidth: "x1", network_bandwidth: "x1", jitter: "none",
+};
+const run = (...words) => execFileSync(program, words, { encoding: "utf8", maxBuffer: 1 << 28 });
+const flags = (settings) => Object.entries(settings).flatMap(([key, value]) => [`--${key.replaceAll("_", "-")}`, value]);
+const keyOf = (settings) => Object.entries({ ...presets, ...settings }).map(([key, value]) => `${key}=${value}`).sort().join(" ");
+
+/// The sentence below a table, on one line.
+function verdictOf(table) {
+  const lines = table.split("\n");
+  const at = lines.findIndex((line) => /^  (Tie: |\S.* wins? \()/.test(line));
+  const end = lines.findIndex((line, i) => i > at && !line.trim());
+  return at < 0 ? "" : lines.slice(at, end).map((line) => line.trim()).join(" ");
+}
+
+/// The op timelines of each schedule's first rank. The trace does not say what is critical: compute stands for it.
+function timelinesOf(trace) {
+  const groups = new Map();
+  const ps = (us) => Math.round(us * 1e6);
+  const kinds = ["essential", "local", "communication"];
+  for (const event of JSON.parse(trace).traceEvents) {
+    if (event.name === "process_name") {
+      const [label, rank] = event.args.name.split(" \u00b7 rank ");
+      groups.set(event.pid, { label, rank: Number(rank), lanes: [], ops: [], labels: [], of: new Map() });
+    } else if (event.name === "thread_name") {
+      const group = groups.get(event.pid);
+      group.of.set(event.tid, group.lanes.push(event.args.name) - 1);
+    } else if (event.ph === "X" && groups.get(event.pid).rank === 0) {
+      const group = groups.get(event.pid);
+      const label = group.labels.includes(event.name) ? group.labels.indexOf(event.name) : group.labels.push(event.name) - 1;
+      group.ops.push([group.of.get(event.tid), ps(event.ts), ps(event.ts) + ps(event.dur), kinds.indexOf(event.cat), label, event.cat === "essential" ? 1 : 0]);
+    }
+  }
+  const all = [...groups.values()];
+  return all.filter((group) => group.rank === 0).map(({ label, lanes, ops, labels }, row) => ({
+    row, label, ranks: all.filter((group) => group.label === label).length, rank: 0, makespan_ps: Math.max(...ops.map((op) => op[2])), lanes, kinds, labels, ops,
+  }));
+}
+
+function point(settings, withTimelines) {
+  const made = spawnSync(program, ["run", ...flags(settings), "-o", "json"], { encoding: "utf8", maxBuffer: 1 << 28 });
+  if (made.status !== 0) {
+    return { error: made.stderr.trim() };
+  }
+  const trace = join(folder, "trace.json");
+  const table = run("run", ...flags(settings), ...(withTimelines ? ["--trace", trace] : []));
+  return {
+    json: made.stdout,
+    verdict: verdictOf(table),
+    command: `commfuse-sim run ${flags(settings).join(" ")}`,
+    timelines: withTimelines ? timelinesOf(readFileSync(trace, "utf8")) : [],
+  };
+}
+
+function cellsOf(line) {
+  return line.trim().match(/("[^"]*"|[^,]*)(,|$)/g).map((cell) => cell.replace(/,$/, "").replace(/^"|"$/g, ""));
+}
+
+function listOf(what) {
+  const [head, ...rows] = run("list", what, "-o", "csv").trim().split("\n").map(cellsOf);
+  const words = (cells) => (cells.length === 1 ? cells[0] : cells.map((cell, i) => cell && `${cell} ${head[i + 1].startsWith("what") ? "" : head[i + 1]}`.trim()).filter(Boolean).join(", "));
+  return rows.map(([name, ...cells]) => ({ name, words: words(cells.slice(0, head.length - 1)) }));
+}
+
+const points = {};
+const record = (settings, withTimelines = false) => {
+  points[keyOf(settings)] = point(settings, withTimelines);
+};
+for (const seq of ["512", "1024", "2048", "4096", "8192", "16384", "32768"]) {
+  for (const ranks of ["2", "4", "8", "16"]) {
+    record({ seq, ranks }, ranks === "8");
+  }
+}
+for (const seq of ["512", "1024", "2048", "4096", "8192", "16384", "32768", "65536"]) {
+  record({ scope: "down", seq }, true);
+}
+for (const seq of ["32", "64", "128", "256"]) {
+  record({ scope: "down", seq }, true);
+}
+for (const [scope, seq] of [["mlp", "4096"], ["mlp", "8192"], ["down", "8192"]]) {
+  points[keyOf({ scope, seq, jitter: "default" })] = point({ scope, seq, jitter: "default", samples: "400" }, false);
+}
+record({ hardware: "dgx-h100-x2", ranks: "16" }, true);
+record({ scope: "prefill" });
+
+const scopes = listOf("scopes").map((scope) => ({ ...scope, whole: ["step", "prefill", "decode"].includes(scope.name) }));
+const strategies = listOf("strategies");
+const start = {
+  version: "0.0 recorded",
+  model_version: JSON.parse(points[keyOf({})].json)[0].model_version,
+  models: listOf("models"), hardware: listOf("hardware"), clusters: listOf("clusters"), scopes, strategies,
+  fields: [
+    ...Object.entries(presets).map(([key, preset]) => ({ key, words: key, preset, choices: key === "dtype" ? ["bf16", "fp16", "fp32", "fp8"] : null })),
+    { key: "interference", words: "How communication slows compute", preset: "static", choices: ["none", "static", "dynamic"] },
+    { key: "launch", words: "stream: one launch per op; graph: one CUDA graph launch", preset: "stream", choices: ["stream", "graph"] },
+    { key: "samples", words: "Runs to sample under jitter", preset: "1000", choices: null },
+  ],
+};
+const why = {};
+for (const { name } of strategies) {
+  if (name !== "tokenweave") {
+    why[name] = { json: run("why", "--strategy", name, "-o", "json") };
+  }
+}
+const asked = ["--model", "llama-3.1-70b", "--tokens", "2T", "--gpus", "h100", "--price", "2.80", "--deadline", "90d"];
+const json = run("plan", ...asked, "-o", "json");
+const plan = { json, text: JSON.parse(json).verdict, command: `commfuse-sim plan ${asked.join(" ")}` };
+writeFileSync(output, JSON.stringify({ presets, start, points, why, plan }));
+rmSync(folder, { recursive: true, force: true });
