@@ -30,9 +30,10 @@ void Assembly::add_mlp_ar(const OperationStage& stage, bool last) {
   const TensorId added = builder_.function_tensor(stage.name + ".added", Function::residual, down, stream_.tensor);
   const TensorId normed = builder_.function_tensor(stage.name + ".normed", Function::norm, added);
 
-  Stage site = this->site(stage, made_.buffer,
-                          builder_.buffer(stage.name + ".up.weight", BufferRole::weight, hidden, own_up, dtype),
-                          held(stage.name, last ? BufferRole::output : BufferRole::scratch));
+  // One after another, not as arguments: compilers evaluate those in different orders, and buffers are numbered.
+  const BufferId output = held(stage.name, last ? BufferRole::output : BufferRole::scratch);
+  const BufferId w_up_part = builder_.buffer(stage.name + ".up.weight", BufferRole::weight, hidden, own_up, dtype);
+  Stage site = this->site(stage, made_.buffer, w_up_part, output);
   site.down = builder_.buffer(stage.name + ".down.weight", BufferRole::weight, own, hidden, dtype);
   site.stream = stream_.buffer;
   site.added = held(stage.name + ".added", BufferRole::scratch);

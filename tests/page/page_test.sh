@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The page as people get it, in a headless Chromium: `page_test.sh BINARIES SOURCE FOLDER [ENGINE]`. Without ENGINE, a
-# folder with engine.js and engine.wasm, the answers of the native program stand in for it, recorded. Exits with 77, and
+# folder with engine.js and engine.wasm, or where it is empty, the answers of the native program stand in for it, recorded. Exits with 77, and
 # says so, where Chromium or node is missing. FOLDER/pictures gets what was looked at.
 set -euo pipefail
 PATH=$1:$PATH
@@ -19,11 +19,13 @@ command -v node >/dev/null || skip "there is no node"
 rm -rf "$folder"
 mkdir -p "$folder/pictures"
 export COMMFUSE_CONFIG_DIR=$source/configs
-if [[ -n $engine ]]; then
+if [[ -n $engine && -e $engine/engine.js ]]; then
+  kind=real
   cp "$engine/engine.wasm" "$engine/engine.js" "$folder"
 else
+  kind=
   node "$source/tests/page/record.mjs" commfuse-sim "$folder/engine.wasm"
   cp "$source/tests/page/fake_engine.js" "$folder/engine.js"
 fi
 node "$source/page/build.mjs" "$folder/engine.wasm" "$folder/engine.js" "$folder/page.html"
-node "$source/tests/page/page_test.mjs" "$chromium" "$folder" "$source" "${engine:+real}"
+node "$source/tests/page/page_test.mjs" "$chromium" "$folder" "$source" "$kind"

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// `node points.mjs PROGRAM ENGINE COUNT`: random points, seeded, asked of the program and of the page's engine; what they
+// answer is the same bytes. ENGINE is a folder with engine.js and engine.wasm.
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const [program, folder, count] = [process.argv[2], process.argv[3], Number(process.argv[4])];
+const require = createRequire(import.meta.url);
+const engine = await require(`${folder}/engine.js`)({ wasmBinary: readFileSync(`${folder}/engine.wasm`) });
+const ask = (question) => {
+  const said = JSON.parse(engine.ccall("commfuse_ask", "string", ["string"], [JSON.stringify(question)]));
+  return said.answer ?? { error: said.error };
+};
+
+// xorshift32: the same points on every machine.
+let state = 2463534242;
+const below = (n) => {
+  state ^= state << 13;
+  state ^= state >>> 17;
+  state ^= state << 5;
+  return (state >>> 0) % n;
+};
+const one_of = (choices) => choices[below(choices.length)];
+
+const start = ask({ ask: "start" });
+const models = start.models.map((model) => model.name);
+const machines = start.hardware.map((machine) => machine.name);
+const clusters = start.clusters.map((machine) => machine.name);
+const layers = start.scopes.filter((scope) => !scope.whole).map((scope) => scope.name);
+
+const layer_point = () => ({
+  model: one_of(models),
+  hardware: one_of(machines),
+  scope: one_of(layers),
+  ranks: one_of(["2", "4", "8"]),
+  seq: String(1024 * (1 + below(64))),
+  batch: one_of(["1", "2", "4"]),
+  link_bandwidth: one_of(["x1", "x0.5", "x2"]),
+  ...(below(4) === 0 ? { jitter: "default", samples: "100", seed: String(below(1000)) } : {}),
+  ...(below(4) === 0 ? { interference: one_of(["none", "static", "dynamic"]) } : {}),
+});
+const whole_point = () => ({
+  model: one_of(models),
+  hardware: one_of(clusters),
+  scope: one_of(["step", "prefill", "decode"]),
+  ranks: "8",
+  seq: one_of(["2048", "4096", "8192"]),
+  batch: "8",
+});
+
+const flag_of = (key) => `--${key.replaceAll("_", "-")}`;
+let same = 0;
+let refused = 0;
+for (let i = 0; i < count; ++i) {
+  const settings = below(10) === 0 ? whole_point() : layer_point();
+  const words = ["run", ...Object.entries(settings).flatMap(([key, value]) => [flag_of(key), value]), "-o", "json"];
+  let printed = "";
+  let mistake = "";
+  try {
+    printed = execFileSync(program, words, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
+  } catch (error) {
+    mistake = error.stderr;
+  }
+  const answer = ask({ ask: "point", settings });
+  const agrees = mistake ? mistake.includes(answer.error ?? "\0") : answer.json === printed;
+  if (!agrees) {
+    console.error(`point ${i}: ${program} ${words.join(" ")}`);
+    console.error(`  the program: ${(mistake || printed).slice(0, 600)}`);
+    console.error(`  the page:    ${(answer.error ?? answer.json ?? "").slice(0, 600)}`);
+    process.exit(1);
+  }
+  mistake ? ++refused : ++same;
+}
+console.log(`${same} points are the same bytes, ${refused} are refused with the same sentence`);
+if (same < count / 2) {
+  console.error("fewer than half of the points have a result");
+  process.exit(1);
+}

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The page's engine beside the program: `points_test.sh BINARIES SOURCE ENGINE`. 500 random points are the same bytes.
+# Exits with 77, and says so, where the engine or node is missing.
+set -euo pipefail
+binaries=$1
+source=$2
+engine=$3
+
+skip() {
+  printf 'skipped: %s\n' "$*"
+  exit 77
+}
+command -v node >/dev/null || skip "there is no node"
+[[ -e $engine/engine.js ]] || skip "there is no engine of the page; ./dev page builds it"
+
+COMMFUSE_CONFIG_DIR=$source/configs node "$source/tests/page/points.mjs" "$binaries/commfuse-sim" "$engine" 500
