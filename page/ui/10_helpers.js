@@ -75,6 +75,9 @@ function bytesText(bytes) {
   return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)}${NARROW}GB` : `${(bytes / 1e6).toFixed(0)}${NARROW}MB`;
 }
 
+/// "product 4K x 7K x 8K" as pages write it.
+const shapeText = (shape) => shape.replaceAll(" x ", " \u00d7 ").replace(/^product /, "GEMM ");
+
 /// "a, b and c"
 function listed(names) {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;

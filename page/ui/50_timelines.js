@@ -114,6 +114,26 @@ class Timelines {
     return { timeline, row, lanes: kept, against, words, p99: null };
   }
 
+  /// Why the op that is pointed at takes as long as it does, once that is known.
+  async explain(picked) {
+    if (picked.op === undefined || picked.panel.why) {
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 80)); // A pointer that only passes asks nothing.
+    if (this.picked !== picked) {
+      return;
+    }
+    try {
+      picked.panel.why = await live.why(picked.panel.row.strategy);
+    } catch {
+      return; // The op is told without it.
+    }
+    if (this.picked === picked) {
+      this.showTip(picked);
+      document.activeElement === this.canvas && announce(this.tell(picked).join(". "));
+    }
+  }
+
   setP99(byStrategy) {
     this.panels.forEach((panel) => (panel.p99 = byStrategy.get(panel.row.strategy) ?? null));
     this.later();
@@ -395,7 +415,7 @@ class Timelines {
     const share = (to - from) / 1e6 / row.makespan_us;
     const name = timeline.kinds[kind];
     return [timeline.labels[label], `${us(to - from)}, ${percent(share)} of the time; ${this.unit.digits(from / 1e6)} to ${us(to)}`,
-      `${KIND_WORDS[name] ?? name}${critical ? ", on the critical path: a faster op ends the run sooner" : ""}`, whyThen(panel, lane.ops[op]), where].filter(Boolean);
+      `${KIND_WORDS[name] ?? name}${critical ? ", on the critical path: a faster op ends the run sooner" : ""}`, whySoLong(panel, lane.ops[op]), whyThen(panel, lane.ops[op]), where].filter(Boolean);
   }
 
   point(picked, x, y) {
@@ -403,14 +423,21 @@ class Timelines {
     this.picked = picked;
     this.tip.hidden = !picked;
     if (picked) {
-      this.tip.replaceChildren(...this.tell(picked).map((line) => element("div", {}, line)));
-      this.tip.style.left = `${Math.max(4, Math.min(x + 14, this.wide - this.tip.offsetWidth - 4))}px`;
-      const below = y + 18;
-      this.tip.style.top = `${below + this.tip.offsetHeight > this.height ? Math.max(y - this.tip.offsetHeight - 10, 0) : below}px`;
+      this.spot = { x, y };
+      this.showTip(picked);
+      this.explain(picked);
     }
     if (before?.lane !== picked?.lane || before?.op !== picked?.op) {
       this.later();
     }
+  }
+
+  showTip(picked) {
+    const { x, y } = this.spot;
+    this.tip.replaceChildren(...this.tell(picked).map((line) => element("div", {}, line)));
+    this.tip.style.left = `${Math.max(4, Math.min(x + 14, this.wide - this.tip.offsetWidth - 4))}px`;
+    const below = y + 18;
+    this.tip.style.top = `${below + this.tip.offsetHeight > this.height ? Math.max(y - this.tip.offsetHeight - 10, 0) : below}px`;
   }
 
   onKey(event) {
@@ -456,6 +483,14 @@ function firstAfter(ops, time) {
     }
   }
   return low;
+}
+
+/// How the engine prices the op: that of its kind with just this time, where all such run alike.
+function whySoLong({ timeline, why }, [, from, to, kind]) {
+  const us = (to - from) / 1e6;
+  const same = (why?.ops ?? []).filter((op) => op.kind === timeline.kinds[kind] && us > op.shortest_us - 1e-4 && us < op.longest_us + 1e-4);
+  const hows = new Set(same.map((op) => op.how));
+  return hows.size !== 1 || same[0].how === "" ? "" : `${same.length === 1 ? `${shapeText(same[0].shape)}: ` : ""}${same[0].how}.`;
 }
 
 /// Why an op begins when it does, as far as its own rank shows it.

@@ -31,6 +31,15 @@ class WinnersMap {
       .sort((a, b) => far(a.seq, setting("seq")) + far(a.ranks, setting("ranks")) - far(b.seq, setting("seq")) - far(b.ranks, setting("ranks")));
   }
 
+  /// Links half and twice as fast, which no cell shows.
+  rates() {
+    return ["link_bandwidth", "network_bandwidth"].flatMap((key) => {
+      const times = /^x([\d.]+)$/.exec(setting(key));
+      const used = key === "link_bandwidth" || typeof live.rows?.[0]?.network_rate_gb_s === "number";
+      return times && used && key in state.presets ? [0.5, 2].map((by) => ({ [key]: `x${Number((Number(times[1]) * by).toPrecision(6))}` })) : [];
+    });
+  }
+
   keyOf(cell) {
     return JSON.stringify(asked(cell));
   }
@@ -38,7 +47,7 @@ class WinnersMap {
   /// Asks what is not known; `isStale` tells when the user has moved on.
   async fill(simulator, isStale) {
     this.draw();
-    for (const cell of this.cells()) {
+    for (const cell of [...this.cells(), ...this.rates()]) {
       const key = this.keyOf(cell);
       if (this.memory.has(key)) {
         continue;
@@ -138,10 +147,13 @@ class WinnersMap {
       const sides = [[...values].reverse().filter((one) => one < chosen), values.filter((one) => one > chosen)];
       return sides.flatMap(find).map((one) => `at ${words(one)} ${name(saidAt(one))}`);
     };
-    const changes = [...nearest(seqs, "seq", (one) => `${count(one)} tokens`), ...nearest(ranks, "ranks", (one) => `${one} ranks`)];
+    const rates = this.rates().map((cell) => ({ cell, said: this.memory.get(this.keyOf(cell)) })).filter(({ said }) => said?.name && said.pay !== here.pay)
+      .map(({ cell, said }) => `with ${cell.link_bandwidth ? "links" : "a network"} ${sizeOf(Object.values(cell)[0]) < sizeOf(setting(Object.keys(cell)[0])) ? "half" : "twice"} as fast ${name(said)}`);
+    const changes = [...nearest(seqs, "seq", (one) => `${count(one)} tokens`), ...nearest(ranks, "ranks", (one) => `${one} ranks`), ...rates];
     const ran = (values, key) => values.filter((one) => this.memory.get(this.keyOf({ [key]: String(one) }))?.name);
     const along = (values, words, noun) => (values.length < 2 ? [] : [`from ${words(values[0])} to ${words(values.at(-1))} ${noun}`]);
-    const same = [...along(ran(seqs, "seq"), count, "tokens"), ...along(ran(ranks, "ranks"), String, "ranks")];
+    const rated = this.rates().filter((cell) => this.memory.get(this.keyOf(cell))?.name).length === this.rates().length && this.rates().length > 0;
+    const same = [...along(ran(seqs, "seq"), count, "tokens"), ...along(ran(ranks, "ranks"), String, "ranks"), ...(rated ? ["with links half and twice as fast"] : [])];
     return changes.length > 0 ? `What would change it: ${listed(changes)}.` : same.length > 0 ? `This holds ${listed(same)}: ${name(here)}.` : "";
   }
 }

@@ -42,7 +42,6 @@ class Why {
 
   async fill() {
     const [a, b] = [this.first.value, this.second.value];
-    const settings = asked();
     const asking = (this.asking = (this.asking ?? 0) + 1);
     if (!a || !b || a === b || live.whole) {
       this.out.replaceChildren(element("p", { class: "note" }, live.whole ? "Op by op comparisons are of a part of a layer; choose one under What runs." : "Choose two different schedules."));
@@ -50,9 +49,9 @@ class Why {
       return;
     }
     try {
-      const [one, two] = [await live.side.ask({ ask: "why", settings, strategy: a }), await live.side.ask({ ask: "why", settings, strategy: b })];
+      const [one, two] = await Promise.all([live.why(a), live.why(b)]);
       if (asking === this.asking) {
-        this.draw(JSON.parse(one.json), JSON.parse(two.json), a, b);
+        this.draw(one, two, a, b);
       }
     } catch (error) {
       if (asking === this.asking && !error.ended) {
@@ -104,7 +103,7 @@ function opTable(one, two, a, b, unit) {
   const lines = new Map();
   [[one, 0], [two, 1]].forEach(([why, side]) => why.ops.forEach((op) => {
     const key = `${op.kind} ${op.shape}`;
-    const line = lines.get(key) ?? { kind: op.kind, shape: op.shape.replaceAll(" x ", " \u00d7 ").replace(/^product /, "GEMM "), how: op.how, sides: [null, null] };
+    const line = lines.get(key) ?? { kind: op.kind, shape: shapeText(op.shape), how: op.how, sides: [null, null] };
     const before = line.sides[side] ?? { count: 0, us: 0 };
     line.sides[side] = { count: before.count + op.count, us: before.us + op.together_us };
     lines.set(key, line);
@@ -126,7 +125,7 @@ function opTable(one, two, a, b, unit) {
 /// The largest doubts about the first.
 function holdsOf(why, name) {
   const rows = why.holds.slice(0, 5).map((hold) => element("tr", {},
-    element("th", { scope: "row" }, hold.name.replaceAll(" x ", " \u00d7 ").replace(/^product /, "GEMM ").replace(/^accelerator\./, "")),
+    element("th", { scope: "row" }, shapeText(hold.name).replace(/^accelerator\./, "")),
     element("td", {}, hold.provenance ? LEANINGS[hold.provenance] ?? hold.provenance : "left by the fit"),
     element("td", {}, `\u00b1${percent(hold.standard_error)}`), element("td", {}, signedPercent(hold.effect)),
     element("td", {}, hold.elasticity === null ? "\u2013" : `${hold.elasticity < 0 ? MINUS : "+"}${Math.abs(hold.elasticity).toFixed(2)}%`)));

@@ -12,6 +12,7 @@ const live = {
   answer: null,
   whole: false,
   p99: new Map(),
+  whys: new Map(),
   busy: false,
   again: false,
   turn: 0, // of changes; what is older is stale
@@ -104,6 +105,19 @@ const live = {
     showControls();
   },
 
+  /// What `why` says of a schedule at the point on the screen; asked once.
+  why(strategy) {
+    const key = `${strategy} ${JSON.stringify(this.settings)}`;
+    if (!this.whys.has(key)) {
+      this.whys.size > 40 && this.whys.clear();
+      this.side ??= new Simulator();
+      const said = this.side.ask({ ask: "why", settings: this.settings, strategy }).then((answer) => JSON.parse(answer.json));
+      said.catch(() => this.whys.delete(key));
+      this.whys.set(key, said);
+    }
+    return this.whys.get(key);
+  },
+
   jitterNote() {
     if (this.whole) {
       return "";
@@ -180,7 +194,7 @@ function drawChips(rows, timelines) {
   const place = $("chips");
   if (place.dataset.names !== names.join()) {
     place.dataset.names = names.join();
-    place.replaceChildren(...names.map((name) => element("button", { type: "button", "data-name": name, onclick: () => toggle(name, names) }, name)));
+    place.replaceChildren(...names.map((name) => element("button", { type: "button", "data-name": name, title: facts.start.strategies.find((one) => one.name === name)?.words, onclick: () => toggle(name, names) }, name)));
   }
   [...place.children].forEach((chip) => chip.setAttribute("aria-pressed", String(!shown || shown.includes(chip.dataset.name))));
 }
@@ -303,6 +317,7 @@ async function startPage() {
   parts.map = new WinnersMap($("map"));
   parts.why = new Why($("why"));
   parts.guide = new Guide($("guide"));
+  $("strategies").append(...start.strategies.map(({ name, words }) => element("div", {}, element("dt", {}, name), element("dd", {}, words))));
   put("version", `commfuse ${start.version}, model version ${start.model_version}.`);
   startTabs();
   startDrops();

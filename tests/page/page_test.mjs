@@ -65,6 +65,8 @@ async function checkTimelines(page) {
   const told = await page.value(text("announced"));
   checks.that(/% of the time; .* to /.test(told) && /rank 0 of 8, lane /.test(told) && /Begins /.test(told), `an op says what it is, how long and why: ${told}`);
   checks.equal(await page.value("document.querySelector('.tip').hidden"), false, "and shows it");
+  await page.key("ArrowDown");
+  await page.until('/GEMM .*: .*tile /.test(document.querySelector(".tip").innerText)');
   await page.key("Escape");
   checks.equal(await page.value("document.querySelector('.tip').hidden"), true, "Escape ends it");
   const at = await page.value(`(() => { const t = commfusePage.parts.timelines; t.canvas.scrollIntoView({ block: "center" }); const lane = t.panels[0].lanes.find((l) => l.exposed.length > 0);

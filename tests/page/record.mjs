@@ -92,6 +92,8 @@ for (const [scope, seq] of [["mlp", "4096"], ["mlp", "8192"], ["down", "8192"]])
 }
 record({ hardware: "dgx-h100-x2", ranks: "16" }, true);
 record({ scope: "prefill" });
+record({ link_bandwidth: "x0.5" });
+record({ link_bandwidth: "x2" });
 
 const scopes = listOf("scopes").map((scope) => ({ ...scope, whole: ["step", "prefill", "decode"].includes(scope.name) }));
 const strategies = listOf("strategies");
