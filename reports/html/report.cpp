@@ -29,6 +29,7 @@
 #include "reports/html/results_table.h"
 #include "reports/html/rows_block.h"
 #include "reports/html/study_sections.h"
+#include "reports/html/page_link.h"
 #include "reports/html/timeline_block.h"
 #include "reports/html/winners.h"
 #include "reports/point_rows.h"
@@ -259,6 +260,10 @@ void Page::time_section() {
     const Figure figure = gantt_figure(runs, fmt::format("gantt-{}", i + 1), input_.rule);
     add("<h3>{}</h3>\n{}", escaped(point),
         charts_.add_timeline(figure, "Timeline, " + point, timeline_block(runs, figure.id, figure.title)));
+    if (!input_.page.empty()) {
+      add("<p class=\"screen\"><a href=\"{}\">Change this point in the page</a></p>\n",
+          escaped(input_.page + page_hash(row)));
+    }
   }
   html_ += "</section>\n";
 }

@@ -28,6 +28,7 @@ struct ReportInput {
   std::vector<std::string> notes{};  // sentences: what could not be shown, and why
   std::string command;               // makes these results again
   std::string version;               // of the program
+  std::string page{};                // address of the page (docs/page.md); empty: no links to it
   VerdictRule rule{};
   std::optional<Overview> overview{};  // overview_of() the rows under the rule, where it was made already
 };

@@ -12,6 +12,7 @@
 #include "model/config/option_marks.h"
 #include "model/config/resolver.h"
 #include "model/config_error.h"
+#include "model/text/suggest.h"
 #include "model/text/plain_text.h"
 #include "reports/atomic_file.h"
 #include "reports/html/report.h"
@@ -27,6 +28,7 @@ struct ReportRequest {
   std::string file;
   std::string out = "report.html";
   std::string title;
+  std::string page;
   ReportExtras extras;
   std::vector<std::pair<const Field*, std::string>> rule;
 };
@@ -53,10 +55,24 @@ VerdictRule rule_of(const ReportRequest& request) {
   return verdict_rule_of(resolver.finish());
 }
 
+/// A link is something that people click: it leads to a web page or a file, and nowhere else.
+void require_plain_address(const std::string& address) {
+  const std::size_t scheme = address.find(':');
+  const bool is_web =
+      address.starts_with("https://") || address.starts_with("http://") || address.starts_with("file://");
+  if (!is_utf8(address) || address.find('#') != std::string::npos || (scheme != std::string::npos && !is_web)) {
+    throw ConfigError(
+        fmt::format("--page: {} is no address of a page; write one such as https://example.org/commfuse.html "
+                    "or commfuse.html, without #",
+                    in_quotes(address)));
+  }
+}
+
 int write_report(ReportRequest request) {
   if (!is_utf8(request.title)) {
     throw ConfigError("--title: the text is not UTF-8; write it in UTF-8");
   }
+  require_plain_address(request.page);
   request.extras.rule = rule_of(request);
   reports::require_no_input(request.out, files_read(request.file, request.extras));
   reports::AtomicFile file(request.out);
@@ -71,8 +87,9 @@ int write_report(ReportRequest request) {
   if (request.extras.jitter) {
     command += fmt::format(" --jitter {}", *request.extras.jitter);
   }
-  const reports::ReportInput input = report_input(request.title.empty() ? read.title : request.title,
-                                                  std::move(read.rows), std::move(command), request.extras);
+  reports::ReportInput input = report_input(request.title.empty() ? read.title : request.title, std::move(read.rows),
+                                            std::move(command), request.extras);
+  input.page = request.page;
   reports::write_html_report(input, [&](std::string_view bytes) { file.write(bytes); });
   file.commit();
   fmt::print("{}\n", request.out);
@@ -90,6 +107,9 @@ void add_report(CLI::App& app, int& status) {
         ->required();
     command.add_option("--out", request->out, "The page")->type_name("FILE")->capture_default_str();
     command.add_option("--title", request->title, "Its heading; default: the sweep's")->type_name("TEXT");
+    command
+        .add_option("--page", request->page, "Address of the page (./dev page), for links to it from every timeline")
+        ->type_name("ADDRESS");
     command
         .add_option("--measured", request->extras.measured, "A record of commfuse-validate run at one of the points")
         ->type_name("FILE");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,9 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/figure/markup.h"
 #include "reports/html/definitions.h"
 #include "reports/html/measured.h"
 #include "reports/html/overview.h"
+#include "reports/html/page_link.h"
 #include "reports/html/points.h"
 #include "reports/html/report.h"
 #include "tests/reports/trace_runs.h"
@@ -234,6 +237,39 @@ TEST(Html, ItIsXmlWithUniqueIdsAndEveryLinkLeadsSomewhere) {
   for (const std::string& reference : xml.references()) {
     EXPECT_TRUE(reference.starts_with('#') && xml.ids().contains(reference.substr(1))) << reference;
   }
+}
+
+TEST(Html, ATimelineLinksToThePageAtItsPoint) {
+  ReportInput input = small_sweep();
+  const std::string none = html_report(input);
+  input.page = "https://example.org/commfuse.html";
+  const std::string html = html_report(input);
+  const ResultRow& row = input.gantts.front().front().row;
+  const std::string link = fmt::format("<a href=\"https://example.org/commfuse.html{}\">", escaped(page_hash(row)));
+  EXPECT_NE(html.find(link), std::string::npos) << link;
+  EXPECT_EQ(none.find("Change this point"), std::string::npos);
+}
+
+TEST(PageLink, NamesThePointByKeysOfTheCommandLine) {
+  ResultRow row;
+  row.model = "my model/config.json";
+  row.hardware = "h100-sxm";
+  row.scope = "mlp";
+  row.ranks = 8;
+  row.batch = 1;
+  row.seq = 8192;
+  row.dtype = "bf16";
+  row.interference = "static";
+  row.launch = "stream";
+  row.attention_kernel = "fused";
+  EXPECT_EQ(page_hash(row),
+            "#model=my+model/config.json&hardware=h100-sxm&scope=mlp&ranks=8&batch=1&seq=8192&dtype=bf16");
+  row.link_bandwidth = "450 GB/s";
+  row.launch = "graph";
+  row.model = "a&b#c\"%";
+  EXPECT_EQ(page_hash(row),
+            "#model=a%26b%23c%22%25&hardware=h100-sxm&scope=mlp&ranks=8&batch=1&seq=8192&dtype=bf16"
+            "&link_bandwidth=450+GB/s&launch=graph");
 }
 
 TEST(Html, NothingIsFetchedAndOnlyItsOwnScriptsRun) {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/html/page_link.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <tuple>
+
+namespace commfuse::reports {
+
+namespace {
+
+/// RFC 3986; a comma, a slash and a colon are readable in a fragment and stay.
+std::string encoded(std::string_view text) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~,/:";
+  std::string result;
+  for (const char letter : text) {
+    result += letter == ' ' ? std::string("+")
+              : plain.find(letter) != std::string_view::npos
+                  ? std::string(1, letter)
+                  : fmt::format("%{:02X}", static_cast<unsigned char>(letter));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string page_hash(const ResultRow& row) {
+  std::string hash = fmt::format("#model={}&hardware={}&scope={}&ranks={}&batch={}&seq={}&dtype={}", encoded(row.model),
+                                 encoded(row.hardware), row.scope, row.ranks, row.batch, row.seq, row.dtype);
+  for (const auto& [key, text, preset] :
+       {std::tuple<std::string_view, std::string_view, std::string_view>{"link_bandwidth", row.link_bandwidth, "x1"},
+        {"network_bandwidth", row.network_bandwidth, "x1"},
+        {"interference", row.interference, "static"},
+        {"launch", row.launch, "stream"},
+        {"attention_kernel", row.attention_kernel, "fused"}}) {
+    hash += text.empty() || text == preset ? "" : fmt::format("&{}={}", key, encoded(text));
+  }
+  return hash;
+}
+
+}  // namespace commfuse::reports
