@@ -2,7 +2,8 @@
 // Joins page/ui and an engine into one HTML file: `node build.mjs ENGINE.wasm ENGINE.js OUTPUT.html`. Needs node alone.
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
@@ -41,7 +42,25 @@ const policy = [
   "form-action 'none'",
 ].join("; ");
 
+/// What the engine says of itself, asked once for all who open the page: lists of models and machines, and settings.
+async function startAnswer() {
+  const bind = new Function("require", "__filename", "__dirname", `${readFileSync(loader, "utf8")}\nreturn CommfuseEngine;`);
+  const makeEngine = bind(createRequire(import.meta.url), resolve(loader), dirname(resolve(loader)));
+  const engine = await makeEngine({ wasmBinary: readFileSync(wasm), print: () => {} });
+  const question = new TextEncoder().encode('{"ask":"start"}\0');
+  const place = engine._malloc(question.length);
+  engine.HEAPU8.set(question, place);
+  const from = engine._commfuse_ask(place) >>> 0;
+  const said = JSON.parse(new TextDecoder().decode(engine.HEAPU8.subarray(from, engine.HEAPU8.indexOf(0, from))));
+  if (typeof said.error === "string") {
+    throw new Error(`the engine did not start: ${said.error}`);
+  }
+  return JSON.stringify(said.answer ?? said);
+}
+
+const start = packed(await startAnswer());
 const parts = {
+  start: () => start,
   policy,
   style: () => style,
   script: () => script,

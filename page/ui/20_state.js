@@ -34,7 +34,8 @@ const unreadable = (text) => decodeURIComponent(text.replaceAll("+", " "));
 
 function linkHash() {
   const parts = [];
-  for (const key of Object.keys(state.presets)) {
+  const known = Object.keys(state.presets);
+  for (const key of [...ALWAYS_IN_LINK.filter((one) => known.includes(one)), ...known.filter((one) => !ALWAYS_IN_LINK.includes(one))]) {
     if (ALWAYS_IN_LINK.includes(key) || setting(key) !== state.presets[key]) {
       parts.push([key, setting(key)]);
     }

@@ -146,7 +146,7 @@ function buildControls(start) {
     picker.value = "";
   });
   const quick = element("div", { class: "quick wide" }, sliderField("seq", SLIDERS.seq), sliderField("ranks", SLIDERS.ranks));
-  const others = start.fields.filter(({ key }) => ![...ALWAYS_IN_LINK, "link_bandwidth", "network_bandwidth", "strategy"].includes(key));
+  const others = start.fields.filter(({ key }) => ![...ALWAYS_IN_LINK, "link_bandwidth", "network_bandwidth", "threads"].includes(key));
   const dtypes = fields.get("dtype")?.choices ?? ["bf16", "fp16", "fp32", "fp8"];
   $("controls").replaceChildren(
     listField("model", "Model", [["Models", start.models]]),

@@ -21,6 +21,9 @@ const live = {
   ask() {
     ++this.turn;
     this.rested();
+    if (!this.main) {
+      return; // startPage asks once there is one.
+    }
     if (this.busy) {
       this.again = true;
       return;
@@ -307,9 +310,9 @@ async function startPage() {
   if (missing.length > 0) {
     throw new Error(`this browser lacks ${listed(missing)}; use Chrome 80, Firefox 113, Safari 16.4 or later`);
   }
-  await openKit();
-  live.main = new Simulator();
-  const start = await live.main.ask({ ask: "start" });
+  const opening = openKit().then(() => (live.main = new Simulator()));
+  opening.catch(() => {}); // Waited for below.
+  const start = JSON.parse(new TextDecoder().decode(await unpacked("start"))); // As the engine said when the page was built.
   state.presets = Object.fromEntries(start.fields.map((field) => [field.key, normal(field.key, field.preset ?? "")]));
   buildControls(start);
   parts.timelines = new Timelines($("timelines"));
@@ -320,12 +323,13 @@ async function startPage() {
   $("strategies").append(...start.strategies.map(({ name, words }) => element("div", {}, element("dt", {}, name), element("dd", {}, words))));
   put("version", `commfuse ${start.version}, model version ${start.model_version}.`);
   startTabs();
-  startDrops();
   document.querySelector("[data-skip]").addEventListener("click", (event) => {
     event.preventDefault(); // The fragment belongs to the state.
     $("verdict").focus();
   });
   readLocation();
+  await opening;
+  startDrops();
   addEventListener("hashchange", () => {
     if (location.hash !== knownHash) {
       readLocation();
