@@ -107,7 +107,7 @@ class Points::Engine {
 
   json why(const json& request) {
     json texts = request.at("settings");
-    texts["strategy"] = request.at("strategy");
+    texts["strategy.name"] = request.at("strategy");
     const Settings settings = settings_of(texts);
     library_.load(settings);
     const std::vector<ResultRow> rows = feasible_rows(settings);
