@@ -71,8 +71,9 @@ int write_report(ReportRequest request) {
   if (request.extras.jitter) {
     command += fmt::format(" --jitter {}", *request.extras.jitter);
   }
-  const reports::ReportInput input = report_input(request.title.empty() ? read.title : request.title,
-                                                  std::move(read.rows), std::move(command), request.extras);
+  const reports::ReportInput input =
+      report_input(request.title.empty() ? read.title : request.title, std::move(read.rows), std::move(command),
+                   request.extras, std::move(read.models));
   reports::write_html_report(input, [&](std::string_view bytes) { file.write(bytes); });
   file.commit();
   fmt::print("{}\n", request.out);

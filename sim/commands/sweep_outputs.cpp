@@ -76,12 +76,12 @@ LayerResults layer_results(StoreReader& store) {
   return results;
 }
 
-std::vector<StepRow> step_results(StoreReader& store, StepRowReader& reader) {
+std::vector<StepRow> step_results(StoreReader& store) {
   std::vector<StepRow> rows;
   store.rewind();
   while (const std::optional<StoredPoint> point = store.next()) {
     for (const StoreRow& row : point->rows) {
-      rows.push_back(reader.read(row, store.path().string()));
+      rows.push_back(model_row(row, store.path().string()));
     }
   }
   return rows;
@@ -94,6 +94,12 @@ std::string report_of(const Sweep& sweep, const LayerResults& results) {
                                            fmt::format("commfuse-sim sweep {} --out FOLDER", settings_file),
                                            {.settings = [&](std::size_t row) { return cursor.at(results.points[row]); },
                                             .rule = verdict_rule_of(sweep.grid.settings)}));
+}
+
+std::string report_of(const Sweep& sweep, const std::vector<StepRow>& rows) {
+  return reports::html_report(report_input(sweep.title, RowTable(),
+                                           fmt::format("commfuse-sim sweep {} --out FOLDER", settings_file),
+                                           {.rule = verdict_rule_of(sweep.grid.settings)}, rows));
 }
 
 /// Who wins where, of a sweep that has something to compare.
@@ -181,12 +187,13 @@ int outputs_of_layers(const Sweep& sweep, StoreReader& store, const SweepFolder&
   return code_of(store);
 }
 
-/// They leave tables and no report, which shows layers.
 int outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, std::string_view format) {
   const VerdictRule rule = verdict_rule_of(sweep.grid.settings);
-  StepRowReader reader;
-  const std::vector<StepRow> rows = step_results(store, reader);
+  const std::vector<StepRow> rows = step_results(store);
   std::vector<OutputFile> files = tables_of(sweep, store);
+  if (sweep.writes("report") && rows.size() <= most_rows_shown) {
+    files.push_back(file_of("report.html", report_of(sweep, rows)));
+  }
   if (sweep.writes("map")) {
     add_maps(std::span<const StepRow>(rows), rule, files);
   }
@@ -233,8 +240,7 @@ void write_rows(StoreReader& store, std::string_view format, const Sink& sink) {
   if (store.identity().kind == StoreKind::layers) {
     write_layers(store, format, pieces);
   } else {
-    StepRowReader reader;
-    pieces.add(step_renderer(format)(step_results(store, reader), {}, {}));
+    pieces.add(step_renderer(format)(step_results(store), {}, {}));
   }
   pieces.flush();
 }
