@@ -291,7 +291,7 @@ void add_output_flags(CLI::App& command, ResultsRequest& request) {
                    ->capture_default_str(),
                {"table", "json", "jsonl", "csv"});
   command.add_option("--out", request.out, "File to write instead of stdout")->type_name("PATH");
-  command.add_flag("--verify", request.verify, "Check every row against its checksum first");
+  command.add_flag("--verify", request.verify, "Check every row of a store against its checksum first");
 }
 
 void add_query_flags(CLI::App& command, ResultsRequest& request) {

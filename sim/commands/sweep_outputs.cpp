@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -131,12 +132,16 @@ std::vector<OutputFile> tables_of(const Sweep& sweep, StoreReader& store) {
 }
 
 /// A report of some hundred thousand rows takes seconds and some ten megabytes, so it is not made unasked.
+void say_report_is_missing(const StoreReader& store) {
+  const std::filesystem::path folder = store.path().parent_path();
+  fmt::print(stderr, "no report.html: of {} rows, over {}, one is made when asked: commfuse-sim report {} --out {}\n",
+             store.counts().rows, most_rows_shown, folder.string(), (folder / "report.html").string());
+}
+
 void say_what_is_missing(const Sweep& sweep, const StoreReader& store) {
   const std::size_t rows = store.counts().rows;
-  const std::string folder = store.path().parent_path().string();
   if (sweep.writes("report")) {
-    fmt::print(stderr, "no report.html: of {} rows, over {}, one is made when asked: commfuse-sim report {} --out {}\n",
-               rows, most_rows_shown, folder, (store.path().parent_path() / "report.html").string());
+    say_report_is_missing(store);
   }
   if (sweep.writes("map")) {
     fmt::print(stderr, "no map: it shows {} rows at most, and there are {}; narrow the sweep\n", most_rows_shown, rows);
@@ -191,13 +196,17 @@ int outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFolder&
   const VerdictRule rule = verdict_rule_of(sweep.grid.settings);
   const std::vector<StepRow> rows = step_results(store);
   std::vector<OutputFile> files = tables_of(sweep, store);
-  if (sweep.writes("report") && rows.size() <= most_rows_shown) {
+  const bool is_small = rows.size() <= most_rows_shown;
+  if (sweep.writes("report") && is_small) {
     files.push_back(file_of("report.html", report_of(sweep, rows)));
   }
   if (sweep.writes("map")) {
     add_maps(std::span<const StepRow>(rows), rule, files);
   }
   folder.write(files);
+  if (sweep.writes("report") && !is_small) {
+    say_report_is_missing(store);
+  }
   warn_once(rows);
   print(step_renderer(format)(rows, rule,
                               words_on(std::span(rows), [](const StepRow& row) { return row.text("model"); })));

@@ -265,7 +265,9 @@ std::string StoreQuery::time_column() const { return time_column(*this); }
 std::string StoreQuery::time_column(const StoreQuery& other) const {
   const bool layers = has_layers_ || other.has_layers_;
   const bool models = has_models_ || other.has_models_;
-  return std::string(layers && models ? time_of_both : layers ? time_of_layers : time_of_models);
+  const std::string of_kind(layers && models ? time_of_both : layers ? time_of_layers : time_of_models);
+  // Whole models none of which can be run have no times.
+  return has_column(of_kind) && other.has_column(of_kind) ? of_kind : std::string(time_of_both);
 }
 
 bool StoreQuery::has_column(const std::string& name) const {

@@ -106,6 +106,20 @@ TEST_F(OneRow, BestTakesTheFastestOfEachPointOfEitherKind) {
             "strategy\r\nserial\r\n");
 }
 
+TEST_F(OneRow, ModelsThatCannotBeRunHaveNoTimesToCompare) {
+  json row = json::parse(step("serial", 200.0));
+  row.erase("time_ms");
+  row["reason"] = "too few GPUs";
+  write("none.jsonl", row.dump() + "\n");
+  EXPECT_EQ(output_of("best none.jsonl -o jsonl"), "");
+  EXPECT_EQ(output_of("diff none.jsonl none.jsonl -o jsonl"), "");
+  const json rows = json::parse(output_of("diff none.jsonl models.jsonl -o json", 4));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].at("strategy"), "serial");
+  EXPECT_EQ(rows[0].at("after"), 200000.0);
+  EXPECT_TRUE(has(page_of("none.jsonl"), "no result: too few GPUs"));
+}
+
 TEST_F(OneRow, DiffMatchesRowsOfBothKinds) {
   EXPECT_EQ(output_of("diff both.jsonl both.jsonl -o jsonl"), "");
   write("after.jsonl", layer("commfuse", 90.0) + layer("serial", 100.0) + contents_of("models.jsonl"));
