@@ -20,19 +20,20 @@ using nlohmann::json;
 
 /// A layer: 60 us of compute and the rest exposed.
 std::string layer(std::string_view strategy, double makespan_us) {
-  return fmt::format(
-      R"({{"schema":"commfuse.result/2","model":"m","hardware":"h100-sxm","link_bandwidth":"x1","network_bandwidth":"x1",)"
-      R"("scope":"mlp","ranks":4,"batch":1,"seq":4096,"dtype":"bf16","strategy":"{}","status":"ok","makespan_us":{},)"
-      R"("compute_us":60.0,"exposed_us":{},"mfu":0.5,"later":[1]}})"
-      "\n",
-      strategy, makespan_us, makespan_us - 60.0);
+  return fmt::format(R"({{"schema":"commfuse.result/2","model":"m","hardware":"h100-sxm",)"
+                     R"("link_bandwidth":"x1","network_bandwidth":"x1","scope":"mlp","ranks":4,"batch":1,"seq":4096,)"
+                     R"("dtype":"bf16","strategy":"{}","status":"ok","makespan_us":{},)"
+                     R"("compute_us":60.0,"exposed_us":{},"mfu":0.5,"later":[1]}})"
+                     "\n",
+                     strategy, makespan_us, makespan_us - 60.0);
 }
 
 /// A training step: all its time is compute but 20 ms.
 std::string step(std::string_view strategy, double time_ms, int zero = 0) {
   return fmt::format(
-      R"({{"schema":"commfuse.result/2","model":"m","hardware":"h100-sxm","link_bandwidth":"x1","network_bandwidth":"x1",)"
-      R"("scope":"step","gpus":4,"tensor":4,"sequence_parallel":true,"pipeline":1,"interleave":1,)"
+      R"({{"schema":"commfuse.result/2","model":"m","hardware":"h100-sxm",)"
+      R"("link_bandwidth":"x1","network_bandwidth":"x1","scope":"step","gpus":4,"tensor":4,)"
+      R"("sequence_parallel":true,"pipeline":1,"interleave":1,)"
       R"("pipeline_schedule":"1f1b","data":1,"context":1,"ulysses":1,"experts":1,"zero":{},"batch":8,"micro_batch":1,)"
       R"("seq":4096,"dtype":"bf16","recompute":"none","optimizer":"adam","strategy":"{}","time_ms":{},)"
       R"("tokens_per_second":1000.0,"tokens_per_second_gpu":250.0,"mfu":0.25,"hfu":0.25,"compute_ms":{},)"
