@@ -82,13 +82,6 @@ std::string spread(const StepRow& row) {
   return text;
 }
 
-std::string heading(const StepRow& row) {
-  return fmt::format("{} {} on {}, {} GPUs ({}), batch {}, seq {}, {}{}", row.text("model"), row.text("scope"),
-                     machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth")),
-                     row.count("gpus"), spread(row), row.count("batch"), format_count(row.count("seq")),
-                     row.text("dtype"), unusual(row));
-}
-
 /// Of the GPU that needs the most, under a block; empty where nobody asked.
 std::string memory_in_words(const StepRow& row) {
   if (!row.has("fits")) {
@@ -154,12 +147,6 @@ using PlanRows = std::vector<const StepRow*>;
 
 constexpr const char* line = "{} {:<13} {:>9} {:>5} {:>9} {:>9} {:>6}{}\n";
 
-const StepRow* serial_of(const PlanRows& rows) {
-  const auto found = std::ranges::find_if(
-      rows, [](const StepRow* row) { return row->feasible() && row->text("strategy") == "serial"; });
-  return found == rows.end() ? nullptr : *found;
-}
-
 std::string serial_cell(const StepRow& row, const StepRow* serial) {
   return serial == nullptr || &row == serial
              ? "-"
@@ -207,58 +194,16 @@ Contender contender_of(const StepRow& row) {
   return {row.number("time_ms"), share("time_error"), share("win_probability")};
 }
 
-/// One plan: its rows, and who wins among them.
-class PlanBlock {
- public:
-  PlanBlock(const PlanRows& rows, const VerdictRule& rule) : rows_(rows), rule_(rule) {
-    std::ranges::copy_if(rows, std::back_inserter(able_), &StepRow::feasible);
-    std::vector<Contender> contenders;
-    std::ranges::transform(able_, std::back_inserter(contenders),
-                           [](const StepRow* row) { return contender_of(*row); });
-    if (!able_.empty()) {
-      verdict_ = verdict_of(contenders, rule);
-    }
+std::string block(const PlanRows& rows, const VerdictRule& rule) {
+  const StepRow* serial = serial_of(rows);
+  const PlanVerdict verdict(rows, rule);
+  std::string text = head(rows);
+  for (const StepRow* row : rows) {
+    text += table_row(*row, !verdict.in_front(row) ? ' ' : verdict.wins() ? '>' : '~', serial);
   }
-
-  [[nodiscard]] std::string table() const {
-    const StepRow* serial = serial_of(rows_);
-    std::string text = head(rows_);
-    for (const StepRow* row : rows_) {
-      text += table_row(*row, mark_of(row), serial);
-    }
-    return text + (able_.size() > 1 ? wrapped(sentence(), "  ", "  ") : "") + parts(rows_);
-  }
-  /// Who wins, or who ties. Empty where fewer than two have a result.
-  [[nodiscard]] std::string verdict() const { return able_.size() > 1 ? sentence() : std::string{}; }
-
- private:
-  [[nodiscard]] char mark_of(const StepRow* row) const {
-    const auto is_row = [&](std::size_t place) { return able_[place] == row; };
-    return able_.size() < 2 || !std::ranges::any_of(verdict_.front, is_row) ? ' ' : verdict_.wins() ? '>' : '~';
-  }
-  [[nodiscard]] std::string name(std::size_t place) const { return able_[verdict_.order[place]]->text("strategy"); }
-  [[nodiscard]] double time(std::size_t place) const { return able_[verdict_.order[place]]->number("time_ms"); }
-
-  [[nodiscard]] std::string sentence() const {
-    if (verdict_.wins()) {
-      return fmt::format("{} wins{}: {:.1f}% less time than {}.", name(0), sure_in_words(verdict_.probability),
-                         100.0 * (1.0 - time(0) / time(1)), name(1));
-    }
-    std::vector<std::string> names;
-    double slowest = 0.0;
-    for (const std::size_t place : verdict_.front) {
-      names.push_back(able_[place]->text("strategy"));
-      slowest = std::max(slowest, able_[place]->number("time_ms"));
-    }
-    return fmt::format("Tie: {} are within {:.1f}%; a win needs {}.", names_in_words(names),
-                       100.0 * (slowest / time(0) - 1.0), rule_in_words(rule_));
-  }
-
-  PlanRows rows_;
-  VerdictRule rule_;
-  PlanRows able_;
-  Verdict verdict_;
-};
+  const std::string sentence = verdict.sentence();
+  return text + (sentence.empty() ? sentence : wrapped(sentence, "  ", "  ")) + parts(rows);
+}
 
 /// What was asked but the strategy: the cells that stand before it.
 std::string plan_key(const StepRow& row) {
@@ -281,14 +226,60 @@ std::string plan_in_words(const StepRow& row) {
   return fmt::format("{} on {} GPUs ({})", row.text("strategy"), row.count("gpus"), spread(row));
 }
 
-/// Of several plans the one to take, and those that tie with it; empty where there is only one, or none fits. Errors of
-/// different plans are not known against each other, so the difference alone decides.
-std::string best_in_words(std::span<const StepRow> rows, const VerdictRule& rule) {
+}  // namespace
+
+std::string plan_heading(const StepRow& row) {
+  return fmt::format("{} {} on {}, {} GPUs ({}), batch {}, seq {}, {}{}", row.text("model"), row.text("scope"),
+                     machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth")),
+                     row.count("gpus"), spread(row), row.count("batch"), format_count(row.count("seq")),
+                     row.text("dtype"), unusual(row));
+}
+
+const StepRow* serial_of(std::span<const StepRow* const> rows) {
+  const auto found = std::ranges::find_if(
+      rows, [](const StepRow* row) { return row->feasible() && row->text("strategy") == "serial"; });
+  return found == rows.end() ? nullptr : *found;
+}
+
+PlanVerdict::PlanVerdict(std::span<const StepRow* const> rows, const VerdictRule& rule) : rule_(rule) {
+  std::ranges::copy_if(rows, std::back_inserter(able_), &StepRow::feasible);
+  std::vector<Contender> contenders;
+  std::ranges::transform(able_, std::back_inserter(contenders), [](const StepRow* row) { return contender_of(*row); });
+  if (!able_.empty()) {
+    verdict_ = verdict_of(contenders, rule);
+  }
+}
+
+bool PlanVerdict::in_front(const StepRow* row) const {
+  return able_.size() > 1 &&
+         std::ranges::any_of(verdict_.front, [&](std::size_t place) { return able_[place] == row; });
+}
+
+std::string PlanVerdict::sentence() const {
+  if (able_.size() < 2) {
+    return {};
+  }
+  if (verdict_.wins()) {
+    return fmt::format("{} wins{}: {:.1f}% less time than {}.", name(0), sure_in_words(verdict_.probability),
+                       100.0 * (1.0 - time(0) / time(1)), name(1));
+  }
+  std::vector<std::string> names;
+  double slowest = 0.0;
+  for (const std::size_t place : verdict_.front) {
+    names.push_back(able_[place]->text("strategy"));
+    slowest = std::max(slowest, able_[place]->number("time_ms"));
+  }
+  return fmt::format("Tie: {} are within {:.1f}%; a win needs {}.", names_in_words(names),
+                     100.0 * (slowest / time(0) - 1.0), rule_in_words(rule_));
+}
+
+/// Errors of different plans are not known against each other, so the difference alone decides.
+std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
   std::vector<const StepRow*> able;
   std::vector<Contender> contenders;
   bool several = false;
   for (const StepRow& row : rows) {
-    several = several || heading(row) != heading(rows.front());
+    several = several || plan_heading(row) != plan_heading(rows.front());
     if (row.feasible() && (!row.has("fits") || row.holds("fits"))) {
       able.push_back(&row);
       contenders.push_back({1.0 / row.number("tokens_per_second_gpu")});
@@ -307,16 +298,11 @@ std::string best_in_words(std::span<const StepRow> rows, const VerdictRule& rule
   if (verdict.front.size() - 1 > most) {
     ties.push_back(fmt::format("{} more", verdict.front.size() - 1 - most));
   }
-  return wrapped(
-      fmt::format(
-          "Most tokens a second and GPU of what fits: {:.0f}, by {}, batch {}, seq {}{}",
-          best.number("tokens_per_second_gpu"), plan_in_words(best), best.count("batch"),
-          format_count(best.count("seq")),
-          ties.empty() ? "" : fmt::format("; within {:.3g}%: {}", 100.0 * rule.difference, names_in_words(ties))),
-      "\n", "");
+  return fmt::format(
+      "Most tokens a second and GPU of what fits: {:.0f}, by {}, batch {}, seq {}{}",
+      best.number("tokens_per_second_gpu"), plan_in_words(best), best.count("batch"), format_count(best.count("seq")),
+      ties.empty() ? "" : fmt::format("; within {:.3g}%: {}", 100.0 * rule.difference, names_in_words(ties)));
 }
-
-}  // namespace
 
 std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows) {
   std::map<std::string, std::size_t> places;
@@ -343,11 +329,12 @@ std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule, c
       percentiles += percentiles_in_words(*row);
       memory = row->feasible() ? memory_in_words(*row) : memory;
     }
-    text += (text.empty() ? "" : "\n") + wrapped(heading(*plan.front()), "", "  ") +
-            line_on(plan.front()->text("model"), words) + "\n" + PlanBlock(plan, rule).table() +
-            spread_in_words(percentiles) + memory;
+    text += (text.empty() ? "" : "\n") + wrapped(plan_heading(*plan.front()), "", "  ") +
+            line_on(plan.front()->text("model"), words) + "\n" + block(plan, rule) + spread_in_words(percentiles) +
+            memory;
   }
-  return text + best_in_words(rows, rule);
+  const std::string best = best_plan(rows, rule);
+  return text + (best.empty() ? best : wrapped(best, "\n", ""));
 }
 
 std::string step_verdict(std::span<const StepRow> rows, const VerdictRule& rule) {
@@ -355,7 +342,7 @@ std::string step_verdict(std::span<const StepRow> rows, const VerdictRule& rule)
   for (const StepRow& row : rows) {
     plan.push_back(&row);
   }
-  return PlanBlock(plan, rule).verdict();
+  return PlanVerdict(plan, rule).sentence();
 }
 
 std::string to_json(std::span<const StepRow> rows) { return json_array(rows, object); }

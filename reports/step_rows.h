@@ -2,6 +2,7 @@
 // Rows of whole models as text.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,35 @@ std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule = 
 
 /// That some rows do not fit the memory (LargestNeed::sentence); empty where all fit. The table begins with it.
 std::string memory_sentence(std::span<const StepRow> rows);
+
+/// "llama-3.1-8b step on h100-sxm, 4 GPUs (4 tensor), batch 8, seq 4K, bf16".
+std::string plan_heading(const StepRow& row);
+
+/// Who wins among the rows of one plan.
+class PlanVerdict {
+ public:
+  PlanVerdict(std::span<const StepRow* const> rows, const VerdictRule& rule);
+
+  /// Whether the row wins, or ties with the fastest; of a plan with one result neither.
+  [[nodiscard]] bool in_front(const StepRow* row) const;
+  [[nodiscard]] bool wins() const { return verdict_.wins(); }
+  /// Empty for fewer than two results.
+  [[nodiscard]] std::string sentence() const;
+
+ private:
+  [[nodiscard]] std::string name(std::size_t place) const { return able_[verdict_.order[place]]->text("strategy"); }
+  [[nodiscard]] double time(std::size_t place) const { return able_[verdict_.order[place]]->number("time_ms"); }
+
+  std::vector<const StepRow*> able_;
+  VerdictRule rule_;
+  Verdict verdict_;
+};
+
+/// Of several plans the one to take, and those that tie with it; empty where there is only one, or none fits.
+std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule = {});
+
+/// The first of strategy serial that has a result; null where there is none.
+const StepRow* serial_of(std::span<const StepRow* const> rows);
 
 /// Runs of rows that differ in their strategy alone, in the order in which they first come.
 std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows);

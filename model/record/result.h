@@ -21,7 +21,9 @@ namespace commfuse {
 
 /// Results change only together with this number.
 inline constexpr int model_version = 10;
-inline constexpr std::string_view result_schema = "commfuse.result/1";
+/// Of rows of layers and of whole models. Rows of "commfuse.result/1" (layers alone) and of "commfuse.step/1" (whole
+/// models alone) are read as well.
+inline constexpr std::string_view result_schema = "commfuse.result/2";
 
 struct ResultRow : Outcome {
   // What was asked.
@@ -74,7 +76,7 @@ std::string machine_in_words(std::string_view hardware, std::string_view link, s
 using Value = std::variant<std::monostate, std::string, std::int64_t, double>;
 
 /// Of all values of a column that are there.
-enum class ColumnType : std::uint8_t { text, count, number };
+enum class ColumnType : std::uint8_t { text, count, number, flag };
 
 /// What a column says of a run.
 enum class ColumnRole : std::uint8_t {

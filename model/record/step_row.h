@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What came out for a whole model by one strategy: a training step, a prefill or a decoding step (commfuse.step/1).
+// What came out for a whole model by one strategy: a training step, a prefill or a decoding step. Its columns are those
+// of all_columns() (columns.h) that apply.
 #pragma once
 
 #include <cstdint>

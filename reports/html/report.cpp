@@ -23,6 +23,7 @@
 #include "reports/html/blocks.h"
 #include "reports/html/charts.h"
 #include "reports/html/definitions.h"
+#include "reports/html/models_section.h"
 #include "reports/html/page_frame.h"
 #include "reports/html/page_scripts.h"
 #include "reports/html/points.h"
@@ -54,8 +55,10 @@ class Page {
     sections();
     take(html_);
     take(charts_.blocks());
-    write_block(
-        "rows", [&](const TakeBytes& take_row) { write_rows_block(input_.rows, overview_, take_row); }, take);
+    if (has_layers()) {
+      write_block(
+          "rows", [&](const TakeBytes& take_row) { write_rows_block(input_.rows, overview_, take_row); }, take);
+    }
     take(page_scripts());
     take(page_foot(fmt::format("{} \u00b7 model version {} \u00b7 rows of form {}", input_.version, model_version,
                                result_schema)));
@@ -75,9 +78,16 @@ class Page {
     lead_section();
     html_ += winners_;
     map_section();
-    table_section();
+    if (has_layers()) {
+      table_section();
+    }
+    html_ += models_section(input_.models, has_layers() ? models_sentence(input_.models, input_.rule) : std::string{},
+                            charts_, input_.rule);
     html_ += fits_section(input_.fits, charts_);
-    input_section();
+    if (has_layers()) {
+      input_section();
+    }
+    again_section();
     about_section();
   }
   template <class... Args>
@@ -101,10 +111,13 @@ class Page {
   void maps_of(const Overview::Setting& setting, std::size_t number);
   void table_section();
   void input_section();
+  void again_section();
   void asked();
   void digests();
   void about_section();
 
+  /// A page without any rows says that of layers.
+  [[nodiscard]] bool has_layers() const { return !input_.rows.empty() || input_.models.empty(); }
   [[nodiscard]] bool has_maps() const {
     return std::ranges::any_of(overview_.settings, [](const Overview::Setting& one) { return one.points > 1; });
   }
@@ -137,10 +150,11 @@ void Page::open() {
   link(!input_.measured.empty(), "measured", "Measured");
   link(!winners_.empty(), "ahead", "Who wins where");
   link(has_maps(), "maps", "MFU maps");
-  link(true, "results", "All results");
+  link(has_layers(), "results", "All results");
+  link(!input_.models.empty(), "models", "Whole models");
   link(!input_.fits.empty(), "fits", "Fits");
-  link(true, "inputs", "Inputs");
-  link(true, "words", "Definitions");
+  link(has_layers(), "inputs", "Inputs");
+  link(has_layers(), "words", "Definitions");
   link(true, "again", "Run it again");
   link(true, "about", "About");
   html_ += page_head(input_.title, links, script_sources());
@@ -154,6 +168,9 @@ std::string on_one_line(std::string text) {
 }
 
 std::string Page::first_sentence() const {
+  if (!has_layers()) {
+    return models_sentence(input_.models, input_.rule);
+  }
   if (!overview_.largest) {
     return "No point has a result.";
   }
@@ -200,7 +217,7 @@ void Page::summary_section() {
   add("<section aria-labelledby=\"verdict\">\n<h2 id=\"verdict\">Verdict</h2>\n<p class=\"lead\">{} {}</p>\n",
       escaped(first_sentence()), escaped(second_sentence()));
   tiles();
-  if (!input_.study || !input_.study->saving) {
+  if (has_layers() && (!input_.study || !input_.study->saving)) {
     html_ += "<p class=\"note\">No interval: it is made of the errors of the parameters, with uncertainty on.</p>\n";
   }
   for (const std::string& note : input_.notes) {
@@ -458,6 +475,9 @@ void Page::input_section() {
   html_ += "</section>\n";
   section("words", "How the numbers are defined");
   html_ += definitions_html() + "</section>\n";
+}
+
+void Page::again_section() {
   section("again", "Run it again");
   add("<pre tabindex=\"0\"><code>{}</code></pre>\n</section>\n", escaped(input_.command));
 }

@@ -8,6 +8,7 @@
 
 #include "model/analysis/verdict.h"
 #include "model/record/row_table.h"
+#include "model/record/step_row.h"
 #include "reports/figure/figure.h"
 #include "reports/html/blocks.h"
 #include "reports/html/overview.h"
@@ -31,6 +32,7 @@ struct ReportInput {
   std::string page{};                // address of the page (docs/page.md); empty: no links to it
   VerdictRule rule{};
   std::optional<Overview> overview{};  // overview_of() the rows under the rule, where it was made already
+  std::vector<StepRow> models{};       // whole models, in a section of their own; alone, the page is of them
 };
 
 /// HTML5, piece by piece. Any text may stand in the input.

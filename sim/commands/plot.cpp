@@ -78,8 +78,8 @@ std::string file_of(const Figure& figure, const std::string& out) {
 int plot(const PlotRequest& request) {
   reports::require_no_input(request.out, files_read(request.file, request.extras));
   ReadRows read = read_rows(request.file);
-  const std::vector<Figure> figures = reports::report_figures(
-      report_input(std::move(read.title), std::move(read.rows), std::move(read.command), request.extras));
+  const std::vector<Figure> figures = reports::report_figures(report_input(
+      std::move(read.title), std::move(read.rows), std::move(read.command), request.extras, std::move(read.models)));
   if (request.figure.empty()) {
     if (!request.out.empty()) {
       throw ConfigError(fmt::format("FIGURE is missing; name one of those below\n{}", list_of(figures)));

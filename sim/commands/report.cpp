@@ -87,8 +87,9 @@ int write_report(ReportRequest request) {
   if (request.extras.jitter) {
     command += fmt::format(" --jitter {}", *request.extras.jitter);
   }
-  reports::ReportInput input = report_input(request.title.empty() ? read.title : request.title, std::move(read.rows),
-                                            std::move(command), request.extras);
+  reports::ReportInput input =
+      report_input(request.title.empty() ? read.title : request.title, std::move(read.rows), std::move(command),
+                   request.extras, std::move(read.models));
   input.page = request.page;
   reports::write_html_report(input, [&](std::string_view bytes) { file.write(bytes); });
   file.commit();

@@ -234,9 +234,13 @@ std::vector<std::string> files_read(const std::string& results, const ReportExtr
   return files;
 }
 
-reports::ReportInput report_input(std::string title, RowTable rows, std::string command, const ReportExtras& extras) {
+reports::ReportInput report_input(std::string title, RowTable rows, std::string command, const ReportExtras& extras,
+                                  std::vector<StepRow> models) {
   if (extras.jitter) {
     require_jitter(*extras.jitter);
+    if (rows.empty() && !models.empty()) {
+      throw ConfigError("--jitter: these results are of whole models, which are not taken apart; remove it");
+    }
   }
   rows.order_by_point();
   reports::ReportInput input{.title = std::move(title),
@@ -244,7 +248,8 @@ reports::ReportInput report_input(std::string title, RowTable rows, std::string 
                              .gantts = {},
                              .command = std::move(command),
                              .version = fmt::format("commfuse-sim {}", build_info().version),
-                             .rule = extras.rule};
+                             .rule = extras.rule,
+                             .models = std::move(models)};
   input.overview = reports::overview_of(input.rows, extras.rule);
   std::vector<Match> matches;
   std::optional<RunRecord> record;
@@ -255,7 +260,10 @@ reports::ReportInput report_input(std::string title, RowTable rows, std::string 
       input.measured.push_back(pair_of(match));
     }
   }
-  input.fits = fits_of(extras.fits, input.rows.empty() ? std::string{} : input.rows[0].hardware, input.notes);
+  const std::string hardware = !input.rows.empty()     ? input.rows[0].hardware
+                               : !input.models.empty() ? input.models.front().text("hardware")
+                                                       : std::string{};
+  input.fits = fits_of(extras.fits, hardware, input.notes);
   add_studies(matches, extras, input);
   return input;
 }

@@ -191,13 +191,20 @@ class RowWriter {
   std::size_t count_ = 0;
 };
 
-/// What fits a terminal, where nothing is said.
+/// What fits a terminal, where nothing is said, as far as it is there.
 std::vector<std::string> usual_columns(const StoreQuery& store) {
-  return store.kind() == StoreKind::layers
-             ? std::vector<std::string>{"point",    "model",       "hardware",   "ranks", "seq",
-                                        "strategy", "makespan_us", "exposed_us", "mfu",   "status"}
-             : std::vector<std::string>{
-                   "point", "model", "gpus", "batch", "seq", "strategy", "time_ms", "tokens_per_second", "mfu"};
+  std::vector<std::string> names =
+      store.has_layers() && store.has_models()
+          ? std::vector<std::string>{"model", "hardware", "scope", "gpus", "ranks", "seq", "strategy", "time_us", "mfu"}
+      : store.has_layers()
+          ? std::vector<std::string>{"point",    "model",       "hardware",   "ranks", "seq",
+                                     "strategy", "makespan_us", "exposed_us", "mfu",   "status"}
+          : std::vector<std::string>{
+                "point", "model", "gpus", "batch", "seq", "strategy", "time_ms", "tokens_per_second", "mfu"};
+  std::erase_if(names, [&](const std::string& name) {
+    return std::ranges::find(store.columns(), name) == store.columns().end();
+  });
+  return names;
 }
 
 Query query_of(const ResultsRequest& request, const StoreQuery& store) {
@@ -271,10 +278,10 @@ int show_best(const ResultsRequest& request) {
 
 int show_differences(const ResultsRequest& request) {
   StoreQuery store(request.file, request.checks());
-  std::vector<std::string> names = store.asked();
-  names.insert(names.end(), {"strategy", "before", "after", "ratio"});
-  const std::string by = request.by.empty() ? store.time_column() : request.by;
-  const int any = print(request, names, [&](const TakeRow& take) { store.differences(request.other, by, take); });
+  const StoreQuery other(request.other, request.checks());
+  const std::string by = request.by.empty() ? store.time_column(other) : request.by;
+  const int any =
+      print(request, store.difference_columns(other), [&](const TakeRow& take) { store.differences(other, by, take); });
   return any == 0 ? exit_code::done : exit_code::gate_missed;
 }
 
@@ -284,11 +291,11 @@ void add_output_flags(CLI::App& command, ResultsRequest& request) {
                    ->capture_default_str(),
                {"table", "json", "jsonl", "csv"});
   command.add_option("--out", request.out, "File to write instead of stdout")->type_name("PATH");
-  command.add_flag("--verify", request.verify, "Check every row against its checksum first");
+  command.add_flag("--verify", request.verify, "Check every row of a store against its checksum first");
 }
 
 void add_query_flags(CLI::App& command, ResultsRequest& request) {
-  command.add_option("FILE", request.file, "Store, or folder of a sweep")->required();
+  command.add_option("FILE", request.file, "Folder of a sweep, its store, JSON or JSON Lines; -: stdin")->required();
   command.add_option("--where", request.where, "SQL expression over columns that selects rows")
       ->type_name("EXPRESSION");
   command.add_option("--columns", request.columns, "Columns, comma-separated (default: some in a table, else all)")
@@ -336,8 +343,8 @@ void add_best(CLI::App& app, int& status) {
 void add_diff(CLI::App& app, int& status) {
   add_verb(app, "diff", "Show what changed between two stores", [&status](CLI::App& command) {
     const auto request = std::make_shared<ResultsRequest>();
-    command.add_option("A", request->file, "Store or sweep folder, before")->required();
-    command.add_option("B", request->other, "Store or sweep folder, after")->required();
+    command.add_option("A", request->file, "Sweep folder, store, JSON or JSON Lines, before")->required();
+    command.add_option("B", request->other, "Sweep folder, store, JSON or JSON Lines, after")->required();
     command.add_option("--by", request->by, "Column to compare (default: the time)")->type_name("NAME");
     add_output_flags(command, *request);
     command.footer(

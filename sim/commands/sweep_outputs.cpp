@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -76,12 +77,12 @@ LayerResults layer_results(StoreReader& store) {
   return results;
 }
 
-std::vector<StepRow> step_results(StoreReader& store, StepRowReader& reader) {
+std::vector<StepRow> step_results(StoreReader& store) {
   std::vector<StepRow> rows;
   store.rewind();
   while (const std::optional<StoredPoint> point = store.next()) {
     for (const StoreRow& row : point->rows) {
-      rows.push_back(reader.read(row, store.path().string()));
+      rows.push_back(model_row(row, store.path().string()));
     }
   }
   return rows;
@@ -94,6 +95,12 @@ std::string report_of(const Sweep& sweep, const LayerResults& results) {
                                            fmt::format("commfuse-sim sweep {} --out FOLDER", settings_file),
                                            {.settings = [&](std::size_t row) { return cursor.at(results.points[row]); },
                                             .rule = verdict_rule_of(sweep.grid.settings)}));
+}
+
+std::string report_of(const Sweep& sweep, const std::vector<StepRow>& rows) {
+  return reports::html_report(report_input(sweep.title, RowTable(),
+                                           fmt::format("commfuse-sim sweep {} --out FOLDER", settings_file),
+                                           {.rule = verdict_rule_of(sweep.grid.settings)}, rows));
 }
 
 /// Who wins where, of a sweep that has something to compare.
@@ -125,12 +132,16 @@ std::vector<OutputFile> tables_of(const Sweep& sweep, StoreReader& store) {
 }
 
 /// A report of some hundred thousand rows takes seconds and some ten megabytes, so it is not made unasked.
+void say_report_is_missing(const StoreReader& store) {
+  const std::filesystem::path folder = store.path().parent_path();
+  fmt::print(stderr, "no report.html: of {} rows, over {}, one is made when asked: commfuse-sim report {} --out {}\n",
+             store.counts().rows, most_rows_shown, folder.string(), (folder / "report.html").string());
+}
+
 void say_what_is_missing(const Sweep& sweep, const StoreReader& store) {
   const std::size_t rows = store.counts().rows;
-  const std::string folder = store.path().parent_path().string();
   if (sweep.writes("report")) {
-    fmt::print(stderr, "no report.html: of {} rows, over {}, one is made when asked: commfuse-sim report {} --out {}\n",
-               rows, most_rows_shown, folder, (store.path().parent_path() / "report.html").string());
+    say_report_is_missing(store);
   }
   if (sweep.writes("map")) {
     fmt::print(stderr, "no map: it shows {} rows at most, and there are {}; narrow the sweep\n", most_rows_shown, rows);
@@ -181,16 +192,21 @@ int outputs_of_layers(const Sweep& sweep, StoreReader& store, const SweepFolder&
   return code_of(store);
 }
 
-/// They leave tables and no report, which shows layers.
 int outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, std::string_view format) {
   const VerdictRule rule = verdict_rule_of(sweep.grid.settings);
-  StepRowReader reader;
-  const std::vector<StepRow> rows = step_results(store, reader);
+  const std::vector<StepRow> rows = step_results(store);
   std::vector<OutputFile> files = tables_of(sweep, store);
+  const bool is_small = rows.size() <= most_rows_shown;
+  if (sweep.writes("report") && is_small) {
+    files.push_back(file_of("report.html", report_of(sweep, rows)));
+  }
   if (sweep.writes("map")) {
     add_maps(std::span<const StepRow>(rows), rule, files);
   }
   folder.write(files);
+  if (sweep.writes("report") && !is_small) {
+    say_report_is_missing(store);
+  }
   warn_once(rows);
   print(step_renderer(format)(rows, rule,
                               words_on(std::span(rows), [](const StepRow& row) { return row.text("model"); })));
@@ -233,8 +249,7 @@ void write_rows(StoreReader& store, std::string_view format, const Sink& sink) {
   if (store.identity().kind == StoreKind::layers) {
     write_layers(store, format, pieces);
   } else {
-    StepRowReader reader;
-    pieces.add(step_renderer(format)(step_results(store, reader), {}, {}));
+    pieces.add(step_renderer(format)(step_results(store), {}, {}));
   }
   pieces.flush();
 }

@@ -154,7 +154,7 @@ std::vector<const Strategy*> strategies_of(const Settings& settings, const Train
 
 StepRow asked(const Settings& settings, const std::string& model, const TrainingPlan& plan, std::string_view strategy) {
   StepRow row;
-  row.add("schema", std::string("commfuse.step/1"));
+  row.add("schema", std::string(result_schema));
   row.add("model_version", std::int64_t{model_version});
   row.add("model", model);
   for (const char* name : {"hardware", "link_bandwidth", "network_bandwidth", "scope"}) {

@@ -125,6 +125,22 @@ void Database::fail(int code) const {
   throw DatabaseError(kind, sentence_of(kind, path_.string(), system_error, words));
 }
 
+void Database::open(const char* path, int code) {
+  sqlite3* connection = nullptr;
+  const int result = sqlite3_open_v2(path, &connection, code | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  connection_.reset(connection);
+  if (result != SQLITE_OK) {
+    fail(result);
+  }
+  distrust(connection_.get());
+}
+
+Database Database::in_memory(const std::filesystem::path& name) {
+  Database database(name);
+  database.open(":memory:", code_of(true));
+  return database;
+}
+
 Database::Database(const std::filesystem::path& path, Access access) : path_(path) {
   std::error_code ignored;
   if (const auto status = std::filesystem::status(path, ignored);
@@ -132,15 +148,7 @@ Database::Database(const std::filesystem::path& path, Access access) : path_(pat
     throw ConfigError(fmt::format("{} is not a plain file; choose another file or folder", path.string()));
   }
   refuse_journal_of_several(path);
-  sqlite3* connection = nullptr;
-  const int code =
-      sqlite3_open_v2(path.c_str(), &connection,
-                      code_of(access == Access::write) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
-  connection_.reset(connection);
-  if (code != SQLITE_OK) {
-    fail(code);
-  }
-  distrust(connection_.get());
+  open(path.c_str(), code_of(access == Access::write));
   sqlite3_busy_timeout(connection_.get(), access == Access::read ? 2000 : 0);
   if (access == Access::write) {
     // One writer, which keeps its lock. A journal of the old kind: rows are appended, so it stays small, and it needs

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "model/config_error.h"
 
@@ -61,6 +62,8 @@ class Database {
     take,   ///< alone as well, of a file that is there, and leaves it as it is
   };
   Database(const std::filesystem::path& path, Access access);
+  /// Empty, and gone with this; `name` is what messages call it.
+  static Database in_memory(const std::filesystem::path& name);
 
   /// One statement or several, without results.
   void run(const std::string& sql);
@@ -77,6 +80,8 @@ class Database {
   struct Close {
     void operator()(sqlite3* connection) const;
   };
+  explicit Database(std::filesystem::path name) : path_(std::move(name)) {}
+  void open(const char* path, int code);
   [[noreturn]] void fail(int code) const;
 
   std::filesystem::path path_;

@@ -97,6 +97,7 @@ bool has_type(const Value& value, ColumnType type) {
     case ColumnType::text: return std::holds_alternative<std::string>(value);
     case ColumnType::count: return std::holds_alternative<std::int64_t>(value);
     case ColumnType::number: return std::holds_alternative<double>(value);
+    case ColumnType::flag: break;  // Layers have none.
   }
   return false;
 }
@@ -165,6 +166,7 @@ std::string_view type_in_words(ColumnType type) {
   switch (type) {
     case ColumnType::text: return "text";
     case ColumnType::count: return "a whole number";
+    case ColumnType::flag: return "a truth value";
     case ColumnType::number: break;
   }
   return "a number";

@@ -6,20 +6,27 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
+#include "model/config/choices.h"
 #include "model/config_error.h"
 #include "model/json_budget.h"
 #include "model/json_characters.h"
 #include "model/text/files.h"
 #include "model/text/suggest.h"
+#include "sim/sweep/json_values.h"
 #include "sim/sweep/row_check.h"
 
 namespace commfuse {
 
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 /// Where the rows of a JSON file stand, for messages.
@@ -32,41 +39,56 @@ struct Place {
   throw ConfigError(fmt::format("{}:{}: {}", place.file, place.line, sentence));
 }
 
-Value value_of(const ResultColumn& column, const Json& json, const Place& place) {
-  if (json.is_null()) {
-    return {};
+/// Before `result_schema` each kind of rows had a form of its own.
+constexpr std::string_view layers_alone = "commfuse.result/1";
+constexpr std::string_view models_alone = "commfuse.step/1";
+
+bool is_text(const Json& json, std::string_view text) { return json.is_string() && json == text; }
+
+/// Throws RowMisfit for what is no row.
+bool is_of_model(const Json& row) {
+  const Json schema = row.is_object() ? row.value("schema", Json{}) : Json{};
+  if (schema == layers_alone || schema == models_alone) {
+    return schema == models_alone;
   }
-  if (column.type == ColumnType::text && json.is_string()) {
-    return json.get<std::string>();
+  if (schema != result_schema) {
+    throw RowMisfit(fmt::format("this is not a row of {} but {}", result_schema,
+                                schema.is_string() ? in_quotes(schema.get<std::string>()) : "something else"));
   }
-  if (const auto whole = whole_number(json); column.type == ColumnType::count && whole) {
-    return *whole;
-  }
-  if (column.type == ColumnType::number && json.is_number()) {
-    return json.get<double>();
-  }
-  refuse(place, fmt::format("{} is {}, which is not {}; write the results anew", column.name, json.dump().substr(0, 40),
-                            type_in_words(column.type)));
+  const Json scope = row.value("scope", Json{});
+  return std::ranges::any_of(whole_model_scopes, [&](const auto& choice) { return is_text(scope, choice.first); });
 }
 
-ResultRow row_in(const Json& json, const Place& place) {
-  const Json schema = json.is_object() ? json.value("schema", Json{}) : Json{};
-  if (schema != result_schema) {
-    refuse(place,
-           fmt::format("this is not a row of {} but {}; write one with commfuse-sim run -o jsonl or sweep",
-                       result_schema, schema.is_string() ? in_quotes(schema.get<std::string>()) : "something else"));
+/// Takes rows one after another.
+class RowTaker {
+ public:
+  explicit RowTaker(const JsonRows& take) : take_(take) {}
+
+  void take(const Json& row, const Place& place) {
+    const char* remedy = "write one with commfuse-sim run -o jsonl or sweep";
+    try {
+      const bool is_model = is_of_model(row);
+      remedy = "write the results anew";
+      is_model ? take_.model(step_row_of(row)) : take_layer(row);
+    } catch (const RowMisfit& misfit) {
+      refuse(place, fmt::format("{}; {}", misfit.what(), remedy));
+    }
   }
-  std::vector<Value> values;
-  for (const ResultColumn& column : result_columns()) {
-    const auto found = json.find(std::string{column.name});
-    values.push_back(found == json.end() ? Value{} : value_of(column, *found, place));
+
+ private:
+  void take_layer(const Json& row) {
+    values_.clear();
+    for (const ResultColumn& column : result_columns()) {
+      const auto found = row.find(std::string{column.name});
+      values_.push_back(found == row.end() ? Value{} : value_in(column.name, column.type, *found));
+    }
+    take_.layer(values_, reader_.read(values_));
   }
-  try {
-    return checked_row(values);
-  } catch (const RowMisfit& misfit) {
-    refuse(place, fmt::format("{}; write the results anew", misfit.what()));
-  }
-}
+
+  const JsonRows& take_;
+  RowReader reader_;
+  std::vector<Value> values_;
+};
 
 constexpr std::string_view no_rows = "this is not JSON; give the store of a sweep, or what -o json or jsonl writes";
 
@@ -144,14 +166,14 @@ class Characters {
 };
 
 /// The objects of a list, each of which is looked at and forgotten.
-std::vector<ResultRow> rows_in_list(Characters& characters, const std::string& file) {
-  std::vector<ResultRow> rows;
+void take_list(Characters& characters, const std::string& file, RowTaker& taker) {
+  Place place{file, 2};  // An object a line, below the bracket.
   const auto take = [&](Json::parse_event_t event, const Json& parsed) {
-    const Place place{file, rows.size() + 2};  // An object a line, below the bracket.
     if (event != Json::parse_event_t::object_end) {
       refuse(place, "this is not a row; write the results anew");
     }
-    rows.push_back(row_in(parsed, place));
+    taker.take(parsed, place);
+    ++place.line;
     characters.forget();
   };
   try {
@@ -159,9 +181,23 @@ std::vector<ResultRow> rows_in_list(Characters& characters, const std::string& f
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: {}", file, characters.places().place(error.byte), no_rows));
   } catch (const Json::exception&) {
-    refuse({file, rows.size() + 2}, "a number is out of range; write the results anew");
+    refuse(place, "a number is out of range; write the results anew");
   }
-  return rows;
+}
+
+std::ifstream opened(const std::string& file) {
+  refuse_named_pipe(file);
+  std::error_code error;
+  const std::uintmax_t size = fs::is_regular_file(file, error) ? fs::file_size(file, error) : 0;
+  std::ifstream in(file, std::ios::binary);
+  if (in && !error && size > most_json_bytes) {
+    throw ConfigError(fmt::format("{} is larger than 2 GiB; give the store of the sweep", file));
+  }
+  if (!in || error) {
+    throw ConfigError(
+        fmt::format("{} cannot be read; give the folder of a sweep, its store, JSON or JSON Lines", file));
+  }
+  return in;
 }
 
 /// The next line without its break.
@@ -179,21 +215,56 @@ std::string next_line(Characters& characters) {
 
 }  // namespace
 
-std::vector<ResultRow> rows_of_json(std::istream& in, const std::string& file) {
+void rows_of_json(std::istream& in, const std::string& file, const JsonRows& take) {
   Characters characters(in, file);
+  RowTaker taker(take);
   if (characters.first_letter() == '[') {
-    return rows_in_list(characters, file);
+    take_list(characters, file, taker);
+    return;
   }
   Place place{file, 0};
-  std::vector<ResultRow> rows;
   while (!characters.at_end()) {
     const std::string line = next_line(characters);
     ++place.line;
     if (line.find_first_not_of(" \t\r") != std::string::npos) {
-      rows.push_back(row_in(parsed_line(line, place), place));
+      taker.take(parsed_line(line, place), place);
     }
   }
-  return rows;
+}
+
+void rows_of_json_file(const std::string& file, const JsonRows& take) {
+  bool is_empty = true;
+  const JsonRows counted{[&](std::span<const Value> values, const ResultRow& row) {
+                           is_empty = false;
+                           take.layer(values, row);
+                         },
+                         [&](const StepRow& row) {
+                           is_empty = false;
+                           take.model(row);
+                         }};
+  if (file == "-") {
+    rows_of_json(std::cin, "stdin", counted);
+  } else {
+    std::ifstream in = opened(file);
+    rows_of_json(in, file, counted);
+  }
+  if (is_empty) {
+    throw ConfigError(fmt::format("{} holds no rows; write some with commfuse-sim run -o jsonl", file));
+  }
+}
+
+bool begins_like_json(const fs::path& file) {
+  std::error_code error;
+  if (file == "-" || !fs::is_regular_file(file, error)) {
+    return file == "-";
+  }
+  std::string begin(4096, '\0');
+  std::ifstream in(file, std::ios::binary);
+  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(in.gcount()));
+  const std::string_view text = without_byte_order_mark(begin);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (text[first] == '[' || text[first] == '{');
 }
 
 }  // namespace commfuse

@@ -80,13 +80,12 @@ void require_numbers(const StepRow& row, std::span<const std::string_view> names
   }
 }
 
-void require_flag(const StepRow& row, std::string_view name) { needed<bool>(row, name, "a truth value"); }
+void require_flag(const StepRow& row, std::string_view name) {
+  needed<bool>(row, name, type_in_words(ColumnType::flag));
+}
 
 void require_plain_cells(const StepRow& row) {
   for (const auto& [name, value] : row.cells) {
-    if (!may_name_column(name)) {
-      throw RowMisfit(fmt::format("{} names no column", in_quotes(name)));
-    }
     if (const auto* const text = std::get_if<std::string>(&value)) {
       require_plain(name, *text);
     }

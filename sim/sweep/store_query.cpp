@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <compare>
 #include <cstring>
@@ -12,9 +11,12 @@
 #include <utility>
 
 #include "model/config_error.h"
+#include "model/record/columns.h"
 #include "model/text/plain_text.h"
 #include "model/text/suggest.h"
 #include "sim/sweep/row_check.h"
+#include "sim/sweep/rows_in_memory.h"
+#include "sim/sweep/rows_of_json.h"
 #include "sim/sweep/store_schema.h"
 
 namespace commfuse {
@@ -26,9 +28,10 @@ namespace fs = std::filesystem;
 /// A column of table() that no column of results can be called.
 constexpr std::string_view number_of_row = "#row";
 
-constexpr std::array asked_of_models{"model",       "hardware", "link_bandwidth", "network_bandwidth", "scope", "gpus",
-                                     "tensor",      "pipeline", "data",           "context",           "batch", "seq",
-                                     "micro_batch", "dtype"};
+/// The time of a layer and that of a whole model in one unit, of rows of both kinds.
+constexpr std::string_view time_of_both = "time_us";
+constexpr std::string_view time_of_layers = "makespan_us";
+constexpr std::string_view time_of_models = "time_ms";
 
 fs::path store_in(const fs::path& file_or_folder) {
   std::error_code error;
@@ -167,27 +170,60 @@ std::pair<std::string, bool> direction_of(const std::string& word) {
 
 }  // namespace
 
-StoreQuery::StoreQuery(const fs::path& file_or_folder, Verify verify)
-    : database_(store_in(file_or_folder), Database::Access::read), verify_(verify) {
-  const StoreTables tables = tables_of(store_in(file_or_folder), verify);
+struct StoreQuery::Source {
+  static Source of(const fs::path& file, Verify verify) {
+    if (begins_like_json(file)) {
+      RowsInMemory rows = rows_in_memory(file);
+      return {std::move(rows.database), {StoreKind::layers, std::move(rows.held)},
+              std::move(rows.columns),  rows.has_layers,
+              rows.has_models,          false};
+    }
+    Database database(store_in(file), Database::Access::read);
+    StoreTables tables = tables_of(store_in(file), verify);
+    const bool is_of_layers = tables.kind == StoreKind::layers;
+    return {std::move(database), std::move(tables), {}, is_of_layers, !is_of_layers};
+  }
+
+  Database database;
+  StoreTables tables;
+  std::vector<std::string> columns;  ///< Of JSON.
+  bool has_layers = false;
+  bool has_models = false;
+  bool is_store = true;
+};
+
+StoreQuery::StoreQuery(const fs::path& file, Verify verify) : StoreQuery(Source::of(file, verify)) {}
+
+StoreQuery::StoreQuery(Source source)
+    : database_(std::move(source.database)),
+      is_store_(source.is_store),
+      has_cells_(source.tables.kind == StoreKind::models),
+      has_layers_(source.has_layers),
+      has_models_(source.has_models),
+      held_(std::move(source.tables.columns)) {
   database_.run("BEGIN");  // One view of it, and one lock for all statements.
-  kind_ = tables.kind;
-  columns_ = {"point", "place"};
-  if (kind_ == StoreKind::layers) {
-    for (const HeldColumn& column : tables.columns) {
-      if (column.name != causes_column) {
-        columns_.push_back(column.name);
-      }
-      if (column.type == StoreType::word) {
-        words_.insert(column.name);
-      }
-    }
-    Statement texts(database_, "SELECT id, text FROM texts");
-    while (texts.step()) {
-      texts_.emplace(texts.whole(0), texts.text(1));
-    }
+  if (is_store_) {
+    columns_ = {"point", "place"};
+  } else if (has_layers_ && has_models_) {
+    columns_ = {std::string(time_of_both)};
+  }
+  if (has_cells_) {
+    read_columns_of_cells();
     return;
   }
+  for (const HeldColumn& column : held_) {
+    if (is_store_ && column.name != causes_column) {
+      columns_.push_back(column.name);
+    }
+    if (column.type == StoreType::word) {
+      words_.insert(column.name);
+    }
+  }
+  columns_.insert(columns_.end(), source.columns.begin(), source.columns.end());
+  read_texts();
+}
+
+void StoreQuery::read_columns_of_cells() {
   Statement keys(database_,
                  "SELECT key FROM (SELECT cell.key AS key, min(rows.id * 1000 + cell.id) AS first FROM rows, "
                  "json_each(rows.cells) AS cell GROUP BY cell.key) ORDER BY first");
@@ -200,42 +236,54 @@ StoreQuery::StoreQuery(const fs::path& file_or_folder, Verify verify)
   }
 }
 
+void StoreQuery::read_texts() {
+  Statement texts(database_, "SELECT id, text FROM texts");
+  while (texts.step()) {
+    texts_.emplace(texts.whole(0), texts.text(1));
+  }
+}
+
 std::vector<std::string> StoreQuery::asked() const {
   std::vector<std::string> names = point_columns();
-  if (kind_ == StoreKind::layers) {
-    const auto place = [&](const std::string& name) { return std::find(columns_.begin(), columns_.end(), name); };
-    std::erase_if(names, [&](const std::string& name) { return place(name) > place("strategy"); });
-  }
+  const auto place = [&](const std::string& name) { return std::find(columns_.begin(), columns_.end(), name); };
+  std::erase_if(names, [&](const std::string& name) { return place(name) > place("strategy"); });
   return names;
 }
 
 std::vector<std::string> StoreQuery::point_columns() const {
   std::vector<std::string> names;
-  const auto add = [&](std::string_view name) {
-    if (std::find(columns_.begin(), columns_.end(), name) != columns_.end()) {
-      names.emplace_back(name);
-    }
-  };
-  if (kind_ == StoreKind::models) {
-    std::for_each(asked_of_models.begin(), asked_of_models.end(), add);
-    return names;
-  }
-  for (const ResultColumn& column : result_columns()) {
-    if (column.compare != nullptr) {
-      add(column.name);
+  for (const Column& column : all_columns()) {
+    if (column.is_asked && has_column(std::string(column.name))) {
+      names.emplace_back(column.name);
     }
   }
   return names;
 }
 
-std::string StoreQuery::time_column() const { return kind_ == StoreKind::layers ? "makespan_us" : "time_ms"; }
+std::string StoreQuery::time_column() const { return time_column(*this); }
+
+std::string StoreQuery::time_column(const StoreQuery& other) const {
+  const bool layers = has_layers_ || other.has_layers_;
+  const bool models = has_models_ || other.has_models_;
+  const std::string of_kind(layers && models ? time_of_both : layers ? time_of_layers : time_of_models);
+  // Whole models none of which can be run have no times.
+  return has_column(of_kind) && other.has_column(of_kind) ? of_kind : std::string(time_of_both);
+}
+
+bool StoreQuery::has_column(const std::string& name) const {
+  return name == time_of_both || std::find(columns_.begin(), columns_.end(), name) != columns_.end();
+}
 
 std::string StoreQuery::table(const std::string& schema) const {
-  std::string sql =
-      fmt::format("SELECT id AS \"{}\", id / {} AS point, id % {} AS place", number_of_row, rows_a_point, rows_a_point);
-  for (std::size_t i = 2; i < columns_.size(); ++i) {
-    const std::string& name = columns_[i];
-    if (kind_ == StoreKind::models) {
+  std::string sql = fmt::format("SELECT id AS \"{}\"", number_of_row);
+  if (is_store_) {
+    sql += fmt::format(", id / {0} AS point, id % {0} AS place", rows_a_point);
+  }
+  for (const std::string& name : columns_) {
+    if (name == time_of_both || (is_store_ && (name == "point" || name == "place"))) {
+      continue;
+    }
+    if (has_cells_) {
       sql += fmt::format(", json_extract(cells, '$.\"{0}\"') AS \"{0}\"", name);
     } else if (words_.contains(name)) {
       sql += fmt::format(", (SELECT text FROM {1}.texts WHERE texts.id = rows.\"{0}\") AS \"{0}\", \"{0}\" AS \"{2}\"",
@@ -244,11 +292,15 @@ std::string StoreQuery::table(const std::string& schema) const {
       sql += fmt::format(", \"{}\"", name);
     }
   }
-  return fmt::format("({} FROM {}.rows)", sql, schema);
+  return fmt::format("({}, {} AS {} FROM {}.rows)", sql, time_of_both_in_sql(), time_of_both, schema);
 }
 
-std::string StoreQuery::view(const std::string& schema) const {
-  return kind_ == StoreKind::layers ? fmt::format("{}.results", schema) : table(schema);
+std::string StoreQuery::time_of_both_in_sql() const {
+  if (has_cells_) {
+    return fmt::format("json_extract(cells, '$.{}') * 1000.0", time_of_models);
+  }
+  return is_store_ ? std::string(time_of_layers)
+                   : fmt::format("coalesce({}, {} * 1000.0)", time_of_layers, time_of_models);
 }
 
 std::string StoreQuery::stored_name(const std::string& name) const { return words_.contains(name) ? "#" + name : name; }
@@ -280,7 +332,7 @@ Value StoreQuery::value_in(const Statement& statement, int column, bool is_word)
 }
 
 void StoreQuery::require_column(std::string_view flag, const std::string& name) const {
-  if (std::find(columns_.begin(), columns_.end(), name) == columns_.end()) {
+  if (!has_column(name)) {
     const std::vector<std::string_view> known(columns_.begin(), columns_.end());
     throw ConfigError(
         fmt::format("{}: unknown column {}; {}", flag, in_quotes(name), remedy_for(name, known, "columns")));
@@ -349,7 +401,7 @@ void StoreQuery::allow_steps_for(const std::string& where) const {
   constexpr std::int64_t for_a_question = 100'000'000;  // a second or two
   constexpr std::int64_t for_a_row = 20'000;
   if (!where.empty()) {
-    Statement count(database_, "SELECT count(*) FROM rows");
+    Statement count(database_, "SELECT count(*) FROM main.rows");
     count.step();
     database_.allow_steps(for_a_question + for_a_row * count.whole(0));
   }
@@ -461,49 +513,85 @@ std::vector<std::string> StoreQuery::run(const BestQuery& query, const TakeRow& 
   return columns;
 }
 
-std::vector<std::string> StoreQuery::differences(const fs::path& other, const std::string& by, const TakeRow& take) {
-  require_column("--by", by);
-  const StoreTables others = tables_of(store_in(other), verify_);
-  if (others.kind != kind_) {
-    throw ConfigError(
-        fmt::format("{} holds layers and {} whole models, or the other way round; compare stores of one kind",
-                    database_.path().string(), store_in(other).string()));
+std::vector<std::string> StoreQuery::difference_columns(const StoreQuery& other) const {
+  std::vector<std::string> names = asked();  // How points are simulated may be what is compared.
+  std::erase_if(names, [&](const std::string& name) { return !other.has_column(name); });
+  names.insert(names.end(), {"strategy", "before", "after", "ratio"});
+  return names;
+}
+
+/// A database in memory has no path; its rows become temporary tables, which any connection may write.
+void StoreQuery::copy_rows(const StoreQuery& other) {
+  database_.run("PRAGMA temp_store = MEMORY");
+  for (const char* name : {"texts", "rows"}) {
+    Statement columns(other.database_, fmt::format("SELECT * FROM main.{} ORDER BY id", name));
+    std::string names;
+    std::string places;
+    for (int i = 0; i < columns.columns(); ++i) {
+      names += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", columns.name(i));
+      places += i == 0 ? "?" : ", ?";
+    }
+    database_.run(fmt::format("CREATE TEMP TABLE {}({})", name, names));
+    Statement insertion(database_, fmt::format("INSERT INTO temp.{} VALUES({})", name, places));
+    while (columns.step()) {
+      for (int i = 0; i < columns.columns(); ++i) {
+        switch (columns.type(i)) {
+          case Statement::Type::nothing: insertion.bind_nothing(i + 1); break;
+          case Statement::Type::whole: insertion.bind(i + 1, columns.whole(i)); break;
+          case Statement::Type::number: insertion.bind(i + 1, columns.number(i)); break;
+          case Statement::Type::text: insertion.bind(i + 1, columns.text(i)); break;
+        }
+      }
+      insertion.finish();
+    }
   }
+  database_.run("CREATE INDEX temp.by_text ON texts(id)");
+}
+
+std::string StoreQuery::attach(const StoreQuery& other) {
   database_.run("COMMIT");  // Nothing is attached inside a transaction.
+  if (!other.is_store_) {
+    copy_rows(other);
+    return "temp";
+  }
   Statement attach(database_, "ATTACH ? AS other");
-  const std::string path = store_in(other).string();
+  const std::string path = other.database_.path().string();
   attach.bind(1, std::string_view(path));
   attach.finish();
-  const auto other_has = [&](const std::string& name) {
-    return kind_ == StoreKind::models ||
-           std::ranges::find(others.columns, name, &HeldColumn::name) != others.columns.end();
-  };
-  if (!other_has(by)) {
-    throw ConfigError(fmt::format("--by: {} has no column '{}'; choose another column", path, by));
+  return "other";
+}
+
+void StoreQuery::differences(const StoreQuery& other, const std::string& by, const TakeRow& take) {
+  require_column("--by", by);
+  if (!(has_layers_ && other.has_layers_) && !(has_models_ && other.has_models_)) {
+    throw ConfigError(
+        fmt::format("{} holds layers and {} whole models, or the other way round; compare stores of one kind",
+                    database_.path().string(), other.database_.path().string()));
   }
-  std::vector<std::string> key = asked();  // How points are simulated may be what is compared.
-  std::erase_if(key, [&](const std::string& name) { return !other_has(name); });
-  key.emplace_back("strategy");
+  if (!other.has_column(by)) {
+    throw ConfigError(
+        fmt::format("--by: {} has no column '{}'; choose another column", other.database_.path().string(), by));
+  }
+  const std::vector<std::string> names = difference_columns(other);
+  const std::vector<std::string> key(names.begin(), names.end() - 3);
+  const std::string schema = attach(other);
   // Several rows of one strategy at a point are told apart by their order.
-  const auto side = [&](const char* schema) {
+  const auto side = [&](const std::string& table) {
     return fmt::format(
-        "(SELECT {0}, \"{1}\" AS value, row_number() OVER (PARTITION BY {0} ORDER BY point, place) AS turn"
-        " FROM {2})",
-        joined(key), by, view(schema));
+        "(SELECT {0}, \"{1}\" AS value, row_number() OVER (PARTITION BY {0} ORDER BY \"{3}\") AS turn FROM {2})",
+        joined(key), by, table, number_of_row);
   };
   std::string same = "a.turn = b.turn";
   for (const std::string& name : key) {
     same += fmt::format(" AND a.\"{0}\" IS b.\"{0}\"", name);
   }
   const auto with = [&](const char* letter) {
-    std::string names;
+    std::string columns;
     for (const std::string& name : key) {
-      names += fmt::format("{}.\"{}\", ", letter, name);
+      columns += fmt::format("{}.\"{}\", ", letter, name);
     }
-    return names;
+    return columns;
   };
-  std::vector<std::string> names = key;
-  names.insert(names.end(), {"before", "after", "ratio"});
   within_limits([&] {
     Statement statement(
         database_,
@@ -511,10 +599,9 @@ std::vector<std::string> StoreQuery::differences(const fs::path& other, const st
                     " FROM {2} AS a LEFT JOIN {3} AS b ON {4} WHERE a.value IS NOT b.value"
                     " UNION ALL SELECT {1}NULL, b.value, NULL FROM {3} AS b LEFT JOIN {2} AS a ON {4}"
                     " WHERE a.turn IS NULL) ORDER BY abs(ratio - 1) DESC",
-                    with("a"), with("b"), side("main"), side("other"), same));
+                    with("a"), with("b"), side(table("main")), side(other.table(schema)), same));
     take_all(statement, names, take);
   });
-  return names;
 }
 
 }  // namespace commfuse

@@ -11,12 +11,12 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <stdexcept>
 
 #include "model/check.h"
 #include "model/config_error.h"
 #include "model/json_budget.h"
+#include "sim/sweep/json_values.h"
 #include "sim/sweep/row_check.h"
 
 namespace commfuse {
@@ -29,19 +29,10 @@ constexpr std::array model_columns{StoreColumn{"status", StoreType::word}, Store
                                    StoreColumn{"cells", StoreType::text}};
 constexpr std::size_t cells_place = 2;
 
-StoreType type_of(const ResultColumn& column) {
-  switch (column.type) {
-    case ColumnType::count: return StoreType::count;
-    case ColumnType::number: return StoreType::number;
-    case ColumnType::text: break;
-  }
-  return column.name == "reason" || column.name == "warnings" ? StoreType::text : StoreType::word;
-}
-
 std::vector<StoreColumn> layer_columns() {
   std::vector<StoreColumn> columns;
   for (const ResultColumn& column : result_columns()) {
-    columns.push_back({column.name, type_of(column)});
+    columns.push_back({column.name, store_type_of(column.name, column.type)});
   }
   columns.push_back({causes_column, StoreType::text});
   return columns;
@@ -140,16 +131,6 @@ void require_whole(const P99Causes& causes, std::string_view store) {
   }
 }
 
-StepRow::Value cell_of(const ordered_json& value) {
-  if (value.is_boolean()) {
-    return value.get<bool>();
-  }
-  if (value.is_number_float()) {
-    return value.get<double>();
-  }
-  return value.is_number() ? StepRow::Value{whole_in(value)} : StepRow::Value{value.get<std::string>()};
-}
-
 enum class Tag : char { nothing, text, count, number };
 
 void put_number(std::uint64_t bits, std::size_t bytes, std::string& out) {
@@ -245,6 +226,16 @@ std::size_t place_of(StoreKind kind, std::string_view name) {
 
 }  // namespace
 
+StoreType store_type_of(std::string_view column, ColumnType type) {
+  switch (type) {
+    case ColumnType::count:
+    case ColumnType::flag: return StoreType::count;
+    case ColumnType::number: return StoreType::number;
+    case ColumnType::text: break;
+  }
+  return column == "reason" || column == "warnings" ? StoreType::text : StoreType::word;
+}
+
 std::span<const StoreColumn> store_columns(StoreKind kind) {
   static const std::vector<StoreColumn> of_layers = layer_columns();
   return kind == StoreKind::layers ? std::span<const StoreColumn>(of_layers)
@@ -293,23 +284,11 @@ bool is_feasible(StoreKind kind, const StoreRow& row) {
   return std::holds_alternative<std::monostate>(row[kind == StoreKind::layers ? of_layers : 1]);
 }
 
-struct StepRowReader::Names {
-  std::set<std::string, std::less<>> all;  // whose elements stay where they are
-};
-
-StepRowReader::StepRowReader() : names_(std::make_unique<Names>()) {}
-StepRowReader::~StepRowReader() = default;
-
-StepRow StepRowReader::read(const StoreRow& row, std::string_view store) {
-  StepRow result = from_json(row[cells_place], store, [&](const ordered_json& cells) {
-    StepRow read;
-    for (const auto& [name, value] : cells.items()) {
-      read.add(*names_->all.insert(name).first, cell_of(value));
-    }
-    return read;
+StepRow model_row(const StoreRow& row, std::string_view store) {
+  return from_json(row[cells_place], store, [&](ordered_json cells) {
+    cells["schema"] = result_schema;
+    return fitting(store, [&] { return step_row_of(cells); });
   });
-  fitting(store, [&] { require_fit(result); });
-  return result;
 }
 
 std::string packed(std::span<const StoreRow> rows) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +42,9 @@ struct HeldColumn {
 /// Layers: result_columns(), then `p99_causes`, JSON. Whole models: `status`, `reason`, and `cells`, the row as JSON.
 std::span<const StoreColumn> store_columns(StoreKind kind);
 
+/// How a column of results is held in a column of its own; a flag is 0 or 1.
+StoreType store_type_of(std::string_view column, ColumnType type);
+
 using StoreRow = std::vector<Value>;
 
 StoreRow stored(const ResultRow& row);
@@ -65,20 +67,9 @@ std::span<const Value> result_values(const StoreRow& row);
 /// Whether it has a result.
 bool is_feasible(StoreKind kind, const StoreRow& row);
 
-/// Makes rows of whole models. They live no longer than this, which keeps their names.
-class StepRowReader {
- public:
-  StepRowReader();
-  StepRowReader(const StepRowReader&) = delete;
-  StepRowReader& operator=(const StepRowReader&) = delete;
-  ~StepRowReader();
-  /// Requires a row of whole models. Throws ConfigError, which begins with `store`, for cells that no program wrote.
-  StepRow read(const StoreRow& row, std::string_view store);
-
- private:
-  struct Names;
-  std::unique_ptr<Names> names_;
-};
+/// The row of a whole model, under result_schema whichever program wrote it. Requires a row of whole models. Throws
+/// ConfigError, which begins with `store`, for cells that no program wrote.
+StepRow model_row(const StoreRow& row, std::string_view store);
 
 /// Rows as bytes, the same on all machines, and the way back. unpacked() throws std::runtime_error for other bytes.
 std::string packed(std::span<const StoreRow> rows);

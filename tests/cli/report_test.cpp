@@ -103,13 +103,15 @@ TEST_F(Report, RowsThatAreNoneAreRefusedWithTheirPlaceAndNothingIsWritten) {
   };
   EXPECT_EQ(refusal("\n{\"a\": 1,\n"),
             "bad.jsonl:2:9: this is not JSON; give the store of a sweep, or what -o json or jsonl writes\n");
+  EXPECT_EQ(refusal("{\"schema\": \"commfuse.step/1\"}\n"),
+            "bad.jsonl:1: the row has no model; write the results anew\n");
   EXPECT_EQ(
-      refusal("{\"schema\": \"commfuse.step/1\"}\n"),
-      "bad.jsonl:1: this is not a row of commfuse.result/1 but 'commfuse.step/1'; write one with commfuse-sim run -o "
+      refusal("{\"schema\": \"commfuse.step/2\"}\n"),
+      "bad.jsonl:1: this is not a row of commfuse.result/2 but 'commfuse.step/2'; write one with commfuse-sim run -o "
       "jsonl or sweep\n");
   EXPECT_EQ(
       refusal("{\"schema\": 1}\n"),
-      "bad.jsonl:1: this is not a row of commfuse.result/1 but something else; write one with commfuse-sim run -o "
+      "bad.jsonl:1: this is not a row of commfuse.result/2 but something else; write one with commfuse-sim run -o "
       "jsonl or sweep\n");
   EXPECT_EQ(refusal(row_with("seq", "8K")),
             "bad.jsonl:1: seq is \"8K\", which is not a whole number; write the results anew\n");

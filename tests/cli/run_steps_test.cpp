@@ -25,7 +25,7 @@ TEST(CommfuseSimRunStep, TellsTimeUseAndMemoryOfAWholeModel) {
   const json rows = json::parse(run.out);
   ASSERT_EQ(rows.size(), 1U);
   const json& row = rows.front();
-  EXPECT_EQ(row.at("schema"), "commfuse.step/1");
+  EXPECT_EQ(row.at("schema"), "commfuse.result/2");
   EXPECT_EQ(row.at("gpus"), 64);
   const double parts = row.at("compute_ms").get<double>() + row.at("waiting_ms").get<double>() +
                        row.at("gradients_ms").get<double>() + row.at("optimizer_ms").get<double>();
@@ -135,7 +135,7 @@ TEST_F(CommfuseSimSweepStep, VariesAPlanAndTellsWhichCannotBe) {
       "axes:\n  - ranks: [2, 4]\n  - parallel.pipeline: [1, 2, 4]\nconstraints:\n  - ranks*parallel.pipeline <= 16\n",
       "-o csv");
   EXPECT_EQ(outcome.code, 3) << outcome.err;  // 4 x 4 GPUs are more than one node has
-  EXPECT_FALSE(fs::exists(path("out/report.html")));
+  EXPECT_NE(contents_of(path("out/report.html")).find("<h2 id=\"models\">Whole models</h2>"), std::string::npos);
   EXPECT_EQ(contents_of(path("out/results.csv")), outcome.out);
   const json rows = json::parse(contents_of(path("out/results.json")));
   ASSERT_EQ(rows.size(), 6U);

@@ -211,7 +211,7 @@ TEST(CommfuseSimRun, JsonIsAnArrayWithOneObjectAStrategy) {
   std::map<std::string, json> by_strategy;
   for (const json& row : rows) {
     by_strategy.emplace(row.at("strategy"), row);
-    EXPECT_EQ(row.at("schema"), "commfuse.result/1");
+    EXPECT_EQ(row.at("schema"), "commfuse.result/2");
     for (const char* key : {"makespan_us", "compute_us", "slicing_us", "local_us", "exposed_us", "head_us", "bubble_us",
                             "tail_us", "mfu", "stretch_us", "ideal_us", "link_us"}) {
       EXPECT_TRUE(row.at(key).is_number()) << key;

@@ -169,10 +169,15 @@ void overlap_config(std::string_view bytes) {
 void rows(std::string_view bytes) {
   std::istringstream text{std::string(bytes)};
   tolerate([&] {
-    for (const ResultRow& row : rows_of_json(text, "rows.jsonl")) {
-      const std::vector<Value> values = values_of(row);
-      check(values_of(row_of(values)) == values, "a row is the same behind its values");
-    }
+    rows_of_json(text, "rows.jsonl",
+                 {[](std::span<const Value>, const ResultRow& row) {
+                    const std::vector<Value> values = values_of(row);
+                    check(values_of(row_of(values)) == values, "a row is the same behind its values");
+                  },
+                  [](const StepRow& row) {
+                    reports::step_table({&row, 1});
+                    reports::maps_of(std::span(&row, 1));
+                  }});
   });
 }
 
@@ -210,7 +215,6 @@ void store_rows(std::string_view bytes) {
   } catch (const std::runtime_error&) {
     return;
   }
-  StepRowReader reader;
   for (const StoreRow& row : rows) {
     tolerate([&] {
       if (row.size() == store_columns(StoreKind::layers).size()) {
@@ -218,7 +222,7 @@ void store_rows(std::string_view bytes) {
         stored(read);
         reports::scalings_of(std::span(&read, 1));
       } else if (row.size() == store_columns(StoreKind::models).size()) {
-        const StepRow read = reader.read(row, "input");
+        const StepRow read = model_row(row, "input");
         reports::step_table({&read, 1});
         reports::maps_of(std::span(&read, 1));
         reports::scalings_of(std::span(&read, 1));

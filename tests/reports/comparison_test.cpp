@@ -258,7 +258,7 @@ TEST(Rows, CsvHasAHeaderAndOneLineARow) {
                 "scope,ranks,batch,seq,dtype,strategy,slices,",
                 0),
       0U);
-  const std::string first = fmt::format("\r\ncommfuse.result/1,{},llama-3.1-70b,h100-sxm,", model_version);
+  const std::string first = fmt::format("\r\ncommfuse.result/2,{},llama-3.1-70b,h100-sxm,", model_version);
   EXPECT_NE(csv.find(first + "x1,x1,,,mlp,8,1,32768,bf16,sliced,,,,,,,,,,,,,ok,,1250,,,900,"), std::string::npos)
       << csv;
 }

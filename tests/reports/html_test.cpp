@@ -228,6 +228,56 @@ TEST(Html, NoResultsAtAllStillMakeAPage) {
   EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
 }
 
+/// A prefill, or the reason why there is none.
+StepRow prefill(std::int64_t seq, const std::string& strategy, double time_ms, const std::string& reason = "") {
+  StepRow row;
+  for (const auto& [name, text] :
+       {std::pair{"model", "<m>"}, std::pair{"hardware", "h\"&"}, std::pair{"dtype", "bf16"},
+        std::pair{"link_bandwidth", "x1"}, std::pair{"network_bandwidth", "x1"}, std::pair{"scope", "prefill"},
+        std::pair{"pipeline_schedule", "1f1b"}, std::pair{"recompute", "none"}, std::pair{"optimizer", "adam"}}) {
+    row.add(name, std::string(text));
+  }
+  for (const char* name :
+       {"gpus", "tensor", "pipeline", "interleave", "data", "context", "ulysses", "experts", "batch", "micro_batch"}) {
+    row.add(name, std::int64_t{1});
+  }
+  row.add("zero", std::int64_t{0});
+  row.add("seq", seq);
+  row.add("strategy", strategy);
+  if (!reason.empty()) {
+    row.add("reason", reason);
+    return row;
+  }
+  row.add("time_ms", time_ms);
+  row.add("tokens_per_second", 1e3 * static_cast<double>(seq) / time_ms);
+  row.add("tokens_per_second_gpu", 1e3 * static_cast<double>(seq) / time_ms);
+  row.add("mfu", 0.5);
+  return row;
+}
+
+TEST(Html, WholeModelsStandBesideLayersOrAlone) {
+  const std::vector<StepRow> models{prefill(1024, "serial", 10.0), prefill(1024, "commfuse", 8.0),
+                                    prefill(2048, "serial", 20.0), prefill(2048, "commfuse", 20.1),
+                                    prefill(4096, "serial", 0.0, "no <room>")};
+  ReportInput both = small_sweep();
+  both.models = models;
+  for (const std::string& html : {html_report({.title = "t", .models = models}), html_report(both)}) {
+    const std::string text = without_doctype(html);
+    Xml xml(text);
+    EXPECT_EQ(xml.mistake(), "");
+    for (const std::string& reference : xml.references()) {
+      EXPECT_TRUE(reference.starts_with('#') && xml.ids().contains(reference.substr(1))) << reference;
+    }
+    EXPECT_NE(html.find("commfuse wins, probability unknown (--uncertainty off): 20.0% less time than serial."),
+              std::string::npos);
+    EXPECT_NE(html.find("Tie: serial and commfuse are within 0.5%; a win needs"), std::string::npos);
+    EXPECT_NE(html.find("class=\"none\">no result: no &lt;room&gt;</td>"), std::string::npos);
+    EXPECT_NE(html.find("&lt;m&gt; prefill on h&quot;&amp;, 1 GPUs"), std::string::npos);
+    EXPECT_EQ(count(html, "<figure data-figure=\"model-time-"), 2U);
+    EXPECT_EQ(count(html, "<figure data-figure=\"model-winners-"), 1U);
+  }
+}
+
 TEST(Html, ItIsXmlWithUniqueIdsAndEveryLinkLeadsSomewhere) {
   const std::string html = html_report(small_sweep());
   const std::string text = without_doctype(html);

@@ -10,6 +10,7 @@
 
 #include "model/analysis/critical_path.h"
 #include "model/analysis/percentiles.h"
+#include "model/record/columns.h"
 #include "model/record/result.h"
 #include "tests/sim/played.h"
 
@@ -51,6 +52,15 @@ ResultRow example_row() {
   // 108 GFLOP in all on four ranks of 1 PFLOP/s each.
   row.mfu = 108e9 / (to_seconds(played.makespan()) * 4 * 1e15);
   return row;
+}
+
+TEST(MetricsPage, NamesEveryColumnOfAWholeModel) {
+  const std::string text = page();
+  const std::string models = text.substr(text.find("\n## Whole models\n"));
+  for (const Column& column : all_columns()) {
+    const bool is_explained = column.of_layers || models.find(fmt::format("`{}`", column.name)) != std::string::npos;
+    EXPECT_TRUE(is_explained) << column.name;
+  }
 }
 
 TEST(MetricsPage, ExplainsEveryColumn) {

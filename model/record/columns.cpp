@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/record/columns.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <vector>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+namespace {
+
+/// A column of rows of whole models. Without a doc it is the column of layers of that name.
+struct ModelColumn {
+  std::string_view name;
+  std::string_view doc{};
+  ColumnType type = ColumnType::text;
+  ColumnRole role = ColumnRole::outcome;
+};
+
+constexpr ModelColumn asked(std::string_view name, std::string_view doc, ColumnType type = ColumnType::count) {
+  return {name, doc, type, ColumnRole::point};
+}
+constexpr ModelColumn number(std::string_view name, std::string_view doc) { return {name, doc, ColumnType::number}; }
+constexpr ModelColumn flag(std::string_view name, std::string_view doc) { return {name, doc, ColumnType::flag}; }
+
+/// In the order of the rows; who simulates adds the values (sim/step/predict_steps.cpp).
+constexpr std::array model_columns{
+    ModelColumn{"schema"},
+    ModelColumn{"model_version"},
+    ModelColumn{"model"},
+    ModelColumn{"hardware"},
+    ModelColumn{"link_bandwidth"},
+    ModelColumn{"network_bandwidth"},
+    ModelColumn{"scope"},
+    asked("gpus", "GPUs of all replicas"),
+    asked("tensor", "tensor-parallel ranks"),
+    // Strategies and sums of whole outputs are compared, so it belongs to the schedule.
+    flag("sequence_parallel", "whether tensor ranks share tokens between their layers"),
+    asked("pipeline", "pipeline stages"),
+    asked("interleave", "parts of the model on each stage"),
+    asked("pipeline_schedule", "order of micro-batches on a stage", ColumnType::text),
+    asked("data", "replicas"),
+    asked("context", "ranks that share a sequence's tokens and gather keys"),
+    asked("ulysses", "ranks that share a sequence's tokens, and its heads in attention"),
+    asked("experts", "ranks that share the experts"),
+    asked("zero", "ZeRO stage, 0 to 3"),
+    ModelColumn{"batch"},
+    asked("micro_batch", "sequences of a micro-batch"),
+    ModelColumn{"seq"},
+    ModelColumn{"dtype"},
+    asked("recompute", "activations that the backward pass computes again", ColumnType::text),
+    asked("optimizer", "optimizer whose state is held in memory", ColumnType::text),
+    ModelColumn{"strategy"},
+    ModelColumn{"link_rate_gb_s"},
+    ModelColumn{"network_rate_gb_s"},
+    number("time_ms", "a training step, a prefill, or a token of every sequence"),
+    number("tokens_per_second", "tokens of all GPUs per second"),
+    number("tokens_per_second_gpu", "tokens per second and GPU"),
+    ModelColumn{"mfu"},
+    number("hfu", "MFU with what the backward pass computes again"),
+    number("time_p50_ms", "median over machines whose GPUs differ"),
+    number("time_p95_ms", "percentile 95 of them"),
+    number("time_p99_ms", "percentile 99 of them"),
+    number("time_p99_9_ms", "percentile 99.9 of them"),
+    number("compute_ms", "kernels of the slowest stage and the collectives between them"),
+    number("waiting_ms", "pipeline bubble, sends, and a host slower than its GPU"),
+    number("gradients_ms", "exposed reduction of gradients and gathering of weights"),
+    number("optimizer_ms", "one pass over weights, moments and gradients"),
+    number("weights_gb", "weights of the fullest GPU"),
+    number("cache_gb", "keys and values of a GPU"),
+    number("gradients_gb", "gradients of the fullest GPU"),
+    number("optimizer_gb", "optimizer state of the fullest GPU"),
+    number("activations_gb", "activations of the fullest GPU"),
+    number("gathered_gb", "what replicas share, as far as it is whole for a while"),
+    number("memory_gb", "memory of the fullest GPU"),
+    number("capacity_gb", "memory that a GPU has"),
+    flag("fits", "whether the memory suffices"),
+    ModelColumn{"warnings"},
+    ModelColumn{"reason"},
+    number("time_error", "one standard error of time_ms, as a share"),
+    ModelColumn{"win_probability"},
+};
+
+Column column_of(const ResultColumn& column) {
+  return {column.name, column.doc, column.type, column.role, column.compare != nullptr, true, false};
+}
+
+Column column_of(const ModelColumn& column) {
+  return {column.name, column.doc, column.type, column.role, column.role != ColumnRole::outcome, false, true};
+}
+
+/// Columns of both kinds are one; those that say what was asked stand before the strategy.
+std::vector<Column> joined_columns() {
+  std::vector<Column> columns;
+  for (const ResultColumn& column : result_columns()) {
+    columns.push_back(column_of(column));
+  }
+  const auto place_of = [&](std::string_view name) { return std::ranges::find(columns, name, &Column::name); };
+  bool is_before_strategy = true;
+  for (const ModelColumn& column : model_columns) {
+    if (column.doc.empty()) {
+      check(place_of(column.name) != columns.end(), "a column without a doc is one of layers");
+      place_of(column.name)->of_models = true;
+    } else {
+      check(place_of(column.name) == columns.end(), "a column has one doc");
+      columns.insert(is_before_strategy ? place_of("strategy") : columns.end(), column_of(column));
+    }
+    is_before_strategy = is_before_strategy && column.name != "strategy";
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::span<const Column> all_columns() {
+  static const std::vector<Column> columns = joined_columns();
+  return columns;
+}
+
+const Column* find_column(std::string_view name) {
+  static const std::unordered_map<std::string_view, const Column*> by_name = [] {
+    std::unordered_map<std::string_view, const Column*> made;
+    for (const Column& column : all_columns()) {
+      made.emplace(column.name, &column);
+    }
+    return made;
+  }();
+  const auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : found->second;
+}
+
+}  // namespace commfuse

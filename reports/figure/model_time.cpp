@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/figure/model_time.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "model/check.h"
+#include "reports/figure/ticks.h"
+#include "reports/figure/wording.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+constexpr double row_height = 34.0;
+constexpr double bar_share = 0.7;
+
+struct ModelPart {
+  std::string_view name;
+  std::string_view column;
+  Role role = Role::essential;
+  bool hatched = false;
+  std::string_view legend{};
+};
+constexpr std::array training_parts{
+    ModelPart{"compute", "compute_ms", Role::essential, false, "compute, and collectives between"},
+    ModelPart{"waiting", "waiting_ms", Role::exposed, true, "waiting: pipeline bubble, sends, host"},
+    ModelPart{"gradients", "gradients_ms", Role::communication, false, "gradients: exposed reduction"},
+    ModelPart{"optimizer", "optimizer_ms", Role::local, false, "optimizer"}};
+constexpr std::array whole{ModelPart{"time", "time_ms"}};
+
+std::span<const ModelPart> parts_of(const StepRow& row) {
+  return row.has("compute_ms") ? std::span<const ModelPart>(training_parts) : std::span<const ModelPart>(whole);
+}
+
+std::string text_of(const StepRow& row, double ms) {
+  return fmt::format("{:.{}f} ms", ms, row.has("cache_gb") ? 3 : 1);
+}
+
+void add_bar(const StepRow& row, double y, Figure& figure) {
+  double at = 0.0;
+  for (const ModelPart& part : parts_of(row)) {
+    const double ms = row.number(part.column);
+    figure.data.rows.push_back({row.text("strategy"), std::string(part.name), fmt::format("{}", ms)});
+    if (ms > 0.0) {
+      const std::string length = text_of(row, ms);
+      figure.marks.emplace_back(
+          RectMark{.from = {at, y - bar_share / 2},
+                   .to = {at + ms, y + bar_share / 2},
+                   .role = part.role,
+                   .hatched = part.hatched,
+                   .labels = {fmt::format("{} {}", part.name, length), std::string(part.name)},
+                   .tip = fmt::format("{}: {} {}, {} of {}", row.text("strategy"), part.name, length,
+                                      percent(ms / row.number("time_ms")), model_time_text(row))});
+    }
+    at += ms;
+  }
+  figure.description += fmt::format("{}: {}. ", row.text("strategy"), model_time_text(row));
+}
+
+}  // namespace
+
+std::string model_time_text(const StepRow& row) { return text_of(row, row.number("time_ms")); }
+
+Figure model_time_figure(std::span<const StepRow* const> plan, std::string id, const VerdictRule& rule) {
+  std::vector<const StepRow*> able;
+  std::ranges::copy_if(plan, std::back_inserter(able), &StepRow::feasible);
+  check(!able.empty(), "times are of results");
+  double longest = 1e-9;  // An axis has a length.
+  for (const StepRow* row : able) {
+    longest = std::max(longest, row->number("time_ms"));
+  }
+  const std::string sentence = PlanVerdict(plan, rule).sentence();
+  Figure figure;
+  figure.id = std::move(id);
+  figure.title = sentence.empty()
+                     ? fmt::format("{} takes {}", able.front()->text("strategy"), model_time_text(*able.front()))
+                     : sentence.substr(0, sentence.size() - 1);
+  figure.height = row_height * static_cast<double>(able.size());
+  figure.x = {.label = "time", .unit = "ms", .low = 0.0, .high = longest * 1.01, .grid = true};
+  figure.y = {.low = -0.5, .high = static_cast<double>(able.size()) - 0.5, .reversed = true};
+  figure.data.columns = {"strategy", "part", "time_ms"};
+  for (std::size_t i = 0; i < able.size(); ++i) {
+    figure.y.ticks.push_back({static_cast<double>(i), able[i]->text("strategy")});
+    add_bar(*able[i], static_cast<double>(i), figure);
+  }
+  figure.x.ticks = round_ticks(figure.x.low, figure.x.high, 8);
+  if (able.front()->has("compute_ms")) {
+    for (const ModelPart& part : training_parts) {
+      figure.legend.push_back({std::string(part.legend), part.role, part.hatched});
+    }
+  }
+  return figure;
+}
+
+}  // namespace commfuse::reports

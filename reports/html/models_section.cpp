@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/html/models_section.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+#include "reports/crossover.h"
+#include "reports/figure/crossing.h"
+#include "reports/figure/markup.h"
+#include "reports/figure/model_time.h"
+#include "reports/html/page_frame.h"
+#include "reports/step_rows.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+constexpr std::size_t most_figures = 8;  // of each kind; the table has the numbers of all
+constexpr std::size_t most_rows = 400;
+
+using Plan = std::vector<const StepRow*>;
+
+/// A number of a row as the table shows it.
+struct ModelCell {
+  std::string_view title;
+  std::string_view unit;
+  std::string_view column;
+  double factor = 1.0;
+  int digits = 1;
+};
+constexpr std::array cells{ModelCell{"Time", "ms", "time_ms", 1.0, 3},
+                           ModelCell{"Standard error", "%", "time_error", 100.0},
+                           ModelCell{"p99", "ms", "time_p99_ms"},
+                           ModelCell{"Tokens per second", "", "tokens_per_second", 1.0, 0},
+                           ModelCell{"per GPU", "", "tokens_per_second_gpu", 1.0, 0},
+                           ModelCell{"MFU", "%", "mfu", 100.0},
+                           ModelCell{"HFU", "%", "hfu", 100.0},
+                           ModelCell{"Compute", "ms", "compute_ms"},
+                           ModelCell{"Waiting", "ms", "waiting_ms"},
+                           ModelCell{"Gradients", "ms", "gradients_ms"},
+                           ModelCell{"Optimizer", "ms", "optimizer_ms"},
+                           ModelCell{"Weights", "GB", "weights_gb"},
+                           ModelCell{"Keys and values", "GB", "cache_gb"},
+                           ModelCell{"Memory", "GB", "memory_gb"}};
+
+/// Those that some row has.
+std::vector<ModelCell> cells_of(std::span<const StepRow> rows) {
+  std::vector<ModelCell> found;
+  std::ranges::copy_if(cells, std::back_inserter(found), [&](const ModelCell& cell) {
+    return std::ranges::any_of(rows, [&](const StepRow& row) { return row.has(cell.column); });
+  });
+  return found;
+}
+
+std::string header(const std::vector<ModelCell>& shown) {
+  std::string html =
+      "<thead><tr><th scope=\"col\">Strategy</th><th scope=\"col\">vs serial<span class=\"unit\">%</span></th>";
+  for (const ModelCell& cell : shown) {
+    html += fmt::format("<th scope=\"col\">{}<span class=\"unit\">{}</span></th>", cell.title, cell.unit);
+  }
+  return html + "</tr></thead>\n";
+}
+
+/// What stands before the name, for eyes and for screen readers.
+std::string_view mark_of(const StepRow* row, const PlanVerdict& verdict) {
+  return !verdict.in_front(row) ? "<span class=\"mark\"></span>"
+         : verdict.wins()
+             ? "<span class=\"mark\" aria-hidden=\"true\">\u25b8</span><span class=\"unseen\">fastest: </span>"
+             : "<span class=\"mark\" aria-hidden=\"true\">\u2248</span><span class=\"unseen\">tie: </span>";
+}
+
+std::string row_html(const StepRow& row, const StepRow* serial, const PlanVerdict& verdict,
+                     const std::vector<ModelCell>& shown) {
+  constexpr std::string_view absent = "\u2014";
+  std::string html = fmt::format("<tr{}><th scope=\"row\">{}{}</th>",
+                                 verdict.in_front(&row) && verdict.wins() ? " class=\"fastest\"" : "",
+                                 mark_of(&row, verdict), escaped(row.text("strategy")));
+  if (!row.feasible()) {
+    return html + fmt::format("<td colspan=\"{}\" class=\"none\">no result: {}</td></tr>\n", shown.size() + 1,
+                              escaped(row.text("reason")));
+  }
+  html += fmt::format("<td>{}</td>",
+                      serial == nullptr || serial == &row
+                          ? std::string(absent)
+                          : fmt::format("{:+.1f}", 100.0 * (row.number("time_ms") / serial->number("time_ms") - 1.0)));
+  for (const ModelCell& cell : shown) {
+    html += fmt::format("<td>{}</td>", row.has(cell.column)
+                                           ? fmt::format("{:.{}f}", cell.factor * row.number(cell.column), cell.digits)
+                                           : std::string(absent));
+  }
+  return html + "</tr>\n";
+}
+
+/// The verdict, and what of the plan does not fit.
+std::string plan_sentence(const Plan& plan, const PlanVerdict& verdict) {
+  const bool is_full =
+      std::ranges::any_of(plan, [](const StepRow* row) { return row->has("fits") && !row->holds("fits"); });
+  std::string text = is_full ? "Out of memory." : "";
+  const std::string sentence = verdict.sentence();
+  return text + (text.empty() || sentence.empty() ? "" : " ") + sentence;
+}
+
+std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
+  const std::vector<ModelCell> shown = cells_of(rows);
+  std::string html =
+      "<div class=\"scroll\" role=\"region\" aria-label=\"Whole models\" tabindex=\"0\">\n<table>\n"
+      "<caption>Whole models, plan by plan</caption>\n" +
+      header(shown);
+  std::size_t count = 0;
+  for (const Plan& plan : plans_of(rows)) {
+    if (count > 0 && count + plan.size() > most_rows) {
+      break;
+    }
+    const PlanVerdict verdict(plan, rule);
+    html += fmt::format(
+        "<tbody>\n<tr class=\"point\"><th colspan=\"{}\" scope=\"rowgroup\"><span class=\"which\">{} <span "
+        "class=\"verdict\">{}</span></span></th></tr>\n",
+        shown.size() + 2, escaped(plan_heading(*plan.front())), escaped(plan_sentence(plan, verdict)));
+    const StepRow* const serial = serial_of(plan);
+    for (const StepRow* row : plan) {
+      html += row_html(*row, serial, verdict, shown);
+    }
+    html += "</tbody>\n";
+    count += plan.size();
+  }
+  html += "</table>\n</div>\n";
+  return count == rows.size()
+             ? html
+             : html + fmt::format(
+                          "<p class=\"note\">The first {} rows of {}; all of them are in the CSV and JSON of these "
+                          "results.</p>\n",
+                          count, rows.size());
+}
+
+/// Plans with a result, each as bars.
+std::string times_html(std::span<const StepRow> rows, Charts& charts, const VerdictRule& rule) {
+  std::string html;
+  std::size_t number = 0;
+  for (const Plan& plan : plans_of(rows)) {
+    if (std::ranges::none_of(plan, &StepRow::feasible) || ++number > most_figures) {
+      continue;
+    }
+    const std::string heading = plan_heading(*plan.front());
+    html += fmt::format("<h3>{}</h3>\n{}", escaped(heading),
+                        charts.add(model_time_figure(plan, fmt::format("model-time-{}", number), rule), heading));
+  }
+  return number <= most_figures
+             ? html
+             : html + fmt::format("<p class=\"note\">Figures of the first {} plans of {}.</p>\n", most_figures, number);
+}
+
+std::string maps_html(std::span<const StepRow> rows, Charts& charts, const VerdictRule& rule) {
+  const std::vector<CrossoverMap> maps = maps_of(rows, rule);
+  std::string html;
+  for (std::size_t i = 0; i < std::min(maps.size(), most_figures); ++i) {
+    const std::string heading = heading_of(maps[i]);
+    html +=
+        fmt::format("<h3>{}</h3>\n{}", escaped(heading),
+                    charts.add(winner_figure(maps[i], fmt::format("model-winners-{}", i + 1)), "Winners, " + heading));
+  }
+  return maps.size() <= most_figures
+             ? html
+             : html + fmt::format("<p class=\"note\">Maps of the first {} settings of {}.</p>\n", most_figures,
+                                  maps.size());
+}
+
+}  // namespace
+
+std::string models_sentence(std::span<const StepRow> rows, const VerdictRule& rule) {
+  std::string text = memory_sentence(rows);
+  const auto add = [&](const std::string& sentence) {
+    text += (text.empty() || sentence.empty() ? "" : " ") + sentence;
+  };
+  if (const std::string best = best_plan(rows, rule); !best.empty()) {
+    add(best + ".");
+    return text;
+  }
+  const std::vector<Plan> plans = plans_of(rows);
+  const auto found = std::ranges::find_if(rows, &StepRow::feasible);
+  if (found == rows.end()) {
+    return "No point has a result.";
+  }
+  const std::string sentence = plans.size() == 1 ? PlanVerdict(plans.front(), rule).sentence() : std::string{};
+  add(sentence.empty() ? fmt::format("{} takes {}.", found->text("strategy"), model_time_text(*found)) : sentence);
+  return text;
+}
+
+std::string models_section(std::span<const StepRow> rows, const std::string& lead, Charts& charts,
+                           const VerdictRule& rule) {
+  if (rows.empty()) {
+    return {};
+  }
+  std::string html = section_head("models", "Whole models");
+  html += lead.empty() ? lead : fmt::format("<p class=\"lead\">{}</p>\n", escaped(lead));
+  html += times_html(rows, charts, rule);
+  html += maps_html(rows, charts, rule);
+  return html + table_html(rows, rule) + "</section>\n";
+}
+
+}  // namespace commfuse::reports

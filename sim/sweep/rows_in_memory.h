@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of JSON in the tables of a store, in memory, so that they are queried as stores are.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sim/sweep/database.h"
+#include "sim/sweep/store_schema.h"
+
+namespace commfuse {
+
+struct RowsInMemory {
+  Database database;
+  std::vector<HeldColumn> held;      ///< Of its table: all_columns().
+  std::vector<std::string> columns;  ///< Those of layers where there is one, those that some whole model has.
+  bool has_layers = false;
+  bool has_models = false;
+};
+
+/// Throws as rows_of_json_file() does.
+RowsInMemory rows_in_memory(const std::filesystem::path& file);
+
+}  // namespace commfuse

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep/rows_of_json.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/config/resolver.h"
+#include "model/config_error.h"
+#include "model/record/columns.h"
+#include "reports/step_rows.h"
+#include "sim/point/grid.h"
+#include "sim/step/predict_steps.h"
+#include "sim/sweep/store_query.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::test {
+namespace {
+
+Grid grid_of(const std::vector<std::string>& sets) {
+  Resolver resolver;
+  for (const std::string& set : sets) {
+    resolver.read_set(set);
+  }
+  return {.settings = resolver.finish()};
+}
+
+/// The sentence of the ConfigError that `act` throws; empty where it throws none.
+template <class Act>
+std::string refusal(const Act& act) {
+  try {
+    act();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+struct Read {
+  std::vector<ResultRow> layers;
+  std::vector<StepRow> models;
+};
+
+Read read(const std::string& text) {
+  Read read;
+  std::istringstream in(text);
+  rows_of_json(in, "rows.jsonl",
+               {[&](std::span<const Value>, const ResultRow& row) { read.layers.push_back(row); },
+                [&](const StepRow& row) { read.models.push_back(row); }});
+  return read;
+}
+
+/// A layer of 100 us.
+std::string layer(std::string_view schema, std::string_view more = "") {
+  return fmt::format(R"({{"schema":"{}","model":"m","hardware":"h","scope":"mlp","ranks":2,"batch":1,"seq":1024,)"
+                     R"("dtype":"bf16","strategy":"serial","status":"ok","makespan_us":100.0,"compute_us":60.0,)"
+                     R"("exposed_us":40.0{}}})",
+                     schema, more);
+}
+
+/// A prefill of 5 ms.
+std::string model(std::string_view schema, std::string_view more = "") {
+  return fmt::format(
+      R"({{"schema":"{}","model":"m","hardware":"h","link_bandwidth":"x1","network_bandwidth":"x1","scope":"prefill",)"
+      R"("gpus":2,"tensor":2,"sequence_parallel":true,"pipeline":1,"interleave":1,"pipeline_schedule":"1f1b","data":1,)"
+      R"("context":1,"ulysses":1,"experts":1,"zero":0,"batch":1,"micro_batch":1,"seq":1024,"dtype":"bf16",)"
+      R"("recompute":"none","optimizer":"adam","strategy":"serial","time_ms":5.0,"tokens_per_second":204800.0,)"
+      R"("tokens_per_second_gpu":102400.0,"mfu":0.5{}}})",
+      schema, more);
+}
+
+TEST(RowsOfJson, OneFormHasBothKindsAndTheFormsBeforeHaveOneEach) {
+  const Read both = read(layer("commfuse.result/2") + "\n" + model("commfuse.result/2") + "\n" +
+                         layer("commfuse.result/1") + "\n" + model("commfuse.step/1") + "\n");
+  ASSERT_EQ(both.layers.size(), 2U);
+  ASSERT_EQ(both.models.size(), 2U);
+  EXPECT_EQ(both.layers[1].analysis.critical.makespan, std::chrono::microseconds(100));
+  EXPECT_EQ(both.models[1].number("time_ms"), 5.0);
+  const Read list = read("[\n" + model("commfuse.result/2") + ",\n" + layer("commfuse.result/2") + "\n]\n");
+  EXPECT_EQ(list.layers.size(), 1U);
+  EXPECT_EQ(list.models.size(), 1U);
+}
+
+TEST(RowsOfJson, WhatNobodyKnowsIsIgnoredAndWhatIsMissingIsAbsent) {
+  const Read rows = read(layer("commfuse.result/2", R"(,"later":[1],"time_ms":7)") + "\n" +
+                         model("commfuse.result/2", R"(,"later":[1],"makespan_us":7,"verdict":"wins","hfu":null)"));
+  EXPECT_EQ(rows.layers[0].warnings, "");
+  EXPECT_EQ(rows.layers[0].tails, std::nullopt);
+  for (const char* name : {"later", "makespan_us", "verdict", "hfu", "fits"}) {
+    EXPECT_FALSE(rows.models[0].has(name)) << name;
+  }
+}
+
+TEST(RowsOfJson, AFlagMayBeANumberAsSqlHasIt) {
+  const std::string flag = R"(,"fits":1,"cache_gb":1.0,"weights_gb":1.0,"capacity_gb":80.0)";
+  EXPECT_TRUE(read(model("commfuse.result/2", flag)).models[0].holds("fits"));
+}
+
+TEST(RowsOfJson, AModelThatDoesNotHoldTogetherIsRefusedWithItsPlace) {
+  const auto told = [](std::string_view more) {
+    return refusal([&] { read(model("commfuse.result/2") + "\n" + model("commfuse.result/2", more)); });
+  };
+  EXPECT_EQ(told(R"(,"hfu":"high")"), "rows.jsonl:2: hfu is \"high\", which is not a number; write the results anew");
+  EXPECT_EQ(told(R"(,"fits":2)"), "rows.jsonl:2: fits is 2, which is not a truth value; write the results anew");
+  EXPECT_EQ(told(R"(,"hfu":0.5)"), "rows.jsonl:2: the row has no compute_ms; write the results anew");
+  EXPECT_EQ(told(R"(,"seq":0)"), "rows.jsonl:2: seq is 0, which is out of range; write the results anew");
+  EXPECT_EQ(told(R"(,"model":"\u001b[2J")"), "rows.jsonl:2: model has control characters; write the results anew");
+  EXPECT_EQ(refusal([] { read(model("commfuse.step/9")); }),
+            "rows.jsonl:1: this is not a row of commfuse.result/2 but 'commfuse.step/9'; write one with commfuse-sim "
+            "run -o jsonl or sweep");
+}
+
+TEST(RowsOfJson, AreQueriedAsStoresAre) {
+  const OwnFolder folder;
+  std::ofstream("both.jsonl") << layer("commfuse.result/1") << "\n" << model("commfuse.result/2") << "\n";
+  const StoreQuery query("both.jsonl");
+  EXPECT_TRUE(query.has_layers() && query.has_models());
+  EXPECT_EQ(query.time_column(), "time_us");
+  std::vector<std::vector<Value>> rows;
+  query.run(Query{.columns = {"schema", "ranks", "tensor", "time_us"}},
+            [&](std::span<const Value> row) { rows.emplace_back(row.begin(), row.end()); });
+  EXPECT_EQ(rows,
+            (std::vector<std::vector<Value>>{{std::string("commfuse.result/1"), std::int64_t{2}, Value{}, 100.0},
+                                             {std::string("commfuse.result/2"), Value{}, std::int64_t{2}, 5000.0}}));
+}
+
+TEST(Columns, AreOneTableOfNamesThatDiffer) {
+  std::set<std::string_view> names;
+  for (const Column& column : all_columns()) {
+    EXPECT_TRUE(names.insert(column.name).second) << column.name;
+    EXPECT_EQ(find_column(column.name), &column);
+    EXPECT_FALSE(column.doc.empty()) << column.name;
+    EXPECT_TRUE(column.of_layers || column.of_models) << column.name;
+  }
+  EXPECT_EQ(find_column("later"), nullptr);
+  std::size_t of_layers = 0;
+  for (const ResultColumn& column : result_columns()) {
+    EXPECT_TRUE(find_column(column.name) != nullptr && find_column(column.name)->of_layers) << column.name;
+    ++of_layers;
+  }
+  EXPECT_EQ(std::ranges::count(all_columns(), true, &Column::of_layers), static_cast<std::ptrdiff_t>(of_layers));
+}
+
+// A cell without its column would be lost wherever rows are read.
+TEST(Columns, EveryCellOfAWholeModelHasItsColumnAndComesBack) {
+  std::set<std::string_view> seen;
+  for (const char* scope : {"step", "prefill", "decode"}) {
+    const Grid grid = grid_of({"model=llama-3.1-405b", fmt::format("scope={}", scope), "ranks=8", "batch=1",
+                               "hardware=dgx-h100-x2", scope == std::string("step") ? "jitter=default" : "seed=1"});
+    Library library;
+    library.load(grid.settings);
+    StepPoints steps(library);
+    const std::vector<StepRow> rows = steps.rows(grid.settings);
+    for (const StepRow& row : rows) {
+      for (const auto& [name, value] : row.cells) {
+        const Column* const column = find_column(name);
+        EXPECT_TRUE(column != nullptr && column->of_models) << name;
+        seen.insert(name);
+      }
+    }
+    const Read back = read(reports::to_json_lines(rows));
+    ASSERT_EQ(back.models.size(), rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(back.models[i].cells, rows[i].cells);
+    }
+  }
+  for (const Column& column : all_columns()) {
+    EXPECT_TRUE(!column.of_models || seen.contains(column.name)) << column.name << " is in no row";
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::test
