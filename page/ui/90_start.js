@@ -60,6 +60,7 @@ const live = {
     page.shown = JSON.stringify(settings);
     this.problem("");
     this.redraw();
+    page.drawnAt ??= performance.now();
     this.done();
   },
 
