@@ -2,7 +2,7 @@
 // Small helpers of every part of the page. All that is put on the page is put there as text, never as markup.
 "use strict";
 
-const page = { failures: [], frames: 0 };
+const page = { failures: [], frames: 0, beganAt: performance.now() };
 globalThis.commfusePage = page; // For tests.
 
 const $ = (id) => document.getElementById(id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator in its worker: unpacked once, started as often as needed, asked by messages.
+// The simulator in its worker: started as often as needed, asked by messages.
 
-const kit = { url: "", wasm: null, files: [] }; // files: {name, text, key, value}, as the main simulator took them
+const kit = { url: "", packed: "", files: [] }; // files: {name, text, key, value}, as the main simulator took them
 
 function bytesOfBase64(text) {
   if (Uint8Array.fromBase64) {
@@ -22,9 +22,11 @@ async function unpacked(name) {
   return new Response(stream).arrayBuffer();
 }
 
+/// The engine itself is unpacked by its worker, beside the page that is being built.
 async function openKit() {
-  const [wasm, worker] = await Promise.all([unpacked("engine"), unpacked("worker")]);
-  kit.wasm = new Uint8Array(wasm);
+  const worker = await unpacked("worker");
+  kit.packed = $("block-engine").textContent;
+  $("block-engine").textContent = "";
   kit.url = URL.createObjectURL(new Blob([worker], { type: "text/javascript" }));
 }
 
@@ -67,7 +69,7 @@ class Simulator {
       };
     });
     this.ready.catch(() => {});
-    worker.postMessage({ wasm: kit.wasm });
+    worker.postMessage({ packed: kit.packed });
   }
 
   hear({ id, answer, error, ended }) {

@@ -110,7 +110,7 @@ class Timelines {
     const host = kept.indexOf(lanes[Math.max(compute, 0)]);
     kept.forEach((lane, i) => (lane.exposed = i === Math.max(host, 0) ? exposed : []));
     const against = serial && row !== serial ? `  ${signedPercent(row.makespan_us / serial.makespan_us - 1)} vs serial` : "";
-    const words = { wins: "wins", ties: "ties", bound: "bound" }[row.verdict] ?? "";
+    const words = ["wins", "ties"].includes(row.verdict) ? row.verdict : ""; // Its label says of a bound that it is one.
     return { timeline, row, lanes: kept, against, words, p99: null };
   }
 
@@ -248,7 +248,7 @@ class Timelines {
     pen.fillText(text, 4, nameY);
     if (words) {
       const at = 4 + pen.measureText(`${text}  `).width;
-      pen.fillStyle = words === "bound" ? this.colours.quiet : this.colours.link;
+      pen.fillStyle = this.colours.link;
       pen.fillText(words, at, nameY);
     }
   }

@@ -26,35 +26,41 @@ function verdictsOf(rows) {
   });
 }
 
-/// Does overlap pay against serial: "pays", "loses", "unclear" or "alone".
+/// Schedules that hide nothing; decoding has two.
+const WITHOUT_OVERLAP = ["serial", "all_reduce"];
+const baselineOf = (rows) => rows.filter((row) => WITHOUT_OVERLAP.includes(row.strategy) && ran(row)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
+
+/// Does overlap pay against the fastest schedule without: "pays", "loses", "unclear" or "alone".
 function payOf(rows) {
   const best = fastestOf(rows);
-  const at = rows.findIndex((row) => row.strategy === "serial" && ran(row));
-  const verdict = verdictsOf(rows)[at];
-  if (at < 0 || !best || rows.filter((row) => ran(row) && !isBound(row)).length < 2) {
+  const base = baselineOf(rows);
+  if (!base || !rows.some((row) => ran(row) && !isBound(row) && !WITHOUT_OVERLAP.includes(row.strategy))) {
     return "alone";
   }
-  return verdict === "loses" ? "pays" : verdict === "wins" ? "loses" : "unclear";
+  const verdicts = verdictsOf(rows);
+  const front = rows.filter((_, i) => verdicts[i] === "wins" || verdicts[i] === "ties").map((row) => WITHOUT_OVERLAP.includes(row.strategy));
+  return WITHOUT_OVERLAP.includes(best.strategy) && front.every(Boolean) ? "loses" : front.some(Boolean) ? "unclear" : "pays";
 }
 
 function headlineOf(rows) {
   const best = fastestOf(rows);
-  const serial = rows.find((row) => row.strategy === "serial" && ran(row));
+  const base = baselineOf(rows);
   if (!best) {
     return "No schedule runs at this point.";
   }
-  const less = serial ? percent(1 - timeOf(best) / timeOf(serial)) : "";
-  const known = serial?.win_probability !== null && serial?.win_probability !== undefined;
+  const less = base ? percent(1 - timeOf(best) / timeOf(base)) : "";
+  const p = typeof base?.win_probability === "number" ? base.win_probability : null;
+  const wins = verdictsOf(rows)[rows.indexOf(best)] === "wins";
   const pay = payOf(rows);
   if (pay === "pays") {
-    const winner = verdictsOf(rows)[rows.indexOf(best)] === "wins" ? `${best.strategy} takes ` : "";
-    return `Overlap pays: ${winner}${less} less time than serial${known ? ` (${sure(1 - serial.win_probability)})` : ""}.`;
+    return `Overlap pays: ${wins ? `${best.strategy} takes ` : ""}${less} less time than ${base.strategy}${p === null ? "" : ` (${sure(1 - p)})`}.`;
   }
   if (pay === "loses") {
-    return `Overlap does not pay here: serial wins${known ? ` (${sure(serial.win_probability)})` : ""}.`;
+    return `Overlap does not pay here: ${base.strategy} ${wins ? "wins" : "is the fastest"}${p === null ? "" : ` (${sure(p)})`}.`;
   }
   if (pay === "unclear") {
-    return best === serial ? "No clear gain: serial is among the fastest." : `No clear gain: ${best.strategy} takes ${less} less time than serial${known ? ` (only ${sure(1 - serial.win_probability)})` : ", which is a tie"}.`;
+    const doubt = p !== null && p > 0.2 ? ` (only ${sure(1 - p)})` : ", which is a tie";
+    return best === base ? `No clear gain: ${base.strategy} is among the fastest.` : `No clear gain: ${best.strategy} takes ${less} less time than ${base.strategy}${doubt}.`;
   }
   return `${best.strategy} takes ${timeUnit(timeOf(best)).text(timeOf(best))}.`;
 }
@@ -100,7 +106,7 @@ class Results {
   show(rows, timelines, labels) {
     const shown = rows.filter(ran);
     const longest = Math.max(...shown.map(timeOf), 0);
-    const serial = shown.find((row) => row.strategy === "serial") ?? shown[0];
+    const serial = baselineOf(rows) ?? shown[0];
     const best = fastestOf(rows);
     const end = Math.min(longest, Math.max(timeOf(serial ?? {}) ?? 0, best ? timeOf(best) : 0) * 1.9) || 1;
     const unit = timeUnit(longest);
@@ -144,7 +150,7 @@ class Results {
     const common = [
       { name: "Time", unit: unit.name, of: (row) => unit.digits(timeOf(row)) },
       { name: "\u00b1", unit: "1 std. error", of: (row) => errorOf(row) !== null && percent(errorOf(row)) },
-      { name: "vs serial", unit: "", of: (row) => row !== serial && signedPercent(timeOf(row) / timeOf(serial) - 1) },
+      { name: `vs ${serial?.strategy ?? "serial"}`, unit: "", of: (row) => row !== serial && signedPercent(timeOf(row) / timeOf(serial) - 1) },
       { name: "Fastest", unit: "probability", of: (row) => !isBound(row) && typeof row.win_probability === "number" && (row.win_probability > 0.99 ? "> 99%" : row.win_probability < 0.01 ? "< 1%" : percent(row.win_probability, 0)) },
     ];
     const mfu = { name: "MFU", unit: "", of: (row) => typeof row.mfu === "number" && percent(row.mfu) };

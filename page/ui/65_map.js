@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who wins around the chosen point, tokens by ranks, asked cell by cell in the second worker once the user rests.
 
-const MAP_COLOURS = { serial: 6, sliced: 2, looped_einsum: 3, async_tp: 4, ring_exchange: 5, commfuse: 1, tokenweave: 7 };
+const MAP_COLOURS = { serial: 6, all_reduce: 6, sliced: 2, looped_einsum: 3, async_tp: 4, ring_exchange: 5, commfuse: 1, tokenweave: 7 };
 
 class WinnersMap {
   constructor(place) {
@@ -105,7 +105,7 @@ class WinnersMap {
       entries.push(element("li", {}, swatch, "tie; the fastest is named"));
     }
     this.place.replaceChildren(
-      element("p", { class: "note" }, "Tokens across, ranks down. Percentages are against serial. Choose a cell to go there."),
+      element("p", { class: "note" }, "Tokens across, ranks down. Percentages are against the schedule without overlap. Choose a cell to go there."),
       element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Map of winners" },
         element("table", { class: "map-table" }, element("thead", {}, head), element("tbody", {}, ...rows))),
       element("ul", { class: "legend" }, ...entries));
@@ -122,9 +122,9 @@ class WinnersMap {
       return element("button", { ...shared, class: "cell none", "aria-label": `${at}: ${said ? `cannot be run. ${said.error ?? ""}` : "not simulated yet"}`, title: said?.error ?? null }, said ? "\u2013" : "\u2026");
     }
     const look = said.tie ? "tie" : `w${MAP_COLOURS[said.name] ?? 7}`;
-    const against = said.gain === null ? "" : said.name === "serial" ? "0%" : `${said.gain < 0 ? MINUS : "+"}${Math.abs(100 * said.gain).toFixed(0)}%`;
+    const against = said.gain === null ? "" : said.name === said.base ? "0%" : `${said.gain < 0 ? MINUS : "+"}${Math.abs(100 * said.gain).toFixed(0)}%`;
     const words = said.tie ? `tie of ${listed(said.ties)}` : `${said.name} wins`;
-    return element("button", { ...shared, class: `cell ${look}`, "aria-label": `${at}: ${words}${against ? `, ${against} against serial` : ""}`, title: `${at}: ${words}` },
+    return element("button", { ...shared, class: `cell ${look}`, "aria-label": `${at}: ${words}${against ? `, ${against} against ${said.base}` : ""}`, title: `${at}: ${words}` },
       shortName(said.name, narrow()), element("small", {}, against || "\u00a0"));
   }
 
@@ -135,7 +135,7 @@ class WinnersMap {
     if (!here?.name) {
       return "";
     }
-    const name = (said) => (said.pay === "pays" ? "overlap pays" : said.pay === "loses" ? "serial wins" : "there is no clear gain");
+    const name = (said) => (said.pay === "pays" ? "overlap pays" : said.pay === "loses" ? `${said.base} wins` : "there is no clear gain");
     const nearest = (values, key, words) => {
       const chosen = Number(setting(key));
       const saidAt = (one) => this.memory.get(this.keyOf({ [key]: String(one) }));
@@ -169,7 +169,7 @@ function cellOf(rows) {
     return { error: rows.find((row) => row.reason)?.reason ?? "no schedule runs" };
   }
   const verdicts = verdictsOf(rows);
-  const serial = rows.find((row) => row.strategy === "serial" && ran(row));
+  const serial = baselineOf(rows);
   const ties = rows.filter((_, i) => verdicts[i] === "ties").map((row) => row.strategy);
-  return { name: best.strategy, tie: verdicts[rows.indexOf(best)] === "ties", ties, gain: serial ? timeOf(best) / timeOf(serial) - 1 : null, pay: payOf(rows) };
+  return { name: best.strategy, tie: verdicts[rows.indexOf(best)] === "ties", ties, gain: serial ? timeOf(best) / timeOf(serial) - 1 : null, pay: payOf(rows), base: serial?.strategy ?? "serial" };
 }

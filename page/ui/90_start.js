@@ -5,6 +5,8 @@
 const REST = 150; // milliseconds without a change
 const JITTER = { jitter: "default", samples: "400" }; // the fewest runs, in hundreds, that give p99 a range (docs/metrics.md)
 
+const HEAVY = 1500; // milliseconds; a point that takes longer is refined when the user asks for it
+
 const live = {
   main: null, // the simulator that answers sliders
   side: null, // the one that refines
@@ -31,7 +33,7 @@ const live = {
     this.busy = true;
     this.again = false;
     const begun = performance.now();
-    this.slow = setTimeout(() => this.wait(), 3000);
+    this.slow = setTimeout(() => this.wait(), 600);
     const settings = asked();
     this.main.ask({ ask: "point", settings, timelines: true }).then(
       (answer) => this.take(answer, settings, performance.now() - begun),
@@ -58,13 +60,14 @@ const live = {
     page.shown = JSON.stringify(settings);
     this.problem("");
     this.redraw();
+    page.drawnAt ??= performance.now();
     this.done();
   },
 
   refused(error, settings) {
     put("headline", "This point cannot be simulated.");
     ["second", "size", "change"].forEach((id) => put(id, ""));
-    this.problem(error.ended ? `The simulator stopped: ${error.message}. It was restarted; change a setting to go on.` : shownPath(error.message));
+    this.problem(error.message === "cancelled" ? "This point was cancelled; change a setting to go on." : error.ended ? `The simulator stopped: ${error.message}. It was restarted; change a setting to go on.` : shownPath(error.message));
     page.shown = JSON.stringify(settings);
     put("command", "");
     this.done();
@@ -72,13 +75,15 @@ const live = {
 
   /// A point that takes long can be cancelled.
   wait() {
-    const button = element("button", { type: "button", id: "cancel-ask", onclick: () => this.main.restart("this point was cancelled") }, "Cancel this point");
-    $("problem").after(button);
+    const button = element("button", { type: "button", onclick: () => this.main.restart("cancelled") }, "Cancel");
+    $("problem").after(element("p", { id: "cancel-ask", class: "buttons", role: "status" }, "Simulating this point\u2026 ", button));
   },
 
   problem(text) {
     $("problem").hidden = !text;
-    put("problem", text);
+    $("problem").textContent = text;
+    text && $("problem").append(...remediesOf(text));
+    $("verdict").classList.toggle("refused", text !== "");
     document.querySelector(".results").hidden = !this.rows;
     $("timelines").classList.toggle("stale-part", text !== "");
     $("bars").classList.toggle("stale-part", text !== "");
@@ -93,6 +98,7 @@ const live = {
     const labels = rows.map((row, i) => timelines.find((one) => one.row === i)?.label ?? row.strategy);
     showVerdict(answer, rows);
     put("command", shownPath(answer.command ?? ""));
+    $("refine")?.remove();
     parts.timelines.show(timelines, rows, shownStrategies());
     $("timelines").parentElement.classList.toggle("whole", this.whole);
     $("no-timelines").hidden = timelines.length > 0;
@@ -157,8 +163,19 @@ const live = {
     }
   },
 
-  async refineNow(isStale) {
+  async refineNow(isStale, wanted = page.answerMs < HEAVY) {
     const { rows } = this;
+    $("refine")?.remove();
+    if (!wanted) {
+      const seconds = Math.ceil((page.answerMs / 1000) * 40); // about so many points
+      const button = element("button", { type: "button", onclick: () => (this.refining = this.refineNow(isStale, true).catch((error) => error.ended || page.failures.push(String(error.stack ?? error))).then(() => (this.refining = null))) },
+        `Simulate p99, map and comparison, about ${seconds < 100 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`}`);
+      put("change", "");
+      put("jitter-note", "");
+      $("change").after(element("p", { id: "refine" }, button));
+      parts.map.draw();
+      return;
+    }
     if (!this.whole && "jitter" in state.presets && setting("jitter") === "none") {
       await this.side.ask({ ask: "point", settings: asked(JITTER), timelines: false }).then((answer) => {
         if (!isStale()) {
@@ -185,6 +202,18 @@ live.rested = afterRest(REST, () => live.refine());
 
 const parts = { timelines: null, results: null, map: null, why: null, guide: null, plan: null };
 page.parts = parts;
+
+/// What a refusal says to choose, as buttons.
+function remediesOf(sentence) {
+  const rules = [["scope", /choose scope ([\w, ]+?)(?:, which|$)/], ["ranks", /choose ranks (?:up to |that divide [^:]*: )([\d, ]+)$/], ["dtype", /choose one of ([\w, ]+)$/]];
+  const found = rules.map(([key, rule]) => [key, rule.exec(sentence)?.[1]]).find(([, texts]) => texts);
+  if (!found) {
+    return [];
+  }
+  const [key, texts] = found;
+  const able = texts.split(/, | or /).filter((text) => key !== "ranks" || Number(text) > 1).slice(0, 6);
+  return [element("span", { class: "buttons" }, ...able.map((text) => element("button", { type: "button", onclick: () => change({ [key]: text }) }, `${key} ${text}`)))];
+}
 
 function shownStrategies() {
   return state.view.show ? state.view.show.split(",").filter(Boolean) : null;

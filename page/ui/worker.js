@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs in a worker behind the engine's loader. First message: {wasm: bytes}; then {id, ask, ...}, each answered by
+// Runs in a worker behind the engine's loader. First message: {packed: base64 of gzip}; then {id, ask, ...}, each answered by
 // {id, answer} or {id, error}. An engine that aborts answers {id, error, ended: true} and must not be asked again.
 "use strict";
 
@@ -11,6 +11,16 @@ function complain(line) {
   if (complaints.length > 5) {
     complaints.shift();
   }
+}
+
+async function unpackedEngine(packed) {
+  const binary = Uint8Array.fromBase64 ? null : atob(packed);
+  const bytes = binary === null ? Uint8Array.fromBase64(packed) : new Uint8Array(binary.length);
+  for (let i = 0; binary !== null && i < binary.length; ++i) {
+    bytes[i] = binary.charCodeAt(i);
+  }
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 /// Needs of the engine: HEAPU8, _malloc, _free and _commfuse_ask.
@@ -26,9 +36,10 @@ function askEngine(question) {
 }
 
 self.onmessage = async ({ data }) => {
-  if (data.wasm) {
+  if (data.packed) {
     try {
-      engine = await CommfuseEngine({ wasmBinary: data.wasm, print: () => {}, printErr: complain });
+      const wasmBinary = await unpackedEngine(data.packed);
+      engine = await CommfuseEngine({ wasmBinary, print: () => {}, printErr: complain });
       self.postMessage({ ready: true });
     } catch (error) {
       self.postMessage({ ended: true, error: `The simulator did not start: ${error.message ?? error}` });

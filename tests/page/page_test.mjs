@@ -101,7 +101,8 @@ async function checkLinks(page) {
   checks.that((await page.value(text("notice"))).startsWith("The link needs the file mine.yaml"), "a link to a file says that it needs it");
   await page.value('location.hash = "#ranks=16&seq=4096"');
   await page.until('!document.getElementById("problem").hidden');
-  checks.equal(await page.value(text("problem")), "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8", "a refused point says why");
+  checks.equal(await page.value(`document.getElementById("problem").firstChild.textContent`), "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8", "a refused point says why");
+  checks.equal(await page.value(`document.querySelector("#problem button").textContent`), "ranks 8", "and offers what to choose");
   checks.equal(await page.value(text("headline")), "This point cannot be simulated.", "and keeps no old verdict");
   await page.value('location.hash = "#scope=prefill&seq=4096"');
   await page.until('commfusePage.live.whole && document.getElementById("problem").hidden');
