@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of settings whose kinds have no list of their own.
+// What the settings of a run choose, as typed values, and the words of those whose kinds have no list of their own. A
+// new setting is a member of RunChoices, or of a struct in it, and its entry in field.cpp, which fills the member.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "model/analysis/verdict.h"
 #include "model/check.h"
 #include "model/config/evaluator.h"
 #include "model/config/field.h"
 #include "model/cost/price.h"
+#include "model/dtype.h"
+#include "model/strategies/options.h"
+#include "model/strategies/scope.h"
 #include "model/strategies/strategies.h"
+#include "model/workload/training_plan.h"
 #include "model/workload/transformer.h"
 
 namespace commfuse {
@@ -55,5 +66,71 @@ std::string_view word_of(const Table& table, T value) {
   check(found != table.end(), "every value has its word");
   return found->first;
 }
+
+/// A site of a layer or a chain of sites, or a whole model.
+struct ScopeChoice {
+  Use work = Use::layer;     ///< layer, or one of whole_model_scopes
+  Scope layer = Scope::mlp;  ///< of work `layer`
+
+  [[nodiscard]] bool is_whole_model() const { return work != Use::layer; }
+  /// One pass without gradients.
+  [[nodiscard]] bool is_inference() const { return work == Use::prefill || work == Use::decode; }
+};
+inline std::string_view name_of(const ScopeChoice& scope) {
+  return scope.is_whole_model() ? word_of(whole_model_scopes, scope.work) : name_of(scope.layer);
+}
+
+/// The machine of a run.
+struct MachineChoice {
+  std::string hardware = "h100-sxm";     ///< A name or a path.
+  std::string link_bandwidth = "x1";     ///< Inside a node: a BandwidthChoice as it was written.
+  std::string network_bandwidth = "x1";  ///< The same between nodes.
+  friend auto operator<=>(const MachineChoice&, const MachineChoice&) = default;
+};
+
+/// The schedules of a run.
+struct ScheduleChoice {
+  std::vector<const Strategy*> named;  ///< In the order that they were named in; none: all strategies.
+  bool each_variant = false;           ///< One row a schedule, not one a strategy.
+  StrategyOptions options;             ///< The values of `fixed`; the others are at their defaults.
+  OptionSet fixed;
+};
+
+/// How a layer is simulated, beside its prices.
+struct PlayOptions {
+  Evaluator evaluator = Evaluator::automatic;
+  bool symmetry = true;  ///< One rank, or one node's, stand for all where they do; changes no result.
+};
+
+/// How a whole model is simulated, beside its plan.
+struct StepOptions {
+  LatentDecode latent_decode = LatentDecode::absorb;
+};
+
+/// Every setting of a run. Evaluators take the structs in it whole.
+struct RunChoices {
+  std::string model = "llama-3.1-70b";  ///< A name or a path.
+  MachineChoice machine;
+  std::int32_t ranks = 8;
+  std::int64_t seq = 4096;  ///< Tokens.
+  std::int64_t batch = 1;   ///< Sequences.
+  DType dtype = DType::bf16;
+  ScopeChoice scope;
+  TrainingPlan plan;  ///< As it is written: training_plan_of (sim/step) adds what it shares with layers.
+  StepOptions step;
+  ScheduleChoice schedules;
+  PriceOptions price;
+  std::string jitter = "none";          ///< A name or a path.
+  std::string faults = "none";          ///< A name or a path.
+  std::optional<std::int64_t> samples;  ///< Runs under jitter; left open: as samples_of.
+  std::uint64_t seed = 1;
+  bool uncertainty = true;  ///< Standard errors and win probabilities are worked out.
+  VerdictRule verdict;
+  PlayOptions play;
+  int threads = 0;  ///< 0: all cores.
+};
+
+/// How many runs are drawn; where that is left open 1000, and 1 without jitter.
+std::int64_t samples_of(const RunChoices& run);
 
 }  // namespace commfuse

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "model/check.h"
+#include "model/config/choices.h"
 #include "model/text/quantity.h"
 
 namespace commfuse {
@@ -85,12 +86,19 @@ double Settings::share(std::string_view key) const {
   return *value;
 }
 
-std::int64_t samples_of(const Settings& settings) {
-  constexpr std::int64_t usual = 1000;
-  if (settings.has("samples")) {
-    return settings.count("samples");
+RunChoices choices_of(const Settings& settings) {
+  RunChoices run;
+  for (const Field& field : run_fields()) {
+    if (const std::string& text = settings.at(field).text; !text.empty()) {
+      field.put(text, run);
+    }
   }
-  return settings.text("jitter") == "none" ? 1 : usual;
+  return run;
+}
+
+std::int64_t samples_of(const RunChoices& run) {
+  constexpr std::int64_t usual = 1000;
+  return run.samples.value_or(run.jitter == "none" ? 1 : usual);
 }
 
 std::string to_yaml(const Settings& settings, bool origins) { return write(settings, {.origins = origins}); }

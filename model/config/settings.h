@@ -44,8 +44,8 @@ class Settings {
   std::vector<Setting> all_;
 };
 
-/// How many runs are drawn: `samples`; where that is left open 1000, and 1 without jitter.
-std::int64_t samples_of(const Settings& settings);
+/// The same as typed values (choices.h).
+RunChoices choices_of(const Settings& settings);
 
 /// What every field is, as a run config in YAML; with origins, a comment behind every value.
 std::string to_yaml(const Settings& settings, bool origins);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "model/config/choices.h"
 #include "model/config_error.h"
 #include "sim/point/parallel.h"
 #include "sim/point/point_list.h"
@@ -103,7 +104,8 @@ Library library_of(const Grid& grid) {
 void require_whole_models(const std::vector<Settings>& points) {
   for (const Settings& settings : points) {
     if (!is_whole_model(settings)) {
-      throw ConfigError(fmt::format("scope {} beside a whole model; run them apart", settings.text("scope")));
+      throw ConfigError(
+          fmt::format("scope {} beside a whole model; run them apart", name_of(choices_of(settings).scope)));
     }
   }
 }
