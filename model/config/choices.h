@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the settings of a run choose, as typed values, and the words of those whose kinds have no list of their own. A
-// new setting is a member of RunChoices, or of a struct in it, and its entry in field.cpp, which fills the member.
+// The settings of a run as typed values (RunChoices), and the words of some. A new setting is a member of RunChoices,
+// or of a struct in it, and an entry in field.cpp, which fills that member.
 #pragma once
 
 #include <algorithm>
@@ -67,70 +67,69 @@ std::string_view word_of(const Table& table, T value) {
   return found->first;
 }
 
-/// A site of a layer or a chain of sites, or a whole model.
+/// A site of a layer, a chain of sites, or a whole model.
 struct ScopeChoice {
   Use work = Use::layer;     ///< layer, or one of whole_model_scopes
-  Scope layer = Scope::mlp;  ///< of work `layer`
+  Scope layer = Scope::mlp;  ///< The scope where work is `layer`.
 
   [[nodiscard]] bool is_whole_model() const { return work != Use::layer; }
-  /// One pass without gradients.
+  /// Whether it is one pass without gradients.
   [[nodiscard]] bool is_inference() const { return work == Use::prefill || work == Use::decode; }
 };
 inline std::string_view name_of(const ScopeChoice& scope) {
   return scope.is_whole_model() ? word_of(whole_model_scopes, scope.work) : name_of(scope.layer);
 }
 
-/// The machine of a run.
 struct MachineChoice {
-  std::string hardware = "h100-sxm";     ///< A name or a path.
-  std::string link_bandwidth = "x1";     ///< Inside a node: a BandwidthChoice as it was written.
-  std::string network_bandwidth = "x1";  ///< The same between nodes.
+  std::string hardware = "h100-sxm";     ///< a name or a path
+  std::string link_bandwidth = "x1";     ///< inside a node, as the user wrote it (parse_bandwidth_choice)
+  std::string network_bandwidth = "x1";  ///< between nodes, likewise
   friend auto operator<=>(const MachineChoice&, const MachineChoice&) = default;
 };
 
-/// The schedules of a run.
 struct ScheduleChoice {
-  std::vector<const Strategy*> named;  ///< In the order that they were named in; none: all strategies.
-  bool each_variant = false;           ///< One row a schedule, not one a strategy.
-  StrategyOptions options;             ///< The values of `fixed`; the others are at their defaults.
+  std::vector<const Strategy*> named;  ///< in the order given; empty: all strategies
+  bool each_variant = false;           ///< one row per schedule instead of one per strategy
+  StrategyOptions options;             ///< Holds the values of `fixed`; the others keep their defaults.
   OptionSet fixed;
 };
 
-/// How a layer is simulated, beside its prices.
-struct PlayOptions {
+/// How a layer is simulated. Prices have options of their own.
+struct SimulationOptions {
   Evaluator evaluator = Evaluator::automatic;
-  bool symmetry = true;  ///< One rank, or one node's, stand for all where they do; changes no result.
+  bool symmetry = true;  ///< Simulate one rank per class of equal ranks; changes no result.
 };
 
-/// How a whole model is simulated, beside its plan.
+/// How a whole model is simulated, beside its TrainingPlan.
 struct StepOptions {
   LatentDecode latent_decode = LatentDecode::absorb;
 };
 
-/// Every setting of a run. Evaluators take the structs in it whole.
+/// The settings of a run. Evaluators take whole structs of it, so a new member of one reaches them without further
+/// code.
 struct RunChoices {
-  std::string model = "llama-3.1-70b";  ///< A name or a path.
+  std::string model = "llama-3.1-70b";  ///< a name or a path
   MachineChoice machine;
   std::int32_t ranks = 8;
-  std::int64_t seq = 4096;  ///< Tokens.
-  std::int64_t batch = 1;   ///< Sequences.
+  std::int64_t seq = 4096;  ///< tokens
+  std::int64_t batch = 1;   ///< sequences
   DType dtype = DType::bf16;
   ScopeChoice scope;
-  TrainingPlan plan;  ///< As it is written: training_plan_of (sim/step) adds what it shares with layers.
+  TrainingPlan plan;  ///< Settings of whole models alone; training_plan_of (sim/step) adds ranks, batch, seq and dtype.
   StepOptions step;
   ScheduleChoice schedules;
   PriceOptions price;
-  std::string jitter = "none";          ///< A name or a path.
-  std::string faults = "none";          ///< A name or a path.
-  std::optional<std::int64_t> samples;  ///< Runs under jitter; left open: as samples_of.
+  std::string jitter = "none";          ///< a name or a path
+  std::string faults = "none";          ///< a name or a path
+  std::optional<std::int64_t> samples;  ///< runs under jitter; samples_of has the default
   std::uint64_t seed = 1;
-  bool uncertainty = true;  ///< Standard errors and win probabilities are worked out.
+  bool uncertainty = true;  ///< Compute standard errors and win probabilities.
   VerdictRule verdict;
-  PlayOptions play;
-  int threads = 0;  ///< 0: all cores.
+  SimulationOptions simulation;
+  int threads = 0;  ///< 0: all cores
 };
 
-/// How many runs are drawn; where that is left open 1000, and 1 without jitter.
+/// Number of runs to sample: 1000 by default, 1 without jitter.
 std::int64_t samples_of(const RunChoices& run);
 
 }  // namespace commfuse

@@ -47,7 +47,7 @@ Words words() {
   return all_words;
 }
 
-/// The member of RunChoices that a path leads to, as in `<&RunChoices::plan, &TrainingPlan::data>`.
+/// Follows a path of members from RunChoices, as in `<&RunChoices::plan, &TrainingPlan::data>`.
 template <auto first, auto... rest>
 auto& member_of(auto& object) {
   if constexpr (sizeof...(rest) == 0) {
@@ -83,7 +83,7 @@ void put_word(std::string_view text, RunChoices& run) {
   member_of<path...>(run) = chosen(table, text);
 }
 
-// What the member at the end of the path takes.
+// Each fills the member at the end of the path.
 template <auto... path>
 constexpr FieldValue name{FieldType::name, nullptr, put_text<path...>};
 template <auto... path>
@@ -92,10 +92,10 @@ template <auto... path>
 constexpr FieldValue count{FieldType::count, nullptr, put_count<path...>};
 template <auto... path>
 constexpr FieldValue share{FieldType::share, nullptr, put_share<path...>};
-/// The name of one of all values.
+/// Takes the name of one of these values.
 template <const auto& all, auto... path>
 constexpr FieldValue one_of{FieldType::choice, names<all>, put_named<all, path...>};
-/// A word of a table of words and values.
+/// Takes a word of a table of words and values.
 template <const auto& table, auto... path>
 constexpr FieldValue word{FieldType::choice, words<table>, put_word<table, path...>};
 
@@ -137,7 +137,7 @@ void put_strategies(std::string_view text, RunChoices& run) {
   }
 }
 
-/// Of option_table[place].
+/// Sets the option of option_table[place].
 template <std::size_t place>
 void put_option(std::string_view text, RunChoices& run) {
   constexpr const DescribedOption& entry = option_table[place];
@@ -508,7 +508,7 @@ constexpr std::array fields_after{
           .uses = {layer, lab},
           .noun = "evaluator",
           .nouns = "evaluators"}
-        .fills(word<evaluator_choices, &RunChoices::play, &PlayOptions::evaluator>),
+        .fills(word<evaluator_choices, &RunChoices::simulation, &SimulationOptions::evaluator>),
     Field{.key = "symmetry",
           .flag = "symmetry",
           .group = how,
@@ -517,7 +517,7 @@ constexpr std::array fields_after{
           .example = "off",
           .uses = {layer, lab},
           .of_point = false}
-        .fills(word<switch_choices, &RunChoices::play, &PlayOptions::symmetry>),
+        .fills(word<switch_choices, &RunChoices::simulation, &SimulationOptions::symmetry>),
     Field{.key = "threads",
           .flag = "threads",
           .letter = 'j',

@@ -44,7 +44,7 @@ class Settings {
   std::vector<Setting> all_;
 };
 
-/// The same as typed values (choices.h).
+/// Returns the settings as typed values (choices.h).
 RunChoices choices_of(const Settings& settings);
 
 /// What every field is, as a run config in YAML; with origins, a comment behind every value.

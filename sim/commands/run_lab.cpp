@@ -103,7 +103,7 @@ int run_lab_file(const std::string& path, const SettingArguments& arguments, std
   if (settings.at(*find_field("seed")).origin.source != Source::preset) {
     lab.seed = run.seed;
   }
-  LabOptions options{.play = run.play};
+  LabOptions options{.simulation = run.simulation};
   options.monte_carlo = monte_carlo_of(run, load_jitter_tables(run.jitter).tables);
   options.faults = load_faults(run.faults);
   const LabRun played = run_lab(lab, options);

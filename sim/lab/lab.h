@@ -48,7 +48,7 @@ Program lab_program(const LabWorkload& lab);
 Costs lab_costs(const LabWorkload& lab, const Program& program);
 
 struct LabOptions {
-  PlayOptions play;
+  SimulationOptions simulation;
   MonteCarloOptions monte_carlo;
   std::shared_ptr<const Faults> faults{};
 };

@@ -38,7 +38,7 @@ struct Point {
   std::int64_t seq = 4096;
   DType dtype = DType::bf16;
   PriceOptions price;
-  PlayOptions play;
+  SimulationOptions simulation;
   std::string jitter = "none";                                 ///< its name
   std::array<bool, all_provenances.size()> jitter_leans_on{};  ///< kinds of its parameters
   MonteCarloOptions monte_carlo;
@@ -50,7 +50,7 @@ struct Point {
   /// Rates change at run time, which only the engine can play.
   [[nodiscard]] bool needs_engine() const { return faults != nullptr || price.interference == Interference::dynamic; }
   [[nodiscard]] Evaluator player() const {
-    return needs_engine() || play.evaluator == Evaluator::engine ? Evaluator::engine : Evaluator::replay;
+    return needs_engine() || simulation.evaluator == Evaluator::engine ? Evaluator::engine : Evaluator::replay;
   }
   [[nodiscard]] Load load() const { return {batch, seq}; }
 };

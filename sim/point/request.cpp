@@ -200,7 +200,7 @@ Point point_of(const Settings& settings, const Library& library) {
   point.dtype = run.dtype;
   point.price = run.price;
   point.price.window = window_of(first_attending(point.model));
-  point.play = run.play;
+  point.simulation = run.simulation;
   if (run.uncertainty) {
     point.raised = library.raised(run.machine);
   }
