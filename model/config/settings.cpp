@@ -80,12 +80,6 @@ std::int64_t Settings::count(std::string_view key) const {
   return *value;
 }
 
-double Settings::share(std::string_view key) const {
-  const std::optional<double> value = parse_share(text(key));
-  check(value.has_value(), "a share that is asked for is fixed");
-  return *value;
-}
-
 RunChoices choices_of(const Settings& settings) {
   RunChoices run;
   for (const Field& field : run_fields()) {

@@ -37,8 +37,6 @@ class Settings {
   [[nodiscard]] bool has(std::string_view key) const { return !text(key).empty(); }
   /// Of a count with a value.
   [[nodiscard]] std::int64_t count(std::string_view key) const;
-  /// The value of a share: 0.02 for "2%".
-  [[nodiscard]] double share(std::string_view key) const;
 
  private:
   std::vector<Setting> all_;

@@ -166,7 +166,8 @@ MonteCarloOptions monte_carlo_of(const RunChoices& run, std::shared_ptr<const Ji
 
 VerdictRule verdict_rule_of(const Settings& settings) { return choices_of(settings).verdict; }
 
-bool is_whole_model(const Settings& settings) { return choices_of(settings).scope.is_whole_model(); }
+// Every point of a grid is asked, so this reads one setting alone.
+bool is_whole_model(const Settings& settings) { return !scope_named(settings.text("scope")); }
 
 const Field* unused_setting(const Settings& settings, Use work) {
   for (const Field& field : run_fields()) {
