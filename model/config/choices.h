@@ -81,9 +81,9 @@ inline std::string_view name_of(const ScopeChoice& scope) {
 }
 
 struct MachineChoice {
-  std::string hardware = "h100-sxm";     ///< a name or a path
-  std::string link_bandwidth = "x1";     ///< inside a node, as the user wrote it (parse_bandwidth_choice)
-  std::string network_bandwidth = "x1";  ///< between nodes, likewise
+  std::string hardware;           ///< a name or a path
+  std::string link_bandwidth;     ///< inside a node, as the user wrote it (parse_bandwidth_choice)
+  std::string network_bandwidth;  ///< between nodes, likewise
   friend auto operator<=>(const MachineChoice&, const MachineChoice&) = default;
 };
 
@@ -105,22 +105,22 @@ struct StepOptions {
   LatentDecode latent_decode = LatentDecode::absorb;
 };
 
-/// The settings of a run. Evaluators take whole structs of it, so a new member of one reaches them without further
-/// code.
+/// The settings of a run, which choices_of (settings.h) fills; their defaults are the presets of field.cpp. Evaluators
+/// take whole structs of it, so a new member of one reaches them without further code.
 struct RunChoices {
-  std::string model = "llama-3.1-70b";  ///< a name or a path
+  std::string model;  ///< a name or a path
   MachineChoice machine;
-  std::int32_t ranks = 8;
-  std::int64_t seq = 4096;  ///< tokens
-  std::int64_t batch = 1;   ///< sequences
+  std::int32_t ranks = 1;
+  std::int64_t seq = 1;    ///< tokens
+  std::int64_t batch = 1;  ///< sequences
   DType dtype = DType::bf16;
   ScopeChoice scope;
   TrainingPlan plan;  ///< Settings of whole models alone; training_plan_of (sim/step) adds ranks, batch, seq and dtype.
   StepOptions step;
   ScheduleChoice schedules;
   PriceOptions price;
-  std::string jitter = "none";          ///< a name or a path
-  std::string faults = "none";          ///< a name or a path
+  std::string jitter;                   ///< a name or a path
+  std::string faults;                   ///< a name or a path
   std::optional<std::int64_t> samples;  ///< runs under jitter; samples_of has the default
   std::uint64_t seed = 1;
   bool uncertainty = true;  ///< Compute standard errors and win probabilities.

@@ -6,6 +6,7 @@
 #include <tbb/global_control.h>
 
 #include <algorithm>
+#include <span>
 
 #include "model/config/choices.h"
 #include "model/config_error.h"
@@ -52,6 +53,32 @@ void note(const ConfigError& error, std::vector<std::string>& mistakes) {
   }
 }
 
+/// The settings of a machine beside its name: those that fill a MachineChoice.
+std::vector<const Field*> machine_settings() {
+  std::vector<const Field*> found;
+  for (const Field& field : run_fields()) {
+    RunChoices run;
+    field.put(field.example, run);
+    if (run.machine != MachineChoice() && field.key != "hardware") {
+      found.push_back(&field);
+    }
+  }
+  return found;
+}
+
+/// Loads the machine of the settings with every combination of values that the grid has for these fields.
+void load_with(const Grid& grid, std::span<const Field* const> fields, Settings settings, Library& library) {
+  if (fields.empty()) {
+    library.load_machine(settings);
+    return;
+  }
+  const Field& field = *fields.front();
+  for (const std::string& text : values_of(grid, field.key)) {
+    settings.put(field, {text, origin_in(grid, field)});
+    load_with(grid, fields.subspan(1), settings, library);
+  }
+}
+
 /// Each hardware with all the links that are wanted of it.
 void load_machines(const Grid& grid, Library& library, std::vector<std::string>& mistakes) {
   Settings settings = grid.settings;
@@ -61,16 +88,11 @@ void load_machines(const Grid& grid, Library& library, std::vector<std::string>&
   };
   const std::vector<std::string> uncertainty = values_of(grid, "uncertainty");
   put("uncertainty", std::find(uncertainty.begin(), uncertainty.end(), "on") == uncertainty.end() ? "off" : "on");
+  const std::vector<const Field*> others = machine_settings();
   for (const std::string& hardware : values_of(grid, "hardware")) {
     put("hardware", hardware);
     try {
-      for (const std::string& link : values_of(grid, "link_bandwidth")) {
-        put("link_bandwidth", link);
-        for (const std::string& network : values_of(grid, "network_bandwidth")) {
-          put("network_bandwidth", network);
-          library.load_machine(settings);
-        }
-      }
+      load_with(grid, others, settings, library);
     } catch (const ConfigError& error) {
       note(error, mistakes);
     }

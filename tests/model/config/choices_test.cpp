@@ -24,7 +24,7 @@ RunChoices choices_with(const std::map<std::string_view, std::string>& texts) {
 TEST(ChoicesTest, WhatNobodyChoseIsAsTheTableSays) {
   const RunChoices run = choices_of(Settings());
   EXPECT_EQ(run.model, "llama-3.1-70b");
-  EXPECT_EQ(run.machine, MachineChoice());
+  EXPECT_EQ(run.machine, (MachineChoice{"h100-sxm", "x1", "x1"}));
   EXPECT_EQ(run.ranks, 8);
   EXPECT_EQ(run.seq, 4096);
   EXPECT_EQ(run.batch, 1);
@@ -39,6 +39,8 @@ TEST(ChoicesTest, WhatNobodyChoseIsAsTheTableSays) {
   EXPECT_EQ(run.schedules.fixed, OptionSet());
   EXPECT_EQ(run.schedules.options, StrategyOptions());
   EXPECT_EQ(run.price, PriceOptions());
+  EXPECT_EQ(run.jitter, "none");
+  EXPECT_EQ(run.faults, "none");
   EXPECT_EQ(run.samples, std::nullopt);
   EXPECT_EQ(run.seed, 1U);
   EXPECT_TRUE(run.uncertainty);
