@@ -17,7 +17,7 @@ constexpr std::array names{"serial", "sliced", "commfuse"};
 void layer_points(benchmark::State& state, Evaluator evaluator, double bar) {
   const Strategy& strategy = *find_strategy(names[static_cast<std::size_t>(state.range(0))]);
   Point point{.model = load_model("llama-3.1-70b"), .machine = load_machine("h100-sxm"), .scope = Scope::layer};
-  point.evaluator = evaluator;
+  point.simulation.evaluator = evaluator;
   StructureCache structures;
   Predictor predictor(structures);
   const StrategyOptions options{.slices = 4};

@@ -47,6 +47,58 @@ Words words() {
   return all_words;
 }
 
+/// Follows a path of members from RunChoices, as in `<&RunChoices::plan, &TrainingPlan::data>`.
+template <auto first, auto... rest>
+auto& member_of(auto& object) {
+  if constexpr (sizeof...(rest) == 0) {
+    return object.*first;
+  } else {
+    return member_of<rest...>(object.*first);
+  }
+}
+
+template <auto... path>
+void put_text(std::string_view text, RunChoices& run) {
+  member_of<path...>(run) = text;
+}
+
+template <auto... path>
+void put_count(std::string_view text, RunChoices& run) {
+  auto& member = member_of<path...>(run);
+  member = static_cast<std::remove_reference_t<decltype(member)>>(*parse_count(text));
+}
+
+template <auto... path>
+void put_share(std::string_view text, RunChoices& run) {
+  member_of<path...>(run) = *parse_share(text);
+}
+
+template <const auto& all, auto... path>
+void put_named(std::string_view text, RunChoices& run) {
+  member_of<path...>(run) = *std::find_if(all.begin(), all.end(), [&](auto one) { return name_of(one) == text; });
+}
+
+template <const auto& table, auto... path>
+void put_word(std::string_view text, RunChoices& run) {
+  member_of<path...>(run) = chosen(table, text);
+}
+
+// Each fills the member at the end of the path.
+template <auto... path>
+constexpr FieldValue name{FieldType::name, nullptr, put_text<path...>};
+template <auto... path>
+constexpr FieldValue bandwidth{FieldType::bandwidth, nullptr, put_text<path...>};
+template <auto... path>
+constexpr FieldValue count{FieldType::count, nullptr, put_count<path...>};
+template <auto... path>
+constexpr FieldValue share{FieldType::share, nullptr, put_share<path...>};
+/// Takes the name of one of these values.
+template <const auto& all, auto... path>
+constexpr FieldValue one_of{FieldType::choice, names<all>, put_named<all, path...>};
+/// Takes a word of a table of words and values.
+template <const auto& table, auto... path>
+constexpr FieldValue word{FieldType::choice, words<table>, put_word<table, path...>};
+
 template <std::size_t place>
 Words option_words() {
   return words_of(option_table[place].option);
@@ -68,6 +120,35 @@ Words strategy_names() {
   return all_names;
 }
 
+void put_scope(std::string_view text, RunChoices& run) {
+  if (const std::optional<Scope> layer = scope_named(text)) {
+    run.scope = {.layer = *layer};
+  } else {
+    run.scope = {.work = chosen(whole_model_scopes, text)};
+  }
+}
+
+void put_strategies(std::string_view text, RunChoices& run) {
+  run.schedules.named.clear();
+  for (const std::string_view name : split_list(text)) {
+    if (name != "all") {
+      run.schedules.named.push_back(find_strategy(name));
+    }
+  }
+}
+
+/// Sets the option of option_table[place].
+template <std::size_t place>
+void put_option(std::string_view text, RunChoices& run) {
+  constexpr const DescribedOption& entry = option_table[place];
+  if constexpr (is_count(entry.option)) {
+    run.schedules.options.*std::get<CountOption>(entry.value) = static_cast<std::int32_t>(*parse_count(text));
+  } else {
+    put(entry.option, text, run.schedules.options);
+  }
+  run.schedules.fixed.add(entry.option);
+}
+
 using enum Use;
 
 constexpr std::int64_t kibi = 1024;
@@ -84,9 +165,9 @@ constexpr std::array fields_before{
           .preset = "llama-3.1-70b",
           .example = "llama-3.1-70b",
           .uses = {layer, step, prefill, decode, tune, plan, measure, schedule},
-          .type = FieldType::name,
           .catalogue = Catalogue::models,
-          .is_usual = true},
+          .is_usual = true}
+        .fills(name<&RunChoices::model>),
     Field{.key = "hardware",
           .flag = "hardware",
           .group = what,
@@ -94,25 +175,25 @@ constexpr std::array fields_before{
           .preset = "h100-sxm",
           .example = "h100-sxm",
           .uses = {layer, step, prefill, decode, tune, measure, price},
-          .type = FieldType::name,
           .catalogue = Catalogue::hardware,
-          .is_usual = true},
+          .is_usual = true}
+        .fills(name<&RunChoices::machine, &MachineChoice::hardware>),
     Field{.key = "link_bandwidth",
           .flag = "link-bandwidth",
           .group = what,
           .doc = "Bandwidth inside a node: a factor (x2), or a rate (450GB/s)",
           .preset = "x1",
           .example = "x2",
-          .uses = {layer, step, prefill, decode, tune, measure, price},
-          .type = FieldType::bandwidth},
+          .uses = {layer, step, prefill, decode, tune, measure, price}}
+        .fills(bandwidth<&RunChoices::machine, &MachineChoice::link_bandwidth>),
     Field{.key = "network_bandwidth",
           .flag = "network-bandwidth",
           .group = what,
           .doc = "Bandwidth between nodes per GPU: a factor (x2), or a rate (50GB/s)",
           .preset = "x1",
           .example = "x2",
-          .uses = {layer, step, prefill, decode, tune, measure, price},
-          .type = FieldType::bandwidth},
+          .uses = {layer, step, prefill, decode, tune, measure, price}}
+        .fills(bandwidth<&RunChoices::machine, &MachineChoice::network_bandwidth>),
     Field{.key = "ranks",
           .flag = "ranks",
           .group = what,
@@ -120,11 +201,11 @@ constexpr std::array fields_before{
           .preset = "8",
           .example = "8",
           .uses = {layer, step, prefill, decode, tune, plan, lab, measure, schedule},
-          .type = FieldType::count,
           .most = kibi * kibi,
           .unit = "ranks",
           .growth = Growth::by_one,
-          .is_usual = true},
+          .is_usual = true}
+        .fills(count<&RunChoices::ranks>),
     Field{.key = "seq",
           .flag = "seq",
           .group = what,
@@ -132,10 +213,10 @@ constexpr std::array fields_before{
           .preset = "4K",
           .example = "4K",
           .uses = {layer, step, prefill, decode, tune, plan, measure, price},
-          .type = FieldType::count,
           .most = kibi * kibi * kibi,
           .unit = "tokens",
-          .is_usual = true},
+          .is_usual = true}
+        .fills(count<&RunChoices::seq>),
     Field{.key = "batch",
           .flag = "batch",
           .group = what,
@@ -143,10 +224,10 @@ constexpr std::array fields_before{
           .preset = "1",
           .example = "1",
           .uses = {layer, step, prefill, decode, tune, plan, measure, price},
-          .type = FieldType::count,
           .most = kibi * kibi * kibi,
           .unit = "sequences",
-          .is_usual = true},
+          .is_usual = true}
+        .fills(count<&RunChoices::batch>),
     Field{.key = "dtype",
           .flag = "dtype",
           .group = what,
@@ -154,10 +235,10 @@ constexpr std::array fields_before{
           .preset = "bf16",
           .example = "bf16",
           .uses = {layer, step, prefill, decode, tune, plan, measure, schedule},
-          .choices = names<all_dtypes>,
           .noun = "dtype",
           .nouns = "dtypes",
-          .is_usual = true},
+          .is_usual = true}
+        .fills(one_of<all_dtypes, &RunChoices::dtype>),
     Field{.key = "scope",
           .flag = "scope",
           .group = what,
@@ -165,18 +246,18 @@ constexpr std::array fields_before{
           .preset = "mlp",
           .example = "mlp",
           .uses = {layer, step, prefill, decode, tune, measure, schedule},
-          .choices = scope_names,
           .noun = "scope",
           .nouns = "scopes",
-          .is_usual = true},
+          .is_usual = true}
+        .fills(FieldValue{FieldType::choice, scope_names, put_scope}),
     Field{.key = "parallel.sequence_parallel",
           .flag = "sequence-parallel",
           .group = whole,
           .doc = "Split norms and residuals over tensor ranks by tokens",
           .preset = "on",
           .example = "on",
-          .uses = {step, prefill, decode, tune, plan},
-          .choices = words<switch_choices>},
+          .uses = {step, prefill, decode, tune, plan}}
+        .fills(word<switch_choices, &RunChoices::plan, &TrainingPlan::sequence_parallel>),
     Field{.key = "parallel.pipeline",
           .flag = "pipeline",
           .group = whole,
@@ -184,10 +265,10 @@ constexpr std::array fields_before{
           .preset = "1",
           .example = "1",
           .uses = {step, prefill, decode, tune, plan},
-          .type = FieldType::count,
           .most = kibi,
           .unit = "stages",
-          .growth = Growth::by_one},
+          .growth = Growth::by_one}
+        .fills(count<&RunChoices::plan, &TrainingPlan::pipeline>),
     Field{.key = "parallel.interleave",
           .flag = "interleave",
           .group = whole,
@@ -195,10 +276,10 @@ constexpr std::array fields_before{
           .preset = "1",
           .example = "1",
           .uses = {step, prefill, decode, tune, plan},
-          .type = FieldType::count,
           .most = kibi,
           .unit = "pieces",
-          .growth = Growth::by_one},
+          .growth = Growth::by_one}
+        .fills(count<&RunChoices::plan, &TrainingPlan::interleave>),
     Field{.key = "parallel.schedule",
           .flag = "pipeline-schedule",
           .group = whole,
@@ -206,8 +287,8 @@ constexpr std::array fields_before{
           .preset = "1f1b",
           .example = "zero_bubble",
           .uses = {step, prefill, decode, tune, plan},
-          .choices = names<all_pipeline_schedules>,
-          .noun = "pipeline schedule"},
+          .noun = "pipeline schedule"}
+        .fills(one_of<all_pipeline_schedules, &RunChoices::plan, &TrainingPlan::schedule>),
     Field{.key = "parallel.data",
           .flag = "data-parallel",
           .group = whole,
@@ -215,10 +296,10 @@ constexpr std::array fields_before{
           .preset = "1",
           .example = "1",
           .uses = {step, prefill, decode, tune, plan},
-          .type = FieldType::count,
           .most = kibi * kibi,
           .unit = "replicas",
-          .growth = Growth::by_one},
+          .growth = Growth::by_one}
+        .fills(count<&RunChoices::plan, &TrainingPlan::data>),
     Field{.key = "parallel.context",
           .flag = "context",
           .group = whole,
@@ -226,10 +307,10 @@ constexpr std::array fields_before{
           .preset = "1",
           .example = "1",
           .uses = {step, prefill, decode, tune, plan},
-          .type = FieldType::count,
           .most = kibi,
           .unit = "ranks",
-          .growth = Growth::by_one},
+          .growth = Growth::by_one}
+        .fills(count<&RunChoices::plan, &TrainingPlan::context>),
     Field{.key = "parallel.ulysses",
           .flag = "ulysses",
           .group = whole,
@@ -237,10 +318,10 @@ constexpr std::array fields_before{
           .preset = "1",
           .example = "1",
           .uses = {step, prefill, decode, tune, plan},
-          .type = FieldType::count,
           .most = kibi,
           .unit = "ranks",
-          .growth = Growth::by_one},
+          .growth = Growth::by_one}
+        .fills(count<&RunChoices::plan, &TrainingPlan::ulysses>),
     Field{.key = "parallel.experts",
           .flag = "expert-parallel",
           .group = whole,
@@ -248,10 +329,10 @@ constexpr std::array fields_before{
           .preset = "1",
           .example = "1",
           .uses = {step, prefill, decode, tune, plan},
-          .type = FieldType::count,
           .most = kibi,
           .unit = "ranks",
-          .growth = Growth::by_one},
+          .growth = Growth::by_one}
+        .fills(count<&RunChoices::plan, &TrainingPlan::expert>),
     Field{.key = "parallel.zero",
           .flag = "zero",
           .group = whole,
@@ -259,11 +340,11 @@ constexpr std::array fields_before{
           .preset = "0",
           .example = "0",
           .uses = {step, tune, plan},
-          .type = FieldType::count,
           .least = 0,
           .most = 3,
           .unit = "",
-          .growth = Growth::by_one},
+          .growth = Growth::by_one}
+        .fills(count<&RunChoices::plan, &TrainingPlan::zero>),
     Field{.key = "step.micro_batch",
           .flag = "micro-batch",
           .group = whole,
@@ -271,10 +352,10 @@ constexpr std::array fields_before{
           .preset = "1",
           .example = "1",
           .uses = {step, tune, plan},
-          .type = FieldType::count,
           .most = kibi * kibi,
           .unit = "sequences",
-          .growth = Growth::by_one},
+          .growth = Growth::by_one}
+        .fills(count<&RunChoices::plan, &TrainingPlan::micro_batch>),
     Field{.key = "step.recompute",
           .flag = "recompute",
           .group = whole,
@@ -282,8 +363,8 @@ constexpr std::array fields_before{
           .preset = "none",
           .example = "none",
           .uses = {step, tune, plan},
-          .choices = names<all_recomputes>,
-          .noun = "recomputation"},
+          .noun = "recomputation"}
+        .fills(one_of<all_recomputes, &RunChoices::plan, &TrainingPlan::recompute>),
     Field{.key = "step.optimizer",
           .flag = "optimizer",
           .group = whole,
@@ -291,8 +372,8 @@ constexpr std::array fields_before{
           .preset = "adam",
           .example = "adam",
           .uses = {step, tune, plan},
-          .choices = names<all_optimizers>,
-          .noun = "optimizer"},
+          .noun = "optimizer"}
+        .fills(one_of<all_optimizers, &RunChoices::plan, &TrainingPlan::optimizer>),
     Field{.key = "step.latent_decode",
           .flag = "latent-decode",
           .group = whole,
@@ -300,9 +381,9 @@ constexpr std::array fields_before{
           .preset = "absorb",
           .example = "naive",
           .uses = {decode, tune},
-          .choices = words<latent_decode_choices>,
           .noun = "way",
-          .nouns = "ways"},
+          .nouns = "ways"}
+        .fills(word<latent_decode_choices, &RunChoices::step, &StepOptions::latent_decode>),
     Field{.key = "strategy.name",
           .flag = "strategy",
           .group = which,
@@ -310,19 +391,18 @@ constexpr std::array fields_before{
           .preset = "all",
           .example = "sliced,commfuse",
           .uses = {layer, step, prefill, decode, tune, measure, schedule},
-          .type = FieldType::choices,
-          .choices = strategy_names,
           .noun = "strategy",
           .nouns = "strategies",
-          .is_usual = true},
+          .is_usual = true}
+        .fills(FieldValue{FieldType::choices, strategy_names, put_strategies}),
     Field{.key = "strategy.variants",
           .flag = "variants",
           .group = which,
           .doc = "best: one row per strategy; all: one row per schedule",
           .preset = "best",
           .example = "all",
-          .uses = {layer, measure, schedule},
-          .choices = words<variants_choices>},
+          .uses = {layer, measure, schedule}}
+        .fills(word<variants_choices, &RunChoices::schedules, &ScheduleChoice::each_variant>),
 };
 
 constexpr std::array fields_after{
@@ -332,24 +412,24 @@ constexpr std::array fields_after{
           .doc = "static: slowed by whatever could overlap; dynamic: by what does; none",
           .preset = "static",
           .example = "none",
-          .uses = {layer, measure, price},
-          .choices = words<interference_choices>},
+          .uses = {layer, measure, price}}
+        .fills(word<interference_choices, &RunChoices::price, &PriceOptions::interference>),
     Field{.key = "launch",
           .flag = "launch",
           .group = how,
           .doc = "stream: one launch per op; graph: one CUDA graph launch",
           .preset = "stream",
           .example = "graph",
-          .uses = {layer, step, prefill, decode, measure, price},
-          .choices = words<launch_choices>},
+          .uses = {layer, step, prefill, decode, measure, price}}
+        .fills(word<launch_choices, &RunChoices::price, &PriceOptions::launch>),
     Field{.key = "attention_kernel",
           .flag = "attention-kernel",
           .group = how,
           .doc = "fused: one kernel; unfused: scores pass through memory",
           .preset = "fused",
           .example = "unfused",
-          .uses = {layer, measure, price},
-          .choices = words<attention_choices>},
+          .uses = {layer, measure, price}}
+        .fills(word<attention_choices, &RunChoices::price, &PriceOptions::attention>),
     Field{.key = "jitter",
           .flag = "jitter",
           .group = how,
@@ -357,9 +437,9 @@ constexpr std::array fields_after{
           .preset = "none",
           .example = "default",
           .uses = {layer, step, prefill, decode, tune, plan, lab},
-          .type = FieldType::name,
           .catalogue = Catalogue::jitter,
-          .is_usual = true},
+          .is_usual = true}
+        .fills(name<&RunChoices::jitter>),
     Field{.key = "faults",
           .flag = "faults",
           .group = how,
@@ -367,17 +447,17 @@ constexpr std::array fields_after{
           .preset = "none",
           .example = "slow-rank",
           .uses = {layer, lab},
-          .type = FieldType::name,
-          .catalogue = Catalogue::faults},
+          .catalogue = Catalogue::faults}
+        .fills(name<&RunChoices::faults>),
     Field{.key = "samples",
           .flag = "samples",
           .group = how,
           .doc = "Runs to sample under jitter; default 1000",
           .example = "10000",
           .uses = {layer, step, prefill, decode, tune, lab},
-          .type = FieldType::count,
           .most = 16 * kibi * kibi,
-          .unit = "samples"},
+          .unit = "samples"}
+        .fills(count<&RunChoices::samples>),
     Field{.key = "seed",
           .flag = "seed",
           .group = how,
@@ -385,18 +465,18 @@ constexpr std::array fields_after{
           .preset = "1",
           .example = "1",
           .uses = {layer, step, prefill, decode, tune, plan, lab, measure},
-          .type = FieldType::count,
           .least = 0,
           .most = kibi * kibi * kibi,
-          .growth = Growth::by_one},
+          .growth = Growth::by_one}
+        .fills(count<&RunChoices::seed>),
     Field{.key = "uncertainty",
           .flag = "uncertainty",
           .group = how,
           .doc = "on: standard errors and win probabilities; off: faster",
           .preset = "on",
           .example = "off",
-          .uses = {layer, step, prefill, decode, tune},
-          .choices = words<switch_choices>},
+          .uses = {layer, step, prefill, decode, tune}}
+        .fills(word<switch_choices, &RunChoices::uncertainty>),
     Field{.key = "verdict.difference",
           .flag = "verdict-difference",
           .group = how,
@@ -404,10 +484,10 @@ constexpr std::array fields_after{
           .preset = "2%",
           .example = "5%",
           .uses = {layer, step, prefill, decode, tune, plan},
-          .type = FieldType::share,
           .least = 0,
           .most = 100,
-          .of_point = false},
+          .of_point = false}
+        .fills(share<&RunChoices::verdict, &VerdictRule::difference>),
     Field{.key = "verdict.probability",
           .flag = "verdict-probability",
           .group = how,
@@ -415,10 +495,10 @@ constexpr std::array fields_after{
           .preset = "80%",
           .example = "95%",
           .uses = {layer, step, prefill, decode, tune, plan},
-          .type = FieldType::share,
           .least = 50,
           .most = 100,
-          .of_point = false},
+          .of_point = false}
+        .fills(share<&RunChoices::verdict, &VerdictRule::probability>),
     Field{.key = "evaluator",
           .flag = "evaluator",
           .group = how,
@@ -426,9 +506,9 @@ constexpr std::array fields_after{
           .preset = "auto",
           .example = "engine",
           .uses = {layer, lab},
-          .choices = words<evaluator_choices>,
           .noun = "evaluator",
-          .nouns = "evaluators"},
+          .nouns = "evaluators"}
+        .fills(word<evaluator_choices, &RunChoices::simulation, &SimulationOptions::evaluator>),
     Field{.key = "symmetry",
           .flag = "symmetry",
           .group = how,
@@ -436,8 +516,8 @@ constexpr std::array fields_after{
           .preset = "on",
           .example = "off",
           .uses = {layer, lab},
-          .choices = words<switch_choices>,
-          .of_point = false},
+          .of_point = false}
+        .fills(word<switch_choices, &RunChoices::simulation, &SimulationOptions::symmetry>),
     Field{.key = "threads",
           .flag = "threads",
           .letter = 'j',
@@ -446,12 +526,12 @@ constexpr std::array fields_after{
           .preset = "0",
           .example = "4",
           .uses = {layer, step, prefill, decode, tune},
-          .type = FieldType::count,
           .least = 0,
           .most = 4 * kibi,
           .unit = "threads",
           .growth = Growth::by_one,
-          .of_point = false},
+          .of_point = false}
+        .fills(count<&RunChoices::threads>),
 };
 
 /// The setting of option_table[place].
@@ -474,11 +554,14 @@ constexpr Field option_field() {
     field.noun = entry.noun;
     field.nouns = entry.nouns;
   }
+  field.put = put_option<place>;
   return field;
 }
 
 constexpr auto fields = joined<option_count>(
     fields_before, []<std::size_t place>() { return option_field<place>(); }, fields_after);
+static_assert(std::all_of(fields.begin(), fields.end(), [](const Field& field) { return field.put != nullptr; }),
+              "every setting fills a member");
 
 std::optional<std::string> mistake_in_count(const Field& field, std::string_view text) {
   const bool negative = text.substr(0, 1) == "-" && parse_count(text.substr(1));

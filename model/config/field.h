@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one table of run settings. YAML, COMMFUSE_* variables, --set, flags, --axis, their messages, `config show` and
-// `config explain` all come from it: a new setting is one entry.
+// `config explain` all come from it, and so do the typed values that the simulator takes: a new setting is one entry
+// here and one member in choices.h.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,15 @@ enum class Use : std::uint8_t {
 };
 using Uses = EnumSet<Use>;
 
+struct RunChoices;
+
+/// What a field holds, and the member of RunChoices (choices.h) that takes it.
+struct FieldValue {
+  FieldType type = FieldType::choice;
+  std::vector<std::string_view> (*choices)() = nullptr;      ///< of a choice
+  void (*put)(std::string_view, RunChoices& run) = nullptr;  ///< Sets the member. Requires a value of the field.
+};
+
 struct Field {
   std::string_view key;      ///< "strategy.slices": nested maps in YAML
   std::string_view flag;     ///< "slices", without the dashes
@@ -62,6 +72,17 @@ struct Field {
   Growth growth = Growth::doubles;                       ///< of a count
   bool of_point = true;                                  ///< false: changes no result, so no axis
   bool is_usual = false;                                 ///< Among the few flags that a short help shows.
+
+  void (*put)(std::string_view, RunChoices& run) = nullptr;  ///< As in FieldValue.
+
+  /// Returns this field as one that fills a member.
+  [[nodiscard]] constexpr Field fills(const FieldValue& value) const {
+    Field field = *this;
+    field.type = value.type;
+    field.choices = value.choices;
+    field.put = value.put;
+    return field;
+  }
 };
 
 /// In the order of every listing.

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "model/check.h"
+#include "model/config/choices.h"
 #include "model/text/quantity.h"
 
 namespace commfuse {
@@ -79,18 +80,19 @@ std::int64_t Settings::count(std::string_view key) const {
   return *value;
 }
 
-double Settings::share(std::string_view key) const {
-  const std::optional<double> value = parse_share(text(key));
-  check(value.has_value(), "a share that is asked for is fixed");
-  return *value;
+RunChoices choices_of(const Settings& settings) {
+  RunChoices run;
+  for (const Field& field : run_fields()) {
+    if (const std::string& text = settings.at(field).text; !text.empty()) {
+      field.put(text, run);
+    }
+  }
+  return run;
 }
 
-std::int64_t samples_of(const Settings& settings) {
+std::int64_t samples_of(const RunChoices& run) {
   constexpr std::int64_t usual = 1000;
-  if (settings.has("samples")) {
-    return settings.count("samples");
-  }
-  return settings.text("jitter") == "none" ? 1 : usual;
+  return run.samples.value_or(run.jitter == "none" ? 1 : usual);
 }
 
 std::string to_yaml(const Settings& settings, bool origins) { return write(settings, {.origins = origins}); }

@@ -37,15 +37,13 @@ class Settings {
   [[nodiscard]] bool has(std::string_view key) const { return !text(key).empty(); }
   /// Of a count with a value.
   [[nodiscard]] std::int64_t count(std::string_view key) const;
-  /// The value of a share: 0.02 for "2%".
-  [[nodiscard]] double share(std::string_view key) const;
 
  private:
   std::vector<Setting> all_;
 };
 
-/// How many runs are drawn: `samples`; where that is left open 1000, and 1 without jitter.
-std::int64_t samples_of(const Settings& settings);
+/// Returns the settings as typed values (choices.h).
+RunChoices choices_of(const Settings& settings);
 
 /// What every field is, as a run config in YAML; with origins, a comment behind every value.
 std::string to_yaml(const Settings& settings, bool origins);

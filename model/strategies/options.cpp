@@ -60,6 +60,18 @@ void put(Option option, std::string_view text, StrategyOptions& options) {
       entry_of(option).value);
 }
 
+void copy(Option option, const StrategyOptions& from, StrategyOptions& to) {
+  std::visit(
+      [&](const auto& entry) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(entry)>, CountOption>) {
+          to.*entry = from.*entry;
+        } else {
+          to.*entry.member = from.*entry.member;
+        }
+      },
+      entry_of(option).value);
+}
+
 std::string_view name_of(Form form) { return word_of(std::span<const OptionWord<Form>>(form_words), form); }
 
 }  // namespace commfuse

@@ -254,6 +254,8 @@ std::vector<std::string_view> words_of(Option option);
 std::string text_of(Option option, const StrategyOptions& options);
 /// Sets it from such a text. Aborts unless it is one.
 void put(Option option, std::string_view text, StrategyOptions& options);
+/// Copies the value of one option.
+void copy(Option option, const StrategyOptions& from, StrategyOptions& to);
 
 std::string_view name_of(Form form);
 

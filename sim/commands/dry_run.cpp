@@ -7,6 +7,7 @@
 #include <chrono>
 #include <vector>
 
+#include "model/config/choices.h"
 #include "sim/sweep/play_sweep.h"
 
 namespace commfuse::sim {
@@ -75,7 +76,7 @@ void print_dry_run(const PreparedSweep& prepared) {
   const Sample sample = sample_of(prepared, some_points(identity));
   const std::size_t own = points_of(identity.shard, identity.points);
   const double times = static_cast<double>(own) / static_cast<double>(sample.points);
-  const auto asked = prepared.sweep.grid.settings.count("threads");
+  const int asked = choices_of(prepared.sweep.grid.settings).threads;
   const auto threads = static_cast<double>(asked > 0 ? asked : usable_threads());
   fmt::print(
       "points  {}{}\n", own,

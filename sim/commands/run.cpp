@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "model/config/choices.h"
 #include "model/config/command_line.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
@@ -62,8 +63,7 @@ Grid grid_of(const SettingArguments& arguments) {
 std::vector<ResultRow> rows_of(const Grid& grid, const std::vector<Settings>& points, const Library& library) {
   require_all_runnable(points, library);
   std::vector<ResultRow> rows;
-  for (std::vector<ResultRow>& some :
-       run_points(points, library, {.threads = static_cast<int>(grid.settings.count("threads"))})) {
+  for (std::vector<ResultRow>& some : run_points(points, library, {.threads = choices_of(grid.settings).threads})) {
     for (ResultRow& row : some) {
       if (!row.feasible()) {
         throw ConfigError(row.reason);

@@ -95,19 +95,19 @@ int run_lab_file(const std::string& path, const SettingArguments& arguments, std
   constexpr std::array<std::string_view, 2> formats{"table", "json"};
   require_word("--output", format, formats, "format");
   const Settings settings = lab_settings_of(arguments);
+  const RunChoices run = choices_of(settings);
   LabWorkload lab = load_lab(path);
   if (settings.at(*find_field("ranks")).origin.source != Source::preset) {
-    lab.ranks = static_cast<std::int32_t>(settings.count("ranks"));
+    lab.ranks = run.ranks;
   }
   if (settings.at(*find_field("seed")).origin.source != Source::preset) {
-    lab.seed = static_cast<std::uint64_t>(settings.count("seed"));
+    lab.seed = run.seed;
   }
-  LabOptions options{.evaluator = chosen(evaluator_choices, settings.text("evaluator")),
-                     .symmetry = chosen(switch_choices, settings.text("symmetry"))};
-  options.monte_carlo = monte_carlo_of(settings, load_jitter_tables(settings.text("jitter")).tables);
-  options.faults = load_faults(settings.text("faults"));
-  const LabRun run = run_lab(lab, options);
-  fmt::print("{}", format == "json" ? json(lab, run) : table(lab, run));
+  LabOptions options{.simulation = run.simulation};
+  options.monte_carlo = monte_carlo_of(run, load_jitter_tables(run.jitter).tables);
+  options.faults = load_faults(run.faults);
+  const LabRun played = run_lab(lab, options);
+  fmt::print("{}", format == "json" ? json(lab, played) : table(lab, played));
   return exit_code::done;
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <memory>
 
+#include "model/config/choices.h"
 #include "model/config/command_line.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
@@ -66,7 +67,7 @@ void show_generated(const ShowRequest& request) {
   Library library;
   library.load(settings);
   const Point point = point_of(settings, library);
-  const bool all = settings.text("strategy.variants") == "all";
+  const bool all = choices_of(settings).schedules.each_variant;
   for (const Candidates& candidate : all ? candidates_of(settings) : plain_candidates_of(settings)) {
     for (const StrategyOptions& options : candidate.options) {
       const Program program = program_of(point.scope, point.model.gated_mlp, point.ranks, *candidate.strategy, options);

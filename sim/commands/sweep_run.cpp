@@ -17,6 +17,7 @@
 #include <system_error>
 #include <vector>
 
+#include "model/config/choices.h"
 #include "model/config/command_line.h"
 #include "model/config_error.h"
 #include "model/process/mpi.h"
@@ -105,7 +106,7 @@ StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, Sto
     lead(*world, {prepared.identity.digest, &prepared.list, &players}, points, take, &interrupted);
   } else {
     play_points(prepared.list, points, players, take,
-                {.threads = static_cast<int>(prepared.sweep.grid.settings.count("threads")), .stop = &interrupted});
+                {.threads = choices_of(prepared.sweep.grid.settings).threads, .stop = &interrupted});
   }
   filler.finish();
   progress.end();

@@ -105,8 +105,9 @@ int run_tune(TuneRequest request) {
   if (request.minimize == "p99" && !is_chosen(settings, "jitter")) {
     settings.put(*find_field("jitter"), {"default", {}});
   }
-  const Transformer model = load_model(settings.text("model"));
+  const Transformer model = load_model(choices_of(settings).model);
   spread_over_cluster(request, settings);
+  const RunChoices run = choices_of(settings);
   const Machine machine = machine_of(settings);
   PlanSpace space{
       .model = &model, .gpus = gpus_of(request, machine), .base = base_of(settings), .wish = wish_of(settings)};
@@ -116,16 +117,16 @@ int run_tune(TuneRequest request) {
   space.machine = &sized;
   TuneOptions options{.keep = request.keep};
   options.minimize = chosen(minimize_choices, request.minimize);
-  options.rule = verdict_rule_of(settings);
-  options.errors = chosen(switch_choices, settings.text("uncertainty"));
-  if (settings.text("jitter") != "none") {
-    Jitter jitter = load_jitter(settings.text("jitter"));
+  options.rule = run.verdict;
+  options.errors = run.uncertainty;
+  if (run.jitter != "none") {
+    Jitter jitter = load_jitter(run.jitter);
     options.rank_sigma = jitter.rank_sigma.value;
     options.communication_sigma = jitter.communication_sigma.value;
     jitter.rank_sigma.value = 0.0;
     options.kernel_jitter = std::make_shared<const JitterTables>(jitter);
-    options.monte_carlo = monte_carlo_of(settings, load_jitter_tables(settings.text("jitter")).tables);
-    options.monte_carlo.samples = settings.has("samples") ? options.monte_carlo.samples : usual_samples;
+    options.monte_carlo = monte_carlo_of(run, load_jitter_tables(run.jitter).tables);
+    options.monte_carlo.samples = run.samples ? options.monte_carlo.samples : usual_samples;
   }
   if (options.minimize == Minimize::p99 && options.monte_carlo.jitter == nullptr) {
     throw ConfigError("--minimize p99: jitter none has no percentiles; choose another --jitter, or remove it");
@@ -133,13 +134,13 @@ int run_tune(TuneRequest request) {
   const Tuning tuning = tune(space, options);
   const TuneHeading heading{.model = model.name,
                             .hardware = machine.name,
-                            .link_bandwidth = settings.text("link_bandwidth"),
-                            .network_bandwidth = settings.text("network_bandwidth"),
+                            .link_bandwidth = run.machine.link_bandwidth,
+                            .network_bandwidth = run.machine.network_bandwidth,
                             .space = space,
                             .default_batch = !is_chosen(settings, "batch"),
                             .minimize = options.minimize,
                             .rule = options.rule,
-                            .jitter = settings.text("jitter"),
+                            .jitter = run.jitter,
                             .samples = options.monte_carlo.jitter == nullptr ? 0 : options.monte_carlo.samples};
   if (!request.out.empty() && !tuning.best.empty()) {
     write_new(request.out, tune_files(settings, space, tuning));

@@ -139,8 +139,8 @@ void require_few_ops(const LabWorkload& lab, const LabOptions& options, const Pr
   if (jitter || random) {
     require_kept(lab, ops, jitter);
   }
-  const bool by_engine = options.evaluator == Evaluator::engine || options.faults;
-  if ((by_engine || !options.symmetry) && ops > most_played) {
+  const bool by_engine = options.simulation.evaluator == Evaluator::engine || options.faults;
+  if ((by_engine || !options.simulation.symmetry) && ops > most_played) {
     throw ConfigError(fmt::format(
         "{}: {} ranks that are simulated one by one have more than {:.0f} ops; choose fewer ranks, or let one "
         "rank stand for all",
@@ -152,7 +152,7 @@ void require_few_ops(const LabWorkload& lab, const LabOptions& options, const Pr
 
 LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
   require_in_range(lab);
-  if (options.faults && options.evaluator == Evaluator::replay) {
+  if (options.faults && options.simulation.evaluator == Evaluator::replay) {
     throw ConfigError("replay cannot simulate faults: rates change at run time; choose --evaluator engine or auto");
   }
   const auto program = std::make_shared<const Program>(lab_program(lab));
@@ -161,7 +161,7 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
   check(proof.report.ok(), "a lab workload passes its proof");
   const Costs costs = lab_costs(lab, *program);
   const EngineOptions engine{.faults = options.faults.get()};
-  const bool by_engine = options.evaluator == Evaluator::engine || options.faults;
+  const bool by_engine = options.simulation.evaluator == Evaluator::engine || options.faults;
   const auto ranks = static_cast<std::size_t>(lab.ranks);
   LabRun run{.evaluator = by_engine ? Evaluator::engine : Evaluator::replay};
   for (const Op& op : program->ops) {
@@ -177,7 +177,7 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
     run.makespan = recorder.makespan().time_since_epoch();
   } else {
     tape = tape_of(plan.lowered);
-    run.one_for_all = options.symmetry && alike(tape, costs);
+    run.one_for_all = options.simulation.symmetry && alike(tape, costs);
     run.makespan =
         Replay{}.makespan(*program, tape, costs, run.one_for_all ? Replay::Ranks::distinct : Replay::Ranks::all);
   }

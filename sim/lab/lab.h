@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/config/evaluator.h"
+#include "model/config/choices.h"
 #include "model/cost/costs.h"
 #include "model/program/program.h"
 #include "model/units.h"
@@ -48,8 +48,7 @@ Program lab_program(const LabWorkload& lab);
 Costs lab_costs(const LabWorkload& lab, const Program& program);
 
 struct LabOptions {
-  Evaluator evaluator = Evaluator::automatic;
-  bool symmetry = true;
+  SimulationOptions simulation;
   MonteCarloOptions monte_carlo;
   std::shared_ptr<const Faults> faults{};
 };

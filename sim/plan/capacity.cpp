@@ -8,6 +8,7 @@
 
 #include "model/analysis/knee.h"
 #include "model/config/catalogue.h"
+#include "model/config/choices.h"
 #include "model/math/functions.h"
 #include "model/workload/model_flops.h"
 #include "model/workload/parameters.h"
@@ -21,7 +22,7 @@ namespace {
 
 LayoutTerms layout_terms(const PlanFile& file) {
   LayoutTerms terms{.base = base_of(file.settings), .wish = wish_of(file.settings), .memory_share = file.memory_share};
-  const Jitter jitter = load_jitter(file.settings.text("jitter"));
+  const Jitter jitter = load_jitter(choices_of(file.settings).jitter);
   terms.rank_sigma = jitter.rank_sigma.value;
   terms.communication_sigma = jitter.communication_sigma.value;
   return terms;
@@ -68,8 +69,9 @@ CapacityPlan asked(const PlanFile& file, const Transformer& model, const Trainin
   plan.dtype = name_of(base.dtype);
   put_limits(plan, file);
   plan.change = file.change;
-  plan.jitter = file.settings.text("jitter");
-  plan.seed = static_cast<std::uint64_t>(file.settings.count("seed"));
+  const RunChoices run = choices_of(file.settings);
+  plan.jitter = run.jitter;
+  plan.seed = run.seed;
   plan.draws = interval_draws;
   return plan;
 }
@@ -112,7 +114,7 @@ void add_pareto(CapacityPlan& plan) {
 }  // namespace
 
 CapacityPlan plan_capacity(const PlanFile& file) {
-  const Transformer model = load_model(file.settings.text("model"));
+  const Transformer model = load_model(choices_of(file.settings).model);
   const LayoutTerms terms = layout_terms(file);
   StructureCache structures;
   CapacityPlan plan = asked(file, model, terms.base);

@@ -8,6 +8,7 @@
 
 #include "model/check.h"
 #include "model/config/bandwidth_choice.h"
+#include "model/config/choices.h"
 #include "model/config_error.h"
 #include "model/record/result.h"
 #include "sim/plan/kind_inputs.h"
@@ -142,7 +143,7 @@ void KindPlanner::look_at_counts() {
 
 RunDraws KindPlanner::draws(double step_error) const {
   return {{.step = step_error, .price = offer_.price_error, .failures = file_.failures.error},
-          static_cast<std::uint64_t>(file_.settings.count("seed")),
+          choices_of(file_.settings).seed,
           interval_draws};
 }
 

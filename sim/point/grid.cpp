@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
+#include "model/config/choices.h"
 #include "model/config_error.h"
 #include "sim/point/point_list.h"
 #include "sim/point/point_runner.h"
@@ -48,6 +50,32 @@ void note(const ConfigError& error, std::vector<std::string>& mistakes) {
   }
 }
 
+/// The settings of a machine beside its name: those that fill a MachineChoice.
+std::vector<const Field*> machine_settings() {
+  std::vector<const Field*> found;
+  for (const Field& field : run_fields()) {
+    RunChoices run;
+    field.put(field.example, run);
+    if (run.machine != MachineChoice() && field.key != "hardware") {
+      found.push_back(&field);
+    }
+  }
+  return found;
+}
+
+/// Loads the machine of the settings with every combination of values that the grid has for these fields.
+void load_with(const Grid& grid, std::span<const Field* const> fields, Settings settings, Library& library) {
+  if (fields.empty()) {
+    library.load_machine(settings);
+    return;
+  }
+  const Field& field = *fields.front();
+  for (const std::string& text : values_of(grid, field.key)) {
+    settings.put(field, {text, origin_in(grid, field)});
+    load_with(grid, fields.subspan(1), settings, library);
+  }
+}
+
 /// Each hardware with all the links that are wanted of it.
 void load_machines(const Grid& grid, Library& library, std::vector<std::string>& mistakes) {
   Settings settings = grid.settings;
@@ -57,16 +85,11 @@ void load_machines(const Grid& grid, Library& library, std::vector<std::string>&
   };
   const std::vector<std::string> uncertainty = values_of(grid, "uncertainty");
   put("uncertainty", std::find(uncertainty.begin(), uncertainty.end(), "on") == uncertainty.end() ? "off" : "on");
+  const std::vector<const Field*> others = machine_settings();
   for (const std::string& hardware : values_of(grid, "hardware")) {
     put("hardware", hardware);
     try {
-      for (const std::string& link : values_of(grid, "link_bandwidth")) {
-        put("link_bandwidth", link);
-        for (const std::string& network : values_of(grid, "network_bandwidth")) {
-          put("network_bandwidth", network);
-          library.load_machine(settings);
-        }
-      }
+      load_with(grid, others, settings, library);
     } catch (const ConfigError& error) {
       note(error, mistakes);
     }
@@ -100,7 +123,8 @@ Library library_of(const Grid& grid) {
 void require_whole_models(const std::vector<Settings>& points) {
   for (const Settings& settings : points) {
     if (!is_whole_model(settings)) {
-      throw ConfigError(fmt::format("scope {} beside a whole model; run them apart", settings.text("scope")));
+      throw ConfigError(
+          fmt::format("scope {} beside a whole model; run them apart", name_of(choices_of(settings).scope)));
     }
   }
 }

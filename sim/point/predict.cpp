@@ -41,7 +41,7 @@ void require_machine(const Point& point) {
                                   point.machine.name, gpus, gpus));
   }
   require_supported(point.machine.accelerator, point.dtype);
-  if (point.needs_engine() && point.evaluator == Evaluator::replay) {
+  if (point.needs_engine() && point.simulation.evaluator == Evaluator::replay) {
     throw ConfigError(
         fmt::format("replay cannot simulate {}: rates change at run time; choose --evaluator engine or auto",
                     point.faults ? "faults" : "interference dynamic"));
@@ -167,7 +167,7 @@ void Predictor::price_into(Priced& priced, const Point& point, const Structure& 
 void Predictor::fold(Priced& priced, const Point& point, const Structure& structure) {
   const Mesh& mesh = structure.program().mesh;
   const Rank ranks = distinct_ranks(structure.program(), structure.tape, priced.costs);
-  if (!point.symmetry || point.faults != nullptr || ranks == mesh.ranks()) {
+  if (!point.simulation.symmetry || point.faults != nullptr || ranks == mesh.ranks()) {
     return;
   }
   if (priced.fluid) {
@@ -190,7 +190,7 @@ Prediction Predictor::play(const Point& point, const Structure& structure, const
   Priced priced;
   price_into(priced, point, structure, sizes);
   const Costs& costs = priced.costs;
-  const Replay::Ranks ranks = point.symmetry ? Replay::Ranks::distinct : Replay::Ranks::all;
+  const Replay::Ranks ranks = point.simulation.symmetry ? Replay::Ranks::distinct : Replay::Ranks::all;
   Prediction prediction;
   prediction.evaluator = point.player();
   const bool replays = prediction.evaluator == Evaluator::replay;

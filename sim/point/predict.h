@@ -12,7 +12,7 @@
 
 #include "model/analysis/breakdown.h"
 #include "model/analysis/uncertainty.h"
-#include "model/config/evaluator.h"
+#include "model/config/choices.h"
 #include "model/cost/cut_bound.h"
 #include "model/cost/price.h"
 #include "model/hardware/machine.h"
@@ -38,9 +38,8 @@ struct Point {
   std::int64_t seq = 4096;
   DType dtype = DType::bf16;
   PriceOptions price;
-  Evaluator evaluator = Evaluator::automatic;
-  bool symmetry = true;         ///< one rank, or one node's, stand for all where they do; changes no result
-  std::string jitter = "none";  ///< its name
+  SimulationOptions simulation;
+  std::string jitter = "none";                                 ///< its name
   std::array<bool, all_provenances.size()> jitter_leans_on{};  ///< kinds of its parameters
   MonteCarloOptions monte_carlo;
   std::string fault_file = "none";         ///< its name
@@ -51,7 +50,7 @@ struct Point {
   /// Rates change at run time, which only the engine can play.
   [[nodiscard]] bool needs_engine() const { return faults != nullptr || price.interference == Interference::dynamic; }
   [[nodiscard]] Evaluator player() const {
-    return needs_engine() || evaluator == Evaluator::engine ? Evaluator::engine : Evaluator::replay;
+    return needs_engine() || simulation.evaluator == Evaluator::engine ? Evaluator::engine : Evaluator::replay;
   }
   [[nodiscard]] Load load() const { return {batch, seq}; }
 };

@@ -74,7 +74,7 @@ Costs static_costs(const Point& point, const Machine& machine, const Structure& 
 }
 
 Duration Predictor::static_makespan(const Point& point, const Structure& structure, const Costs& costs) {
-  const Replay::Ranks ranks = point.symmetry ? Replay::Ranks::distinct : Replay::Ranks::all;
+  const Replay::Ranks ranks = point.simulation.symmetry ? Replay::Ranks::distinct : Replay::Ranks::all;
   return replay_.makespan(structure.program(), structure.tape, costs, ranks);
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/analysis/verdict.h"
+#include "model/config/choices.h"
 #include "model/config/settings.h"
 #include "sim/point/predict.h"
 
@@ -22,7 +23,7 @@ struct LoadedJitter {
 };
 /// Throws ConfigError with the mistakes of the file.
 LoadedJitter load_jitter_tables(const std::string& name);
-MonteCarloOptions monte_carlo_of(const Settings& settings, std::shared_ptr<const JitterTables> jitter);
+MonteCarloOptions monte_carlo_of(const RunChoices& run, std::shared_ptr<const JitterTables> jitter);
 
 /// The models, machines, jitters and faults of a grid: files are read once, however many points name them.
 class Library {
@@ -39,12 +40,10 @@ class Library {
   void add(std::vector<HandWritten> schedules) { schedules_ = std::move(schedules); }
 
   [[nodiscard]] const Transformer& model(const std::string& name) const { return models_.at(name); }
-  [[nodiscard]] const Machine& machine(const Settings& settings) const {
-    return machines_.at(key_of(settings)).machine;
-  }
+  [[nodiscard]] const Machine& machine(const MachineChoice& choice) const { return machines_.at(choice).machine; }
   /// The machine, one parameter higher by its error each time; null unless it was loaded with `uncertainty` on.
-  [[nodiscard]] std::shared_ptr<const std::vector<RaisedMachine>> raised(const Settings& settings) const {
-    return machines_.at(key_of(settings)).raised;
+  [[nodiscard]] std::shared_ptr<const std::vector<RaisedMachine>> raised(const MachineChoice& choice) const {
+    return machines_.at(choice).raised;
   }
   [[nodiscard]] const LoadedJitter& jitter(const std::string& name) const { return jitters_.at(name); }
   /// Null where nothing goes wrong.
@@ -57,10 +56,7 @@ class Library {
     Machine machine;
     std::shared_ptr<const std::vector<RaisedMachine>> raised;
   };
-  /// Hardware, link bandwidth, network bandwidth.
-  using MachineKey = std::array<std::string, 3>;
-  static MachineKey key_of(const Settings& settings);
-  std::map<MachineKey, LoadedMachine> machines_;
+  std::map<MachineChoice, LoadedMachine> machines_;
   std::map<std::string, LoadedJitter> jitters_;
   std::map<std::string, std::shared_ptr<const Faults>> faults_;
   std::vector<HandWritten> schedules_;

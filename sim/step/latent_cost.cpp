@@ -35,7 +35,7 @@ void LayerCost::latent_forward(Stream& stream) const {
   }
   product(stream, tokens_, heads * (model_.head_dim + latent.position_dim),
           narrows_queries ? latent.query_rank : model_.hidden);
-  const bool narrow_cache = point_.cached > 0 && point_.latent_decode == LatentDecode::absorb;
+  const bool narrow_cache = point_.cached > 0 && point_.options.latent_decode == LatentDecode::absorb;
   if (!narrow_cache) {
     product(stream, tokens_, heads * (model_.head_dim + latent.value_dim), latent.key_value_rank);
   }
@@ -102,7 +102,7 @@ void LayerCost::latent_backward(Stream& stream) const {
 /// many FLOPs and weights as one with all heads side by side. The cache is whole on every tensor rank.
 void LayerCost::latent_decode(Stream& stream) const {
   const LatentAttention& latent = *model_.latent;
-  const bool absorbs = point_.latent_decode == LatentDecode::absorb;
+  const bool absorbs = point_.options.latent_decode == LatentDecode::absorb;
   const std::int64_t heads = model_.heads / plan_.tensor;
   const std::int64_t keys = latent.position_dim + (absorbs ? latent.key_value_rank : model_.head_dim);
   const std::int64_t values = absorbs ? latent.key_value_rank : latent.value_dim;

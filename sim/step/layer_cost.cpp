@@ -195,7 +195,7 @@ Bytes decode_cache(const StepPoint& point, const LayerKind& kind) {
     const LatentAttention& latent = *model.latent;
     const std::int64_t wide = size.heads * (model.head_dim + latent.position_dim + latent.value_dim);
     const std::int64_t narrow = latent.key_value_rank + latent.position_dim;
-    const std::int64_t columns = point.latent_decode == LatentDecode::absorb ? narrow : wide;
+    const std::int64_t columns = point.options.latent_decode == LatentDecode::absorb ? narrow : wide;
     cache += Bytes{size.batch * size.seq * columns * a_value};
     if (latent.indexer) {  // its keys, in 8 bits
       cache += Bytes{size.batch * size.seq * latent.indexer->head_dim};

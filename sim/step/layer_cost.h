@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/config/choices.h"
 #include "model/cost/attention.h"
 #include "model/hardware/machine.h"
 #include "model/units.h"
@@ -35,7 +36,7 @@ struct StepPoint {
   /// Keys that every sequence has in its cache. With some, a pass is one token a sequence (decoding) and `plan.seq` is
   /// 1; 0: a pass takes whole sequences.
   std::int64_t cached = 0;
-  LatentDecode latent_decode = LatentDecode::absorb;
+  StepOptions options;
   /// Serving: weights are as the checkpoint keeps them (Transformer::weights).
   bool serves = false;
   /// Every kernel takes so many times as long: all wait for the slowest GPU. Wires and hosts are no slower.

@@ -70,63 +70,48 @@ class StepPoints::Sites {
 
 namespace {
 
-bool is_inference(const Settings& settings) {
-  return settings.text("scope") == "decode" || settings.text("scope") == "prefill";
-}
-
-TrainingPlan plan_of(const Settings& settings) {
-  TrainingPlan plan;
-  const bool is_decode = settings.text("scope") == "decode";
-  plan.tensor = settings.count("ranks");
-  plan.sequence_parallel = chosen(switch_choices, settings.text("parallel.sequence_parallel")) && plan.tensor > 1;
-  plan.pipeline = settings.count("parallel.pipeline");
-  plan.interleave = settings.count("parallel.interleave");
-  plan.schedule = *pipeline_schedule_named(settings.text("parallel.schedule"));
-  plan.data = settings.count("parallel.data");
-  plan.context = settings.count("parallel.context");
-  plan.ulysses = settings.count("parallel.ulysses");
-  plan.expert = settings.count("parallel.experts");
-  plan.zero = static_cast<Zero>(settings.count("parallel.zero"));
-  plan.global_batch = settings.count("batch");
-  plan.micro_batch = is_inference(settings) ? plan.global_batch : settings.count("step.micro_batch");
-  plan.seq = is_decode ? 1 : settings.count("seq");
-  plan.recompute = *recompute_named(settings.text("step.recompute"));
-  plan.optimizer = *optimizer_named(settings.text("step.optimizer"));
-  plan.dtype = *dtype_named(settings.text("dtype"));
+/// The plan of the settings, with what it shares with layers.
+TrainingPlan plan_of(const RunChoices& run) {
+  TrainingPlan plan = run.plan;
+  plan.tensor = run.ranks;
+  plan.sequence_parallel = plan.sequence_parallel && plan.tensor > 1;
+  plan.global_batch = run.batch;
+  if (run.scope.is_inference()) {
+    plan.micro_batch = plan.global_batch;
+  }
+  plan.seq = run.scope.work == Use::decode ? 1 : run.seq;
+  plan.dtype = run.dtype;
   plan.gradient_dtype = DType::fp32;
   return plan;
 }
 
 /// Nobody chose a dtype, and the checkpoint is made for narrower products than ours by default: what it is made for, as
 /// far as the machine has it.
-DType dtype_of(const Settings& settings, const Transformer& model, const Machine& machine) {
+DType dtype_of(const Settings& settings, const RunChoices& run, const Transformer& model, const Machine& machine) {
   const bool is_chosen = settings.at(*find_field("dtype")).origin.source != Source::preset;
   const bool is_narrow = model.weights && model.weights->narrow_products;
-  return is_inference(settings) && !is_chosen && is_narrow && machine.accelerator.supports(DType::fp8)
-             ? DType::fp8
-             : *dtype_named(settings.text("dtype"));
+  return run.scope.is_inference() && !is_chosen && is_narrow && machine.accelerator.supports(DType::fp8) ? DType::fp8
+                                                                                                         : run.dtype;
 }
 
-void require_one_replica(const Settings& settings, const TrainingPlan& plan) {
-  if (is_inference(settings) && plan.pipeline * plan.data != 1) {
+void require_one_replica(const ScopeChoice& scope, const TrainingPlan& plan) {
+  if (scope.is_inference() && plan.pipeline * plan.data != 1) {
     throw ConfigError(
         fmt::format("scope {} is a pass of one replica, and pipeline or data parallelism is above 1; leave both at 1",
-                    settings.text("scope")));
+                    name_of(scope)));
   }
-  if (settings.text("scope") == "decode" && plan.sequence_ranks() != 1) {
+  if (scope.work == Use::decode && plan.sequence_ranks() != 1) {
     throw ConfigError(fmt::format("scope decode has one token a sequence, which {} cannot share; leave it at 1",
                                   plan.context > 1 ? "context parallelism" : "ulysses"));
   }
 }
 
 /// Tokens that an inference takes or has in its cache are as many as those of a layer at the most.
-void require_few_tokens(const Settings& settings) {
+void require_few_tokens(const RunChoices& run) {
   constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
-  const std::int64_t batch = settings.count("batch");
-  const std::int64_t seq = settings.count("seq");
-  if (is_inference(settings) && batch > most_tokens / seq) {
-    throw ConfigError(fmt::format("batch {} times seq {} is too large; the most is {} tokens", format_count(batch),
-                                  format_count(seq), format_count(most_tokens)));
+  if (run.scope.is_inference() && run.batch > most_tokens / run.seq) {
+    throw ConfigError(fmt::format("batch {} times seq {} is too large; the most is {} tokens", format_count(run.batch),
+                                  format_count(run.seq), format_count(most_tokens)));
   }
 }
 
@@ -134,18 +119,16 @@ void require_few_tokens(const Settings& settings) {
 bool has_ulysses_sites(const TrainingPlan& plan) { return plan.ulysses > 1 && plan.tensor == 1 && plan.context == 1; }
 
 /// Those named; of "all" strategies_for_steps.
-std::vector<const Strategy*> strategies_of(const Settings& settings, const TrainingPlan& plan) {
-  const std::vector<const Strategy*> all = strategies_for_steps();
+std::vector<const Strategy*> strategies_of(const ScheduleChoice& schedules, const TrainingPlan& plan) {
+  const bool takes_all = schedules.named.empty();
+  const std::vector<const Strategy*> wanted = takes_all ? strategies_for_steps() : schedules.named;
   std::vector<const Strategy*> chosen_ones;
-  const std::string& list = settings.text("strategy.name");
   for (const Strategy& strategy : strategies()) {
-    const bool is_named = list == "all"
-                              ? std::find(all.begin(), all.end(), &strategy) != all.end()
-                              : ("," + list + ",").find(fmt::format(",{},", strategy.name)) != std::string::npos;
+    const bool is_wanted = std::find(wanted.begin(), wanted.end(), &strategy) != wanted.end();
     // Without a collective beside a product every strategy is the same.
     const bool differs =
-        plan.sequence_parallel || has_ulysses_sites(plan) || list != "all" || &strategy == &serial_strategy;
-    if (is_named && differs) {
+        plan.sequence_parallel || has_ulysses_sites(plan) || !takes_all || &strategy == &serial_strategy;
+    if (is_wanted && differs) {
       chosen_ones.push_back(&strategy);
     }
   }
@@ -310,8 +293,8 @@ class StepDoubts {
 /// What every engine does first, sums of whole outputs; then the strategies, for which the ranks share the tokens of
 /// the batch. One that cannot cut so few tokens is a row with its reason.
 std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, SiteTimes& times, StepDoubts& doubts) {
-  point.cached = settings.count("seq");
-  point.latent_decode = chosen(latent_decode_choices, settings.text("step.latent_decode"));
+  const RunChoices run = choices_of(settings);
+  point.cached = run.seq;
   const TrainingPlan shared = point.plan;
   point.plan.sequence_parallel = false;
   require_possible(point);
@@ -324,7 +307,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
     return rows;
   }
   point.plan = shared;
-  for (const Strategy* strategy : strategies_of(settings, shared)) {
+  for (const Strategy* strategy : strategies_of(run.schedules, shared)) {
     point.strategies = {strategy};
     rows.push_back(asked(settings, point.model->name, point.plan, strategy->name));
     add_links(rows.back(), *point.machine);
@@ -346,11 +329,11 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
 }
 
 /// By one strategy.
-StepRow row_of(const Settings& settings, const StepPoint& point, SiteTimes& times) {
+StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoint& point, SiteTimes& times) {
   StepRow row = asked(settings, point.model->name, point.plan, point.strategies.front()->name);
   add_links(row, *point.machine);
   std::string warning;
-  if (settings.text("scope") == "prefill") {
+  if (scope.work == Use::prefill) {
     const PrefillPrediction prefill = predict_prefill(point, times);
     add(row, prefill, point);
     warning = memory_warning_of(prefill, *point.machine);
@@ -368,41 +351,45 @@ StepPoints::StepPoints(const Library& library) : library_(library), sites_(std::
 StepPoints::~StepPoints() = default;
 
 std::vector<StepRow> StepPoints::rows(const Settings& settings) {
-  check(is_whole_model(settings), "who asks for steps has looked at the scope");
-  TrainingPlan plan = plan_of(settings);
-  plan.dtype = dtype_of(settings, library_.model(settings.text("model")), library_.machine(settings));
-  require_one_replica(settings, plan);
-  require_few_tokens(settings);
+  const RunChoices run = choices_of(settings);
+  check(run.scope.is_whole_model(), "who asks for steps has looked at the scope");
+  const Transformer& model = library_.model(run.model);
+  const Machine& machine = library_.machine(run.machine);
+  TrainingPlan plan = plan_of(run);
+  plan.dtype = dtype_of(settings, run, model, machine);
+  require_one_replica(run.scope, plan);
+  require_few_tokens(run);
   require_used_by_scope(settings);
-  const Launch launch = chosen(launch_choices, settings.text("launch"));
-  SizedMachine& site = sites_->of(library_.machine(settings), plan, launch);
-  StepPoint point{.model = &library_.model(settings.text("model")), .machine = &site.machine, .plan = plan};
-  point.serves = is_inference(settings);
-  if (settings.text("jitter") != "none") {
-    const Jitter jitter = load_jitter(settings.text("jitter"));
+  const Launch launch = run.price.launch;
+  SizedMachine& site = sites_->of(machine, plan, launch);
+  StepPoint point{.model = &model, .machine = &site.machine, .plan = plan};
+  point.options = run.step;
+  point.serves = run.scope.is_inference();
+  if (run.jitter != "none") {
+    const Jitter jitter = load_jitter(run.jitter);
     point.rank_sigma = jitter.rank_sigma.value;
     point.communication_sigma = jitter.communication_sigma.value;
   }
   if (launch == Launch::graph) {
     point.framework.issue.value = Duration::zero();
   }
-  const std::string& scope = settings.text("scope");
   std::vector<RaisedStep> raised;
-  if (chosen(switch_choices, settings.text("uncertainty"))) {
-    raised = sites_->raised(*library_.raised(settings), plan, launch);
+  if (run.uncertainty) {
+    raised = sites_->raised(*library_.raised(run.machine), plan, launch);
   }
-  StepDoubts doubts(scope == "decode"    ? decoding
-                    : scope == "prefill" ? prefilling
-                                         : training,
+  const Use work = run.scope.work;
+  StepDoubts doubts(work == Use::decode    ? decoding
+                    : work == Use::prefill ? prefilling
+                                           : training,
                     site.times, std::move(raised));
   std::vector<StepRow> rows;
-  if (scope == "decode") {
+  if (work == Use::decode) {
     rows = decode_rows(settings, point, site.times, doubts);
   } else {
     require_possible(point);
-    for (const Strategy* strategy : strategies_of(settings, plan)) {
+    for (const Strategy* strategy : strategies_of(run.schedules, plan)) {
       point.strategies = {strategy};
-      rows.push_back(row_of(settings, point, site.times));
+      rows.push_back(row_of(settings, run.scope, point, site.times));
       doubts.add(point, rows.size() - 1);
     }
   }
@@ -414,13 +401,13 @@ std::vector<StepRow> StepPoints::rows_or_reason(const Settings& settings) {
   try {
     return rows(settings);
   } catch (const ConfigError& error) {
-    StepRow row =
-        asked(settings, library_.model(settings.text("model")).name, plan_of(settings), settings.text("strategy.name"));
+    const RunChoices run = choices_of(settings);
+    StepRow row = asked(settings, library_.model(run.model).name, plan_of(run), settings.text("strategy.name"));
     row.add("reason", std::string(error.what()));
     return {row};
   }
 }
 
-TrainingPlan training_plan_of(const Settings& settings) { return plan_of(settings); }
+TrainingPlan training_plan_of(const Settings& settings) { return plan_of(choices_of(settings)); }
 
 }  // namespace commfuse

@@ -11,8 +11,27 @@ namespace {
 
 constexpr std::int64_t usual_tokens = std::int64_t{4} << 20;
 
-std::optional<std::int64_t> wish(const Settings& settings, std::string_view key) {
-  return is_chosen(settings, key) ? std::optional(settings.count(key)) : std::nullopt;
+/// The value, where somebody chose it.
+template <class T>
+std::optional<T> wish(const Settings& settings, std::string_view key, T value) {
+  return is_chosen(settings, key) ? std::optional(value) : std::nullopt;
+}
+
+/// What the search chooses (PlanWish) is at its default.
+TrainingPlan without_degrees(TrainingPlan plan) {
+  const TrainingPlan defaults;
+  plan.tensor = defaults.tensor;
+  plan.sequence_parallel = defaults.sequence_parallel;
+  plan.pipeline = defaults.pipeline;
+  plan.interleave = defaults.interleave;
+  plan.data = defaults.data;
+  plan.context = defaults.context;
+  plan.ulysses = defaults.ulysses;
+  plan.expert = defaults.expert;
+  plan.zero = defaults.zero;
+  plan.micro_batch = defaults.micro_batch;
+  plan.recompute = defaults.recompute;
+  return plan;
 }
 
 }  // namespace
@@ -22,35 +41,29 @@ bool is_chosen(const Settings& settings, std::string_view key) {
 }
 
 PlanWish wish_of(const Settings& settings) {
-  PlanWish wanted{.tensor = wish(settings, "ranks"),
-                  .pipeline = wish(settings, "parallel.pipeline"),
-                  .interleave = wish(settings, "parallel.interleave"),
-                  .context = wish(settings, "parallel.context"),
-                  .ulysses = wish(settings, "parallel.ulysses"),
-                  .data = wish(settings, "parallel.data"),
-                  .expert = wish(settings, "parallel.experts"),
-                  .micro_batch = wish(settings, "step.micro_batch")};
-  if (is_chosen(settings, "parallel.sequence_parallel")) {
-    wanted.sequence_parallel = chosen(switch_choices, settings.text("parallel.sequence_parallel"));
-  }
-  if (const std::optional<std::int64_t> zero = wish(settings, "parallel.zero")) {
-    wanted.zero = static_cast<Zero>(*zero);
-  }
-  if (is_chosen(settings, "step.recompute")) {
-    wanted.recompute = recompute_named(settings.text("step.recompute"));
-  }
+  const RunChoices run = choices_of(settings);
+  const TrainingPlan& plan = run.plan;
+  PlanWish wanted{.tensor = wish(settings, "ranks", std::int64_t{run.ranks}),
+                  .pipeline = wish(settings, "parallel.pipeline", plan.pipeline),
+                  .interleave = wish(settings, "parallel.interleave", plan.interleave),
+                  .context = wish(settings, "parallel.context", plan.context),
+                  .ulysses = wish(settings, "parallel.ulysses", plan.ulysses),
+                  .data = wish(settings, "parallel.data", plan.data),
+                  .expert = wish(settings, "parallel.experts", plan.expert),
+                  .micro_batch = wish(settings, "step.micro_batch", plan.micro_batch)};
+  wanted.sequence_parallel = wish(settings, "parallel.sequence_parallel", plan.sequence_parallel);
+  wanted.zero = wish(settings, "parallel.zero", plan.zero);
+  wanted.recompute = wish(settings, "step.recompute", plan.recompute);
   return wanted;
 }
 
 TrainingPlan base_of(const Settings& settings) {
-  TrainingPlan base;
-  base.seq = settings.count("seq");
-  base.global_batch =
-      is_chosen(settings, "batch") ? settings.count("batch") : std::max<std::int64_t>(1, usual_tokens / base.seq);
-  base.schedule = *pipeline_schedule_named(settings.text("parallel.schedule"));
-  base.dtype = *dtype_named(settings.text("dtype"));
+  const RunChoices run = choices_of(settings);
+  TrainingPlan base = without_degrees(run.plan);
+  base.seq = run.seq;
+  base.global_batch = is_chosen(settings, "batch") ? run.batch : std::max<std::int64_t>(1, usual_tokens / base.seq);
+  base.dtype = run.dtype;
   base.gradient_dtype = DType::fp32;
-  base.optimizer = *optimizer_named(settings.text("step.optimizer"));
   return base;
 }
 

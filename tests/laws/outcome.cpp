@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/config/bandwidth_choice.h"
+#include "model/config/choices.h"
 #include "model/config_error.h"
 #include "model/hardware/raised.h"
 
@@ -64,7 +65,8 @@ const Machine& Simulator::edited_machine(const Settings& settings, const std::ve
   const auto known = edited_machines_.find(key);
   return known != edited_machines_.end()
              ? known->second
-             : edited_machines_.emplace(key, edited(library_.machine(settings), edits)).first->second;
+             : edited_machines_.emplace(key, edited(library_.machine(choices_of(settings).machine), edits))
+                   .first->second;
 }
 
 Outcome Simulator::run(const Setting& setting) {
@@ -120,7 +122,7 @@ Outcome Simulator::run_step(const Settings& settings, const Setting& setting) {
   }
   Outcome outcome;
   outcome.whole_model = true;
-  outcome.machine = &library_.machine(settings);
+  outcome.machine = &library_.machine(choices_of(settings).machine);
   outcome.step = row_of(steps_.rows(settings));
   if (!outcome.step.feasible()) {
     outcome.reason = outcome.step.text("reason");

@@ -11,6 +11,7 @@
 
 #include "model/build_info.h"
 #include "model/config/catalogue.h"
+#include "model/config/choices.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
@@ -393,7 +394,7 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
                    .git_revision = std::string(build_info().git_revision),
                    .environment = this_environment(),
                    .settings = words_of(point.settings()),
-                   .seed = static_cast<std::uint64_t>(point.settings().count("seed")),
+                   .seed = choices_of(point.settings()).seed,
                    .warm_up = count_of("--warm-up", arguments.warm_up, 0)};
   const MeasureOptions options{.warm_up = static_cast<int>(record.warm_up),
                                .iterations = count_of("--iterations", arguments.iterations, 1),

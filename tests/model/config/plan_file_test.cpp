@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "model/config/choices.h"
 #include "model/config/plan_field.h"
 #include "model/config_error.h"
 #include "tests/own_folder.h"
@@ -85,7 +86,7 @@ TEST_F(PlanFileTest, OneDayIsASpan) {
 }
 
 TEST_F(PlanFileTest, TheRuleOfTheVerdictIsASetting) {
-  EXPECT_EQ(plan(least + "set: {verdict: {difference: 5%}}\n").settings.share("verdict.difference"), 0.05);
+  EXPECT_EQ(choices_of(plan(least + "set: {verdict: {difference: 5%}}\n").settings).verdict.difference, 0.05);
 }
 
 TEST_F(PlanFileTest, WhatIsLeftOutHasThePresetsOfTheTable) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "model/config/choices.h"
 #include "model/config_error.h"
 #include "tests/contents_of.h"
 #include "tests/own_folder.h"
@@ -138,11 +139,11 @@ TEST_F(ResolverTest, WhatShowPrintsReadsBackTheSame) {
 
 TEST_F(ResolverTest, SamplesLeftOpenAreOneWithoutJitterAndAThousandWithIt) {
   Resolver resolver;
-  EXPECT_EQ(samples_of(resolver.finish()), 1);
+  EXPECT_EQ(samples_of(choices_of(resolver.finish())), 1);
   resolver.read_set("jitter=default");
-  EXPECT_EQ(samples_of(resolver.finish()), 1000);
+  EXPECT_EQ(samples_of(choices_of(resolver.finish())), 1000);
   resolver.read_set("samples=10K");
-  EXPECT_EQ(samples_of(resolver.finish()), 10240);
+  EXPECT_EQ(samples_of(choices_of(resolver.finish())), 10240);
 }
 
 TEST_F(ResolverTest, ScalarsThatYamlCouldMisreadAreQuoted) {

@@ -22,9 +22,9 @@ LabWorkload lab(const char* name, std::int32_t ranks) {
   return lab;
 }
 
-const std::array ways{LabOptions{.evaluator = Evaluator::automatic},
-                      LabOptions{.evaluator = Evaluator::replay, .symmetry = false},
-                      LabOptions{.evaluator = Evaluator::engine}};
+const std::array ways{LabOptions{.simulation = {Evaluator::automatic}},
+                      LabOptions{.simulation = {Evaluator::replay, false}},
+                      LabOptions{.simulation = {Evaluator::engine}}};
 
 TEST(Lab, AnAllGatherOf256RanksTakes255MessagesOneAfterAnother) {
   // 32,768 B at 53.687 GB/s are 610,352.6 ps; 255 x (500,000 + 610,353).
@@ -50,8 +50,8 @@ TEST(Lab, TilesHideTheMessagesOfFuseAgAltogether) {
 
 TEST(Lab, RandomTilesAreWholeMicrosecondsAndTheSameForEveryEvaluator) {
   const LabWorkload random = lab("faj", 64);
-  const LabRun by_engine = run_lab(random, {.evaluator = Evaluator::engine});
-  EXPECT_EQ(run_lab(random, {.evaluator = Evaluator::replay}).makespan, by_engine.makespan);
+  const LabRun by_engine = run_lab(random, {.simulation = {Evaluator::engine}});
+  EXPECT_EQ(run_lab(random, {.simulation = {Evaluator::replay}}).makespan, by_engine.makespan);
   // One rank alone: 64 tiles of 10 to 1010 us, nothing to wait for.
   const LabWorkload alone = lab("faj", 1);
   const Duration tile = run_lab(alone, {}).makespan;
@@ -99,8 +99,8 @@ TEST(Lab, MoreOpsThanCanBePlayedOneByOneAreRefused) {
   const std::string sentence =
       "'fa': 262144 ranks that are simulated one by one have more than 17179869184 ops; choose fewer ranks, or let one "
       "rank stand for all";
-  EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.symmetry = false}), sentence);
-  EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.evaluator = Evaluator::engine}), sentence);
+  EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.simulation = {.symmetry = false}}), sentence);
+  EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.simulation = {Evaluator::engine}}), sentence);
 }
 
 TEST(Lab, AnotherSeedDrawsOtherTiles) {
@@ -120,7 +120,7 @@ TEST(Lab, EveryWorkloadIsProvedForSmallAndLargeCountsOfRanks) {
 
 TEST(Lab, OneRankStandsForAllUnlessItIsForbiddenOrTheyDiffer) {
   EXPECT_TRUE(run_lab(lab("fa", 8), {}).one_for_all);
-  EXPECT_FALSE(run_lab(lab("fa", 8), {.symmetry = false}).one_for_all);
+  EXPECT_FALSE(run_lab(lab("fa", 8), {.simulation = {.symmetry = false}}).one_for_all);
   EXPECT_FALSE(run_lab(lab("faj", 8), {}).one_for_all);
 }
 
@@ -128,7 +128,7 @@ TEST(Lab, ASlowRankDelaysTheRingByItsOwnTilesAlone) {
   // Rank 1 takes 12 us a tile. Nobody waits for tiles, messages are hidden: 8 x 12 us.
   const auto faults = std::make_shared<const Faults>(Faults{.slow_ranks = {{.rank = 1, .factor = 1.2}}});
   EXPECT_EQ(run_lab(lab("fa", 8), {.faults = faults}).makespan, 96us);
-  EXPECT_THROW(run_lab(lab("fa", 8), {.evaluator = Evaluator::replay, .faults = faults}), ConfigError);
+  EXPECT_THROW(run_lab(lab("fa", 8), {.simulation = {Evaluator::replay}, .faults = faults}), ConfigError);
 }
 
 TEST(Lab, ASlowLinkDelaysAnAllGatherByItsExtraTimeOncePerStepItIsUsed) {

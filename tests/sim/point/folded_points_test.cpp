@@ -38,7 +38,7 @@ std::optional<Both> both(Predictor& predictor, Point point, const Strategy& stra
     Both result;
     result.folded = predictor.predict(point, strategy, options);
     result.folded_timeline = predictor.timeline(point, *result.folded.structure, result.folded.sizes);
-    point.symmetry = false;
+    point.simulation.symmetry = false;
     result.whole = predictor.predict(point, strategy, options);
     result.whole_timeline = predictor.timeline(point, *result.whole.structure, result.whole.sizes);
     return result;

@@ -600,7 +600,7 @@ TEST_F(StepTest, decodes_latent_attention_from_narrow_keys_in_less_time_and_memo
       .model = &model, .machine = &machine, .plan = {.tensor = 16, .micro_batch = 32, .seq = 1}, .cached = 4095};
   const DecodePrediction narrow = predict_decode(point, sites);
   EXPECT_EQ(narrow.cache, (Bytes{61LL * 32 * 4096 * (512 + 64) * 2}));  // whole on every tensor rank
-  point.latent_decode = LatentDecode::naive;
+  point.options.latent_decode = LatentDecode::naive;
   const DecodePrediction wide = predict_decode(point, sites);
   EXPECT_EQ(wide.cache, (Bytes{61LL * 32 * 4096 * (128 / 16) * (128 + 64 + 128) * 2}));
   EXPECT_LT(narrow.time, wide.time);
