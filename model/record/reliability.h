@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the stated errors are honest: how often intervals hold what was measured, and how often what was called
+// likely came true.
+//
+//   an interval of level p is  predicted x exp(+- z(p) x standard error)      z(p): of the normal distribution
+//   coverage of level p        share of the rows whose measured time lies inside
+//   sampling band              1.96 x sqrt(design effect x p (1 - p) / n)
+//   Brier score                mean of (probability - outcome)^2              0.25: a coin
+//
+// Rows of one shape err alike, so n rows say less than n independent ones: the design effect is the variance of the
+// share summed by shape over that of independent rows (Kish, "Survey Sampling", 1965, 5.4 and 8.2), and at least 1.
+// Where every row has the same outcome it is taken at its largest, that of shapes whose rows are all alike.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace commfuse {
+
+/// The sizes that rows share which err alike: n and k of a GEMM.
+using ShapeKey = std::array<std::int64_t, 3>;
+
+/// One measured time and how sure its prediction was.
+struct CheckedTime {
+  double distance = 0.0;  ///< ln(measured / predicted).
+  double error = 0.0;     ///< One standard error of ln(predicted), as runs state it.
+  ShapeKey shape{};
+};
+
+/// Rows of one kind of op on one machine that no fit has seen.
+struct CheckedKind {
+  std::string kind;     ///< "GEMM bf16".
+  std::string machine;  ///< Ours.
+  bool fitted = false;  ///< A fit of this machine read other rows of the same table.
+  std::vector<CheckedTime> times;
+};
+
+/// Two ways to do the same work, both measured.
+struct JudgedPair {
+  double probability = 0.5;  ///< That the way predicted to be faster is; at least one half.
+  bool came_true = false;
+  ShapeKey shape{};
+};
+
+struct JudgedPairs {
+  std::string ways;  ///< "whole or in slices of rows".
+  std::string machine;
+  std::vector<JudgedPair> pairs;
+};
+
+/// One figure of a public distribution, as a factor: 1.013 is 1.3% above the median.
+struct Observation {
+  std::string what;  ///< "inter-node send/recv max over median (3 runs): p90".
+  std::string machine;
+  double measured = 1.0;
+  double predicted = 1.0;
+};
+
+/// Of a share: what was observed, and how far it may lie from the true one by chance alone (95 %).
+struct ObservedShare {
+  double share = 0.0;
+  double band = 0.0;
+};
+
+inline constexpr std::array<double, 4> coverage_levels{0.50, 0.68, 0.90, 0.95};
+
+struct Coverage {
+  std::int64_t n = 0;
+  std::int64_t shapes = 0;
+  std::array<ObservedShare, coverage_levels.size()> at{};  ///< By level.
+  double median_error = 0.0;                               ///< Half of an interval of one standard error.
+};
+
+/// All 0 for no times.
+Coverage coverage_of(std::vector<CheckedTime> times);
+
+/// How far the worst level lies from its promise beyond chance: |share - level| - band, at least 0.
+double beyond_chance(const Coverage& coverage);
+
+/// Probabilities from `from` up to below `to`; the last bin holds 1 too.
+struct ReliabilityBin {
+  double from = 0.5;
+  double to = 1.0;
+  std::int64_t n = 0;
+  double said = 0.0;  ///< Mean probability.
+  ObservedShare observed;
+};
+
+inline constexpr std::array<double, 8> probability_edges{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0};
+
+struct Reliability {
+  std::int64_t n = 0;
+  double brier = 0.0;
+  std::array<ReliabilityBin, probability_edges.size() - 1> bins{};
+};
+
+Reliability reliability_of(std::span<const JudgedPair> pairs);
+
+}  // namespace commfuse
