@@ -108,6 +108,25 @@ std::vector<Observation> observations_of(Scores scores) {
   return all;
 }
 
+/// Over all tables, by machine and key.
+std::vector<FitRows> fits_of(Scores scores) {
+  std::map<std::pair<std::string, std::string>, FitRows> fits;
+  for (const TableScore& score : scores) {
+    for (const FitRows& fit : score.fits) {
+      if (!score.degraded) {
+        FitRows empty{fit.machine, fit.key, fit.residual, {}};
+        FitRows& all = fits.try_emplace({fit.machine, fit.key}, std::move(empty)).first->second;
+        all.rows.insert(all.rows.end(), fit.rows.begin(), fit.rows.end());
+      }
+    }
+  }
+  std::vector<FitRows> list;
+  for (auto& [key, fit] : fits) {
+    list.push_back(std::move(fit));
+  }
+  return list;
+}
+
 std::string whole_percent(double fraction) { return fmt::format("{:.0f}", 100.0 * fraction); }
 std::string percent(double fraction) { return fmt::format("{:.1f}", 100.0 * fraction); }
 
@@ -215,6 +234,16 @@ std::string observations_text(Scores scores) {
 
 Json share_json(const ObservedShare& observed) { return {{"share", observed.share}, {"band", observed.band}}; }
 
+Json levels_json(const Coverage& coverage) {
+  Json levels = Json::array();
+  for (std::size_t i = 0; i < coverage_levels.size(); ++i) {
+    Json level = share_json(coverage.at[i]);
+    level["level"] = coverage_levels[i];
+    levels.push_back(std::move(level));
+  }
+  return levels;
+}
+
 Json coverage_json(const CoverageRow& row) {
   Json object{{"kind", row.kind},
               {"machine", row.machine},
@@ -223,12 +252,7 @@ Json coverage_json(const CoverageRow& row) {
               {"shapes", row.coverage.shapes},
               {"median_error", row.coverage.median_error},
               {"beyond_chance", beyond_chance(row.coverage)},
-              {"levels", Json::array()}};
-  for (std::size_t i = 0; i < coverage_levels.size(); ++i) {
-    Json level = share_json(row.coverage.at[i]);
-    level["level"] = coverage_levels[i];
-    object["levels"].push_back(std::move(level));
-  }
+              {"levels", levels_json(row.coverage)}};
   return object;
 }
 
@@ -246,7 +270,7 @@ Json reliability_json(const std::string& machine, const Json& ways, const Reliab
   return object;
 }
 
-/// Where z standard errors hold this share of the times: 1 and 1.96 were promised of 68 and 95 %.
+/// How far off this share of the times is at most, in %, where 4 % was stated.
 std::string reach(std::span<const CheckedTime> times, double share) {
   std::vector<double> errors;
   for (const CheckedTime& time : times) {
@@ -285,17 +309,20 @@ std::string sure_in_practice(Scores scores) {
 }
 
 std::string planner_section(Scores scores) {
-  return "## What \"± 4 %\" and \"87 % sure\" have meant so far\n\n"
-         "\"± 4 %\" is one standard error. It promises that the measured time is within 4 % in 68 of 100 cases, and "
-         "within\n8 % in 95. On measured times that no fit had seen, a stated \"± 4 %\" has meant:\n\n" +
+  return "## What \"± 4%\" and \"87% sure\" have meant so far\n\n"
+         "\"± 4%\" is one standard error. It promises that the measured time is within 4% in 68 of 100 cases and "
+         "within "
+         "10%\nin 95. On measured times that no fit has seen, a stated \"± 4%\" has meant:\n\n" +
          plus_minus_in_practice(scores) +
-         "\n\"87 % sure\" promises that 87 of 100 such calls come true. On pairs of measured ways to do the same work "
-         "(a GEMM\nwhole or in slices, a weight cut by rows or by columns, an all-reduce or its two halves), the calls "
-         "were:\n\n" +
+         "\n\"87% sure\" promises that 87 of 100 such calls come true. On measured pairs of ways to do the same work "
+         "(a GEMM whole\nor in slices, a weight cut by rows or by columns, an all-reduce or its two halves, two "
+         "schedules) the calls were:\n\n" +
          sure_in_practice(scores) +
-         "\nBefore you bet money: run `commfuse-sim calibrate` on a few sizes from your own cluster, as most of the "
-         "surprise is\nsoftware that no fit covers. Take a win below 80 % as a tie, as verdicts do. The tables below "
-         "say where intervals\nare too narrow (more than 5 % outside a 95 % interval) and where they are too wide.\n\n";
+         "\nBefore you bet money, run `commfuse-sim calibrate` on a few sizes from your own cluster: most surprises "
+         "are "
+         "software\nthat no fit covers. Take a win below 80% as a tie, as verdicts do. The tables below say which "
+         "kinds "
+         "and machines are\ntoo sure and which are too shy.\n\n";
 }
 
 std::string coverage_section(Scores scores) {
@@ -393,6 +420,43 @@ void add_reliability(Json& object, Scores scores) {
     object["observations"].push_back(
         {{"what", one.what}, {"machine", one.machine}, {"measured", one.measured}, {"predicted", one.predicted}});
   }
+}
+
+std::string residuals_table(Scores scores) {
+  std::string text;
+  std::string machine;
+  for (const FitRows& fit : fits_of(scores)) {
+    const NewResidual made = new_residual(fit);
+    text += fit.machine == machine ? "" : fmt::format("{}\n", fit.machine);
+    machine = fit.machine;
+    text += fmt::format("  {}: {:.4f}", fit.key, fit.residual);
+    if (!made.enough) {
+      text += fmt::format(" stays: {} rows read, fewer than {}\n", made.read, least_rows_for_residual);
+      continue;
+    }
+    text += fmt::format(" -> {:.4f}\n    {} rows read; {} held out", made.residual, made.read, made.held_out);
+    text += made.held_out == 0
+                ? "\n"
+                : fmt::format(": 68% hold {} -> {}, 95% hold {} -> {}\n", with_band(made.now.at[1]),
+                              with_band(made.then.at[1]), with_band(made.now.at[3]), with_band(made.then.at[3]));
+  }
+  return text.empty() ? "no table that a fit has read is among these\n" : text;
+}
+
+std::string residuals_json(Scores scores) {
+  Json all = Json::array();
+  for (const FitRows& fit : fits_of(scores)) {
+    const NewResidual made = new_residual(fit);
+    all.push_back({{"machine", fit.machine},
+                   {"key", fit.key},
+                   {"residual", fit.residual},
+                   {"new_residual", made.enough ? Json(made.residual) : Json()},
+                   {"read", made.read},
+                   {"held_out", made.held_out},
+                   {"now", levels_json(made.now)},
+                   {"then", levels_json(made.then)}});
+  }
+  return all.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string reliability_section(Scores scores) {

@@ -3,14 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "model/math/functions.h"
 
 namespace commfuse {
 
 namespace {
 
-/// z(p) of coverage_levels.
-constexpr std::array<double, coverage_levels.size()> half_widths{0.674489750196082, 0.994457883209753,
-                                                                 1.644853626951473, 1.959963984540054};
+/// In standard errors: share_below(z) = (1 + level) / 2.
+constexpr std::array<double, coverage_levels.size()> half_widths{0.648808520437614, 0.993666938968772,
+                                                                 1.867376541509181, 2.432008008965769};
 
 constexpr double two_sided_95 = 1.959963984540054;
 
@@ -76,6 +79,18 @@ double median_of(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
 }
 
+/// Of the rows held out, with another residual.
+Coverage coverage_with(const FitRows& fit, double residual) {
+  const double left = math::log1p(residual);
+  std::vector<CheckedTime> times;
+  for (const FitRow& row : fit.rows) {
+    if (row.held_out) {
+      times.push_back({row.distance, std::sqrt(row.parameters * row.parameters + left * left), row.shape});
+    }
+  }
+  return coverage_of(std::move(times));
+}
+
 std::size_t bin_of(double probability) {
   std::size_t bin = 0;
   while (bin + 2 < probability_edges.size() && probability >= probability_edges[bin + 1]) {
@@ -106,6 +121,30 @@ Coverage coverage_of(std::vector<CheckedTime> times) {
   }
   coverage.median_error = median_of(std::move(errors));
   return coverage;
+}
+
+NewResidual new_residual(const FitRows& fit) {
+  NewResidual calibrated{.residual = fit.residual};
+  std::vector<double> needed;
+  for (const FitRow& row : fit.rows) {
+    const double scaled = row.distance / half_widths[1];
+    if (!row.held_out) {
+      const double squares = scaled * scaled - row.parameters * row.parameters;
+      needed.push_back(math::expm1(std::sqrt(std::max(0.0, squares))));
+    }
+  }
+  calibrated.read = static_cast<std::int64_t>(needed.size());
+  calibrated.enough = calibrated.read >= least_rows_for_residual;
+  if (!needed.empty()) {
+    const auto rank = static_cast<std::size_t>(std::ceil(coverage_levels[1] * static_cast<double>(needed.size() + 1)));
+    const auto place = needed.begin() + static_cast<std::ptrdiff_t>(std::min(rank, needed.size()) - 1);
+    std::nth_element(needed.begin(), place, needed.end());
+    calibrated.residual = std::min(1.0, *place);
+  }
+  calibrated.now = coverage_with(fit, fit.residual);
+  calibrated.then = coverage_with(fit, calibrated.residual);
+  calibrated.held_out = calibrated.now.n;
+  return calibrated;
 }
 
 double beyond_chance(const Coverage& coverage) {

@@ -2,7 +2,7 @@
 // Whether the stated errors are honest: how often intervals hold what was measured, and how often what was called
 // likely came true.
 //
-//   an interval of level p is  predicted x exp(+- z(p) x standard error)      z(p): of the normal distribution
+//   an interval of level p is  predicted x exp(+- z(p) x standard error)      z(p): of model/analysis/error_tail.h
 //   coverage of level p        share of the rows whose measured time lies inside
 //   sampling band              1.96 x sqrt(design effect x p (1 - p) / n)
 //   Brier score                mean of (probability - outcome)^2              0.25: a coin
@@ -37,6 +37,22 @@ struct CheckedKind {
   std::string machine;  ///< Ours.
   bool fitted = false;  ///< A fit of this machine read other rows of the same table.
   std::vector<CheckedTime> times;
+};
+
+/// A row of a table that a fit read, or held back.
+struct FitRow {
+  double distance = 0.0;    ///< ln(measured / predicted).
+  double parameters = 0.0;  ///< The part of its standard error that comes from parameters.
+  ShapeKey shape{};
+  bool held_out = false;
+};
+
+/// The rows that belong to one residual of a machine's file.
+struct FitRows {
+  std::string machine;
+  std::string key;  ///< "accelerator.matrix_units.bf16.fit.residual".
+  double residual = 0.0;
+  std::vector<FitRow> rows;
 };
 
 /// Two ways to do the same work, both measured.
@@ -80,6 +96,24 @@ Coverage coverage_of(std::vector<CheckedTime> times);
 
 /// How far the worst level lies from its promise beyond chance: |share - level| - band, at least 0.
 double beyond_chance(const Coverage& coverage);
+
+/// A fit bends to its rows: fewer of them look nearer to it than others will, and say nothing of its residual.
+inline constexpr std::int64_t least_rows_for_residual = 500;
+
+/// A residual from the rows that the fit read, and what it does to those held out.
+struct NewResidual {
+  std::int64_t read = 0;
+  std::int64_t held_out = 0;
+  double residual = 0.0;
+  bool enough = false;  ///< At least least_rows_for_residual were read.
+  Coverage now;         ///< Of the rows held out, with the residual of the file.
+  Coverage then;
+};
+
+/// By split conformal prediction (Lei et al., "Distribution-Free Predictive Inference for Regression", JASA 113, 2018)
+/// on distances scaled by their errors: the least residual with which 68 % intervals hold the ceil(0.68 (n + 1))-th of
+/// the n rows that the fit read. Rows held out have no part in it. 0 rows read: the residual stays.
+NewResidual new_residual(const FitRows& fit);
 
 /// Probabilities from `from` up to below `to`; the last bin holds 1 too.
 struct ReliabilityBin {

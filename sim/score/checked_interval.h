@@ -35,14 +35,25 @@ inline bool is_unseen(const Machine& machine, bool held_back, Context& context) 
 template <class PriceUs>
 void check_interval(const Machine& machine, const CheckedOp& op, const Compared& time, Context& context, Tally& tally,
                     const PriceUs& price_us) {
-  if (!is_unseen(machine, op.held_back, context) || time.predicted_us > longest_checked_us) {
+  const bool fitted = context.doubts.is_fitted(machine, context.file_name);
+  const bool unseen = op.held_back || !fitted;
+  if ((!unseen && !context.residuals) || time.predicted_us > longest_checked_us) {
     return;
   }
+  const double distance = math::log(time.measured_us / time.predicted_us);
   const TimedShape timed{op.shape, time.predicted_us, fit_of(op.shape, machine, op.ranks).residual};
   const Uncertainty uncertainty = context.doubts.of(machine, std::span(&timed, 1), price_us);
-  tally.check_interval(
-      machine, op.kind, context.doubts.is_fitted(machine, context.file_name),
-      {.distance = math::log(time.measured_us / time.predicted_us), .error = error_of(uncertainty), .shape = op.key});
+  if (unseen) {
+    tally.check_interval(machine, op.kind, fitted,
+                         {.distance = distance, .error = error_of(uncertainty), .shape = op.key});
+  }
+  if (const std::string key = residual_key(op.shape, machine, op.ranks); context.residuals && fitted && !key.empty()) {
+    Uncertainty parameters = uncertainty;
+    parameters.doubts.pop_back();  // what the fit leaves of the shape
+    tally.calibrate(
+        machine, key, timed.residual,
+        {.distance = distance, .parameters = error_of(parameters), .shape = op.key, .held_out = op.held_back});
+  }
 }
 
 }  // namespace commfuse::score

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/score/doubts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace commfuse::score {
@@ -31,6 +33,17 @@ PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks) {
   put(shape, FitSize::bytes) = bytes.count;
   put(shape, FitSize::ranks) = ranks;
   return shape;
+}
+
+std::string residual_key(const PricedShape& shape, const Machine& machine, int ranks) {
+  const std::string_view wires = ranks > machine.gpus_per_node && machine.network ? "network" : "link";
+  switch (shape.kind) {
+    case PricedKind::product: return fmt::format("accelerator.matrix_units.{}.fit.residual", name_of(shape.dtype));
+    case PricedKind::attention: return "accelerator.attention.fit.residual";
+    case PricedKind::memory_bound: return "";
+    case PricedKind::exchange: return fmt::format("{}.peer.fit.residual", wires);
+    default: return fmt::format("{}.collective.fit.residual", wires);
+  }
 }
 
 Doubts::Known& Doubts::known_of(const Machine& machine) {

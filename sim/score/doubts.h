@@ -35,6 +35,9 @@ PricedShape shape_of(const GemmSize& size);
 PricedShape shape_of(const AttentionSize& size);
 PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks = 0);
 
+/// The residual that fit_of() answers with, by its place in the machine's file; empty where the file has none.
+std::string residual_key(const PricedShape& shape, const Machine& machine, int ranks);
+
 /// Keeps what it worked out about a machine; one a run over tables. Machines are known by their address.
 class Doubts {
  public:

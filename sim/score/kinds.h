@@ -21,6 +21,7 @@ struct Context {
   Predictor& predictor;
   Doubts& doubts;
   std::string_view file_name;  ///< Of the table, without its ending: may tell the machine.
+  bool residuals = false;      ///< Rows that fits read are wanted too.
 };
 
 using Scorer = void (*)(const Table&, Context&, Tally&);

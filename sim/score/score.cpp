@@ -71,7 +71,11 @@ TableScore score_table(const Table& table, const fs::path& path, const ScoreOpti
     return score;
   }
   const std::string stem = path.stem().string();
-  Context context{.machines = machines, .predictor = predictor, .doubts = doubts, .file_name = stem};
+  Context context{.machines = machines,
+                  .predictor = predictor,
+                  .doubts = doubts,
+                  .file_name = stem,
+                  .residuals = options.residuals};
   Tally tally(score, options.held_out);
   kind->score(table, context, tally);
   return score;

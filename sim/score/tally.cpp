@@ -114,6 +114,16 @@ void Tally::check_interval(const Machine& machine, std::string_view kind, bool f
   known->times.push_back(time);
 }
 
+void Tally::calibrate(const Machine& machine, std::string_view key, double residual, const FitRow& row) {
+  std::vector<FitRows>& fits = into_.fits;
+  auto known = std::find_if(fits.begin(), fits.end(),
+                            [&](const FitRows& some) { return some.machine == machine.name && some.key == key; });
+  if (known == fits.end()) {
+    known = fits.insert(fits.end(), {machine.name, std::string(key), residual, {}});
+  }
+  known->rows.push_back(row);
+}
+
 void Tally::judge(const Machine& machine, std::string_view ways, const JudgedPair& pair) {
   std::vector<JudgedPairs>& all = into_.judged;
   auto known = std::find_if(all.begin(), all.end(),

@@ -15,9 +15,9 @@ CheckedTime row(std::int64_t shape, double errors_off, double error = 0.1) {
 }
 
 TEST(Coverage, IsTheShareOfRowsInsideEachInterval) {
-  // Half-widths in standard errors: 0.674, 0.994, 1.645, 1.960.
-  const Coverage coverage = coverage_of(
-      {row(1, 0.67), row(2, -0.68), row(3, 1.0), row(4, -1.64), row(5, 1.65), row(6, 1.95), row(7, 1.97), row(8, 0.0)});
+  // Half-widths in standard errors: 0.649, 0.994, 1.867, 2.432.
+  const Coverage coverage = coverage_of({row(1, 0.64), row(2, -0.64), row(3, 0.99), row(4, -1.86), row(5, 1.86),
+                                         row(6, 2.43), row(7, 2.43), row(8, 2.44)});
   EXPECT_EQ(coverage.n, 8);
   EXPECT_EQ(coverage.shapes, 8);
   EXPECT_DOUBLE_EQ(coverage.at[0].share, 2.0 / 8.0);
@@ -91,6 +91,31 @@ TEST(Reliability, OfNoPairsNothingIsSaid) {
   EXPECT_EQ(reliability.brier, 0.0);
   EXPECT_EQ(reliability.bins[0].from, 0.5);
   EXPECT_EQ(reliability.bins[6].to, 1.0);
+}
+
+TEST(NewResidual, HoldsSixtyEightPercentOfTheRowsThatTheFitRead) {
+  FitRows fit{.machine = "m", .key = "k", .residual = 0.5, .rows = {}};
+  for (int i = 1; i <= 9; ++i) {
+    fit.rows.push_back({.distance = 0.01 * i * (i % 2 == 0 ? 1.0 : -1.0), .shape = {i}});
+  }
+  fit.rows.push_back({.distance = 0.05, .shape = {10}, .held_out = true});
+  fit.rows.push_back({.distance = 0.2, .shape = {11}, .held_out = true});
+  // ceil(0.68 x 10) = 7: the seventh smallest, 0.07, lies on the edge of 0.9937 standard errors.
+  const NewResidual made = new_residual(fit);
+  EXPECT_EQ(made.read, 9);
+  EXPECT_EQ(made.held_out, 2);
+  EXPECT_NEAR(made.residual, std::exp(0.07 / 0.993666938968772) - 1.0, 1e-12);
+  EXPECT_DOUBLE_EQ(made.now.at[1].share, 1.0);
+  EXPECT_DOUBLE_EQ(made.then.at[1].share, 0.5);
+}
+
+TEST(NewResidual, IsWhatParametersDoNotExplain) {
+  FitRows fit{.machine = "m", .key = "k", .residual = 0.5, .rows = {}};
+  fit.rows.push_back({.distance = 0.05 * 0.993666938968772, .parameters = 0.03, .shape = {1}});
+  EXPECT_NEAR(new_residual(fit).residual, std::exp(0.04) - 1.0, 1e-12);
+  fit.rows[0].parameters = 0.06;
+  EXPECT_EQ(new_residual(fit).residual, 0.0);
+  EXPECT_EQ(new_residual({.residual = 0.5, .rows = {}}).residual, 0.5);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "model/analysis/error_tail.h"
 #include "model/config/catalogue.h"
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
@@ -73,6 +74,24 @@ TEST(Intervals, OfATableThatAFitReadOnlyRowsHeldBackAreChecked) {
   EXPECT_EQ(score_text(text, "x.csv", {}).checked.front().times.size(), 50U);
 }
 
+TEST(Intervals, RowsThatAFitReadAreCollectedForResidualsOnly) {
+  const std::string text = std::string(gemm_header) + gemm_row({.m = 128, .n = 64, .k = 4096}, 1.1) +
+                           gemm_row({.m = 128, .n = 128, .k = 4096}, 1.1);
+  EXPECT_TRUE(score_text(text, "gemm_h100_bf16_aic.csv", {}).fits.empty());
+  EXPECT_TRUE(score_text(text, "x.csv", {.residuals = true}).fits.empty());
+  const TableScore score = score_text(text, "gemm_h100_bf16_aic.csv", {.residuals = true});
+  ASSERT_EQ(score.fits.size(), 1U);
+  EXPECT_EQ(score.fits[0].machine, "h100-sxm");
+  EXPECT_EQ(score.fits[0].key, "accelerator.matrix_units.bf16.fit.residual");
+  EXPECT_EQ(score.fits[0].residual, h100().accelerator.matrix_unit(DType::bf16).fit.residual);
+  ASSERT_EQ(score.fits[0].rows.size(), 2U);
+  const FitRow& row = score.fits[0].rows[0];
+  EXPECT_NEAR(row.distance, std::log(1.1), 1e-9);
+  const double residual = std::log(1.0 + score.fits[0].residual);
+  EXPECT_NEAR(std::hypot(row.parameters, residual), error_of_product({.m = 128, .n = 64, .k = 4096}), 1e-9);
+  EXPECT_EQ(row.held_out, held_back(gemm_group("gemm", "H100-SXM5-80GB", "bf16", 64, 4096)));
+}
+
 TEST(Intervals, TheErrorOfOneOpIsThatOfAScheduleOfItAlone) {
   // A Llama MLP of one rank has two products and an activation; the first product alone by the parts of the sum.
   const GemmSize size{.m = 4096, .n = 8192, .k = 8192};
@@ -109,7 +128,7 @@ TEST(Pairs, SlicesAndTheWholeAreJudgedByTheSumsOfVerdicts) {
   }
   const double distance = std::log(4.0 * product_us(h100(), slice) / product_us(h100(), whole));
   ASSERT_GT(distance, 0.0);
-  const double expected = 0.5 * std::erfc(-distance / std::sqrt(squares) / std::sqrt(2.0));
+  const double expected = share_below(distance / std::sqrt(squares));
   EXPECT_NEAR(score.judged[0].pairs[0].probability, expected, 1e-6);
   // Measured, the slices took half of their prediction and won.
   EXPECT_FALSE(score.judged[0].pairs[0].came_true);
