@@ -19,6 +19,11 @@ namespace {
 using Scores = std::span<const TableScore>;
 using Json = nlohmann::ordered_json;
 
+/// Degraded machines measure no model, and what the project brings along is a part of the tables beside it.
+bool counts(const TableScore& score, Scores all) {
+  return !score.degraded && (!score.brought_along || std::ranges::all_of(all, &TableScore::brought_along));
+}
+
 /// One kind on one machine over all tables.
 struct CoverageRow {
   std::string kind;
@@ -35,7 +40,7 @@ std::vector<CoverageRow> coverage_rows(Scores scores) {
   std::map<std::tuple<std::size_t, std::string, bool>, std::vector<CheckedTime>> times;
   for (const TableScore& score : scores) {
     for (const CheckedKind& checked : score.checked) {
-      if (score.degraded) {
+      if (!counts(score, scores)) {
         continue;
       }
       auto kind = std::find(kinds.begin(), kinds.end(), checked.kind);
@@ -60,7 +65,7 @@ PairsByMachine pairs_of(Scores scores) {
   PairsByMachine pairs;
   for (const TableScore& score : scores) {
     for (const JudgedPairs& judged : score.judged) {
-      if (!score.degraded) {
+      if (counts(score, scores)) {
         auto& all = pairs[judged.machine][judged.ways];
         all.insert(all.end(), judged.pairs.begin(), judged.pairs.end());
       }
@@ -90,7 +95,7 @@ std::vector<CheckedTime> times_of(Scores scores, bool fitted) {
   std::vector<CheckedTime> times;
   for (const TableScore& score : scores) {
     for (const CheckedKind& checked : score.checked) {
-      if (!score.degraded && checked.fitted == fitted) {
+      if (counts(score, scores) && checked.fitted == fitted) {
         times.insert(times.end(), checked.times.begin(), checked.times.end());
       }
     }
@@ -101,7 +106,7 @@ std::vector<CheckedTime> times_of(Scores scores, bool fitted) {
 std::vector<Observation> observations_of(Scores scores) {
   std::vector<Observation> all;
   for (const TableScore& score : scores) {
-    if (!score.degraded) {
+    if (counts(score, scores)) {
       all.insert(all.end(), score.observations.begin(), score.observations.end());
     }
   }
@@ -113,7 +118,7 @@ std::vector<FitRows> fits_of(Scores scores) {
   std::map<std::pair<std::string, std::string>, FitRows> fits;
   for (const TableScore& score : scores) {
     for (const FitRows& fit : score.fits) {
-      if (!score.degraded) {
+      if (counts(score, scores)) {
         FitRows empty{fit.machine, fit.key, fit.residual, {}};
         FitRows& all = fits.try_emplace({fit.machine, fit.key}, std::move(empty)).first->second;
         all.rows.insert(all.rows.end(), fit.rows.begin(), fit.rows.end());
@@ -133,6 +138,15 @@ std::string percent(double fraction) { return fmt::format("{:.1f}", 100.0 * frac
 /// "69±3".
 std::string with_band(const ObservedShare& observed) {
   return fmt::format("{}±{}", whole_percent(observed.share), whole_percent(observed.band));
+}
+
+/// Text of a file in a cell of Markdown.
+std::string cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    escaped += c == '|' || c == '<' ? fmt::format("\\{}", c) : std::string(1, c);
+  }
+  return escaped;
 }
 
 std::string name_of_bin(const ReliabilityBin& bin) {
@@ -388,7 +402,7 @@ std::string observations_section(Scores scores) {
       "| figure | machine | measured | predicted | error | spread predicted / measured |\n"
       "|---|---|---|---|---|---|\n";
   for (const Observation& one : observations_of(scores)) {
-    text += fmt::format("| {} | {} | {:.3f} | {:.3f} | {}% | {} |\n", one.what, one.machine, one.measured,
+    text += fmt::format("| {} | {} | {:.3f} | {:.3f} | {}% | {} |\n", cell(one.what), one.machine, one.measured,
                         one.predicted, percent(std::abs(one.predicted / one.measured - 1.0)),
                         one.measured > 1.0 && one.predicted >= 1.0
                             ? fmt::format("{:.2f}", (one.predicted - 1.0) / (one.measured - 1.0))

@@ -29,10 +29,12 @@ std::vector<TableScore> scores() {
                    .machine = "h100-sxm",
                    .pairs = {{.probability = 0.87, .came_true = true, .shape = {1}},
                              {.probability = 0.87, .came_true = false, .shape = {2}}}}};
-  score.observations = {{.what = "send/recv: p90", .machine = "h100-sxm", .measured = 1.1, .predicted = 1.05}};
+  score.observations = {{.what = "send|recv: p90", .machine = "h100-sxm", .measured = 1.1, .predicted = 1.05}};
   TableScore degraded = score;
   degraded.degraded = true;
-  return {score, degraded};
+  TableScore brought_along = score;  // a part of the other table
+  brought_along.brought_along = true;
+  return {score, degraded, brought_along};
 }
 
 TEST(ReliabilityReport, NamesTheWorstFirstAndFitsEightyColumns) {
@@ -48,7 +50,7 @@ TEST(ReliabilityReport, NamesTheWorstFirstAndFitsEightyColumns) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find("    Brier score 0.387 over 2 pairs\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("  h100-sxm: send/recv: p90                              1.100     1.050    4.5%\n"),
+  EXPECT_NE(text.find("  h100-sxm: send|recv: p90                              1.100     1.050    4.5%\n"),
             std::string::npos)
       << text;
   std::istringstream lines(text);
@@ -91,7 +93,7 @@ TEST(ReliabilityReport, TheHalfScreenSaysWhatItMeantInPractice) {
   EXPECT_NE(text.find("1. GEMM fp8 on b200-sxm (no fit): 68% intervals hold 10%, 95% intervals 10% (10 times)\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("| send/recv: p90 | h100-sxm | 1.100 | 1.050 | 4.5% | 0.50 |\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("| send\\|recv: p90 | h100-sxm | 1.100 | 1.050 | 4.5% | 0.50 |\n"), std::string::npos) << text;
 }
 
 TEST(ReliabilityReport, ResidualsStandBesideThoseOfTheFile) {
@@ -115,6 +117,14 @@ TEST(ReliabilityReport, ResidualsStandBesideThoseOfTheFile) {
   EXPECT_NEAR(json[0]["new_residual"].get<double>(), 0.0408, 1e-4);
   EXPECT_EQ(json[0]["then"][1]["share"], 0.0);
   EXPECT_EQ(residuals_table({}), "no table that a fit has read is among these\n");
+}
+
+TEST(ReliabilityReport, WhatTheProjectBringsAlongCountsAlone) {
+  TableScore score = scores().front();
+  score.brought_along = true;
+  nlohmann::ordered_json object;
+  add_reliability(object, std::vector{score});
+  EXPECT_EQ(object["coverage"].size(), 2U);
 }
 
 TEST(ReliabilityReport, IsEmptyWhereNothingWasChecked) {

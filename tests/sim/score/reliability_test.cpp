@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/analysis/error_tail.h"
@@ -10,7 +11,7 @@
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
 #include "model/fit/holdout.h"
-#include "sim/point/grid.h"
+#include "sim/point/predict.h"
 #include "sim/score/doubts.h"
 #include "sim/score/figures.h"
 #include "sim/score/sampled_op.h"
@@ -165,6 +166,34 @@ TEST(Pairs, AnAllReduceIsJudgedBesideItsTwoHalves) {
   ASSERT_EQ(score.checked.size(), 1U);
   EXPECT_EQ(score.checked[0].kind, "collectives >= 64 KiB");
   EXPECT_EQ(score.checked[0].times.size(), 4U);
+}
+
+TEST(Pairs, SchedulesAreJudgedAsRunsJudgeThem) {
+  const std::string header = "hw,model,scope,ranks,batch,seq,dtype,strategy,slices,time_us\n";
+  const auto rows = [](std::string_view hw, std::string_view model) {
+    return fmt::format("{0},{1},gate_up,4,1,8192,bf16,serial,,3000\n{0},{1},gate_up,4,1,8192,bf16,commfuse,,2000\n", hw,
+                       model);
+  };
+  const TableScore score = score_text(header + rows("h100-sxm", "llama-3.1-70b"), "x.csv", {});
+  ASSERT_EQ(score.scored, 2);
+  ASSERT_EQ(score.judged.size(), 1U);
+  EXPECT_EQ(score.judged[0].ways, "two schedules");
+  StructureCache structures;
+  Predictor predictor(structures);
+  Point point{
+      .model = load_model("llama-3.1-70b"), .machine = h100(), .scope = Scope::gate_up, .ranks = 4, .seq = 8192};
+  point.raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(h100()));
+  const Strategy& ring = *find_strategy("commfuse");
+  const Prediction serial = predictor.predict(point, serial_strategy, {});
+  const Prediction fastest = predictor.predict_best(point, ring, ring.variants({}, {}));
+  const double expected = probability_shorter(fastest.analysis.critical.makespan, predictor.uncertainty(point, fastest),
+                                              serial.analysis.critical.makespan, predictor.uncertainty(point, serial));
+  ASSERT_EQ(score.judged[0].pairs.size(), 1U);
+  EXPECT_NEAR(score.judged[0].pairs[0].probability, std::max(expected, 1.0 - expected), 1e-9);
+  EXPECT_EQ(score.judged[0].pairs[0].came_true, expected > 0.5);
+  // Its parameters are fitted on the time of one of its schedules.
+  const TableScore paper = score_text(header + rows("commfuse-paper-npu", "commfuse-paper-mlp"), "x.csv", {});
+  EXPECT_TRUE(paper.judged.empty());
 }
 
 TEST(Figures, AreReadFromAValueAndItsUnit) {
