@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/wrapped.h"
+#include "reports/reliability.h"
 
 namespace commfuse::reports {
 
@@ -183,7 +184,7 @@ std::string score_table(std::span<const TableScore> scores) {
       }
     }
   }
-  return text + not_scored(scores);
+  return text + reliability_table(scores) + not_scored(scores);
 }
 
 std::string score_json(std::span<const TableScore> scores) {
@@ -194,6 +195,7 @@ std::string score_json(std::span<const TableScore> scores) {
   for (const std::string& kind : kinds_in(scores)) {
     object["kinds"].push_back(kind_json(kind, scores));
   }
+  add_reliability(object, scores);
   return object.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

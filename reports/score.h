@@ -9,11 +9,11 @@
 
 namespace commfuse::reports {
 
-/// Tables by kind, then what was not scored and why, then faulty rows.
+/// Tables by kind, then how honest the stated errors were (reliability.h), what was not scored and why, then faulty rows.
 std::string score_table(std::span<const TableScore> scores);
 
 /// One object: `schema`, `tables` (one object each, errors as fractions) and `kinds` (the errors of all tables of a
-/// kind together). `median`, `p68`, `p90` and `max` are null where nothing was scored.
+/// kind together), and what add_reliability() adds. `median`, `p68`, `p90` and `max` are null where nothing was scored.
 std::string score_json(std::span<const TableScore> scores);
 
 /// Faulty rows as `path:line: reason`, one a line.

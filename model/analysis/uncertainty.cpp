@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "model/analysis/error_tail.h"
 #include "model/check.h"
 #include "model/math/functions.h"
 
@@ -32,7 +33,7 @@ double probability_shorter(Duration a, const Uncertainty& of_a, Duration b, cons
   }
   const double distance = math::log(to_seconds(b) / to_seconds(a));
   const double error = ratio_error(of_a, of_b);
-  return error > 0.0 ? 0.5 * math::erfc(-distance / error / std::sqrt(2.0)) : (distance > 0.0 ? 1.0 : 0.0);
+  return error > 0.0 ? share_below(distance / error) : (distance > 0.0 ? 1.0 : 0.0);
 }
 
 }  // namespace commfuse

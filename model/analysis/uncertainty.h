@@ -3,7 +3,7 @@
 //
 //   error(T)^2       = sum over doubts of effect^2                   effect = ln(T one standard error up / T)
 //   error(T_a / T_b)^2 = sum over doubts of (effect_a - effect_b)^2
-//   P(T_a < T_b)     = Phi(ln(T_b / T_a) / error(T_a / T_b))
+//   P(T_a < T_b)     = S(ln(T_b / T_a) / error(T_a / T_b))           S: share_below() of error_tail.h
 //
 // First-order propagation of errors that are independent of each other (JCGM 100:2008, 5.1.2), on logarithms. What two
 // times hang on alike cancels in their ratio: a link's rate is as wrong for one schedule as for another.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "model/analysis/error_tail.h"
 #include "model/check.h"
 #include "model/math/functions.h"
 
@@ -26,7 +27,7 @@ std::optional<double> probability_faster(const Contender& fastest, const Contend
   }
   const double error = std::sqrt(*fastest.error * *fastest.error + *other.error * *other.error);
   const double distance = math::log(other.time / fastest.time);
-  return error > 0.0 ? 0.5 * math::erfc(-distance / error / std::sqrt(2.0)) : 1.0;
+  return error > 0.0 ? share_below(distance / error) : 1.0;
 }
 
 Verdict verdict_of(std::span<const Contender> contenders, const VerdictRule& rule) {

@@ -19,6 +19,7 @@
 #include "model/text/suggest.h"
 #include "reports/accuracy.h"
 #include "reports/engine_agreement.h"
+#include "reports/reliability.h"
 #include "reports/score.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
@@ -148,6 +149,10 @@ int run_agreement(const ScoreRequest& request) {
   return met ? exit_code::done : exit_code::gate_missed;
 }
 
+std::string residuals_of(const ScoreRequest& request, const Scores& scores) {
+  return request.format == "json" ? reports::residuals_json(scores) : reports::residuals_table(scores);
+}
+
 int run_score(const ScoreRequest& request) {
   constexpr std::array<std::string_view, 3> formats{"table", "json", "markdown"};
   require_word("--output", request.format, formats, "format");
@@ -158,10 +163,14 @@ int run_score(const ScoreRequest& request) {
   if (!request.options.kind.empty()) {
     require_kind(request.options.kind);
   }
+  if (request.options.residuals && request.format == "markdown") {
+    throw ConfigError("--residuals has no markdown output; use -o table or -o json");
+  }
   const Scores scores = scores_of(request);
   require_tables(request, scores);
   require_scored(request, scores);
-  fmt::print("{}", request.format == "json"       ? reports::score_json(scores)
+  fmt::print("{}", request.options.residuals      ? residuals_of(request, scores)
+                   : request.format == "json"     ? reports::score_json(scores)
                    : request.format == "markdown" ? reports::accuracy_page(scores)
                                                   : reports::score_table(scores));
   const std::string faults = reports::score_faults(scores);
@@ -197,10 +206,14 @@ void add_score(CLI::App& app, int& status) {
         add_limit(command, "--max-median", request->max_median, "Exit with 4 when a table's median error is over it");
     CLI::Option* p90 =
         add_limit(command, "--max-p90", request->max_p90, "Exit with 4 when a table's 90th percentile is over it");
+    CLI::Option* residuals = command.add_flag("--residuals", request->options.residuals,
+                                              "Print residuals of hardware files from the rows that fits read");
+    residuals->excludes(held_out);
     command.add_flag("--dynamic", request->dynamic, "Score default prices against the dynamic engine")
         ->excludes(data)
         ->excludes(kind)
         ->excludes(held_out)
+        ->excludes(residuals)
         ->excludes(median)
         ->excludes(p90);
     offers_words(command.add_option("-o,--output", request->format, "table, json, markdown (docs/accuracy.md)")
@@ -226,6 +239,7 @@ void add_score(CLI::App& app, int& status) {
         "  commfuse-sim score\n"
         "  commfuse-sim score --data measured/ --held-out -o json\n"
         "  commfuse-sim score --data mine.csv --max-median 8 --max-p90 20\n"
+        "  commfuse-sim score --data measured/ --residuals\n"
         "  commfuse-sim score --dynamic");
     command.callback([request, &status] { status = run_score(*request); });
   });

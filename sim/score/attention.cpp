@@ -4,6 +4,7 @@
 
 #include "model/cost/attention.h"
 #include "model/fit/holdout.h"
+#include "sim/score/checked_interval.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
 #include "sim/score/sizes.h"
@@ -32,9 +33,17 @@ void score_attention(const Table& table, Context& context, Tally& tally) {
     } else {
       const Accelerator& accelerator = found.machine->accelerator;
       const std::string_view part = size.seq >= 1024 ? "sequence >= 1K" : "sequence < 1K";
-      tally.score(
-          row, *found.machine, back,
-          {{measured, to_microseconds(attention_time(accelerator, size, accelerator.sms)), std::span(&part, 1)}});
+      const double predicted = to_microseconds(attention_time(accelerator, size, accelerator.sms));
+      if (tally.score(row, *found.machine, back, {{measured, predicted, std::span(&part, 1)}})) {
+        check_interval(*found.machine,
+                       {.shape = shape_of(size),
+                        .kind = size.seq >= 1024 ? "attention >= 1K" : "attention < 1K",
+                        .key = {size.heads, size.kv_heads, size.head_dim},
+                        .held_back = back},
+                       {measured, predicted}, context, tally, [&](const Machine& other) {
+                         return to_microseconds(attention_time(other.accelerator, size, other.accelerator.sms));
+                       });
+      }
     }
   }
 }

@@ -61,6 +61,8 @@ std::vector<Kind> scored_kinds() {
        {"model", "gpus", "gbs", "mbs", "seq_len", "tp", "pp", "cp", "vp", "ep", "tokens_s_gpu"},
        score_recipes,
        {}},
+      {"variability", {"what", "where", "value", "unit", "trust"}, score_variability, {}},
+      {"interference", {"what", "hardware", "value", "unit", "trust"}, score_interference, {}},
       {"layer_passes",
        {"model", "experiment", "tp", "micro_batch", "seq", "hidden", "forward_ms", "backward_ms"},
        score_layer_passes,

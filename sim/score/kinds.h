@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/point/predict.h"
+#include "sim/score/doubts.h"
 #include "sim/score/known_machines.h"
 #include "sim/score/table.h"
 #include "sim/score/tally.h"
@@ -18,7 +19,9 @@ namespace commfuse::score {
 struct Context {
   KnownMachines& machines;
   Predictor& predictor;
+  Doubts& doubts;
   std::string_view file_name;  ///< Of the table, without its ending: may tell the machine.
+  bool residuals = false;      ///< Rows that fits read are wanted too.
 };
 
 using Scorer = void (*)(const Table&, Context&, Tally&);
@@ -61,5 +64,7 @@ void score_weak_scaling(const Table& table, Context& context, Tally& tally);
 void score_llama_steps(const Table& table, Context& context, Tally& tally);
 void score_recipes(const Table& table, Context& context, Tally& tally);
 void score_layer_passes(const Table& table, Context& context, Tally& tally);
+void score_variability(const Table& table, Context& context, Tally& tally);
+void score_interference(const Table& table, Context& context, Tally& tally);
 
 }  // namespace commfuse::score

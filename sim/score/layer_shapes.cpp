@@ -9,6 +9,7 @@
 
 #include "model/cost/gemm.h"
 #include "model/fit/holdout.h"
+#include "sim/score/checked_interval.h"
 #include "sim/score/kinds.h"
 #include "sim/score/layer_columns.h"
 #include "sim/score/machine_column.h"
@@ -49,12 +50,13 @@ std::string remark_on(const EarlyLibrary& library) {
 /// Scores the rows of one table.
 class Layers {
  public:
-  Layers(const Table& table, const Context& context, Tally& tally)
+  Layers(const Table& table, Context& context, Tally& tally)
       : columns_(table),
         widths_(layer_widths_in(table)),
         dtype_(dtype_of_layer(table)),
         is_early_(table.comments_say(cublas_of_sarathi.framework)),
         machines_(context.machines),
+        context_(context),
         tally_(tally) {}
 
   void score(Row& row) {
@@ -80,8 +82,18 @@ class Layers {
       tally_.skip(fmt::format("the table does not tell what {} moves", op));
     } else if (machine != nullptr) {
       constexpr std::string_view part = "memory-bound ops";
-      const Duration time = framework_kernel_time(machine->accelerator, *size);
-      tally_.score(row, *machine, back, {{measured, to_microseconds(time), std::span(&part, 1)}});
+      const auto price = [&](const Machine& other) {
+        return to_microseconds(framework_kernel_time(other.accelerator, *size));
+      };
+      const Compared time{measured, price(*machine), std::span(&part, 1)};
+      if (tally_.score(row, *machine, back, {time})) {
+        check_interval(*machine,
+                       {.shape = shape_of(PricedKind::memory_bound, size->traffic),
+                        .kind = "memory-bound kernels",
+                        .key = {static_cast<std::int64_t>(size->kernel), size->width},
+                        .held_back = back},
+                       time, context_, tally_, price);
+      }
     }
   }
 
@@ -107,8 +119,16 @@ class Layers {
       tally_.skip("it fixed how fast the library of the framework is");
     } else {
       const Accelerator& accelerator = is_early ? early(machine) : machine.accelerator;
-      const Duration time = estimate_gemm(accelerator, size, accelerator.sms).time;
-      tally_.score(row, machine, back, {{measured, to_microseconds(time), std::span(&part, 1)}});
+      const Duration price = estimate_gemm(accelerator, size, accelerator.sms).time;
+      const Compared time{measured, to_microseconds(price), std::span(&part, 1)};
+      // No run prices products of an early library.
+      if (tally_.score(row, machine, back, {time}) && !is_early) {
+        check_interval(machine,
+                       {.shape = shape_of(size), .kind = gemm_kind(dtype_), .key = {size.n, size.k}, .held_back = back},
+                       time, context_, tally_, [&](const Machine& other) {
+                         return to_microseconds(estimate_gemm(other.accelerator, size, other.accelerator.sms).time);
+                       });
+      }
     }
   }
 
@@ -125,6 +145,7 @@ class Layers {
   DType dtype_;
   bool is_early_;
   MachineColumn machines_;
+  Context& context_;
   std::optional<Accelerator> early_;
   Tally& tally_;
 };

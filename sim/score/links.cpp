@@ -6,10 +6,13 @@
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "model/cost/communication.h"
 #include "model/cost/group.h"
 #include "model/fit/holdout.h"
+#include "sim/score/checked_interval.h"
+#include "sim/score/judged_ways.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
 #include "sim/score/sizes.h"
@@ -97,6 +100,43 @@ class PartNames {
   std::map<std::tuple<LinkOp, std::int64_t, bool, bool>, std::string> names_;
 };
 
+PricedKind priced_kind(LinkOp op) {
+  switch (op) {
+    case LinkOp::all_gather: return PricedKind::all_gather;
+    case LinkOp::reduce_scatter: return PricedKind::reduce_scatter;
+    case LinkOp::all_reduce: return PricedKind::all_reduce;
+    case LinkOp::all_to_all: return PricedKind::all_to_all;
+    case LinkOp::send_recv: return PricedKind::exchange;
+  }
+  return PricedKind::exchange;
+}
+
+PricedShape shape_of(const Message& message) {
+  const bool exchange = message.op == LinkOp::send_recv;
+  return score::shape_of(priced_kind(message.op), message.bytes, exchange ? 0 : message.gpus);
+}
+
+/// The kind of op whose intervals are checked together.
+std::string_view kind_of(const Message& message) {
+  const bool large = message.bytes.count >= large_from(message);
+  if (message.op == LinkOp::send_recv) {
+    return large ? "send/recv >= 64 KiB" : "send/recv < 64 KiB";
+  }
+  if (message.nodes > 1) {
+    return large ? "collectives over nodes >= 1 MiB" : "collectives over nodes < 1 MiB";
+  }
+  if (message.op == LinkOp::all_to_all) {
+    return large ? "all-to-all >= 64 KiB" : "all-to-all < 64 KiB";
+  }
+  return large ? "collectives >= 64 KiB" : "collectives < 64 KiB";
+}
+
+/// As fit_of asks: an exchange between nodes has the fit of the network.
+int ranks_of(const Machine& machine, const Message& message) {
+  const bool crosses = message.op == LinkOp::send_recv && message.nodes > 1;
+  return crosses ? machine.gpus_per_node + 1 : static_cast<int>(message.gpus);
+}
+
 /// A row of a table of messages, as far as the three kinds agree.
 struct LinkRow {
   std::string_view op;  ///< The table's word.
@@ -124,6 +164,22 @@ class LinkScorer {
     score_message(row, read);
   }
 
+  /// A sum by one all-reduce or by its two halves, of all rows of the table that no fit has seen.
+  void judge_sums() {
+    for (const auto& [message, time] : times_) {
+      const auto& [machine, gpus, nodes, bytes, op] = message;
+      const auto gather = times_.find({machine, gpus, nodes, bytes, LinkOp::all_gather});
+      const auto scatter = times_.find({machine, gpus, nodes, bytes, LinkOp::reduce_scatter});
+      if (op == LinkOp::all_reduce && gather != times_.end() && scatter != times_.end()) {
+        const Message whole{.op = op, .gpus = gpus, .nodes = nodes, .bytes = {bytes}};
+        judge(*machine, "all-reduce or two halves", way_of(*machine, {{whole, time}}),
+              way_of(*machine, {{with_op(whole, LinkOp::all_gather), gather->second},
+                                {with_op(whole, LinkOp::reduce_scatter), scatter->second}}),
+              {gpus, bytes}, tally_);
+      }
+    }
+  }
+
  private:
   void score_message(const Row& row, const LinkRow& read) {
     const FoundMachine found = machine_of(read);
@@ -138,8 +194,26 @@ class LinkScorer {
       return;
     }
     const std::string_view part = parts_.of(*found.machine, read.message);
-    tally_.score(row, *found.machine, unseen,
-                 {{read.measured_us, to_microseconds(predicted(*found.machine, read.message)), std::span(&part, 1)}});
+    const Compared time{read.measured_us, to_microseconds(predicted(*found.machine, read.message)),
+                        std::span(&part, 1)};
+    if (tally_.score(row, *found.machine, unseen, {time})) {
+      check(*found.machine, read.message, unseen, time);
+    }
+  }
+
+  void check(const Machine& machine, const Message& message, bool held_back, const Compared& time) {
+    const auto price = [&](const Machine& other) { return to_microseconds(predicted(other, message)); };
+    check_interval(machine,
+                   {.shape = shape_of(message),
+                    .kind = kind_of(message),
+                    .key = {static_cast<std::int64_t>(message.op), message.bytes.count},
+                    .held_back = held_back,
+                    .ranks = ranks_of(machine, message)},
+                   time, context_, tally_, price);
+    if (is_unseen(machine, held_back, context_) && time.predicted_us < longest_checked_us) {
+      times_.try_emplace({&machine, message.gpus, message.nodes, message.bytes.count, message.op}, time.measured_us,
+                         time.predicted_us);
+    }
   }
 
   FoundMachine machine_of(const LinkRow& read) {
@@ -169,9 +243,44 @@ class LinkScorer {
     return "";
   }
 
+  struct Times {
+    Times(double measured, double predicted) : measured_us(measured), predicted_us(predicted) {}
+    double measured_us;
+    double predicted_us;
+  };
+  struct Sent {
+    Message message;
+    Times time;
+  };
+
+  static Message with_op(Message message, LinkOp op) {
+    message.op = op;
+    return message;
+  }
+
+  Way way_of(const Machine& machine, const std::vector<Sent>& sent) {
+    std::vector<TimedShape> shapes;
+    Way way;
+    for (const Sent& one : sent) {
+      const PricedShape shape = shape_of(one.message);
+      shapes.push_back({shape, one.time.predicted_us, fit_of(shape, machine, ranks_of(machine, one.message)).residual});
+      way.measured_us += one.time.measured_us;
+      way.predicted_us += one.time.predicted_us;
+    }
+    way.uncertainty = context_.doubts.of(machine, shapes, [&](const Machine& other) {
+      double us = 0.0;
+      for (const Sent& one : sent) {
+        us += to_microseconds(predicted(other, one.message));
+      }
+      return us;
+    });
+    return way;
+  }
+
   Context& context_;
   Tally& tally_;
   PartNames parts_;
+  std::map<std::tuple<const Machine*, std::int64_t, std::int64_t, std::int64_t, LinkOp>, Times> times_;
 };
 
 /// What nccl-tests calls bus bandwidth: doc/PERFORMANCE.md there.
@@ -213,6 +322,7 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
     read.held_back = held_back(link_group("collective", said, read.op, message.bytes.count));
     scorer.score(row, read);
   }
+  scorer.judge_sums();
 }
 
 void score_bus_rates(const Table& table, Context& context, Tally& tally) {

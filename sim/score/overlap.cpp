@@ -12,6 +12,8 @@
 #include "model/config_error.h"
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
+#include "model/math/functions.h"
+#include "sim/score/judged_ways.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
 
@@ -56,7 +58,17 @@ struct Times {
   double product_us = 0.0;
   double serial_us = 0.0;
   double overlapped_us = 0.0;
+  Uncertainty of_serial{};
+  Uncertainty of_overlapped{};
 };
+
+/// Of a time that is longer by a constant of its own, which nothing doubts.
+Uncertainty beside_constant(Uncertainty uncertainty, double us, double constant_us) {
+  for (Doubt& one : uncertainty.doubts) {
+    one.effect = math::log((us * math::exp(one.effect) + constant_us) / (us + constant_us));
+  }
+  return uncertainty;
+}
 
 /// All-gather of the tokens, then one product with a shard of the columns.
 Times ag_gemm(Context& context, const Machine& machine, int ranks, std::int64_t tokens, std::int64_t contraction,
@@ -65,13 +77,18 @@ Times ag_gemm(Context& context, const Machine& machine, int ranks, std::int64_t 
   point.scope = Scope::gate_up;
   point.ranks = ranks;
   point.seq = tokens;
+  point.raised = context.doubts.raised(machine);
   require_possible(point);
   const GemmSize size{.m = tokens, .n = columns, .k = contraction};
-  const StrategyOptions fused{.sub_slices = 8};
+  const Prediction serial = context.predictor.predict(point, serial_strategy, {});
+  const Prediction fused = context.predictor.predict(point, fused_kernel_strategy, {.sub_slices = 8});
+  const double fused_us = makespan_us(fused);
   return {.product_us = to_microseconds(estimate_gemm(machine.accelerator, size, machine.accelerator.sms).time),
-          .serial_us = makespan_us(context.predictor.predict(point, serial_strategy, {})),
-          .overlapped_us = makespan_us(context.predictor.predict(point, fused_kernel_strategy, fused)) +
-                           symmetric_memory.overhead_us};
+          .serial_us = makespan_us(serial),
+          .overlapped_us = fused_us + symmetric_memory.overhead_us,
+          .of_serial = context.predictor.uncertainty(point, serial),
+          .of_overlapped =
+              beside_constant(context.predictor.uncertainty(point, fused), fused_us, symmetric_memory.overhead_us)};
 }
 
 }  // namespace
@@ -115,6 +132,8 @@ void score_ag_gemm(const Table& table, Context& context, Tally& tally) {
                            Compared{fused_us, times.overlapped_us, parts.subspan(2, 1)}};
       if (tally.score(row, *found.machine, true, std::span(all).first(is_fitted ? 2 : 3)) && !is_fitted) {
         tally.compare(fused_us / serial_us, times.overlapped_us / times.serial_us);
+        judge(*found.machine, "serial or overlapped", {serial_us, times.serial_us, times.of_serial},
+              {fused_us, times.overlapped_us, times.of_overlapped}, {n, k}, tally);
       }
     } catch (const ConfigError& error) {
       tally.skip(error.what());

@@ -9,8 +9,10 @@
 
 #include "model/cost/gemm.h"
 #include "model/fit/holdout.h"
+#include "sim/score/checked_interval.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
+#include "sim/score/product_pairs.h"
 #include "sim/score/sizes.h"
 #include "sim/score/slicing_penalty.h"
 
@@ -106,9 +108,17 @@ void score_products(const Table& table, Context& context, Tally& tally) {
     const std::string_view part = name_of(read.size.dtype);
     if (tally.score(row, *read.machine, read.held_back, {{measured, predicted, std::span(&part, 1)}})) {
       products.push_back({read.machine, read.size.n, read.size.k, static_cast<int>(read.size.dtype), read.size.m,
-                          measured, predicted, read.held_back});
+                          measured, predicted, read.held_back, is_unseen(*read.machine, read.held_back, context)});
+      check_interval(*read.machine,
+                     {.shape = shape_of(read.size),
+                      .kind = gemm_kind(read.size.dtype),
+                      .key = {read.size.n, read.size.k},
+                      .held_back = read.held_back},
+                     {measured, predicted}, context, tally,
+                     [&](const Machine& machine) { return predicted_us(machine, read.size); });
     }
   }
+  judge_product_pairs(products, context.doubts, tally);
   tally.result().penalties = slicing_penalties(std::move(products));
 }
 

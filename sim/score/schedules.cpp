@@ -10,6 +10,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
 #include "model/config_error.h"
+#include "sim/score/judged_ways.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
 #include "sim/score/sizes.h"
@@ -20,8 +21,8 @@ namespace {
 
 /// A point of the table and the strategies that were measured on it.
 struct Work {
-  double measured_us = 0.0;
-  double predicted_us = 0.0;
+  const Machine* machine = nullptr;
+  Way way;
 };
 using Place =
     std::tuple<std::string_view, std::string_view, std::string_view, std::int64_t, std::int64_t, std::int64_t>;
@@ -52,6 +53,15 @@ AttentionKernel attention_named(std::string_view word) {
   throw ConfigError(fmt::format("unknown kind of attention kernel {}", word));
 }
 
+/// A machine of the catalogue with each of its parameters higher by its error.
+struct DoubtfulMachine {
+  explicit DoubtfulMachine(std::string_view name)
+      : machine(load_machine(name)),
+        raised(std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine))) {}
+  Machine machine;
+  std::shared_ptr<const std::vector<RaisedMachine>> raised;
+};
+
 /// What a row asks for. Throws ConfigError for what the model does not have.
 Prediction predicted(Row& row, const Columns& columns, const Point& point, Predictor& predictor) {
   const Strategy* strategy = find_strategy(row.text(columns.strategy));
@@ -69,21 +79,34 @@ Prediction predicted(Row& row, const Columns& columns, const Point& point, Predi
   return predictor.predict_best(point, *strategy, candidates);
 }
 
+/// Whether a published time of some schedule fixed one of its parameters, and no table of single ops did.
+bool rests_on_schedules(const Machine& machine) {
+  return std::ranges::any_of(parameters_of(machine), [](const NamedParameter& one) {
+    return one.provenance == Provenance::fitted && one.source.find(".csv") == std::string::npos;
+  });
+}
+
 /// The first variant of a piece of work is what the others are compared with.
 void compare(const std::map<Place, std::vector<Work>>& works, Tally& tally) {
+  std::size_t work = 0;
   for (const auto& [place, variants] : works) {
+    ++work;
     if (variants.size() < 2) {
       continue;
     }
     for (std::size_t i = 1; i < variants.size(); ++i) {
-      tally.ratio(variants[i].measured_us / variants[0].measured_us,
-                  variants[i].predicted_us / variants[0].predicted_us);
+      const Way& first = variants[0].way;
+      const Way& other = variants[i].way;
+      tally.ratio(other.measured_us / first.measured_us, other.predicted_us / first.predicted_us);
+      if (!rests_on_schedules(*variants[0].machine)) {
+        judge(*variants[0].machine, "two schedules", first, other, {static_cast<std::int64_t>(work)}, tally);
+      }
     }
-    const auto faster = [](double Work::*time) {
-      return [time](const Work& a, const Work& b) { return a.*time < b.*time; };
+    const auto faster = [](double Way::*time) {
+      return [time](const Work& a, const Work& b) { return a.way.*time < b.way.*time; };
     };
-    tally.winner(std::min_element(variants.begin(), variants.end(), faster(&Work::measured_us)) ==
-                 std::min_element(variants.begin(), variants.end(), faster(&Work::predicted_us)));
+    tally.winner(std::min_element(variants.begin(), variants.end(), faster(&Way::measured_us)) ==
+                 std::min_element(variants.begin(), variants.end(), faster(&Way::predicted_us)));
   }
 }
 
@@ -91,7 +114,7 @@ void compare(const std::map<Place, std::vector<Work>>& works, Tally& tally) {
 
 void score_schedules(const Table& table, Context& context, Tally& tally) {
   const Columns columns(table);
-  std::map<std::string, Machine, std::less<>> machines;
+  std::map<std::string, DoubtfulMachine, std::less<>> machines;
   std::map<Place, std::vector<Work>> works;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
@@ -119,14 +142,16 @@ void score_schedules(const Table& table, Context& context, Tally& tally) {
       const std::string_view hw = row.text(columns.hw);
       auto known = machines.find(hw);
       if (known == machines.end()) {
-        known = machines.emplace(hw, load_machine(hw)).first;
+        known = machines.emplace(hw, DoubtfulMachine(hw)).first;
       }
-      point.machine = known->second;
-      const double time = to_microseconds(predicted(row, columns, point, context.predictor).analysis.critical.makespan);
+      point.machine = known->second.machine;
+      point.raised = known->second.raised;
+      const Prediction prediction = predicted(row, columns, point, context.predictor);
+      const double time = to_microseconds(prediction.analysis.critical.makespan);
       const std::string_view part = row.text(columns.strategy);
       if (tally.score(row, point.machine, true, {{measured, time, std::span(&part, 1)}})) {
         works[{hw, row.text(columns.model), scope_word, point.ranks, point.batch, point.seq}].push_back(
-            {measured, time});
+            {&known->second.machine, {measured, time, context.predictor.uncertainty(point, prediction)}});
       }
     } catch (const ConfigError& error) {
       tally.skip(error.what());

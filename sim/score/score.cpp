@@ -51,7 +51,7 @@ std::string source_of(const Table& table) {
 }
 
 TableScore score_table(const Table& table, const fs::path& path, const ScoreOptions& options, KnownMachines& machines,
-                       Predictor& predictor) {
+                       Predictor& predictor, Doubts& doubts) {
   TableScore score{.table = path.filename().string(), .path = path.string()};
   score.degraded = table.comments_say("degraded");
   score.source = source_of(table);
@@ -71,7 +71,11 @@ TableScore score_table(const Table& table, const fs::path& path, const ScoreOpti
     return score;
   }
   const std::string stem = path.stem().string();
-  Context context{.machines = machines, .predictor = predictor, .file_name = stem};
+  Context context{.machines = machines,
+                  .predictor = predictor,
+                  .doubts = doubts,
+                  .file_name = stem,
+                  .residuals = options.residuals};
   Tally tally(score, options.held_out);
   kind->score(table, context, tally);
   return score;
@@ -106,13 +110,14 @@ std::vector<TableScore> score_tables(const std::vector<fs::path>& tables, const 
   KnownMachines machines;
   StructureCache structures;
   Predictor predictor(structures);
+  Doubts doubts;
   std::vector<TableScore> scores;
   const fs::path own = fs::weakly_canonical(published_tables());
   for (const fs::path& path : tables) {
     const Table table = read_table(path);
     const Kind* kind = kind_of(table);
     if (options.kind.empty() || (kind != nullptr && kind->name == options.kind)) {
-      scores.push_back(score_table(table, path, options, machines, predictor));
+      scores.push_back(score_table(table, path, options, machines, predictor, doubts));
       scores.back().brought_along = fs::weakly_canonical(path).parent_path() == own;
     }
     if (finished) {
@@ -126,7 +131,8 @@ TableScore score_text(std::string text, std::string_view name, const ScoreOption
   KnownMachines machines;
   StructureCache structures;
   Predictor predictor(structures);
-  return score_table(Table(std::move(text)), fs::path(name), options, machines, predictor);
+  Doubts doubts;
+  return score_table(Table(std::move(text)), fs::path(name), options, machines, predictor, doubts);
 }
 
 }  // namespace commfuse::score

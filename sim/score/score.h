@@ -13,8 +13,9 @@
 namespace commfuse::score {
 
 struct ScoreOptions {
-  bool held_out = false;  ///< Only rows of groups that every fit kept back.
-  std::string kind;       ///< Only tables of this kind; empty: all.
+  bool held_out = false;   ///< Only rows of groups that every fit kept back.
+  bool residuals = false;  ///< Collect the rows that fits read too.
+  std::string kind;        ///< Only tables of this kind; empty: all.
 };
 
 /// The note of a table whose kind nobody knows.

@@ -24,6 +24,7 @@ struct TimedProduct {
   double measured_us = 0.0;
   double predicted_us = 0.0;
   bool held_back = false;
+  bool unseen = false;  ///< Held back, or of a table that no fit of the machine read.
 };
 
 /// For P = 4 and 8; none where no product was measured both ways. Of repeated measurements the first counts.

@@ -103,6 +103,49 @@ void Tally::winner(bool agreed) {
   variants.agreed += agreed ? 1 : 0;
 }
 
+void Tally::check_interval(const Machine& machine, std::string_view kind, bool fitted, const CheckedTime& time) {
+  std::vector<CheckedKind>& kinds = into_.checked;
+  auto known = std::find_if(kinds.begin(), kinds.end(), [&](const CheckedKind& some) {
+    return some.machine == machine.name && some.kind == kind && some.fitted == fitted;
+  });
+  if (known == kinds.end()) {
+    known = kinds.insert(kinds.end(), {std::string(kind), machine.name, fitted, {}});
+  }
+  known->times.push_back(time);
+}
+
+void Tally::calibrate(const Machine& machine, std::string_view key, double residual, const FitRow& row) {
+  std::vector<FitRows>& fits = into_.fits;
+  auto known = std::find_if(fits.begin(), fits.end(),
+                            [&](const FitRows& some) { return some.machine == machine.name && some.key == key; });
+  if (known == fits.end()) {
+    known = fits.insert(fits.end(), {machine.name, std::string(key), residual, {}});
+  }
+  known->rows.push_back(row);
+}
+
+void Tally::judge(const Machine& machine, std::string_view ways, const JudgedPair& pair) {
+  std::vector<JudgedPairs>& all = into_.judged;
+  auto known = std::find_if(all.begin(), all.end(),
+                            [&](const JudgedPairs& some) { return some.machine == machine.name && some.ways == ways; });
+  if (known == all.end()) {
+    known = all.insert(all.end(), {std::string(ways), machine.name, {}});
+  }
+  known->pairs.push_back(pair);
+}
+
+bool Tally::observe(const Row& row, const Machine& machine, std::span<const Observation> figures) {
+  std::vector<Compared> factors;
+  for (const Observation& figure : figures) {
+    factors.push_back({.measured_us = figure.measured, .predicted_us = figure.predicted});
+  }
+  if (!score(row, machine, true, factors)) {
+    return false;
+  }
+  into_.observations.insert(into_.observations.end(), figures.begin(), figures.end());
+  return true;
+}
+
 void Tally::compare(double measured_ratio, double predicted_ratio) {
   ratio(measured_ratio, predicted_ratio);
   winner((predicted_ratio < 1.0) == (measured_ratio < 1.0));

@@ -99,6 +99,7 @@ void config(std::string_view bytes) {
 /// Scored on machines that are loaded once: a file's bytes decide, not ours.
 void csv(std::string_view bytes) {
   static score::KnownMachines machines;
+  static score::Doubts doubts;
   StructureCache structures;
   Predictor predictor(structures);
   tolerate([&] {
@@ -110,7 +111,7 @@ void csv(std::string_view bytes) {
     }
     TableScore result;
     score::Tally tally(result, false);
-    score::Context context{machines, predictor, "input"};
+    score::Context context{machines, predictor, doubts, "input"};
     kind->score(table, context, tally);
   });
 }

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/record/reliability.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "model/math/functions.h"
+
+namespace commfuse {
+
+namespace {
+
+/// In standard errors: share_below(z) = (1 + level) / 2.
+constexpr std::array<double, coverage_levels.size()> half_widths{0.648808520437614, 0.993666938968772,
+                                                                 1.867376541509181, 2.432008008965769};
+
+constexpr double two_sided_95 = 1.959963984540054;
+
+/// Sums by shape of yes and no, for the design effect.
+class ClusteredShare {
+ public:
+  /// Rows of one shape come one after another.
+  void add(const ShapeKey& shape, bool yes) {
+    if (clusters_.empty() || shape != last_) {
+      clusters_.push_back({});
+      last_ = shape;
+    }
+    clusters_.back().rows += 1.0;
+    clusters_.back().yes += yes ? 1.0 : 0.0;
+  }
+
+  [[nodiscard]] ObservedShare observed(double promised) const {
+    double rows = 0.0;
+    double yes = 0.0;
+    for (const Cluster& one : clusters_) {
+      rows += one.rows;
+      yes += one.yes;
+    }
+    if (rows == 0.0) {
+      return {};
+    }
+    const double share = yes / rows;
+    const double variance = design_effect(share, rows) * promised * (1.0 - promised) / rows;
+    return {share, two_sided_95 * std::sqrt(variance)};
+  }
+
+ private:
+  struct Cluster {
+    double rows = 0.0;
+    double yes = 0.0;
+  };
+
+  [[nodiscard]] double design_effect(double share, double rows) const {
+    double alike = 0.0;
+    double squares = 0.0;
+    for (const Cluster& one : clusters_) {
+      alike += one.rows * one.rows / rows;
+      squares += (one.yes - share * one.rows) * (one.yes - share * one.rows);
+    }
+    const auto count = static_cast<double>(clusters_.size());
+    const double independent = share * (1.0 - share) * rows;
+    if (independent == 0.0 || count < 2.0) {
+      return alike;
+    }
+    return std::max(1.0, count / (count - 1.0) * squares / independent);
+  }
+
+  std::vector<Cluster> clusters_;
+  ShapeKey last_{};
+};
+
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) {
+    return *middle;
+  }
+  return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
+}
+
+/// Of the rows held out, with another residual.
+Coverage coverage_with(const FitRows& fit, double residual) {
+  const double left = math::log1p(residual);
+  std::vector<CheckedTime> times;
+  for (const FitRow& row : fit.rows) {
+    if (row.held_out) {
+      times.push_back({row.distance, std::sqrt(row.parameters * row.parameters + left * left), row.shape});
+    }
+  }
+  return coverage_of(std::move(times));
+}
+
+std::size_t bin_of(double probability) {
+  std::size_t bin = 0;
+  while (bin + 2 < probability_edges.size() && probability >= probability_edges[bin + 1]) {
+    ++bin;
+  }
+  return bin;
+}
+
+}  // namespace
+
+Coverage coverage_of(std::vector<CheckedTime> times) {
+  Coverage coverage{.n = static_cast<std::int64_t>(times.size())};
+  if (times.empty()) {
+    return coverage;
+  }
+  std::sort(times.begin(), times.end(), [](const CheckedTime& a, const CheckedTime& b) { return a.shape < b.shape; });
+  for (std::size_t level = 0; level < coverage_levels.size(); ++level) {
+    ClusteredShare inside;
+    for (const CheckedTime& time : times) {
+      inside.add(time.shape, std::abs(time.distance) <= half_widths[level] * time.error);
+    }
+    coverage.at[level] = inside.observed(coverage_levels[level]);
+  }
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    errors.push_back(times[i].error);
+    coverage.shapes += i == 0 || times[i].shape != times[i - 1].shape ? 1 : 0;
+  }
+  coverage.median_error = median_of(std::move(errors));
+  return coverage;
+}
+
+NewResidual new_residual(const FitRows& fit) {
+  NewResidual calibrated{.residual = fit.residual};
+  std::vector<double> needed;
+  for (const FitRow& row : fit.rows) {
+    const double scaled = row.distance / half_widths[1];
+    if (!row.held_out) {
+      const double squares = scaled * scaled - row.parameters * row.parameters;
+      needed.push_back(math::expm1(std::sqrt(std::max(0.0, squares))));
+    }
+  }
+  calibrated.read = static_cast<std::int64_t>(needed.size());
+  calibrated.enough = calibrated.read >= least_rows_for_residual;
+  if (!needed.empty()) {
+    const auto rank = static_cast<std::size_t>(std::ceil(coverage_levels[1] * static_cast<double>(needed.size() + 1)));
+    const auto place = needed.begin() + static_cast<std::ptrdiff_t>(std::min(rank, needed.size()) - 1);
+    std::nth_element(needed.begin(), place, needed.end());
+    calibrated.residual = std::min(1.0, *place);
+  }
+  calibrated.now = coverage_with(fit, fit.residual);
+  calibrated.then = coverage_with(fit, calibrated.residual);
+  calibrated.held_out = calibrated.now.n;
+  return calibrated;
+}
+
+double beyond_chance(const Coverage& coverage) {
+  double worst = 0.0;
+  for (std::size_t level = 0; coverage.n > 0 && level < coverage_levels.size(); ++level) {
+    const ObservedShare& observed = coverage.at[level];
+    worst = std::max(worst, std::abs(observed.share - coverage_levels[level]) - observed.band);
+  }
+  return worst;
+}
+
+Reliability reliability_of(std::span<const JudgedPair> pairs) {
+  Reliability all{.n = static_cast<std::int64_t>(pairs.size())};
+  std::array<std::vector<JudgedPair>, probability_edges.size() - 1> by_bin;
+  for (const JudgedPair& pair : pairs) {
+    const double miss = pair.probability - (pair.came_true ? 1.0 : 0.0);
+    all.brier += miss * miss / static_cast<double>(pairs.size());
+    by_bin[bin_of(pair.probability)].push_back(pair);
+  }
+  for (std::size_t i = 0; i < by_bin.size(); ++i) {
+    ReliabilityBin& bin = all.bins[i];
+    bin = {
+        .from = probability_edges[i], .to = probability_edges[i + 1], .n = static_cast<std::int64_t>(by_bin[i].size())};
+    std::stable_sort(by_bin[i].begin(), by_bin[i].end(),
+                     [](const JudgedPair& a, const JudgedPair& b) { return a.shape < b.shape; });
+    ClusteredShare true_ones;
+    for (const JudgedPair& pair : by_bin[i]) {
+      bin.said += pair.probability / static_cast<double>(bin.n);
+      true_ones.add(pair.shape, pair.came_true);
+    }
+    bin.observed = true_ones.observed(bin.said);
+  }
+  return all;
+}
+
+}  // namespace commfuse

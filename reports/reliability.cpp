@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/reliability.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "model/wrapped.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+using Scores = std::span<const TableScore>;
+using Json = nlohmann::ordered_json;
+
+/// Degraded machines measure no model, and what the project brings along is a part of the tables beside it.
+bool counts(const TableScore& score, Scores all) {
+  return !score.degraded && (!score.brought_along || std::ranges::all_of(all, &TableScore::brought_along));
+}
+
+/// One kind on one machine over all tables.
+struct CoverageRow {
+  std::string kind;
+  std::string machine;
+  bool fitted = false;
+  Coverage coverage;
+
+  [[nodiscard]] std::string machine_in_words() const { return machine + (fitted ? "" : " (no fit)"); }
+};
+
+/// By kind in the order of their first table, then by machine.
+std::vector<CoverageRow> coverage_rows(Scores scores) {
+  std::vector<std::string> kinds;
+  std::map<std::tuple<std::size_t, std::string, bool>, std::vector<CheckedTime>> times;
+  for (const TableScore& score : scores) {
+    for (const CheckedKind& checked : score.checked) {
+      if (!counts(score, scores)) {
+        continue;
+      }
+      auto kind = std::find(kinds.begin(), kinds.end(), checked.kind);
+      kind = kind == kinds.end() ? kinds.insert(kinds.end(), checked.kind) : kind;
+      const auto place = static_cast<std::size_t>(kind - kinds.begin());
+      auto& all = times[{place, checked.machine, !checked.fitted}];
+      all.insert(all.end(), checked.times.begin(), checked.times.end());
+    }
+  }
+  std::vector<CoverageRow> rows;
+  for (auto& [key, some] : times) {
+    const auto& [kind, machine, unfitted] = key;
+    rows.push_back({kinds[kind], machine, !unfitted, coverage_of(std::move(some))});
+  }
+  return rows;
+}
+
+using PairsByMachine = std::map<std::string, std::map<std::string, std::vector<JudgedPair>>>;
+
+/// By machine and ways.
+PairsByMachine pairs_of(Scores scores) {
+  PairsByMachine pairs;
+  for (const TableScore& score : scores) {
+    for (const JudgedPairs& judged : score.judged) {
+      if (counts(score, scores)) {
+        auto& all = pairs[judged.machine][judged.ways];
+        all.insert(all.end(), judged.pairs.begin(), judged.pairs.end());
+      }
+    }
+  }
+  return pairs;
+}
+
+std::vector<JudgedPair> all_of(const std::map<std::string, std::vector<JudgedPair>>& by_ways) {
+  std::vector<JudgedPair> all;
+  for (const auto& [ways, pairs] : by_ways) {
+    all.insert(all.end(), pairs.begin(), pairs.end());
+  }
+  return all;
+}
+
+std::vector<JudgedPair> all_of(const PairsByMachine& by_machine) {
+  std::vector<JudgedPair> all;
+  for (const auto& [machine, by_ways] : by_machine) {
+    const std::vector<JudgedPair> some = all_of(by_ways);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+std::vector<CheckedTime> times_of(Scores scores, bool fitted) {
+  std::vector<CheckedTime> times;
+  for (const TableScore& score : scores) {
+    for (const CheckedKind& checked : score.checked) {
+      if (counts(score, scores) && checked.fitted == fitted) {
+        times.insert(times.end(), checked.times.begin(), checked.times.end());
+      }
+    }
+  }
+  return times;
+}
+
+std::vector<Observation> observations_of(Scores scores) {
+  std::vector<Observation> all;
+  for (const TableScore& score : scores) {
+    if (counts(score, scores)) {
+      all.insert(all.end(), score.observations.begin(), score.observations.end());
+    }
+  }
+  return all;
+}
+
+/// Over all tables, by machine and key.
+std::vector<FitRows> fits_of(Scores scores) {
+  std::map<std::pair<std::string, std::string>, FitRows> fits;
+  for (const TableScore& score : scores) {
+    for (const FitRows& fit : score.fits) {
+      if (counts(score, scores)) {
+        FitRows empty{fit.machine, fit.key, fit.residual, {}};
+        FitRows& all = fits.try_emplace({fit.machine, fit.key}, std::move(empty)).first->second;
+        all.rows.insert(all.rows.end(), fit.rows.begin(), fit.rows.end());
+      }
+    }
+  }
+  std::vector<FitRows> list;
+  for (auto& [key, fit] : fits) {
+    list.push_back(std::move(fit));
+  }
+  return list;
+}
+
+std::string whole_percent(double fraction) { return fmt::format("{:.0f}", 100.0 * fraction); }
+std::string percent(double fraction) { return fmt::format("{:.1f}", 100.0 * fraction); }
+
+/// "69±3".
+std::string with_band(const ObservedShare& observed) {
+  return fmt::format("{}±{}", whole_percent(observed.share), whole_percent(observed.band));
+}
+
+/// Text of a file in a cell of Markdown.
+std::string cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    escaped += c == '|' || c == '<' ? fmt::format("\\{}", c) : std::string(1, c);
+  }
+  return escaped;
+}
+
+std::string name_of_bin(const ReliabilityBin& bin) {
+  return bin.to == 1.0 ? ">99" : fmt::format("{}-{}", whole_percent(bin.from), whole_percent(bin.to));
+}
+
+/// Farthest from their promise first, at most three, none that chance explains.
+std::vector<const CoverageRow*> worst_of(const std::vector<CoverageRow>& rows) {
+  std::vector<const CoverageRow*> worst;
+  for (const CoverageRow& row : rows) {
+    if (beyond_chance(row.coverage) > 0.0) {
+      worst.push_back(&row);
+    }
+  }
+  std::stable_sort(worst.begin(), worst.end(), [](const CoverageRow* a, const CoverageRow* b) {
+    return beyond_chance(a->coverage) > beyond_chance(b->coverage);
+  });
+  worst.resize(std::min<std::size_t>(worst.size(), 3));
+  return worst;
+}
+
+/// "GEMM fp8 on b200-sxm (no fit): 68% intervals hold 10%, 95% intervals 19% (14,324 times)".
+std::string in_words(const CoverageRow& row) {
+  return fmt::format("{} on {}: 68% intervals hold {}%, 95% intervals {}% ({} times)", row.kind, row.machine_in_words(),
+                     whole_percent(row.coverage.at[1].share), whole_percent(row.coverage.at[3].share), row.coverage.n);
+}
+
+constexpr const char* coverage_line = "  {:<32} {:>6} {:>7} {:>7} {:>7} {:>7} {:>6}\n";
+
+std::string coverage_text(Scores scores) {
+  const std::vector<CoverageRow> rows = coverage_rows(scores);
+  if (rows.empty()) {
+    return "";
+  }
+  std::string text = "\ncoverage of intervals, rows that no fit has seen\n";
+  for (const CoverageRow* row : worst_of(rows)) {
+    text += wrapped("worst: " + in_words(*row), "  ", "    ");
+  }
+  text += fmt::format(coverage_line, "share inside in %, sampling band", "n", "50%", "68%", "90%", "95%", "error");
+  std::string_view kind;
+  for (const CoverageRow& row : rows) {
+    if (row.kind != kind) {
+      text += fmt::format("  {}\n", row.kind);
+      kind = row.kind;
+    }
+    const auto& at = row.coverage.at;
+    text += fmt::format(coverage_line, "  " + row.machine_in_words(), row.coverage.n, with_band(at[0]),
+                        with_band(at[1]), with_band(at[2]), with_band(at[3]), "±" + percent(row.coverage.median_error));
+  }
+  return text;
+}
+
+std::string bins_text(const std::string& name, const Reliability& reliability) {
+  std::string names = fmt::format("  {:<21}", name);
+  std::string pairs = fmt::format("    {:<19}", "pairs");
+  std::string said = fmt::format("    {:<19}", "said, %");
+  std::string observed = fmt::format("    {:<19}", "came true, %");
+  for (const ReliabilityBin& bin : reliability.bins) {
+    names += fmt::format(" {:>7}", name_of_bin(bin));
+    pairs += fmt::format(" {:>7}", bin.n);
+    said += fmt::format(" {:>7}", bin.n == 0 ? "-" : percent(bin.said));
+    observed += fmt::format(" {:>7}", bin.n == 0 ? "-" : with_band(bin.observed));
+  }
+  return fmt::format("{}\n{}\n{}\n{}\n    Brier score {:.3f} over {} pairs\n", names, pairs, said, observed,
+                     reliability.brier, reliability.n);
+}
+
+std::string reliability_text(Scores scores) {
+  const PairsByMachine pairs = pairs_of(scores);
+  if (pairs.empty()) {
+    return "";
+  }
+  std::string text = "\nwin probabilities, pairs that no fit has seen\n";
+  for (const auto& [machine, by_ways] : pairs) {
+    text += bins_text(machine, reliability_of(all_of(by_ways)));
+    for (const auto& [ways, some] : by_ways) {
+      text += fmt::format("    {} of {}\n", some.size(), ways);
+    }
+  }
+  return text + (pairs.size() > 1 ? bins_text("all machines", reliability_of(all_of(pairs))) : "");
+}
+
+std::string observations_text(Scores scores) {
+  const std::vector<Observation> all = observations_of(scores);
+  if (all.empty()) {
+    return "";
+  }
+  std::string text = fmt::format("\n{:<52} {:>8} {:>9} {:>7}\n", "public spreads and slowdowns, as factors", "measured",
+                                 "predicted", "error");
+  for (const Observation& one : all) {
+    const std::string label = fmt::format("{}: {}", one.machine, one.what);
+    const bool fits = label.size() <= 50;
+    text += fits ? "" : wrapped(label, "  ", "    ");
+    text += fmt::format("  {:<50} {:>8.3f} {:>9.3f} {:>6}%\n", fits ? label : "", one.measured, one.predicted,
+                        percent(std::abs(one.predicted / one.measured - 1.0)));
+  }
+  return text;
+}
+
+Json share_json(const ObservedShare& observed) { return {{"share", observed.share}, {"band", observed.band}}; }
+
+Json levels_json(const Coverage& coverage) {
+  Json levels = Json::array();
+  for (std::size_t i = 0; i < coverage_levels.size(); ++i) {
+    Json level = share_json(coverage.at[i]);
+    level["level"] = coverage_levels[i];
+    levels.push_back(std::move(level));
+  }
+  return levels;
+}
+
+Json coverage_json(const CoverageRow& row) {
+  Json object{{"kind", row.kind},
+              {"machine", row.machine},
+              {"fitted", row.fitted},
+              {"n", row.coverage.n},
+              {"shapes", row.coverage.shapes},
+              {"median_error", row.coverage.median_error},
+              {"beyond_chance", beyond_chance(row.coverage)},
+              {"levels", levels_json(row.coverage)}};
+  return object;
+}
+
+Json reliability_json(const std::string& machine, const Json& ways, const Reliability& reliability) {
+  Json object{{"machine", machine}, {"ways", ways}, {"n", reliability.n}, {"brier", reliability.brier}};
+  object["bins"] = Json::array();
+  for (const ReliabilityBin& bin : reliability.bins) {
+    Json one = share_json(bin.observed);
+    one["from"] = bin.from;
+    one["to"] = bin.to;
+    one["n"] = bin.n;
+    one["said"] = bin.said;
+    object["bins"].push_back(std::move(one));
+  }
+  return object;
+}
+
+/// How far off this share of the times is at most, in %, where 4 % was stated.
+std::string reach(std::span<const CheckedTime> times, double share) {
+  std::vector<double> errors;
+  for (const CheckedTime& time : times) {
+    errors.push_back(time.error > 0.0 ? std::abs(time.distance) / time.error : 0.0);
+  }
+  std::sort(errors.begin(), errors.end());
+  const auto place = static_cast<std::size_t>(share * static_cast<double>(errors.size() - 1));
+  return percent(0.04 * errors[place]);
+}
+
+std::string plus_minus_in_practice(Scores scores) {
+  std::string text;
+  for (const bool fitted : {true, false}) {
+    const std::vector<CheckedTime> times = times_of(scores, fitted);
+    if (times.empty()) {
+      continue;
+    }
+    text += fmt::format("- {} ({} times): within {}% in 68 of 100 cases, within {}% in 95.\n",
+                        fitted ? "ops whose fit read other rows of the same table"
+                               : "ops that no fit covers: other software, another cluster, a sibling machine",
+                        times.size(), reach(times, 0.68), reach(times, 0.95));
+  }
+  return text;
+}
+
+std::string sure_in_practice(Scores scores) {
+  const Reliability all = reliability_of(all_of(pairs_of(scores)));
+  std::string text;
+  for (const ReliabilityBin& bin : all.bins) {
+    if (bin.n > 0 && bin.from >= 0.7) {
+      text += fmt::format("- {}% sure: said {}% on average, {} of 100 came true ({} pairs).\n", name_of_bin(bin),
+                          percent(bin.said), whole_percent(bin.observed.share), bin.n);
+    }
+  }
+  return text;
+}
+
+std::string planner_section(Scores scores) {
+  return "## What \"± 4%\" and \"87% sure\" have meant so far\n\n"
+         "\"± 4%\" is one standard error. It promises that the measured time is within 4% in 68 of 100 cases and "
+         "within "
+         "10%\nin 95. On measured times that no fit has seen, a stated \"± 4%\" has meant:\n\n" +
+         plus_minus_in_practice(scores) +
+         "\n\"87% sure\" promises that 87 of 100 such calls come true. On measured pairs of ways to do the same work "
+         "(a GEMM whole\nor in slices, a weight cut by rows or by columns, an all-reduce or its two halves, two "
+         "schedules) the calls were:\n\n" +
+         sure_in_practice(scores) +
+         "\nBefore you bet money, run `commfuse-sim calibrate` on a few sizes from your own cluster: most surprises "
+         "are "
+         "software\nthat no fit covers. Take a win below 80% as a tie, as verdicts do. The tables below say which "
+         "kinds "
+         "and machines are\ntoo sure and which are too shy.\n\n";
+}
+
+std::string coverage_section(Scores scores) {
+  const std::vector<CoverageRow> rows = coverage_rows(scores);
+  std::string text =
+      "## Coverage of intervals\n\n"
+      "Share of measured times inside the stated interval, in %, with the sampling band (95 %, rows of one shape "
+      "counted as\nthey vary together), over rows that no fit has seen. \"No fit\": no fit of the machine read the "
+      "table. `error` is the\nmedian standard error that was stated.\n\n";
+  const std::vector<const CoverageRow*> worst = worst_of(rows);
+  text += worst.empty() ? "" : "The worst, beyond chance:\n\n";
+  for (const CoverageRow* row : worst) {
+    text += fmt::format("1. {}\n", in_words(*row));
+  }
+  text +=
+      "\n| kind | machine | n | shapes | 50% | 68% | 90% | 95% | error | beyond chance |\n"
+      "|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const CoverageRow& row : rows) {
+    const auto& at = row.coverage.at;
+    text +=
+        fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | ±{}% | {} |\n", row.kind, row.machine_in_words(),
+                    row.coverage.n, row.coverage.shapes, with_band(at[0]), with_band(at[1]), with_band(at[2]),
+                    with_band(at[3]), percent(row.coverage.median_error), whole_percent(beyond_chance(row.coverage)));
+  }
+  return text + "\n";
+}
+
+std::string bins_rows(const std::string& machine, const std::string& ways, const Reliability& reliability) {
+  std::string text = fmt::format("| {} | {} | {} | {:.3f} |", machine, ways, reliability.n, reliability.brier);
+  for (const ReliabilityBin& bin : reliability.bins) {
+    text += bin.n == 0 ? " - |" : fmt::format(" {}: {} ({}) |", percent(bin.said), with_band(bin.observed), bin.n);
+  }
+  return text + "\n";
+}
+
+std::string probabilities_section(Scores scores) {
+  const PairsByMachine pairs = pairs_of(scores);
+  std::string text =
+      "## Reliability of win probabilities\n\n"
+      "By the probability said, in %: the mean said, the share that came true with its sampling band, and the number "
+      "of pairs.\nThe Brier score is 0 where every call is sure and right, and 0.25 for a coin.\n\n"
+      "| machine | ways | n | Brier |";
+  std::string rule = "\n|---|---|---|---|";
+  for (const ReliabilityBin& bin : reliability_of({}).bins) {
+    text += fmt::format(" {} |", name_of_bin(bin));
+    rule += "---|";
+  }
+  text += rule + "\n";
+  for (const auto& [machine, by_ways] : pairs) {
+    for (const auto& [ways, some] : by_ways) {
+      text += bins_rows(machine, ways, reliability_of(some));
+    }
+    text += by_ways.size() > 1 ? bins_rows(machine, "all of these", reliability_of(all_of(by_ways))) : "";
+  }
+  return text + bins_rows("all machines", "all of these", reliability_of(all_of(pairs))) + "\n";
+}
+
+std::string observations_section(Scores scores) {
+  std::string text =
+      "## Spreads and interference beside public figures\n\n"
+      "Factors: 1.013 is 1.3 % above what it is compared with. Spreads come from `configs/jitter/default.yaml`. Rows "
+      "of these\ntables that cannot be scored stand below, each with its reason.\n\n"
+      "| figure | machine | measured | predicted | error | spread predicted / measured |\n"
+      "|---|---|---|---|---|---|\n";
+  for (const Observation& one : observations_of(scores)) {
+    text += fmt::format("| {} | {} | {:.3f} | {:.3f} | {}% | {} |\n", cell(one.what), one.machine, one.measured,
+                        one.predicted, percent(std::abs(one.predicted / one.measured - 1.0)),
+                        one.measured > 1.0 && one.predicted >= 1.0
+                            ? fmt::format("{:.2f}", (one.predicted - 1.0) / (one.measured - 1.0))
+                            : "-");
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string reliability_table(Scores scores) {
+  return coverage_text(scores) + reliability_text(scores) + observations_text(scores);
+}
+
+void add_reliability(Json& object, Scores scores) {
+  object["coverage"] = Json::array();
+  for (const CoverageRow& row : coverage_rows(scores)) {
+    object["coverage"].push_back(coverage_json(row));
+  }
+  object["win_probabilities"] = Json::array();
+  for (const auto& [machine, by_ways] : pairs_of(scores)) {
+    object["win_probabilities"].push_back(reliability_json(machine, Json(), reliability_of(all_of(by_ways))));
+    for (const auto& [ways, some] : by_ways) {
+      object["win_probabilities"].push_back(reliability_json(machine, ways, reliability_of(some)));
+    }
+  }
+  object["observations"] = Json::array();
+  for (const Observation& one : observations_of(scores)) {
+    object["observations"].push_back(
+        {{"what", one.what}, {"machine", one.machine}, {"measured", one.measured}, {"predicted", one.predicted}});
+  }
+}
+
+std::string residuals_table(Scores scores) {
+  std::string text;
+  std::string machine;
+  for (const FitRows& fit : fits_of(scores)) {
+    const NewResidual made = new_residual(fit);
+    text += fit.machine == machine ? "" : fmt::format("{}\n", fit.machine);
+    machine = fit.machine;
+    text += fmt::format("  {}: {:.4f}", fit.key, fit.residual);
+    if (!made.enough) {
+      text += fmt::format(" stays: {} rows read, fewer than {}\n", made.read, least_rows_for_residual);
+      continue;
+    }
+    text += fmt::format(" -> {:.4f}\n    {} rows read; {} held out", made.residual, made.read, made.held_out);
+    text += made.held_out == 0
+                ? "\n"
+                : fmt::format(": 68% hold {} -> {}, 95% hold {} -> {}\n", with_band(made.now.at[1]),
+                              with_band(made.then.at[1]), with_band(made.now.at[3]), with_band(made.then.at[3]));
+  }
+  return text.empty() ? "no table that a fit has read is among these\n" : text;
+}
+
+std::string residuals_json(Scores scores) {
+  Json all = Json::array();
+  for (const FitRows& fit : fits_of(scores)) {
+    const NewResidual made = new_residual(fit);
+    all.push_back({{"machine", fit.machine},
+                   {"key", fit.key},
+                   {"residual", fit.residual},
+                   {"new_residual", made.enough ? Json(made.residual) : Json()},
+                   {"read", made.read},
+                   {"held_out", made.held_out},
+                   {"now", levels_json(made.now)},
+                   {"then", levels_json(made.then)}});
+  }
+  return all.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string reliability_section(Scores scores) {
+  std::string text;
+  if (!coverage_rows(scores).empty()) {
+    text += planner_section(scores) + coverage_section(scores);
+  }
+  if (!pairs_of(scores).empty()) {
+    text += probabilities_section(scores);
+  }
+  return text + (observations_of(scores).empty() ? "" : observations_section(scores));
+}
+
+}  // namespace commfuse::reports

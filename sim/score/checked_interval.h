@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A measured time beside the interval that a run would state.
+#pragma once
+
+#include <string_view>
+
+#include "sim/score/kinds.h"
+
+namespace commfuse::score {
+
+/// An op of a table, as a run asks how sure its price is.
+struct CheckedOp {
+  PricedShape shape;
+  std::string_view kind;   ///< "GEMM bf16".
+  ShapeKey key{};          ///< Sizes that rows share which err alike.
+  bool held_back = false;  ///< From every fit, by its group.
+  int ranks = 1;           ///< GPUs that take part: decides which fit answers.
+};
+
+constexpr std::string_view gemm_kind(DType dtype) {
+  switch (dtype) {
+    case DType::bf16: return "GEMM bf16";
+    case DType::fp16: return "GEMM fp16";
+    case DType::fp8: return "GEMM fp8";
+    default: return "GEMM of other dtypes";
+  }
+}
+
+/// Whether no fit of the machine has seen the row.
+inline bool is_unseen(const Machine& machine, bool held_back, Context& context) {
+  return held_back || !context.doubts.is_fitted(machine, context.file_name);
+}
+
+/// Where no fit has seen the row. `price_us(machine)` is what it takes on another machine.
+template <class PriceUs>
+void check_interval(const Machine& machine, const CheckedOp& op, const Compared& time, Context& context, Tally& tally,
+                    const PriceUs& price_us) {
+  const bool fitted = context.doubts.is_fitted(machine, context.file_name);
+  const bool unseen = op.held_back || !fitted;
+  if ((!unseen && !context.residuals) || time.predicted_us > longest_checked_us) {
+    return;
+  }
+  const double distance = math::log(time.measured_us / time.predicted_us);
+  const TimedShape timed{op.shape, time.predicted_us, fit_of(op.shape, machine, op.ranks).residual};
+  const Uncertainty uncertainty = context.doubts.of(machine, std::span(&timed, 1), price_us);
+  if (unseen) {
+    tally.check_interval(machine, op.kind, fitted,
+                         {.distance = distance, .error = error_of(uncertainty), .shape = op.key});
+  }
+  if (const std::string key = residual_key(op.shape, machine, op.ranks); context.residuals && fitted && !key.empty()) {
+    Uncertainty parameters = uncertainty;
+    parameters.doubts.pop_back();  // what the fit leaves of the shape
+    tally.calibrate(
+        machine, key, timed.residual,
+        {.distance = distance, .parameters = error_of(parameters), .shape = op.key, .held_out = op.held_back});
+  }
+}
+
+}  // namespace commfuse::score

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/score/doubts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace commfuse::score {
+
+namespace {
+
+std::int64_t& put(PricedShape& shape, FitSize size) { return shape.size[static_cast<std::size_t>(size)]; }
+
+}  // namespace
+
+PricedShape shape_of(const GemmSize& size) {
+  PricedShape shape{.kind = PricedKind::product, .dtype = size.dtype};
+  put(shape, FitSize::m) = size.m;
+  put(shape, FitSize::n) = size.n;
+  put(shape, FitSize::k) = size.k;
+  return shape;
+}
+
+PricedShape shape_of(const AttentionSize& size) {
+  PricedShape shape{.kind = PricedKind::attention, .dtype = size.dtype};
+  put(shape, FitSize::seq) = size.seq;
+  put(shape, FitSize::m) = size.seq;
+  return shape;
+}
+
+PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks) {
+  PricedShape shape{.kind = kind};
+  put(shape, FitSize::bytes) = bytes.count;
+  put(shape, FitSize::ranks) = ranks;
+  return shape;
+}
+
+std::string residual_key(const PricedShape& shape, const Machine& machine, int ranks) {
+  const std::string_view wires = ranks > machine.gpus_per_node && machine.network ? "network" : "link";
+  switch (shape.kind) {
+    case PricedKind::product: return fmt::format("accelerator.matrix_units.{}.fit.residual", name_of(shape.dtype));
+    case PricedKind::attention: return "accelerator.attention.fit.residual";
+    case PricedKind::memory_bound: return "";
+    case PricedKind::exchange: return fmt::format("{}.peer.fit.residual", wires);
+    default: return fmt::format("{}.collective.fit.residual", wires);
+  }
+}
+
+Doubts::Known& Doubts::known_of(const Machine& machine) {
+  const auto place = known_.find(&machine);
+  if (place != known_.end()) {
+    return place->second;
+  }
+  Known& made = known_[&machine];
+  made.raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));
+  const std::vector<NamedParameter> parameters = parameters_of(machine);
+  for (const RaisedMachine& one : *made.raised) {
+    made.names.push_back(parameters[one.parameter].name);
+  }
+  return made;
+}
+
+std::shared_ptr<const std::vector<RaisedMachine>> Doubts::raised(const Machine& machine) {
+  return known_of(machine).raised;
+}
+
+bool Doubts::is_fitted(const Machine& machine, std::string_view table) {
+  const auto [place, is_new] = fitted_.try_emplace({&machine, std::string(table)}, false);
+  if (is_new) {
+    const std::vector<NamedParameter> parameters = parameters_of(machine);
+    place->second = std::any_of(parameters.begin(), parameters.end(), [&](const NamedParameter& one) {
+      return one.provenance == Provenance::fitted && one.source.find(std::string(table) + ".csv") != std::string::npos;
+    });
+  }
+  return place->second;
+}
+
+Doubts::Side Doubts::side_of(PricedKind kind) {
+  switch (kind) {
+    case PricedKind::product: return Side::products;
+    case PricedKind::attention: return Side::attention;
+    case PricedKind::memory_bound: return Side::memory;
+    default: return Side::links;
+  }
+}
+
+bool Doubts::feels(Side side, DType dtype, const RaisedMachine& raised, std::string_view name) {
+  if (side == Side::links) {
+    return !name.starts_with("accelerator.");
+  }
+  if (!name.starts_with("accelerator.")) {
+    return false;
+  }
+  switch (raised.felt_by) {
+    case FeltBy::products: return side != Side::memory && raised.dtype == dtype;
+    case FeltBy::attention: return side == Side::attention;
+    default: return true;
+  }
+}
+
+const std::vector<const RaisedMachine*>& Doubts::felt_by(const Machine& machine, std::span<const TimedShape> shapes) {
+  const Side side = side_of(shapes.front().shape.kind);
+  const DType dtype = shapes.front().shape.dtype;
+  Known& about = known_of(machine);
+  const auto [place, is_new] = about.felt.try_emplace({side, dtype});
+  if (is_new) {
+    for (std::size_t i = 0; i < about.raised->size(); ++i) {
+      if (feels(side, dtype, (*about.raised)[i], about.names[i])) {
+        place->second.push_back(&(*about.raised)[i]);
+      }
+    }
+  }
+  return place->second;
+}
+
+}  // namespace commfuse::score

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// How sure the price of single ops is, by the sums that `run --uncertainty` does over a whole schedule
+// (sim/point/predict_uncertainty.cpp): every parameter that has an error higher by it, and every shape longer by what
+// the fit of its kind leaves.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/analysis/uncertainty.h"
+#include "model/cost/attention.h"
+#include "model/cost/gemm.h"
+#include "model/hardware/raised.h"
+#include "model/math/functions.h"
+
+namespace commfuse::score {
+
+/// Longer ones are left out: their prices leave the range of the arithmetic when a parameter is raised.
+inline constexpr double longest_checked_us = 1e9;
+
+/// Ops of one shape, one after another.
+struct TimedShape {
+  PricedShape shape;
+  double us = 0.0;        ///< All of them together, as predicted.
+  double residual = 0.0;  ///< FitScope::residual of its fit.
+};
+
+PricedShape shape_of(const GemmSize& size);
+PricedShape shape_of(const AttentionSize& size);
+PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks = 0);
+
+/// The residual that fit_of() answers with, by its place in the machine's file; empty where the file has none.
+std::string residual_key(const PricedShape& shape, const Machine& machine, int ranks);
+
+/// Keeps what it worked out about a machine; one a run over tables. Machines are known by their address.
+class Doubts {
+ public:
+  /// Of ops that run one after another, in the order of their shapes, each shape once. `total_us(machine)` is what they
+  /// take together on another machine. Requires at least one.
+  template <class TotalUs>
+  Uncertainty of(const Machine& machine, std::span<const TimedShape> shapes, const TotalUs& total_us) {
+    double nominal = 0.0;
+    for (const TimedShape& one : shapes) {
+      nominal += one.us;
+    }
+    Uncertainty all;
+    for (const RaisedMachine* raised : felt_by(machine, shapes)) {
+      const double other = total_us(raised->machine);
+      if (other != nominal && other > 0.0) {
+        all.doubts.push_back({raised->parameter, math::log(other / nominal)});
+      }
+    }
+    for (const TimedShape& one : shapes) {
+      all.doubts.push_back({one.shape, math::log(1.0 + one.us * one.residual / nominal)});
+    }
+    return all;
+  }
+
+  /// Every parameter of a machine higher by its error, as a point of a run needs it.
+  std::shared_ptr<const std::vector<RaisedMachine>> raised(const Machine& machine);
+
+  /// Whether a fit of this machine read the table of that name, without its ending.
+  bool is_fitted(const Machine& machine, std::string_view table);
+
+ private:
+  enum class Side : std::uint8_t { products, attention, memory, links };
+  struct Known {
+    std::shared_ptr<const std::vector<RaisedMachine>> raised;
+    std::vector<std::string> names;  ///< Of raised, in its order.
+    std::map<std::pair<Side, DType>, std::vector<const RaisedMachine*>> felt{};
+  };
+  Known& known_of(const Machine& machine);
+  static Side side_of(PricedKind kind);
+  static bool feels(Side side, DType dtype, const RaisedMachine& raised, std::string_view name);
+  const std::vector<const RaisedMachine*>& felt_by(const Machine& machine, std::span<const TimedShape> shapes);
+
+  std::map<const Machine*, Known> known_;
+  std::map<std::pair<const Machine*, std::string>, bool, std::less<>> fitted_;
+};
+
+}  // namespace commfuse::score

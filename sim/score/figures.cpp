@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/score/figures.h"
+
+#include <charconv>
+#include <utility>
+
+namespace commfuse::score {
+
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == std::string_view::npos ? std::string_view()
+                                         : text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+std::optional<double> number_in(std::string_view text) {
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = error == std::errc() && end == text.data() + text.size() && value > 0.0 && value < 1e6;
+  return is_number ? std::optional(value) : std::nullopt;
+}
+
+/// Before the first space, and behind it.
+std::pair<std::string_view, std::string_view> first_word(std::string_view text) {
+  const std::size_t space = text.find(' ');
+  return space == std::string_view::npos ? std::pair(text, std::string_view())
+                                         : std::pair(text.substr(0, space), trimmed(text.substr(space)));
+}
+
+double factor_of(double value, bool percent) { return percent ? 1.0 + value / 100.0 : value; }
+
+/// "13.5 p90", or "max/median p99 1.29".
+std::optional<Figure> later_figure(std::string_view part, bool percent) {
+  const auto [head, rest] = first_word(part);
+  if (const std::optional<double> value = number_in(head)) {
+    return Figure{std::string(rest), factor_of(*value, percent)};
+  }
+  const std::size_t space = part.rfind(' ');
+  const std::optional<double> value =
+      space == std::string_view::npos ? std::nullopt : number_in(part.substr(space + 1));
+  return value ? std::optional(Figure{std::string(trimmed(part.substr(0, space))), *value}) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::vector<Figure>> figures_in(double value, std::string_view unit) {
+  const auto [word, name] = first_word(trimmed(unit.substr(0, unit.find(';'))));
+  const bool percent = word == "pct" || word == "pct,";
+  if ((!percent && word != "x") || !(value > 0.0 && value < 1e6)) {
+    return std::nullopt;
+  }
+  std::vector<Figure> figures{{std::string(name), factor_of(value, percent)}};
+  for (std::size_t semicolon = unit.find(';'); semicolon != std::string_view::npos;) {
+    const std::size_t next = unit.find(';', semicolon + 1);
+    const std::string_view part = trimmed(
+        unit.substr(semicolon + 1, next == std::string_view::npos ? std::string_view::npos : next - semicolon - 1));
+    std::optional<Figure> figure = later_figure(part, percent);
+    if (!figure) {
+      return std::nullopt;
+    }
+    figures.push_back(*std::move(figure));
+    semicolon = next;
+  }
+  return figures;
+}
+
+}  // namespace commfuse::score

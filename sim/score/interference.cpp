@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of what public sources say of kernels that slow each other. A row states one observation in words; those that
+// `--interference static` prices are held against it, the others are skipped, each with its reason.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "model/cost/gemm.h"
+#include "model/program/builder.h"
+#include "model/text/suggest.h"
+#include "sim/score/figures.h"
+#include "sim/score/kinds.h"
+
+namespace commfuse::score {
+
+namespace {
+
+constexpr std::string_view speed_up = "a gain over workloads that the source does not describe";
+constexpr std::string_view elsewhere = "the same times are scored in the table they come from";
+constexpr std::string_view occupancy = "no time: how busy SMs are, or how many of them a kernel takes";
+constexpr std::string_view custom = "an all-reduce kernel of a serving framework, not NCCL's";
+constexpr std::string_view host = "priors of host costs come from it";
+
+/// Rows that no run gives, by the beginning of `what`.
+struct NotOurs {
+  std::string_view begins;
+  std::string_view why;
+};
+constexpr std::array not_ours{NotOurs{"naive concurrent", speed_up},
+                              NotOurs{"with schedule prioritisation", speed_up},
+                              NotOurs{"with DMA-engine collectives", speed_up},
+                              NotOurs{"sequential slower than overlapped", speed_up},
+                              NotOurs{"T3 sub-layer", speed_up},
+                              NotOurs{"occupancy shaping", speed_up},
+                              NotOurs{"FiCCO DMA", speed_up},
+                              NotOurs{"fused Triton AG-GEMM", elsewhere},
+                              NotOurs{"TokenWeave overlapped", elsewhere},
+                              NotOurs{"SM limit 108", occupancy},
+                              NotOurs{"SMs per communication kernel", occupancy},
+                              NotOurs{"CTAs needed", "the rate of a collective does not depend on its CTAs here"},
+                              NotOurs{"kernel floor inside a CUDA graph", "the fits have read it: kernel_floor"},
+                              NotOurs{"custom all-reduce", custom},
+                              NotOurs{"PyTorch tiny kernel", host},
+                              NotOurs{"CPU-side cudaLaunchKernel", host},
+                              NotOurs{"cudaEventRecord", host},
+                              NotOurs{"B200 sparse attention dispatch", "sparse attention, which no model file has"},
+                              NotOurs{"matmul 8192^3", "the data of a product does not count here"}};
+
+/// What a row is about.
+struct Setting {
+  std::vector<const Machine*> machines;
+  Context& context;
+};
+
+/// A factor of the first figure. Throws ConfigError for what the machine does not have.
+using Predicted = std::function<double(const Setting&)>;
+
+struct Ours {
+  std::string_view begins;
+  std::string_view hardware;
+  std::vector<std::string_view> machines;  ///< As tables call them.
+  Predicted predicted;
+};
+
+/// SMs left to a kernel that collectives of eight GPUs may run beside.
+int sms_beside_collectives(const Machine& machine) {
+  const Program eight = ProgramBuilder("eight", Mesh{{{"tp", 8}}}).build();
+  return sms_left(eight, machine, {.collective = true}, Interference::constant);
+}
+
+double slowdown_of(const Machine& machine, const GemmSize& size) {
+  const Accelerator& accelerator = machine.accelerator;
+  return to_seconds(estimate_gemm(accelerator, size, sms_beside_collectives(machine)).time) /
+         to_seconds(estimate_gemm(accelerator, size, accelerator.sms).time);
+}
+
+/// 12 x 11 tiles of 128 x 256, one wave of the 132 SMs of an H100, with a long k loop.
+double one_wave(const Setting& setting) {
+  return slowdown_of(*setting.machines.front(), {.m = 12LL * 128, .n = 11LL * 256, .k = 8192});
+}
+
+/// The product of the table overlap_ascend_gemm_allreduce_pto.csv.
+double product_of_pto(const Setting& setting) {
+  return slowdown_of(*setting.machines.front(), {.m = 5504, .n = 1536, .k = 6144, .dtype = DType::fp16});
+}
+
+/// A collective keeps its price beside kernels.
+double collective_beside_product(const Setting& /*setting*/) { return 1.0; }
+
+/// Products of an MLP in slices that a collective may run beside: Llama-3.1-70B, eight ranks, 2K to 32K tokens.
+std::vector<double> slowdowns_in_layers(const Setting& setting) {
+  std::vector<double> factors;
+  const Strategy& sliced = *find_strategy("sliced");
+  for (const Machine* machine : setting.machines) {
+    for (const std::int64_t seq : {2048, 8192, 32768}) {
+      const Point point{.model = load_model("llama-3.1-70b"), .machine = *machine, .seq = seq};
+      require_possible(point);
+      const Prediction prediction = setting.context.predictor.predict(point, sliced, {.slices = 4});
+      const Structure& structure = *prediction.structure;
+      const Costs costs = static_costs(point, *machine, structure, prediction.sizes);
+      for (std::size_t op = 0; op < structure.program().ops.size(); ++op) {
+        if (structure.program().ops[op].kind == OpKind::gemm && structure.meetings[op].collective) {
+          factors.push_back(to_seconds(costs.duration[op]) / to_seconds(costs.undisturbed[op]));
+        }
+      }
+    }
+  }
+  if (factors.empty()) {
+    throw ConfigError("no product runs beside a collective");
+  }
+  return factors;
+}
+
+double mean_in_layers(const Setting& setting) {
+  const std::vector<double> factors = slowdowns_in_layers(setting);
+  double sum = 0.0;
+  for (const double factor : factors) {
+    sum += factor;
+  }
+  return sum / static_cast<double>(factors.size());
+}
+
+double most_in_layers(const Setting& setting) {
+  const std::vector<double> factors = slowdowns_in_layers(setting);
+  return *std::max_element(factors.begin(), factors.end());
+}
+
+const std::vector<Ours>& ours() {
+  static const std::vector<Ours> list{
+      {"average compute slowdown while overlapped", "A100/H100", {"A100-SXM4-80GB", "H100"}, mean_in_layers},
+      {"maximum compute slowdown while overlapped", "A100/H100", {"A100-SXM4-80GB", "H100"}, most_in_layers},
+      {"GEMM of exactly 132 CTAs next to a 24-CTA NCCL all-gather", "H100", {"H100"}, one_wave},
+      {"all-reduce slow-down when overlapped with GEMM", "Ascend 910B", {"910B"}, collective_beside_product},
+      {"GEMM slow-down when overlapped", "Ascend 910B", {"910B"}, product_of_pto}};
+  return list;
+}
+
+constexpr std::string_view remark =
+    "Of the four GPUs behind the mean and the largest slowdown two have a machine file, and the source does not give "
+    "its "
+    "layers: predicted are the products of an MLP of Llama-3.1-70B in four slices beside NCCL's collectives, on eight "
+    "A100 and H100, 2K to 32K tokens.";
+
+class Slowdowns {
+ public:
+  Slowdowns(Context& context, Tally& tally) : context_(context), tally_(tally) {}
+
+  void score(Row& row, std::string_view what, std::string_view hardware, double value, std::string_view unit) {
+    const auto& list = ours();
+    const auto known = std::find_if(list.begin(), list.end(), [&](const Ours& one) {
+      return what.starts_with(one.begins) && hardware.starts_with(one.hardware);
+    });
+    if (known == list.end()) {
+      tally_.skip(why_not(what, hardware));
+      return;
+    }
+    // Behind the unit a row may say in words how it counts.
+    const std::optional<std::vector<Figure>> figures = figures_in(value, unit.substr(0, unit.find_first_of(" ,")));
+    if (!figures) {
+      tally_.fault(row, fmt::format("unit is {}; write pct or x", in_quotes(unit)));
+      return;
+    }
+    predict(row, *known, figures->front().factor);
+  }
+
+ private:
+  void predict(const Row& row, const Ours& known, double measured) {
+    Setting setting{{}, context_};
+    for (const std::string_view name : known.machines) {
+      const FoundMachine found = context_.machines.by_name(name);
+      if (found.machine == nullptr) {
+        tally_.skip(found.why_not);
+        return;
+      }
+      setting.machines.push_back(found.machine);
+    }
+    try {
+      const Observation one{std::string(known.begins), setting.machines.back()->name, measured,
+                            known.predicted(setting)};
+      tally_.observe(row, *setting.machines.back(), std::span(&one, 1));
+    } catch (const ConfigError& mistake) {
+      tally_.skip(mistake.what());
+    }
+  }
+
+  static std::string why_not(std::string_view what, std::string_view hardware) {
+    const auto* known = std::find_if(not_ours.begin(), not_ours.end(),
+                                     [&](const NotOurs& one) { return what.starts_with(one.begins); });
+    if (known != not_ours.end()) {
+      return std::string(known->why);
+    }
+    return what.starts_with("GEMM slow-down") ? fmt::format("no hardware file is known as '{}'", hardware)
+                                              : "no run gives such a figure";
+  }
+
+  Context& context_;
+  Tally& tally_;
+};
+
+}  // namespace
+
+void score_interference(const Table& table, Context& context, Tally& tally) {
+  const Column what = table.column("what");
+  const Column hardware = table.column("hardware");
+  const Column value = table.column("value");
+  const Column unit = table.column("unit");
+  const Column trust = table.column("trust");
+  Slowdowns slowdowns(context, tally);
+  tally.result().remarks.emplace_back(remark);
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    const double amount = row.amount(value);
+    if (!tally.takes(row, true)) {
+      continue;
+    }
+    if (row.text(trust) == "recalled") {
+      tally.skip("written down from memory, so nothing is scored on it");
+    } else {
+      slowdowns.score(row, row.text(what), row.text(hardware), amount, row.text(unit));
+    }
+  }
+}
+
+}  // namespace commfuse::score

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/score/product_pairs.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <vector>
+
+#include "sim/score/judged_ways.h"
+
+namespace commfuse::score {
+
+namespace {
+
+constexpr std::int64_t least_rows_left = 512;
+constexpr std::int64_t least_width = 1024;
+constexpr std::array parts_tried{2, 4, 8};
+
+auto key_of(const TimedProduct& product) {
+  return std::tie(product.machine->name, product.dtype, product.n, product.k, product.m);
+}
+
+bool before(const TimedProduct& a, const TimedProduct& b) { return key_of(a) < key_of(b); }
+
+GemmSize size_of(const TimedProduct& product) {
+  GemmSize size{.m = product.m, .n = product.n, .k = product.k, .dtype = static_cast<DType>(product.dtype)};
+  size.out = size.dtype == DType::fp8 ? std::optional(DType::bf16) : std::nullopt;
+  return size;
+}
+
+/// So many times one product.
+Way way_of(const TimedProduct& product, int times, Doubts& doubts) {
+  const GemmSize size = size_of(product);
+  const PricedShape shape = shape_of(size);
+  const TimedShape timed{shape, times * product.predicted_us, fit_of(shape, *product.machine, 1).residual};
+  const auto price = [&](const Machine& machine) {
+    return times * to_microseconds(estimate_gemm(machine.accelerator, size, machine.accelerator.sms).time);
+  };
+  return {.measured_us = times * product.measured_us,
+          .predicted_us = timed.us,
+          .uncertainty = doubts.of(*product.machine, std::span(&timed, 1), price)};
+}
+
+/// The products of one table, each once.
+class Products {
+ public:
+  explicit Products(std::span<const TimedProduct> products) {
+    std::copy_if(products.begin(), products.end(), std::back_inserter(all_), [](const TimedProduct& one) {
+      return one.unseen && std::max(one.measured_us, one.predicted_us) < longest_checked_us;
+    });
+    std::stable_sort(all_.begin(), all_.end(), before);
+    const auto same = [](const TimedProduct& a, const TimedProduct& b) { return key_of(a) == key_of(b); };
+    all_.erase(std::unique(all_.begin(), all_.end(), same), all_.end());
+  }
+
+  [[nodiscard]] const std::vector<TimedProduct>& all() const { return all_; }
+  /// Null where it was not measured.
+  [[nodiscard]] const TimedProduct* find(const TimedProduct& product) const {
+    const auto place = std::lower_bound(all_.begin(), all_.end(), product, before);
+    return place != all_.end() && key_of(*place) == key_of(product) ? &*place : nullptr;
+  }
+
+ private:
+  std::vector<TimedProduct> all_;
+};
+
+const TimedProduct* slice_of(const TimedProduct& whole, int parts, const Products& products) {
+  TimedProduct slice = whole;
+  slice.m = whole.m / parts;
+  const bool counts = whole.m % parts == 0 && slice.m >= least_rows_left && std::min(whole.n, whole.k) >= least_width;
+  return counts ? products.find(slice) : nullptr;
+}
+
+/// The part by columns of the weight of which `by_rows` is a part by rows.
+const TimedProduct* other_part(const TimedProduct& by_rows, int parts, const Products& products) {
+  TimedProduct by_columns = by_rows;
+  by_columns.n = by_rows.n / parts;
+  by_columns.k = by_rows.k * parts;
+  const bool counts =
+      by_rows.n % parts == 0 && by_rows.m >= least_rows_left && std::min(by_rows.n, by_columns.k) >= least_width;
+  return counts ? products.find(by_columns) : nullptr;
+}
+
+}  // namespace
+
+void judge_product_pairs(std::span<const TimedProduct> products, Doubts& doubts, Tally& tally) {
+  const Products measured(products);
+  for (const TimedProduct& one : measured.all()) {
+    for (const int parts : parts_tried) {
+      if (const TimedProduct* slice = slice_of(one, parts, measured)) {
+        judge(*one.machine, "GEMM whole or in slices", way_of(one, 1, doubts), way_of(*slice, parts, doubts),
+              {one.n, one.k}, tally);
+      }
+      if (const TimedProduct* part = other_part(one, parts, measured)) {
+        judge(*one.machine, "weight cut by rows or columns", way_of(one, 1, doubts), way_of(*part, 1, doubts),
+              {one.n, one.k * parts}, tally);
+      }
+    }
+  }
+}
+
+}  // namespace commfuse::score

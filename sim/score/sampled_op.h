@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many runs of one op under a jitter, and what public tables say of such times. The sampler is that of `run --jitter`.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "model/cost/jitter.h"
+#include "model/units.h"
+
+namespace commfuse::score {
+
+enum class SampledOp : std::uint8_t { kernel, all_gather, send_recv };
+
+struct SampledRuns {
+  SampledOp op = SampledOp::kernel;
+  int ranks = 1;    ///< Of an all-gather; a kernel has one, a send and receive two.
+  int repeats = 1;  ///< One after another, in every run.
+  Duration price{};
+  std::shared_ptr<const JitterTables> jitter;
+  std::size_t runs = 1000;
+};
+
+/// Microseconds of every run. Requires a price above 0 and a jitter.
+std::vector<double> sampled_us(const SampledRuns& runs);
+
+/// The value at a share of the list, in any order, by linear interpolation. Requires a value.
+double value_at(std::vector<double> values, double share);
+
+/// Standard deviation over mean.
+double variation_of(const std::vector<double>& values);
+
+/// |ln(a / b)| of the first and the second, of the third and the fourth, and so on.
+std::vector<double> log_ratios(const std::vector<double>& values);
+
+/// Of each group of so many in their order: the largest over the median, or over the smallest.
+std::vector<double> largest_over_median(const std::vector<double>& values, std::size_t group);
+std::vector<double> largest_over_smallest(const std::vector<double>& values, std::size_t group);
+
+}  // namespace commfuse::score

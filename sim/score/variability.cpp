@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of what public sources say of the spread of times. A row states one observation in words; those that a run
+// under `--jitter default` gives are held against its percentiles, the others are skipped, each with its reason.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+
+#include "model/config/catalogue.h"
+#include "model/cost/communication.h"
+#include "model/text/suggest.h"
+#include "sim/score/figures.h"
+#include "sim/score/kinds.h"
+#include "sim/score/sampled_op.h"
+
+namespace commfuse::score {
+
+namespace {
+
+constexpr std::string_view fleet = "the source does not say over how many GPUs, nor how it counts the variation";
+constexpr std::string_view reliability = "how often parts fail, which the time of a run does not contain";
+constexpr std::string_view jobs = "a share of a fleet's jobs or machines, not of one run's times";
+
+/// Rows that no run gives, by the beginning of `what`.
+struct NotOurs {
+  std::string_view begins;
+  std::string_view why;
+};
+constexpr std::array not_ours{
+    NotOurs{"fleet GPU variation", fleet},
+    NotOurs{"worst outlier against median", fleet},
+    NotOurs{"unexpected interruptions", reliability},
+    NotOurs{"of which ", reliability},
+    NotOurs{"NIC-ToR link failures", reliability},
+    NotOurs{"explicit / implicit failures", reliability},
+    NotOurs{"InfiniBand port-down", reliability},
+    NotOurs{"diurnal throughput swing", "it follows the weather of the site, which no setting of a run describes"},
+    NotOurs{"MegaScale 175B", "a whole run without its layout"},
+    NotOurs{"cross-framework repeatability", "it compares libraries, and a run has one"},
+    NotOurs{"apparent speed-up that was only cloud-instance variation", jobs}};
+
+/// The machine that a row names, and the tables of its jitter.
+struct Setting {
+  const Machine& machine;
+  const Machine* cluster = nullptr;
+  std::shared_ptr<const JitterTables> jitter;      ///< As shipped.
+  std::shared_ptr<const JitterTables> on_one_gpu;  ///< Of repeats on one GPU, which share the factor of its rank.
+};
+
+/// A factor of the figure of that name; nothing where the row does not say enough.
+using Predicted = std::function<std::optional<double>(const Setting& setting, std::string_view figure)>;
+
+struct Ours {
+  std::string_view begins;
+  std::string_view where_begins;  ///< Empty: any.
+  Predicted predicted;
+};
+
+std::optional<double> share_of_percentile(std::string_view figure) {
+  if (figure == "p50") {
+    return 0.50;
+  }
+  return figure == "p90" ? std::optional(0.90) : figure == "p99" ? std::optional(0.99) : std::nullopt;
+}
+
+using namespace std::chrono_literals;
+
+/// GEMMs of 200 us: one spread for all of them, so every percentile over GEMMs is the same.
+std::optional<double> gemm_variation(const Setting& setting, std::string_view figure) {
+  if (figure != "p50" && figure != "p90") {
+    return std::nullopt;
+  }
+  return 1.0 + variation_of(sampled_us({.price = 200us, .jitter = setting.on_one_gpu, .runs = 4000}));
+}
+
+/// GPUs of a node of eight, on a GEMM of a millisecond.
+std::optional<double> spread_of_node(const Setting& setting, std::string_view /*figure*/) {
+  return value_at(largest_over_smallest(sampled_us({.price = 1ms, .jitter = setting.jitter, .runs = 4000}), 8), 0.5);
+}
+
+/// nccl-tests: an all-gather on eight GPUs, the mean of 100 calls, run twice.
+Predicted nccl_repeated(std::int64_t bytes) {
+  return [bytes](const Setting& setting, std::string_view figure) -> std::optional<double> {
+    const std::optional<double> share = share_of_percentile(figure);
+    if (!share) {
+      return std::nullopt;
+    }
+    const Duration price = all_gather_time(setting.machine.link, 8, Bytes{bytes});
+    const std::vector<double> times = sampled_us({.op = SampledOp::all_gather,
+                                                  .ranks = 8,
+                                                  .repeats = 100,
+                                                  .price = price,
+                                                  .jitter = setting.jitter,
+                                                  .runs = 1000});
+    return 1.0 + value_at(log_ratios(times), *share);
+  };
+}
+
+/// Three calls of 64 KiB, 1 MiB and 16 MiB each.
+std::optional<double> sends_repeated(const Setting& setting, std::string_view figure) {
+  const std::optional<double> share = share_of_percentile(figure);
+  if (!share || setting.cluster == nullptr || !setting.cluster->network) {
+    return std::nullopt;
+  }
+  std::vector<double> factors;
+  for (const std::int64_t bytes : {std::int64_t{64} << 10, std::int64_t{1} << 20, std::int64_t{16} << 20}) {
+    const Duration price = p2p_time(setting.cluster->network->peer, Bytes{bytes});
+    const std::vector<double> some = largest_over_median(
+        sampled_us({.op = SampledOp::send_recv, .price = price, .jitter = setting.jitter, .runs = 3000}), 3);
+    factors.insert(factors.end(), some.begin(), some.end());
+  }
+  return value_at(std::move(factors), *share);
+}
+
+const std::vector<Ours>& ours() {
+  static const std::vector<Ours> list{
+      {"per-node GPU spread", "", spread_of_node},
+      {"GEMM repeat coefficient of variation", "", gemm_variation},
+      {"NCCL run-to-run |log ratio| below 64 KiB", "H100", nccl_repeated(std::int64_t{8} << 10)},
+      {"NCCL run-to-run 64 KiB - 4 MiB", "H100", nccl_repeated(std::int64_t{512} << 10)},
+      {"NCCL run-to-run above 4 MiB", "H100", nccl_repeated(std::int64_t{64} << 20)},
+      {"inter-node send/recv max over median", "H100", sends_repeated}};
+  return list;
+}
+
+/// The first machine that a cell such as "A100/H100" or "H100 one NIC" names.
+FoundMachine machine_in(std::string_view cell, const KnownMachines& machines) {
+  return machines.by_name(cell.substr(0, cell.find_first_of(" /")));
+}
+
+class Variability {
+ public:
+  Variability(Context& context, Tally& tally) : context_(context), tally_(tally) {
+    Jitter jitter = load_jitter("default");
+    jitter_ = std::make_shared<const JitterTables>(jitter);
+    jitter.rank_sigma.value = 0.0;
+    on_one_gpu_ = std::make_shared<const JitterTables>(jitter);
+  }
+
+  void score(Row& row, std::string_view what, std::string_view where, double value, std::string_view unit) {
+    const auto& list = ours();
+    const auto known = std::find_if(list.begin(), list.end(), [&](const Ours& one) {
+      return what.starts_with(one.begins) && where.starts_with(one.where_begins);
+    });
+    if (known == list.end()) {
+      tally_.skip(why_not(what));
+      return;
+    }
+    const FoundMachine found = machine_in(where, context_.machines);
+    if (found.machine == nullptr) {
+      tally_.skip(found.why_not);
+      return;
+    }
+    const std::optional<std::vector<Figure>> figures = figures_in(value, unit);
+    if (!figures) {
+      tally_.fault(row, fmt::format("unit is {}; write pct or x, as in \"x p50; 1.09 p90\"", in_quotes(unit)));
+      return;
+    }
+    observe(row, *known, *found.machine, *figures);
+  }
+
+ private:
+  void observe(const Row& row, const Ours& known, const Machine& machine, const std::vector<Figure>& figures) {
+    const std::string_view what = known.begins;
+    const FoundMachine cluster = context_.machines.over_nodes(machine, 2, "");
+    const Setting setting{machine, cluster.machine, jitter_, on_one_gpu_};
+    std::vector<Observation> observed;
+    for (const Figure& figure : figures) {
+      if (const std::optional<double> factor = known.predicted(setting, figure.name)) {
+        observed.push_back({figure.name.empty() ? std::string(what) : fmt::format("{}: {}", what, figure.name),
+                            machine.name, figure.factor, *factor});
+      } else {
+        tally_.result().remarks.push_back(
+            fmt::format("{}, {}: the row does not say over how many runs, so it is not scored.", what, figure.name));
+      }
+    }
+    if (observed.empty()) {
+      tally_.skip("the row does not say over how many runs");
+    } else {
+      tally_.observe(row, machine, observed);
+    }
+  }
+
+  static std::string_view why_not(std::string_view what) {
+    const auto* known = std::find_if(not_ours.begin(), not_ours.end(),
+                                     [&](const NotOurs& one) { return what.starts_with(one.begins); });
+    return known == not_ours.end() ? "no run gives such a figure" : known->why;
+  }
+
+  Context& context_;
+  Tally& tally_;
+  std::shared_ptr<const JitterTables> jitter_;
+  std::shared_ptr<const JitterTables> on_one_gpu_;
+};
+
+}  // namespace
+
+void score_variability(const Table& table, Context& context, Tally& tally) {
+  const Column what = table.column("what");
+  const Column where = table.column("where");
+  const Column value = table.column("value");
+  const Column unit = table.column("unit");
+  const Column trust = table.column("trust");
+  Variability variability(context, tally);
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    const double amount = row.amount(value);
+    if (!tally.takes(row, true)) {
+      continue;
+    }
+    if (row.text(trust) == "recalled") {
+      tally.skip("written down from memory, so nothing is scored on it");
+    } else {
+      variability.score(row, row.text(what), row.text(where), amount, row.text(unit));
+    }
+  }
+}
+
+}  // namespace commfuse::score

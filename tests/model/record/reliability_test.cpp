@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shares, bands and scores worked out by hand.
+#include "model/record/reliability.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace commfuse {
+namespace {
+
+/// A row that lies so many standard errors from its prediction.
+CheckedTime row(std::int64_t shape, double errors_off, double error = 0.1) {
+  return {.distance = errors_off * error, .error = error, .shape = {shape}};
+}
+
+TEST(Coverage, IsTheShareOfRowsInsideEachInterval) {
+  // Half-widths in standard errors: 0.649, 0.994, 1.867, 2.432.
+  const Coverage coverage = coverage_of({row(1, 0.64), row(2, -0.64), row(3, 0.99), row(4, -1.86), row(5, 1.86),
+                                         row(6, 2.43), row(7, 2.43), row(8, 2.44)});
+  EXPECT_EQ(coverage.n, 8);
+  EXPECT_EQ(coverage.shapes, 8);
+  EXPECT_DOUBLE_EQ(coverage.at[0].share, 2.0 / 8.0);
+  EXPECT_DOUBLE_EQ(coverage.at[1].share, 3.0 / 8.0);
+  EXPECT_DOUBLE_EQ(coverage.at[2].share, 5.0 / 8.0);
+  EXPECT_DOUBLE_EQ(coverage.at[3].share, 7.0 / 8.0);
+  // Every shape has one row, so the design effect is 8/7, that of a variance from a sample.
+  EXPECT_NEAR(coverage.at[0].band, 1.959963984540054 * std::sqrt(8.0 / 7.0 * 0.25 / 8.0), 1e-12);
+}
+
+TEST(Coverage, RowsOfOneShapeCountAsTheyVaryTogether) {
+  // Four shapes of two rows: both inside, three times, both outside once. Share 3/4; sums by shape miss it by
+  // 3 x 1/2 and 3/2, squares 3; 4/3 x 3 over 8 x 3/16 = 8/3.
+  std::vector<CheckedTime> times;
+  for (std::int64_t shape = 0; shape < 4; ++shape) {
+    for (int i = 0; i < 2; ++i) {
+      times.push_back(row(shape, shape == 0 ? 5.0 : 0.1));
+    }
+  }
+  const Coverage coverage = coverage_of(times);
+  EXPECT_EQ(coverage.shapes, 4);
+  EXPECT_DOUBLE_EQ(coverage.at[1].share, 0.75);
+  EXPECT_NEAR(coverage.at[1].band, 1.959963984540054 * std::sqrt(8.0 / 3.0 * 0.68 * 0.32 / 8.0), 1e-12);
+}
+
+TEST(Coverage, WhereAllRowsAreInsideShapesAreTakenAsAlike) {
+  // Three rows of one shape and one of another: (9 + 1) / 4.
+  const Coverage coverage = coverage_of({row(1, 0.0), row(1, 0.1), row(1, -0.1), row(2, 0.0)});
+  EXPECT_DOUBLE_EQ(coverage.at[3].share, 1.0);
+  EXPECT_NEAR(coverage.at[3].band, 1.959963984540054 * std::sqrt(2.5 * 0.95 * 0.05 / 4.0), 1e-12);
+}
+
+TEST(Coverage, TheMedianErrorIsThatOfTheRows) {
+  EXPECT_DOUBLE_EQ(coverage_of({row(1, 0, 0.1), row(2, 0, 0.3), row(3, 0, 0.2)}).median_error, 0.2);
+  EXPECT_DOUBLE_EQ(coverage_of({row(1, 0, 0.1), row(2, 0, 0.3), row(3, 0, 0.2), row(4, 0, 0.4)}).median_error, 0.25);
+  EXPECT_EQ(coverage_of({}).n, 0);
+  EXPECT_EQ(beyond_chance(coverage_of({})), 0.0);
+}
+
+TEST(Coverage, BeyondChanceIsWhatTheWorstLevelMissesMoreThanItsBand) {
+  Coverage coverage{.n = 100};
+  coverage.at = {ObservedShare{0.52, 0.10}, ObservedShare{0.60, 0.05}, ObservedShare{0.80, 0.04},
+                 ObservedShare{0.95, 0.03}};
+  EXPECT_NEAR(beyond_chance(coverage), 0.06, 1e-12);
+  coverage.at[2].share = 0.93;
+  EXPECT_NEAR(beyond_chance(coverage), 0.03, 1e-12);
+}
+
+TEST(Reliability, PairsAreCountedByWhatWasSaid) {
+  const std::vector<JudgedPair> pairs{{.probability = 0.55, .came_true = true, .shape = {1}},
+                                      {.probability = 0.59, .came_true = false, .shape = {2}},
+                                      {.probability = 0.60, .came_true = true, .shape = {3}},
+                                      {.probability = 0.99, .came_true = true, .shape = {4}},
+                                      {.probability = 1.00, .came_true = false, .shape = {5}}};
+  const Reliability reliability = reliability_of(pairs);
+  EXPECT_EQ(reliability.n, 5);
+  EXPECT_NEAR(reliability.brier, (0.45 * 0.45 + 0.59 * 0.59 + 0.4 * 0.4 + 0.01 * 0.01 + 1.0) / 5.0, 1e-12);
+  EXPECT_EQ(reliability.bins[0].n, 2);
+  EXPECT_NEAR(reliability.bins[0].said, 0.57, 1e-12);
+  EXPECT_DOUBLE_EQ(reliability.bins[0].observed.share, 0.5);
+  EXPECT_EQ(reliability.bins[1].n, 1);
+  EXPECT_EQ(reliability.bins[5].n, 0);
+  EXPECT_EQ(reliability.bins[6].n, 2);
+  EXPECT_NEAR(reliability.bins[6].said, 0.995, 1e-12);
+  EXPECT_DOUBLE_EQ(reliability.bins[6].observed.share, 0.5);
+}
+
+TEST(Reliability, OfNoPairsNothingIsSaid) {
+  const Reliability reliability = reliability_of({});
+  EXPECT_EQ(reliability.n, 0);
+  EXPECT_EQ(reliability.brier, 0.0);
+  EXPECT_EQ(reliability.bins[0].from, 0.5);
+  EXPECT_EQ(reliability.bins[6].to, 1.0);
+}
+
+TEST(NewResidual, HoldsSixtyEightPercentOfTheRowsThatTheFitRead) {
+  FitRows fit{.machine = "m", .key = "k", .residual = 0.5, .rows = {}};
+  for (int i = 1; i <= 9; ++i) {
+    fit.rows.push_back({.distance = 0.01 * i * (i % 2 == 0 ? 1.0 : -1.0), .shape = {i}});
+  }
+  fit.rows.push_back({.distance = 0.05, .shape = {10}, .held_out = true});
+  fit.rows.push_back({.distance = 0.2, .shape = {11}, .held_out = true});
+  // ceil(0.68 x 10) = 7: the seventh smallest, 0.07, lies on the edge of 0.9937 standard errors.
+  const NewResidual made = new_residual(fit);
+  EXPECT_EQ(made.read, 9);
+  EXPECT_EQ(made.held_out, 2);
+  EXPECT_NEAR(made.residual, std::exp(0.07 / 0.993666938968772) - 1.0, 1e-12);
+  EXPECT_DOUBLE_EQ(made.now.at[1].share, 1.0);
+  EXPECT_DOUBLE_EQ(made.then.at[1].share, 0.5);
+}
+
+TEST(NewResidual, IsWhatParametersDoNotExplain) {
+  FitRows fit{.machine = "m", .key = "k", .residual = 0.5, .rows = {}};
+  fit.rows.push_back({.distance = 0.05 * 0.993666938968772, .parameters = 0.03, .shape = {1}});
+  EXPECT_NEAR(new_residual(fit).residual, std::exp(0.04) - 1.0, 1e-12);
+  fit.rows[0].parameters = 0.06;
+  EXPECT_EQ(new_residual(fit).residual, 0.0);
+  EXPECT_EQ(new_residual({.residual = 0.5, .rows = {}}).residual, 0.5);
+}
+
+}  // namespace
+}  // namespace commfuse
