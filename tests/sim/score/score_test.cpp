@@ -214,6 +214,20 @@ TEST(Score, MemoryBoundOpsTakeTheirWidthsFromTheProductsBeside) {
               1e-9);
 }
 
+TEST(Score, ATableThatSpeaksOfWeightCopiesHasWarmWeights) {
+  // 2 x 3072 x 2048 bytes: five copies are 63 MB of the 101 MB that the L2 of an L40S holds.
+  const std::string rows = std::string(gemm_header) + "L40S,bfloat16,1,3072,2048,10\n";
+  const Accelerator accelerator = load_machine("l40s-pcie").accelerator;
+  const auto error = [&](int copies) {
+    const GemmSize size{.m = 1, .n = 3072, .k = 2048, .weight_copies = copies};
+    return std::abs(to_microseconds(estimate_gemm(accelerator, size, accelerator.sms).time) / 10.0 - 1.0);
+  };
+  EXPECT_NEAR(score_text(rows, "x.csv", {}).errors.at(0), error(0), 1e-9);
+  EXPECT_NEAR(score_text("# software: L2-cold weights (weight copies exceed L2)\n" + rows, "x.csv", {}).errors.at(0),
+              error(5), 1e-9);
+  EXPECT_GT(std::abs(error(0) - error(5)), 0.1);
+}
+
 TEST(Score, AnEarlyLibraryIsDeclaredAndTheRowsThatFixedItAreNotScored) {
   const std::string rows =
       "hw,op,tp,m,n,k,median_us\nh100,mlp_up_proj,1,4096,22016,4096,1000\n"
