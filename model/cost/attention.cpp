@@ -14,16 +14,24 @@ namespace commfuse {
 namespace {
 
 constexpr std::int64_t tile_rows = 128;  // Queries of a head that one SM takes at a time.
-constexpr double bytes_a_score = 8.0;    // Unfused: a score is written and read in 16 bits by two kernels.
+constexpr std::int64_t narrow_head = 64;
+constexpr double bytes_a_score = 8.0;  // Unfused: a score is written and read in 16 bits by two kernels.
+
+bool is_narrow(const AttentionSize& size) { return size.head_dim <= narrow_head; }
+
+/// Of one overhead, by the width of the heads.
+double overhead_seconds(const AttentionParameters& parameters, const AttentionSize& size, Duration overhead) {
+  return to_seconds(overhead) * (is_narrow(size) ? parameters.narrow_overhead.value : 1.0);
+}
 
 /// Seconds one SM needs for a score: both products of its row, and its exponential.
 double seconds_a_score(const Accelerator& accelerator, const AttentionSize& size) {
   const AttentionParameters& parameters = accelerator.attention;
   const double rate = accelerator.dense_peak(size.dtype).value * parameters.loop_efficiency.value;
   const double products = 4.0 * static_cast<double>(size.head_dim) / rate;
-  const double exponential =
-      parameters.exponentials.value.value > 0.0 ? 1.0 / parameters.exponentials.value.value : 0.0;
-  return accelerator.sms * (products + exponential);
+  const double rate_of_exponentials = parameters.exponentials.value.value;
+  const double exponential = rate_of_exponentials > 0.0 ? 1.0 / rate_of_exponentials : 0.0;
+  return accelerator.sms * root_of_fourths(products, exponential);
 }
 
 double traffic_seconds(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
@@ -53,8 +61,9 @@ double tile_seconds(const Accelerator& accelerator, const AttentionSize& size, c
   const double longest = static_cast<double>(tile_rows * walked) * score;
   const std::int64_t tiles_a_head = (rows.queries + tile_rows - 1) / tile_rows;
   const double tiles = heads * static_cast<double>(tiles_a_head);
-  return std::max(all + parameters.imbalance.value * std::min(longest, all), longest) +
-         std::ceil(tiles / sms) * to_seconds(parameters.tile_overhead.value);
+  const double alone = longest * parameters.lone_tile.value;
+  return std::max(all + parameters.imbalance.value * std::min(longest, all), alone) +
+         std::ceil(tiles / sms) * overhead_seconds(parameters, size, parameters.tile_overhead.value);
 }
 
 QueryRows all_rows(const AttentionSize& size) { return {size.seq, size.seq, size.causal ? 0.5 : 1.0}; }
@@ -86,8 +95,9 @@ Duration attention_time(const Accelerator& accelerator, const AttentionSize& siz
 
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
   check(sms >= 1 && sms <= accelerator.sms, "the SM budget lies between 1 and what the accelerator has");
-  const double seconds = to_seconds(accelerator.attention.overhead.value) + tile_seconds(accelerator, size, rows, sms) +
-                         traffic_seconds(accelerator, size, rows, sms);
+  const AttentionParameters& parameters = accelerator.attention;
+  const double seconds = overhead_seconds(parameters, size, parameters.overhead.value) +
+                         tile_seconds(accelerator, size, rows, sms) + traffic_seconds(accelerator, size, rows, sms);
   return std::max(accelerator.kernel_floor.value, op_time(seconds, "attention"));
 }
 

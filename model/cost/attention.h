@@ -2,9 +2,14 @@
 // The time of attention: a fused (FlashAttention-like) kernel, and three kernels that write the scores out.
 //
 //   fused  = overhead + tiles + (query cost x (q, output) + key cost x (k, v)) bytes / HBM bandwidth
-//   tiles  = max(all + imbalance x longest, longest) + ceil(tiles / sms) x tile overhead
+//   tiles  = max(all + imbalance x longest, lone tile x longest) + ceil(tiles / sms) x tile overhead
 //   all    = heads x (scores + queries x masked width / 2) x a score / sms            masked width: causal only
-//   a score = sms x (4 head_dim / (dense peak x loop efficiency) + 1 / exponentials)   longest = 128 x keys x a score
+//   a score = sms x ((4 head_dim / (dense peak x loop efficiency))^4 + (1 / exponentials)^4)^(1/4)
+//   longest = 128 x keys x a score
+//
+// Products and exponentials of different tiles run beside each other, so the slower of them counts, nearly: the fourth
+// root is ours. Heads no wider than 64 have overheads of their own (narrow overhead): other kernels. A tile that has an
+// SM to itself (lone tile) cannot hide its exponentials behind another's products, or its keys are split.
 //
 // A tile is 128 queries of a head, as in Dao, "FlashAttention-2", 2023, section 3; beside the products the exponentials
 // bound it (Shah et al., "FlashAttention-3", 2024, section 3.2), on B200 more than the products do. Public tables time

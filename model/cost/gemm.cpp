@@ -44,6 +44,7 @@ constexpr std::int64_t least_split_depth = 128;  // A part of a split k loop is 
 constexpr std::int64_t deep_part = 2560;         // Parts this deep are split even where tiles already fill the SMs.
 constexpr int most_split_shift = 6;              // Into at most 64 parts.
 constexpr double cached_share_of_l2 = 0.6;       // Prior: the part of L2 that still holds what the op before wrote.
+constexpr double spill = 0.1;                    // Bytes beyond what stays in L2, a tenth of it: nothing stays.
 constexpr double accumulator_bytes = 4.0;
 constexpr double overhead_cells = 128.0 * 128.0;  // The tile that `wave_overhead` speaks of.
 
@@ -74,6 +75,18 @@ double hbm_rate(const Accelerator& accelerator, const GemmParameters& parameters
                   static_cast<double>(sms) * accelerator.sm_bandwidth.value.value);
 }
 
+/// The part of `weights` bytes that the L2 still holds from the last time. `rest`: bytes of input and output.
+double warm_share(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
+                  double weights, double rest) {
+  const double room = parameters.resident_share.value * static_cast<double>(accelerator.l2_capacity.count);
+  if (size.weight_copies == 0 || room <= 0.0) {
+    return 0.0;
+  }
+  const double filling = std::ceil(static_cast<double>(accelerator.l2_capacity.count) / weights);
+  const double between = weights * std::min(filling, static_cast<double>(size.weight_copies)) + rest;
+  return std::clamp(1.0 + (1.0 - between / room) / spill, 0.0, 1.0);
+}
+
 double memory_seconds(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
                       double rate) {
   const double input = bytes(size.m, size.k, size.dtype);
@@ -82,8 +95,9 @@ double memory_seconds(const Accelerator& accelerator, const GemmParameters& para
   const double weights = size.weight_bits > 0.0
                              ? static_cast<double>(size.k) * static_cast<double>(size.n) * size.weight_bits / 8.0
                              : bytes(size.k, size.n, size.dtype);
-  const double traffic =
-      weights + (input - cached) + parameters.cached_input_cost.value * cached + parameters.output_cost.value * output;
+  const double warm = warm_share(accelerator, parameters, size, weights, input + output);
+  const double traffic = weights * (1.0 - warm + warm * parameters.cached_weight_cost.value) + (input - cached) +
+                         parameters.cached_input_cost.value * cached + parameters.output_cost.value * output;
   return (size.accumulate ? traffic + output : traffic) / rate;
 }
 
@@ -171,14 +185,6 @@ double join_seconds(const GemmParameters& parameters, const GemmSize& size, std:
   }
   const double cells = static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(splits);
   return to_seconds(parameters.split_overhead.value) + parameters.join_cost.value * accumulator_bytes * cells / rate;
-}
-
-/// (a^4 + b^4)^(1/4), of seconds.
-double root_of_fourths(double a, double b) {
-  const double greater = std::max(a, b);
-  const double ratio = std::min(a, b) / greater;
-  const double square = ratio * ratio;
-  return greater * std::sqrt(std::sqrt(1.0 + square * square));
 }
 
 /// The greater of two times that mostly hide each other, and what shows of the lesser.

@@ -6,10 +6,13 @@
 //   loops  = waves x tile_m tile_n x (2 k / splits / the tile's rate + wave overhead / 128^2)
 //   waves  = f + wave quantum x (ceil(f) - f)                            f = tiles x splits / sms, at least 1
 //   power  = 2 m n k / (dense peak x burst efficiency x s)               s falls from 1 to the sustained share
-//   memory = (k n + cached share of m k + output cost x m n) bytes / HBM rate
+//   memory = (cached share of k n + cached share of m k + output cost x m n) bytes / HBM rate
 //   beside: greater + unhidden x lesser^2 / greater
 //   join   = split overhead + join cost x partial products / HBM rate    only when the k loop is split
 //   conversion = conversion passes x m k bytes / HBM rate                of the activations, into this dtype
+//
+// Weights are cold but in benchmarks that take few copies in turn: up to `resident_share` of the L2 these stay there
+// with input and output, and from a tenth above none does. Between both, as they fill it.
 //
 // s = (burst time + sustained share x t) / (burst time + t), t = FLOPs / dense peak of the product, or of all products
 // of its run: long ones run hot, and cutting a product does not cool the chip.
@@ -42,6 +45,9 @@ struct GemmSize {
   double weight_bits = 0.0;       ///< Of a weight as it lies in memory; 0: those of dtype.
   bool accumulate = false;        ///< Adds to the output, so that it is read as well.
   Flops run{};  ///< Of the products that run back to back, where it is one of several; how hot the chip is hangs on it.
+  /// A benchmark repeats the product with as many copies of the weights as fill the L2, in turn, but with no more than
+  /// this many. 0: the weights are cold, as in a model.
+  int weight_copies = 0;
 };
 
 /// Everything the estimate went through, so that a report can say why.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last step of every cost formula.
+// What cost formulas share: the last step of each, and times that mostly hide each other.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "model/units.h"
@@ -15,5 +17,13 @@ inline constexpr double longest_op_seconds = 1e5;
 /// user's sizes or rates are off by orders of magnitude. `what` names it, as in "a matrix product". Requires seconds >=
 /// 0.
 Duration op_time(double seconds, std::string_view what);
+
+/// (a^4 + b^4)^(1/4), of seconds: little more than the greater one. Requires one of them above 0.
+inline double root_of_fourths(double a, double b) {
+  const double greater = std::max(a, b);
+  const double ratio = std::min(a, b) / greater;
+  const double square = ratio * ratio;
+  return greater * std::sqrt(std::sqrt(1.0 + square * square));
+}
 
 }  // namespace commfuse

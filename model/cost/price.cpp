@@ -421,8 +421,9 @@ void lean_on_products(const Accelerator& accelerator, DType dtype, const Lean& l
   lean(peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth, accelerator.kernel_floor);
   const Parameter<double>& conversion = parameters.conversion_passes;
   each_parameter(parameters, NoNames{}, [&](NoNames, const auto& parameter) {
-    const bool is_idle = static_cast<const void*>(&parameter) == &conversion && conversion.value == 0.0;
-    if (!is_idle) {
+    const void* const which = &parameter;
+    const bool is_of_benchmarks = which == &parameters.resident_share || which == &parameters.cached_weight_cost;
+    if (!is_of_benchmarks && !(which == &conversion && conversion.value == 0.0)) {
       lean(parameter);
     }
   });

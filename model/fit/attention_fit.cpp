@@ -27,7 +27,9 @@ constexpr std::array knobs{Knob<P>{"overhead", &P::overhead, 12.0, 0.5, 100.0},
                            Knob<P>{"tile_overhead", &P::tile_overhead, 2.0, 0.01, 50.0},
                            Knob<P>{"query_cost", &P::query_cost, 1.0, 0.1, 20.0},
                            Knob<P>{"key_cost", &P::key_cost, 1.5, 0.01, 20.0},
-                           Knob<P>{"imbalance", &P::imbalance, 0.6, 0.01, 3.0}};
+                           Knob<P>{"imbalance", &P::imbalance, 0.6, 0.01, 3.0},
+                           Knob<P>{"narrow_overhead", &P::narrow_overhead, 1.0, 0.3, 3.0},
+                           Knob<P>{"lone_tile", &P::lone_tile, 1.0, 0.1, 4.0}};
 
 double ratio_of(const Accelerator& accelerator, const MeasuredAttention& row) {
   return to_seconds(attention_time(accelerator, row.size, accelerator.sms)) / to_seconds(row.time);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/fit/gemm_fit.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -47,6 +48,7 @@ constexpr std::array base_knobs{GemmKnob{"loop_efficiency", &P::loop_efficiency,
 constexpr std::array power_knobs{GemmKnob{"burst_efficiency", &P::burst_efficiency, 0.85, 0.2, 1.5},
                                  GemmKnob{"sustained_share", &P::sustained_share, 0.9, 0.5, 1.0},
                                  GemmKnob{"burst_time", &P::burst_time, 1000.0, 10.0, 100'000.0}};
+constexpr std::array resident_knobs{GemmKnob{"cached_weight_cost", &P::cached_weight_cost, 0.5, 0.01, 1.0}};
 constexpr std::array conversion_knobs{GemmKnob{"conversion_passes", &P::conversion_passes, 6.0, 0.1, 20.0}};
 
 std::vector<GemmKnob> knobs_of(const GemmFitOptions& options) {
@@ -56,6 +58,9 @@ std::vector<GemmKnob> knobs_of(const GemmFitOptions& options) {
   }
   if (options.has_conversion) {
     knobs.insert(knobs.end(), conversion_knobs.begin(), conversion_knobs.end());
+  }
+  if (options.has_resident_weights) {
+    knobs.insert(knobs.end(), resident_knobs.begin(), resident_knobs.end());
   }
   return knobs;
 }
@@ -157,7 +162,8 @@ Parted part(std::span<const MeasuredGemm> rows, DType dtype, const std::string& 
 
 auto key_of(const MeasuredGemm& row) {
   const GemmSize& size = row.size;
-  return std::tuple(size.m, size.n, size.k, size.out, size.weight_bits, size.accumulate, size.run.count);
+  return std::tuple(size.m, size.n, size.k, size.out, size.weight_bits, size.accumulate, size.run.count,
+                    size.weight_copies);
 }
 
 GemmFit fit_few_products(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> all,
@@ -165,7 +171,12 @@ GemmFit fit_few_products(const Accelerator& accelerator, DType dtype, std::span<
   const std::vector<MeasuredGemm> rows = one_a_size(all, key_of);
   Accelerator tried = accelerator;
   MatrixUnit& unit = *tried.matrix_units[index_of(dtype)];
-  const std::vector<GemmKnob> knobs = knobs_of({.has_power_ceiling = true, .has_conversion = true});
+  const bool has_copies =
+      std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.size.weight_copies > 0; });
+  const std::vector<GemmKnob> knobs =
+      knobs_of({.has_power_ceiling = true,
+                .has_conversion = true,
+                .has_resident_weights = has_copies && unit.gemm.resident_share.value > 0.0});
   PriorFit fit =
       fit_few<GemmParameters>(knobs, unit.gemm,
                               {.count = rows.size(),
@@ -194,7 +205,7 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
   const std::vector<GemmKnob> knobs = knobs_of(options);
   Accelerator tried = accelerator;
   GemmParameters& parameters = tried.matrix_units[index_of(dtype)]->gemm;
-  parameters = {};
+  parameters = {.resident_share = parameters.resident_share};
   const std::vector<Slicing> cut = slicings_in(parted.kept);
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
     set_knobs<GemmParameters>(knobs, values, parameters);
@@ -222,7 +233,8 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
 }
 
 std::string gemm_yaml(const GemmFit& fit, int indent) {
-  const std::vector<GemmKnob> all = knobs_of({.has_power_ceiling = true, .has_conversion = true});
+  const std::vector<GemmKnob> all =
+      knobs_of({.has_power_ceiling = true, .has_conversion = true, .has_resident_weights = true});
   return knobs_yaml<GemmParameters>(knobs_in<GemmParameters>(all, fit.fitted_parameters), fit.parameters, indent);
 }
 

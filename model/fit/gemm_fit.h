@@ -24,7 +24,8 @@ struct GemmFitOptions {
   std::string machine;  ///< As the table names it: part of the key that chooses the held-back rows.
   std::string source;   ///< Of the table, for the provenance: "gemm_h100_bf16_aic.csv".
   bool has_power_ceiling = true;
-  bool has_conversion = false;  ///< The times include the conversion of the activations into the dtype.
+  bool has_conversion = false;        ///< The times include the conversion of the activations into the dtype.
+  bool has_resident_weights = false;  ///< Some rows have weights that the L2 holds; `resident_share` stays as it is.
 };
 
 struct GemmFit {

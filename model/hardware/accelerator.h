@@ -42,6 +42,11 @@ struct GemmParameters {
 
   /// Passes over the m x k input at HBM speed before the product, to convert it into this dtype.
   Parameter<double> conversion_passes{0.0};
+
+  /// Weights that a benchmark uses again before others have filled this share of the L2 are still there (0: nobody has
+  /// looked, they never are), and a byte of them takes so much of a weight byte's time.
+  Parameter<double> resident_share{0.0};
+  Parameter<double> cached_weight_cost{1.0};
 };
 
 /// How a fused attention kernel falls short; model/cost/attention.h says how each enters. A hardware file may leave all
@@ -55,6 +60,10 @@ struct AttentionParameters {
   Parameter<double> query_cost{1.0};  ///< Time of a byte of the queries and the output, relative to the HBM bandwidth.
   Parameter<double> key_cost{1.5};    ///< The same of keys and values, which are also written to their cache.
   Parameter<double> imbalance{0.6};   ///< Share of the longest tile's time for which SMs idle at the end.
+
+  /// These may be left out of a hardware file: nobody has looked.
+  Parameter<double> narrow_overhead{1.0};  ///< Both overheads of heads no wider than 64, relative to wider ones.
+  Parameter<double> lone_tile{1.0};        ///< Time of a tile that has an SM to itself, relative to one among many.
 };
 
 /// Memory-bound kernels between the products of a serving framework, by their own time on the device: no launch, and

@@ -67,6 +67,12 @@ struct Described<GemmParameters> {
       entry("burst_time", &G::burst_time, "Duration of a GEMM half way between burst and sustained").optional(),
       entry("conversion_passes", &G::conversion_passes, "Passes over the input to convert its dtype")
           .optional()
+          .within(0.0, relative_most),
+      entry("resident_share", &G::resident_share, "Share of L2 in which weights used again survive")
+          .optional()
+          .within(0.0, relative_most),
+      entry("cached_weight_cost", &G::cached_weight_cost, "Time of a weight byte that L2 holds, in weight bytes")
+          .optional()
           .within(0.0, relative_most)};
 };
 
@@ -85,6 +91,12 @@ struct Described<AttentionParameters> {
           .within(0.0, relative_most),
       entry("key_cost", &A::key_cost, "Time of a byte of keys and values, in HBM bytes").within(0.0, relative_most),
       entry("imbalance", &A::imbalance, "Share of the longest tile's time for which SMs idle")
+          .within(0.0, relative_most),
+      entry("narrow_overhead", &A::narrow_overhead, "Overheads of heads up to 64 wide, relative to wider ones")
+          .optional()
+          .within(0.0, relative_most),
+      entry("lone_tile", &A::lone_tile, "Time of a tile alone on its SM, relative to one among many")
+          .optional()
           .within(0.0, relative_most)};
 };
 

@@ -14,7 +14,7 @@ namespace commfuse::score {
 void score_attention(const Table& table, Context& context, Tally& tally) {
   const AttentionColumns columns(table);
   const Column time = table.column("time_us");
-  MachineColumn machines(context.machines);
+  MachineColumn machines(context.machines, framework_in(table.comment("software")));
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const AttentionSize size = columns.size(row);

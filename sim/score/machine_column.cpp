@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 
@@ -34,6 +35,25 @@ std::optional<Clause> clause_in(std::string_view text) {
 }
 
 }  // namespace
+
+std::string_view framework_in(std::string_view software) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 2> names{
+      {{"vllm/", "vLLM"}, {"sglang/", "SGLang"}}};
+  const auto found = std::find_if(names.begin(), names.end(), [&](const auto& name) {
+    return software.find(name.first) != std::string_view::npos;
+  });
+  return found == names.end() ? std::string_view() : found->second;
+}
+
+FoundMachine MachineColumn::look_up(std::string_view cell) const {
+  if (!framework_.empty()) {
+    const FoundMachine own = machines_.by_name(fmt::format("{} {}", cell, framework_));
+    if (own.machine != nullptr) {
+      return own;
+    }
+  }
+  return machines_.by_name(cell);
+}
 
 MachinesByGpus::MachinesByGpus(std::string_view comment, const KnownMachines& machines) {
   FoundMachine last;

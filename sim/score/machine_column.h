@@ -13,10 +13,15 @@
 
 namespace commfuse::score {
 
+/// "vLLM" or "SGLang" where a table's `# software:` says "vllm/0.24.0" or the like; else nothing.
+std::string_view framework_in(std::string_view software);
+
 class MachineColumn {
  public:
-  /// By the cells of a column.
-  explicit MachineColumn(const KnownMachines& machines) : machines_(machines) {}
+  /// By the cells of a column. A framework that has kernels of its own is a machine of its own where a hardware file is
+  /// known as both: "H100-SXM5 vLLM".
+  explicit MachineColumn(const KnownMachines& machines, std::string_view framework = {})
+      : machines_(machines), framework_(framework) {}
 
   const FoundMachine& of(std::string_view cell) {
     for (const auto& [name, found] : known_) {
@@ -24,11 +29,14 @@ class MachineColumn {
         return found;
       }
     }
-    return known_.emplace_back(cell, machines_.by_name(cell)).second;
+    return known_.emplace_back(cell, look_up(cell)).second;
   }
 
  private:
+  [[nodiscard]] FoundMachine look_up(std::string_view cell) const;
+
   const KnownMachines& machines_;
+  std::string_view framework_;
   std::vector<std::pair<std::string_view, FoundMachine>> known_;
 };
 

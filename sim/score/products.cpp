@@ -95,7 +95,7 @@ double predicted_us(const Machine& machine, const GemmSize& size) {
 void score_products(const Table& table, Context& context, Tally& tally) {
   const ProductColumns columns(table);
   const Column time = table.column("time_us");
-  MachineColumn machines(context.machines);
+  MachineColumn machines(context.machines, framework_in(table.comment("software")));
   std::vector<TimedProduct> products;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);

@@ -11,6 +11,8 @@ namespace commfuse::score {
 
 namespace {
 
+constexpr int most_copies = 5;
+
 template <class Ours, std::size_t n>
 std::optional<Ours> among(const std::array<std::pair<std::string_view, Ours>, n>& words, std::string_view word) {
   const auto found = std::find_if(words.begin(), words.end(), [&](const auto& known) { return known.first == word; });
@@ -62,13 +64,15 @@ ProductColumns::ProductColumns(const Table& table)
       dtype(table.column("dtype")),
       m(table.column("m")),
       n(table.column("n")),
-      k(table.column("k")) {}
+      k(table.column("k")),
+      weight_copies(table.comment("software").find("weight copies") != std::string_view::npos ? most_copies : 0) {}
 
 GemmSize ProductColumns::size(Row& row) const {
   GemmSize size{.m = row.count(m),
                 .n = row.count(n),
                 .k = row.count(k),
-                .dtype = dtype_in_table(row.text(dtype)).value_or(DType::bf16)};
+                .dtype = dtype_in_table(row.text(dtype)).value_or(DType::bf16),
+                .weight_copies = weight_copies};
   if (size.dtype == DType::fp8) {
     size.out = DType::bf16;
   }

@@ -26,10 +26,13 @@ std::optional<DType> dtype_in_table(std::string_view word);
 
 /// The columns of a product; `size` takes bf16 for a dtype that we have not.
 struct ProductColumns {
+  /// A table whose `# software:` speaks of weight copies was timed over at most five of them in turn, as
+  /// aiconfigurator's collectors do.
   explicit ProductColumns(const Table& table);
   /// Products of fp8 write bf16, as frameworks do; the others write what they read.
   [[nodiscard]] GemmSize size(Row& row) const;
   Column hw, dtype, m, n, k;
+  int weight_copies = 0;
 };
 
 /// The columns of a causal prefill attention; without a dtype it is bf16, and one that we have not reads as bf16.

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "model/cost/gemm.h"
@@ -65,9 +67,10 @@ TEST(AttentionTime, IsThatOfItsScores) {
   // 128 keys behind the diagonal: 64 more a query than the 512 it sees on average.
   accelerator.attention.masked_width.value = 128.0;
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{603'979'776});
-  // An exponential a score at 0.01 T/s: 20 x 1024 x 576 of them.
+  // An exponential a score at 0.01 T/s: 20 x 1024 x 576 of them take 1179.648 us beside the products' 603.979776.
   accelerator.attention.exponentials.value = FlopsPerSecond{0.01e12};
-  EXPECT_EQ(attention_time(accelerator, size, 10), Duration{603'979'776 + 1'179'648'000});
+  EXPECT_NEAR(to_microseconds(attention_time(accelerator, size, 10)),
+              std::pow(std::pow(603.979776, 4) + std::pow(1179.648, 4), 0.25), 1e-6);
 }
 
 TEST(AttentionTime, HasTheLongestTileAtItsEnd) {
@@ -82,6 +85,28 @@ TEST(AttentionTime, HasTheLongestTileAtItsEnd) {
   accelerator.attention.tile_overhead.value = Duration{2'000'000};
   EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 20, .causal = false}, 10),
             Duration{1'073'741'824 + 32'000'000});
+}
+
+TEST(AttentionTime, ATileThatHasAnSmToItselfTakesATimeOfItsOwn) {
+  Accelerator accelerator = ten_sms();
+  accelerator.attention.lone_tile.value = 1.5;
+  // One head: 1.5 x 67.108864 us. Twenty heads keep all SMs busy for longer than a tile takes.
+  EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 1, .causal = false}, 10), Duration{100'663'296});
+  EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 20, .causal = false}, 10), Duration{1'073'741'824});
+}
+
+TEST(AttentionTime, NarrowHeadsHaveOverheadsOfTheirOwn) {
+  Accelerator accelerator = ten_sms();
+  AttentionParameters& attention = accelerator.attention;
+  attention.overhead.value = Duration{10'000'000};
+  attention.tile_overhead.value = Duration{2'000'000};
+  AttentionSize size{.seq = 1024, .heads = 20, .kv_heads = 20, .head_dim = 64, .causal = false};
+  // Half of 1073.741824 us for products, 10 us, sixteen waves of 2 us.
+  EXPECT_EQ(attention_time(accelerator, size, 10), Duration{536'870'912 + 10'000'000 + 32'000'000});
+  attention.narrow_overhead.value = 1.5;
+  EXPECT_EQ(attention_time(accelerator, size, 10), Duration{536'870'912 + 15'000'000 + 48'000'000});
+  size.head_dim = 128;
+  EXPECT_EQ(attention_time(accelerator, size, 10), Duration{1'073'741'824 + 10'000'000 + 32'000'000});
 }
 
 TEST(AttentionTime, SharedKeysAreReadOnce) {

@@ -165,6 +165,42 @@ Duration traffic_time(const GemmSize& size, double output_cost = 1.0) {
   return estimate_gemm(accelerator, size, 10).time;
 }
 
+/// The same where a benchmark repeats the product over copies of its weights: L2 holds 4,000,000 bytes, half of them
+/// weights that are used again, at a quarter of the price.
+Duration repeated_time(const GemmSize& size, double resident_share = 0.5) {
+  Accelerator accelerator = ten_sms();
+  accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
+  accelerator.l2_capacity = Bytes{4'000'000};
+  accelerator.matrix_units[index_of(DType::bf16)]->dense_peak.value = FlopsPerSecond{1e24};
+  bf16_of(accelerator).resident_share.value = resident_share;
+  bf16_of(accelerator).cached_weight_cost.value = 0.25;
+  return estimate_gemm(accelerator, size, 10).time;
+}
+
+TEST(EstimateGemm, weights_that_a_benchmark_finds_in_l2_come_from_there) {
+  // Weights 2 x 500 x 320 = 320,000 bytes, input and output 2 x 100 x (320 + 500) = 164,000. Five copies and the rest
+  // are 1,764,000 bytes, less than 2,000,000: all of the weights are still there.
+  GemmSize size{.m = 100, .n = 500, .k = 320};
+  EXPECT_EQ(repeated_time(size), Duration{320'000 + 164'000});
+  size.weight_copies = 5;
+  EXPECT_EQ(repeated_time(size), Duration{80'000 + 164'000});
+  EXPECT_EQ(repeated_time(size, 0.0), Duration{320'000 + 164'000});
+  // Six are 2,084,000 bytes, 4.2 % above: 42 % of the weights have left.
+  size.weight_copies = 6;
+  EXPECT_NEAR(to_microseconds(repeated_time(size)), 0.42 * 0.32 + 0.58 * 0.08 + 0.164, 1e-6);
+  // Seven are 2,404,000: all have.
+  size.weight_copies = 7;
+  EXPECT_EQ(repeated_time(size), Duration{320'000 + 164'000});
+}
+
+TEST(EstimateGemm, a_benchmark_takes_no_more_copies_than_fill_the_l2) {
+  // Weights of 2,000,000 bytes: two of five copies fill the L2, 4,000,000 bytes of it with the rest of 2 x (2500 +
+  // 400), where all of it holds them.
+  const GemmSize size{.m = 1, .n = 2500, .k = 400, .weight_copies = 5};
+  EXPECT_EQ(repeated_time(size, 1.1), Duration{500'000 + 5'800});
+  EXPECT_EQ(repeated_time(size, 0.9), Duration{2'000'000 + 5'800});
+}
+
 TEST(EstimateGemm, an_output_of_another_dtype_is_written_in_that_dtype) {
   // Inputs 2 x (1024 x 512 + 512 x 2048) = 3,145,728 bytes, output 1024 x 2048 elements of 2 or 4 bytes, a byte a ps.
   EXPECT_EQ(traffic_time({.m = 1024, .n = 2048, .k = 512}), Duration{3'145'728 + 2 * 2'097'152});

@@ -40,12 +40,14 @@ TEST(FitAttention, FindsTheParametersThatMadeTheRows) {
   machine.attention.exponentials.value = FlopsPerSecond{8e12};
   machine.attention.overhead.value = from_seconds(5e-6);
   machine.attention.masked_width.value = 100.0;
+  machine.attention.narrow_overhead.value = 1.3;
   const AttentionFit fit = fit_attention(h100(), measured_on(machine, 0.02), "mine", "mine.csv");
   EXPECT_GT(fit.held_back.rows, 30);
   EXPECT_LT(fit.held_back.median, 0.02);
   EXPECT_LT(fit.held_back.p90, 0.04);
   EXPECT_NEAR(fit.parameters.loop_efficiency.value, 0.6, 3.0 * 0.6 * fit.parameters.loop_efficiency.standard_error);
   EXPECT_NEAR(to_microseconds(fit.parameters.overhead.value), 5.0, 0.2);
+  EXPECT_NEAR(fit.parameters.narrow_overhead.value, 1.3, 0.05);
   EXPECT_EQ(fit.parameters.overhead.source, "mine.csv");
   EXPECT_NE(attention_yaml(fit, 4).find("    exponentials: {value: "), std::string::npos);
 }

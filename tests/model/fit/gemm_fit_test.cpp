@@ -16,12 +16,12 @@ namespace {
 Accelerator h100() { return load_machine("h100-sxm").accelerator; }
 
 /// Products from decoding to prefill as a machine would take them, each off by an even factor of at most `noise`.
-std::vector<MeasuredGemm> measured_on(const Accelerator& accelerator, double noise) {
+std::vector<MeasuredGemm> measured_on(const Accelerator& accelerator, double noise, int weight_copies = 0) {
   std::vector<MeasuredGemm> rows;
   for (const std::int64_t n : {512, 1024, 2560, 4096, 7168, 8192, 16384}) {
     for (const std::int64_t k : {512, 1024, 2048, 4096, 7168, 12288, 16384}) {
       for (const std::int64_t m : {1, 16, 64, 200, 512, 900, 1024, 2049, 3072, 4097, 8192, 16384, 32768}) {
-        const GemmSize size{.m = m, .n = n, .k = k};
+        const GemmSize size{.m = m, .n = n, .k = k, .weight_copies = weight_copies};
         const PhiloxWords words = philox({static_cast<std::uint32_t>(rows.size()), 0, 0, 0}, 5);
         const double factor = std::exp(noise * (2.0 * words[0] / 4294967296.0 - 1.0));
         const Duration time = estimate_gemm(accelerator, size, accelerator.sms).time;
@@ -66,6 +66,18 @@ TEST(FitGemm, SaysWhereEveryParameterComesFrom) {
   EXPECT_NE(yaml.find("        hbm_efficiency: {value: 0."), std::string::npos) << yaml;
   EXPECT_NE(yaml.find("burst_time: {value: "), std::string::npos);
   EXPECT_EQ(yaml.find("conversion_passes"), std::string::npos);
+}
+
+TEST(FitGemm, FindsWhatWeightsInL2CostWhereItIsKnownWhichAreThere) {
+  Accelerator machine = h100();
+  GemmParameters& made = machine.matrix_units[index_of(DType::bf16)]->gemm;
+  made.resident_share.value = 1.0;
+  made.cached_weight_cost.value = 0.3;
+  const GemmFit fit = fit_gemm(machine, DType::bf16, measured_on(machine, 0.02, 5),
+                               {.machine = "mine", .source = "mine.csv", .has_resident_weights = true});
+  EXPECT_EQ(fit.parameters.resident_share.value, 1.0);
+  EXPECT_NEAR(fit.parameters.cached_weight_cost.value, 0.3, 0.1);
+  EXPECT_NE(gemm_yaml(fit, 0).find("cached_weight_cost: {value: 0."), std::string::npos);
 }
 
 TEST(FitGemm, ACeilingThatNobodyAskedForIsNotFitted) {

@@ -214,6 +214,37 @@ TEST(Score, MemoryBoundOpsTakeTheirWidthsFromTheProductsBeside) {
               1e-9);
 }
 
+TEST(Score, ATableThatSpeaksOfWeightCopiesHasWarmWeights) {
+  // 2 x 3072 x 2048 bytes: five copies are 63 MB of the 101 MB that the L2 of an L40S holds.
+  const std::string rows = std::string(gemm_header) + "L40S,bfloat16,1,3072,2048,10\n";
+  const Accelerator accelerator = load_machine("l40s-pcie").accelerator;
+  const auto error = [&](int copies) {
+    const GemmSize size{.m = 1, .n = 3072, .k = 2048, .weight_copies = copies};
+    return std::abs(to_microseconds(estimate_gemm(accelerator, size, accelerator.sms).time) / 10.0 - 1.0);
+  };
+  EXPECT_NEAR(score_text(rows, "x.csv", {}).errors.at(0), error(0), 1e-9);
+  EXPECT_NEAR(score_text("# software: L2-cold weights (weight copies exceed L2)\n" + rows, "x.csv", {}).errors.at(0),
+              error(5), 1e-9);
+  EXPECT_GT(std::abs(error(0) - error(5)), 0.1);
+}
+
+TEST(Score, AFrameworkThatHasKernelsOfItsOwnIsAMachineOfItsOwn) {
+  const std::string rows = std::string(gemm_header) + "H100-SXM5-80GB,bfloat16,2048,4096,4096,100\n";
+  const auto error_on = [](const char* name) {
+    const Accelerator accelerator = load_machine(name).accelerator;
+    const Duration time = estimate_gemm(accelerator, {.m = 2048, .n = 4096, .k = 4096}, accelerator.sms).time;
+    return std::abs(to_microseconds(time) / 100.0 - 1.0);
+  };
+  const auto error_with = [&](const std::string& comment) {
+    return score_text(comment + rows, "x.csv", {}).errors.at(0);
+  };
+  EXPECT_NEAR(error_with(""), error_on("h100-sxm"), 1e-9);
+  EXPECT_NEAR(error_with("# software: framework Linear layer (vllm/0.24.0)\n"), error_on("h100-sxm-vllm"), 1e-9);
+  EXPECT_NEAR(error_with("# software: framework Linear layer (sglang/0.5.14)\n"), error_on("h100-sxm-sglang"), 1e-9);
+  EXPECT_NEAR(error_with("# software: framework Linear layer (trtllm/1.3.0)\n"), error_on("h100-sxm"), 1e-9);
+  EXPECT_GT(std::abs(error_on("h100-sxm") - error_on("h100-sxm-vllm")), 1e-3);
+}
+
 TEST(Score, AnEarlyLibraryIsDeclaredAndTheRowsThatFixedItAreNotScored) {
   const std::string rows =
       "hw,op,tp,m,n,k,median_us\nh100,mlp_up_proj,1,4096,22016,4096,1000\n"
