@@ -245,7 +245,7 @@ TEST(Crew, WhatAnotherProcessSaysTurnsNoTerminal) {
 
 TEST(Crew, WhereAProcessStandsTurnsNoTerminal) {
   const auto thrown = on_processes(2, [&](World& world) {
-    Crew crew(world, 10ms);
+    Crew crew(world, 500ms);
     if (world.process() == 1) {
       PayloadWriter writer;
       writer.put(std::int64_t{1});
@@ -259,7 +259,7 @@ TEST(Crew, WhereAProcessStandsTurnsNoTerminal) {
     }
     crew.gather(2, {});
   });
-  EXPECT_EQ(thrown[0], "no op has ended for 0.01 s: here \\x1b[2J");
+  EXPECT_EQ(thrown[0], "no op has ended for 0.5 s: here \\x1b[2J");
 }
 
 TEST(Crew, ExitCodesThatAreNoneAreFailures) {
