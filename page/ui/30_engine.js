@@ -119,7 +119,8 @@ class Simulator {
     if (this.seen < kit.files.length) {
       await this.prepare();
     }
-    const settings = question.settings && Object.fromEntries(Object.entries(question.settings).map(([key, text]) => [key, this.alias.get(text) ?? text]));
+    const settings =
+      question.settings && Object.fromEntries(Object.entries(question.settings).map(([key, text]) => [key, this.alias.get(text) ?? text]));
     return this.raw(settings ? { ...question, settings } : question);
   }
 

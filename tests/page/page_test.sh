@@ -26,4 +26,4 @@ else
   cp "$source/tests/page/fake_engine.js" "$folder/engine.js"
 fi
 node "$source/page/build.mjs" "$folder/engine.wasm" "$folder/engine.js" "$folder/page.html"
-node "$source/tests/page/page_test.mjs" "$chromium" "$folder" "$source" "${engine:+real}"
+node "$source/tests/page/page_test.mjs" "$chromium" "$folder" "${engine:+real}"
