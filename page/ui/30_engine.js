@@ -115,7 +115,11 @@ class Simulator {
   }
 
   async ask(question) {
-    await this.ready;
+    const { worker } = this;
+    await this.ready.catch((error) => {
+      worker === this.worker && this.restart("the simulator was restarted"); // The next ask tries again.
+      throw error;
+    });
     if (this.seen < kit.files.length) {
       await this.prepare();
     }

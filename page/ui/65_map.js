@@ -6,6 +6,7 @@ const MAP_COLOURS = { serial: 6, all_reduce: 6, sliced: 2, looped_einsum: 3, asy
 class WinnersMap {
   constructor(place) {
     this.place = place;
+    place.addEventListener("keydown", (event) => this.onKey(event));
     this.memory = new Map(); // the settings of an ask: what it said
     this.results = new Map();
   }
@@ -157,6 +158,7 @@ class WinnersMap {
       type: "button",
       "data-cell": `${seq}x${ranks}`,
       "aria-current": chosen ? "true" : null,
+      tabindex: chosen ? null : "-1",
       onclick: () => change({ seq: String(seq), ranks: String(ranks) }),
     };
     if (!said?.name) {
@@ -186,6 +188,18 @@ class WinnersMap {
       shortName(said.name, narrow()),
       element("small", {}, against || "\u00a0"),
     );
+  }
+
+  /// Arrow keys go from cell to cell; Tab stops at one of them.
+  onKey(event) {
+    const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    const here = event.target.closest("td");
+    if (!by || !here) {
+      return;
+    }
+    event.preventDefault();
+    const next = here.closest("tbody").rows[here.parentElement.sectionRowIndex + by[0]]?.cells[here.cellIndex + by[1]];
+    next?.querySelector("button")?.focus();
   }
 
   /// What would change the verdict: the nearest tokens, ranks at which it is another one.
