@@ -14,6 +14,16 @@ if (!output) {
   process.exit(2);
 }
 
+/// Without indentation and lines that are comments alone, which a reader of the source needs and a browser does not.
+function lean(source, name) {
+  const lines = source.split("\n").map((line) => line.trim());
+  if (lines.some((line) => !line.startsWith("//") && (line.split("`").length - 1) % 2 === 1)) {
+    throw new Error(`${name} has a template literal of several lines, whose spaces would be lost; join short ones`);
+  }
+  return lines.filter((line) => line !== "" && !line.startsWith("//") && !/^\/\*.*\*\/$/.test(line)).join("\n");
+}
+
+const LICENCE = "SPDX-License-Identifier: Apache-2.0";
 const text = (name) => readFileSync(join(folder, name), "utf8");
 const packed = (bytes) => gzipSync(bytes, { level: 9 }).toString("base64");
 const digest = (content) => `'sha256-${createHash("sha256").update(content).digest("base64")}'`;
@@ -22,10 +32,12 @@ const digest = (content) => `'sha256-${createHash("sha256").update(content).dige
 const script = readdirSync(folder)
   .filter((name) => /^\d\d_.*\.js$/.test(name))
   .sort()
-  .map(text)
-  .join("\n");
-const style = text("page.css");
-for (const [name, content] of [["a script", script], ["page.css", style]]) {
+  .reduce((all, name) => `${all}\n${lean(text(name), name)}`, `// ${LICENCE}`);
+const style = `/* ${LICENCE} */\n${lean(text("page.css"), "page.css")}`;
+for (const [name, content] of [
+  ["a script", script],
+  ["page.css", style],
+]) {
   if (/<\/(script|style)/i.test(content)) {
     throw new Error(`${name} of page/ui closes its own element; write "<\\/" instead`);
   }
@@ -65,7 +77,7 @@ const parts = {
   style: () => style,
   script: () => script,
   // What the worker runs: the loader, then the part that answers.
-  worker: () => packed(`${readFileSync(loader, "utf8")}\n${text("worker.js")}`),
+  worker: () => packed(`${readFileSync(loader, "utf8")}\n${lean(text("worker.js"), "worker.js")}`),
   engine: () => packed(readFileSync(wasm)),
 };
 const page = text("index.html").replace(/\{\{(\w+)\}\}/g, (whole, name) => {

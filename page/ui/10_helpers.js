@@ -89,8 +89,24 @@ function sure(probability) {
 }
 
 const darkness = matchMedia("(prefers-color-scheme: dark)");
-const COLOURS = ["ground", "ink", "quiet", "rule", "panel", "grid", "axis", "muted", "essential", "local", "communication", "exposed",
-  "on-essential", "on-local", "on-communication", "link"];
+const COLOURS = [
+  "ground",
+  "ink",
+  "quiet",
+  "rule",
+  "panel",
+  "grid",
+  "axis",
+  "muted",
+  "essential",
+  "local",
+  "communication",
+  "exposed",
+  "on-essential",
+  "on-local",
+  "on-communication",
+  "link",
+];
 
 function palette() {
   const style = getComputedStyle(document.documentElement);

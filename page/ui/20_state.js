@@ -29,7 +29,8 @@ function asked(changes = {}) {
   return Object.fromEntries(chosen.filter(([key, text]) => ALWAYS_ASKED.includes(key) || text !== state.presets[key]));
 }
 
-const readable = (text) => encodeURIComponent(text).replace(/%(2C|2F|3A|20)/g, (code) => ({ "%2C": ",", "%2F": "/", "%3A": ":", "%20": "+" })[code]);
+const readable = (text) =>
+  encodeURIComponent(text).replace(/%(2C|2F|3A|20)/g, (code) => ({ "%2C": ",", "%2F": "/", "%3A": ":", "%20": "+" })[code]);
 const unreadable = (text) => decodeURIComponent(text.replaceAll("+", " "));
 
 function linkHash() {
@@ -79,10 +80,13 @@ function readHash(hash) {
       unknown.push(part);
     }
   }
-  const sentences = unknown.length > 0 ? [`This version does not know ${listed(unknown.map((part) => `"${part}"`))} of the link and ignores it.`] : [];
+  const sentences =
+    unknown.length > 0 ? [`This version does not know ${listed(unknown.map((part) => `"${part}"`))} of the link and ignores it.`] : [];
   for (const [key, text] of Object.entries(settings)) {
     if (text.startsWith("/files/") && !kit.files.some((file) => file.value === text)) {
-      sentences.push(`The link needs the file ${text.split("/").at(-1)}, which a link cannot carry: drop it on the page. Until then the ${key} is ${state.presets[key]}.`);
+      sentences.push(
+        `The link needs the file ${text.split("/").at(-1)}, which a link cannot carry: drop it on the page. Until then the ${key} is ${state.presets[key]}.`,
+      );
       delete settings[key];
     }
   }

@@ -115,11 +115,16 @@ class Simulator {
   }
 
   async ask(question) {
-    await this.ready;
+    const { worker } = this;
+    await this.ready.catch((error) => {
+      worker === this.worker && this.restart("the simulator was restarted"); // The next ask tries again.
+      throw error;
+    });
     if (this.seen < kit.files.length) {
       await this.prepare();
     }
-    const settings = question.settings && Object.fromEntries(Object.entries(question.settings).map(([key, text]) => [key, this.alias.get(text) ?? text]));
+    const settings =
+      question.settings && Object.fromEntries(Object.entries(question.settings).map(([key, text]) => [key, this.alias.get(text) ?? text]));
     return this.raw(settings ? { ...question, settings } : question);
   }
 

@@ -30,8 +30,18 @@ const SLIDERS = {
   seq: { name: "Tokens", steps: () => halves(64, 1048576), show: count, said: () => `a sequence, ${grouped(setting("seq"))}` },
   ranks: { name: "Ranks", steps: rankSteps, show: String, said: () => "tensor-parallel GPUs" },
   batch: { name: "Batch", steps: () => doubles(1, 1024), show: String, said: () => "sequences" },
-  link_bandwidth: { name: "Link rate", steps: () => RATES, show: (text) => text.replace(/^x/, "\u00d7"), said: () => rateSaid("link_rate_gb_s", "inside a node") },
-  network_bandwidth: { name: "Network rate", steps: () => RATES, show: (text) => text.replace(/^x/, "\u00d7"), said: () => rateSaid("network_rate_gb_s", "between nodes, per GPU") },
+  link_bandwidth: {
+    name: "Link rate",
+    steps: () => RATES,
+    show: (text) => text.replace(/^x/, "\u00d7"),
+    said: () => rateSaid("link_rate_gb_s", "inside a node"),
+  },
+  network_bandwidth: {
+    name: "Network rate",
+    steps: () => RATES,
+    show: (text) => text.replace(/^x/, "\u00d7"),
+    said: () => rateSaid("network_rate_gb_s", "between nodes, per GPU"),
+  },
 };
 
 function rateSaid(column, where) {
@@ -51,10 +61,22 @@ function sliderField(key, { name, steps, show, said }) {
   const words = element("p", { class: "said", id: `said-${key}` });
   range.setAttribute("aria-describedby", words.id);
   let shown = [];
-  const typed = (text) => (key.endsWith("bandwidth") ? text.trim().replace(/^\u00d7/, "x").replace(/^([\d.]+)$/, "x$1") : plainCount(text));
+  const typed = (text) =>
+    key.endsWith("bandwidth")
+      ? text
+          .trim()
+          .replace(/^\u00d7/, "x")
+          .replace(/^([\d.]+)$/, "x$1")
+      : plainCount(text);
   range.addEventListener("input", () => change({ [key]: shown[range.value] }));
   box.addEventListener("change", () => box.value.trim() && change({ [key]: typed(box.value) }));
-  const place = element("div", { class: "field" }, element("label", { for: range.id }, name), element("div", { class: "slide" }, range, box), words);
+  const place = element(
+    "div",
+    { class: "field" },
+    element("label", { for: range.id }, name),
+    element("div", { class: "slide" }, range, box),
+    words,
+  );
   const showIt = () => {
     const now = setting(key);
     shown = steps();
@@ -84,7 +106,8 @@ function listField(key, name, groups, more = null) {
   select.addEventListener("change", () => change({ [key]: select.value }));
   const place = element("div", { class: "field" }, element("label", { for: select.id }, name), select, words, more);
   const known = new Map(groups.flatMap(([, list]) => list.map((one) => [one.name, one])));
-  const own = () => kit.files.filter((file) => file.key === key).map((file) => ({ name: file.value, words: "your own file, on this page alone" }));
+  const own = () =>
+    kit.files.filter((file) => file.key === key).map((file) => ({ name: file.value, words: "your own file, on this page alone" }));
   const fill = () => {
     const mine = own();
     mine.forEach((one) => known.set(one.name, one));
@@ -92,12 +115,20 @@ function listField(key, name, groups, more = null) {
       mine.push({ name: setting(key), words: "from the link" });
     }
     const all = mine.length > 0 ? [["Your own", mine], ...groups] : groups;
-    select.replaceChildren(...(all.length === 1 ? optionsOf(all[0][1]) : all.map(([label, list]) => element("optgroup", { label }, ...optionsOf(list, (one) => shownPath(one.name))))));
+    select.replaceChildren(
+      ...(all.length === 1
+        ? optionsOf(all[0][1])
+        : all.map(([label, list]) => element("optgroup", { label }, ...optionsOf(list, (one) => shownPath(one.name))))),
+    );
     select.dataset.filled = JSON.stringify(mine.map((one) => one.name));
   };
   const showIt = () => {
     const now = setting(key);
-    if (select.dataset.filled === undefined || ![...select.options].some((option) => option.value === now) || own().some((one) => !select.dataset.filled.includes(one.name))) {
+    if (
+      select.dataset.filled === undefined ||
+      ![...select.options].some((option) => option.value === now) ||
+      own().some((one) => !select.dataset.filled.includes(one.name))
+    ) {
       fill();
     }
     select.value = now;
@@ -112,7 +143,11 @@ function otherField({ key, words, preset, choices }) {
   const id = `in-${key}`;
   const name = key.replaceAll("_", " ").replaceAll(".", ": ");
   const box = choices
-    ? element("select", { id }, ...[...new Set([preset, ...choices])].map((one) => element("option", { value: one }, one === "" ? "default" : one)))
+    ? element(
+        "select",
+        { id },
+        ...[...new Set([preset, ...choices])].map((one) => element("option", { value: one }, one === "" ? "default" : one)),
+      )
     : element("input", { id, type: "text", placeholder: preset, autocomplete: "off", spellcheck: "false" });
   const said = element("p", { class: "said", id: `said-${key}` }, words === key ? "" : words);
   box.setAttribute("aria-describedby", said.id);
@@ -130,7 +165,13 @@ function shareField() {
     writeHash();
     copy(location.href, copyLink);
   });
-  return element("div", { class: "field wide" }, element("p", { class: "label" }, "The same on the command line"), command, element("div", { class: "buttons" }, copyCommand, copyLink));
+  return element(
+    "div",
+    { class: "field wide" },
+    element("p", { class: "label" }, "The same on the command line"),
+    command,
+    element("div", { class: "buttons" }, copyCommand, copyLink),
+  );
 }
 
 function buildControls(start) {
@@ -139,7 +180,13 @@ function buildControls(start) {
   const fields = new Map(start.fields.map((field) => [field.key, field]));
   const parts = start.scopes.filter((scope) => !scope.whole);
   const own = element("button", { type: "button", id: "own-file" }, "Your own model or GPU\u2026");
-  const picker = element("input", { type: "file", accept: ".yaml,.yml,.json", class: "unseen", tabindex: "-1", "aria-label": "A hardware YAML, model YAML or config.json" });
+  const picker = element("input", {
+    type: "file",
+    accept: ".yaml,.yml,.json",
+    class: "unseen",
+    tabindex: "-1",
+    "aria-label": "A hardware YAML, model YAML or config.json",
+  });
   own.addEventListener("click", () => picker.click());
   picker.addEventListener("change", () => {
     takeFiles(picker.files);
@@ -150,7 +197,10 @@ function buildControls(start) {
   const dtypes = fields.get("dtype")?.choices ?? ["bf16", "fp16", "fp32", "fp8"];
   $("controls").replaceChildren(
     listField("model", "Model", [["Models", start.models]]),
-    listField("hardware", "GPU", [["One node", start.hardware], ["Clusters", start.clusters]]),
+    listField("hardware", "GPU", [
+      ["One node", start.hardware],
+      ["Clusters", start.clusters],
+    ]),
     element("div", { class: "field wide" }, own, picker),
     quick,
     restOf(start, parts, dtypes, others),
@@ -161,8 +211,13 @@ function buildControls(start) {
 /// What a phone folds away, so that the timelines stand near the top.
 function restOf(start, parts, dtypes, others) {
   const phone = matchMedia("(max-width: 700px)");
-  const body = element("div", { class: "rest-body" },
-    listField("scope", "What runs", [["Part of a layer", parts], ["Whole model", start.scopes.filter((scope) => scope.whole)]]),
+  const body = element(
+    "div",
+    { class: "rest-body" },
+    listField("scope", "What runs", [
+      ["Part of a layer", parts],
+      ["Whole model", start.scopes.filter((scope) => scope.whole)],
+    ]),
     sliderField("batch", SLIDERS.batch),
     sliderField("link_bandwidth", SLIDERS.link_bandwidth),
     sliderField("network_bandwidth", SLIDERS.network_bandwidth),
@@ -170,7 +225,12 @@ function restOf(start, parts, dtypes, others) {
     element("details", { class: "wide" }, element("summary", {}, "More settings"), ...others.map(otherField)),
     shareField(),
   );
-  const rest = element("details", { class: "rest wide", open: !phone.matches }, element("summary", {}, "What runs, batch, rates, command line"), body);
+  const rest = element(
+    "details",
+    { class: "rest wide", open: !phone.matches },
+    element("summary", {}, "What runs, batch, rates, command line"),
+    body,
+  );
   phone.addEventListener("change", () => (rest.open ||= !phone.matches)); // A wide page has no summary to open it by.
   return rest;
 }

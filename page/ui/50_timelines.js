@@ -54,12 +54,26 @@ function exposedParts(timeline) {
 
 class Timelines {
   constructor(place) {
-    this.canvas = element("canvas", { class: "timeline", tabindex: "0", role: "application", "aria-roledescription": "timeline",
-      "aria-label": "Timelines of all schedules. Left and right go from op to op, up and down from lane to lane, Escape ends." });
+    this.canvas = element("canvas", {
+      class: "timeline",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "timeline",
+      "aria-label": "Timelines of all schedules. Left and right go from op to op, up and down from lane to lane, Escape ends.",
+    });
     this.tip = element("div", { class: "tip", hidden: true, "aria-hidden": "true" });
     place.replaceChildren(this.canvas, this.tip);
-    place.after(legendOf([["essential", "compute"], ["local", "local: adds, copies"], ["communication", "communication"], ["exposed hatched", "exposed: nothing computes"],
-      ["critical", "on the critical path"], ["error hatched", "end, \u00b1 one standard error"], ["p99", "p99 under jitter"]]));
+    place.after(
+      legendOf([
+        ["essential", "compute"],
+        ["local", "local: adds, copies"],
+        ["communication", "communication"],
+        ["exposed hatched", "exposed: nothing computes"],
+        ["critical", "on the critical path"],
+        ["error hatched", "end, \u00b1 one standard error"],
+        ["p99", "p99 under jitter"],
+      ]),
+    );
     this.panels = [];
     this.picked = null;
     this.colours = palette();
@@ -102,7 +116,7 @@ class Timelines {
   panelOf(timeline, row, serial) {
     const lanes = timeline.lanes.map((name, lane) => ({
       name,
-      ops: timeline.ops.filter((op) => op[0] === lane && (op[2] > op[1])).sort((a, b) => a[1] - b[1]),
+      ops: timeline.ops.filter((op) => op[0] === lane && op[2] > op[1]).sort((a, b) => a[1] - b[1]),
     }));
     const exposed = exposedOf(timeline);
     const compute = lanes.findIndex((lane) => lane.ops.some((op) => timeline.kinds[op[3]] === "essential"));
@@ -111,7 +125,7 @@ class Timelines {
     kept.forEach((lane, i) => (lane.exposed = i === Math.max(host, 0) ? exposed : []));
     const against = serial && row !== serial ? `  ${signedPercent(row.makespan_us / serial.makespan_us - 1)} vs serial` : "";
     const words = ["wins", "ties"].includes(row.verdict) ? row.verdict : ""; // Its label says of a bound that it is one.
-    return { timeline, row, lanes: kept, against, words, p99: null };
+    return { timeline, row, lanes: kept, against, words, p99: live.p99.get(row.strategy) ?? null };
   }
 
   /// Why the op that is pointed at takes as long as it does, once that is known.
@@ -204,7 +218,8 @@ class Timelines {
     for (let i = 0; i * step <= span; ++i) {
       const x = Math.round(this.left + ((i * step) / span) * this.width) + 0.5;
       pen.strokeStyle = this.colours.grid;
-      for (const panel of this.panels) { // Not through the words above the lanes.
+      for (const panel of this.panels) {
+        // Not through the words above the lanes.
         pen.beginPath();
         pen.moveTo(x, panel.y + panel.head);
         pen.lineTo(x, panel.stripY + STRIP);
@@ -264,7 +279,7 @@ class Timelines {
     pen.rect(this.left, lane.y, this.width, ROW);
     pen.clip();
     const aPixel = this.end / this.width;
-    for (let i = 0; i < lane.ops.length; ) {
+    for (let i = 0; i < lane.ops.length;) {
       const [, from, to, kind, label, critical] = lane.ops[i];
       if (from > this.end) {
         break;
@@ -407,15 +422,24 @@ class Timelines {
     const us = (ps) => this.unit.text(ps / 1e6);
     const where = `${timeline.label}, rank ${timeline.rank} of ${timeline.ranks}, lane ${lane.name}`;
     if (gap) {
-      const why = { head: "No compute of the layer has begun: it waits for its first data.", bubble: "Compute waits between two pieces.",
-        tail: "All compute of the layer is done, and communication is not." }[gap[2]];
+      const why = {
+        head: "No compute of the layer has begun: it waits for its first data.",
+        bubble: "Compute waits between two pieces.",
+        tail: "All compute of the layer is done, and communication is not.",
+      }[gap[2]];
       return [`Exposed, ${gap[2]}: ${us(gap[1] - gap[0])}`, why, where];
     }
     const [, from, to, kind, label, critical] = lane.ops[op];
     const share = (to - from) / 1e6 / row.makespan_us;
     const name = timeline.kinds[kind];
-    return [timeline.labels[label], `${us(to - from)}, ${percent(share)} of the time; ${this.unit.digits(from / 1e6)} to ${us(to)}`,
-      `${KIND_WORDS[name] ?? name}${critical ? ", on the critical path: a faster op ends the run sooner" : ""}`, whySoLong(panel, lane.ops[op]), whyThen(panel, lane.ops[op]), where].filter(Boolean);
+    return [
+      timeline.labels[label],
+      `${us(to - from)}, ${percent(share)} of the time; ${this.unit.digits(from / 1e6)} to ${us(to)}`,
+      `${KIND_WORDS[name] ?? name}${critical ? ", on the critical path: a faster op ends the run sooner" : ""}`,
+      whySoLong(panel, lane.ops[op]),
+      whyThen(panel, lane.ops[op]),
+      where,
+    ].filter(Boolean);
   }
 
   point(picked, x, y) {
@@ -500,10 +524,15 @@ function whyThen({ timeline }, op) {
   }
   const enders = timeline.ops.filter((other) => other !== op && other[2] === op[1] && other[1] < other[2]);
   const before = enders.find((other) => other[0] !== op[0]) ?? enders[0];
-  return before ? `Begins the moment ${timeline.labels[before[4]]} (${timeline.lanes[before[0]]}) ends.` : "Begins when the host has issued it and its partners are there.";
+  return before
+    ? `Begins the moment ${timeline.labels[before[4]]} (${timeline.lanes[before[0]]}) ends.`
+    : "Begins when the host has issued it and its partners are there.";
 }
 
 function legendOf(entries) {
-  return element("ul", { class: "legend" }, ...entries.map(([look, words]) =>
-    element("li", {}, element("span", { class: `swatch ${look.split(" ").map((one, i) => (i === 0 ? `c-${one}` : one)).join(" ")}`, "aria-hidden": "true" }), words)));
+  return element(
+    "ul",
+    { class: "legend" },
+    ...entries.map(([look, words]) => element("li", {}, element("span", { class: `swatch c-${look}`, "aria-hidden": "true" }), words)),
+  );
 }

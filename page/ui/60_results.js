@@ -20,7 +20,8 @@ function verdictsOf(rows) {
     if (!best || !ran(row)) {
       return null;
     }
-    const beaten = rows.filter((one) => ran(one) && one !== best && timeOf(one) / timeOf(best) > 1.02).length === rows.filter(ran).length - 1;
+    const beaten =
+      rows.filter((one) => ran(one) && one !== best && timeOf(one) / timeOf(best) > 1.02).length === rows.filter(ran).length - 1;
     const wins = beaten && (best.win_probability ?? 1) >= 0.8;
     return row === best ? (wins ? "wins" : "ties") : wins || timeOf(row) / timeOf(best) > 1.02 ? "loses" : "ties";
   });
@@ -28,7 +29,8 @@ function verdictsOf(rows) {
 
 /// Schedules that hide nothing; decoding has two.
 const WITHOUT_OVERLAP = ["serial", "all_reduce"];
-const baselineOf = (rows) => rows.filter((row) => WITHOUT_OVERLAP.includes(row.strategy) && ran(row)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
+const baselineOf = (rows) =>
+  rows.filter((row) => WITHOUT_OVERLAP.includes(row.strategy) && ran(row)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
 
 /// Does overlap pay against the fastest schedule without: "pays", "loses", "unclear" or "alone".
 function payOf(rows) {
@@ -38,7 +40,9 @@ function payOf(rows) {
     return "alone";
   }
   const verdicts = verdictsOf(rows);
-  const front = rows.filter((_, i) => verdicts[i] === "wins" || verdicts[i] === "ties").map((row) => WITHOUT_OVERLAP.includes(row.strategy));
+  const front = rows
+    .filter((_, i) => verdicts[i] === "wins" || verdicts[i] === "ties")
+    .map((row) => WITHOUT_OVERLAP.includes(row.strategy));
   return WITHOUT_OVERLAP.includes(best.strategy) && front.every(Boolean) ? "loses" : front.some(Boolean) ? "unclear" : "pays";
 }
 
@@ -60,7 +64,9 @@ function headlineOf(rows) {
   }
   if (pay === "unclear") {
     const doubt = p !== null && p > 0.2 ? ` (only ${sure(1 - p)})` : ", which is a tie";
-    return best === base ? `No clear gain: ${base.strategy} is among the fastest.` : `No clear gain: ${best.strategy} takes ${less} less time than ${base.strategy}${doubt}.`;
+    return best === base
+      ? `No clear gain: ${base.strategy} is among the fastest.`
+      : `No clear gain: ${best.strategy} takes ${less} less time than ${base.strategy}${doubt}.`;
   }
   return `${best.strategy} takes ${timeUnit(timeOf(best)).text(timeOf(best))}.`;
 }
@@ -73,17 +79,39 @@ function showVerdict(answer, rows) {
   const error = best && errorOf(best);
   const leans = best?.leans_on?.split("+").map((one) => LEANINGS[one] ?? one);
   const unit = best && timeUnit(timeOf(best));
-  const size = best ? ` ${best.strategy}: ${unit.text(timeOf(best))}${error === null ? "" : ` \u00b1${percent(error)}`}, MFU ${percent(best.mfu ?? 0)}${leans ? `; depends on ${listed(leans)} parameters` : ""}.` : "";
+  const point = `${shownPath(setting("model"))} ${setting("scope")} on ${setting("ranks")} \u00d7 ${shownPath(setting("hardware"))}`;
+  const time = best && `${unit.text(timeOf(best))}${error === null ? "" : ` \u00b1${percent(error)}`}, MFU ${percent(best.mfu ?? 0)}`;
+  const sources = leans ? `; depends on ${listed(leans)} parameters` : "";
   put("headline", headline);
   put("second", answer.verdict ?? "");
-  put("size", size.trim());
-  const warnings = [...new Set(rows.flatMap((row) => (row.warnings ? String(row.warnings).split("; ") : row.fits === false ? ["out of memory: the fullest GPU does not hold this model"] : [])))];
+  put("size", best ? `${point}, ${count(setting("seq"))} tokens: ${best.strategy} takes ${time}${sources}.` : "");
+  const warnings = [
+    ...new Set(
+      rows.flatMap((row) =>
+        row.warnings
+          ? String(row.warnings).split("; ")
+          : row.fits === false
+            ? ["out of memory: the fullest GPU does not hold this model"]
+            : [],
+      ),
+    ),
+  ];
   $("warnings").hidden = warnings.length === 0;
   $("warnings").replaceChildren(...warnings.slice(0, 5).map((text) => element("li", {}, text)));
 }
 
-const LAYER_PARTS = [["compute", "essential"], ["slicing", "slicing"], ["stretch", "stretch"], ["local", "local"]];
-const STEP_PARTS = [["compute", "essential"], ["waiting", "exposed"], ["gradients", "communication"], ["optimizer", "local"]];
+const LAYER_PARTS = [
+  ["compute", "essential"],
+  ["slicing", "slicing"],
+  ["stretch", "stretch"],
+  ["local", "local"],
+];
+const STEP_PARTS = [
+  ["compute", "essential"],
+  ["waiting", "exposed"],
+  ["gradients", "communication"],
+  ["optimizer", "local"],
+];
 
 /// [name, look, microseconds] of a row; exposed time in head, bubble and tail where its timeline shows them.
 function partsOf(row, timeline) {
@@ -100,7 +128,7 @@ function partsOf(row, timeline) {
 class Results {
   constructor() {
     this.bars = $("bars");
-    this.bars.after(this.legend = element("div"));
+    this.bars.after((this.legend = element("div")));
   }
 
   show(rows, timelines, labels) {
@@ -110,12 +138,32 @@ class Results {
     const best = fastestOf(rows);
     const end = Math.min(longest, Math.max(timeOf(serial ?? {}) ?? 0, best ? timeOf(best) : 0) * 1.9) || 1;
     const unit = timeUnit(longest);
-    const parts = rows.map((row, i) => (ran(row) ? partsOf(row, timelines.find((one) => one.row === i)) : []));
+    const parts = rows.map((row, i) =>
+      ran(row)
+        ? partsOf(
+            row,
+            timelines.find((one) => one.row === i),
+          )
+        : [],
+    );
     this.bars.replaceChildren(...rows.flatMap((row, i) => this.barOf(row, parts[i], end, unit, row === best, labels[i])));
     const layer = rows[0]?.makespan_us !== undefined;
-    this.legend.replaceChildren(legendOf(layer
-      ? [["essential", "compute"], ["slicing", "slicing: what cutting costs"], ["stretch", "stretch: interference"], ["local", "local: adds, copies"], ["exposed hatched", "exposed: head, bubble, tail"]]
-      : STEP_PARTS.filter(([name]) => rows.some((row) => row[`${name}_ms`] !== undefined)).map(([name, look]) => [look === "exposed" ? "exposed hatched" : look, name])));
+    this.legend.replaceChildren(
+      legendOf(
+        layer
+          ? [
+              ["essential", "compute"],
+              ["slicing", "slicing: what cutting costs"],
+              ["stretch", "stretch: interference"],
+              ["local", "local: adds, copies"],
+              ["exposed hatched", "exposed: head, bubble, tail"],
+            ]
+          : STEP_PARTS.filter(([name]) => rows.some((row) => row[`${name}_ms`] !== undefined)).map(([name, look]) => [
+              look === "exposed" ? "exposed hatched" : look,
+              name,
+            ]),
+      ),
+    );
     this.table(rows, serial, best, unit, layer, labels);
   }
 
@@ -124,7 +172,10 @@ class Results {
     if (!ran(row)) {
       return [element("span", {}, label), element("span", { class: "quiet wide" }, row.reason ?? "cannot be run")];
     }
-    const said = parts.filter(([, , us]) => Math.abs(us) > 0.0005 * timeOf(row)).map(([name, , us]) => `${name} ${unit.text(us)}`).join(", ");
+    const said = parts
+      .filter(([, , us]) => Math.abs(us) > 0.0005 * timeOf(row))
+      .map(([name, , us]) => `${name} ${unit.text(us)}`)
+      .join(", ");
     bar.setAttribute("aria-label", `${label}: ${unit.text(timeOf(row))}${said ? `, of which ${said}` : ""}`);
     bar.title = said;
     let room = 100; // A bar that is longer than the axis ends at its edge.
@@ -140,37 +191,86 @@ class Results {
       }
     }
     const best = isBest ? "best" : "";
-    return [element("span", { class: best }, label), ...(matchMedia("(max-width: 700px)").matches
-      ? [element("span", { class: `time ${best}` }, unit.text(timeOf(row))), bar] : [bar, element("span", { class: `time ${best}` }, unit.text(timeOf(row)))])];
+    return [
+      element("span", { class: best }, label),
+      ...(matchMedia("(max-width: 700px)").matches
+        ? [element("span", { class: `time ${best}` }, unit.text(timeOf(row))), bar]
+        : [bar, element("span", { class: `time ${best}` }, unit.text(timeOf(row)))]),
+    ];
   }
 
   columns(serial, unit, layer) {
-    const time = (name, key) => ({ name, unit: unit.name, of: (row) => (row[key] === undefined || row[key] === null ? null : unit.digits(row[key])) });
-    const milliseconds = (name, key) => ({ name, unit: unit.name, of: (row) => (row[key] === undefined || row[key] === null ? null : unit.digits(row[key] * 1000)) });
+    const time = (name, key) => ({
+      name,
+      unit: unit.name,
+      of: (row) => (row[key] === undefined || row[key] === null ? null : unit.digits(row[key])),
+    });
+    const milliseconds = (name, key) => ({
+      name,
+      unit: unit.name,
+      of: (row) => (row[key] === undefined || row[key] === null ? null : unit.digits(row[key] * 1000)),
+    });
     const common = [
       { name: "Time", unit: unit.name, of: (row) => unit.digits(timeOf(row)) },
       { name: "\u00b1", unit: "1 std. error", of: (row) => errorOf(row) !== null && percent(errorOf(row)) },
-      { name: `vs ${serial?.strategy ?? "serial"}`, unit: "", of: (row) => row !== serial && signedPercent(timeOf(row) / timeOf(serial) - 1) },
-      { name: "Fastest", unit: "probability", of: (row) => !isBound(row) && typeof row.win_probability === "number" && (row.win_probability > 0.99 ? "> 99%" : row.win_probability < 0.01 ? "< 1%" : percent(row.win_probability, 0)) },
+      {
+        name: `vs ${serial?.strategy ?? "serial"}`,
+        unit: "",
+        of: (row) => row !== serial && signedPercent(timeOf(row) / timeOf(serial) - 1),
+      },
+      {
+        name: "Fastest",
+        unit: "probability",
+        of: (row) =>
+          !isBound(row) &&
+          typeof row.win_probability === "number" &&
+          (row.win_probability > 0.99 ? "> 99%" : row.win_probability < 0.01 ? "< 1%" : percent(row.win_probability, 0)),
+      },
     ];
     const mfu = { name: "MFU", unit: "", of: (row) => typeof row.mfu === "number" && percent(row.mfu) };
     if (!layer) {
-      return [...common, mfu, { name: "Tokens", unit: "per second", of: (row) => row.tokens_per_second && grouped(Math.round(row.tokens_per_second)) },
+      return [
+        ...common,
+        mfu,
+        { name: "Tokens", unit: "per second", of: (row) => row.tokens_per_second && grouped(Math.round(row.tokens_per_second)) },
         ...STEP_PARTS.map(([name]) => milliseconds(name[0].toUpperCase() + name.slice(1), `${name}_ms`)),
-        { name: "Memory", unit: "GB, fullest GPU", of: (row) => typeof row.memory_gb === "number" && row.memory_gb.toFixed(1) }].filter((column) => live.rows.some((row) => column.of(row)));
+        { name: "Memory", unit: "GB, fullest GPU", of: (row) => typeof row.memory_gb === "number" && row.memory_gb.toFixed(1) },
+      ].filter((column) => live.rows.some((row) => column.of(row)));
     }
-    return [...common, { name: "p99", unit: `${unit.name}, jitter`, of: (row) => { const p99 = live.p99.get(row.strategy); return p99 ? unit.digits(p99) : row.p99_us ? unit.digits(row.p99_us) : null; } },
-      mfu, { name: "Memory", unit: "per rank", of: (row) => row.buffer_bytes && bytesText(row.buffer_bytes) },
-      ...["compute", "slicing", "stretch", "local", "exposed", "head", "bubble", "tail"].map((name) => time(name[0].toUpperCase() + name.slice(1), `${name}_us`))];
+    return [
+      ...common,
+      {
+        name: "p99",
+        unit: `${unit.name}, jitter`,
+        of: (row) => {
+          const p99 = live.p99.get(row.strategy);
+          return p99 ? unit.digits(p99) : row.p99_us ? unit.digits(row.p99_us) : null;
+        },
+      },
+      mfu,
+      { name: "Memory", unit: "per rank", of: (row) => row.buffer_bytes && bytesText(row.buffer_bytes) },
+      ...["compute", "slicing", "stretch", "local", "exposed", "head", "bubble", "tail"].map((name) =>
+        time(name[0].toUpperCase() + name.slice(1), `${name}_us`),
+      ),
+    ];
   }
 
   table(rows, serial, best, unit, layer, labels) {
     const columns = this.columns(serial, unit, layer);
-    const head = element("tr", {}, element("th", { scope: "col" }, "Schedule"),
-      ...columns.map((column) => element("th", { scope: "col" }, column.name, element("span", { class: "unit" }, column.unit || "\u00a0"))));
-    const body = rows.map((row, i) => element("tr", { class: row === best ? "fastest" : null },
-      element("th", { scope: "row" }, labels[i].split(" (")[0]),
-      ...columns.map((column) => element("td", {}, (ran(row) && column.of(row)) || "\u2013"))));
+    const head = element(
+      "tr",
+      {},
+      element("th", { scope: "col" }, "Schedule"),
+      ...columns.map((column) => element("th", { scope: "col" }, column.name, element("span", { class: "unit" }, column.unit || "\u00a0"))),
+    );
+    const body = rows.map((row, i) =>
+      element(
+        "tr",
+        { class: row === best ? "fastest" : null },
+        element("th", { scope: "row" }, labels[i].split(" (")[0]),
+        ...columns.map((column) => element("td", {}, (ran(row) && column.of(row)) || "\u2013")),
+      ),
+    );
     $("table").replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
   }
 }

@@ -6,6 +6,7 @@ const MAP_COLOURS = { serial: 6, all_reduce: 6, sliced: 2, looped_einsum: 3, asy
 class WinnersMap {
   constructor(place) {
     this.place = place;
+    place.addEventListener("keydown", (event) => this.onKey(event));
     this.memory = new Map(); // the settings of an ask: what it said
     this.results = new Map();
   }
@@ -15,7 +16,9 @@ class WinnersMap {
     const across = narrow() ? 2 : 3;
     const seq = Number(setting("seq"));
     const ranks = Number(setting("ranks"));
-    const seqs = Array.from({ length: 2 * across + 1 }, (_, i) => seq * 2 ** (i - across)).filter((one) => Number.isInteger(one) && one >= 1 && one <= 2 ** 22);
+    const seqs = Array.from({ length: 2 * across + 1 }, (_, i) => seq * 2 ** (i - across)).filter(
+      (one) => Number.isInteger(one) && one >= 1 && one <= 2 ** 22,
+    );
     const most = Math.max(gpusOf(facts.hardware.get(setting("hardware"))), ranks);
     const all = [...new Set([...doubles(2, 1024).map(Number), ranks])].filter((one) => one <= most).sort((a, b) => a - b);
     const at = all.indexOf(ranks);
@@ -27,8 +30,11 @@ class WinnersMap {
   cells() {
     const { seqs, ranks } = this.axes();
     const far = (one, chosen) => Math.abs(Math.log2(one / chosen));
-    return ranks.flatMap((r) => seqs.map((s) => ({ seq: String(s), ranks: String(r) })))
-      .sort((a, b) => far(a.seq, setting("seq")) + far(a.ranks, setting("ranks")) - far(b.seq, setting("seq")) - far(b.ranks, setting("ranks")));
+    return ranks
+      .flatMap((r) => seqs.map((s) => ({ seq: String(s), ranks: String(r) })))
+      .sort(
+        (a, b) => far(a.seq, setting("seq")) + far(a.ranks, setting("ranks")) - far(b.seq, setting("seq")) - far(b.ranks, setting("ranks")),
+      );
   }
 
   /// Links half and twice as fast, which no cell shows.
@@ -36,7 +42,9 @@ class WinnersMap {
     return ["link_bandwidth", "network_bandwidth"].flatMap((key) => {
       const times = /^x([\d.]+)$/.exec(setting(key));
       const used = key === "link_bandwidth" || typeof live.rows?.[0]?.network_rate_gb_s === "number";
-      return times && used && key in state.presets ? [0.5, 2].map((by) => ({ [key]: `x${Number((Number(times[1]) * by).toPrecision(6))}` })) : [];
+      return times && used && key in state.presets
+        ? [0.5, 2].map((by) => ({ [key]: `x${Number((Number(times[1]) * by).toPrecision(6))}` }))
+        : [];
     });
   }
 
@@ -89,26 +97,55 @@ class WinnersMap {
   draw() {
     const { seqs, ranks } = this.axes();
     const focused = document.activeElement?.dataset?.cell;
-    const head = element("tr", {}, element("th", { scope: "col" }, "ranks"), ...seqs.map((one) => element("th", { scope: "col" }, count(one))));
+    const head = element(
+      "tr",
+      {},
+      element("th", { scope: "col" }, "ranks"),
+      ...seqs.map((one) => element("th", { scope: "col" }, count(one))),
+    );
     const used = new Set();
     let ties = false;
-    const rows = ranks.map((r) => element("tr", {}, element("th", { scope: "row" }, String(r)), ...seqs.map((s) => {
-      const said = this.memory.get(this.keyOf({ seq: String(s), ranks: String(r) }));
-      said?.name && (!said.tie || narrow()) && used.add(said.name);
-      ties ||= said?.tie;
-      return element("td", {}, this.button(said, s, r));
-    })));
-    const entries = [...used].sort().map((name) => element("li", {}, element("span", { class: `swatch w${MAP_COLOURS[name] ?? 7}`, "aria-hidden": "true" }), narrow() ? `${shortName(name, true)} ${name}` : name));
+    const rows = ranks.map((r) =>
+      element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, String(r)),
+        ...seqs.map((s) => {
+          const said = this.memory.get(this.keyOf({ seq: String(s), ranks: String(r) }));
+          said?.name && (!said.tie || narrow()) && used.add(said.name);
+          ties ||= said?.tie;
+          return element("td", {}, this.button(said, s, r));
+        }),
+      ),
+    );
+    const entries = [...used]
+      .sort()
+      .map((name) =>
+        element(
+          "li",
+          {},
+          element("span", { class: `swatch w${MAP_COLOURS[name] ?? 7}`, "aria-hidden": "true" }),
+          narrow() ? `${shortName(name, true)} ${name}` : name,
+        ),
+      );
     if (ties) {
       const swatch = element("span", { class: "swatch", "aria-hidden": "true" });
       swatch.style.background = "var(--tie)";
       entries.push(element("li", {}, swatch, "tie; the fastest is named"));
     }
     this.place.replaceChildren(
-      element("p", { class: "note" }, "Tokens across, ranks down. Percentages are against the schedule without overlap. Choose a cell to go there."),
-      element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Map of winners" },
-        element("table", { class: "map-table" }, element("thead", {}, head), element("tbody", {}, ...rows))),
-      element("ul", { class: "legend" }, ...entries));
+      element(
+        "p",
+        { class: "note" },
+        "Tokens across, ranks down. Percentages are against the schedule without overlap. Choose a cell to go there.",
+      ),
+      element(
+        "div",
+        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Map of winners" },
+        element("table", { class: "map-table" }, element("thead", {}, head), element("tbody", {}, ...rows)),
+      ),
+      element("ul", { class: "legend" }, ...entries),
+    );
     if (focused) {
       this.place.querySelector(`[data-cell="${focused}"]`)?.focus({ preventScroll: true });
     }
@@ -117,15 +154,52 @@ class WinnersMap {
   button(said, seq, ranks) {
     const chosen = String(seq) === setting("seq") && String(ranks) === setting("ranks");
     const at = `${count(seq)} tokens, ${ranks} ranks`;
-    const shared = { type: "button", "data-cell": `${seq}x${ranks}`, "aria-current": chosen ? "true" : null, onclick: () => change({ seq: String(seq), ranks: String(ranks) }) };
+    const shared = {
+      type: "button",
+      "data-cell": `${seq}x${ranks}`,
+      "aria-current": chosen ? "true" : null,
+      tabindex: chosen ? null : "-1",
+      onclick: () => change({ seq: String(seq), ranks: String(ranks) }),
+    };
     if (!said?.name) {
-      return element("button", { ...shared, class: "cell none", "aria-label": `${at}: ${said ? `cannot be run. ${said.error ?? ""}` : "not simulated yet"}`, title: said?.error ?? null }, said ? "\u2013" : "\u2026");
+      return element(
+        "button",
+        {
+          ...shared,
+          class: "cell none",
+          "aria-label": `${at}: ${said ? `cannot be run. ${said.error ?? ""}` : "not simulated yet"}`,
+          title: said?.error ?? null,
+        },
+        said ? "\u2013" : "\u2026",
+      );
     }
     const look = said.tie ? "tie" : `w${MAP_COLOURS[said.name] ?? 7}`;
-    const against = said.gain === null ? "" : said.name === said.base ? "0%" : `${said.gain < 0 ? MINUS : "+"}${Math.abs(100 * said.gain).toFixed(0)}%`;
+    const against =
+      said.gain === null ? "" : said.name === said.base ? "0%" : `${said.gain < 0 ? MINUS : "+"}${Math.abs(100 * said.gain).toFixed(0)}%`;
     const words = said.tie ? `tie of ${listed(said.ties)}` : `${said.name} wins`;
-    return element("button", { ...shared, class: `cell ${look}`, "aria-label": `${at}: ${words}${against ? `, ${against} against ${said.base}` : ""}`, title: `${at}: ${words}` },
-      shortName(said.name, narrow()), element("small", {}, against || "\u00a0"));
+    return element(
+      "button",
+      {
+        ...shared,
+        class: `cell ${look}`,
+        "aria-label": `${at}: ${words}${against ? `, ${against} against ${said.base}` : ""}`,
+        title: `${at}: ${words}`,
+      },
+      shortName(said.name, narrow()),
+      element("small", {}, against || "\u00a0"),
+    );
+  }
+
+  /// Arrow keys go from cell to cell; Tab stops at one of them.
+  onKey(event) {
+    const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    const here = event.target.closest("td");
+    if (!by || !here) {
+      return;
+    }
+    event.preventDefault();
+    const next = here.closest("tbody").rows[here.parentElement.sectionRowIndex + by[0]]?.cells[here.cellIndex + by[1]];
+    next?.querySelector("button")?.focus();
   }
 
   /// What would change the verdict: the nearest tokens, ranks at which it is another one.
@@ -147,21 +221,40 @@ class WinnersMap {
       const sides = [[...values].reverse().filter((one) => one < chosen), values.filter((one) => one > chosen)];
       return sides.flatMap(find).map((one) => `at ${words(one)} ${name(saidAt(one))}`);
     };
-    const rates = this.rates().map((cell) => ({ cell, said: this.memory.get(this.keyOf(cell)) })).filter(({ said }) => said?.name && said.pay !== here.pay)
-      .map(({ cell, said }) => `with ${cell.link_bandwidth ? "links" : "a network"} ${sizeOf(Object.values(cell)[0]) < sizeOf(setting(Object.keys(cell)[0])) ? "half" : "twice"} as fast ${name(said)}`);
-    const changes = [...nearest(seqs, "seq", (one) => `${count(one)} tokens`), ...nearest(ranks, "ranks", (one) => `${one} ranks`), ...rates];
+    const rates = this.rates()
+      .map((cell) => ({ cell, said: this.memory.get(this.keyOf(cell)) }))
+      .filter(({ said }) => said?.name && said.pay !== here.pay)
+      .map(({ cell, said }) => {
+        const [[key, rate]] = Object.entries(cell);
+        const times = sizeOf(rate) < sizeOf(setting(key)) ? "half" : "twice";
+        return `with ${key === "link_bandwidth" ? "links" : "a network"} ${times} as fast ${name(said)}`;
+      });
+    const changes = [
+      ...nearest(seqs, "seq", (one) => `${count(one)} tokens`),
+      ...nearest(ranks, "ranks", (one) => `${one} ranks`),
+      ...rates,
+    ];
     const ran = (values, key) => values.filter((one) => this.memory.get(this.keyOf({ [key]: String(one) }))?.name);
     const along = (values, words, noun) => (values.length < 2 ? [] : [`from ${words(values[0])} to ${words(values.at(-1))} ${noun}`]);
-    const rated = this.rates().filter((cell) => this.memory.get(this.keyOf(cell))?.name).length === this.rates().length && this.rates().length > 0;
-    const same = [...along(ran(seqs, "seq"), count, "tokens"), ...along(ran(ranks, "ranks"), String, "ranks"), ...(rated ? ["with links half and twice as fast"] : [])];
-    return changes.length > 0 ? `What would change it: ${listed(changes)}.` : same.length > 0 ? `This holds ${listed(same)}: ${name(here)}.` : "";
+    const rated =
+      this.rates().filter((cell) => this.memory.get(this.keyOf(cell))?.name).length === this.rates().length && this.rates().length > 0;
+    const same = [
+      ...along(ran(seqs, "seq"), count, "tokens"),
+      ...along(ran(ranks, "ranks"), String, "ranks"),
+      ...(rated ? ["with links half and twice as fast"] : []),
+    ];
+    return changes.length > 0
+      ? `What would change it: ${listed(changes)}.`
+      : same.length > 0
+        ? `This holds ${listed(same)}: ${name(here)}.`
+        : "";
   }
 }
 
 const SHORT = { ring_exchange: "ring ex.", looped_einsum: "looped", tokenweave: "weave" };
 const narrow = () => matchMedia("(max-width: 700px)").matches;
 /// On a phone as the command's map has them: "co", "ri".
-const shortName = (name, two) => (two ? name.slice(0, 2) : SHORT[name] ?? name.split("_")[0]);
+const shortName = (name, two) => (two ? name.slice(0, 2) : (SHORT[name] ?? name.split("_")[0]));
 
 function cellOf(rows) {
   const best = fastestOf(rows);
@@ -171,5 +264,12 @@ function cellOf(rows) {
   const verdicts = verdictsOf(rows);
   const serial = baselineOf(rows);
   const ties = rows.filter((_, i) => verdicts[i] === "ties").map((row) => row.strategy);
-  return { name: best.strategy, tie: verdicts[rows.indexOf(best)] === "ties", ties, gain: serial ? timeOf(best) / timeOf(serial) - 1 : null, pay: payOf(rows), base: serial?.strategy ?? "serial" };
+  return {
+    name: best.strategy,
+    tie: verdicts[rows.indexOf(best)] === "ties",
+    ties,
+    gain: serial ? timeOf(best) / timeOf(serial) - 1 : null,
+    pay: payOf(rows),
+    base: serial?.strategy ?? "serial",
+  };
 }

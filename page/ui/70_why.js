@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two schedules beside each other: which part of the time differs, op by op, and what the answer depends on.
 
-const WHY_PARTS = [["compute", "essential work, uncut"], ["slicing", "what cutting it costs"], ["stretch", "what interference adds"],
-  ["local", "adds, packs and copies"], ["exposed", "nothing computes"]];
+const WHY_PARTS = [
+  ["compute", "essential work, uncut"],
+  ["slicing", "what cutting it costs"],
+  ["stretch", "what interference adds"],
+  ["local", "adds, packs and copies"],
+  ["exposed", "nothing computes"],
+];
 
 class Why {
   constructor(place) {
@@ -17,7 +22,10 @@ class Why {
         this.fill();
       });
     }
-    place.replaceChildren(element("div", { class: "pair" }, element("label", {}, "Compare", this.first), element("label", {}, "with", this.second)), this.out);
+    place.replaceChildren(
+      element("div", { class: "pair" }, element("label", {}, "Compare", this.first), element("label", {}, "with", this.second)),
+      this.out,
+    );
   }
 
   /// The winner against serial, unless the user chose.
@@ -30,8 +38,16 @@ class Why {
     const best = fastestOf(rows)?.strategy;
     const [a, b] = (state.view.compare ?? "").split(",");
     const first = able.includes(a) ? a : best;
-    const second = able.includes(b) && b !== first ? b : first === "serial" || !able.includes("serial") ? able.find((one) => one !== first && one !== "fused_kernel") ?? able.find((one) => one !== first) : "serial";
-    for (const [select, value] of [[this.first, first], [this.second, second]]) {
+    const second =
+      able.includes(b) && b !== first
+        ? b
+        : first === "serial" || !able.includes("serial")
+          ? (able.find((one) => one !== first && one !== "fused_kernel") ?? able.find((one) => one !== first))
+          : "serial";
+    for (const [select, value] of [
+      [this.first, first],
+      [this.second, second],
+    ]) {
       if ([...select.options].map((one) => one.value).join() !== able.join()) {
         select.replaceChildren(...able.map((one) => element("option", { value: one }, one)));
       }
@@ -44,7 +60,13 @@ class Why {
     const [a, b] = [this.first.value, this.second.value];
     const asking = (this.asking = (this.asking ?? 0) + 1);
     if (!a || !b || a === b || live.whole) {
-      this.out.replaceChildren(element("p", { class: "note" }, live.whole ? "Op by op comparisons are of a part of a layer; choose one under What runs." : "Choose two different schedules."));
+      this.out.replaceChildren(
+        element(
+          "p",
+          { class: "note" },
+          live.whole ? "Op by op comparisons are of a part of a layer; choose one under What runs." : "Choose two different schedules.",
+        ),
+      );
       this.out.classList.remove("stale-part");
       return;
     }
@@ -68,7 +90,11 @@ class Why {
     this.out.replaceChildren(
       element("p", { class: "lead" }, whySentence(x, y, a, b, differences, unit)),
       diffBars(differences, x.makespan_us - y.makespan_us, unit),
-      element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Ops of ${a} and ${b}` }, opTable(one, two, a, b, unit)),
+      element(
+        "div",
+        { class: "scroll", tabindex: "0", role: "region", "aria-label": `Ops of ${a} and ${b}` },
+        opTable(one, two, a, b, unit),
+      ),
       holdsOf(one, a),
     );
   }
@@ -77,10 +103,15 @@ class Why {
 function whySentence(x, y, a, b, differences, unit) {
   const gap = x.makespan_us - y.makespan_us;
   const amount = (us) => unit.text(Math.abs(us));
-  const helps = differences.filter(([, , us]) => Math.sign(us) === Math.sign(gap) && Math.abs(us) > 0.02 * Math.abs(gap)).sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]));
+  const helps = differences
+    .filter(([, , us]) => Math.sign(us) === Math.sign(gap) && Math.abs(us) > 0.02 * Math.abs(gap))
+    .sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]));
   const costs = differences.filter(([, , us]) => us !== 0 && Math.sign(us) !== Math.sign(gap) && Math.abs(us) > 0.02 * Math.abs(gap));
   const one = ([name, , us]) => `${amount(us)} ${us < 0 ? "less" : "more"} ${name}`;
-  const lead = gap === 0 ? `${a} and ${b} take the same time` : `${a} takes ${amount(gap)} ${gap < 0 ? "less" : "more"} than ${b} (${percent(Math.abs(gap) / y.makespan_us)})`;
+  const lead =
+    gap === 0
+      ? `${a} and ${b} take the same time`
+      : `${a} takes ${amount(gap)} ${gap < 0 ? "less" : "more"} than ${b} (${percent(Math.abs(gap) / y.makespan_us)})`;
   return `${lead}${helps.length > 0 ? `: ${listed(helps.map(one))}` : ""}${costs.length > 0 ? `, set against ${listed(costs.map(one))}` : ""}.`;
 }
 
@@ -91,8 +122,11 @@ function diffBars(differences, total, unit) {
     const bar = element("i", { class: us < 0 ? "less" : "more" });
     bar.style.width = `${(Math.abs(us) / most) * 49}%`;
     bar.style.left = us < 0 ? `${50 - (Math.abs(us) / most) * 49}%` : "50%";
-    return [element("span", { title: words }, name === "time" ? element("b", {}, "time") : name), element("span", { class: "rod", "aria-hidden": "true" }, bar, element("b")),
-      element("span", { class: "time" }, `${us > 0 ? "+" : ""}${unit.text(us)}`)];
+    return [
+      element("span", { title: words }, name === "time" ? element("b", {}, "time") : name),
+      element("span", { class: "rod", "aria-hidden": "true" }, bar, element("b")),
+      element("span", { class: "time" }, `${us > 0 ? "+" : ""}${unit.text(us)}`),
+    ];
   });
   return element("div", { class: "diff" }, ...lines);
 }
@@ -101,35 +135,90 @@ function diffBars(differences, total, unit) {
 function opTable(one, two, a, b, unit) {
   const kinds = ["essential", "communication", "local"];
   const lines = new Map();
-  [[one, 0], [two, 1]].forEach(([why, side]) => why.ops.forEach((op) => {
-    const key = `${op.kind} ${op.shape}`;
-    const line = lines.get(key) ?? { kind: op.kind, shape: shapeText(op.shape), how: op.how, sides: [null, null] };
-    const before = line.sides[side] ?? { count: 0, us: 0 };
-    line.sides[side] = { count: before.count + op.count, us: before.us + op.together_us };
-    lines.set(key, line);
-  }));
+  [
+    [one, 0],
+    [two, 1],
+  ].forEach(([why, side]) =>
+    why.ops.forEach((op) => {
+      const key = `${op.kind} ${op.shape}`;
+      const line = lines.get(key) ?? { kind: op.kind, shape: shapeText(op.shape), how: op.how, sides: [null, null] };
+      const before = line.sides[side] ?? { count: 0, us: 0 };
+      line.sides[side] = { count: before.count + op.count, us: before.us + op.together_us };
+      lines.set(key, line);
+    }),
+  );
   const said = (side) => (side ? `${side.count} \u00d7 ${unit.digits(side.us / side.count)} = ${unit.digits(side.us)}` : "\u2013");
   const weight = (line) => Math.max(...line.sides.map((side) => side?.us ?? 0));
   const body = kinds.flatMap((kind) => {
     const own = [...lines.values()].filter((line) => line.kind === kind).sort((x, y) => weight(y) - weight(x));
     const sum = (side) => own.reduce((all, line) => all + (line.sides[side]?.us ?? 0), 0);
-    return own.length === 0 ? [] : [
-      element("tr", { class: "group" }, element("th", { scope: "rowgroup" }, { essential: "Compute", local: "Local", communication: "Communication" }[kind]), element("td", {}, unit.digits(sum(0))), element("td", {}, unit.digits(sum(1))), element("td")),
-      ...own.slice(0, 12).map((line) => element("tr", {}, element("th", { scope: "row" }, line.shape), element("td", {}, said(line.sides[0])), element("td", {}, said(line.sides[1])), element("td", { class: "words" }, line.how))),
-    ];
+    return own.length === 0
+      ? []
+      : [
+          element(
+            "tr",
+            { class: "group" },
+            element("th", { scope: "rowgroup" }, { essential: "Compute", local: "Local", communication: "Communication" }[kind]),
+            element("td", {}, unit.digits(sum(0))),
+            element("td", {}, unit.digits(sum(1))),
+            element("td"),
+          ),
+          ...own
+            .slice(0, 12)
+            .map((line) =>
+              element(
+                "tr",
+                {},
+                element("th", { scope: "row" }, line.shape),
+                element("td", {}, said(line.sides[0])),
+                element("td", {}, said(line.sides[1])),
+                element("td", { class: "words" }, line.how),
+              ),
+            ),
+        ];
   });
-  const head = element("tr", {}, element("th", { scope: "col" }, "Op, as priced"), ...[a, b].map((name) => element("th", { scope: "col" }, name, element("span", { class: "unit" }, unit.name))), element("th", { scope: "col", class: "words" }, "How it runs"));
+  const head = element(
+    "tr",
+    {},
+    element("th", { scope: "col" }, "Op, as priced"),
+    ...[a, b].map((name) => element("th", { scope: "col" }, name, element("span", { class: "unit" }, unit.name))),
+    element("th", { scope: "col", class: "words" }, "How it runs"),
+  );
   return element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
 }
 
 /// The largest doubts about the first.
 function holdsOf(why, name) {
-  const rows = why.holds.slice(0, 5).map((hold) => element("tr", {},
-    element("th", { scope: "row" }, shapeText(hold.name).replace(/^accelerator\./, "")),
-    element("td", {}, hold.provenance ? LEANINGS[hold.provenance] ?? hold.provenance : "left by the fit"),
-    element("td", {}, `\u00b1${percent(hold.standard_error)}`), element("td", {}, signedPercent(hold.effect)),
-    element("td", {}, hold.elasticity === null ? "\u2013" : `${hold.elasticity < 0 ? MINUS : "+"}${Math.abs(hold.elasticity).toFixed(2)}%`)));
-  const head = element("tr", {}, ...["Parameter", "Known from", "Error", "Time then", "Time at +1%"].map((one) => element("th", { scope: "col" }, one)));
-  return element("details", {}, element("summary", {}, `What the time of ${name} depends on`),
-    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Sensitivity" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows))));
+  const rows = why.holds
+    .slice(0, 5)
+    .map((hold) =>
+      element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, shapeText(hold.name).replace(/^accelerator\./, "")),
+        element("td", {}, hold.provenance ? (LEANINGS[hold.provenance] ?? hold.provenance) : "left by the fit"),
+        element("td", {}, `\u00b1${percent(hold.standard_error)}`),
+        element("td", {}, signedPercent(hold.effect)),
+        element(
+          "td",
+          {},
+          hold.elasticity === null ? "\u2013" : `${hold.elasticity < 0 ? MINUS : "+"}${Math.abs(hold.elasticity).toFixed(2)}%`,
+        ),
+      ),
+    );
+  const head = element(
+    "tr",
+    {},
+    ...["Parameter", "Known from", "Error", "Time then", "Time at +1%"].map((one) => element("th", { scope: "col" }, one)),
+  );
+  return element(
+    "details",
+    {},
+    element("summary", {}, `What the time of ${name} depends on`),
+    element(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Sensitivity" },
+      element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)),
+    ),
+  );
 }

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training run: GPUs, days and money, in a worker of its own, which ends when the user cancels.
 
-const PLAN_FIELDS = [["tokens", "Tokens to train on", "as in 2T"], ["gpus", "GPUs to choose from", "as in h100"], ["price", "Price of a GPU-hour", "in dollars, as in 2.80"], ["deadline", "Deadline", "as in 90d; empty for none"]];
+const PLAN_FIELDS = [
+  ["tokens", "Tokens to train on", "as in 2T"],
+  ["gpus", "GPUs to choose from", "as in h100"],
+  ["price", "Price of a GPU-hour", "in dollars, as in 2.80"],
+  ["deadline", "Deadline", "as in 90d; empty for none"],
+];
 
 class Plan {
   constructor(place) {
@@ -12,10 +17,25 @@ class Plan {
     this.progress = element("progress", { "aria-label": "Planning", hidden: true });
     this.status = element("p", { class: "quiet", role: "status" }, "A plan tries thousands of layouts and takes some seconds.");
     this.out = element("div");
-    this.model = element("select", { id: "plan-model" }, ...[...facts.start.models.map((one) => one.name)].map((one) => element("option", { value: one }, one)));
+    this.model = element(
+      "select",
+      { id: "plan-model" },
+      ...[...facts.start.models.map((one) => one.name)].map((one) => element("option", { value: one }, one)),
+    );
     this.model.addEventListener("change", () => change({ model: this.model.value }));
-    const form = element("form", { class: "plan-form" }, element("div", { class: "field" }, element("label", { for: "plan-model" }, "Model"), this.model, element("p", { class: "said" }, "the same as for one layer")),
-      ...PLAN_FIELDS.map((field) => this.field(field)), element("div", { class: "buttons" }, this.button, this.cancel));
+    const form = element(
+      "form",
+      { class: "plan-form" },
+      element(
+        "div",
+        { class: "field" },
+        element("label", { for: "plan-model" }, "Model"),
+        this.model,
+        element("p", { class: "said" }, "the same as for one layer"),
+      ),
+      ...PLAN_FIELDS.map((field) => this.field(field)),
+      element("div", { class: "buttons" }, this.button, this.cancel),
+    );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.run();
@@ -24,13 +44,25 @@ class Plan {
   }
 
   field([key, name, words]) {
-    const box = element("input", { type: "text", id: `plan-${key}`, autocomplete: "off", spellcheck: "false", "aria-describedby": `said-plan-${key}` });
+    const box = element("input", {
+      type: "text",
+      id: `plan-${key}`,
+      autocomplete: "off",
+      spellcheck: "false",
+      "aria-describedby": `said-plan-${key}`,
+    });
     box.addEventListener("change", () => {
       state.plan[key] = box.value.trim();
       writeHash();
     });
     this.inputs.set(key, box);
-    return element("div", { class: "field" }, element("label", { for: box.id }, name), box, element("p", { class: "said", id: `said-plan-${key}` }, words));
+    return element(
+      "div",
+      { class: "field" },
+      element("label", { for: box.id }, name),
+      box,
+      element("p", { class: "said", id: `said-plan-${key}` }, words),
+    );
   }
 
   show() {
@@ -76,22 +108,49 @@ class Plan {
     } catch (error) {
       if (error.message !== "cancelled") {
         this.idle("");
-        this.out.replaceChildren(element("p", { class: "problem", role: "alert" }, error.ended ? `The simulator stopped: ${error.message}. It was restarted.` : error.message));
+        this.out.replaceChildren(
+          element(
+            "p",
+            { class: "problem", role: "alert" },
+            error.ended ? `The simulator stopped: ${error.message}. It was restarted.` : error.message,
+          ),
+        );
       }
     }
   }
 
   draw(plan, answer) {
     const currency = plan.asked.currency ?? "$";
-    const runs = plan.kinds.flatMap((kind, k) => kind.runs.map((run, i) => ({ ...run, kind: kind.name, isAnswer: plan.answer === k && kind.answer === i, isFront: plan.pareto.some((one) => one.kind === k && one.run === i) })));
+    const runs = plan.kinds.flatMap((kind, k) =>
+      kind.runs.map((run, i) => ({
+        ...run,
+        kind: kind.name,
+        isAnswer: plan.answer === k && kind.answer === i,
+        isFront: plan.pareto.some((one) => one.kind === k && one.run === i),
+      })),
+    );
     const best = runs.find((run) => run.isAnswer);
-    const command = element("pre", { class: "command", tabindex: "0", "aria-label": "Command line of this plan" }, shownPath(answer.command));
+    const command = element(
+      "pre",
+      { class: "command", tabindex: "0", "aria-label": "Command line of this plan" },
+      shownPath(answer.command),
+    );
     const copyIt = element("button", { type: "button" }, "Copy command");
     copyIt.addEventListener("click", () => copy(command.textContent, copyIt));
     const text = String(answer.text ?? "").trim();
     this.out.replaceChildren(
-      element("section", { class: "verdict" }, element("p", { class: "headline" }, best ? `${best.gpus} ${best.kind}: ${best.days.value.toFixed(1)} days, ${money(best.cost.value, currency)}` : "No option meets the limits."),
-        element("p", { class: "second" }, plan.verdict || text)),
+      element(
+        "section",
+        { class: "verdict" },
+        element(
+          "p",
+          { class: "headline" },
+          best
+            ? `${best.gpus} ${best.kind}: ${best.days.value.toFixed(1)} days, ${money(best.cost.value, currency)}`
+            : "No option meets the limits.",
+        ),
+        element("p", { class: "second" }, plan.verdict || text),
+      ),
       ...(best ? [planTiles(best, plan, currency)] : []),
       element("section", {}, element("h2", {}, "Days against money"), planChart(runs, plan, currency)),
       element("section", {}, element("h2", {}, "Every number of GPUs"), planTable(runs, currency)),
@@ -106,18 +165,43 @@ function money(value, currency) {
   return `${currency}${(value / size).toFixed(letter === "" ? 2 : letter === "k" ? 0 : 2)}${letter}`;
 }
 
-const layoutText = ({ tensor, pipeline, data, context }) => `TP ${tensor}, PP ${pipeline}, DP ${data}${context > 1 ? `, CP ${context}` : ""}`;
+const layoutText = ({ tensor, pipeline, data, context }) =>
+  `TP ${tensor}, PP ${pipeline}, DP ${data}${context > 1 ? `, CP ${context}` : ""}`;
 
 function planTiles(best, plan, currency) {
-  const tile = (name, value, range) => element("div", { class: "tile" }, element("dt", {}, name), element("dd", { class: "value" }, value), element("dd", { class: "range" }, range));
+  const tile = (name, value, range) =>
+    element(
+      "div",
+      { class: "tile" },
+      element("dt", {}, name),
+      element("dd", { class: "value" }, value),
+      element("dd", { class: "range" }, range),
+    );
   const between = (one, text) => `90% between ${text(one.low)} and ${text(one.high)}`;
-  return element("dl", { class: "tiles" },
-    tile("Days", best.days.value.toFixed(1), between(best.days, (one) => one.toFixed(1))),
-    tile("Cost", money(best.cost.value, currency), between(best.cost, (one) => money(one, currency))),
-    ...(plan.asked.deadline_days ? [tile("Meets the deadline", percent(best.confidence, 0), `chance of at most ${Number(plan.asked.deadline_days.toFixed(1))} days`)] : []),
-    tile("MFU", percent(best.mfu.value), between(best.mfu, (one) => percent(one))),
+  return element(
+    "dl",
+    { class: "tiles" },
+    tile(
+      "Days",
+      best.days.value.toFixed(1),
+      between(best.days, (one) => one.toFixed(1)),
+    ),
+    tile(
+      "Cost",
+      money(best.cost.value, currency),
+      between(best.cost, (one) => money(one, currency)),
+    ),
+    ...(plan.asked.deadline_days
+      ? [tile("Meets the deadline", percent(best.confidence, 0), `chance of at most ${Number(plan.asked.deadline_days.toFixed(1))} days`)]
+      : []),
+    tile(
+      "MFU",
+      percent(best.mfu.value),
+      between(best.mfu, (one) => percent(one)),
+    ),
     tile("Memory", `${best.memory_gb.toFixed(1)}${NARROW}GB`, "of the fullest GPU"),
-    tile("Layout", layoutText(best.layout), `step ${best.step_s.value.toFixed(2)}${NARROW}s`));
+    tile("Layout", layoutText(best.layout), `step ${best.step_s.value.toFixed(2)}${NARROW}s`),
+  );
 }
 
 /// Both axes logarithmic; dashed: nine in ten draws.
@@ -128,38 +212,110 @@ function planChart(runs, plan, currency) {
   const [c0, c1] = range((run) => run.cost);
   const x = (days) => left + (Math.log(days / d0) / Math.log(d1 / d0)) * (wide - left - 16);
   const y = (cost) => high - bottom - (Math.log(cost / c0) / Math.log(c1 / c0)) * (high - bottom - 16);
-  const steps = (from, to) => (to / from < 8 ? [1, 1.5, 2, 3, 5, 7] : [1, 2, 5]).flatMap((one) => Array.from({ length: 14 }, (_, i) => one * 10 ** (i - 3))).filter((one) => one > from && one < to).sort((a, b) => a - b);
-  const svg = drawing("svg", { class: "chart", viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": `Days and cost of ${runs.length} numbers of GPUs; the table below has them.` });
+  const steps = (from, to) =>
+    (to / from < 8 ? [1, 1.5, 2, 3, 5, 7] : [1, 2, 5])
+      .flatMap((one) => Array.from({ length: 14 }, (_, i) => one * 10 ** (i - 3)))
+      .filter((one) => one > from && one < to)
+      .sort((a, b) => a - b);
+  const svg = drawing("svg", {
+    class: "chart",
+    viewBox: `0 0 ${wide} ${high}`,
+    role: "img",
+    "aria-label": `Days and cost of ${runs.length} numbers of GPUs; the table below has them.`,
+  });
   const line = (x1, y1, x2, y2, look) => drawing("line", { x1, y1, x2, y2, class: look });
   const label = (px, py, anchor, text, look = "") => drawing("text", { x: px, y: py, "text-anchor": anchor, class: look }, text);
-  steps(d0, d1).forEach((days) => svg.append(line(x(days), 16, x(days), high - bottom, "rule"), label(x(days), high - bottom + 18, "middle", String(Number(days.toPrecision(3))))));
-  steps(c0, c1).forEach((cost) => svg.append(line(left, y(cost), wide - 16, y(cost), "rule"), label(left - 8, y(cost) + 5, "end", money(cost, currency).replace(/\.?0+(?=[kMB]?$)/, ""))));
+  steps(d0, d1).forEach((days) =>
+    svg.append(
+      line(x(days), 16, x(days), high - bottom, "rule"),
+      label(x(days), high - bottom + 18, "middle", String(Number(days.toPrecision(3)))),
+    ),
+  );
+  steps(c0, c1).forEach((cost) =>
+    svg.append(
+      line(left, y(cost), wide - 16, y(cost), "rule"),
+      label(left - 8, y(cost) + 5, "end", money(cost, currency).replace(/\.?0+(?=[kMB]?$)/, "")),
+    ),
+  );
   svg.append(label((left + wide) / 2, high - 6, "middle", "days"), label(4, 14, "start", "cost"));
   for (const run of [...runs].sort((a, b) => a.isAnswer - b.isAnswer)) {
     const look = run.isAnswer ? "dot answer" : run.isFront ? "dot front" : "dot";
     if (run.isAnswer || run.isFront) {
-      svg.append(line(x(run.days.low), y(run.cost.value), x(run.days.high), y(run.cost.value), "whisker"), line(x(run.days.value), y(run.cost.low), x(run.days.value), y(run.cost.high), "whisker"));
+      svg.append(
+        line(x(run.days.low), y(run.cost.value), x(run.days.high), y(run.cost.value), "whisker"),
+        line(x(run.days.value), y(run.cost.low), x(run.days.value), y(run.cost.high), "whisker"),
+      );
     }
-    svg.append(drawing("circle", { cx: x(run.days.value), cy: y(run.cost.value), r: run.isAnswer ? 8 : run.isFront ? 6 : 4, class: look }, drawing("title", {}, `${run.gpus} ${run.kind}: ${run.days.value.toFixed(1)} days, ${money(run.cost.value, currency)}`)));
+    svg.append(
+      drawing(
+        "circle",
+        { cx: x(run.days.value), cy: y(run.cost.value), r: run.isAnswer ? 8 : run.isFront ? 6 : 4, class: look },
+        drawing("title", {}, `${run.gpus} ${run.kind}: ${run.days.value.toFixed(1)} days, ${money(run.cost.value, currency)}`),
+      ),
+    );
   }
   const answer = element("span", { class: "swatch" });
   answer.style.background = "var(--exposed)";
   const front = element("span", { class: "swatch c-essential" });
   const other = element("span", { class: "swatch" });
   other.style.background = "var(--muted)";
-  return element("div", {}, svg, element("ul", { class: "legend" }, element("li", {}, answer, "the answer"), element("li", {}, front, "no other run is both shorter and cheaper"), element("li", {}, other, "other numbers of GPUs"), element("li", {}, "dashed: 90% of the draws")));
+  return element(
+    "div",
+    {},
+    svg,
+    element(
+      "ul",
+      { class: "legend" },
+      element("li", {}, answer, "the answer"),
+      element("li", {}, front, "no other run is both shorter and cheaper"),
+      element("li", {}, other, "other numbers of GPUs"),
+      element("li", {}, "dashed: 90% of the draws"),
+    ),
+  );
 }
 
 function planTable(runs, currency) {
-  const head = element("tr", {}, ...["GPUs", "Kind", "Layout", "Days", "90% between", "Cost", "MFU", "Memory"].map((one) => element("th", { scope: "col" }, one)));
-  const body = runs.map((run) => element("tr", { class: run.isAnswer ? "fastest" : null }, element("th", { scope: "row" }, grouped(run.gpus)), element("td", {}, run.kind), element("td", {}, layoutText(run.layout)),
-    element("td", {}, run.days.value.toFixed(1)), element("td", {}, `${run.days.low.toFixed(1)} to ${run.days.high.toFixed(1)}`), element("td", {}, money(run.cost.value, currency)),
-    element("td", {}, percent(run.mfu.value)), element("td", {}, `${run.memory_gb.toFixed(1)}${NARROW}GB`)));
-  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Every number of GPUs" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
+  const head = element(
+    "tr",
+    {},
+    ...["GPUs", "Kind", "Layout", "Days", "90% between", "Cost", "MFU", "Memory"].map((one) => element("th", { scope: "col" }, one)),
+  );
+  const body = runs.map((run) =>
+    element(
+      "tr",
+      { class: run.isAnswer ? "fastest" : null },
+      element("th", { scope: "row" }, grouped(run.gpus)),
+      element("td", {}, run.kind),
+      element("td", {}, layoutText(run.layout)),
+      element("td", {}, run.days.value.toFixed(1)),
+      element("td", {}, `${run.days.low.toFixed(1)} to ${run.days.high.toFixed(1)}`),
+      element("td", {}, money(run.cost.value, currency)),
+      element("td", {}, percent(run.mfu.value)),
+      element("td", {}, `${run.memory_gb.toFixed(1)}${NARROW}GB`),
+    ),
+  );
+  return element(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": "Every number of GPUs" },
+    element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)),
+  );
 }
 
 function whatIfTable(plan, currency) {
   const head = element("tr", {}, ...["Change", "Days", "", "Cost"].map((one) => element("th", { scope: "col" }, one)));
-  const body = plan.what_if.map((one) => element("tr", {}, element("th", { scope: "row" }, one.change), element("td", {}, one.days.value.toFixed(1)), element("td", {}, signedPercent(one.days_share)), element("td", {}, money(one.cost.value, currency))));
-  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What if" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
+  const body = plan.what_if.map((one) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, one.change),
+      element("td", {}, one.days.value.toFixed(1)),
+      element("td", {}, signedPercent(one.days_share)),
+      element("td", {}, money(one.cost.value, currency)),
+    ),
+  );
+  return element(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": "What if" },
+    element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)),
+  );
 }

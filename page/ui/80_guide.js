@@ -10,24 +10,39 @@ const againstSerial = (row, serial) => {
 
 const GUIDE = [
   {
-    name: "Serial", show: "serial", seq: "8192",
-    text: ({ serial, unit }) => `One product of a layer on 8 GPUs, then the reduce-scatter that sums it. While the links work, the GPUs wait: ${unit.text(serial.exposed_us)} of ${unit.text(serial.makespan_us)} are exposed, hatched below.`,
+    name: "Serial",
+    show: "serial",
+    seq: "8192",
+    text: ({ serial, unit }) =>
+      `One product of a layer on 8 GPUs, then the reduce-scatter that sums it. While the links work, the GPUs wait: ${unit.text(serial.exposed_us)} of ${unit.text(serial.makespan_us)} are exposed, hatched below.`,
   },
   {
-    name: "Slicing", show: "serial,sliced", seq: "8192",
-    text: ({ serial, sliced }) => `Cut the product into slices, and the collective of one runs under the next. That takes ${againstSerial(sliced, serial)}.`,
+    name: "Slicing",
+    show: "serial,sliced",
+    seq: "8192",
+    text: ({ serial, sliced }) =>
+      `Cut the product into slices, and the collective of one runs under the next. That takes ${againstSerial(sliced, serial)}.`,
   },
   {
-    name: "Its tail", show: "sliced", seq: "8192",
-    text: ({ sliced, unit }) => `Nothing is left to hide the last slice's collective: a tail of ${unit.text(sliced.tail_us)}. More slices shorten it, but small products run less efficiently: here slicing costs ${unit.text(sliced.slicing_us)}.`,
+    name: "Its tail",
+    show: "sliced",
+    seq: "8192",
+    text: ({ sliced, unit }) =>
+      `Nothing is left to hide the last slice's collective: a tail of ${unit.text(sliced.tail_us)}. More slices shorten it, but small products run less efficiently: here slicing costs ${unit.text(sliced.slicing_us)}.`,
   },
   {
-    name: "CommFuse", show: "serial,sliced,commfuse", seq: "8192",
-    text: ({ serial, sliced, commfuse, unit }) => `CommFuse sends shards from GPU to GPU, each under one partial product, a rank's own shard last. A tail of ${unit.text(commfuse.tail_us)} is left (slicing: ${unit.text(sliced.tail_us)}), and it takes ${againstSerial(commfuse, serial)}.`,
+    name: "CommFuse",
+    show: "serial,sliced,commfuse",
+    seq: "8192",
+    text: ({ serial, sliced, commfuse, unit }) =>
+      `CommFuse sends shards from GPU to GPU, each under one partial product, a rank's own shard last. A tail of ${unit.text(commfuse.tail_us)} is left (slicing: ${unit.text(sliced.tail_us)}), and it takes ${againstSerial(commfuse, serial)}.`,
   },
   {
-    name: "When it loses", show: "serial,sliced,commfuse", seq: "256",
-    text: ({ serial, commfuse }) => `With 256 tokens the partial products are too small to fill a GPU, and every transfer has its latency: CommFuse takes ${againstSerial(commfuse, serial)}. Move the tokens to see where it turns.`,
+    name: "When it loses",
+    show: "serial,sliced,commfuse",
+    seq: "256",
+    text: ({ serial, commfuse }) =>
+      `With 256 tokens the partial products are too small to fill a GPU, and every transfer has its latency: CommFuse takes ${againstSerial(commfuse, serial)}. Move the tokens to see where it turns.`,
   },
 ];
 
@@ -39,7 +54,12 @@ class Guide {
     this.steps = GUIDE.map(({ name }, i) => element("button", { type: "button", onclick: () => this.go(i + 1) }, `${i + 1} ${name}`));
     this.next = element("button", { type: "button", class: "main", id: "guide-next", onclick: () => this.go(this.step + 1) }, "Next");
     this.close = element("button", { type: "button", onclick: () => this.leave() }, "Close");
-    this.box = element("div", { class: "guide-box" }, element("div", { class: "guide-steps" }, ...this.steps, this.next, this.close), this.text);
+    this.box = element(
+      "div",
+      { class: "guide-box" },
+      element("div", { class: "guide-steps" }, ...this.steps, this.next, this.close),
+      this.text,
+    );
     place.replaceChildren(this.begin, this.box);
     this.show();
   }
@@ -76,7 +96,9 @@ class Guide {
     const step = this.step;
     this.begin.hidden = step > 0;
     this.box.hidden = step === 0;
-    this.steps.forEach((button, i) => (i + 1 === step ? button.setAttribute("aria-current", "step") : button.removeAttribute("aria-current")));
+    this.steps.forEach((button, i) =>
+      i + 1 === step ? button.setAttribute("aria-current", "step") : button.removeAttribute("aria-current"),
+    );
     this.next.textContent = step === GUIDE.length ? "Done" : "Next";
   }
 
@@ -88,7 +110,13 @@ class Guide {
     const found = { serial: rowOf(rows, "serial"), sliced: rowOf(rows, "sliced"), commfuse: rowOf(rows, "commfuse") };
     const whole = Object.values(found).every((row) => row?.makespan_us !== undefined);
     const unit = whole && timeUnit(Math.max(...Object.values(found).map(timeOf)));
-    const moved = Object.entries({ ...GUIDE_POINT, seq: GUIDE[this.step - 1].seq }).some(([key, text]) => key in state.presets && setting(key) !== text);
-    this.text.textContent = moved ? "This is a point of your own. Choose a step to go on with the first minute." : whole ? GUIDE[this.step - 1].text({ ...found, unit }) : "";
+    const moved = Object.entries({ ...GUIDE_POINT, seq: GUIDE[this.step - 1].seq }).some(
+      ([key, text]) => key in state.presets && setting(key) !== text,
+    );
+    this.text.textContent = moved
+      ? "This is a point of your own. Choose a step to go on with the first minute."
+      : whole
+        ? GUIDE[this.step - 1].text({ ...found, unit })
+        : "";
   }
 }

@@ -56,7 +56,7 @@ const live = {
     this.rows = JSON.parse(answer.json);
     this.settings = settings;
     this.whole = this.rows[0]?.makespan_us === undefined;
-    this.p99 = new Map();
+    this.p99 = p99Of(this.rows);
     page.shown = JSON.stringify(settings);
     this.problem("");
     this.redraw();
@@ -67,7 +67,13 @@ const live = {
   refused(error, settings) {
     put("headline", "This point cannot be simulated.");
     ["second", "size", "change"].forEach((id) => put(id, ""));
-    this.problem(error.message === "cancelled" ? "This point was cancelled; change a setting to go on." : error.ended ? `The simulator stopped: ${error.message}. It was restarted; change a setting to go on.` : shownPath(error.message));
+    this.problem(
+      error.message === "cancelled"
+        ? "This point was cancelled; change a setting to go on."
+        : error.ended
+          ? `The simulator stopped: ${error.message}. It was restarted; change a setting to go on.`
+          : shownPath(error.message),
+    );
     page.shown = JSON.stringify(settings);
     put("command", "");
     this.done();
@@ -132,7 +138,12 @@ const live = {
       return "";
     }
     const own = (this.settings?.jitter ?? state.presets.jitter ?? "none") !== "none";
-    return own || this.p99.size > 0 ? `p99: 99% of runs under ${own ? "the chosen jitter" : "usual jitter"} are no slower${own ? "" : ` (${JITTER.samples} runs, all schedules with the same draws)`}.` : "p99 under jitter follows once you rest.";
+    if (own) {
+      return "p99: 99% of runs under the chosen jitter are no slower.";
+    }
+    return this.p99.size > 0
+      ? `p99: 99% of runs under usual jitter are no slower (${JITTER.samples} runs, all schedules with the same draws).`
+      : "p99 under jitter follows once you rest.";
   },
 
   /// Jitter, map and comparison of the point on the screen.
@@ -146,7 +157,8 @@ const live = {
     }
     announce(`${$("headline").textContent} ${this.answer.verdict ?? ""}`);
     this.side ??= new Simulator();
-    if (this.refining) { // Something older is at work; short asks end by themselves, long ones are not waited for.
+    if (this.refining) {
+      // Something older is at work; short asks end by themselves, long ones are not waited for.
       const before = this.refining;
       const late = setTimeout(() => this.side.restart("newer"), 1500);
       await before;
@@ -168,8 +180,17 @@ const live = {
     $("refine")?.remove();
     if (!wanted) {
       const seconds = Math.ceil((page.answerMs / 1000) * 40); // about so many points
-      const button = element("button", { type: "button", onclick: () => (this.refining = this.refineNow(isStale, true).catch((error) => error.ended || page.failures.push(String(error.stack ?? error))).then(() => (this.refining = null))) },
-        `Simulate p99, map and comparison, about ${seconds < 100 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`}`);
+      const button = element(
+        "button",
+        {
+          type: "button",
+          onclick: () =>
+            (this.refining = this.refineNow(isStale, true)
+              .catch((error) => error.ended || page.failures.push(String(error.stack ?? error)))
+              .then(() => (this.refining = null))),
+        },
+        `Simulate p99, map and comparison, about ${seconds < 100 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`}`,
+      );
       put("change", "");
       put("jitter-note", "");
       $("change").after(element("p", { id: "refine" }, button));
@@ -177,20 +198,27 @@ const live = {
       return;
     }
     if (!this.whole && "jitter" in state.presets && setting("jitter") === "none") {
-      await this.side.ask({ ask: "point", settings: asked(JITTER), timelines: false }).then((answer) => {
-        if (!isStale()) {
-          this.p99 = new Map(JSON.parse(answer.json).filter((row) => row.p99_us).map((row) => [row.strategy, row.p99_us]));
-          parts.timelines.setP99(this.p99);
-          const timelines = this.answer.timelines ?? [];
-          parts.results.show(rows, timelines, rows.map((row, i) => timelines.find((one) => one.row === i)?.label ?? row.strategy));
-          put("jitter-note", this.jitterNote());
-        }
-      }, (error) => {
-        put("jitter-note", `p99 under jitter: ${error.message}`);
-        if (error.ended) {
-          throw error;
-        }
-      });
+      await this.side.ask({ ask: "point", settings: asked(JITTER), timelines: false }).then(
+        (answer) => {
+          if (!isStale()) {
+            this.p99 = p99Of(JSON.parse(answer.json));
+            parts.timelines.setP99(this.p99);
+            const timelines = this.answer.timelines ?? [];
+            parts.results.show(
+              rows,
+              timelines,
+              rows.map((row, i) => timelines.find((one) => one.row === i)?.label ?? row.strategy),
+            );
+            put("jitter-note", this.jitterNote());
+          }
+        },
+        (error) => {
+          put("jitter-note", `p99 under jitter: ${error.message}`);
+          if (error.ended) {
+            throw error;
+          }
+        },
+      );
     }
     if (!isStale()) {
       await Promise.all([parts.why.fill(), parts.map.fill(this.side, isStale)]);
@@ -205,15 +233,30 @@ page.parts = parts;
 
 /// What a refusal says to choose, as buttons.
 function remediesOf(sentence) {
-  const rules = [["scope", /choose scope ([\w, ]+?)(?:, which|$)/], ["ranks", /choose ranks (?:up to |that divide [^:]*: )([\d, ]+)$/], ["dtype", /choose one of ([\w, ]+)$/]];
+  const rules = [
+    ["scope", /choose scope ([\w, ]+?)(?:, which|$)/],
+    ["ranks", /choose ranks (?:up to |that divide [^:]*: )([\d, ]+)$/],
+    ["dtype", /choose one of ([\w, ]+)$/],
+  ];
   const found = rules.map(([key, rule]) => [key, rule.exec(sentence)?.[1]]).find(([, texts]) => texts);
   if (!found) {
     return [];
   }
   const [key, texts] = found;
-  const able = texts.split(/, | or /).filter((text) => key !== "ranks" || Number(text) > 1).slice(0, 6);
-  return [element("span", { class: "buttons" }, ...able.map((text) => element("button", { type: "button", onclick: () => change({ [key]: text }) }, `${key} ${text}`)))];
+  const able = texts
+    .split(/, | or /)
+    .filter((text) => key !== "ranks" || Number(text) > 1)
+    .slice(0, 6);
+  return [
+    element(
+      "span",
+      { class: "buttons" },
+      ...able.map((text) => element("button", { type: "button", onclick: () => change({ [key]: text }) }, `${key} ${text}`)),
+    ),
+  ];
 }
+
+const p99Of = (rows) => new Map(rows.filter((row) => row.p99_us).map((row) => [row.strategy, row.p99_us]));
 
 function shownStrategies() {
   return state.view.show ? state.view.show.split(",").filter(Boolean) : null;
@@ -226,7 +269,20 @@ function drawChips(rows, timelines) {
   const place = $("chips");
   if (place.dataset.names !== names.join()) {
     place.dataset.names = names.join();
-    place.replaceChildren(...names.map((name) => element("button", { type: "button", "data-name": name, title: facts.start.strategies.find((one) => one.name === name)?.words, onclick: () => toggle(name, names) }, name)));
+    place.replaceChildren(
+      ...names.map((name) =>
+        element(
+          "button",
+          {
+            type: "button",
+            "data-name": name,
+            title: facts.start.strategies.find((one) => one.name === name)?.words,
+            onclick: () => toggle(name, names),
+          },
+          name,
+        ),
+      ),
+    );
   }
   [...place.children].forEach((chip) => chip.setAttribute("aria-pressed", String(!shown || shown.includes(chip.dataset.name))));
 }
@@ -247,7 +303,8 @@ let knownHash = null; // the last that was read or written
 
 function writeHash() {
   const hash = linkHash();
-  if (location.hash === knownHash && hash !== knownHash) { // Not over a link that is still to be read.
+  if (location.hash === knownHash && hash !== knownHash) {
+    // Not over a link that is still to be read.
     history.replaceState(null, "", hash);
     knownHash = location.hash;
   }
@@ -255,7 +312,10 @@ function writeHash() {
 
 function showTab() {
   const isPlan = state.view.tab === "plan";
-  for (const [name, on] of [["layer", !isPlan], ["plan", isPlan]]) {
+  for (const [name, on] of [
+    ["layer", !isPlan],
+    ["plan", isPlan],
+  ]) {
     $(`panel-${name}`).hidden = !on;
     $(`tab-${name}`).setAttribute("aria-selected", String(on));
     $(`tab-${name}`).tabIndex = on ? 0 : -1;
@@ -349,7 +409,9 @@ async function startPage() {
   parts.map = new WinnersMap($("map"));
   parts.why = new Why($("why"));
   parts.guide = new Guide($("guide"));
-  $("strategies").append(...start.strategies.map(({ name, words }) => element("div", {}, element("dt", {}, name), element("dd", {}, words))));
+  $("strategies").append(
+    ...start.strategies.map(({ name, words }) => element("div", {}, element("dt", {}, name), element("dd", {}, words))),
+  );
   put("version", `commfuse ${start.version}, model version ${start.model_version}.`);
   startTabs();
   document.querySelector("[data-skip]").addEventListener("click", (event) => {

@@ -42,7 +42,7 @@ self.onmessage = async ({ data }) => {
       engine = await CommfuseEngine({ wasmBinary, print: () => {}, printErr: complain });
       self.postMessage({ ready: true });
     } catch (error) {
-      self.postMessage({ ended: true, error: `The simulator did not start: ${error.message ?? error}` });
+      self.postMessage({ ended: true, error: `it did not start: ${error.message ?? error}` });
     }
     return;
   }

@@ -28,4 +28,4 @@ else
   cp "$source/tests/page/fake_engine.js" "$folder/engine.js"
 fi
 node "$source/page/build.mjs" "$folder/engine.wasm" "$folder/engine.js" "$folder/page.html"
-node "$source/tests/page/page_test.mjs" "$chromium" "$folder" "$source" "$kind"
+node "$source/tests/page/page_test.mjs" "$chromium" "$folder" "$kind"

@@ -5,13 +5,26 @@ import { join } from "node:path";
 const text = (id) => `document.getElementById("${id}").textContent`;
 
 export async function checkMap(page, checks, settled) {
-  const cells = await page.value('[...document.querySelectorAll(".cell")].map((e) => [e.dataset.cell, e.className, e.textContent, e.getAttribute("aria-label")])');
+  const cells = await page.value(
+    '[...document.querySelectorAll(".cell")].map((e) => [e.dataset.cell, e.className, e.textContent, e.getAttribute("aria-label")])',
+  );
   checks.equal(cells.length, 21, "seven token counts by three rank counts, for a machine of eight GPUs");
-  checks.that(cells.every(([, , words]) => !words.includes("\u2026")), "every cell is simulated after a rest");
-  checks.that(cells.some(([, look, , label]) => look === "cell tie" && label.includes("tie of ")), "ties are grey and say so");
-  checks.that(cells.some(([, look, , label]) => look.startsWith("cell w") && /wins, [+\u2212]?\d+% against serial$/.test(label)), "winners have a colour, and a name for screen readers");
+  checks.that(
+    cells.every(([, , words]) => !words.includes("\u2026")),
+    "every cell is simulated after a rest",
+  );
+  checks.that(
+    cells.some(([, look, , label]) => look === "cell tie" && label.includes("tie of ")),
+    "ties are grey and say so",
+  );
+  checks.that(
+    cells.some(([, look, , label]) => look.startsWith("cell w") && /wins, [+\u2212]?\d+% against serial$/.test(label)),
+    "winners have a colour, and a name for screen readers",
+  );
   checks.equal(await page.value('document.querySelector(".cell[aria-current]").dataset.cell'), "8192x8", "the chosen point is marked");
-  await page.value("document.querySelector('[data-cell=\"4096x8\"]').focus()");
+  await page.value('document.querySelector(".cell[aria-current]").focus()');
+  await page.key("ArrowLeft");
+  checks.equal(await page.value("document.activeElement.dataset.cell"), "4096x8", "arrow keys go from cell to cell");
   await page.key("Enter", { windowsVirtualKeyCode: 13, text: "\r" });
   await settled(page);
   checks.equal(await page.value("commfusePage.state.settings.seq"), "4096", "a cell leads to its point, by keyboard");
@@ -19,10 +32,18 @@ export async function checkMap(page, checks, settled) {
 
 export async function checkWhy(page, checks, settled) {
   const said = await page.value('document.querySelector("#why .lead").textContent');
-  checks.that(/^commfuse takes [\d.]+\u202f\u00b5s less than serial \(\d+\.\d%\): .* less exposed/.test(said), `the comparison says what differs: ${said}`);
+  checks.that(
+    /^commfuse takes [\d.]+\u202f\u00b5s less than serial \(\d+\.\d%\): .* less exposed/.test(said),
+    `the comparison says what differs: ${said}`,
+  );
   const rows = await page.value('[...document.querySelectorAll("#why table:first-of-type tbody tr")].map((e) => e.textContent)');
-  checks.that(rows.length > 8 && rows.some((row) => row.startsWith("GEMM ")) && rows.some((row) => row.startsWith("exchange of ")), "op by op");
-  await page.value('(() => { const s = document.getElementById("why-second"); s.value = "sliced"; s.dispatchEvent(new Event("change")); })()');
+  checks.that(
+    rows.length > 8 && rows.some((row) => row.startsWith("GEMM ")) && rows.some((row) => row.startsWith("exchange of ")),
+    "op by op",
+  );
+  await page.value(
+    '(() => { const s = document.getElementById("why-second"); s.value = "sliced"; s.dispatchEvent(new Event("change")); })()',
+  );
   await page.until('document.querySelector("#why .lead").textContent.includes("than sliced")');
   checks.that(await page.value('location.hash.includes("compare=commfuse,sliced")'), "the link names the two");
   await settled(page);
@@ -38,15 +59,31 @@ export async function checkGuide(page, checks, settled, pictures) {
     await page.picture(join(pictures, `guide-${step}.png`));
     await page.value('document.getElementById("guide-next").click()');
   }
-  checks.that(texts.every((one) => one.length > 60 && /\d/.test(one) && !/undefined|NaN|null/.test(one)), `five steps, each with numbers: ${texts.join(" | ")}`);
+  checks.that(
+    texts.every((one) => one.length > 60 && /\d/.test(one) && !/undefined|NaN|null/.test(one)),
+    `five steps, each with numbers: ${texts.join(" | ")}`,
+  );
   checks.equal(new Set(texts).size, 5, "each says something else");
   checks.equal(await page.value('document.getElementById("guide-begin").hidden'), false, "it ends where it began");
 }
 
-const dropped = (name, content) => `(() => { const data = new DataTransfer(); data.items.add(new File([${JSON.stringify(content)}], ${JSON.stringify(name)}));
+const dropped = (
+  name,
+  content,
+) => `(() => { const data = new DataTransfer(); data.items.add(new File([${JSON.stringify(content)}], ${JSON.stringify(name)}));
   dispatchEvent(new DragEvent("drop", { dataTransfer: data, cancelable: true })); })()`;
 
-const config = { architectures: ["LlamaForCausalLM"], model_type: "llama", hidden_size: 4096, intermediate_size: 14336, num_attention_heads: 32, num_hidden_layers: 32, num_key_value_heads: 8, vocab_size: 128256, tie_word_embeddings: false };
+const config = {
+  architectures: ["LlamaForCausalLM"],
+  model_type: "llama",
+  hidden_size: 4096,
+  intermediate_size: 14336,
+  num_attention_heads: 32,
+  num_hidden_layers: 32,
+  num_key_value_heads: 8,
+  vocab_size: 128256,
+  tie_word_embeddings: false,
+};
 
 export async function checkFiles(page, checks, settled, real) {
   await page.value('location.hash = "#seq=4096"');
@@ -62,7 +99,10 @@ export async function checkFiles(page, checks, settled, real) {
   await page.value(dropped("wrong.yaml", "schema: commfuse.hardware/1\nmistake: 1\n"));
   await page.until(`${text("notice")}.startsWith("wrong.yaml:")`);
   const said = await page.value(text("notice"));
-  checks.that(real ? /^wrong\.yaml:\d+:\d+: .+; .+/.test(said) : said === "wrong.yaml:1:1: unknown key 'mistake'; known keys: schema, name", `a file with a mistake: place and remedy: ${said}`);
+  checks.that(
+    real ? /^wrong\.yaml:\d+:\d+: .+; .+/.test(said) : said === "wrong.yaml:1:1: unknown key 'mistake'; known keys: schema, name",
+    `a file with a mistake: place and remedy: ${said}`,
+  );
   await page.value('location.hash = "#seq=4096"');
   await page.until('commfusePage.live.settings.model === "llama-3.1-70b"');
   await settled(page);
@@ -80,8 +120,14 @@ export async function checkPlan(page, checks, pictures) {
   await page.until('document.querySelector("#panel-plan .headline")', 120);
   const headline = await page.value('document.querySelector("#panel-plan .headline").textContent');
   checks.that(/^[\d,]+ \S+: [\d.]+ days, \$[\d.]+[kMB]$/.test(headline), `GPUs, days and money: ${headline}`);
-  checks.that((await page.value('document.querySelectorAll("#panel-plan .dot").length')) > 10, "every number of GPUs is a point of the chart");
-  checks.that(await page.value('location.hash.includes("tab=plan&plan.tokens=2T&plan.gpus=h100&plan.price=2.80&plan.deadline=90d")'), "the link names the plan");
+  checks.that(
+    (await page.value('document.querySelectorAll("#panel-plan .dot").length')) > 10,
+    "every number of GPUs is a point of the chart",
+  );
+  checks.that(
+    await page.value('location.hash.includes("tab=plan&plan.tokens=2T&plan.gpus=h100&plan.price=2.80&plan.deadline=90d")'),
+    "the link names the plan",
+  );
   await page.picture(join(pictures, "plan.png"));
   await page.value('document.getElementById("tab-layer").click()');
 }

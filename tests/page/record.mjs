@@ -8,19 +8,36 @@ import { join } from "node:path";
 const [program, output] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), "commfuse-record-"));
 const presets = {
-  model: "llama-3.1-70b", hardware: "h100-sxm", scope: "mlp", ranks: "8", batch: "1", seq: "4096", dtype: "bf16",
-  link_bandwidth: "x1", network_bandwidth: "x1", jitter: "none",
+  model: "llama-3.1-70b",
+  hardware: "h100-sxm",
+  scope: "mlp",
+  ranks: "8",
+  batch: "1",
+  seq: "4096",
+  dtype: "bf16",
+  link_bandwidth: "x1",
+  network_bandwidth: "x1",
+  jitter: "none",
 };
 const run = (...words) => execFileSync(program, words, { encoding: "utf8", maxBuffer: 1 << 28 });
 const flags = (settings) => Object.entries(settings).flatMap(([key, value]) => [`--${key.replaceAll("_", "-")}`, value]);
-const keyOf = (settings) => Object.entries({ ...presets, ...settings }).map(([key, value]) => `${key}=${value}`).sort().join(" ");
+const keyOf = (settings) =>
+  Object.entries({ ...presets, ...settings })
+    .map(([key, value]) => `${key}=${value}`)
+    .sort()
+    .join(" ");
 
 /// The sentence below a table, on one line.
 function verdictOf(table) {
   const lines = table.split("\n");
   const at = lines.findIndex((line) => /^  (Tie: |\S.* wins? \()/.test(line));
   const end = lines.findIndex((line, i) => i > at && !line.trim());
-  return at < 0 ? "" : lines.slice(at, end).map((line) => line.trim()).join(" ");
+  return at < 0
+    ? ""
+    : lines
+        .slice(at, end)
+        .map((line) => line.trim())
+        .join(" ");
 }
 
 /// The op timelines of each schedule's first rank. The trace does not say what is critical: compute stands for it.
@@ -38,13 +55,30 @@ function timelinesOf(trace) {
     } else if (event.ph === "X" && groups.get(event.pid).rank === 0) {
       const group = groups.get(event.pid);
       const label = group.labels.includes(event.name) ? group.labels.indexOf(event.name) : group.labels.push(event.name) - 1;
-      group.ops.push([group.of.get(event.tid), ps(event.ts), ps(event.ts) + ps(event.dur), kinds.indexOf(event.cat), label, event.cat === "essential" ? 1 : 0]);
+      group.ops.push([
+        group.of.get(event.tid),
+        ps(event.ts),
+        ps(event.ts) + ps(event.dur),
+        kinds.indexOf(event.cat),
+        label,
+        event.cat === "essential" ? 1 : 0,
+      ]);
     }
   }
   const all = [...groups.values()];
-  return all.filter((group) => group.rank === 0).map(({ label, lanes, ops, labels }, row) => ({
-    row, label, ranks: all.filter((group) => group.label === label).length, rank: 0, makespan_ps: Math.max(...ops.map((op) => op[2])), lanes, kinds, labels, ops,
-  }));
+  return all
+    .filter((group) => group.rank === 0)
+    .map(({ label, lanes, ops, labels }, row) => ({
+      row,
+      label,
+      ranks: all.filter((group) => group.label === label).length,
+      rank: 0,
+      makespan_ps: Math.max(...ops.map((op) => op[2])),
+      lanes,
+      kinds,
+      labels,
+      ops,
+    }));
 }
 
 function point(settings, withTimelines) {
@@ -63,12 +97,21 @@ function point(settings, withTimelines) {
 }
 
 function cellsOf(line) {
-  return line.trim().match(/("[^"]*"|[^,]*)(,|$)/g).map((cell) => cell.replace(/,$/, "").replace(/^"|"$/g, ""));
+  return line
+    .trim()
+    .match(/("[^"]*"|[^,]*)(,|$)/g)
+    .map((cell) => cell.replace(/,$/, "").replace(/^"|"$/g, ""));
 }
 
 function listOf(what) {
   const [head, ...rows] = run("list", what, "-o", "csv").trim().split("\n").map(cellsOf);
-  const words = (cells) => (cells.length === 1 ? cells[0] : cells.map((cell, i) => cell && `${cell} ${head[i + 1].startsWith("what") ? "" : head[i + 1]}`.trim()).filter(Boolean).join(", "));
+  const words = (cells) =>
+    cells.length === 1
+      ? cells[0]
+      : cells
+          .map((cell, i) => cell && `${cell} ${head[i + 1].startsWith("what") ? "" : head[i + 1]}`.trim())
+          .filter(Boolean)
+          .join(", ");
   return rows.map(([name, ...cells]) => ({ name, words: words(cells.slice(0, head.length - 1)) }));
 }
 
@@ -87,7 +130,11 @@ for (const seq of ["512", "1024", "2048", "4096", "8192", "16384", "32768", "655
 for (const seq of ["32", "64", "128", "256"]) {
   record({ scope: "down", seq }, true);
 }
-for (const [scope, seq] of [["mlp", "4096"], ["mlp", "8192"], ["down", "8192"]]) {
+for (const [scope, seq] of [
+  ["mlp", "4096"],
+  ["mlp", "8192"],
+  ["down", "8192"],
+]) {
   points[keyOf({ scope, seq, jitter: "default" })] = point({ scope, seq, jitter: "default", samples: "400" }, false);
 }
 record({ hardware: "dgx-h100-x2", ranks: "16" }, true);
@@ -100,9 +147,18 @@ const strategies = listOf("strategies");
 const start = {
   version: "0.0 recorded",
   model_version: JSON.parse(points[keyOf({})].json)[0].model_version,
-  models: listOf("models"), hardware: listOf("hardware"), clusters: listOf("clusters"), scopes, strategies,
+  models: listOf("models"),
+  hardware: listOf("hardware"),
+  clusters: listOf("clusters"),
+  scopes,
+  strategies,
   fields: [
-    ...Object.entries(presets).map(([key, preset]) => ({ key, words: key, preset, choices: key === "dtype" ? ["bf16", "fp16", "fp32", "fp8"] : null })),
+    ...Object.entries(presets).map(([key, preset]) => ({
+      key,
+      words: key,
+      preset,
+      choices: key === "dtype" ? ["bf16", "fp16", "fp32", "fp8"] : null,
+    })),
     { key: "interference", words: "How communication slows compute", preset: "static", choices: ["none", "static", "dynamic"] },
     { key: "launch", words: "stream: one launch per op; graph: one CUDA graph launch", preset: "stream", choices: ["stream", "graph"] },
     { key: "samples", words: "Runs to sample under jitter", preset: "1000", choices: null },
