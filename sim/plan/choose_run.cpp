@@ -12,9 +12,9 @@ namespace commfuse {
 
 namespace {
 
-class Choice {
+class RunChooser {
  public:
-  Choice(const PlanFile& file, std::span<const CapacityKind> kinds) : file_(file), kinds_(kinds) {
+  RunChooser(const PlanFile& file, std::span<const CapacityKind> kinds) : file_(file), kinds_(kinds) {
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
       for (std::size_t run = 0; run < kinds[kind].runs.size(); ++run) {
         if (kinds[kind].runs[run].misses.empty()) {
@@ -92,7 +92,7 @@ class Choice {
 }  // namespace
 
 std::optional<RunChoice> choose_run(const PlanFile& file, std::span<const CapacityKind> kinds) {
-  return Choice(file, kinds).make();
+  return RunChooser(file, kinds).make();
 }
 
 }  // namespace commfuse
