@@ -180,8 +180,12 @@ TEST(Pairs, SchedulesAreJudgedAsRunsJudgeThem) {
   EXPECT_EQ(score.judged[0].ways, "two schedules");
   StructureCache structures;
   Predictor predictor(structures);
-  Point point{
-      .model = load_model("llama-3.1-70b"), .machine = h100(), .scope = Scope::gate_up, .ranks = 4, .seq = 8192};
+  Point point;
+  point.model = load_model("llama-3.1-70b");
+  point.machine = h100();
+  point.scope = Scope::gate_up;
+  point.ranks = 4;
+  point.seq = 8192;
   point.raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(h100()));
   const Strategy& ring = *find_strategy("commfuse");
   const Prediction serial = predictor.predict(point, serial_strategy, {});
