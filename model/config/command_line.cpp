@@ -93,7 +93,7 @@ class WrappedHelp : public CLI::Formatter {
  public:
   std::string make_option_desc(const CLI::Option* option) const override { return fitted(option->get_description()); }
 
-  /// Without CLI11's words for checks of the value.
+  /// Without CLI11's words for checks of the value, and without the options that it does not go with: an error says so.
   std::string make_option_opts(const CLI::Option* option) const override {
     std::string text = Formatter::make_option_opts(option);
     const std::string type = option->get_type_name();
@@ -101,7 +101,7 @@ class WrappedHelp : public CLI::Formatter {
     if (const std::size_t at = text.find(type); !type.empty() && at != std::string::npos) {
       text.erase(at + check, type.size() - check);
     }
-    return text;
+    return text.substr(0, text.find(" " + get_label("Excludes") + ":"));
   }
 
   std::string make_subcommand(const CLI::App* verb) const override {

@@ -53,8 +53,7 @@ const Figure& figure_named(const std::vector<Figure>& figures, const std::string
   for (const Figure& figure : figures) {
     names += (names.empty() ? "" : ", ") + figure.id;
   }
-  throw ConfigError(names.empty() ? std::string{"FIGURE: these results have no figure; run more points or strategies"}
-                                  : fmt::format("FIGURE: unknown figure '{}'; known figures: {}", name, names));
+  throw ConfigError(fmt::format("FIGURE: unknown figure '{}'; known figures: {}", name, names));
 }
 
 /// The file in the format that its name ends with.
@@ -80,6 +79,9 @@ int plot(const PlotRequest& request) {
   ReadRows read = read_rows(request.file);
   const std::vector<Figure> figures = reports::report_figures(report_input(
       std::move(read.title), std::move(read.rows), std::move(read.command), request.extras, std::move(read.models)));
+  if (figures.empty()) {
+    throw ConfigError("these results have no figure; run more points or strategies, or run them again with this version");
+  }
   if (request.figure.empty()) {
     if (!request.out.empty()) {
       throw ConfigError(fmt::format("FIGURE is missing; name one of those below\n{}", list_of(figures)));

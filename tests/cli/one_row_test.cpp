@@ -198,7 +198,11 @@ TEST_F(OneRow, EveryCommandReadsTheFormsBefore) {
     EXPECT_EQ(json::parse(output_of("best before/" + file + " -o json")).size(), is_both ? 2U : 1U) << file;
     EXPECT_EQ(output_of("diff before/" + file + " before/" + file + " -o jsonl"), "") << file;
     EXPECT_TRUE(has(page_of("before/" + file), "llama-3.1-8b")) << file;
-    EXPECT_FALSE(output_of("plot before/" + file).empty()) << file;
+    if (file == "layers.jsonl") {  // one point, which this model version plays differently: nothing to draw in time
+      EXPECT_TRUE(has(run_program("commfuse-sim plot before/" + file).err, "have no figure; run more points")) << file;
+    } else {
+      EXPECT_FALSE(output_of("plot before/" + file).empty()) << file;
+    }
   }
 }
 
