@@ -85,7 +85,7 @@ TEST(Pages, BashCompletesNamesThatTheProgramHasNow) {
   const OwnFolder folder;
   EXPECT_EQ(offered("commfuse-sim run --model llama-3.1-7"), "llama-3.1-70b\n");
   EXPECT_EQ(offered("commfuse-sim tune --cluster dgx-h1"), "dgx-h100-x2\n");
-  EXPECT_EQ(offered("commfuse-sim run --hardware h200-sxm,mi3"), "h200-sxm,mi300x h200-sxm,mi325x h200-sxm,mi355x\n");
+  EXPECT_EQ(offered("commfuse-sim run --hardware h200-sxm,mi32"), "h200-sxm,mi325x h200-sxm,mi325x-x2\n");
   EXPECT_EQ(offered("commfuse-sim plan train"), "train-70b\n");
   EXPECT_EQ(offered("commfuse-sim sweep llama-m"), "llama-mlp\n");
   std::filesystem::create_directories("configs/models");
