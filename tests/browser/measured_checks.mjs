@@ -35,7 +35,7 @@ export async function checkMeasured(page, checks, folder) {
 
 /// Every row of the tables is there, and some were held back.
 export async function checkFits(page, checks, folder) {
-  for (const [id, file] of [["fit-1", "collectives.csv"], ["fit-2", "exchanges.csv"]]) {
+  for (const [id, file] of [["fit-1", "exchanges.csv"], ["fit-2", "collectives.csv"]]) {
     const times = readFileSync(join(folder, file), "utf8").trim().split("\n").slice(1).map((line) => Number(line.split(",").at(-1)));
     const shown = await page.value(`${figure(id)}.data`);
     checks.equal(shown.rows.map((row) => Number(row[0])).sort(), times.sort(), `${id} shows what ${file} says`);

@@ -41,7 +41,7 @@ made_up() {
 } >collectives.csv
 {
   printf 'device,op,ngpus,devices_per_node,bytes,median_us\n'
-  made_up 5 300000 | sed -n 's/^2,/made-up,send_recv,2,2,/p'
+  made_up 5 200000 | sed -n 's/^2,/made-up,send_recv,2,2,/p'
 } >exchanges.csv
 
 hostile=$'</script><script>globalThis.hacked = 1</script>"\'><img src=x onerror="globalThis.hacked = 2"> \u00e4 \u65e5\u672c'
