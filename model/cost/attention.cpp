@@ -15,9 +15,15 @@ namespace {
 
 constexpr std::int64_t tile_rows = 128;  // Queries of a head that one SM takes at a time.
 constexpr std::int64_t narrow_head = 64;
+// FlashAttention-3 splits keys where a sequence's tiles leave a fifth of the SMs idle (Dao-AILab/flash-attention,
+// hopper/heuristics.h, num_splits_heuristic).
+constexpr double well_filled = 0.8;
 constexpr double bytes_a_score = 8.0;  // Unfused: a score is written and read in 16 bits by two kernels.
 
 bool is_narrow(const AttentionSize& size) { return size.head_dim <= narrow_head; }
+
+/// Heads that share keys lie behind each other in the tiles of FlashAttention-3.
+bool is_packed(const AttentionParameters& parameters) { return parameters.split_cost.value > 0.0; }
 
 /// Of one overhead, by the width of the heads.
 double overhead_seconds(const AttentionParameters& parameters, const AttentionSize& size, Duration overhead) {
@@ -34,17 +40,37 @@ double seconds_a_score(const Accelerator& accelerator, const AttentionSize& size
   return accelerator.sms * root_of_fourths(products, exponential);
 }
 
-double traffic_seconds(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
+/// Seconds of HBM.
+struct Traffic {
+  double queries = 0.0;  // and the output
+  double keys = 0.0;     // and values
+};
+
+Traffic traffic_of(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
   const auto width = static_cast<double>(size.batch * size.head_dim * bytes_of(size.dtype));
   const double queries = 2.0 * width * static_cast<double>(rows.queries * size.heads);
   const double keys = 2.0 * width * static_cast<double>(rows.keys * size.kv_heads);
   const double rate =
       std::min(accelerator.hbm_bandwidth.value.value, static_cast<double>(sms) * accelerator.sm_bandwidth.value.value);
-  return (accelerator.attention.query_cost.value * queries + accelerator.attention.key_cost.value * keys) / rate;
+  return {.queries = accelerator.attention.query_cost.value * queries / rate,
+          .keys = accelerator.attention.key_cost.value * keys / rate};
 }
 
-/// The tiles of all heads on `sms` SMs, the longest first.
-double tile_seconds(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
+/// Tiles of one sequence, all its heads.
+std::int64_t tiles_of_sequence(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows) {
+  const std::int64_t packed =
+      is_packed(accelerator.attention) ? std::max<std::int64_t>(1, size.heads / size.kv_heads) : 1;
+  return (size.heads + packed - 1) / packed * ((rows.queries * packed + tile_rows - 1) / tile_rows);
+}
+
+/// FlashAttention-3's rule; it takes the other sequences for short, and asks the device how many SMs there are.
+bool splits_keys(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows) {
+  return is_packed(accelerator.attention) && static_cast<double>(size.seq) > accelerator.attention.unsplit_keys.value &&
+         static_cast<double>(tiles_of_sequence(accelerator, size, rows)) < well_filled * accelerator.sms;
+}
+
+/// The work of the tiles of all heads on `sms` SMs, the longest first.
+double work_seconds(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
   const AttentionParameters& parameters = accelerator.attention;
   const auto heads = static_cast<double>(size.batch * size.heads);
   const auto seq = static_cast<double>(size.seq);
@@ -55,15 +81,22 @@ double tile_seconds(const Accelerator& accelerator, const AttentionSize& size, c
                             : 0.0;
   const double edges = size.causal ? 1.0 + beyond : 0.0;
   const double masked = 0.5 * parameters.masked_width.value * edges * static_cast<double>(rows.queries);
-  const double score = seconds_a_score(accelerator, size);
+  const bool is_split = splits_keys(accelerator, size, rows);
+  const double score = seconds_a_score(accelerator, size) * (is_split ? parameters.split_cost.value : 1.0);
   const double all = heads * (seq * seq * rows.share + masked) * score / sms;
   const std::int64_t walked = is_cut ? std::min(rows.keys, rows.window.keys + tile_rows) : rows.keys;
   const double longest = static_cast<double>(tile_rows * walked) * score;
-  const std::int64_t tiles_a_head = (rows.queries + tile_rows - 1) / tile_rows;
-  const double tiles = heads * static_cast<double>(tiles_a_head);
-  const double alone = longest * parameters.lone_tile.value;
-  return std::max(all + parameters.imbalance.value * std::min(longest, all), alone) +
-         std::ceil(tiles / sms) * overhead_seconds(parameters, size, parameters.tile_overhead.value);
+  const double alone = is_split ? 0.0 : longest * parameters.lone_tile.value;
+  return std::max(all + parameters.imbalance.value * std::min(longest, all), alone);
+}
+
+/// Tiles are begun a wave at a time, or, by FlashAttention-3's persistent blocks, as SMs come free.
+double tile_overhead_seconds(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows,
+                             int sms) {
+  const AttentionParameters& parameters = accelerator.attention;
+  const double tiles = static_cast<double>(size.batch * tiles_of_sequence(accelerator, size, rows));
+  const double waves = is_packed(parameters) ? std::max(1.0, tiles / sms) : std::ceil(tiles / sms);
+  return waves * overhead_seconds(parameters, size, parameters.tile_overhead.value);
 }
 
 QueryRows all_rows(const AttentionSize& size) { return {size.seq, size.seq, size.causal ? 0.5 : 1.0}; }
@@ -96,8 +129,12 @@ Duration attention_time(const Accelerator& accelerator, const AttentionSize& siz
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
   check(sms >= 1 && sms <= accelerator.sms, "the SM budget lies between 1 and what the accelerator has");
   const AttentionParameters& parameters = accelerator.attention;
-  const double seconds = overhead_seconds(parameters, size, parameters.overhead.value) +
-                         tile_seconds(accelerator, size, rows, sms) + traffic_seconds(accelerator, size, rows, sms);
+  const double work = work_seconds(accelerator, size, rows, sms);
+  const Traffic traffic = traffic_of(accelerator, size, rows, sms);
+  const double tiles =
+      is_packed(parameters) && work > 0.0 ? root_of_fourths(work, traffic.queries) : work + traffic.queries;
+  const double seconds = overhead_seconds(parameters, size, parameters.overhead.value) + tiles +
+                         tile_overhead_seconds(accelerator, size, rows, sms) + traffic.keys;
   return std::max(accelerator.kernel_floor.value, op_time(seconds, "attention"));
 }
 

@@ -11,6 +11,11 @@
 // root is ours. Heads no wider than 64 have overheads of their own (narrow overhead): other kernels. A tile that has an
 // SM to itself (lone tile) cannot hide its exponentials behind another's products, or its keys are split.
 //
+// FlashAttention-3 (split cost above 0) differs: a tile holds 128 queries of all heads that share keys, tiles are begun
+// as SMs come free, and queries and output move beside the tiles (the fourth root of both). A sequence of more than
+// `unsplit keys` whose tiles are fewer than 0.8 of the SMs has its keys split: a score takes `split cost` times as
+// long, and no tile is alone. So says its num_splits_heuristic, which takes all sequences but one for short.
+//
 // A tile is 128 queries of a head, as in Dao, "FlashAttention-2", 2023, section 3; beside the products the exponentials
 // bound it (Shah et al., "FlashAttention-3", 2024, section 3.2), on B200 more than the products do. Public tables time
 // what a framework calls attention, with the write of keys and values to their cache: so traffic adds up.

@@ -20,16 +20,26 @@ namespace {
 constexpr std::size_t fewest_sizes = 30;
 
 using P = AttentionParameters;
-constexpr std::array knobs{Knob<P>{"overhead", &P::overhead, 12.0, 0.5, 100.0},
-                           Knob<P>{"loop_efficiency", &P::loop_efficiency, 0.7, 0.1, 1.0},
-                           Knob<P>{"exponentials", &P::exponentials, 6.0, 0.5, 1000.0},
-                           Knob<P>{"masked_width", &P::masked_width, 128.0, 32.0, 256.0},
-                           Knob<P>{"tile_overhead", &P::tile_overhead, 2.0, 0.01, 50.0},
-                           Knob<P>{"query_cost", &P::query_cost, 1.0, 0.1, 20.0},
-                           Knob<P>{"key_cost", &P::key_cost, 1.5, 0.01, 20.0},
-                           Knob<P>{"imbalance", &P::imbalance, 0.6, 0.01, 3.0},
-                           Knob<P>{"narrow_overhead", &P::narrow_overhead, 1.0, 0.3, 3.0},
-                           Knob<P>{"lone_tile", &P::lone_tile, 1.0, 0.1, 4.0}};
+constexpr std::array base_knobs{Knob<P>{"overhead", &P::overhead, 12.0, 0.5, 100.0},
+                                Knob<P>{"loop_efficiency", &P::loop_efficiency, 0.7, 0.1, 1.0},
+                                Knob<P>{"exponentials", &P::exponentials, 6.0, 0.5, 1000.0},
+                                Knob<P>{"masked_width", &P::masked_width, 128.0, 32.0, 256.0},
+                                Knob<P>{"tile_overhead", &P::tile_overhead, 2.0, 0.01, 50.0},
+                                Knob<P>{"query_cost", &P::query_cost, 1.0, 0.1, 20.0},
+                                Knob<P>{"key_cost", &P::key_cost, 1.5, 0.01, 20.0},
+                                Knob<P>{"imbalance", &P::imbalance, 0.6, 0.01, 3.0},
+                                Knob<P>{"narrow_overhead", &P::narrow_overhead, 1.0, 0.3, 3.0},
+                                Knob<P>{"lone_tile", &P::lone_tile, 1.0, 0.1, 4.0}};
+constexpr std::array packed_knobs{Knob<P>{"split_cost", &P::split_cost, 1.4, 0.5, 4.0}};
+
+/// Kernels that do not pack heads stay so.
+std::vector<Knob<P>> knobs_of(const P& parameters) {
+  std::vector<Knob<P>> knobs(base_knobs.begin(), base_knobs.end());
+  if (parameters.split_cost.value > 0.0) {
+    knobs.insert(knobs.end(), packed_knobs.begin(), packed_knobs.end());
+  }
+  return knobs;
+}
 
 double ratio_of(const Accelerator& accelerator, const MeasuredAttention& row) {
   return to_seconds(attention_time(accelerator, row.size, accelerator.sms)) / to_seconds(row.time);
@@ -53,6 +63,7 @@ AttentionFit fit_few_calls(const Accelerator& accelerator, std::span<const Measu
                            const std::string& source) {
   const std::vector<MeasuredAttention> rows = one_a_size(all, key_of);
   Accelerator tried = accelerator;
+  const std::vector<Knob<P>> knobs = knobs_of(tried.attention);
   PriorFit fit = fit_few<P>(knobs, tried.attention,
                             {.count = rows.size(),
                              .log_ratio = [&](std::size_t i) { return math::log(ratio_of(tried, rows[i])); },
@@ -92,6 +103,7 @@ AttentionFit fit_attention(const Accelerator& accelerator, std::span<const Measu
     return fit_few_calls(accelerator, rows, source);
   }
   Accelerator tried = accelerator;
+  const std::vector<Knob<P>> knobs = knobs_of(tried.attention);
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
     set_knobs<P>(knobs, values, tried.attention);
     for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -109,6 +121,7 @@ AttentionFit fit_attention(const Accelerator& accelerator, std::span<const Measu
 }
 
 std::string attention_yaml(const AttentionFit& fit, int indent) {
+  const std::vector<Knob<P>> knobs = knobs_of(fit.parameters);
   return knobs_yaml<P>(knobs_in<P>(knobs, fit.fitted_parameters), fit.parameters, indent);
 }
 

@@ -64,6 +64,10 @@ struct AttentionParameters {
   /// These may be left out of a hardware file: nobody has looked.
   Parameter<double> narrow_overhead{1.0};  ///< Both overheads of heads no wider than 64, relative to wider ones.
   Parameter<double> lone_tile{1.0};        ///< Time of a tile that has an SM to itself, relative to one among many.
+  /// Above 0: the kernel is FlashAttention-3's, whose tiles hold all heads that share keys, and which splits the keys
+  /// where a sequence has few tiles. Then a score takes so much longer than one of keys in one piece.
+  Parameter<double> split_cost{0.0};
+  Parameter<double> unsplit_keys{512.0};  ///< So many are never split: four of its blocks.
 };
 
 /// Memory-bound kernels between the products of a serving framework, by their own time on the device: no launch, and

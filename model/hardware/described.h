@@ -19,6 +19,7 @@ namespace commfuse {
 inline constexpr double efficiency_least = 0.001;
 inline constexpr double clocks_most = 2.0;  // Clocks may rise above those that a peak was stated for.
 inline constexpr double relative_most = 100.0;
+inline constexpr double split_keys_most = 65536.0;
 inline constexpr double tile_width_most = 4096.0;
 inline constexpr double cta_most = 4096.0;
 inline constexpr double sm_most = 4096.0;
@@ -97,7 +98,13 @@ struct Described<AttentionParameters> {
           .within(0.0, relative_most),
       entry("lone_tile", &A::lone_tile, "Time of a tile alone on its SM, relative to one among many")
           .optional()
-          .within(0.0, relative_most)};
+          .within(0.0, relative_most),
+      entry("split_cost", &A::split_cost, "Time of a score of split keys, relative to others; 0: no packed heads")
+          .optional()
+          .within(0.0, relative_most),
+      entry("unsplit_keys", &A::unsplit_keys, "Keys of a sequence that are never split")
+          .optional()
+          .within(0.0, split_keys_most)};
 };
 
 template <>

@@ -109,6 +109,50 @@ TEST(AttentionTime, NarrowHeadsHaveOverheadsOfTheirOwn) {
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{1'073'741'824 + 10'000'000 + 32'000'000});
 }
 
+TEST(AttentionTime, PacksHeadsThatShareKeysWhereTheKernelDoes) {
+  Accelerator accelerator = ten_sms();
+  AttentionParameters& attention = accelerator.attention;
+  attention.tile_overhead.value = Duration{2'000'000};
+  // A query of 32 heads a sequence, 5 sequences: 160 tiles, 16 waves of 2 us, and 5 x 32 x 512 FLOP / 10 TFLOP/s.
+  AttentionSize size{.batch = 5, .seq = 1, .heads = 32, .kv_heads = 2, .causal = false};
+  EXPECT_EQ(attention_time(accelerator, size, 10), Duration{32'000'000 + 512 * 128});
+  // Packed, the 16 heads of a key head are one tile: 10 tiles, one wave. A lone tile of 128 rows takes 0.065536 us.
+  attention.split_cost.value = 1.5;
+  EXPECT_EQ(attention_time(accelerator, size, 10), Duration{2'000'000 + 65'536});
+  // 15 tiles are one and a half waves: blocks take the next tile as soon as they are free.
+  size.batch = 15;
+  size.kv_heads = 1;
+  attention.lone_tile.value = 0.0;
+  EXPECT_EQ(attention_time(accelerator, size, 10), Duration{3'000'000 + 15 * 32 * 512 / 10});
+}
+
+TEST(AttentionTime, SplitsTheKeysOfFewTilesWhereTheKernelDoes) {
+  Accelerator accelerator = ten_sms();
+  accelerator.attention.split_cost.value = 1.5;
+  // One head of 896 queries: 7 tiles, less than 0.8 x 10, so all scores cost half as much again: 896^2 x 512 / 10 ps.
+  AttentionSize size{.seq = 896, .heads = 1, .causal = false};
+  EXPECT_EQ(attention_time(accelerator, size, 10), from_seconds(1.5 * 896 * 896 * 51.2e-12));
+  // Other sequences do not count, though their tiles fill the SMs.
+  size.batch = 10;
+  EXPECT_EQ(attention_time(accelerator, size, 10), from_seconds(15 * 896 * 896 * 51.2e-12));
+  // Eight tiles are not split, nor are 512 keys, but a tile takes its own time: 128 x 256 x 512 ps.
+  EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 1, .causal = false}, 10), Duration{67'108'864});
+  EXPECT_EQ(attention_time(accelerator, {.seq = 512, .heads = 1, .causal = false}, 10), Duration{33'554'432});
+  accelerator.attention.unsplit_keys.value = 256.0;
+  EXPECT_EQ(attention_time(accelerator, {.seq = 512, .heads = 1, .causal = false}, 10), Duration{20'132'659});
+}
+
+TEST(AttentionTime, HidesQueriesBehindPackedTiles) {
+  Accelerator accelerator = ten_sms();
+  accelerator.attention.query_cost.value = 32.0;
+  // Ten heads of 1024: 536.870912 us of scores. Queries and output: 2 x 10 x 1024 x 128 x 2 bytes, at 32 ps a byte.
+  const AttentionSize size{.seq = 1024, .heads = 10, .kv_heads = 10, .causal = false};
+  EXPECT_EQ(attention_time(accelerator, size, 10), Duration{536'870'912 + 167'772'160});
+  accelerator.attention.split_cost.value = 1.5;
+  EXPECT_NEAR(to_microseconds(attention_time(accelerator, size, 10)),
+              std::pow(std::pow(536.870912, 4) + std::pow(167.77216, 4), 0.25), 1e-6);
+}
+
 TEST(AttentionTime, SharedKeysAreReadOnce) {
   Accelerator accelerator = ten_sms();
   accelerator.matrix_units[index_of(DType::bf16)]->dense_peak.value = FlopsPerSecond{1e24};
@@ -145,22 +189,28 @@ TEST(UnfusedAttentionTime, OfSomeQueriesMultipliesAllKeysThatSomeSee) {
   }
 }
 
-TEST(AttentionTime, OfTheSlicesIsNoLessThanThatOfTheWhole) {
-  const Machine machine = h100();
+void expect_slices_no_cheaper(const Machine& machine) {
   for (const bool causal : {true, false}) {
     for (const std::int64_t seq : {512, 4096, 32768, 262144}) {
       for (const std::int64_t slices : {2, 4, 8, 16}) {
         const AttentionSize size{.batch = 2, .seq = seq, .heads = 8, .kv_heads = 1, .causal = causal};
         Duration sum{};
         for (std::int64_t j = 0; j < slices; ++j) {
-          const Duration slice = attention_time(machine.accelerator, size, slice_of(size, j, slices), 132);
+          const Duration slice =
+              attention_time(machine.accelerator, size, slice_of(size, j, slices), machine.accelerator.sms);
           EXPECT_GT(slice, Duration{});
           sum += slice;
         }
-        EXPECT_GE(sum, attention_time(machine.accelerator, size, 132)) << seq << " in " << slices;
+        EXPECT_GE(sum, attention_time(machine.accelerator, size, machine.accelerator.sms))
+            << machine.name << ": " << seq << " in " << slices;
       }
     }
   }
+}
+
+TEST(AttentionTime, OfTheSlicesIsNoLessThanThatOfTheWhole) {
+  expect_slices_no_cheaper(h100());
+  expect_slices_no_cheaper(load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/a100-sxm-80.yaml"));
 }
 
 /// The attention block of Llama-3.1-70B by query, priced.

@@ -50,6 +50,18 @@ TEST(FitAttention, FindsTheParametersThatMadeTheRows) {
   EXPECT_NEAR(fit.parameters.narrow_overhead.value, 1.3, 0.05);
   EXPECT_EQ(fit.parameters.overhead.source, "mine.csv");
   EXPECT_NE(attention_yaml(fit, 4).find("    exponentials: {value: "), std::string::npos);
+  EXPECT_EQ(attention_yaml(fit, 4).find("split_cost"), std::string::npos);
+}
+
+TEST(FitAttention, FindsWhatSplitKeysCostWhereTheBaseHasSuchAKernel) {
+  Accelerator machine = h100();
+  machine.attention.split_cost.value = 1.6;
+  Accelerator base = h100();
+  base.attention.split_cost.value = 1.2;
+  const AttentionFit fit = fit_attention(base, measured_on(machine, 0.02), "mine", "mine.csv");
+  EXPECT_LT(fit.held_back.median, 0.02);
+  EXPECT_NEAR(fit.parameters.split_cost.value, 1.6, 0.1);
+  EXPECT_NE(attention_yaml(fit, 4).find("    split_cost: {value: 1."), std::string::npos);
 }
 
 }  // namespace
