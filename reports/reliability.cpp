@@ -119,7 +119,7 @@ std::vector<FitRows> fits_of(Scores scores) {
   for (const TableScore& score : scores) {
     for (const FitRows& fit : score.fits) {
       if (counts(score, scores)) {
-        FitRows empty{fit.machine, fit.key, fit.residual, {}};
+        FitRows empty{fit.machine, fit.key, fit.residual, {}, fit.by_limit};
         FitRows& all = fits.try_emplace({fit.machine, fit.key}, std::move(empty)).first->second;
         all.rows.insert(all.rows.end(), fit.rows.begin(), fit.rows.end());
       }
@@ -322,6 +322,28 @@ std::string sure_in_practice(Scores scores) {
   return text;
 }
 
+/// By the name of the limit.
+template <class T>
+Json limits_json(const std::array<T, all_limits.size()>& values) {
+  Json object = Json::object();
+  for (const Limit limit : all_limits) {
+    object[std::string(name_of(limit))] = values[static_cast<std::size_t>(limit)];
+  }
+  return object;
+}
+
+/// "    by_limit.latency: 1.000 -> 0.712, 3812 rows read" of each limit of which the fit read rows.
+std::string by_limit_lines(const FitRows& fit, const NewResidual& made) {
+  std::string text;
+  for (std::size_t i = 0; i < all_limits.size(); ++i) {
+    if (made.read_by_limit[i] > 0) {
+      text += fmt::format("    by_limit.{}: {:.3f} -> {:.3f}, {} rows read\n", name_of(all_limits[i]), fit.by_limit[i],
+                          made.by_limit[i], made.read_by_limit[i]);
+    }
+  }
+  return text;
+}
+
 std::string planner_section(Scores scores) {
   return "## What \"± 4%\" and \"87% sure\" have meant so far\n\n"
          "\"± 4%\" is one standard error. It promises that the measured time is within 4% in 68 of 100 cases and "
@@ -453,6 +475,7 @@ std::string residuals_table(Scores scores) {
                 ? "\n"
                 : fmt::format(": 68% hold {} -> {}, 95% hold {} -> {}\n", with_band(made.now.at[1]),
                               with_band(made.then.at[1]), with_band(made.now.at[3]), with_band(made.then.at[3]));
+    text += by_limit_lines(fit, made);
   }
   return text.empty() ? "no table that a fit has read is among these\n" : text;
 }
@@ -465,7 +488,10 @@ std::string residuals_json(Scores scores) {
                    {"key", fit.key},
                    {"residual", fit.residual},
                    {"new_residual", made.enough ? Json(made.residual) : Json()},
+                   {"by_limit", limits_json(fit.by_limit)},
+                   {"new_by_limit", made.enough ? limits_json(made.by_limit) : Json()},
                    {"read", made.read},
+                   {"read_by_limit", limits_json(made.read_by_limit)},
                    {"held_out", made.held_out},
                    {"now", levels_json(made.now)},
                    {"then", levels_json(made.then)}});

@@ -18,11 +18,12 @@ std::string reliability_table(std::span<const TableScore> scores);
 void add_reliability(nlohmann::ordered_json& object, std::span<const TableScore> scores);
 
 /// For terminals: each residual of a machine's file that would hold 68 % of the rows its fit read, beside that of the
-/// file, and the coverage of rows held out with either. Says so where no table was read by a fit;
-/// of fewer than least_rows_for_residual rows the residual stays.
+/// file, its factors by what limits an op, and the coverage of rows held out with either. Says so where no table was
+/// read by a fit; of fewer than least_rows_for_residual rows the residual stays.
 std::string residuals_table(std::span<const TableScore> scores);
 
-/// An array of the same: `machine`, `key`, `residual`, `new_residual` (null: too few rows), `read`, `held_out` and shares as fractions.
+/// An array of the same: `machine`, `key`, `residual`, `new_residual` and `new_by_limit` (null: too few rows),
+/// `by_limit`, `read`, `read_by_limit`, `held_out` and shares as fractions.
 std::string residuals_json(std::span<const TableScore> scores);
 
 /// Sections of docs/accuracy.md.

@@ -10,6 +10,7 @@ namespace commfuse {
 namespace {
 
 constexpr Range<double> residual_range{0.0, 1.0};
+constexpr Range<double> factor_range{0.0, 200.0};
 constexpr Range<std::int64_t> size_range{0, std::numeric_limits<std::int64_t>::max()};
 
 SeenRange read_seen(YamlMap map) {
@@ -21,6 +22,17 @@ SeenRange read_seen(YamlMap map) {
   return seen;
 }
 
+/// Limits that are left out keep the residual.
+ByLimit read_by_limit(YamlMap map) {
+  ByLimit factors = alike_by_limit;
+  for (const Limit limit : all_limits) {
+    if (map.optional_value(name_of(limit))) {
+      factors[static_cast<std::size_t>(limit)] = map.number(name_of(limit), factor_range);
+    }
+  }
+  return factors;
+}
+
 }  // namespace
 
 FitScope read_fit_scope(YamlMap parent) {
@@ -30,6 +42,9 @@ FitScope read_fit_scope(YamlMap parent) {
     return scope;
   }
   scope.residual = fit->number("residual", residual_range);
+  if (std::optional<YamlMap> by_limit = fit->optional_map("by_limit")) {
+    scope.by_limit = read_by_limit(*by_limit);
+  }
   if (std::optional<YamlMap> seen = fit->optional_map("seen")) {
     for (const FitSize size : all_fit_sizes) {
       if (std::optional<YamlMap> range = seen->optional_map(name_of(size))) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The map `fit` beside a group of fitted parameters: {residual: 0.05, seen: {m: {least: 1, most: 32768}}}.
+// The map `fit` beside a group of fitted parameters: {residual: 0.05, by_limit: {latency: 0.7},
+// seen: {m: {least: 1, most: 32768}}}.
 #pragma once
 
 #include "model/config/yaml_reader.h"

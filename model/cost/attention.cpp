@@ -159,4 +159,20 @@ Duration attention_time(const Accelerator& accelerator, AttentionKernel kernel, 
                                           : unfused_attention_time(accelerator, size, rows, sms);
 }
 
+Limit limit_of(const Accelerator& accelerator, const AttentionSize& size) {
+  const QueryRows rows = all_rows(size);
+  const int sms = accelerator.sms;
+  const double overhead = overhead_seconds(accelerator.attention, size, accelerator.attention.overhead.value);
+  const double traffic = traffic_seconds(accelerator, size, rows, sms);
+  if (overhead + tile_seconds(accelerator, size, rows, sms) + traffic <= 2.0 * overhead) {
+    return Limit::latency;
+  }
+  if (size.batch * size.heads * ((size.seq + tile_rows - 1) / tile_rows) <= sms) {
+    return Limit::few_tiles;
+  }
+  const auto seq = static_cast<double>(size.seq);
+  const double scores = static_cast<double>(size.batch * size.heads) * seq * seq * rows.share;
+  return traffic > scores * seconds_a_score(accelerator, size) / sms ? Limit::bandwidth : Limit::compute;
+}
+
 }  // namespace commfuse

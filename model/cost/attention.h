@@ -44,6 +44,10 @@ struct AttentionSize {
 /// Never below the kernel floor. Requires 1 <= sms <= accelerator.sms.
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, int sms);
 
+/// What limits the fused kernel: latency up to twice its overhead, then tiles that do not fill the SMs once, then the
+/// longer of traffic and scores.
+Limit limit_of(const Accelerator& accelerator, const AttentionSize& size);
+
 /// Keys that a query sees, its own among them: the last so many, or those of its own block of so many. 0: all.
 /// Sources: Beltagy et al., "Longformer", 2020; Jiang et al., "Mistral 7B", 2023; Meta, Llama 4, 2025 (blocks).
 struct AttentionWindow {

@@ -255,4 +255,15 @@ GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size,
   return estimate;
 }
 
+Limit limit_of(const Accelerator& accelerator, const GemmEstimate& estimate, DType dtype) {
+  const Duration fixed = std::max(accelerator.kernel_floor.value, accelerator.matrix_unit(dtype).gemm.ramp.value);
+  if (estimate.time <= 2 * fixed) {
+    return Limit::latency;
+  }
+  if (estimate.memory_bound) {
+    return Limit::bandwidth;
+  }
+  return estimate.waves == 1 || estimate.splits > 1 ? Limit::few_tiles : Limit::compute;
+}
+
 }  // namespace commfuse

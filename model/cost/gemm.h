@@ -67,6 +67,10 @@ struct GemmEstimate {
 /// Allocates nothing and uses only correctly rounded arithmetic: the same picoseconds everywhere.
 GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size, int sms);
 
+/// What limits such a product: latency up to twice the longer of the ramp and the kernel floor, then HBM traffic, then
+/// tiles that do not fill the SMs once.
+Limit limit_of(const Accelerator& accelerator, const GemmEstimate& estimate, DType dtype);
+
 /// 2 m n k.
 Flops flops_of(const GemmSize& size);
 

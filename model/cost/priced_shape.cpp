@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "model/cost/communication.h"
+#include "model/cost/decode_attention.h"
 #include "model/cost/shape_sizes.h"
 #include "model/text/quantity.h"
 
@@ -25,6 +27,46 @@ PricedKind kind_of(CollectiveKind kind) {
     case CollectiveKind::all_to_all: return PricedKind::all_to_all;
   }
   return PricedKind::all_gather;
+}
+
+/// Of cold weights and all SMs, whatever the op has: rows of tables are told apart by the same question.
+Limit limit_of_product(const PricedShape& shape, const Accelerator& accelerator) {
+  GemmSize size{
+      .m = get(shape, FitSize::m), .n = get(shape, FitSize::n), .k = get(shape, FitSize::k), .dtype = shape.dtype};
+  if (std::min({size.m, size.n, size.k}) < 1) {
+    return Limit::compute;
+  }
+  size.out = size.dtype == DType::fp8 ? std::optional(DType::bf16) : std::nullopt;
+  return limit_of(accelerator, estimate_gemm(accelerator, size, accelerator.sms), size.dtype);
+}
+
+/// Of all rows of as many sequences as the query rows make, masked, whatever the op has of them.
+Limit limit_of_attention(const PricedShape& shape, const Accelerator& accelerator) {
+  AttentionSize size{.batch = 1,
+                     .seq = get(shape, FitSize::seq),
+                     .heads = get(shape, FitSize::n),
+                     .kv_heads = 1,
+                     .head_dim = get(shape, FitSize::k),
+                     .dtype = shape.dtype};
+  if (std::min({size.seq, size.heads, size.head_dim}) < 1) {
+    return Limit::compute;
+  }
+  size.batch = std::max<std::int64_t>(1, get(shape, FitSize::m) / size.seq);
+  size.kv_heads = std::clamp<std::int64_t>(get(shape, FitSize::bytes) / cache_of(size).count, 1, size.heads);
+  return limit_of(accelerator, size);
+}
+
+/// Of a pair, or of a group that goes round.
+Limit limit_of_message(const PricedShape& shape, const Machine& machine, int ranks) {
+  const auto time = [&](Bytes bytes) {
+    if (shape.kind == PricedKind::exchange) {
+      return p2p_time(ranks > machine.gpus_per_node && machine.network ? machine.network->peer : machine.link.peer,
+                      bytes);
+    }
+    const int nodes = (ranks + machine.gpus_per_node - 1) / machine.gpus_per_node;
+    return all_gather_time(collective_over(machine, 0, ranks), ranks, bytes, nodes);
+  };
+  return time({get(shape, FitSize::bytes)}) < 2 * time({1}) ? Limit::latency : Limit::bandwidth;
 }
 
 /// What the rows of its tables are called.
@@ -105,7 +147,11 @@ PricedShape priced_shape(const Program& program, const Shape& shape, const Sizes
   } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
     priced.kind = PricedKind::attention;
     priced.dtype = attention->dtype;
-    put(priced, FitSize::seq) = attention_size(*attention, sizes).seq;
+    const AttentionSize size = attention_size(*attention, sizes);
+    put(priced, FitSize::seq) = size.seq;
+    put(priced, FitSize::n) = size.heads;
+    put(priced, FitSize::k) = size.head_dim;
+    put(priced, FitSize::bytes) = cache_of(size).count;
     put(priced, FitSize::m) = sizes.elements(attention->queries);
   } else if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
     priced.kind = PricedKind::memory_bound;
@@ -141,6 +187,19 @@ FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks) {
       return ranks > machine.gpus_per_node && machine.network ? machine.network->peer.fit : machine.link.peer.fit;
     default: return collective_over(machine, 0, ranks).fit;
   }
+}
+
+Limit limit_of(const PricedShape& shape, const Machine& machine, int ranks) {
+  switch (shape.kind) {
+    case PricedKind::product: return limit_of_product(shape, machine.accelerator);
+    case PricedKind::attention: return limit_of_attention(shape, machine.accelerator);
+    case PricedKind::memory_bound: return Limit::bandwidth;
+    default: return limit_of_message(shape, machine, ranks);
+  }
+}
+
+double residual_of(const PricedShape& shape, const Machine& machine, int ranks) {
+  return fit_of(shape, machine, ranks).residual_at(limit_of(shape, machine, ranks));
 }
 
 std::vector<std::string> outside_fit(const Program& program, const Sizes& sizes, const Machine& machine) {

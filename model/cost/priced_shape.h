@@ -32,7 +32,9 @@ std::string_view name_of(PricedKind kind);
 struct PricedShape {
   PricedKind kind = PricedKind::product;
   DType dtype = DType::bf16;  ///< Of a product or an attention; of others bf16, whatever they move.
-  std::array<std::int64_t, all_fit_sizes.size()> size{};  ///< By FitSize; 0 where the kind has no such size.
+  /// By FitSize; 0 where the kind has no such size. An attention has its query rows as m, its heads as n, the width of
+  /// one as k, and the bytes of its keys and values.
+  std::array<std::int64_t, all_fit_sizes.size()> size{};
   auto operator<=>(const PricedShape&) const = default;
 };
 
@@ -45,6 +47,12 @@ std::string in_words(const PricedShape& shape);
 
 /// The fit that answers for a shape among so many ranks. Memory-bound kernels have none: the default.
 FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks);
+
+/// What limits the op at its price on the machine: compute where a shape has no sizes.
+Limit limit_of(const PricedShape& shape, const Machine& machine, int ranks);
+
+/// Standard error of the op's price beside those of parameters, relative: FitScope::residual_at its limit.
+double residual_of(const PricedShape& shape, const Machine& machine, int ranks);
 
 /// Where the shapes of a program lie below half of what a fit saw or above twice that, or among a number of ranks that
 /// it did not see, one sentence a kind and size: "m 131,072: products were measured up to 16,384". Nobody looked: said

@@ -22,8 +22,11 @@ double residual_of(const FitQuality& fitted, const FitQuality& held_back);
 /// stays there.
 double residual_of_few(double of_rows, const FitScope& base, double distance);
 
+/// `{latency: 0.7, bandwidth: 1, few_tiles: 1.4, compute: 1.1}`.
+std::string by_limit_yaml(const ByLimit& by_limit);
+
 /// `fit: {residual: 0.047, seen: {m: {least: 1, most: 32768}}}` behind `indent` spaces, a line a size. Ends with a line
-/// break.
-std::string fit_scope_yaml(const FitScope& scope, int indent);
+/// break. `by_limit` is written where the file it extends, whose factors are `of_base`, has others: those would hold.
+std::string fit_scope_yaml(const FitScope& scope, int indent, const ByLimit& of_base = alike_by_limit);
 
 }  // namespace commfuse

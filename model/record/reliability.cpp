@@ -79,16 +79,30 @@ double median_of(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
 }
 
-/// Of the rows held out, with another residual.
-Coverage coverage_with(const FitRows& fit, double residual) {
-  const double left = math::log1p(residual);
+/// Of the rows held out, with other residuals.
+Coverage coverage_with(const FitRows& fit, const FitScope& scope) {
   std::vector<CheckedTime> times;
   for (const FitRow& row : fit.rows) {
     if (row.held_out) {
+      const double left = math::log1p(scope.residual_at(row.limit));
       times.push_back({row.distance, std::sqrt(row.parameters * row.parameters + left * left), row.shape});
     }
   }
   return coverage_of(std::move(times));
+}
+
+/// The residual with which 68 % intervals hold this row and no less.
+double residual_needed(const FitRow& row) {
+  const double scaled = row.distance / half_widths[1];
+  return math::expm1(std::sqrt(std::max(0.0, scaled * scaled - row.parameters * row.parameters)));
+}
+
+/// The ceil(0.68 (n + 1))-th of n residuals, from least_residual to 1. Requires some.
+double conformal(std::vector<double> needed) {
+  const auto rank = static_cast<std::size_t>(std::ceil(coverage_levels[1] * static_cast<double>(needed.size() + 1)));
+  const auto place = needed.begin() + static_cast<std::ptrdiff_t>(std::min(rank, needed.size()) - 1);
+  std::nth_element(needed.begin(), place, needed.end());
+  return std::clamp(*place, least_residual, 1.0);
 }
 
 std::size_t bin_of(double probability) {
@@ -126,23 +140,26 @@ Coverage coverage_of(std::vector<CheckedTime> times) {
 NewResidual new_residual(const FitRows& fit) {
   NewResidual calibrated{.residual = fit.residual};
   std::vector<double> needed;
+  std::array<std::vector<double>, all_limits.size()> by_limit;
   for (const FitRow& row : fit.rows) {
-    const double scaled = row.distance / half_widths[1];
     if (!row.held_out) {
-      const double squares = scaled * scaled - row.parameters * row.parameters;
-      needed.push_back(math::expm1(std::sqrt(std::max(0.0, squares))));
+      needed.push_back(residual_needed(row));
+      by_limit[static_cast<std::size_t>(row.limit)].push_back(needed.back());
     }
   }
   calibrated.read = static_cast<std::int64_t>(needed.size());
   calibrated.enough = calibrated.read >= least_rows_for_residual;
   if (!needed.empty()) {
-    const auto rank = static_cast<std::size_t>(std::ceil(coverage_levels[1] * static_cast<double>(needed.size() + 1)));
-    const auto place = needed.begin() + static_cast<std::ptrdiff_t>(std::min(rank, needed.size()) - 1);
-    std::nth_element(needed.begin(), place, needed.end());
-    calibrated.residual = std::min(1.0, *place);
+    calibrated.residual = conformal(std::move(needed));
   }
-  calibrated.now = coverage_with(fit, fit.residual);
-  calibrated.then = coverage_with(fit, calibrated.residual);
+  for (std::size_t i = 0; i < by_limit.size(); ++i) {
+    calibrated.read_by_limit[i] = static_cast<std::int64_t>(by_limit[i].size());
+    if (calibrated.read_by_limit[i] >= least_rows_for_limit) {
+      calibrated.by_limit[i] = conformal(std::move(by_limit[i])) / calibrated.residual;
+    }
+  }
+  calibrated.now = coverage_with(fit, {.residual = fit.residual, .by_limit = fit.by_limit});
+  calibrated.then = coverage_with(fit, {.residual = calibrated.residual, .by_limit = calibrated.by_limit});
   calibrated.held_out = calibrated.now.n;
   return calibrated;
 }

@@ -19,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/hardware/fit_scope.h"
+
 namespace commfuse {
 
 /// The sizes that rows share which err alike: n and k of a GEMM.
@@ -45,6 +47,7 @@ struct FitRow {
   double parameters = 0.0;  ///< The part of its standard error that comes from parameters.
   ShapeKey shape{};
   bool held_out = false;
+  Limit limit = Limit::compute;
 };
 
 /// The rows that belong to one residual of a machine's file.
@@ -53,6 +56,7 @@ struct FitRows {
   std::string key;  ///< "accelerator.matrix_units.bf16.fit.residual".
   double residual = 0.0;
   std::vector<FitRow> rows;
+  ByLimit by_limit = alike_by_limit;
 };
 
 /// Two ways to do the same work, both measured.
@@ -100,19 +104,28 @@ double beyond_chance(const Coverage& coverage);
 /// A fit bends to its rows: fewer of them look nearer to it than others will, and say nothing of its residual.
 inline constexpr std::int64_t least_rows_for_residual = 500;
 
+/// Of fewer rows with one limit the residual of all holds.
+inline constexpr std::int64_t least_rows_for_limit = 100;
+
+/// No residual is smaller: what a node repeats from run to run differs by as much.
+inline constexpr double least_residual = 0.005;
+
 /// A residual from the rows that the fit read, and what it does to those held out.
 struct NewResidual {
   std::int64_t read = 0;
+  std::array<std::int64_t, all_limits.size()> read_by_limit{};
   std::int64_t held_out = 0;
   double residual = 0.0;
+  ByLimit by_limit = alike_by_limit;
   bool enough = false;  ///< At least least_rows_for_residual were read.
-  Coverage now;         ///< Of the rows held out, with the residual of the file.
+  Coverage now;         ///< Of the rows held out, with the residuals of the file.
   Coverage then;
 };
 
 /// By split conformal prediction (Lei et al., "Distribution-Free Predictive Inference for Regression", JASA 113, 2018)
 /// on distances scaled by their errors: the least residual with which 68 % intervals hold the ceil(0.68 (n + 1))-th of
-/// the n rows that the fit read. Rows held out have no part in it. 0 rows read: the residual stays.
+/// the n rows that the fit read. The same of the rows with one limit, over that, is the limit's factor. Rows held out
+/// have no part in it. Neither is below least_residual. 0 rows read: the residual stays.
 NewResidual new_residual(const FitRows& fit);
 
 /// Probabilities from `from` up to below `to`; the last bin holds 1 too.

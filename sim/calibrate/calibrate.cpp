@@ -392,7 +392,10 @@ class Calibrator {
     conclude(part, std::move(yaml));
     const double residual = residual_of(part.fitted, part.held_back);
     part.scope.residual = part.has_few ? residual_of_few(residual, base, part.distance) : residual;
-    part.yaml += fit_scope_yaml(part.scope, indent);
+    if (part.has_few) {
+      part.scope.by_limit = base.by_limit;
+    }
+    part.yaml += fit_scope_yaml(part.scope, indent, base.by_limit);
   }
 
   static std::string comment(const FittedPart& part, int indent) {

@@ -107,7 +107,7 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
   }
   const int ranks = structure.program().mesh.ranks();
   for (const auto& [shape, ops] : ops_by_shape(structure.program(), sizes)) {
-    doubt(shape, with_longer(costs, ops, fit_of(shape, point.machine, ranks).residual));
+    doubt(shape, with_longer(costs, ops, residual_of(shape, point.machine, ranks)));
   }
   return all;
 }

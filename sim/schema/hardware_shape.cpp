@@ -26,8 +26,13 @@ ShapeKey fit_key() {
   for (const FitSize size : all_fit_sizes) {
     seen.push_back(optional({std::string(name_of(size)), range}));
   }
+  std::vector<ShapeKey> limits;
+  for (const Limit limit : all_limits) {
+    limits.push_back(optional({std::string(name_of(limit)), number(0, 200)}));
+  }
   return optional({"fit",
                    map({{"residual", number(0, 1), "Of the fit, relative"},
+                        optional({"by_limit", map(std::move(limits)), "Factors of the residual by what limits an op"}),
                         optional({"seen", map(std::move(seen)), "Sizes between which something was measured"})}),
                    "What these parameters were fitted to"});
 }

@@ -41,7 +41,7 @@ void check_interval(const Machine& machine, const CheckedOp& op, const Compared&
     return;
   }
   const double distance = math::log(time.measured_us / time.predicted_us);
-  const TimedShape timed{op.shape, time.predicted_us, fit_of(op.shape, machine, op.ranks).residual};
+  const TimedShape timed{op.shape, time.predicted_us, residual_of(op.shape, machine, op.ranks)};
   const Uncertainty uncertainty = context.doubts.of(machine, std::span(&timed, 1), price_us);
   if (unseen) {
     tally.check_interval(machine, op.kind, fitted,
@@ -50,9 +50,12 @@ void check_interval(const Machine& machine, const CheckedOp& op, const Compared&
   if (const std::string key = residual_key(op.shape, machine, op.ranks); context.residuals && fitted && !key.empty()) {
     Uncertainty parameters = uncertainty;
     parameters.doubts.pop_back();  // what the fit leaves of the shape
-    tally.calibrate(
-        machine, key, timed.residual,
-        {.distance = distance, .parameters = error_of(parameters), .shape = op.key, .held_out = op.held_back});
+    tally.calibrate(machine, key, fit_of(op.shape, machine, op.ranks),
+                    {.distance = distance,
+                     .parameters = error_of(parameters),
+                     .shape = op.key,
+                     .held_out = op.held_back,
+                     .limit = limit_of(op.shape, machine, op.ranks)});
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "model/cost/decode_attention.h"
+
 namespace commfuse::score {
 
 namespace {
@@ -24,7 +26,10 @@ PricedShape shape_of(const GemmSize& size) {
 PricedShape shape_of(const AttentionSize& size) {
   PricedShape shape{.kind = PricedKind::attention, .dtype = size.dtype};
   put(shape, FitSize::seq) = size.seq;
-  put(shape, FitSize::m) = size.seq;
+  put(shape, FitSize::m) = size.batch * size.seq;
+  put(shape, FitSize::n) = size.heads;
+  put(shape, FitSize::k) = size.head_dim;
+  put(shape, FitSize::bytes) = cache_of(size).count;
   return shape;
 }
 

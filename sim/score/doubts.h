@@ -28,7 +28,7 @@ inline constexpr double longest_checked_us = 1e9;
 struct TimedShape {
   PricedShape shape;
   double us = 0.0;        ///< All of them together, as predicted.
-  double residual = 0.0;  ///< FitScope::residual of its fit.
+  double residual = 0.0;  ///< residual_of() it.
 };
 
 PricedShape shape_of(const GemmSize& size);

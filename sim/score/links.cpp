@@ -263,7 +263,7 @@ class LinkScorer {
     Way way;
     for (const Sent& one : sent) {
       const PricedShape shape = shape_of(one.message);
-      shapes.push_back({shape, one.time.predicted_us, fit_of(shape, machine, ranks_of(machine, one.message)).residual});
+      shapes.push_back({shape, one.time.predicted_us, residual_of(shape, machine, ranks_of(machine, one.message))});
       way.measured_us += one.time.measured_us;
       way.predicted_us += one.time.predicted_us;
     }

@@ -32,7 +32,7 @@ GemmSize size_of(const TimedProduct& product) {
 Way way_of(const TimedProduct& product, int times, Doubts& doubts) {
   const GemmSize size = size_of(product);
   const PricedShape shape = shape_of(size);
-  const TimedShape timed{shape, times * product.predicted_us, fit_of(shape, *product.machine, 1).residual};
+  const TimedShape timed{shape, times * product.predicted_us, residual_of(shape, *product.machine, 1)};
   const auto price = [&](const Machine& machine) {
     return times * to_microseconds(estimate_gemm(machine.accelerator, size, machine.accelerator.sms).time);
   };

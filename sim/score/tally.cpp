@@ -114,12 +114,12 @@ void Tally::check_interval(const Machine& machine, std::string_view kind, bool f
   known->times.push_back(time);
 }
 
-void Tally::calibrate(const Machine& machine, std::string_view key, double residual, const FitRow& row) {
+void Tally::calibrate(const Machine& machine, std::string_view key, const FitScope& fit, const FitRow& row) {
   std::vector<FitRows>& fits = into_.fits;
   auto known = std::find_if(fits.begin(), fits.end(),
                             [&](const FitRows& some) { return some.machine == machine.name && some.key == key; });
   if (known == fits.end()) {
-    known = fits.insert(fits.end(), {machine.name, std::string(key), residual, {}});
+    known = fits.insert(fits.end(), {machine.name, std::string(key), fit.residual, {}, fit.by_limit});
   }
   known->rows.push_back(row);
 }

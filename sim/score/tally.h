@@ -46,8 +46,8 @@ class Tally {
 
   /// A time that no fit has seen beside its interval.
   void check_interval(const Machine& machine, std::string_view kind, bool fitted, const CheckedTime& time);
-  /// A row of a table that a fit read. `key` names the residual in the machine's file, which has this value.
-  void calibrate(const Machine& machine, std::string_view key, double residual, const FitRow& row);
+  /// A row of a table that a fit read. `key` names the residual in the machine's file, which is that of `fit`.
+  void calibrate(const Machine& machine, std::string_view key, const FitScope& fit, const FitRow& row);
   /// Two ways to do the same work, of which no fit has seen a row.
   void judge(const Machine& machine, std::string_view ways, const JudgedPair& pair);
   /// The figures of one row; no fit has seen any. Tells whether they were scored.

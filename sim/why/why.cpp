@@ -122,7 +122,7 @@ class Holds {
 
   [[nodiscard]] Hold of_shape(const PricedShape& shape, double effect) const {
     const int ranks = prediction_.structure->program().mesh.ranks();
-    return {.name = in_words(shape), .standard_error = fit_of(shape, point_.machine, ranks).residual, .effect = effect};
+    return {.name = in_words(shape), .standard_error = residual_of(shape, point_.machine, ranks), .effect = effect};
   }
 
   const Point& point_;

@@ -111,11 +111,14 @@ TEST(ReliabilityReport, ResidualsStandBesideThoseOfTheFile) {
   score.fits = {fit};
   EXPECT_EQ(residuals_table(std::vector{score}),
             "h100-sxm\n  accelerator.attention.fit.residual: 0.2000 -> 0.0408\n"
-            "    500 rows read; 1 held out: 68% hold 100±91 -> 0±91, 95% hold 100±43 -> 100±43\n");
+            "    500 rows read; 1 held out: 68% hold 100±91 -> 0±91, 95% hold 100±43 -> 100±43\n"
+            "    by_limit.compute: 1.000 -> 1.000, 500 rows read\n");
   const auto json = nlohmann::json::parse(residuals_json(std::vector{score}));
   EXPECT_EQ(json[0]["key"], "accelerator.attention.fit.residual");
   EXPECT_NEAR(json[0]["new_residual"].get<double>(), 0.0408, 1e-4);
   EXPECT_EQ(json[0]["then"][1]["share"], 0.0);
+  EXPECT_EQ(json[0]["read_by_limit"]["compute"], 500);
+  EXPECT_EQ(json[0]["new_by_limit"]["latency"], 1.0);
   EXPECT_EQ(residuals_table({}), "no table that a fit has read is among these\n");
 }
 

@@ -95,6 +95,26 @@ TEST_F(LoadMachineTest, what_a_fit_leaves_stands_beside_its_parameters) {
   EXPECT_EQ(load_machine("h100-pcie").link.peer.fit, FitScope{});  // nobody looked
 }
 
+TEST_F(LoadMachineTest, a_limit_has_a_factor_of_the_residual) {
+  const std::string path =
+      changed("hardware/h100-pcie.yaml",
+              "    rate:", "    fit: {residual: 0.08, by_limit: {latency: 0.5, bandwidth: 20}}\n    rate:");
+  const FitScope fit = load_machine(path).link.peer.fit;
+  EXPECT_EQ(fit.by_limit, (ByLimit{0.5, 20.0, 1.0, 1.0}));
+  EXPECT_EQ(fit.residual_at(Limit::latency), 0.04);
+  EXPECT_EQ(fit.residual_at(Limit::bandwidth), 1.0);  // never above the whole time
+  EXPECT_EQ(fit.residual_at(Limit::compute), 0.08);
+}
+
+TEST_F(LoadMachineTest, a_limit_that_no_op_has_is_refused) {
+  const std::string source = "hardware/h100-pcie.yaml";
+  const std::string place = "machine.yaml:" + std::to_string(line_of(source, "    rate:"));
+  EXPECT_EQ(refusal(source, "    rate:", "    fit: {residual: 0.08, by_limit: {launch: 0.5}}\n    rate:"),
+            place + ":38: unknown key 'launch'; known keys: latency, bandwidth, few_tiles, compute");
+  EXPECT_EQ(refusal(source, "    rate:", "    fit: {residual: 0.08, by_limit: {latency: -1}}\n    rate:"),
+            place + ":47: 'latency' is -1; choose 0 to 200");
+}
+
 TEST_F(LoadMachineTest, clusters_are_found_after_hardware_and_are_no_nodes) {
   EXPECT_EQ(find_config(Catalogue::hardware, "h100-sxm"), fs::path(configs + "/hardware/h100-sxm.yaml"));
   EXPECT_EQ(find_config(Catalogue::hardware, "dgx-h100-x2"), fs::path(configs + "/clusters/dgx-h100-x2.yaml"));

@@ -49,6 +49,64 @@ TEST(PricedShape, EachKindHasTheFitThatPricesIt) {
   EXPECT_EQ(residual(PricedKind::memory_bound), FitScope{}.residual);
 }
 
+PricedShape product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  PricedShape shape;
+  shape.size[static_cast<std::size_t>(FitSize::m)] = m;
+  shape.size[static_cast<std::size_t>(FitSize::n)] = n;
+  shape.size[static_cast<std::size_t>(FitSize::k)] = k;
+  return shape;
+}
+
+PricedShape message(PricedKind kind, std::int64_t bytes) {
+  PricedShape shape{.kind = kind};
+  shape.size[static_cast<std::size_t>(FitSize::bytes)] = bytes;
+  return shape;
+}
+
+TEST(PricedShape, WhatLimitsAnOpChoosesItsResidual) {
+  Machine machine = h100();
+  FitScope& fit = machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;
+  fit.residual = 0.04;
+  fit.by_limit = {0.5, 1.0, 2.0, 0.25};
+  EXPECT_EQ(limit_of(product(1, 128, 128), machine, 1), Limit::latency);
+  EXPECT_EQ(residual_of(product(1, 128, 128), machine, 1), 0.02);
+  EXPECT_EQ(limit_of(product(1, 16384, 16384), machine, 1), Limit::bandwidth);  // 537 MB of weights
+  EXPECT_EQ(residual_of(product(1, 16384, 16384), machine, 1), 0.04);
+  EXPECT_EQ(limit_of(product(512, 1024, 16384), machine, 1), Limit::few_tiles);  // 32 tiles of 128 x 128
+  EXPECT_EQ(residual_of(product(512, 1024, 16384), machine, 1), 0.08);
+  EXPECT_EQ(limit_of(product(8192, 8192, 8192), machine, 1), Limit::compute);
+  EXPECT_EQ(residual_of(product(8192, 8192, 8192), machine, 1), 0.01);
+}
+
+TEST(PricedShape, AttentionIsLimitedByItsOverheadItsTilesItsTrafficOrItsScores) {
+  const Machine machine = h100();
+  const auto limit = [&](std::int64_t batch, std::int64_t seq, std::int64_t heads) {
+    PricedShape shape{.kind = PricedKind::attention};
+    const auto put = [&](FitSize size, std::int64_t value) { shape.size[static_cast<std::size_t>(size)] = value; };
+    put(FitSize::m, batch * seq);
+    put(FitSize::seq, seq);
+    put(FitSize::n, heads);
+    put(FitSize::k, 128);
+    put(FitSize::bytes, 2 * 2 * 128 * batch * seq * heads);  // as many heads of keys and values, 2 bytes a number
+    return limit_of(shape, machine, 1);
+  };
+  EXPECT_EQ(limit(1, 128, 8), Limit::latency);
+  EXPECT_EQ(limit(1, 8192, 1), Limit::few_tiles);    // 64 tiles of 128 queries on 132 SMs
+  EXPECT_EQ(limit(128, 128, 32), Limit::bandwidth);  // a query has half of 128 scores to pay for its key and value
+  EXPECT_EQ(limit(1, 8192, 32), Limit::compute);
+  EXPECT_EQ(limit_of({.kind = PricedKind::attention}, machine, 1), Limit::compute);
+}
+
+TEST(PricedShape, AMessageIsLimitedByItsLatencyUntilThatIsHalfOfItsTime) {
+  Machine machine = h100();
+  machine.link.peer.latency.value = Duration{10'000'000};  // 10 us at 361 GB/s: 3.61 MB
+  EXPECT_EQ(limit_of(message(PricedKind::exchange, 3'500'000), machine, 8), Limit::latency);
+  EXPECT_EQ(limit_of(message(PricedKind::exchange, 3'700'000), machine, 8), Limit::bandwidth);
+  EXPECT_EQ(limit_of(message(PricedKind::all_gather, 1024), machine, 8), Limit::latency);
+  EXPECT_EQ(limit_of(message(PricedKind::all_gather, 1 << 30), machine, 8), Limit::bandwidth);
+  EXPECT_EQ(limit_of({.kind = PricedKind::memory_bound}, machine, 8), Limit::bandwidth);
+}
+
 TEST(PricedShape, AcrossNodesTheNetworkAnswers) {
   Machine machine = load_machine(COMMFUSE_SOURCE_DIR "/configs/clusters/dgx-h100-x2.yaml");
   machine.network->peer.fit.residual = 0.5;

@@ -114,8 +114,39 @@ TEST(NewResidual, IsWhatParametersDoNotExplain) {
   fit.rows.push_back({.distance = 0.05 * 0.993666938968772, .parameters = 0.03, .shape = {1}});
   EXPECT_NEAR(new_residual(fit).residual, std::exp(0.04) - 1.0, 1e-12);
   fit.rows[0].parameters = 0.06;
-  EXPECT_EQ(new_residual(fit).residual, 0.0);
+  EXPECT_EQ(new_residual(fit).residual, 0.005);  // parameters explain all of it
   EXPECT_EQ(new_residual({.residual = 0.5, .rows = {}}).residual, 0.5);
+}
+
+TEST(NewResidual, EachLimitHasAFactorWhereTheFitReadEnoughOfItsRows) {
+  FitRows fit{.machine = "m", .key = "k", .residual = 0.05, .rows = {}};
+  const auto add = [&](int rows, double scaled, Limit limit, bool held_out) {
+    for (int i = 0; i < rows; ++i) {
+      fit.rows.push_back({.distance = scaled * 0.993666938968772, .shape = {i}, .held_out = held_out, .limit = limit});
+    }
+  };
+  add(100, 0.02, Limit::latency, false);
+  add(200, 0.10, Limit::compute, false);
+  add(99, 0.50, Limit::few_tiles, false);
+  add(10, 0.019, Limit::latency, true);
+  add(10, 0.021, Limit::latency, true);
+  const NewResidual made = new_residual(fit);
+  // ceil(0.68 x 400) = 272: among the 200 of 0.10.
+  EXPECT_NEAR(made.residual, std::exp(0.10) - 1.0, 1e-12);
+  EXPECT_NEAR(made.by_limit[static_cast<std::size_t>(Limit::latency)] * made.residual, std::exp(0.02) - 1.0, 1e-12);
+  EXPECT_DOUBLE_EQ(made.by_limit[static_cast<std::size_t>(Limit::compute)], 1.0);
+  EXPECT_EQ(made.by_limit[static_cast<std::size_t>(Limit::few_tiles)], 1.0);  // 99 rows are too few
+  EXPECT_EQ(made.read_by_limit, (std::array<std::int64_t, 4>{100, 0, 99, 200}));
+  EXPECT_DOUBLE_EQ(made.now.at[1].share, 1.0);  // 0.05 holds them all
+  EXPECT_DOUBLE_EQ(made.then.at[1].share, 0.5);
+}
+
+TEST(NewResidual, WhatTheFileHasForALimitIsWhatItsRowsAreHeldBy) {
+  FitRows fit{.machine = "m", .key = "k", .residual = 0.05, .rows = {}};
+  fit.rows.push_back({.distance = 0.04, .shape = {1}, .held_out = true, .limit = Limit::latency});
+  EXPECT_DOUBLE_EQ(new_residual(fit).now.at[1].share, 1.0);
+  fit.by_limit[static_cast<std::size_t>(Limit::latency)] = 0.5;
+  EXPECT_DOUBLE_EQ(new_residual(fit).now.at[1].share, 0.0);
 }
 
 }  // namespace

@@ -63,25 +63,38 @@ TEST(Uncertainty, WhatAScheduleDoesNotUseIsNoDoubtOfIt) {
   }
 }
 
+/// What the shapes of products add to the makespan of the serial schedule, as a share of it.
+double share_of_products(const Point& point) {
+  Played serial(point, "serial");
+  double products = 0.0;
+  for (const Doubt& doubt : serial.predictor.uncertainty(point, serial.prediction).doubts) {
+    const auto* shape = std::get_if<PricedShape>(&doubt.of);
+    EXPECT_NE(shape, nullptr);
+    products += shape != nullptr && shape->kind == PricedKind::product ? std::exp(doubt.effect) - 1.0 : 0.0;
+  }
+  return products;
+}
+
 TEST(Uncertainty, WhatAFitLeavesOfAShapeLengthensAllItsOps) {
   Point point = point_in_doubt("link.peer.rate");
-  point.machine.accelerator.matrix_units[index_of(DType::bf16)]->fit.residual = 0.1;
-  Played serial(point, "serial");
-  const Uncertainty uncertainty = serial.predictor.uncertainty(point, serial.prediction);
+  FitScope& fit = point.machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;
+  fit.residual = 0.1;
+  fit.by_limit = alike_by_limit;
   // Serial: two products, one activation between them; each product adds a tenth of itself.
-  double products = 0.0;
-  for (const Doubt& doubt : uncertainty.doubts) {
-    const auto* shape = std::get_if<PricedShape>(&doubt.of);
-    ASSERT_NE(shape, nullptr);
-    products += shape->kind == PricedKind::product ? std::exp(doubt.effect) - 1.0 : 0.0;
-  }
+  Played serial(point, "serial");
   const Structure& structure = *serial.prediction.structure;
   const Costs costs = static_costs(point, point.machine, structure, serial.prediction.sizes);
   double expected = 0.0;
   for (std::size_t op = 0; op < costs.duration.size(); ++op) {
     expected += structure.program().ops[op].kind == OpKind::gemm ? 0.1 * to_seconds(costs.duration[op]) : 0.0;
   }
-  EXPECT_NEAR(products, expected / to_seconds(serial.prediction.analysis.critical.makespan), 1e-9);
+  expected /= to_seconds(serial.prediction.analysis.critical.makespan);
+  EXPECT_NEAR(share_of_products(point), expected, 1e-9);
+  // 8K rows of 7K and 8K columns: both products are limited by compute.
+  fit.by_limit[static_cast<std::size_t>(Limit::compute)] = 0.5;
+  EXPECT_NEAR(share_of_products(point), 0.5 * expected, 1e-9);
+  fit.by_limit[static_cast<std::size_t>(Limit::bandwidth)] = 7.0;
+  EXPECT_NEAR(share_of_products(point), 0.5 * expected, 1e-9);
 }
 
 TEST(Uncertainty, NobodyAsksNothingIsSaid) {

@@ -31,6 +31,9 @@ double product_us(const Machine& machine, const GemmSize& size) {
   return to_microseconds(estimate_gemm(machine.accelerator, size, machine.accelerator.sms).time);
 }
 
+/// Of a product: the residual of its limit.
+double residual_of(const GemmSize& size) { return commfuse::residual_of(shape_of(size), h100(), 1); }
+
 /// A measurement that is `factor` times its prediction.
 std::string gemm_row(const GemmSize& size, double factor) {
   return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.12g}\n", size.m, size.n, size.k,
@@ -39,7 +42,7 @@ std::string gemm_row(const GemmSize& size, double factor) {
 
 /// One standard error of one product, by the sums of docs/metrics.md.
 double error_of_product(const GemmSize& size) {
-  double squares = std::pow(std::log(1.0 + h100().accelerator.matrix_unit(DType::bf16).fit.residual), 2);
+  double squares = std::pow(std::log(1.0 + residual_of(size)), 2);
   for (const RaisedMachine& raised : raised_by_error(h100())) {
     squares += std::pow(std::log(product_us(raised.machine, size) / product_us(h100(), size)), 2);
   }
@@ -88,7 +91,7 @@ TEST(Intervals, RowsThatAFitReadAreCollectedForResidualsOnly) {
   ASSERT_EQ(score.fits[0].rows.size(), 2U);
   const FitRow& row = score.fits[0].rows[0];
   EXPECT_NEAR(row.distance, std::log(1.1), 1e-9);
-  const double residual = std::log(1.0 + score.fits[0].residual);
+  const double residual = std::log(1.0 + residual_of(GemmSize{.m = 128, .n = 64, .k = 4096}));
   EXPECT_NEAR(std::hypot(row.parameters, residual), error_of_product({.m = 128, .n = 64, .k = 4096}), 1e-9);
   EXPECT_EQ(row.held_out, held_back(gemm_group("gemm", "H100-SXM5-80GB", "bf16", 64, 4096)));
 }
@@ -120,8 +123,7 @@ TEST(Pairs, SlicesAndTheWholeAreJudgedByTheSumsOfVerdicts) {
   EXPECT_EQ(score.judged[0].ways, "GEMM whole or in slices");
   EXPECT_EQ(score.judged[0].machine, "h100-sxm");
   ASSERT_EQ(score.judged[0].pairs.size(), 1U);
-  const double residual = std::log(1.0 + h100().accelerator.matrix_unit(DType::bf16).fit.residual);
-  double squares = 2.0 * residual * residual;
+  double squares = std::pow(std::log(1.0 + residual_of(whole)), 2) + std::pow(std::log(1.0 + residual_of(slice)), 2);
   for (const RaisedMachine& raised : raised_by_error(h100())) {
     const double of_whole = std::log(product_us(raised.machine, whole) / product_us(h100(), whole));
     const double of_slice = std::log(product_us(raised.machine, slice) / product_us(h100(), slice));
