@@ -163,11 +163,13 @@ Limit limit_of(const Accelerator& accelerator, const AttentionSize& size) {
   const QueryRows rows = all_rows(size);
   const int sms = accelerator.sms;
   const double overhead = overhead_seconds(accelerator.attention, size, accelerator.attention.overhead.value);
-  const double traffic = traffic_seconds(accelerator, size, rows, sms);
-  if (overhead + tile_seconds(accelerator, size, rows, sms) + traffic <= 2.0 * overhead) {
+  const Traffic moved = traffic_of(accelerator, size, rows, sms);
+  const double traffic = moved.queries + moved.keys;
+  const double tiles = work_seconds(accelerator, size, rows, sms) + tile_overhead_seconds(accelerator, size, rows, sms);
+  if (tiles + traffic <= overhead) {
     return Limit::latency;
   }
-  if (size.batch * size.heads * ((size.seq + tile_rows - 1) / tile_rows) <= sms) {
+  if (size.batch * tiles_of_sequence(accelerator, size, rows) <= sms) {
     return Limit::few_tiles;
   }
   const auto seq = static_cast<double>(size.seq);
