@@ -153,11 +153,14 @@ std::string name_of_bin(const ReliabilityBin& bin) {
   return bin.to == 1.0 ? ">99" : fmt::format("{}-{}", whole_percent(bin.from), whole_percent(bin.to));
 }
 
-/// Farthest from their promise first, at most three, none that chance explains.
+/// Below so many measured times a share says little.
+constexpr std::int64_t fewest_to_rank = 10;
+
+/// Farthest from their promise first, at most three, none that chance explains or that few times are behind.
 std::vector<const CoverageRow*> worst_of(const std::vector<CoverageRow>& rows) {
   std::vector<const CoverageRow*> worst;
   for (const CoverageRow& row : rows) {
-    if (beyond_chance(row.coverage) > 0.0) {
+    if (beyond_chance(row.coverage) > 0.0 && row.coverage.n >= fewest_to_rank) {
       worst.push_back(&row);
     }
   }
