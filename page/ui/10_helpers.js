@@ -46,7 +46,10 @@ const MINUS = "\u2212";
 const NARROW = "\u202f"; // between a number and its unit
 const grouped = (count) => String(count).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 const percent = (share, decimals = 1) => `${(100 * share).toFixed(decimals)}%`;
-const signedPercent = (share) => `${share < 0 ? MINUS : "+"}${percent(Math.abs(share))}`;
+const signedPercent = (share) => {
+  const digits = percent(Math.abs(share));
+  return Number.parseFloat(digits) === 0 ? digits : `${share < 0 ? MINUS : "+"}${digits}`; // never "-0.0%"
+};
 
 /// 8192 is "8K", 1536 is "1536", as the command line writes counts.
 function count(number) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who wins around the chosen point, tokens by ranks, asked cell by cell in the second worker once the user rests.
 
+const LOOKING = "Looking nearby\u2026";
 const MAP_COLOURS = { serial: 6, all_reduce: 6, sliced: 2, looped_einsum: 3, async_tp: 4, ring_exchange: 5, commfuse: 1, tokenweave: 7 };
 
 class WinnersMap {
@@ -11,9 +12,8 @@ class WinnersMap {
     this.results = new Map();
   }
 
-  /// Tokens across, ranks down, the chosen point inside.
-  axes() {
-    const across = narrow() ? 2 : 3;
+  /// Tokens across, ranks down, the chosen point inside. The verdict's line looks as far on every screen: three steps.
+  axes(across = narrow() ? 2 : 3) {
     const seq = Number(setting("seq"));
     const ranks = Number(setting("ranks"));
     const seqs = Array.from({ length: 2 * across + 1 }, (_, i) => seq * 2 ** (i - across)).filter(
@@ -52,10 +52,35 @@ class WinnersMap {
     return JSON.stringify(asked(cell));
   }
 
-  /// Asks what is not known; `isStale` tells when the user has moved on.
+  /// What the verdict's line needs: other tokens, other ranks, other links.
+  neighbours() {
+    const { seqs, ranks } = this.axes(3);
+    return [...seqs.map((one) => ({ seq: String(one) })), ...ranks.map((one) => ({ ranks: String(one) })), ...this.rates()];
+  }
+
+  /// The line below the verdict, as far as it is known of the point on the screen.
+  change() {
+    const isNow = JSON.stringify(live.settings) === this.keyOf({});
+    return isNow && this.neighbours().every((cell) => this.memory.has(this.keyOf(cell))) ? this.sentence() : LOOKING;
+  }
+
+  /// The neighbours, and what would change the verdict.
+  async look(simulator, isStale) {
+    if ((await this.askAll(this.neighbours(), simulator, isStale)) && !isStale()) {
+      put("change", this.change());
+    }
+  }
+
   async fill(simulator, isStale) {
     this.draw();
-    for (const cell of [...this.cells(), ...this.rates()]) {
+    if (await this.askAll(this.cells(), simulator, isStale)) {
+      this.draw();
+    }
+  }
+
+  /// Asks what is not known; `isStale` tells when the user has moved on. True where all is known then.
+  async askAll(cells, simulator, isStale) {
+    for (const cell of cells) {
       const key = this.keyOf(cell);
       if (this.memory.has(key)) {
         continue;
@@ -65,7 +90,7 @@ class WinnersMap {
         said = cellOf(JSON.parse((await simulator.ask({ ask: "point", settings: asked(cell), timelines: false })).json));
       } catch (error) {
         if (error.ended) {
-          return;
+          return false;
         }
         said = { error: error.message };
       }
@@ -74,17 +99,16 @@ class WinnersMap {
       }
       this.memory.set(key, said);
       if (isStale()) {
-        return;
+        return false;
       }
-      this.later();
+      this.place.querySelector("table") && this.later();
     }
-    this.draw();
-    put("change", this.sentence());
+    return true;
   }
 
-  /// The point on the screen is a cell that needs no ask.
-  learn(rows) {
-    this.memory.set(this.keyOf({}), cellOf(rows));
+  /// The point on the screen is a cell that needs no ask. `settings` are those that it was asked with.
+  learn(rows, settings) {
+    this.memory.set(JSON.stringify(settings), cellOf(rows));
   }
 
   later() {
@@ -204,7 +228,7 @@ class WinnersMap {
 
   /// What would change the verdict: the nearest tokens, ranks at which it is another one.
   sentence() {
-    const { seqs, ranks } = this.axes();
+    const { seqs, ranks } = this.axes(3);
     const here = this.memory.get(this.keyOf({}));
     if (!here?.name) {
       return "";

@@ -165,6 +165,9 @@ function money(value, currency) {
   return `${currency}${(value / size).toFixed(letter === "" ? 2 : letter === "k" ? 0 : 2)}${letter}`;
 }
 
+/// Of an axis: $1.50M is "$1.5M", $1.00M is "$1M", and $300k stays.
+const tickMoney = (value, currency) => money(value, currency).replace(/(\.\d*?)0+(?=[kMB]?$)/, "$1").replace(/\.(?=[kMB]?$)/, "");
+
 const layoutText = ({ tensor, pipeline, data, context }) =>
   `TP ${tensor}, PP ${pipeline}, DP ${data}${context > 1 ? `, CP ${context}` : ""}`;
 
@@ -234,7 +237,7 @@ function planChart(runs, plan, currency) {
   steps(c0, c1).forEach((cost) =>
     svg.append(
       line(left, y(cost), wide - 16, y(cost), "rule"),
-      label(left - 8, y(cost) + 5, "end", money(cost, currency).replace(/\.?0+(?=[kMB]?$)/, "")),
+      label(left - 8, y(cost) + 5, "end", tickMoney(cost, currency)),
     ),
   );
   svg.append(label((left + wide) / 2, high - 6, "middle", "days"), label(4, 14, "start", "cost"));

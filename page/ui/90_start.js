@@ -104,7 +104,6 @@ const live = {
     const labels = rows.map((row, i) => timelines.find((one) => one.row === i)?.label ?? row.strategy);
     showVerdict(answer, rows);
     put("command", shownPath(answer.command ?? ""));
-    $("refine")?.remove();
     parts.timelines.show(timelines, rows, shownStrategies());
     $("timelines").parentElement.classList.toggle("whole", this.whole);
     $("no-timelines").hidden = timelines.length > 0;
@@ -113,7 +112,8 @@ const live = {
     $("chips").hidden = timelines.length === 0;
     drawChips(rows, timelines);
     parts.results.show(rows, timelines, labels);
-    parts.map.learn(rows);
+    parts.map.learn(rows, this.settings);
+    put("change", parts.map.change());
     parts.why.show(rows);
     parts.guide.tell(rows);
     put("jitter-note", this.jitterNote());
@@ -175,28 +175,34 @@ const live = {
     }
   },
 
+  /// In place of what takes long: why it is not there, and the button that brings it.
+  later(sentence) {
+    const seconds = Math.ceil((page.answerMs / 1000) * 40); // about so many points
+    const { turn } = this;
+    const begin = () =>
+      (this.refining = this.refineNow(() => turn !== this.turn, true)
+        .catch((error) => error.ended || page.failures.push(String(error.stack ?? error)))
+        .then(() => (this.refining = null)));
+    const time = seconds < 100 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
+    return element(
+      "p",
+      { class: "note later" },
+      `${sentence} `,
+      element("button", { type: "button", onclick: begin }, `Simulate map, comparison and p99, about ${time}`),
+    );
+  },
+
   async refineNow(isStale, wanted = page.answerMs < HEAVY) {
     const { rows } = this;
-    $("refine")?.remove();
     if (!wanted) {
-      const seconds = Math.ceil((page.answerMs / 1000) * 40); // about so many points
-      const button = element(
-        "button",
-        {
-          type: "button",
-          onclick: () =>
-            (this.refining = this.refineNow(isStale, true)
-              .catch((error) => error.ended || page.failures.push(String(error.stack ?? error)))
-              .then(() => (this.refining = null))),
-        },
-        `Simulate p99, map and comparison, about ${seconds < 100 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`}`,
-      );
-      put("change", "");
       put("jitter-note", "");
-      $("change").after(element("p", { id: "refine" }, button));
-      parts.map.draw();
+      parts.map.place.replaceChildren(this.later("This point takes long, so the map waits for you."));
+      parts.why.out.replaceChildren(this.later("This point takes long, so the comparison waits for you."));
+      parts.why.out.classList.remove("stale-part");
+      await parts.map.look(this.side, isStale);
       return;
     }
+    await parts.map.look(this.side, isStale);
     if (!this.whole && "jitter" in state.presets && setting("jitter") === "none") {
       await this.side.ask({ ask: "point", settings: asked(JITTER), timelines: false }).then(
         (answer) => {

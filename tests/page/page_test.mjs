@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Browser, Checks } from "../browser/browser.mjs";
 import { inked } from "../browser/timeline_checks.mjs";
-import { checkFiles, checkGuide, checkMap, checkPlan, checkWhy } from "./parts_checks.mjs";
+import { checkFiles, checkGuide, checkMap, checkPlan, checkSlow, checkWhy } from "./parts_checks.mjs";
 
 const [program, folder, kind] = process.argv.slice(2);
 const real = kind === "real";
@@ -208,6 +208,7 @@ async function checkAll(page, width) {
   await checkSlider(page);
   await checkMap(page, checks, settled);
   await checkWhy(page, checks, settled);
+  await checkSlow(page, checks);
   await checkGuide(page, checks, settled, join(folder, "pictures"));
   await checkLinks(page);
   await checkFiles(page, checks, settled, real);

@@ -8,6 +8,25 @@ export async function checkMap(page, checks, settled) {
   const cells = await page.value(
     '[...document.querySelectorAll(".cell")].map((e) => [e.dataset.cell, e.className, e.textContent, e.getAttribute("aria-label")])',
   );
+  const said = await page.value(text("change"));
+  checks.that(/^(What would change it: |This holds from 1K to 64K tokens)/.test(said), `nearby, three steps to each side: ${said}`);
+  checks.equal(
+    await page.value(
+      "(() => { const { live, parts } = commfusePage; const { memory } = parts.map; parts.map.memory = new Map(); live.redraw(); " +
+        'const said = document.getElementById("change").textContent; parts.map.memory = memory; live.redraw(); return said; })()',
+    ),
+    "Looking nearby\u2026",
+    "a new verdict keeps no sentence of an old one",
+  );
+  checks.equal(await page.value(text("change")), said, "what is known is said at once");
+  checks.equal(
+    await page.value(
+      "(() => { const { map } = commfusePage.parts; const axes = map.axes.bind(map); map.axes = (across = 2) => axes(across); " +
+        "const said = map.sentence(); delete map.axes; return said; })()",
+    ),
+    said,
+    "a phone, whose map is narrower, says the same",
+  );
   checks.equal(cells.length, 21, "seven token counts by three rank counts, for a machine of eight GPUs");
   checks.that(
     cells.every(([, , words]) => !words.includes("\u2026")),
@@ -49,7 +68,19 @@ export async function checkWhy(page, checks, settled) {
   await settled(page);
 }
 
+/// A point that takes long: the verdict's line comes all the same, the rest says why it waits.
+export async function checkSlow(page, checks) {
+  await page.value("commfusePage.live.refineNow(() => false, false)");
+  const words = (id) => page.value(`document.querySelector("#${id} .later").textContent`);
+  checks.that(/^This point takes long, so the map waits for you\. Simulate .*, about \d+ s$/.test(await words("map")), "in the map");
+  checks.that(/^This point takes long, so the comparison waits for you\. Simulate /.test(await words("why")), "in the comparison");
+  checks.that(!(await page.value(text("change"))).startsWith("Looking"), "what would change the verdict is known");
+  await page.value('document.querySelector("#map .later button").click()');
+  await page.until('document.querySelector("#map .cell") && document.querySelector("#why .lead")');
+}
+
 export async function checkGuide(page, checks, settled, pictures) {
+  const before = await page.value("JSON.stringify(commfusePage.state.settings)");
   await page.value('document.getElementById("guide-begin").click()');
   const texts = [];
   for (let step = 1; step <= 5; ++step) {
@@ -65,6 +96,8 @@ export async function checkGuide(page, checks, settled, pictures) {
   );
   checks.equal(new Set(texts).size, 5, "each says something else");
   checks.equal(await page.value('document.getElementById("guide-begin").hidden'), false, "it ends where it began");
+  checks.equal(await page.value("JSON.stringify(commfusePage.state.settings)"), before, "with the settings that it began with");
+  await settled(page);
 }
 
 const dropped = (
@@ -127,6 +160,12 @@ export async function checkPlan(page, checks, pictures) {
   checks.that(
     await page.value('location.hash.includes("tab=plan&plan.tokens=2T&plan.gpus=h100&plan.price=2.80&plan.deadline=90d")'),
     "the link names the plan",
+  );
+  const ticks = await page.value('[...document.querySelectorAll("#panel-plan .chart text")].map((e) => e.textContent).filter((one) => /^\\$/.test(one))');
+  const worth = ticks.map((one) => Number.parseFloat(one.slice(1)) * { k: 1e3, M: 1e6, B: 1e9 }[one.at(-1)]);
+  checks.that(
+    worth.length > 2 && worth.every((one, i) => i === 0 || one > worth[i - 1]),
+    `ticks of cost rise, so that none lost its zeros: ${ticks}`,
   );
   await page.picture(join(pictures, "plan.png"));
   await page.value('document.getElementById("tab-layer").click()');
