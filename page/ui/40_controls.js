@@ -156,21 +156,32 @@ function otherField({ key, words, preset, choices }) {
   return element("div", { class: "field" }, element("label", { for: id }, name), box, said);
 }
 
+/// Beside the verdict, where one wants to pass it on.
+function shareButtons(command) {
+  const link = element("button", { type: "button", id: "copy-link" }, "Copy link");
+  const line = element("button", { type: "button" }, "Copy command");
+  line.addEventListener("click", () => copy(command.textContent, line));
+  link.addEventListener("click", () => {
+    writeHash();
+    copy(location.href, link);
+    if (location.protocol === "file:") {
+      say("The link leads to a file of this computer: send the file along, and open it with what stands behind the #.");
+    }
+  });
+  return [link, line];
+}
+
 function shareField() {
   const command = element("pre", { class: "command", id: "command", tabindex: "0", "aria-label": "Command line of this point" });
   const copyCommand = element("button", { type: "button", id: "copy-command" }, "Copy command");
-  const copyLink = element("button", { type: "button", id: "copy-link" }, "Copy link");
   copyCommand.addEventListener("click", () => copy(command.textContent, copyCommand));
-  copyLink.addEventListener("click", () => {
-    writeHash();
-    copy(location.href, copyLink);
-  });
+  $("share").replaceChildren(...shareButtons(command));
   return element(
     "div",
     { class: "field wide" },
     element("p", { class: "label" }, "The same on the command line"),
     command,
-    element("div", { class: "buttons" }, copyCommand, copyLink),
+    element("div", { class: "buttons" }, copyCommand),
   );
 }
 

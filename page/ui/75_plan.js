@@ -4,7 +4,7 @@
 const PLAN_FIELDS = [
   ["tokens", "Tokens to train on", "as in 2T"],
   ["gpus", "GPUs to choose from", "as in h100"],
-  ["price", "Price of a GPU-hour", "in dollars, as in 2.80"],
+  ["price", "Price of a GPU-hour", "in dollars; 2.80 is assumed, set yours"],
   ["deadline", "Deadline", "as in 90d; empty for none"],
 ];
 
@@ -150,6 +150,9 @@ class Plan {
             : "No option meets the limits.",
         ),
         element("p", { class: "second" }, plan.verdict || text),
+        best?.layout.tensor === 1
+          ? element("p", { class: "size" }, "The cheapest layout has no tensor parallelism, so overlap changes nothing here.")
+          : null,
       ),
       ...(best ? [planTiles(best, plan, currency)] : []),
       element("section", {}, element("h2", {}, "Days against money"), planChart(runs, plan, currency)),
@@ -283,10 +286,12 @@ function planTable(runs, currency) {
     {},
     ...["GPUs", "Kind", "Layout", "Days", "90% between", "Cost", "MFU", "Memory"].map((one) => element("th", { scope: "col" }, one)),
   );
+  const isBeaten = (run) => !run.isAnswer && !run.isFront;
+  const beaten = runs.filter(isBeaten).length;
   const body = runs.map((run) =>
     element(
       "tr",
-      { class: run.isAnswer ? "fastest" : null },
+      { class: run.isAnswer ? "fastest" : isBeaten(run) ? "beaten" : null, hidden: isBeaten(run) },
       element("th", { scope: "row" }, grouped(run.gpus)),
       element("td", {}, run.kind),
       element("td", {}, layoutText(run.layout)),
@@ -297,16 +302,28 @@ function planTable(runs, currency) {
       element("td", {}, `${run.memory_gb.toFixed(1)}${NARROW}GB`),
     ),
   );
+  const all = element("button", { type: "button", hidden: beaten === 0 }, `Show all ${runs.length}`);
+  all.addEventListener("click", () => {
+    body.forEach((row) => (row.hidden = false));
+    all.hidden = true;
+  });
   return element(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": "Every number of GPUs" },
-    element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)),
+    {},
+    element(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Every number of GPUs" },
+      element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)),
+    ),
+    element("p", { class: "note", hidden: beaten === 0 }, "Left out: numbers that another one beats in both days and cost. ", all),
   );
 }
 
 function whatIfTable(plan, currency) {
   const head = element("tr", {}, ...["Change", "Days", "", "Cost"].map((one) => element("th", { scope: "col" }, one)));
-  const body = plan.what_if.map((one) =>
+  const isSame = (one) => Number.parseFloat(percent(Math.abs(one.days_share))) === 0;
+  const same = plan.what_if.filter(isSame);
+  const body = plan.what_if.filter((one) => !isSame(one)).map((one) =>
     element(
       "tr",
       {},
@@ -319,6 +336,7 @@ function whatIfTable(plan, currency) {
   return element(
     "div",
     { class: "scroll", tabindex: "0", role: "region", "aria-label": "What if" },
-    element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)),
+    ...(body.length > 0 ? [element("table", {}, element("thead", {}, head), element("tbody", {}, ...body))] : []),
+    ...(same.length > 0 ? [element("p", { class: "note same" }, `Without effect on the days: ${same.map((one) => one.change).join("; ")}.`)] : []),
   );
 }

@@ -138,12 +138,13 @@ const live = {
       return "";
     }
     const own = (this.settings?.jitter ?? state.presets.jitter ?? "none") !== "none";
+    const shared = "Most of \u00b1 is shared by all schedules, so a difference is surer than a time. ";
     if (own) {
-      return "p99: 99% of runs under the chosen jitter are no slower.";
+      return `${shared}p99: 99% of runs under the chosen jitter are no slower.`;
     }
-    return this.p99.size > 0
+    return shared + (this.p99.size > 0
       ? `p99: 99% of runs under usual jitter are no slower (${JITTER.samples} runs, all schedules with the same draws).`
-      : "p99 under jitter follows once you rest.";
+      : "p99 under jitter follows once you rest.");
   },
 
   /// Jitter, map and comparison of the point on the screen.

@@ -167,6 +167,15 @@ export async function checkPlan(page, checks, pictures) {
     worth.length > 2 && worth.every((one, i) => i === 0 || one > worth[i - 1]),
     `ticks of cost rise, so that none lost its zeros: ${ticks}`,
   );
+  checks.equal(
+    await page.value('[...document.querySelectorAll("#panel-plan td")].filter((e) => /^[+\u2212]?0\\.0%$/.test(e.textContent)).length'),
+    0,
+    "what changes nothing is a sentence, not rows of zeros",
+  );
+  const rows = (which) => page.value(`[...document.querySelectorAll("#panel-plan tr.beaten")].filter((e) => ${which}e.hidden).length`);
+  checks.that((await rows("")) > 0 && (await rows("!")) === 0, "numbers that another beats in days and cost are left out");
+  await page.value('[...document.querySelectorAll("#panel-plan button")].find((e) => e.textContent.startsWith("Show all")).click()');
+  checks.equal(await rows(""), 0, "until one asks for them");
   await page.picture(join(pictures, "plan.png"));
   await page.value('document.getElementById("tab-layer").click()');
 }
