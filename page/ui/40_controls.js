@@ -219,6 +219,14 @@ function buildControls(start) {
   controls.forEach(({ place }, key) => key in state.presets || (place && (place.hidden = true)));
 }
 
+const isBackward = (name) => name.endsWith("_backward");
+const isSharded = (name) => name.startsWith("fsdp") || name === "data_parallel";
+const SCOPE_GROUPS = [
+  ["A layer and its parts", (name) => !isBackward(name) && !isSharded(name)],
+  ["Backward", isBackward],
+  ["Data parallel", isSharded],
+];
+
 /// What a phone folds away, so that the timelines stand near the top.
 function restOf(start, parts, dtypes, others) {
   const phone = matchMedia("(max-width: 700px)");
@@ -226,7 +234,7 @@ function restOf(start, parts, dtypes, others) {
     "div",
     { class: "rest-body" },
     listField("scope", "What runs", [
-      ["Part of a layer", parts],
+      ...SCOPE_GROUPS.map(([name, belongs]) => [name, parts.filter((one) => belongs(one.name))]).filter(([, list]) => list.length > 0),
       ["Whole model", start.scopes.filter((scope) => scope.whole)],
     ]),
     sliderField("batch", SLIDERS.batch),

@@ -80,6 +80,16 @@ function secondOf(verdict, headline) {
   return words === "" || !/^(Overlap|No clear gain)/.test(headline) ? words : `Which schedule? ${words}`;
 }
 
+const SCOPE_WORDS = {
+  mlp: "the MLP",
+  layer: "a whole layer",
+  attention: "the attention block",
+  step: "a training step of the whole model",
+  prefill: "the prompts of a whole model",
+  decode: "one token of a whole model",
+};
+const scopeWords = (scope) => `, for ${SCOPE_WORDS[scope] ?? scope.replaceAll("_", " ")}`;
+
 const LEANINGS = { prior: "assumed", published: "published", fitted: "fitted", measured: "measured" };
 
 function showVerdict(answer, rows) {
@@ -91,7 +101,7 @@ function showVerdict(answer, rows) {
   const point = `${shownPath(setting("model"))} ${setting("scope")} on ${setting("ranks")} \u00d7 ${shownPath(setting("hardware"))}`;
   const time = best && `${unit.text(timeOf(best))}${error === null ? "" : ` \u00b1${percent(error)}`}, MFU ${percent(best.mfu ?? 0)}`;
   const sources = leans ? `; depends on ${listed(leans)} parameters` : "";
-  put("headline", headline);
+  put("headline", headline.replace(/\.$/, `${scopeWords(setting("scope"))}.`));
   put("second", secondOf(answer.verdict ?? "", headline));
   put("size", best ? `${point}, ${count(setting("seq"))} tokens: ${best.strategy} takes ${time}${sources}.` : "");
   const warnings = [

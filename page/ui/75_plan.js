@@ -149,7 +149,7 @@ class Plan {
             ? `${best.gpus} ${best.kind}: ${best.days.value.toFixed(1)} days, ${money(best.cost.value, currency)}`
             : "No option meets the limits.",
         ),
-        element("p", { class: "second" }, plan.verdict || text),
+        element("p", { class: "second" }, (plan.verdict || text).replace(/(\d) %/g, "$1%")),
         best?.layout.tensor === 1
           ? element("p", { class: "size" }, "The cheapest layout has no tensor parallelism, so overlap changes nothing here.")
           : null,
@@ -305,7 +305,7 @@ function planTable(runs, currency) {
   const all = element("button", { type: "button", hidden: beaten === 0 }, `Show all ${runs.length}`);
   all.addEventListener("click", () => {
     body.forEach((row) => (row.hidden = false));
-    all.hidden = true;
+    all.parentElement.hidden = true;
   });
   return element(
     "div",
@@ -321,15 +321,18 @@ function planTable(runs, currency) {
 
 function whatIfTable(plan, currency) {
   const head = element("tr", {}, ...["Change", "Days", "", "Cost"].map((one) => element("th", { scope: "col" }, one)));
-  const isSame = (one) => Number.parseFloat(percent(Math.abs(one.days_share))) === 0;
+  const usual = plan.answer === null || plan.answer < 0 ? null : plan.kinds[plan.answer];
+  const cost = usual?.runs[usual.answer]?.cost.value;
+  const isSame = (one) =>
+    Number.parseFloat(percent(Math.abs(one.days_share))) === 0 && cost !== undefined && money(one.cost.value, currency) === money(cost, currency);
   const same = plan.what_if.filter(isSame);
   const body = plan.what_if.filter((one) => !isSame(one)).map((one) =>
     element(
       "tr",
       {},
-      element("th", { scope: "row" }, one.change),
+      element("th", { scope: "row" }, one.change.replace(/(\d) %/g, "$1%")),
       element("td", {}, one.days.value.toFixed(1)),
-      element("td", {}, signedPercent(one.days_share)),
+      element("td", {}, Number.parseFloat(percent(Math.abs(one.days_share))) === 0 ? "\u2013" : signedPercent(one.days_share)),
       element("td", {}, money(one.cost.value, currency)),
     ),
   );
@@ -337,6 +340,6 @@ function whatIfTable(plan, currency) {
     "div",
     { class: "scroll", tabindex: "0", role: "region", "aria-label": "What if" },
     ...(body.length > 0 ? [element("table", {}, element("thead", {}, head), element("tbody", {}, ...body))] : []),
-    ...(same.length > 0 ? [element("p", { class: "note same" }, `Without effect on the days: ${same.map((one) => one.change).join("; ")}.`)] : []),
+    ...(same.length > 0 ? [element("p", { class: "note same" }, `Without effect on days and cost: ${same.map((one) => one.change.replace(/(\d) %/g, "$1%")).join("; ")}.`)] : []),
   );
 }

@@ -33,13 +33,21 @@ export async function checkMap(page, checks, settled) {
     "every cell is simulated after a rest",
   );
   checks.that(
-    cells.some(([, look, , label]) => look === "cell tie" && label.includes("tie of ")),
-    "ties are grey and say so",
+    cells.some(([, look, words, label]) => /^cell (pays\d|unclear)$/.test(look) && words.startsWith("tie") && label.includes("tie of ")),
+    "ties say so, in the colour of whether overlap pays",
   );
   checks.that(
-    cells.some(([, look, , label]) => look.startsWith("cell w") && /wins, [+\u2212]?\d+% against serial$/.test(label)),
-    "winners have a colour, and a name for screen readers",
+    cells.some(([, look, , label]) => /^cell pays[123]$/.test(look) && /wins, [+\u2212]?\d+% against serial$/.test(label)),
+    "where overlap pays has a colour, and a name for screen readers",
   );
+  checks.equal(
+    await page.value('[{ pay: "loses", cost: 0.2 }, { pay: "loses", cost: 0.03 }, { pay: "unclear", gain: -0.1 }].map(lookOf)'),
+    ["loses3", "loses1", "unclear"],
+    "where it does not pay has another, by how much",
+  );
+  const used = new Set(cells.map(([, look]) => look.replace(/^cell |\d$/g, "")));
+  const legend = await page.value('[...document.querySelectorAll("#map .legend li")].map((e) => e.dataset.pay)');
+  checks.equal([...legend].sort(), [...used].sort(), "the legend lists what is in use");
   checks.equal(await page.value('document.querySelector(".cell[aria-current]").dataset.cell'), "8192x8", "the chosen point is marked");
   await page.value('document.querySelector(".cell[aria-current]").focus()');
   await page.key("ArrowLeft");
