@@ -78,8 +78,8 @@ function bytesText(bytes) {
   return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)}${NARROW}GB` : `${(bytes / 1e6).toFixed(0)}${NARROW}MB`;
 }
 
-/// "product 4K x 7K x 8K" as pages write it.
-const shapeText = (shape) => shape.replaceAll(" x ", " \u00d7 ").replace(/^product /, "GEMM ");
+/// "product 4K x 7K x 8K" as pages write it: "GEMM 4096 x 7168 x 8192", exact like sizes that are no whole K.
+const shapeText = (shape) => (shape.startsWith("product ") ? shape.replace(/\b(\d+)K\b/g, (_, size) => String(size * 1024)) : shape).replaceAll(" x ", " \u00d7 ").replace(/^product /, "GEMM ");
 
 /// "a, b and c"
 function listed(names) {

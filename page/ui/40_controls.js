@@ -132,7 +132,7 @@ function listField(key, name, groups, more = null) {
       fill();
     }
     select.value = now;
-    words.textContent = known.get(now)?.words ?? "";
+    words.textContent = (known.get(now)?.words ?? "").replace(/^(\S+) parameters, \1 active/, "$1 parameters");
   };
   controls.set(key, { place, show: showIt });
   return place;

@@ -65,7 +65,7 @@ export async function checkWhy(page, checks, settled) {
   );
   const rows = await page.value('[...document.querySelectorAll("#why table:first-of-type tbody tr")].map((e) => e.textContent)');
   checks.that(
-    rows.length > 8 && rows.some((row) => row.startsWith("GEMM ")) && rows.some((row) => row.startsWith("exchange of ")),
+    rows.length > 8 && rows.some((row) => row.startsWith("GEMM 4096 \u00d7 ") || row.startsWith("GEMM 8192 \u00d7 ")) && !rows.some((row) => /GEMM .*\dK\b/.test(row)) && rows.some((row) => row.startsWith("exchange of ")),
     "op by op",
   );
   await page.value(
