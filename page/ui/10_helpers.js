@@ -46,7 +46,10 @@ const MINUS = "\u2212";
 const NARROW = "\u202f"; // between a number and its unit
 const grouped = (count) => String(count).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 const percent = (share, decimals = 1) => `${(100 * share).toFixed(decimals)}%`;
-const signedPercent = (share) => `${share < 0 ? MINUS : "+"}${percent(Math.abs(share))}`;
+const signedPercent = (share) => {
+  const digits = percent(Math.abs(share));
+  return Number.parseFloat(digits) === 0 ? digits : `${share < 0 ? MINUS : "+"}${digits}`; // never "-0.0%"
+};
 
 /// 8192 is "8K", 1536 is "1536", as the command line writes counts.
 function count(number) {
@@ -75,8 +78,8 @@ function bytesText(bytes) {
   return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)}${NARROW}GB` : `${(bytes / 1e6).toFixed(0)}${NARROW}MB`;
 }
 
-/// "product 4K x 7K x 8K" as pages write it.
-const shapeText = (shape) => shape.replaceAll(" x ", " \u00d7 ").replace(/^product /, "GEMM ");
+/// "product 4K x 7K x 8K" as pages write it: "GEMM 4096 x 7168 x 8192", exact like sizes that are no whole K.
+const shapeText = (shape) => (shape.startsWith("product ") ? shape.replace(/\b(\d+)K\b/g, (_, size) => String(size * 1024)) : shape).replaceAll(" x ", " \u00d7 ").replace(/^product /, "GEMM ");
 
 /// "a, b and c"
 function listed(names) {

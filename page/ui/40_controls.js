@@ -132,7 +132,7 @@ function listField(key, name, groups, more = null) {
       fill();
     }
     select.value = now;
-    words.textContent = known.get(now)?.words ?? "";
+    words.textContent = (known.get(now)?.words ?? "").replace(/^(\S+) parameters, \1 active/, "$1 parameters");
   };
   controls.set(key, { place, show: showIt });
   return place;
@@ -156,21 +156,32 @@ function otherField({ key, words, preset, choices }) {
   return element("div", { class: "field" }, element("label", { for: id }, name), box, said);
 }
 
+/// Beside the verdict, where one wants to pass it on.
+function shareButtons(command) {
+  const link = element("button", { type: "button", id: "copy-link" }, "Copy link");
+  const line = element("button", { type: "button" }, "Copy command");
+  line.addEventListener("click", () => copy(command.textContent, line));
+  link.addEventListener("click", () => {
+    writeHash();
+    copy(location.href, link);
+    if (location.protocol === "file:") {
+      say("The link leads to a file of this computer: send the file along, and open it with what stands behind the #.");
+    }
+  });
+  return [link, line];
+}
+
 function shareField() {
   const command = element("pre", { class: "command", id: "command", tabindex: "0", "aria-label": "Command line of this point" });
   const copyCommand = element("button", { type: "button", id: "copy-command" }, "Copy command");
-  const copyLink = element("button", { type: "button", id: "copy-link" }, "Copy link");
   copyCommand.addEventListener("click", () => copy(command.textContent, copyCommand));
-  copyLink.addEventListener("click", () => {
-    writeHash();
-    copy(location.href, copyLink);
-  });
+  $("share").replaceChildren(...shareButtons(command));
   return element(
     "div",
     { class: "field wide" },
     element("p", { class: "label" }, "The same on the command line"),
     command,
-    element("div", { class: "buttons" }, copyCommand, copyLink),
+    element("div", { class: "buttons" }, copyCommand),
   );
 }
 
@@ -208,6 +219,14 @@ function buildControls(start) {
   controls.forEach(({ place }, key) => key in state.presets || (place && (place.hidden = true)));
 }
 
+const isBackward = (name) => name.endsWith("_backward");
+const isSharded = (name) => name.startsWith("fsdp") || name === "data_parallel";
+const SCOPE_GROUPS = [
+  ["A layer and its parts", (name) => !isBackward(name) && !isSharded(name)],
+  ["Backward", isBackward],
+  ["Data parallel", isSharded],
+];
+
 /// What a phone folds away, so that the timelines stand near the top.
 function restOf(start, parts, dtypes, others) {
   const phone = matchMedia("(max-width: 700px)");
@@ -215,7 +234,7 @@ function restOf(start, parts, dtypes, others) {
     "div",
     { class: "rest-body" },
     listField("scope", "What runs", [
-      ["Part of a layer", parts],
+      ...SCOPE_GROUPS.map(([name, belongs]) => [name, parts.filter((one) => belongs(one.name))]).filter(([, list]) => list.length > 0),
       ["Whole model", start.scopes.filter((scope) => scope.whole)],
     ]),
     sliderField("batch", SLIDERS.batch),

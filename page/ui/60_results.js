@@ -71,6 +71,25 @@ function headlineOf(rows) {
   return `${best.strategy} takes ${timeUnit(timeOf(best)).text(timeOf(best))}.`;
 }
 
+/// The engine's verdict is on the schedules; after a headline on overlap it is another question.
+function secondOf(verdict, headline) {
+  const words = verdict
+    .replace(/ (fused_kernel) \([^)]*\) takes ([\d.]+%) less\.$/, " A lower bound that no implementation reaches is $2 faster still.")
+    .replace(/^Tie: /, "Too close to call: ")
+    .replace(/^(\S+) wins \(([^)]*)\)/, "$1 ($2)");
+  return words === "" || !/^(Overlap|No clear gain)/.test(headline) ? words : `Which schedule? ${words}`;
+}
+
+const SCOPE_WORDS = {
+  mlp: "the MLP",
+  layer: "a whole layer",
+  attention: "the attention block",
+  step: "a training step of the whole model",
+  prefill: "the prompts of a whole model",
+  decode: "one token of a whole model",
+};
+const scopeWords = (scope) => `, for ${SCOPE_WORDS[scope] ?? scope.replaceAll("_", " ")}`;
+
 const LEANINGS = { prior: "assumed", published: "published", fitted: "fitted", measured: "measured" };
 
 function showVerdict(answer, rows) {
@@ -82,8 +101,8 @@ function showVerdict(answer, rows) {
   const point = `${shownPath(setting("model"))} ${setting("scope")} on ${setting("ranks")} \u00d7 ${shownPath(setting("hardware"))}`;
   const time = best && `${unit.text(timeOf(best))}${error === null ? "" : ` \u00b1${percent(error)}`}, MFU ${percent(best.mfu ?? 0)}`;
   const sources = leans ? `; depends on ${listed(leans)} parameters` : "";
-  put("headline", headline);
-  put("second", answer.verdict ?? "");
+  put("headline", headline.replace(/\.$/, `${scopeWords(setting("scope"))}.`));
+  put("second", secondOf(answer.verdict ?? "", headline));
   put("size", best ? `${point}, ${count(setting("seq"))} tokens: ${best.strategy} takes ${time}${sources}.` : "");
   const warnings = [
     ...new Set(

@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who wins around the chosen point, tokens by ranks, asked cell by cell in the second worker once the user rests.
 
-const MAP_COLOURS = { serial: 6, all_reduce: 6, sliced: 2, looped_einsum: 3, async_tp: 4, ring_exchange: 5, commfuse: 1, tokenweave: 7 };
+const LOOKING = "Looking nearby\u2026";
+const MAP_LEGEND = [
+  ["pays", "pays3", "overlap pays; the darker, the more"],
+  ["unclear", "unclear", "no clear gain"],
+  ["loses", "loses3", "overlap does not pay; the darker, the more it costs"],
+  ["alone", "unclear", "nothing to compare with"],
+  ["none", "none", "cannot be run"],
+];
+
+/// The colour answers the question; its shade says by how much.
+function lookOf({ pay, gain, cost }) {
+  const share = Math.abs(pay === "loses" ? cost : gain);
+  const shade = share < 0.05 ? 1 : share < 0.15 ? 2 : 3;
+  return pay === "pays" || pay === "loses" ? `${pay}${shade}` : "unclear";
+}
 
 class WinnersMap {
   constructor(place) {
@@ -11,9 +25,8 @@ class WinnersMap {
     this.results = new Map();
   }
 
-  /// Tokens across, ranks down, the chosen point inside.
-  axes() {
-    const across = narrow() ? 2 : 3;
+  /// Tokens across, ranks down, the chosen point inside. The verdict's line looks as far on every screen: three steps.
+  axes(across = narrow() ? 2 : 3) {
     const seq = Number(setting("seq"));
     const ranks = Number(setting("ranks"));
     const seqs = Array.from({ length: 2 * across + 1 }, (_, i) => seq * 2 ** (i - across)).filter(
@@ -52,10 +65,35 @@ class WinnersMap {
     return JSON.stringify(asked(cell));
   }
 
-  /// Asks what is not known; `isStale` tells when the user has moved on.
+  /// What the verdict's line needs: other tokens, other ranks, other links.
+  neighbours() {
+    const { seqs, ranks } = this.axes(3);
+    return [...seqs.map((one) => ({ seq: String(one) })), ...ranks.map((one) => ({ ranks: String(one) })), ...this.rates()];
+  }
+
+  /// The line below the verdict, as far as it is known of the point on the screen.
+  change() {
+    const isNow = JSON.stringify(live.settings) === this.keyOf({});
+    return isNow && this.neighbours().every((cell) => this.memory.has(this.keyOf(cell))) ? this.sentence() : LOOKING;
+  }
+
+  /// The neighbours, and what would change the verdict.
+  async look(simulator, isStale) {
+    if ((await this.askAll(this.neighbours(), simulator, isStale)) && !isStale()) {
+      put("change", this.change());
+    }
+  }
+
   async fill(simulator, isStale) {
     this.draw();
-    for (const cell of [...this.cells(), ...this.rates()]) {
+    if (await this.askAll(this.cells(), simulator, isStale)) {
+      this.draw();
+    }
+  }
+
+  /// Asks what is not known; `isStale` tells when the user has moved on. True where all is known then.
+  async askAll(cells, simulator, isStale) {
+    for (const cell of cells) {
       const key = this.keyOf(cell);
       if (this.memory.has(key)) {
         continue;
@@ -65,7 +103,7 @@ class WinnersMap {
         said = cellOf(JSON.parse((await simulator.ask({ ask: "point", settings: asked(cell), timelines: false })).json));
       } catch (error) {
         if (error.ended) {
-          return;
+          return false;
         }
         said = { error: error.message };
       }
@@ -74,17 +112,16 @@ class WinnersMap {
       }
       this.memory.set(key, said);
       if (isStale()) {
-        return;
+        return false;
       }
-      this.later();
+      this.place.querySelector("table") && this.later();
     }
-    this.draw();
-    put("change", this.sentence());
+    return true;
   }
 
-  /// The point on the screen is a cell that needs no ask.
-  learn(rows) {
-    this.memory.set(this.keyOf({}), cellOf(rows));
+  /// The point on the screen is a cell that needs no ask. `settings` are those that it was asked with.
+  learn(rows, settings) {
+    this.memory.set(JSON.stringify(settings), cellOf(rows));
   }
 
   later() {
@@ -104,7 +141,6 @@ class WinnersMap {
       ...seqs.map((one) => element("th", { scope: "col" }, count(one))),
     );
     const used = new Set();
-    let ties = false;
     const rows = ranks.map((r) =>
       element(
         "tr",
@@ -112,32 +148,19 @@ class WinnersMap {
         element("th", { scope: "row" }, String(r)),
         ...seqs.map((s) => {
           const said = this.memory.get(this.keyOf({ seq: String(s), ranks: String(r) }));
-          said?.name && (!said.tie || narrow()) && used.add(said.name);
-          ties ||= said?.tie;
+          said && used.add(said.name ? said.pay : "none");
           return element("td", {}, this.button(said, s, r));
         }),
       ),
     );
-    const entries = [...used]
-      .sort()
-      .map((name) =>
-        element(
-          "li",
-          {},
-          element("span", { class: `swatch w${MAP_COLOURS[name] ?? 7}`, "aria-hidden": "true" }),
-          narrow() ? `${shortName(name, true)} ${name}` : name,
-        ),
-      );
-    if (ties) {
-      const swatch = element("span", { class: "swatch", "aria-hidden": "true" });
-      swatch.style.background = "var(--tie)";
-      entries.push(element("li", {}, swatch, "tie; the fastest is named"));
-    }
+    const entries = MAP_LEGEND.filter(([pay]) => used.has(pay)).map(([pay, look, words]) =>
+      element("li", { "data-pay": pay }, element("span", { class: `swatch ${look}`, "aria-hidden": "true" }), words),
+    );
     this.place.replaceChildren(
       element(
         "p",
         { class: "note" },
-        "Tokens across, ranks down. Percentages are against the schedule without overlap. Choose a cell to go there.",
+        "Does overlap pay? Tokens across, ranks down; each cell names the fastest schedule. Percentages are against the schedule without overlap. Choose a cell to go there.",
       ),
       element(
         "div",
@@ -173,7 +196,6 @@ class WinnersMap {
         said ? "\u2013" : "\u2026",
       );
     }
-    const look = said.tie ? "tie" : `w${MAP_COLOURS[said.name] ?? 7}`;
     const against =
       said.gain === null ? "" : said.name === said.base ? "0%" : `${said.gain < 0 ? MINUS : "+"}${Math.abs(100 * said.gain).toFixed(0)}%`;
     const words = said.tie ? `tie of ${listed(said.ties)}` : `${said.name} wins`;
@@ -181,11 +203,11 @@ class WinnersMap {
       "button",
       {
         ...shared,
-        class: `cell ${look}`,
+        class: `cell ${lookOf(said)}`,
         "aria-label": `${at}: ${words}${against ? `, ${against} against ${said.base}` : ""}`,
         title: `${at}: ${words}`,
       },
-      shortName(said.name, narrow()),
+      said.tie ? "tie" : shortName(said.name),
       element("small", {}, against || "\u00a0"),
     );
   }
@@ -204,7 +226,7 @@ class WinnersMap {
 
   /// What would change the verdict: the nearest tokens, ranks at which it is another one.
   sentence() {
-    const { seqs, ranks } = this.axes();
+    const { seqs, ranks } = this.axes(3);
     const here = this.memory.get(this.keyOf({}));
     if (!here?.name) {
       return "";
@@ -253,8 +275,8 @@ class WinnersMap {
 
 const SHORT = { ring_exchange: "ring ex.", looped_einsum: "looped", tokenweave: "weave" };
 const narrow = () => matchMedia("(max-width: 700px)").matches;
-/// On a phone as the command's map has them: "co", "ri".
-const shortName = (name, two) => (two ? name.slice(0, 2) : (SHORT[name] ?? name.split("_")[0]));
+const NARROW_NAMES = { commfuse: "fuse", ring_exchange: "ring" };
+const shortName = (name) => (narrow() && NARROW_NAMES[name]) || (SHORT[name] ?? name.split("_")[0]);
 
 function cellOf(rows) {
   const best = fastestOf(rows);
@@ -263,12 +285,14 @@ function cellOf(rows) {
   }
   const verdicts = verdictsOf(rows);
   const serial = baselineOf(rows);
+  const rival = fastestOf(rows.filter((row) => !WITHOUT_OVERLAP.includes(row.strategy)));
   const ties = rows.filter((_, i) => verdicts[i] === "ties").map((row) => row.strategy);
   return {
     name: best.strategy,
     tie: verdicts[rows.indexOf(best)] === "ties",
     ties,
     gain: serial ? timeOf(best) / timeOf(serial) - 1 : null,
+    cost: serial && rival ? timeOf(rival) / timeOf(serial) - 1 : 0, // of the best overlap
     pay: payOf(rows),
     base: serial?.strategy ?? "serial",
   };

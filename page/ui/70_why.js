@@ -158,7 +158,7 @@ function opTable(one, two, a, b, unit) {
           element(
             "tr",
             { class: "group" },
-            element("th", { scope: "rowgroup" }, { essential: "Compute", local: "Local", communication: "Communication" }[kind]),
+            element("th", { scope: "rowgroup" }, { essential: "Work, with slicing and stretch", local: "Local", communication: "Communication, hidden or not" }[kind]),
             element("td", {}, unit.digits(sum(0))),
             element("td", {}, unit.digits(sum(1))),
             element("td"),

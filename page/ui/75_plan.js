@@ -4,7 +4,7 @@
 const PLAN_FIELDS = [
   ["tokens", "Tokens to train on", "as in 2T"],
   ["gpus", "GPUs to choose from", "as in h100"],
-  ["price", "Price of a GPU-hour", "in dollars, as in 2.80"],
+  ["price", "Price of a GPU-hour", "in dollars; 2.80 is assumed, set yours"],
   ["deadline", "Deadline", "as in 90d; empty for none"],
 ];
 
@@ -149,7 +149,10 @@ class Plan {
             ? `${best.gpus} ${best.kind}: ${best.days.value.toFixed(1)} days, ${money(best.cost.value, currency)}`
             : "No option meets the limits.",
         ),
-        element("p", { class: "second" }, plan.verdict || text),
+        element("p", { class: "second" }, (plan.verdict || text).replace(/(\d) %/g, "$1%")),
+        best?.layout.tensor === 1
+          ? element("p", { class: "size" }, "The cheapest layout has no tensor parallelism, so overlap changes nothing here.")
+          : null,
       ),
       ...(best ? [planTiles(best, plan, currency)] : []),
       element("section", {}, element("h2", {}, "Days against money"), planChart(runs, plan, currency)),
@@ -164,6 +167,9 @@ function money(value, currency) {
   const [size, letter] = value >= 1e9 ? [1e9, "B"] : value >= 1e6 ? [1e6, "M"] : value >= 1e3 ? [1e3, "k"] : [1, ""];
   return `${currency}${(value / size).toFixed(letter === "" ? 2 : letter === "k" ? 0 : 2)}${letter}`;
 }
+
+/// Of an axis: $1.50M is "$1.5M", $1.00M is "$1M", and $300k stays.
+const tickMoney = (value, currency) => money(value, currency).replace(/(\.\d*?)0+(?=[kMB]?$)/, "$1").replace(/\.(?=[kMB]?$)/, "");
 
 const layoutText = ({ tensor, pipeline, data, context }) =>
   `TP ${tensor}, PP ${pipeline}, DP ${data}${context > 1 ? `, CP ${context}` : ""}`;
@@ -234,7 +240,7 @@ function planChart(runs, plan, currency) {
   steps(c0, c1).forEach((cost) =>
     svg.append(
       line(left, y(cost), wide - 16, y(cost), "rule"),
-      label(left - 8, y(cost) + 5, "end", money(cost, currency).replace(/\.?0+(?=[kMB]?$)/, "")),
+      label(left - 8, y(cost) + 5, "end", tickMoney(cost, currency)),
     ),
   );
   svg.append(label((left + wide) / 2, high - 6, "middle", "days"), label(4, 14, "start", "cost"));
@@ -280,10 +286,12 @@ function planTable(runs, currency) {
     {},
     ...["GPUs", "Kind", "Layout", "Days", "90% between", "Cost", "MFU", "Memory"].map((one) => element("th", { scope: "col" }, one)),
   );
+  const isBeaten = (run) => !run.isAnswer && !run.isFront;
+  const beaten = runs.filter(isBeaten).length;
   const body = runs.map((run) =>
     element(
       "tr",
-      { class: run.isAnswer ? "fastest" : null },
+      { class: run.isAnswer ? "fastest" : isBeaten(run) ? "beaten" : null, hidden: isBeaten(run) },
       element("th", { scope: "row" }, grouped(run.gpus)),
       element("td", {}, run.kind),
       element("td", {}, layoutText(run.layout)),
@@ -294,28 +302,44 @@ function planTable(runs, currency) {
       element("td", {}, `${run.memory_gb.toFixed(1)}${NARROW}GB`),
     ),
   );
+  const all = element("button", { type: "button", hidden: beaten === 0 }, `Show all ${runs.length}`);
+  all.addEventListener("click", () => {
+    body.forEach((row) => (row.hidden = false));
+    all.parentElement.hidden = true;
+  });
   return element(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": "Every number of GPUs" },
-    element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)),
+    {},
+    element(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Every number of GPUs" },
+      element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)),
+    ),
+    element("p", { class: "note", hidden: beaten === 0 }, "Left out: numbers that another one beats in both days and cost. ", all),
   );
 }
 
 function whatIfTable(plan, currency) {
   const head = element("tr", {}, ...["Change", "Days", "", "Cost"].map((one) => element("th", { scope: "col" }, one)));
-  const body = plan.what_if.map((one) =>
+  const usual = plan.answer === null || plan.answer < 0 ? null : plan.kinds[plan.answer];
+  const cost = usual?.runs[usual.answer]?.cost.value;
+  const isSame = (one) =>
+    Number.parseFloat(percent(Math.abs(one.days_share))) === 0 && cost !== undefined && money(one.cost.value, currency) === money(cost, currency);
+  const same = plan.what_if.filter(isSame);
+  const body = plan.what_if.filter((one) => !isSame(one)).map((one) =>
     element(
       "tr",
       {},
-      element("th", { scope: "row" }, one.change),
+      element("th", { scope: "row" }, one.change.replace(/(\d) %/g, "$1%")),
       element("td", {}, one.days.value.toFixed(1)),
-      element("td", {}, signedPercent(one.days_share)),
+      element("td", {}, Number.parseFloat(percent(Math.abs(one.days_share))) === 0 ? "\u2013" : signedPercent(one.days_share)),
       element("td", {}, money(one.cost.value, currency)),
     ),
   );
   return element(
     "div",
     { class: "scroll", tabindex: "0", role: "region", "aria-label": "What if" },
-    element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)),
+    ...(body.length > 0 ? [element("table", {}, element("thead", {}, head), element("tbody", {}, ...body))] : []),
+    ...(same.length > 0 ? [element("p", { class: "note same" }, `Without effect on days and cost: ${same.map((one) => one.change.replace(/(\d) %/g, "$1%")).join("; ")}.`)] : []),
   );
 }

@@ -75,6 +75,9 @@ class Guide {
       return;
     }
     const { show, seq } = GUIDE[step - 1];
+    if (this.step === 0) {
+      this.before = { settings: state.settings, view: state.view };
+    }
     state.view = { ...state.view, guide: String(step), show };
     delete state.view.compare;
     const known = Object.fromEntries(Object.entries({ ...GUIDE_POINT, seq }).filter(([key]) => key in state.presets));
@@ -83,11 +86,17 @@ class Guide {
     change({});
     this.steps[step - 1].focus({ preventScroll: true });
   }
+  /// Back to where the user was, unless the point is one of their own by now.
   leave() {
-    delete state.view.guide;
-    delete state.view.show;
+    const back = this.before && !this.moved();
+    Object.assign(state, back ? this.before : {});
+    if (!back) {
+      delete state.view.guide;
+      delete state.view.show;
+    }
+    this.before = null;
     this.show();
-    live.redraw();
+    back ? change({}) : live.redraw();
     writeHash();
     this.begin.focus();
   }
@@ -100,6 +109,14 @@ class Guide {
       i + 1 === step ? button.setAttribute("aria-current", "step") : button.removeAttribute("aria-current"),
     );
     this.next.textContent = step === GUIDE.length ? "Done" : "Next";
+    this.close.textContent = step > 0 && this.before && !this.moved() ? "Back to where you were" : "Close";
+  }
+
+  /// The user changed what the step had set.
+  moved() {
+    return Object.entries({ ...GUIDE_POINT, seq: GUIDE[this.step - 1].seq }).some(
+      ([key, text]) => key in state.presets && setting(key) !== text,
+    );
   }
 
   /// Says what the answer on the screen shows.
@@ -110,10 +127,8 @@ class Guide {
     const found = { serial: rowOf(rows, "serial"), sliced: rowOf(rows, "sliced"), commfuse: rowOf(rows, "commfuse") };
     const whole = Object.values(found).every((row) => row?.makespan_us !== undefined);
     const unit = whole && timeUnit(Math.max(...Object.values(found).map(timeOf)));
-    const moved = Object.entries({ ...GUIDE_POINT, seq: GUIDE[this.step - 1].seq }).some(
-      ([key, text]) => key in state.presets && setting(key) !== text,
-    );
-    this.text.textContent = moved
+    this.show();
+    this.text.textContent = this.moved()
       ? "This is a point of your own. Choose a step to go on with the first minute."
       : whole
         ? GUIDE[this.step - 1].text({ ...found, unit })

@@ -104,7 +104,6 @@ const live = {
     const labels = rows.map((row, i) => timelines.find((one) => one.row === i)?.label ?? row.strategy);
     showVerdict(answer, rows);
     put("command", shownPath(answer.command ?? ""));
-    $("refine")?.remove();
     parts.timelines.show(timelines, rows, shownStrategies());
     $("timelines").parentElement.classList.toggle("whole", this.whole);
     $("no-timelines").hidden = timelines.length > 0;
@@ -113,7 +112,8 @@ const live = {
     $("chips").hidden = timelines.length === 0;
     drawChips(rows, timelines);
     parts.results.show(rows, timelines, labels);
-    parts.map.learn(rows);
+    parts.map.learn(rows, this.settings);
+    put("change", parts.map.change());
     parts.why.show(rows);
     parts.guide.tell(rows);
     put("jitter-note", this.jitterNote());
@@ -138,12 +138,13 @@ const live = {
       return "";
     }
     const own = (this.settings?.jitter ?? state.presets.jitter ?? "none") !== "none";
+    const shared = "Most of \u00b1 is shared by all schedules, so a difference is surer than a time. ";
     if (own) {
-      return "p99: 99% of runs under the chosen jitter are no slower.";
+      return `${shared}p99: 99% of runs under the chosen jitter are no slower.`;
     }
-    return this.p99.size > 0
+    return shared + (this.p99.size > 0
       ? `p99: 99% of runs under usual jitter are no slower (${JITTER.samples} runs, all schedules with the same draws).`
-      : "p99 under jitter follows once you rest.";
+      : "p99 under jitter follows once you rest.");
   },
 
   /// Jitter, map and comparison of the point on the screen.
@@ -175,28 +176,34 @@ const live = {
     }
   },
 
+  /// In place of what takes long: why it is not there, and the button that brings it.
+  later(sentence) {
+    const seconds = Math.ceil((page.answerMs / 1000) * 40); // about so many points
+    const { turn } = this;
+    const begin = () =>
+      (this.refining = this.refineNow(() => turn !== this.turn, true)
+        .catch((error) => error.ended || page.failures.push(String(error.stack ?? error)))
+        .then(() => (this.refining = null)));
+    const time = seconds < 100 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
+    return element(
+      "p",
+      { class: "note later" },
+      `${sentence} `,
+      element("button", { type: "button", onclick: begin }, `Simulate map, comparison and p99, about ${time}`),
+    );
+  },
+
   async refineNow(isStale, wanted = page.answerMs < HEAVY) {
     const { rows } = this;
-    $("refine")?.remove();
     if (!wanted) {
-      const seconds = Math.ceil((page.answerMs / 1000) * 40); // about so many points
-      const button = element(
-        "button",
-        {
-          type: "button",
-          onclick: () =>
-            (this.refining = this.refineNow(isStale, true)
-              .catch((error) => error.ended || page.failures.push(String(error.stack ?? error)))
-              .then(() => (this.refining = null))),
-        },
-        `Simulate p99, map and comparison, about ${seconds < 100 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`}`,
-      );
-      put("change", "");
       put("jitter-note", "");
-      $("change").after(element("p", { id: "refine" }, button));
-      parts.map.draw();
+      parts.map.place.replaceChildren(this.later("This point takes long, so the map waits for you."));
+      parts.why.out.replaceChildren(this.later("This point takes long, so the comparison waits for you."));
+      parts.why.out.classList.remove("stale-part");
+      await parts.map.look(this.side, isStale);
       return;
     }
+    await parts.map.look(this.side, isStale);
     if (!this.whole && "jitter" in state.presets && setting("jitter") === "none") {
       await this.side.ask({ ask: "point", settings: asked(JITTER), timelines: false }).then(
         (answer) => {

@@ -8,19 +8,46 @@ export async function checkMap(page, checks, settled) {
   const cells = await page.value(
     '[...document.querySelectorAll(".cell")].map((e) => [e.dataset.cell, e.className, e.textContent, e.getAttribute("aria-label")])',
   );
+  const said = await page.value(text("change"));
+  checks.that(/^(What would change it: |This holds from 1K to 64K tokens)/.test(said), `nearby, three steps to each side: ${said}`);
+  checks.equal(
+    await page.value(
+      "(() => { const { live, parts } = commfusePage; const { memory } = parts.map; parts.map.memory = new Map(); live.redraw(); " +
+        'const said = document.getElementById("change").textContent; parts.map.memory = memory; live.redraw(); return said; })()',
+    ),
+    "Looking nearby\u2026",
+    "a new verdict keeps no sentence of an old one",
+  );
+  checks.equal(await page.value(text("change")), said, "what is known is said at once");
+  checks.equal(
+    await page.value(
+      "(() => { const { map } = commfusePage.parts; const axes = map.axes.bind(map); map.axes = (across = 2) => axes(across); " +
+        "const said = map.sentence(); delete map.axes; return said; })()",
+    ),
+    said,
+    "a phone, whose map is narrower, says the same",
+  );
   checks.equal(cells.length, 21, "seven token counts by three rank counts, for a machine of eight GPUs");
   checks.that(
     cells.every(([, , words]) => !words.includes("\u2026")),
     "every cell is simulated after a rest",
   );
   checks.that(
-    cells.some(([, look, , label]) => look === "cell tie" && label.includes("tie of ")),
-    "ties are grey and say so",
+    cells.some(([, look, words, label]) => /^cell (pays\d|unclear)$/.test(look) && words.startsWith("tie") && label.includes("tie of ")),
+    "ties say so, in the colour of whether overlap pays",
   );
   checks.that(
-    cells.some(([, look, , label]) => look.startsWith("cell w") && /wins, [+\u2212]?\d+% against serial$/.test(label)),
-    "winners have a colour, and a name for screen readers",
+    cells.some(([, look, , label]) => /^cell pays[123]$/.test(look) && /wins, [+\u2212]?\d+% against serial$/.test(label)),
+    "where overlap pays has a colour, and a name for screen readers",
   );
+  checks.equal(
+    await page.value('[{ pay: "loses", cost: 0.2 }, { pay: "loses", cost: 0.03 }, { pay: "unclear", gain: -0.1 }].map(lookOf)'),
+    ["loses3", "loses1", "unclear"],
+    "where it does not pay has another, by how much",
+  );
+  const used = new Set(cells.map(([, look]) => look.replace(/^cell |\d$/g, "")));
+  const legend = await page.value('[...document.querySelectorAll("#map .legend li")].map((e) => e.dataset.pay)');
+  checks.equal([...legend].sort(), [...used].sort(), "the legend lists what is in use");
   checks.equal(await page.value('document.querySelector(".cell[aria-current]").dataset.cell'), "8192x8", "the chosen point is marked");
   await page.value('document.querySelector(".cell[aria-current]").focus()');
   await page.key("ArrowLeft");
@@ -38,7 +65,7 @@ export async function checkWhy(page, checks, settled) {
   );
   const rows = await page.value('[...document.querySelectorAll("#why table:first-of-type tbody tr")].map((e) => e.textContent)');
   checks.that(
-    rows.length > 8 && rows.some((row) => row.startsWith("GEMM ")) && rows.some((row) => row.startsWith("exchange of ")),
+    rows.length > 8 && rows.some((row) => row.startsWith("GEMM 4096 \u00d7 ") || row.startsWith("GEMM 8192 \u00d7 ")) && !rows.some((row) => /GEMM .*\dK\b/.test(row)) && rows.some((row) => row.startsWith("exchange of ")),
     "op by op",
   );
   await page.value(
@@ -49,7 +76,19 @@ export async function checkWhy(page, checks, settled) {
   await settled(page);
 }
 
+/// A point that takes long: the verdict's line comes all the same, the rest says why it waits.
+export async function checkSlow(page, checks) {
+  await page.value("commfusePage.live.refineNow(() => false, false)");
+  const words = (id) => page.value(`document.querySelector("#${id} .later").textContent`);
+  checks.that(/^This point takes long, so the map waits for you\. Simulate .*, about \d+ s$/.test(await words("map")), "in the map");
+  checks.that(/^This point takes long, so the comparison waits for you\. Simulate /.test(await words("why")), "in the comparison");
+  checks.that(!(await page.value(text("change"))).startsWith("Looking"), "what would change the verdict is known");
+  await page.value('document.querySelector("#map .later button").click()');
+  await page.until('document.querySelector("#map .cell") && document.querySelector("#why .lead")');
+}
+
 export async function checkGuide(page, checks, settled, pictures) {
+  const before = await page.value("JSON.stringify(commfusePage.state.settings)");
   await page.value('document.getElementById("guide-begin").click()');
   const texts = [];
   for (let step = 1; step <= 5; ++step) {
@@ -65,6 +104,8 @@ export async function checkGuide(page, checks, settled, pictures) {
   );
   checks.equal(new Set(texts).size, 5, "each says something else");
   checks.equal(await page.value('document.getElementById("guide-begin").hidden'), false, "it ends where it began");
+  checks.equal(await page.value("JSON.stringify(commfusePage.state.settings)"), before, "with the settings that it began with");
+  await settled(page);
 }
 
 const dropped = (
@@ -128,6 +169,21 @@ export async function checkPlan(page, checks, pictures) {
     await page.value('location.hash.includes("tab=plan&plan.tokens=2T&plan.gpus=h100&plan.price=2.80&plan.deadline=90d")'),
     "the link names the plan",
   );
+  const ticks = await page.value('[...document.querySelectorAll("#panel-plan .chart text")].map((e) => e.textContent).filter((one) => /^\\$/.test(one))');
+  const worth = ticks.map((one) => Number.parseFloat(one.slice(1)) * { k: 1e3, M: 1e6, B: 1e9 }[one.at(-1)]);
+  checks.that(
+    worth.length > 2 && worth.every((one, i) => i === 0 || one > worth[i - 1]),
+    `ticks of cost rise, so that none lost its zeros: ${ticks}`,
+  );
+  checks.equal(
+    await page.value('[...document.querySelectorAll("#panel-plan td")].filter((e) => /^[+\u2212]?0\\.0%$/.test(e.textContent)).length'),
+    0,
+    "what changes nothing is a sentence, not rows of zeros",
+  );
+  const rows = (which) => page.value(`[...document.querySelectorAll("#panel-plan tr.beaten")].filter((e) => ${which}e.hidden).length`);
+  checks.that((await rows("")) > 0 && (await rows("!")) === 0, "numbers that another beats in days and cost are left out");
+  await page.value('[...document.querySelectorAll("#panel-plan button")].find((e) => e.textContent.startsWith("Show all")).click()');
+  checks.equal(await rows(""), 0, "until one asks for them");
   await page.picture(join(pictures, "plan.png"));
   await page.value('document.getElementById("tab-layer").click()');
 }
