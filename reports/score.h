@@ -9,7 +9,8 @@
 
 namespace commfuse::reports {
 
-/// Tables by kind, then how honest the stated errors were (reliability.h), what was not scored and why, then faulty rows.
+/// Tables by kind, then how honest the stated errors were (reliability.h), what was not scored and why, then faulty
+/// rows.
 std::string score_table(std::span<const TableScore> scores);
 
 /// One object: `schema`, `tables` (one object each, errors as fractions) and `kinds` (the errors of all tables of a

@@ -90,11 +90,11 @@ struct TableScore {
   std::optional<VariantScore> variants;
   std::vector<PenaltyScore> penalties;
   std::optional<StepScore> steps;
-  std::vector<CheckedKind> checked;        ///< By kind and machine: rows that no fit has seen beside their intervals.
-  std::vector<FitRows> fits;               ///< Where residuals are asked for: all rows of tables that a fit read.
-  std::vector<JudgedPairs> judged;         ///< By ways and machine, the same rows.
-  std::vector<Observation> observations;   ///< Of tables of single figures.
-  std::optional<double> mfu_distance;  ///< The largest of predicted to published MFU, where a table has it.
+  std::vector<CheckedKind> checked;       ///< By kind and machine: rows that no fit has seen beside their intervals.
+  std::vector<FitRows> fits;              ///< Where residuals are asked for: all rows of tables that a fit read.
+  std::vector<JudgedPairs> judged;        ///< By ways and machine, the same rows.
+  std::vector<Observation> observations;  ///< Of tables of single figures.
+  std::optional<double> mfu_distance;     ///< The largest of predicted to published MFU, where a table has it.
 
   [[nodiscard]] std::int64_t skipped_rows() const {
     std::int64_t rows_skipped = 0;

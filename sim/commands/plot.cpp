@@ -80,7 +80,8 @@ int plot(const PlotRequest& request) {
   const std::vector<Figure> figures = reports::report_figures(report_input(
       std::move(read.title), std::move(read.rows), std::move(read.command), request.extras, std::move(read.models)));
   if (figures.empty()) {
-    throw ConfigError("these results have no figure; run more points or strategies, or run them again with this version");
+    throw ConfigError(
+        "these results have no figure; run more points or strategies, or run them again with this version");
   }
   if (request.figure.empty()) {
     if (!request.out.empty()) {

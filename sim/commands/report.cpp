@@ -12,8 +12,8 @@
 #include "model/config/option_marks.h"
 #include "model/config/resolver.h"
 #include "model/config_error.h"
-#include "model/text/suggest.h"
 #include "model/text/plain_text.h"
+#include "model/text/suggest.h"
 #include "reports/atomic_file.h"
 #include "reports/html/report.h"
 #include "sim/commands/commands.h"
@@ -87,9 +87,8 @@ int write_report(ReportRequest request) {
   if (request.extras.jitter) {
     command += fmt::format(" --jitter {}", *request.extras.jitter);
   }
-  reports::ReportInput input =
-      report_input(request.title.empty() ? read.title : request.title, std::move(read.rows), std::move(command),
-                   request.extras, std::move(read.models));
+  reports::ReportInput input = report_input(request.title.empty() ? read.title : request.title, std::move(read.rows),
+                                            std::move(command), request.extras, std::move(read.models));
   input.page = request.page;
   reports::write_html_report(input, [&](std::string_view bytes) { file.write(bytes); });
   file.commit();

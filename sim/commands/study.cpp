@@ -12,8 +12,8 @@
 #include "model/cost/priced_shape.h"
 #include "model/cost/shape_sizes.h"
 #include "model/math/functions.h"
-#include "reports/trace_label.h"
 #include "reports/point_rows.h"
+#include "reports/trace_label.h"
 #include "sim/commands/traced.h"
 #include "sim/why/why.h"
 

@@ -18,8 +18,8 @@
 #include "model/workload/parameters.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
-#include "reports/trace_label.h"
 #include "reports/layout_cells.h"
+#include "reports/trace_label.h"
 #include "sim/commands/tune_files.h"
 
 namespace commfuse::sim {

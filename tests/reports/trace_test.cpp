@@ -17,8 +17,8 @@
 
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
-#include "reports/trace_label.h"
 #include "reports/export/trace_flows.h"
+#include "reports/trace_label.h"
 #include "tests/reports/trace_runs.h"
 #include "tests/slow_build.h"
 
