@@ -417,8 +417,9 @@ void lean_on_nccl(const NcclKernels& nccl, bool is_all_reduce, const Lean& lean)
 
 template <class Lean>
 void lean_on_products(const Accelerator& accelerator, DType dtype, const Lean& lean) {
-  const auto& [peak, parameters, fit] = accelerator.matrix_unit(dtype);
-  lean(peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth, accelerator.kernel_floor);
+  const auto& unit = accelerator.matrix_unit(dtype);
+  const GemmParameters& parameters = unit.gemm;  // clang 14 keeps names of a binding out of lambdas
+  lean(unit.dense_peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth, accelerator.kernel_floor);
   const Parameter<double>& conversion = parameters.conversion_passes;
   each_parameter(parameters, NoNames{}, [&](NoNames, const auto& parameter) {
     const void* const which = &parameter;
