@@ -33,7 +33,8 @@ const script = readdirSync(folder)
   .filter((name) => /^\d\d_.*\.js$/.test(name))
   .sort()
   .reduce((all, name) => `${all}\n${lean(text(name), name)}`, `// ${LICENCE}`);
-const style = `/* ${LICENCE} */\n${lean(text("page.css"), "page.css")}`;
+const palette = readFileSync(join(folder, "../../reports/assets/palette.css"), "utf8");
+const style = `/* ${LICENCE} */\n${lean(palette, "palette.css")}\n${lean(text("page.css"), "page.css")}`;
 for (const [name, content] of [
   ["a script", script],
   ["page.css", style],

@@ -25,7 +25,7 @@ bool is_narrow(const AttentionSize& size) { return size.head_dim <= narrow_head;
 /// Heads that share keys lie behind each other in the tiles of FlashAttention-3.
 bool is_packed(const AttentionParameters& parameters) { return parameters.split_cost.value > 0.0; }
 
-/// Of one overhead, by the width of the heads.
+/// Seconds of an overhead; narrow heads have another.
 double overhead_seconds(const AttentionParameters& parameters, const AttentionSize& size, Duration overhead) {
   return to_seconds(overhead) * (is_narrow(size) ? parameters.narrow_overhead.value : 1.0);
 }

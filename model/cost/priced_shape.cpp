@@ -29,7 +29,7 @@ PricedKind kind_of(CollectiveKind kind) {
   return PricedKind::all_gather;
 }
 
-/// Of cold weights and all SMs, whatever the op has: rows of tables are told apart by the same question.
+/// Taken with cold weights and all SMs, whatever the op has, so that ops and rows of tables are classed alike.
 Limit limit_of_product(const PricedShape& shape, const Accelerator& accelerator) {
   GemmSize size{
       .m = get(shape, FitSize::m), .n = get(shape, FitSize::n), .k = get(shape, FitSize::k), .dtype = shape.dtype};
@@ -40,7 +40,7 @@ Limit limit_of_product(const PricedShape& shape, const Accelerator& accelerator)
   return limit_of(accelerator, estimate_gemm(accelerator, size, accelerator.sms), size.dtype);
 }
 
-/// Of all rows of as many sequences as the query rows make, masked, whatever the op has of them.
+/// Taken for whole masked sequences, as many as the query rows make, even where the op computes a part of them.
 Limit limit_of_attention(const PricedShape& shape, const Accelerator& accelerator) {
   AttentionSize size{.batch = 1,
                      .seq = get(shape, FitSize::seq),
@@ -56,7 +56,7 @@ Limit limit_of_attention(const PricedShape& shape, const Accelerator& accelerato
   return limit_of(accelerator, size);
 }
 
-/// Of a pair, or of a group that goes round.
+/// An exchange is timed between a pair, a collective around its ring.
 Limit limit_of_message(const PricedShape& shape, const Machine& machine, int ranks) {
   const auto time = [&](Bytes bytes) {
     if (shape.kind == PricedKind::exchange) {

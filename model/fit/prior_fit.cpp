@@ -121,7 +121,7 @@ class Problem {
     return fitted;
   }
 
-  /// How much rows stray from the fit as it stands: no less than what is known of them.
+  /// The spread of rows around the fit as it stands, at least the noise that they are known to have.
   [[nodiscard]] double noise() const { return std::max(spread_of_rows(), options_.noise); }
 
   /// The spread of the rows' logarithms around the fit as it stands.

@@ -79,7 +79,7 @@ double median_of(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
 }
 
-/// Of the rows held out, with other residuals.
+/// Coverage of the held-out rows with the residuals of `scope` in place of the file's.
 Coverage coverage_with(const FitRows& fit, const FitScope& scope) {
   std::vector<CheckedTime> times;
   for (const FitRow& row : fit.rows) {

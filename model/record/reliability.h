@@ -80,7 +80,7 @@ struct Observation {
   double predicted = 1.0;
 };
 
-/// Of a share: what was observed, and how far it may lie from the true one by chance alone (95 %).
+/// An observed share, and how far it may lie from the true one by chance alone (95 %).
 struct ObservedShare {
   double share = 0.0;
   double band = 0.0;
@@ -104,7 +104,7 @@ double beyond_chance(const Coverage& coverage);
 /// A fit bends to its rows: fewer of them look nearer to it than others will, and say nothing of its residual.
 inline constexpr std::int64_t least_rows_for_residual = 500;
 
-/// Of fewer rows with one limit the residual of all holds.
+/// A limit with fewer rows keeps the residual of all rows.
 inline constexpr std::int64_t least_rows_for_limit = 100;
 
 /// No residual is smaller: what a node repeats from run to run differs by as much.

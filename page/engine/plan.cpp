@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "model/config_error.h"
-#include "model/text/shell_word.h"
 #include "page/engine/answers.h"
 #include "reports/plan/plan_rows.h"
 #include "reports/plan/plan_text.h"
@@ -43,17 +42,6 @@ sim::PlanFlags flags_of(const json& texts) {
   return flags;
 }
 
-std::string command_of(const sim::PlanFlags& flags) {
-  std::string command = "commfuse-sim plan";
-  for (const auto& [field, text] : flags.settings) {
-    command += fmt::format(" --{} {}", field->flag, shell_word(text));
-  }
-  for (const auto& [flag, text] : flags.texts()) {
-    command += text->empty() ? "" : fmt::format(" {} {}", flag, shell_word(*text));
-  }
-  return command;
-}
-
 }  // namespace
 
 json plan(const json& request) {
@@ -63,7 +51,7 @@ json plan(const json& request) {
   return {{"json", reports::plan_json(plan)},
           {"text", reports::plan_text(plan)},
           {"file", file},
-          {"command", command_of(flags)}};
+          {"command", "commfuse-sim plan" + sim::in_shell_words(flags)}};
 }
 
 }  // namespace commfuse::page

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Of every row the name, and the other cells behind the heads of their columns.
+/// The name in every row, with its other cells as words: "80 GB memory, 3.35 HBM TB/s".
 json names_in_words(const sim::Listing& listing) {
   json all = json::array();
   for (const std::vector<std::string>& row : listing.rows) {

@@ -39,17 +39,10 @@ struct PlanRequest {
   PlanFlags flags;
 };
 
-/// That makes the same plan again.
-std::string command_of(const PlanRequest& request) {
-  std::string command = "commfuse-sim plan";
-  command += request.file.empty() ? "" : " " + shell_word(request.file);
-  for (const auto& [field, value] : request.settings.flags) {
-    command += fmt::format(" --{} {}", field->flag, shell_word(value));
-  }
-  for (const auto& [flag, value] : request.flags.texts()) {
-    command += value->empty() ? "" : fmt::format(" {} {}", flag, shell_word(*value));
-  }
-  return command + " --out " + shell_word(request.out);
+/// The command that makes the same plan again.
+std::string command_of(const PlanRequest& request, const PlanFlags& flags) {
+  return fmt::format("commfuse-sim plan{}{} --out {}", request.file.empty() ? "" : " " + shell_word(request.file),
+                     in_shell_words(flags), shell_word(request.out));
 }
 
 using PlanFormat = std::pair<std::string_view, std::string (*)(const CapacityPlan&)>;
@@ -74,8 +67,9 @@ int run_plan(const PlanRequest& request) {
   const CapacityPlan plan = plan_capacity(by_flags.empty() ? load_plan(file_or_known(Catalogue::plans, request.file))
                                                            : plan_by_flags(flags, by_flags));
   if (!request.out.empty()) {
-    const reports::PlanPageInput page{
-        .plan = plan, .command = command_of(request), .version = fmt::format("commfuse {}", build_info().version)};
+    const reports::PlanPageInput page{.plan = plan,
+                                      .command = command_of(request, flags),
+                                      .version = fmt::format("commfuse {}", build_info().version)};
     write_new(request.out, {{"plan.html", reports::plan_page(page)},
                             {"plan.json", reports::plan_json(plan)},
                             {"plan.csv", reports::plan_csv(plan)},

@@ -13,6 +13,7 @@
 #include "model/config/meant.h"
 #include "model/config/settings.h"
 #include "model/config_error.h"
+#include "model/text/shell_word.h"
 #include "sim/commands/spread.h"
 
 namespace commfuse::sim {
@@ -99,6 +100,17 @@ std::string usual_available(const std::string& hardware) {
 }
 
 }  // namespace
+
+std::string in_shell_words(const PlanFlags& flags) {
+  std::string words;
+  for (const auto& [field, text] : flags.settings) {
+    words += fmt::format(" --{} {}", field->flag, shell_word(text));
+  }
+  for (const auto& [flag, text] : flags.texts()) {
+    words += text->empty() ? "" : fmt::format(" {} {}", flag, shell_word(*text));
+  }
+  return words;
+}
 
 std::string plan_of(const PlanFlags& flags) {
   require_flags(flags);

@@ -34,6 +34,9 @@ struct PlanFlags {
   [[nodiscard]] bool any() const;
 };
 
+/// " --model llama-3.1-70b --tokens 2T …": what was given, as words of a shell.
+std::string in_shell_words(const PlanFlags& flags);
+
 /// A plan file that says what the flags say; the price is dated today. Throws ConfigError with every flag that is
 /// missing or wrong.
 std::string plan_of(const PlanFlags& flags);

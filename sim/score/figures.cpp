@@ -65,4 +65,25 @@ std::optional<std::vector<Figure>> figures_in(double value, std::string_view uni
   return figures;
 }
 
+void each_observation(const Table& table, std::string_view place, Tally& tally,
+                      const std::function<void(Row& row, const Observed& seen)>& score) {
+  const Column what = table.column("what");
+  const Column where = table.column(place);
+  const Column value = table.column("value");
+  const Column unit = table.column("unit");
+  const Column trust = table.column("trust");
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    const double amount = row.amount(value);
+    if (!tally.takes(row, true)) {
+      continue;
+    }
+    if (row.text(trust) == "recalled") {
+      tally.skip("written down from memory, so nothing is scored on it");
+    } else {
+      score(row, {row.text(what), row.text(where), amount, row.text(unit)});
+    }
+  }
+}
+
 }  // namespace commfuse::score

@@ -2,10 +2,15 @@
 // The figures of a row that states an observation in words: a value, and in the cell of its unit perhaps more of them.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sim/score/row.h"
+#include "sim/score/table.h"
+#include "sim/score/tally.h"
 
 namespace commfuse::score {
 
@@ -14,9 +19,22 @@ struct Figure {
   double factor = 1.0;  ///< 2.4 "pct" is 1.024, 1.093 "x" is itself.
 };
 
-/// Of a value and a unit: (1.013, "x p50; 1.093 p90; 1.152 p99") is p50 1.013, p90 1.093, p99 1.152. A part may also
-/// end in its number, which is then a factor: "max/median p99 1.29". Nothing where the unit is neither "pct" nor "x",
-/// or a part has no number.
+/// The figures of a value and its unit: (1.013, "x p50; 1.093 p90; 1.152 p99") is p50 1.013, p90 1.093, p99 1.152. A
+/// part may also end in its number, which is then a factor: "max/median p99 1.29". Nothing where the unit is neither
+/// "pct" nor "x", or a part has no number.
 std::optional<std::vector<Figure>> figures_in(double value, std::string_view unit);
+
+/// A row that states an observation.
+struct Observed {
+  std::string_view what;
+  std::string_view place;  ///< Where it was seen: a machine, in words of the table.
+  double value = 0.0;
+  std::string_view unit;
+};
+
+/// Calls `score` with every row that the tally takes, but rows written down from memory, which are skipped with that
+/// reason. `place` is the column that says where. Throws as Row does.
+void each_observation(const Table& table, std::string_view place, Tally& tally,
+                      const std::function<void(Row& row, const Observed& seen)>& score);
 
 }  // namespace commfuse::score

@@ -205,25 +205,11 @@ class Slowdowns {
 }  // namespace
 
 void score_interference(const Table& table, Context& context, Tally& tally) {
-  const Column what = table.column("what");
-  const Column hardware = table.column("hardware");
-  const Column value = table.column("value");
-  const Column unit = table.column("unit");
-  const Column trust = table.column("trust");
   Slowdowns slowdowns(context, tally);
   tally.result().remarks.emplace_back(remark);
-  for (std::size_t i = 0; i < table.rows(); ++i) {
-    Row row(table, i);
-    const double amount = row.amount(value);
-    if (!tally.takes(row, true)) {
-      continue;
-    }
-    if (row.text(trust) == "recalled") {
-      tally.skip("written down from memory, so nothing is scored on it");
-    } else {
-      slowdowns.score(row, row.text(what), row.text(hardware), amount, row.text(unit));
-    }
-  }
+  each_observation(table, "hardware", tally, [&](Row& row, const Observed& seen) {
+    slowdowns.score(row, seen.what, seen.place, seen.value, seen.unit);
+  });
 }
 
 }  // namespace commfuse::score

@@ -198,24 +198,10 @@ class Variability {
 }  // namespace
 
 void score_variability(const Table& table, Context& context, Tally& tally) {
-  const Column what = table.column("what");
-  const Column where = table.column("where");
-  const Column value = table.column("value");
-  const Column unit = table.column("unit");
-  const Column trust = table.column("trust");
   Variability variability(context, tally);
-  for (std::size_t i = 0; i < table.rows(); ++i) {
-    Row row(table, i);
-    const double amount = row.amount(value);
-    if (!tally.takes(row, true)) {
-      continue;
-    }
-    if (row.text(trust) == "recalled") {
-      tally.skip("written down from memory, so nothing is scored on it");
-    } else {
-      variability.score(row, row.text(what), row.text(where), amount, row.text(unit));
-    }
-  }
+  each_observation(table, "where", tally, [&](Row& row, const Observed& seen) {
+    variability.score(row, seen.what, seen.place, seen.value, seen.unit);
+  });
 }
 
 }  // namespace commfuse::score
