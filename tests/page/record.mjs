@@ -119,7 +119,7 @@ const points = {};
 const record = (settings, withTimelines = false) => {
   points[keyOf(settings)] = point(settings, withTimelines);
 };
-for (const seq of ["512", "1024", "2048", "4096", "8192", "16384", "32768"]) {
+for (const seq of ["512", "1024", "2048", "4096", "8192", "16384", "32768", "65536"]) {
   for (const ranks of ["2", "4", "8", "16"]) {
     record({ seq, ranks }, ranks === "8");
   }
