@@ -63,7 +63,7 @@ bool over_nodes(std::string_view part, bool priors) {
 
 std::vector<Bar> bars() {
   const std::vector<std::string_view> links{"collective", "p2p"};
-  const std::vector<std::string_view> overlap{"overlap_ag_gemm", "overlap_prefill", "overlap_gemm_ar"};
+  const std::vector<std::string_view> overlap{"overlap_pairs", "overlap_prefill", "overlap_gemm_ar"};
   const std::vector<std::string_view> measured{"a100-sxm-40", "a100-sxm-80", "h100-sxm", "b200-sxm"};
   const auto fitted_nodes = [](std::string_view part) { return over_nodes(part, false); };
   const auto prior_nodes = [](std::string_view part) { return over_nodes(part, true); };

@@ -134,6 +134,47 @@ std::string tie_in_words(const PointVerdict& point, Rows rows, const VerdictRule
   return text + ".";
 }
 
+bool is_implementation(const ResultRow& row) { return !row.implements.empty() && row.feasible(); }
+
+/// Whether overlap as one can have it beats serial, by how much, how sure.
+std::string pay_in_words(const PointVerdict& point, Rows rows, const VerdictRule& rule) {
+  const ResultRow& fastest = *point.ranking.front();
+  if (point.ranking.size() == 1) {
+    const Unit unit(rows);
+    return fmt::format("{} takes {} {}.", label(fastest), unit.text(makespan(fastest)), unit.name());
+  }
+  if (!point.wins()) {
+    return tie_in_words(point, rows, rule);
+  }
+  const ResultRow& next = *point.ranking[1];
+  const std::string sure = sure_in_words(point.probability);
+  return is_implementation(fastest)
+             ? fmt::format("Overlap pays with {}: {}{}.", fastest.strategy,
+                           saved(next, fastest, short_label(next, rows)), sure)
+             : fmt::format("Overlap as one can have it does not pay: {} takes {}, its fastest implementation{}.",
+                           fastest.strategy, saved(next, fastest, next.strategy), sure);
+}
+
+/// What the best schedule could reach, and what holds the fastest implementation back.
+std::string reach_in_words(const PointVerdict& point, Rows rows) {
+  const auto implementation = std::ranges::find_if(point.ranking, [](const auto* row) { return is_implementation(*row); });
+  if (implementation == point.ranking.end()) {
+    return {};
+  }
+  const ResultRow& have = **implementation;
+  const ResultRow* ideal = nullptr;
+  for (const ResultRow& row : rows) {
+    if (row.bound && row.feasible() && row.implements.empty() && (ideal == nullptr || makespan(row) < makespan(*ideal))) {
+      ideal = &row;
+    }
+  }
+  std::string text;
+  if (ideal != nullptr && makespan(*ideal) < makespan(have)) {
+    text = fmt::format(" Ideal kernels of {} would take {}.", label(*ideal), saved(have, *ideal, have.strategy));
+  }
+  return have.held_back.empty() ? text : text + fmt::format(" {} loses time to {}.", have.strategy, have.held_back);
+}
+
 constexpr std::size_t most_ties = 4;  // kinds that are named
 
 }  // namespace
@@ -143,6 +184,9 @@ std::string verdict(Rows rows, const VerdictRule& rule) {
   const PointVerdict point = point_verdict(rows, rule);
   check(!point.ranking.empty(), "among rows with results one can win");
   const ResultRow& fastest = *point.ranking.front();
+  if (std::any_of(rows.begin(), rows.end(), is_implementation)) {
+    return pay_in_words(point, rows, rule) + reach_in_words(point, rows);
+  }
   const std::string bound = bound_in_words(rows, fastest);
   if (point.ranking.size() == 1) {
     const Unit unit(rows);

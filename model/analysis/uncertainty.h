@@ -9,7 +9,9 @@
 // times hang on alike cancels in their ratio: a link's rate is as wrong for one schedule as for another.
 #pragma once
 
+#include <compare>
 #include <cstddef>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -18,8 +20,15 @@
 
 namespace commfuse {
 
-/// A parameter of the machine by its place in parameters_of, or what the fit leaves of one shape.
-using DoubtOf = std::variant<std::size_t, PricedShape>;
+/// A parameter of an implementation, "ag_gemm.per_call"; empty: what its fit leaves.
+struct ImplementationDoubt {
+  std::string implementation;
+  std::string parameter;
+  friend auto operator<=>(const ImplementationDoubt&, const ImplementationDoubt&) = default;
+};
+
+/// A parameter of the machine by its place in parameters_of, what the fit leaves of one shape, or one of these.
+using DoubtOf = std::variant<std::size_t, PricedShape, ImplementationDoubt>;
 
 struct Doubt {
   DoubtOf of;

@@ -29,6 +29,7 @@ std::span<const std::string_view> folders_of(Catalogue catalogue) {
   static constexpr std::array<std::string_view, 1> faults{"faults"};
   static constexpr std::array<std::string_view, 1> plans{"plans"};
   static constexpr std::array<std::string_view, 1> sweeps{"sweeps"};
+  static constexpr std::array<std::string_view, 1> implementations{"implementations"};
   switch (catalogue) {
     case Catalogue::models: return models;
     case Catalogue::hardware: return machines;
@@ -38,6 +39,7 @@ std::span<const std::string_view> folders_of(Catalogue catalogue) {
     case Catalogue::faults: return faults;
     case Catalogue::plans: return plans;
     case Catalogue::sweeps: return sweeps;
+    case Catalogue::implementations: return implementations;
   }
   return {};
 }
@@ -52,6 +54,7 @@ constexpr std::string_view one_of(Catalogue catalogue) {
     case Catalogue::faults: return "fault";
     case Catalogue::plans: return "plan";
     case Catalogue::sweeps: return "sweep";
+    case Catalogue::implementations: return "implementation";
   }
   return "";
 }

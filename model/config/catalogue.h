@@ -25,6 +25,7 @@ enum class Catalogue : std::uint8_t {
   faults,
   plans,
   sweeps,
+  implementations,
 };
 
 /// $COMMFUSE_CONFIG_DIR, else ../share/commfuse/configs from the program (installed), else ../../../configs (build

@@ -92,6 +92,7 @@ struct ScheduleChoice {
   bool each_variant = false;           ///< one row per schedule instead of one per strategy
   StrategyOptions options;             ///< Holds the values of `fixed`; the others keep their defaults.
   OptionSet fixed;
+  std::string implementations;  ///< "none", "all", or names between commas
 };
 
 /// How a layer is simulated. Prices have options of their own.

@@ -22,6 +22,7 @@
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
 #include "model/workload/training_plan.h"
+#include "model/workload/bare_mlp.h"
 
 namespace commfuse {
 
@@ -86,6 +87,8 @@ void put_word(std::string_view text, RunChoices& run) {
 // Each fills the member at the end of the path.
 template <auto... path>
 constexpr FieldValue name{FieldType::name, nullptr, put_text<path...>};
+template <auto... path>
+constexpr FieldValue names_of{FieldType::names, nullptr, put_text<path...>};
 template <auto... path>
 constexpr FieldValue bandwidth{FieldType::bandwidth, nullptr, put_text<path...>};
 template <auto... path>
@@ -161,7 +164,7 @@ constexpr std::array fields_before{
     Field{.key = "model",
           .flag = "model",
           .group = what,
-          .doc = "Transformer model: a name in configs/models, or a path",
+          .doc = "Transformer model: a name in configs/models, a path, or HIDDENxFFN",
           .preset = "llama-3.1-70b",
           .example = "llama-3.1-70b",
           .uses = {layer, step, prefill, decode, tune, plan, measure, schedule},
@@ -395,6 +398,16 @@ constexpr std::array fields_before{
           .nouns = "strategies",
           .is_usual = true}
         .fills(FieldValue{FieldType::choices, strategy_names, put_strategies}),
+    Field{.key = "as",
+          .flag = "as",
+          .group = which,
+          .doc = "Implementations beside the schedules, separated by commas: names in configs/implementations; all; none",
+          .preset = "none",
+          .example = "flux,async_tp",
+          .uses = {layer},
+          .catalogue = Catalogue::implementations,
+          .is_usual = true}
+        .fills(names_of<&RunChoices::schedules, &ScheduleChoice::implementations>),
     Field{.key = "strategy.variants",
           .flag = "variants",
           .group = which,
@@ -560,8 +573,11 @@ constexpr Field option_field() {
 
 constexpr auto fields = joined<option_count>(
     fields_before, []<std::size_t place>() { return option_field<place>(); }, fields_after);
+// Under sanitizers the address of a function is no constant expression in g++ 12.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static_assert(std::all_of(fields.begin(), fields.end(), [](const Field& field) { return field.put != nullptr; }),
               "every setting fills a member");
+#endif
 
 std::optional<std::string> mistake_in_count(const Field& field, std::string_view text) {
   const bool negative = text.substr(0, 1) == "-" && parse_count(text.substr(1));
@@ -629,6 +645,9 @@ std::optional<std::string> mistake_in_name(const Field& field, std::string_view 
   if (!is_utf8(text)) {
     return fmt::format("{} is not UTF-8; give the file another name", in_quotes(text));
   }
+  if (field.catalogue == Catalogue::models && bare_mlp_named(text)) {
+    return std::nullopt;
+  }
   try {
     const std::filesystem::path path = find_config(field.catalogue, text);
     std::error_code error;
@@ -648,6 +667,21 @@ std::optional<std::string> mistake_in_name(const Field& field, std::string_view 
     }
   } catch (const ConfigError& error) {
     return error.what();
+  }
+  return std::nullopt;
+}
+
+/// Of "all", "none", or names between commas.
+std::optional<std::string> mistake_in_names(const Field& field, std::string_view text) {
+  const Words given = split_list(text);
+  for (const std::string_view name : given) {
+    if (name == "all" || name == "none") {
+      if (given.size() > 1) {
+        return fmt::format("'{}' cannot be combined with other values; write it alone", name);
+      }
+    } else if (std::optional<std::string> mistake = mistake_in_name(field, name)) {
+      return mistake;
+    }
   }
   return std::nullopt;
 }
@@ -682,6 +716,7 @@ std::string variable_of(const Field& field) {
 std::optional<std::string> mistake_in(const Field& field, std::string_view text) {
   switch (field.type) {
     case FieldType::name: return mistake_in_name(field, text);
+    case FieldType::names: return mistake_in_names(field, text);
     case FieldType::choice: return mistake_in_word(field, text);
     case FieldType::choices: return mistake_in_words(field, text);
     case FieldType::count: return mistake_in_count(field, text);
@@ -705,6 +740,9 @@ std::string remedy_for_key(std::string_view wrong) {
 std::string values_in_words(const Field& field) {
   switch (field.type) {
     case FieldType::name: return fmt::format("one of: {}; or a path", fmt::join(known_names(field.catalogue), ", "));
+    case FieldType::names:
+      return fmt::format("all, none, or some between commas: {}; or paths",
+                         fmt::join(known_names(field.catalogue), ", "));
     case FieldType::choice: return fmt::format("one of: {}", fmt::join(field.choices(), ", "));
     case FieldType::choices: return fmt::format("some of, between commas: {}", fmt::join(field.choices(), ", "));
     case FieldType::count:

@@ -18,6 +18,7 @@ namespace commfuse {
 
 enum class FieldType : std::uint8_t {
   name,       ///< of a catalogue, or a path
+  names,      ///< several, between commas; "all" or "none" alone
   choice,     ///< one word of `choices`
   choices,    ///< several, between commas; the first of them, "all", stands for every one
   count,      ///< a whole number, binary K, M and G

@@ -14,6 +14,7 @@
 #include "model/config/hf_config.h"
 #include "model/config_error.h"
 #include "model/text/suggest.h"
+#include "model/workload/bare_mlp.h"
 #include "model/workload/layers.h"
 #include "model/workload/parameters.h"
 
@@ -241,6 +242,9 @@ void require_countable(const Transformer& model, const std::filesystem::path& pa
 }  // namespace
 
 Transformer load_model(std::string_view name_or_path) {
+  if (std::optional<Transformer> bare = bare_mlp_named(name_or_path)) {
+    return *std::move(bare);
+  }
   const std::filesystem::path path = find_config(Catalogue::models, name_or_path);
   if (path.extension() != ".json") {
     Transformer model = load_yaml(path);

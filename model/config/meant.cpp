@@ -430,6 +430,7 @@ std::string meant(const Field& field, std::string_view text) {
       }
       return parse_count(upper) ? upper : std::string(text);
     }
+    case FieldType::names:
     case FieldType::choices:
     case FieldType::bandwidth:
     case FieldType::share: break;

@@ -11,6 +11,7 @@
 #include "model/cost/cut_bound.h"
 #include "model/cost/gemm.h"
 #include "model/cost/group.h"
+#include "model/cost/implemented.h"
 #include "model/cost/memory_bound.h"
 #include "model/cost/op_time.h"
 #include "model/cost/shape_sizes.h"
@@ -545,6 +546,9 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
     }
     add_contention(program, meetings, machine, latency, costs);
   }
+  if (options.implementation != nullptr) {
+    implement(program, sizes, machine, *options.implementation, costs);
+  }
   add_positions(program, pricer, meetings, machine, options.interference, costs);
   add_issue_costs(program, parts, machine, options.launch, costs);
   return costs;
@@ -625,6 +629,9 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
     if (machine.plan->root_rate) {
       lean(*machine.plan->root_rate);
     }
+  }
+  if (options.implementation != nullptr) {
+    lean_on(*options.implementation, lean);
   }
   if (options.launch == Launch::stream) {
     lean(accelerator.launch_cost, accelerator.event_cost, accelerator.stream_gap);

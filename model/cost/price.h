@@ -23,6 +23,8 @@ enum class Interference : std::uint8_t { none, constant, dynamic };
 /// then a gap a node.
 enum class Launch : std::uint8_t { stream, graph };
 
+struct ImplementedSites;
+
 struct PriceOptions {
   Interference interference = Interference::constant;
   Launch launch = Launch::stream;
@@ -33,6 +35,9 @@ struct PriceOptions {
   /// Of a causal attention that is fused; one that is not makes all scores.
   AttentionWindow window{};
   double weight_bits = 0.0;  ///< GemmSize::weight_bits of the products.
+  /// What the kernels of an implementation cost beside the ideal ones (implemented.h); null: they are ideal. Lives as
+  /// long as the options.
+  const ImplementedSites* implementation = nullptr;
   friend bool operator==(const PriceOptions&, const PriceOptions&) = default;
 };
 

@@ -226,8 +226,13 @@ constexpr std::array columns_before{
     setting<&Row::batch>("batch", "sequences"),
     setting<&Row::seq>("seq", "tokens of a sequence", ColumnRole::axis),
     setting<&Row::dtype>("dtype", "element type of tensors and of the wire"),
-    ResultColumn{"strategy", "family of schedules", ColumnType::text,
+    ResultColumn{"strategy", "family of schedules, or the name of an implementation", ColumnType::text,
                  [](const Row& row) -> Value { return row.strategy; }, put_text<&Row::strategy>},
+    ResultColumn{"implements", "of an implementation: the strategy whose schedule it realises", ColumnType::text,
+                 show<&Row::implements>, put_text<&Row::implements>},
+    ResultColumn{"bound", "yes: no winner, as nobody has kernels that reach it", ColumnType::text,
+                 [](const Row& row) -> Value { return row.bound ? Value{std::string{"yes"}} : Value{}; },
+                 [](Row& row, const Value& value) { row.bound = text_in(value) == "yes"; }},
 };
 
 constexpr std::array columns_after{
@@ -340,6 +345,8 @@ constexpr std::array columns_of_tails{
     setting<&Row::attention_kernel>("attention_kernel", "fused, or with scores written out"),
     ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first", ColumnType::text,
                  [](const Row& row) -> Value { return unless_empty(row.leans_on); }, put_text<&Row::leans_on>},
+    ResultColumn{"held_back", "of an implementation: what it loses to its schedule with ideal kernels", ColumnType::text,
+                 show<&Row::held_back>, put_text<&Row::held_back>},
     ResultColumn{"warnings", "memory that is too small; sizes outside those that a fit saw", ColumnType::text,
                  [](const Row& row) -> Value { return unless_empty(row.warnings); }, put_text<&Row::warnings>},
     ResultColumn{"schedule_sha256", "digest of the schedule's canonical text", ColumnType::text,
@@ -482,12 +489,12 @@ void complete_times(ResultRow& row) {
 }
 
 void complete_schedule(ResultRow& row) {
-  const Strategy* strategy = find_strategy(row.strategy);
+  const Strategy* strategy = find_strategy(row.implements.empty() ? row.strategy : row.implements);
   const std::optional<Scope> scope = scope_named(row.scope);
   if (row.feasible() && strategy != nullptr && scope) {
     row.options.dtype = *dtype_named(row.dtype);
     row.parameters = parameters_of(*strategy, kinds_of(*scope), row.options);
-    row.bound = strategy->bound;
+    row.bound = row.bound || (row.implements.empty() && strategy->bound);
   }
 }
 

@@ -39,7 +39,8 @@ struct ResultRow : Outcome {
   std::int64_t seq = 0;
   std::string dtype;
   // Which schedule.
-  std::string strategy;    // the bare name
+  std::string strategy;    // the bare name; of an implementation its own
+  std::string implements;  // of an implementation: the strategy whose schedule it realises; else empty
   std::string parameters;  // in words, for tables: "k=8"; empty when there are none
   bool bound = false;      // a limit, not a schedule that can be had: no winner
   StrategyOptions options;
@@ -53,6 +54,7 @@ struct ResultRow : Outcome {
   // How sure that is, where somebody asked.
   std::optional<double> makespan_error{};   // one standard error, relative
   std::optional<double> win_probability{};  // of being faster than the fastest other schedule of the point
+  std::string held_back;                    // an implementation: what costs it how much, in words
   std::string warnings;                     // what lies outside what was measured, "; " between
   // How.
   std::string evaluator;

@@ -72,6 +72,8 @@ void for_each_member(Columns& columns, Row& row, const Visit& visit) {
   visit(columns.link_rate, row.link_rate);
   visit(columns.network_rate, row.network_rate);
   visit(columns.strategy, row.strategy);
+  visit(columns.implements, row.implements);
+  visit(columns.held_back, row.held_back);
   visit(columns.parameters, row.parameters);
   visit(columns.schedule_sha256, row.schedule_sha256);
   visit(columns.reason, row.reason);

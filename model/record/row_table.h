@@ -29,7 +29,7 @@ consteval std::size_t outcome_place(Member Outcome::*member) {
 /// is 0 or 1.
 struct RowColumns {
   WordColumn model, hardware, link_bandwidth, network_bandwidth, scope, dtype;
-  WordColumn strategy, parameters, schedule_sha256, reason, warnings;
+  WordColumn strategy, implements, held_back, parameters, schedule_sha256, reason, warnings;
   WordColumn evaluator, jitter, faults, interference, launch, attention_kernel, leans_on;
   NarrowColumn link_rate, network_rate, ranks, batch, seq, seed, bound, buffers, makespan_error, win_probability;
   std::array<NarrowColumn, outcome_columns.size()> outcome;  ///< By place among outcome_columns.

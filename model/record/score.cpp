@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/check.h"
+
 namespace commfuse {
 
 namespace {
@@ -16,6 +18,27 @@ double percentile_of(const std::vector<double>& sorted, double share) {
 }
 
 }  // namespace
+
+PayScore& PayScore::operator+=(const PayScore& other) {
+  wins += other.wins;
+  wins_told += other.wins_told;
+  losses += other.losses;
+  losses_told += other.losses_told;
+  sure += other.sure;
+  sure_told += other.sure_told;
+  return *this;
+}
+
+double PayScore::balanced_accuracy() const {
+  check(wins + losses > 0, "there is a pair");
+  const auto share = [](std::int64_t told, std::int64_t all) {
+    return static_cast<double>(told) / static_cast<double>(all);
+  };
+  if (wins == 0 || losses == 0) {
+    return wins == 0 ? share(losses_told, losses) : share(wins_told, wins);
+  }
+  return (share(wins_told, wins) + share(losses_told, losses)) / 2.0;
+}
 
 ErrorSummary summary_of(std::vector<double> errors) {
   if (errors.empty()) {

@@ -53,6 +53,19 @@ struct VariantScore {
   std::int64_t agreed = 0;           ///< Of these: the predicted winner is the measured one.
 };
 
+/// Whether overlap pays: overlapped kernels against serial, pairs that differ by more than `least_difference`.
+struct PayScore {
+  static constexpr double least_difference = 0.05;
+  static constexpr double is_sure = 0.9;
+  std::int64_t wins = 0, wins_told = 0;      ///< Overlap is faster; and predicted to be.
+  std::int64_t losses = 0, losses_told = 0;  ///< Serial is.
+  std::int64_t sure = 0, sure_told = 0;      ///< Predictions that were at least `is_sure` sure; and true.
+
+  PayScore& operator+=(const PayScore& other);
+  /// Mean of the shares of wins and of losses that were predicted, of those of which there are any. Requires a pair.
+  [[nodiscard]] double balanced_accuracy() const;
+};
+
 /// The price of cutting the rows of a product into `parts`: parts x T(m / parts) / T(m).
 struct PenaltyScore {
   int parts = 0;
@@ -88,6 +101,7 @@ struct TableScore {
   std::vector<RowFault> faults;       ///< The first hundred.
   std::int64_t fault_count = 0;
   std::optional<VariantScore> variants;
+  std::optional<PayScore> pays;
   std::vector<PenaltyScore> penalties;
   std::optional<StepScore> steps;
   std::vector<CheckedKind> checked;       ///< By kind and machine: rows that no fit has seen beside their intervals.

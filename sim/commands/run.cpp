@@ -190,7 +190,8 @@ int run(const RunRequest& request) {
   const std::vector<ResultRow> rows = rows_of(grid, points, library);
   std::vector<reports::TracedRun> runs;
   if (points.size() == 1 && (request.plot || !request.trace.empty() || !request.figure.empty())) {
-    runs = traced(point_of(points.front(), library), rows, library.schedules());
+    runs = traced(point_of(points.front(), library), rows,
+                  {library.schedules(), implementations_named(points.front(), library)});
     draw(request, runs, rule);
   }
   fmt::print("{}", render(rows, rule, models_in_words(points, library)));

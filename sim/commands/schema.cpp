@@ -60,6 +60,7 @@ Json value_of(const Field& field) {
     case FieldType::bandwidth:
       return {{"type", "string"}, {"pattern", R"(^x[0-9.]+$|^[0-9.]+ ?[KMGT]?i?[Bb](/s|ps)$)"}};
     case FieldType::share: return share_of(field);
+    case FieldType::names: return {{"type", "string"}};
     case FieldType::choices: break;
   }
   const Json list{{"type", "array"}, {"items", {{"enum", words_of(field)}}}, {"minItems", 1}};

@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -24,6 +25,7 @@
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/score/engine_agreement.h"
+#include "sim/score/implementation_fit.h"
 #include "sim/score/kinds.h"
 #include "sim/score/score.h"
 #include "sim/sweep/progress.h"
@@ -40,6 +42,7 @@ struct ScoreRequest {
   std::optional<double> max_median;  // fractions
   std::optional<double> max_p90;
   bool dynamic = false;
+  bool implementations = false;
 };
 
 using Scores = std::vector<TableScore>;
@@ -56,9 +59,12 @@ Progress progress_of(const ScoreRequest& request, std::size_t total, std::string
       noun);
 }
 
+std::vector<std::filesystem::path> tables_of(const ScoreRequest& request) {
+  return score::tables_in(request.data.empty() ? std::vector{score::published_tables().string()} : request.data);
+}
+
 Scores scores_of(const ScoreRequest& request) {
-  const auto tables =
-      score::tables_in(request.data.empty() ? std::vector{score::published_tables().string()} : request.data);
+  const auto tables = tables_of(request);
   Progress progress = progress_of(request, tables.size(), "tables");
   Scores scores = score::score_tables(tables, request.options, [&] { progress.finished(true); });
   progress.end();
@@ -160,6 +166,10 @@ int run_score(const ScoreRequest& request) {
   if (request.dynamic) {
     return run_agreement(request);
   }
+  if (request.implementations) {
+    fmt::print("{}", score::implementation_costs_yaml(tables_of(request)));
+    return exit_code::done;
+  }
   if (!request.options.kind.empty()) {
     require_kind(request.options.kind);
   }
@@ -209,6 +219,14 @@ void add_score(CLI::App& app, int& status) {
     CLI::Option* residuals = command.add_flag("--residuals", request->options.residuals,
                                               "Print residuals of hardware files from the rows that fits read");
     residuals->excludes(held_out);
+    command
+        .add_flag("--implementations", request->implementations,
+                  "Fit implementations to tables of overlapped kernels; print lines of their files")
+        ->excludes(kind)
+        ->excludes(held_out)
+        ->excludes(residuals)
+        ->excludes(median)
+        ->excludes(p90);
     command.add_flag("--dynamic", request->dynamic, "Score default prices against the dynamic engine")
         ->excludes(data)
         ->excludes(kind)

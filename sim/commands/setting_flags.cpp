@@ -18,6 +18,7 @@ namespace {
 std::string_view type_in_words(const Field& field) {
   switch (field.type) {
     case FieldType::name: return "NAME";
+    case FieldType::names: return "NAMES";
     case FieldType::choice: return "WORD";
     case FieldType::choices: return "WORDS";
     case FieldType::count: return "COUNT";

@@ -24,32 +24,34 @@ reports::TracedRun play(const Point& point, const ResultRow& row, const Structur
 
 }  // namespace
 
-std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows,
-                                       std::span<const HandWritten> files, Player player) {
+std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside,
+                                       Player player) {
   std::vector<reports::TracedRun> runs;
   for (const ResultRow& row : rows) {
-    if (!row.feasible()) {
+    const Implementation* implementation = implementation_of(row, beside.implementations);
+    if (!row.feasible() || (implementation == nullptr && !row.implements.empty())) {
       continue;
     }
-    const auto file = std::find_if(files.begin(), files.end(),
+    const auto file = std::find_if(beside.files.begin(), beside.files.end(),
                                    [&](const HandWritten& one) { return one.structure.digest == row.schedule_sha256; });
-    if (file != files.end()) {
+    if (implementation == nullptr && file != beside.files.end()) {
       runs.push_back(play(point, row, file->structure, sizes_at(*file, point), player.predictor));
       continue;
     }
-    const Structure& structure = player.structures.get(
-        {point.scope, point.model.gated_mlp, point.ranks, find_strategy(row.strategy), row.options});
+    const Strategy* strategy = implementation == nullptr ? find_strategy(row.strategy) : implementation->strategy;
+    const Structure& structure =
+        player.structures.get({point.scope, point.model.gated_mlp, point.ranks, strategy, row.options});
     const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load(), point.ranks));
-    runs.push_back(play(point, row, structure, sizes, player.predictor));
+    runs.push_back(play(implementation == nullptr ? point : priced_as(point, *implementation), row, structure, sizes,
+                        player.predictor));
   }
   return runs;
 }
 
-std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows,
-                                       std::span<const HandWritten> files) {
+std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside) {
   StructureCache structures;
   Predictor predictor(structures);
-  return traced(point, rows, files, {structures, predictor});
+  return traced(point, rows, beside, {structures, predictor});
 }
 
 }  // namespace commfuse::sim

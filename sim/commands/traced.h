@@ -16,11 +16,16 @@ struct Player {
   Predictor& predictor;
 };
 
-/// One run a row that has a result. Requires the rows of this point, and the files that some of them are about.
-std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows,
-                                       std::span<const HandWritten> files, Player player);
+/// What rows may be of beside generated schedules.
+struct Beside {
+  std::span<const HandWritten> files{};
+  Implementations implementations{};  ///< Rows of others are left out.
+};
+
+/// One run a row that has a result. Requires the rows of this point.
+std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside,
+                                       Player player);
 /// The same with a player of its own.
-std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows,
-                                       std::span<const HandWritten> files = {});
+std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside = {});
 
 }  // namespace commfuse::sim

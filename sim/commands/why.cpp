@@ -84,8 +84,11 @@ int why(const WhyRequest& request) {
   const ResultRow& row = fastest(rows);
   StructureCache structures;
   Predictor predictor(structures);
-  const Prediction prediction = predictor.predict(point, *find_strategy(row.strategy), row.options);
-  Explanation explanation = explain(point, prediction, predictor);
+  const Implementation* implementation = implementation_of(row, implementations_named(settings, library));
+  const Point priced = implementation == nullptr ? point : priced_as(point, *implementation);
+  const Strategy& strategy = implementation == nullptr ? *find_strategy(row.strategy) : *implementation->strategy;
+  const Prediction prediction = predictor.predict(priced, strategy, row.options);
+  Explanation explanation = explain(priced, prediction, predictor);
   explanation.row = row;
   explanation.verdict = rows.size() > 1 ? reports::verdict(rows, verdict_rule_of(settings)) : std::string{};
   fmt::print("{}", request.format == "json" ? reports::why_json(explanation) : reports::why_text(explanation, most));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -143,6 +144,60 @@ PlayedRow run_candidate(const Point& point, const Candidates& candidate, Predict
   }
 }
 
+/// "its transfers 83 us, its GEMM 21 us": what each alone costs, the most first; nothing below 1 % of the time.
+std::string held_back(const Point& point, const Candidates& candidate, const ResultRow& row, Predictor& predictor) {
+  const Duration time = row.analysis.critical.makespan;
+  std::vector<std::pair<Duration, std::string_view>> costs;
+  for (const Handicap handicap : all_handicaps) {
+    const ImplementedSites sites = without(*point.price.implementation, handicap);
+    Point at = point;
+    at.price.implementation = &sites;
+    const Prediction freed = predictor.predict_best(at, *candidate.strategy, candidate.options);
+    const Duration cost = time - freed.analysis.critical.makespan;
+    if (to_seconds(cost) > 0.01 * to_seconds(time)) {
+      costs.emplace_back(cost, in_words(handicap));
+    }
+  }
+  std::ranges::stable_sort(costs, std::greater{}, [](const auto& one) { return one.first; });
+  std::vector<std::string> words;
+  for (const auto& [cost, what] : costs) {
+    words.push_back(fmt::format("{} {:.0f} us", what, to_microseconds(cost)));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+/// Under its own name, beside the strategy whose schedule it realises.
+PlayedRow run_implementation(const Point& point, const Candidates& candidate, Predictor& predictor) {
+  const Implementation& implementation = *candidate.implementation;
+  std::string refusal = refusal_of(implementation, point.machine, point.ranks, point.dtype);
+  if (refusal.empty() && point.price.interference == Interference::dynamic) {
+    refusal = "implementations are priced with interference static; choose that";
+  }
+  const Point priced = priced_as(point, implementation);
+  PlayedRow played = refusal.empty()
+                         ? run_candidate(priced, candidate, predictor)
+                         : PlayedRow{infeasible_row(point, candidate, predictor.kinds(point.scope), refusal)};
+  ResultRow& row = played.row;
+  if (row.feasible()) {
+    row.held_back = held_back(priced, candidate, row, predictor);
+  }
+  row.implements = row.strategy;
+  row.strategy = implementation.name;
+  row.bound = false;
+  if (row.feasible() && !implementation.costs.was_measured_on(point.machine)) {
+    row.warnings += fmt::format("{}nobody measured {} on GPUs such as {}", row.warnings.empty() ? "" : "; ",
+                                implementation.name, point.machine.accelerator.name);
+  }
+  return played;
+}
+
+/// Beside what can be had, ideal schedules are bounds: only serial is what everybody has.
+void call_ideals_bounds(std::vector<PlayedRow>& played) {
+  for (PlayedRow& one : played) {
+    one.row.bound = one.row.bound || (one.row.implements.empty() && one.row.strategy != serial_strategy.name);
+  }
+}
+
 PlayedRow run_file(const Point& point, const HandWritten& schedule, Predictor& predictor) {
   PlayedRow played{row_of(point)};
   try {
@@ -244,6 +299,7 @@ const std::vector<Candidates>& PointRunner::candidates_at(const Settings& settin
 std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
   const Point& point = point_at(settings);
   std::vector<PlayedRow> played;
+  const std::vector<Candidates> implemented = implementations_of(settings, library_);
   if (runs_generated(settings, library_)) {
     try {
       for (const Candidates& candidate : candidates_at(settings)) {
@@ -254,6 +310,12 @@ std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
       played.back().row.strategy = settings.text("strategy.name");
       played.back().row.reason = error.what();
     }
+  }
+  for (const Candidates& candidate : implemented) {
+    played.push_back(run_implementation(point, candidate, predictor_));
+  }
+  if (!implemented.empty()) {
+    call_ideals_bounds(played);
   }
   std::vector<PlayedRow> of_files = run_files(point, library_, predictor_);
   std::move(of_files.begin(), of_files.end(), std::back_inserter(played));

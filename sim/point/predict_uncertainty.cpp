@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <vector>
 
+#include "model/cost/implemented.h"
 #include "model/math/functions.h"
 #include "sim/point/predict.h"
 
@@ -63,14 +65,18 @@ Costs with_longer(Costs costs, const std::vector<std::size_t>& ops, double share
   return costs;
 }
 
-}  // namespace
-
-Costs static_costs(const Point& point, const Machine& machine, const Structure& structure, const Sizes& sizes) {
-  PriceOptions options = point.price;
+Costs static_costs(PriceOptions options, const Machine& machine, const Structure& structure,
+                   const Sizes& sizes) {
   if (options.interference == Interference::dynamic) {
     options.interference = Interference::constant;
   }
   return price(structure.program(), structure.meetings, sizes, machine, options);
+}
+
+}  // namespace
+
+Costs static_costs(const Point& point, const Machine& machine, const Structure& structure, const Sizes& sizes) {
+  return static_costs(point.price, machine, structure, sizes);
 }
 
 Duration Predictor::static_makespan(const Point& point, const Structure& structure, const Costs& costs) {
@@ -108,6 +114,15 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
   const int ranks = structure.program().mesh.ranks();
   for (const auto& [shape, ops] : ops_by_shape(structure.program(), sizes)) {
     doubt(shape, with_longer(costs, ops, residual_of(shape, point.machine, ranks)));
+  }
+  if (const ImplementedSites* sites = point.price.implementation) {
+    PriceOptions options = point.price;
+    for (const RaisedImplementation& raised : raised_by_error(*sites)) {
+      options.implementation = &raised.sites;
+      doubt(ImplementationDoubt{sites->name, raised.name}, static_costs(options, point.machine, structure, sizes));
+    }
+    all.doubts.push_back({ImplementationDoubt{sites->name, {}}, math::log(1.0 + sites->residual.value)});
+    std::ranges::sort(all.doubts, std::less{}, &Doubt::of);
   }
   return all;
 }

@@ -133,6 +133,7 @@ void Library::load(const Settings& settings) {
   load_machine(settings);
   load_jitter(run.jitter);
   load_faults(run.faults);
+  load_implementations(run.schedules.implementations);
 }
 
 void Library::load_model(const std::string& name) { models_.emplace(name, commfuse::load_model(name)); }
@@ -153,6 +154,12 @@ void Library::load_machine(const Settings& settings) {
 void Library::load_jitter(const std::string& name) { jitters_.emplace(name, load_jitter_tables(name)); }
 
 void Library::load_faults(const std::string& name) { faults_.emplace(name, commfuse::load_faults(name)); }
+
+void Library::load_implementations(const std::string& names) {
+  if (!implementations_.contains(names)) {
+    implementations_.emplace(names, commfuse::load_implementations(names));
+  }
+}
 
 LoadedJitter load_jitter_tables(const std::string& name) {
   const Jitter jitter = load_jitter(name);
@@ -249,6 +256,50 @@ std::vector<Candidates> candidates_of(const Settings& settings) {
     }
   }
   return result;
+}
+
+std::vector<StrategyOptions> schedules_of(const Implementation& implementation, Scope scope, std::int32_t ranks,
+                                          DType dtype) {
+  const Strategy& strategy = *implementation.strategy;
+  StrategyOptions base = implementation.options;
+  base.dtype = dtype;
+  return distinct(strategy, kinds_of(scope), strategy.variants(base, implementation.fixed), ranks);
+}
+
+Implementations implementations_named(const Settings& settings, const Library& library) {
+  return library.implementations(choices_of(settings).schedules.implementations);
+}
+
+const Implementation* implementation_of(const ResultRow& row, Implementations implementations) {
+  if (row.implements.empty()) {
+    return nullptr;
+  }
+  const auto found = std::ranges::find(implementations, row.strategy, [](const auto& one) { return one->name; });
+  return found == implementations.end() ? nullptr : found->get();
+}
+
+std::vector<Candidates> implementations_of(const Settings& settings, const Library& library) {
+  const RunChoices run = choices_of(settings);
+  const std::string& names = run.schedules.implementations;
+  const std::vector<SiteKind> kinds = kinds_of(run.scope.layer);
+  std::vector<Candidates> result;
+  for (const auto& one : library.implementations(names)) {
+    const auto covers = [&](SiteKind kind) { return std::ranges::find(one->sites, kind) != one->sites.end(); };
+    if (std::ranges::all_of(kinds, covers)) {
+      result.push_back({one->strategy, schedules_of(*one, run.scope.layer, run.ranks, run.dtype), one});
+    } else if (names != "all") {
+      throw ConfigError(fmt::format("implementation {} does not cover scope {}; choose another scope, as gate_up, down "
+                                    "or mlp",
+                                    one->name, name_of(run.scope.layer)));
+    }
+  }
+  return result;
+}
+
+Point priced_as(const Point& point, const Implementation& implementation) {
+  Point priced = point;
+  priced.price.implementation = &implementation.costs.on(point.machine);
+  return priced;
 }
 
 std::vector<Candidates> plain_candidates_of(const Settings& settings) {

@@ -12,6 +12,8 @@
 
 #include "model/analysis/verdict.h"
 #include "model/config/choices.h"
+#include "model/config/implementation.h"
+#include "model/record/result.h"
 #include "model/config/settings.h"
 #include "sim/point/predict.h"
 
@@ -35,6 +37,8 @@ class Library {
   void load_machine(const Settings& settings);
   void load_jitter(const std::string& name);
   void load_faults(const std::string& name);
+  /// Of the setting `as`.
+  void load_implementations(const std::string& names);
 
   /// Schedules from files, which stand beside the generated ones at the points they belong to.
   void add(std::vector<HandWritten> schedules) { schedules_ = std::move(schedules); }
@@ -48,6 +52,9 @@ class Library {
   [[nodiscard]] const LoadedJitter& jitter(const std::string& name) const { return jitters_.at(name); }
   /// Null where nothing goes wrong.
   [[nodiscard]] std::shared_ptr<const Faults> faults(const std::string& name) const { return faults_.at(name); }
+  [[nodiscard]] std::span<const std::shared_ptr<const Implementation>> implementations(const std::string& names) const {
+    return implementations_.at(names);
+  }
   [[nodiscard]] std::span<const HandWritten> schedules() const { return schedules_; }
 
  private:
@@ -59,6 +66,7 @@ class Library {
   std::map<MachineChoice, LoadedMachine> machines_;
   std::map<std::string, LoadedJitter> jitters_;
   std::map<std::string, std::shared_ptr<const Faults>> faults_;
+  std::map<std::string, std::vector<std::shared_ptr<const Implementation>>> implementations_;
   std::vector<HandWritten> schedules_;
 };
 
@@ -87,11 +95,29 @@ void require_runnable(const Point& point);
 struct Candidates {
   const Strategy* strategy = nullptr;
   std::vector<StrategyOptions> options;
+  std::shared_ptr<const Implementation> implementation{};  ///< Null: the ideal schedule.
 };
 
 /// One entry a result row: with variants "best" one a strategy, with "all" one a schedule. Throws ConfigError where a
 /// fixed parameter belongs to none of the strategies.
 std::vector<Candidates> candidates_of(const Settings& settings);
+
+using Implementations = std::span<const std::shared_ptr<const Implementation>>;
+/// Those of the setting `as`. Requires that the library has loaded them.
+Implementations implementations_named(const Settings& settings, const Library& library);
+/// The one that a row is of; null of a schedule, and where none has its name.
+const Implementation* implementation_of(const ResultRow& row, Implementations implementations);
+
+/// One entry an implementation of the setting `as` that covers the scope. Requires that the library has loaded them.
+/// Throws ConfigError where one that was named does not cover the scope.
+std::vector<Candidates> implementations_of(const Settings& settings, const Library& library);
+
+/// The schedules that it may take: all that its file leaves open.
+std::vector<StrategyOptions> schedules_of(const Implementation& implementation, Scope scope, std::int32_t ranks,
+                                          DType dtype);
+
+/// The point at the implementation's prices.
+Point priced_as(const Point& point, const Implementation& implementation);
 
 /// Whether somebody chose a strategy or a parameter of one.
 bool names_strategies(const Settings& settings);

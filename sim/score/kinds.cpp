@@ -16,10 +16,6 @@ constexpr std::string_view whole_models =
 
 std::vector<Kind> scored_kinds() {
   return {
-      {"overlap_ag_gemm",
-       {"model", "M", "N_per_gpu", "K", "ngpus", "cublas_mm_us", "serial_cublas_nccl_us", "fused_us"},
-       score_ag_gemm,
-       {}},
       {"overlap_prefill",
        {"model", "tp", "prompt_tokens", "serial_ms", "compute_only_ms", "overlapped_ms"},
        score_prefill,
@@ -32,6 +28,9 @@ std::vector<Kind> scored_kinds() {
        {"hw", "model", "scope", "ranks", "batch", "seq", "dtype", "strategy", "time_us"},
        score_schedules,
        {}},
+      {"overlap_pairs", {"M", "K", "ngpus"}, score_overlap_pairs, {}},
+      {"overlap_pairs", {"M", "K_per_gpu", "ngpus"}, score_overlap_pairs, {}},
+      {"overlap_pairs", {"op", "M", "N", "K", "tp"}, score_overlap_pairs, {}},
       {"gemm", {"hw", "dtype", "m", "n", "k", "time_us"}, score_products, {}},
       {"gemm_layer", {"hw", "op", "tp", "m", "n", "k", "median_us"}, score_layer_shapes, {}},
       {"gemm_best", {"hw", "dtype", "m", "n", "k", "tflops", "efficiency_pct"}, score_best_products, {}},
@@ -106,10 +105,6 @@ std::vector<Kind> known_tables() {
       {{}, {"BL", "hidden_size"}, nullptr, eager},
       {{}, {"num_tokens", "hidden_size", "num_tokens_per_gpu"}, nullptr, eager},
       {{}, {"serial_tps", "overlapped_tps"}, nullptr, "throughput of a serving engine over mixed batches"},
-      {{},
-       {"torch_gemm_ms", "flux_total_ms"},
-       nullptr,
-       "products and collectives of an L20, for which there are priors alone"},
       {{}, {"torch_ms"}, nullptr, "a baseline that its authors print with two values for the same work"},
       {{}, {"accelerator", "bf16", "hbm_gb"}, nullptr, "data sheets, no measurements"},
   };

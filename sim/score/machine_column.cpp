@@ -79,9 +79,13 @@ FoundMachine MachinesByGpus::of(std::int64_t gpus) const {
 }
 
 FoundMachine machine_of_table(const Table& table, const Context& context) {
-  FoundMachine found = context.machines.in_prose(table.comment("hardware"));
+  return machine_of_table(table, context.file_name, context.machines);
+}
+
+FoundMachine machine_of_table(const Table& table, std::string_view file_name, const KnownMachines& machines) {
+  FoundMachine found = machines.in_prose(table.comment("hardware"));
   if (found.machine == nullptr && table.comment("hardware").empty()) {
-    found = context.machines.in_prose(context.file_name);
+    found = machines.in_prose(file_name);
   }
   return found;
 }

@@ -42,6 +42,8 @@ class MachineColumn {
 
 /// The machine that the comments of a table name, or else the name of its file.
 FoundMachine machine_of_table(const Table& table, const Context& context);
+/// `file_name` is without its ending.
+FoundMachine machine_of_table(const Table& table, std::string_view file_name, const KnownMachines& machines);
 
 /// The machine of a row where the comment tells rows apart by their GPUs, "ngpus=64: 8 nodes of H100; 72: one GB200
 /// rack; 144: two racks": what names no machine has the one before. Nothing where the comment is not such a list.

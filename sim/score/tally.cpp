@@ -103,6 +103,21 @@ void Tally::winner(bool agreed) {
   variants.agreed += agreed ? 1 : 0;
 }
 
+void Tally::pays(const Pays& pair) {
+  if (std::abs(pair.measured - 1.0) <= PayScore::least_difference) {
+    return;
+  }
+  PayScore& pays = into_.pays ? *into_.pays : into_.pays.emplace();
+  const bool wins = pair.measured < 1.0;
+  const bool told = (pair.predicted < 1.0) == wins;
+  (wins ? pays.wins : pays.losses) += 1;
+  (wins ? pays.wins_told : pays.losses_told) += told ? 1 : 0;
+  if (pair.sure >= PayScore::is_sure) {
+    pays.sure += 1;
+    pays.sure_told += told ? 1 : 0;
+  }
+}
+
 void Tally::check_interval(const Machine& machine, std::string_view kind, bool fitted, const CheckedTime& time) {
   std::vector<CheckedKind>& kinds = into_.checked;
   auto known = std::find_if(kinds.begin(), kinds.end(), [&](const CheckedKind& some) {

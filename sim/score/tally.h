@@ -41,6 +41,13 @@ class Tally {
   /// Of two times of a row that no fit has seen. Counts in a part of its own, and not in the table, where both do.
   void ratio(const Machine& machine, std::string_view name, double measured, double predicted);
   void winner(bool agreed);
+  /// Whether overlap pays: both times over serial's, and how sure the prediction is of which is faster.
+  struct Pays {
+    double measured = 1.0;
+    double predicted = 1.0;
+    double sure = 0.5;
+  };
+  void pays(const Pays& pair);
   /// Both, of two variants.
   void compare(double measured_ratio, double predicted_ratio);
 

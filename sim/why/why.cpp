@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/analysis/critical_path.h"
+#include "model/cost/implemented.h"
 #include "model/math/functions.h"
 #include "sim/why/how.h"
 
@@ -84,8 +85,10 @@ class Holds {
     for (const Doubt& doubt : uncertainty.doubts) {
       if (const auto* parameter = std::get_if<std::size_t>(&doubt.of)) {
         effects[*parameter] = doubt.effect;
+      } else if (const auto* shape = std::get_if<PricedShape>(&doubt.of)) {
+        all.push_back(of_shape(*shape, doubt.effect));
       } else {
-        all.push_back(of_shape(std::get<PricedShape>(doubt.of), doubt.effect));
+        all.push_back(of_implementation(std::get<ImplementationDoubt>(doubt.of), doubt.effect));
       }
     }
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -123,6 +126,22 @@ class Holds {
   [[nodiscard]] Hold of_shape(const PricedShape& shape, double effect) const {
     const int ranks = prediction_.structure->program().mesh.ranks();
     return {.name = in_words(shape), .standard_error = residual_of(shape, point_.machine, ranks), .effect = effect};
+  }
+
+  [[nodiscard]] Hold of_implementation(const ImplementationDoubt& doubt, double effect) const {
+    const ImplementedSites& sites = *point_.price.implementation;
+    for (const RaisedImplementation& one : raised_by_error(sites)) {
+      if (one.name == doubt.parameter) {
+        return {.name = fmt::format("{}.{}", sites.name, one.name),
+                .provenance = one.provenance,
+                .source = one.source,
+                .standard_error = one.standard_error,
+                .effect = effect};
+      }
+    }
+    return {.name = fmt::format("{}, what its fit leaves", sites.name),
+            .standard_error = sites.residual.value,
+            .effect = effect};
   }
 
   const Point& point_;

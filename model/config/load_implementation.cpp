@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "model/config/catalogue.h"
+#include "model/config/field.h"
+#include "model/config/implementation.h"
+#include "model/config/read_described.h"
+#include "model/config/yaml_reader.h"
+#include "model/config_error.h"
+#include "model/text/quantity.h"
+#include "model/text/ranges.h"
+#include "model/text/suggest.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::string_view schema = "commfuse.implementation/1";
+constexpr Range<std::int64_t> rank_range{2, 1024};
+constexpr Range<std::int64_t> node_range{1, 4096};
+constexpr std::array covered{SiteKind::ag_gemm, SiteKind::gemm_rs};
+
+/// One of `all` by its name; notes a mistake where there is none of it.
+template <class All, class Name>
+auto named(YamlMap map, std::string_view key, std::string_view word, const All& all, const Name& name) {
+  std::vector<std::string_view> words;
+  for (const auto& one : all) {
+    if (name(one) == word) {
+      return std::optional(one);
+    }
+    words.push_back(name(one));
+  }
+  map.mistake(key, fmt::format("unknown {} {}; {}", key, in_quotes(word), remedy_for(word, words, key)));
+  return std::optional<typename All::value_type>{};
+}
+
+/// A list of texts; empty where there is none.
+std::vector<std::string> texts_of(YamlMap map, std::string_view key) {
+  std::vector<std::string> texts;
+  const std::optional<YamlValue> list = map.optional_value(key);
+  if (!list) {
+    return texts;
+  }
+  const std::vector<YamlValue> items = list->kind() == YamlKind::list ? list->items() : std::vector<YamlValue>{};
+  for (const YamlValue& item : items) {
+    if (item.kind() == YamlKind::scalar && !item.text().empty()) {
+      texts.push_back(item.text());
+    }
+  }
+  if (items.empty() || texts.size() < items.size()) {
+    map.mistake(key, fmt::format("{0} is a list of words; write them as in {0}: [one, another]", key));
+  }
+  return texts;
+}
+
+/// A list of words, each one of `all`. Notes a mistake where there is none.
+template <class T, class All>
+std::vector<T> list_of(YamlMap map, std::string_view key, const All& all) {
+  std::vector<T> found;
+  const std::vector<std::string> words = texts_of(map, key);
+  if (words.empty()) {
+    map.mistake(key, fmt::format("{} is missing; write a list", key));
+  }
+  for (const std::string& word : words) {
+    if (const auto one = named(map, key, word, all, [](const auto& each) { return name_of(each); })) {
+      found.push_back(*one);
+    }
+  }
+  return found;
+}
+
+void read_strategy(YamlMap map, Implementation& into) {
+  const std::string word = map.text("strategy");
+  const auto found = named(map, "strategy", word, all_strategies, [](const Strategy* one) { return one->name; });
+  into.strategy = found ? *found : &serial_strategy;
+  const std::optional<YamlMap> options = map.optional_map("options");
+  for (const std::string& key : options ? options->keys() : std::vector<std::string>{}) {
+    const std::string text = YamlMap(*options).text(key);
+    const auto option = std::ranges::find(all_options, key, [](Option one) { return std::string(name_of(one)); });
+    if (option == all_options.end() || !into.strategy->uses.has(*option)) {
+      YamlMap(*options).mistake(key, fmt::format("{} has no option {}; remove it", word, in_quotes(key)));
+    } else if (const auto mistake = mistake_in(*find_field(entry_of(*option).key), text)) {
+      YamlMap(*options).mistake(key, *mistake);
+    } else {
+      put(*option, text, into.options);
+      into.fixed.add(*option);
+    }
+  }
+}
+
+/// What the file says of generations stands on what it says of all.
+ImplementationCosts read_costs(YamlMap map, const std::string& name) {
+  ImplementationCosts costs;
+  costs.anywhere.name = name;
+  read_described(map.map("costs"), costs.anywhere);
+  if (std::optional<YamlMap> generations = map.optional_map("measured_on")) {
+    for (const std::string& key : generations->keys()) {
+      const auto generation = named(*generations, key, key, all_nccl_generations, [](auto one) { return name_of(one); });
+      ImplementedSites sites = costs.anywhere;
+      read_described(generations->map(key), sites);
+      if (generation) {
+        costs.generations[static_cast<std::size_t>(*generation)] = sites;
+      }
+    }
+  }
+  return costs;
+}
+
+void read_support(YamlMap map, Implementation& into) {
+  into.sites = list_of<SiteKind>(map, "sites", covered);
+  into.dtypes = list_of<DType>(map, "dtypes", all_dtypes);
+  into.most_ranks = static_cast<std::int32_t>(map.count("ranks", rank_range));
+  into.most_nodes = map.optional_value("nodes") ? static_cast<int>(map.count("nodes", node_range)) : 1;
+  into.generations = list_of<NcclGeneration>(map, "generations", all_nccl_generations);
+}
+
+constexpr std::array<std::string_view, 6> fittable{"per_call", "per_step",   "product_time",
+                                                   "cut_cost", "rate_share", "rate"};
+
+void read_fitted(YamlMap map, Implementation& into) {
+  for (const std::string& name : texts_of(map, "fit")) {
+    const std::string site = name.substr(0, name.find('.'));
+    const std::string leaf = name.substr(name.rfind('.') + 1);
+    if ((site != leaf && site != "ag_gemm" && site != "gemm_rs") || std::ranges::find(fittable, leaf) == fittable.end()) {
+      map.mistake("fit", fmt::format("{} is no parameter that is fitted; write some of {}, each behind ag_gemm. or "
+                                     "gemm_rs. where it is of one kind of site",
+                                     in_quotes(name), fmt::join(fittable, ", ")));
+    }
+    into.fitted.push_back(name);
+  }
+}
+
+template <class All, class Name>
+std::string names_of(const All& all, const Name& name) {
+  std::vector<std::string> names;
+  for (const auto& one : all) {
+    names.emplace_back(name(one));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::string_view name_of(Transport transport) {
+  switch (transport) {
+    case Transport::nccl: return "nccl";
+    case Transport::copy_engine: return "copy_engine";
+    case Transport::stores: return "stores";
+    case Transport::tma: return "tma";
+    case Transport::multimem: return "multimem";
+    case Transport::rdma: return "rdma";
+  }
+  return "";
+}
+
+std::shared_ptr<const Implementation> load_implementation(std::string_view name_or_path) {
+  YamlFile file(find_config(Catalogue::implementations, name_or_path));
+  YamlMap root = file.root();
+  root.schema(schema);
+  auto loaded = std::make_shared<Implementation>();
+  loaded->name = root.text("name");
+  loaded->summary = root.text("summary");
+  loaded->use = root.text("use");
+  loaded->known_as = texts_of(root, "known_as");
+  const std::string transport = root.text("transport");
+  loaded->transport = named(root, "transport", transport, all_transports, [](auto one) { return name_of(one); })
+                          .value_or(Transport::nccl);
+  read_strategy(root, *loaded);
+  read_support(root.map("supports"), *loaded);
+  loaded->costs = read_costs(root, loaded->name);
+  read_fitted(root, *loaded);
+  if (std::optional<YamlMap> without = root.optional_map("without")) {
+    for (const std::string& table : without->keys()) {
+      loaded->without[table] = read_costs(without->map(table), loaded->name);
+    }
+  }
+  file.finish();
+  return loaded;
+}
+
+std::vector<std::shared_ptr<const Implementation>> load_implementations(std::string_view names) {
+  std::vector<std::shared_ptr<const Implementation>> loaded;
+  if (names == "all") {
+    for (const std::string& name : known_names(Catalogue::implementations)) {
+      loaded.push_back(load_implementation(name));
+    }
+  } else if (names != "none" && !names.empty()) {
+    for (const std::string_view name : split_list(names)) {
+      loaded.push_back(load_implementation(name));
+    }
+  }
+  return loaded;
+}
+
+std::string refusal_of(const Implementation& implementation, const Machine& machine, std::int32_t ranks, DType dtype) {
+  const auto& nccl = machine.link.collective.nccl;
+  const auto has = [](const auto& list, auto one) { return std::ranges::find(list, one) != list.end(); };
+  if (nccl == nullptr || !has(implementation.generations, nccl->tuning.generation)) {
+    return fmt::format("{} does not run on {}; it is for {}", implementation.name, machine.name,
+                       names_of(implementation.generations, [](auto one) { return name_of(one); }));
+  }
+  if (ranks > implementation.most_ranks || ranks > implementation.most_nodes * machine.gpus_per_node) {
+    return fmt::format("{} joins up to {} ranks on {}; choose fewer ranks", implementation.name,
+                       std::min(implementation.most_ranks, implementation.most_nodes * machine.gpus_per_node),
+                       implementation.most_nodes == 1 ? "one node" : fmt::format("{} nodes", implementation.most_nodes));
+  }
+  if (!has(implementation.dtypes, dtype)) {
+    return fmt::format("{} has no kernels for {}; choose {}", implementation.name, name_of(dtype),
+                       names_of(implementation.dtypes, [](auto one) { return name_of(one); }));
+  }
+  return {};
+}
+
+}  // namespace commfuse

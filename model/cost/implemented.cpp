@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/implemented.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "model/cost/gemm.h"
+#include "model/cost/memory_bound.h"
+#include "model/cost/op_time.h"
+#include "model/cost/price.h"
+#include "model/cost/shape_sizes.h"
+
+namespace commfuse {
+
+namespace {
+
+Duration raised(Duration value, double times) { return from_seconds(to_seconds(value) * times); }
+double raised(double value, double times) { return value * times; }
+BytesPerSecond raised(BytesPerSecond value, double times) { return {value.value * times}; }
+int raised(int value, double times) { return static_cast<int>(std::lround(value * times)); }
+
+std::optional<NcclGeneration> generation_of(const Machine& machine) {
+  const auto& nccl = machine.link.collective.nccl;
+  return nccl == nullptr ? std::nullopt : std::optional(nccl->tuning.generation);
+}
+
+/// The buffer that an operand lies in. Requires one with a region.
+BufferId buffer_of(const Program& program, Slice operand) { return program.regions_of(operand).front().buffer; }
+
+/// Which ops belong to a GEMM whose input is gathered, and which to one whose partial sums are scattered.
+class Sides {
+ public:
+  explicit Sides(const Program& program) : program_(program) {
+    for (const Op& op : program.ops) {
+      if (op.kind == OpKind::gemm && !is_partial(op)) {
+        gathered_.insert(buffer_of(program, program.inputs_of(op).front()));
+      }
+    }
+  }
+
+  [[nodiscard]] const ImplementedSite& of(const Op& op, const ImplementedSites& sites) const {
+    return scatters(op) ? sites.gemm_rs : sites.ag_gemm;
+  }
+
+ private:
+  [[nodiscard]] bool is_partial(const Op& op) const {
+    const auto& gemm = std::get<GemmShape>(program_.shapes[op.shape]);
+    return gemm.k.blocks < program_.dimensions[position(gemm.k.dimension)].blocks;
+  }
+
+  [[nodiscard]] bool scatters(const Op& op) const {
+    if (op.kind == OpKind::gemm) {
+      return is_partial(op);
+    }
+    const auto is_gathered = [&](Slice operand) { return gathered_.contains(buffer_of(program_, operand)); };
+    return !std::ranges::any_of(program_.inputs_of(op), is_gathered) &&
+           !std::ranges::any_of(program_.outputs_of(op), is_gathered);
+  }
+
+  const Program& program_;
+  std::set<BufferId> gathered_;
+};
+
+/// Calls `change` with every price of an op.
+template <class Change>
+void for_each_price(Costs& costs, std::size_t op, const Change& change) {
+  for (std::vector<Duration>* prices :
+       {&costs.duration, &costs.undisturbed, &costs.by_rank, &costs.undisturbed_by_rank}) {
+    for (std::size_t i = op; i < prices->size(); i += costs.duration.size()) {
+      change((*prices)[i]);
+    }
+  }
+}
+
+Duration implemented_gemm(Duration part, Duration own, const ImplementedSite& site, const Accelerator& accelerator) {
+  const double whole = to_seconds(part);
+  const double cut = std::max(0.0, to_seconds(own) - whole);
+  const double left = std::max(1, accelerator.sms - site.sms.value);
+  return op_time(site.product_time.value * (whole + site.cut_cost.value * cut) * accelerator.sms / left,
+                 "a GEMM of an implementation");
+}
+
+/// What a part of a kernel would take if the kernel went shard by shard, each as a GEMM of its own; nothing of others.
+Duration own_time(const Program& program, const Sizes& sizes, const Accelerator& accelerator, const GemmShape& gemm) {
+  if (gemm.kernel_m.blocks == 0) {
+    return {};
+  }
+  GemmSize shard = gemm_size(gemm, sizes);
+  shard.run = unfused_products(program, sizes);
+  shard.m = std::max<std::int64_t>(1, shard.m / program.mesh.ranks());
+  const double parts = static_cast<double>(sizes.elements(gemm.m)) / static_cast<double>(shard.m);
+  return op_time(to_seconds(estimate_gemm(accelerator, shard, accelerator.sms).time) * parts, "a GEMM of a shard");
+}
+
+/// The least that a transfer takes by what moves its bytes.
+Duration transfer_time(Bytes bytes, const ImplementedSite& site, const Link& link) {
+  const double share = site.rate_share.value * link.nominal_rate.value.value;
+  const double rate = site.rate ? std::min(site.rate->value.value, share) : share;
+  return op_time(static_cast<double>(bytes.count) / rate, "a transfer of an implementation");
+}
+
+}  // namespace
+
+const ImplementedSites& ImplementationCosts::on(const Machine& machine) const {
+  const std::optional<NcclGeneration> generation = generation_of(machine);
+  const auto* measured = generation ? &generations[static_cast<std::size_t>(*generation)] : nullptr;
+  return measured != nullptr && *measured ? **measured : anywhere;
+}
+
+bool ImplementationCosts::was_measured_on(const Machine& machine) const { return &on(machine) != &anywhere; }
+
+std::vector<RaisedImplementation> raised_by_error(const ImplementedSites& sites) {
+  std::vector<RaisedImplementation> all;
+  ImplementedSites changed = sites;
+  each_parameter(changed, std::string{}, [&](const std::string& name, auto& parameter) {
+    if (parameter.standard_error == 0.0 || name == "residual") {
+      return;
+    }
+    const auto was = parameter;
+    parameter.value = raised(parameter.value, 1.0 + parameter.standard_error);
+    all.push_back({name, was.standard_error, was.provenance, was.source, changed});
+    parameter = was;
+  });
+  return all;
+}
+
+std::string_view in_words(Handicap handicap) {
+  switch (handicap) {
+    case Handicap::gemm: return "its GEMM";
+    case Handicap::transfers: return "its transfers";
+    case Handicap::calls: return "its cost per call";
+    case Handicap::sums: return "its separate sums";
+  }
+  return "";
+}
+
+ImplementedSites without(ImplementedSites sites, Handicap handicap) {
+  const ImplementedSite ideal;
+  for (ImplementedSite* site : {&sites.ag_gemm, &sites.gemm_rs}) {
+    switch (handicap) {
+      case Handicap::gemm:
+        site->product_time = ideal.product_time;
+        site->cut_cost = ideal.cut_cost;
+        site->sms = ideal.sms;
+        break;
+      case Handicap::transfers:
+        site->rate_share = ideal.rate_share;
+        site->rate = ideal.rate;
+        site->per_step = ideal.per_step;
+        break;
+      case Handicap::calls: site->per_call = ideal.per_call; break;
+      case Handicap::sums: site->separate_sum = ideal.separate_sum; break;
+    }
+  }
+  return sites;
+}
+
+void implement(const Program& program, const Sizes& sizes, const Machine& machine, const ImplementedSites& sites,
+               Costs& costs) {
+  if (program.mesh.ranks() == 1) {
+    return;  // nothing is overlapped
+  }
+  const Sides sides(program);
+  const Accelerator& accelerator = machine.accelerator;
+  std::set<BufferId> called;  // by weight
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    const Op& op = program.ops[i];
+    const ImplementedSite& site = sides.of(op, sites);
+    const Shape& shape = program.shapes[op.shape];
+    if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
+      const bool is_call = called.insert(buffer_of(program, program.inputs_of(op).back())).second;
+      const Duration own = own_time(program, sizes, accelerator, *gemm);
+      for_each_price(costs, i, [&](Duration& price) {
+        price = implemented_gemm(price, own, site, accelerator) + (is_call ? site.per_call.value : Duration{});
+      });
+    } else if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+      const Duration least = transfer_time(load_of(*exchange, sizes), site, machine.link);
+      for_each_price(costs, i, [&](Duration& price) { price = std::max(price, least) + site.per_step.value; });
+    } else if (const auto* sum = std::get_if<ElementwiseShape>(&shape);
+               sum != nullptr && op.purpose == Purpose::local && site.separate_sum.value != 0) {
+      const Duration pass = memory_bound_time(accelerator, traffic_of(*sum, sizes), accelerator.sms);
+      for_each_price(costs, i, [&](Duration& price) { price = std::max(price, pass); });
+    }
+  }
+}
+
+}  // namespace commfuse

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an implementation's kernels cost beside the ideal ones of its schedule. A file of configs/implementations says so
+// once for every GPU, and again for generations of GPUs on which somebody measured it.
+//
+//   GEMM       product_time x (part + cut_cost x (own - part)) x SMs / (SMs - sms), and per_call once a call
+//              part: its share of one kernel; own: that of a kernel that goes shard by shard, each as a GEMM of its own
+//   transfer   the ideal time, or bytes / min(rate, rate_share x nominal rate) where that is longer; and per_step
+//   sum        in passing, or with separate_sum as a pass over memory
+//
+// Decision 59 says where the form is from.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "model/cost/costs.h"
+#include "model/hardware/described.h"
+#include "model/hardware/machine.h"
+#include "model/program/program.h"
+#include "model/program/sizes.h"
+
+namespace commfuse {
+
+/// At one kind of site. The defaults are those of the ideal schedule.
+struct ImplementedSite {
+  Parameter<Duration> per_call;          ///< Barriers, symmetric memory, signals: once a call, on the compute lane.
+  Parameter<Duration> per_step;          ///< Signal and wait: once a transfer.
+  Parameter<double> product_time{1.0};   ///< Of its GEMM, relative to the library's.
+  Parameter<double> cut_cost{0.0};       ///< 0: parts of its GEMM share one kernel's time; 1: they are kernels.
+  Parameter<double> rate_share{1.0};     ///< Of the link's nominal rate that its transfers reach at most.
+  std::optional<Parameter<BytesPerSecond>> rate{};  ///< What they reach at most, whatever the link.
+  Parameter<int> sms{0};                 ///< Taken from the GEMM while it runs.
+  Parameter<int> separate_sum{0};        ///< 1: sums are a pass of their own; 0: they are added up in passing.
+};
+
+/// Of both kinds of sites, and what all of it leaves.
+struct ImplementedSites {
+  std::string name;  ///< Of the implementation.
+  ImplementedSite ag_gemm;
+  ImplementedSite gemm_rs;
+  Parameter<double> residual{0.25};  ///< Relative standard error of a time that is still left.
+};
+
+/// `generations` by NcclGeneration, where somebody measured it.
+struct ImplementationCosts {
+  ImplementedSites anywhere;
+  std::array<std::optional<ImplementedSites>, all_nccl_generations.size()> generations;
+
+  /// What holds on the machine; `anywhere` where nobody measured its generation.
+  [[nodiscard]] const ImplementedSites& on(const Machine& machine) const;
+  [[nodiscard]] bool was_measured_on(const Machine& machine) const;
+};
+
+template <>
+struct Described<ImplementedSite> {
+  using I = ImplementedSite;
+  static constexpr std::tuple entries{
+      entry("per_call", &I::per_call, "Time per call: barriers, signals").optional(),
+      entry("per_step", &I::per_step, "Time per transfer: signal and wait").optional(),
+      entry("product_time", &I::product_time, "Time of the GEMM, relative to the library's")
+          .optional()
+          .within(0.1, 10.0),
+      entry("cut_cost", &I::cut_cost, "Share of what cutting the GEMM into kernels would cost")
+          .optional()
+          .within(0.0, 2.0),
+      entry("rate_share", &I::rate_share, "Share of the link's nominal rate that transfers reach")
+          .optional()
+          .within(efficiency_least, 1.0),
+      entry("rate", &I::rate, "Rate that transfers reach at most, whatever the link"),
+      entry("sms", &I::sms, "SMs taken from the GEMM").optional().within(0.0, sm_most),
+      entry("separate_sum", &I::separate_sum, "1: sums are a pass of their own").optional().within(0.0, 1.0)};
+};
+
+template <>
+struct Described<ImplementedSites> {
+  using I = ImplementedSites;
+  static constexpr std::tuple entries{
+      entry("ag_gemm", &I::ag_gemm, "All-gather, then GEMM").optional(),
+      entry("gemm_rs", &I::gemm_rs, "GEMM, then reduce-scatter").optional(),
+      entry("residual", &I::residual, "Relative error of a time that is still left").optional().within(0.0, 2.0)};
+};
+
+/// One parameter 1 + error times its value.
+struct RaisedImplementation {
+  std::string name;  ///< "ag_gemm.per_call"
+  double standard_error = 0.0;
+  Provenance provenance = Provenance::prior;
+  std::string source;
+  ImplementedSites sites;
+};
+/// One a parameter that has an error, the residual not among them.
+std::vector<RaisedImplementation> raised_by_error(const ImplementedSites& sites);
+
+/// What may hold an implementation back.
+enum class Handicap : std::uint8_t { gemm, transfers, calls, sums };
+inline constexpr std::array all_handicaps{Handicap::gemm, Handicap::transfers, Handicap::calls, Handicap::sums};
+/// "its GEMM", "its transfers", "its cost per call", "its separate sums".
+std::string_view in_words(Handicap handicap);
+/// The same without one of them.
+ImplementedSites without(ImplementedSites sites, Handicap handicap);
+
+/// Changes prices of the ideal schedule into those of the implementation; issue costs stay. Requires costs of the
+/// program at these sizes on the machine.
+void implement(const Program& program, const Sizes& sizes, const Machine& machine, const ImplementedSites& sites,
+               Costs& costs);
+
+}  // namespace commfuse

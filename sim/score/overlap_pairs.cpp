@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/score/overlap_pairs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/text/quantity.h"
+#include "model/workload/bare_mlp.h"
+#include "sim/score/sizes.h"
+
+namespace commfuse::score {
+
+namespace {
+
+bool is_in(std::string_view word, std::span<const std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+/// Without its unit, and what some tables put before that: "flux" of "flux_total_ms".
+std::string_view stem_of(std::string_view column) {
+  for (const std::string_view end : {"_us", "_ms", "_total"}) {
+    column = column.ends_with(end) ? column.substr(0, column.size() - end.size()) : column;
+  }
+  return column;
+}
+
+bool is_time(std::string_view column) { return column.ends_with("_us") || column.ends_with("_ms"); }
+
+/// Of a GEMM or of communication alone.
+bool is_part(std::string_view stem) {
+  return stem == "gemm" || stem == "comm" || stem.ends_with("_gemm") || stem.ends_with("_mm") || stem.ends_with("_comm");
+}
+
+bool is_serial(std::string_view stem) {
+  constexpr std::array<std::string_view, 7> words{"serial",   "torch",    "nccl",    "nccl_ring",
+                                                  "baseline", "unfused", "serial_cublas_nccl"};
+  return is_in(stem, words);
+}
+
+/// Words that any table may use for its own kernel.
+bool is_any_kernel(std::string_view stem) {
+  constexpr std::array<std::string_view, 7> words{"fused",   "overlap", "overlapped", "triton",
+                                                  "gemm_rs", "ag_gemm", "ours"};
+  return is_in(stem, words);
+}
+
+std::shared_ptr<const Implementation> meant_by(std::string_view stem, const Table& table, std::string_view file_name,
+                                               const KnownImplementations& known) {
+  const auto table_says = [&](std::string_view name) {
+    return file_name.find(name) != std::string_view::npos || table.comments_say(name);
+  };
+  for (const auto& one : known) {
+    std::vector<std::string_view> names(one->known_as.begin(), one->known_as.end());
+    names.emplace_back(one->name);
+    if (is_in(stem, names) || (is_any_kernel(stem) && std::ranges::any_of(names, table_says))) {
+      return one;
+    }
+  }
+  return nullptr;
+}
+
+/// "rs" or "ag" as a part of a name: "overlap_tritondist166_gemm_rs_h100".
+bool has_part(std::string_view name, std::string_view part) {
+  for (std::size_t at = name.find(part); at != std::string_view::npos; at = name.find(part, at + 1)) {
+    const bool begins = at == 0 || name[at - 1] == '_';
+    const bool ends = at + part.size() == name.size() || name[at + part.size()] == '_';
+    if (begins && ends) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+OverlapColumns overlap_columns(const Table& table, std::string_view file_name, const KnownImplementations& known) {
+  OverlapColumns columns{.op = table.column("op"),
+                         .hw = table.column("hw"),
+                         .m = table.column("M"),
+                         .n = table.column("N"),
+                         .n_of_rank = table.column("N_per_gpu"),
+                         .k = table.column("K"),
+                         .k_of_rank = table.column("K_per_gpu"),
+                         .ranks = table.column(table.column("ngpus").exists() ? "ngpus" : "tp"),
+                         .dtype = table.column("dtype")};
+  columns.scatters = has_part(file_name, "rs");
+  columns.says_operator = columns.op.exists() || columns.scatters || has_part(file_name, "ag");
+  columns.usual = table.comments_say("fp16") ? DType::fp16 : DType::bf16;
+  for (const std::string_view name : table.header()) {
+    const std::string_view stem = stem_of(name);
+    if (!is_time(name) || is_part(stem)) {
+      continue;
+    }
+    columns.to_us = name.ends_with("_ms") ? 1e3 : 1.0;
+    if (is_serial(stem)) {
+      columns.serial = table.column(name);
+    } else {
+      columns.implemented.push_back({table.column(name), meant_by(stem, table, file_name, known)});
+    }
+  }
+  return columns;
+}
+
+OverlapMachines::OverlapMachines(const Table& table, std::string_view file_name, KnownMachines& machines)
+    : by_cell_(machines), of_table_(machines.in_prose(table.comment("source"))) {
+  if (of_table_.machine == nullptr) {
+    of_table_ = machine_of_table(table, file_name, machines);
+  }
+}
+
+FoundMachine OverlapMachines::of(std::string_view hw) const { return hw.empty() ? of_table_ : by_cell_.of(hw); }
+
+OverlapRow overlap_row(Row& row, const OverlapColumns& columns) {
+  OverlapRow read;
+  const std::string_view op = row.text(columns.op);
+  read.scatters = columns.op.exists() ? op == "rs" || op == "GEMM+RS" || op == "gemm_rs" : columns.scatters;
+  if (columns.op.exists() && !read.scatters && op != "ag" && op != "AG+GEMM" && op != "ag_gemm") {
+    row.fault(fmt::format("op is {}; it is ag or rs", op));
+  }
+  read.ranks = static_cast<std::int32_t>(row.count(columns.ranks, most_gpus));
+  read.m = row.count(columns.m);
+  read.n = columns.n_of_rank.exists() ? row.count(columns.n_of_rank) * read.ranks : row.count(columns.n);
+  read.k = columns.k_of_rank.exists() ? row.count(columns.k_of_rank) * read.ranks : row.count(columns.k);
+  read.dtype = row.has(columns.dtype) ? dtype_in_table(row.text(columns.dtype)).value_or(columns.usual) : columns.usual;
+  if (row.has(columns.serial)) {
+    read.serial_us = columns.to_us * row.amount(columns.serial);
+  }
+  for (std::size_t i = 0; i < columns.implemented.size(); ++i) {
+    if (row.has(columns.implemented[i].time)) {
+      read.implemented.emplace_back(i, columns.to_us * row.amount(columns.implemented[i].time));
+    }
+  }
+  return read;
+}
+
+Point point_of(const OverlapRow& row, const Machine& machine) {
+  Point point{.model = bare_mlp(row.scatters ? row.n : row.k, row.scatters ? row.k : row.n), .machine = machine};
+  point.scope = row.scatters ? Scope::down : Scope::gate_up;
+  point.ranks = row.ranks;
+  point.seq = row.m;
+  point.dtype = row.dtype;
+  return point;
+}
+
+std::string command_of(const OverlapRow& row, const Machine& machine, std::string_view implementation) {
+  const Point point = point_of(row, machine);
+  return fmt::format("commfuse-sim run --model {} --scope {} --hardware {} --ranks {} --seq {} --dtype {} --as {}",
+                     point.model.name, name_of(point.scope), machine.name, point.ranks, point.seq,
+                     name_of(point.dtype), implementation);
+}
+
+}  // namespace commfuse::score

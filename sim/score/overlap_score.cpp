@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scores overlapped kernels beside serial communication. Every prediction is one that `run --as` prints, but for one
+// thing: on a table that an implementation was fitted on, its costs are those of a fit without that table.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "model/config_error.h"
+#include "sim/point/request.h"
+#include "sim/score/judged_ways.h"
+#include "sim/score/kinds.h"
+#include "sim/score/overlap_pairs.h"
+
+namespace commfuse::score {
+
+namespace {
+
+double makespan_us(const Prediction& prediction) { return to_microseconds(prediction.analysis.critical.makespan); }
+
+/// How likely what is predicted to be faster is faster.
+double sure_of(const Way& serial, const Way& overlapped) {
+  const double pays = probability_shorter(from_seconds(overlapped.predicted_us * 1e-6), overlapped.uncertainty,
+                                          from_seconds(serial.predicted_us * 1e-6), serial.uncertainty);
+  return std::max(pays, 1.0 - pays);
+}
+
+/// Of kernels that nobody described.
+const Implementation& typical(const KnownImplementations& known) {
+  const auto found = std::ranges::find(known, "typical", [](const auto& one) { return one->name; });
+  if (found == known.end()) {
+    throw ConfigError("configs/implementations has no typical.yaml, which stands for kernels that nobody described; "
+                      "install the program again");
+  }
+  return **found;
+}
+
+class PairScorer {
+ public:
+  PairScorer(const Table& table, Context& context, Tally& tally)
+      : context_(context),
+        tally_(tally),
+        known_(load_implementations("all")),
+        columns_(overlap_columns(table, context.file_name, known_)),
+        machines_(table, context.file_name, context.machines) {
+    for (const auto& one : columns_.implemented) {
+      if (one.implementation == nullptr) {
+        tally.result().remarks.push_back(
+            fmt::format("No implementation is known as {}; it is scored as a typical one.", one.time.name));
+      }
+    }
+  }
+
+  void add(Row& row) {
+    const OverlapRow read = overlap_row(row, columns_);
+    const std::string_view hw = row.text(columns_.hw);
+    if (!tally_.takes(row, true)) {
+      return;
+    }
+    const FoundMachine found = machines_.of(hw);
+    if (found.machine == nullptr) {
+      return tally_.skip(found.why_not);
+    }
+    try {
+      score(row, read, *found.machine);
+    } catch (const ConfigError& error) {
+      tally_.skip(error.what());
+    }
+  }
+
+ private:
+  struct Overlapped {
+    Way way;
+    std::string name;
+  };
+
+  [[nodiscard]] Overlapped overlapped(const Point& point, std::size_t place, double measured_us) {
+    const auto& found = columns_.implemented[place].implementation;
+    const Implementation& one = found == nullptr ? typical(known_) : *found;
+    if (std::string refusal = refusal_of(one, point.machine, point.ranks, point.dtype); !refusal.empty()) {
+      throw ConfigError(refusal);
+    }
+    const auto unseen = one.without.find(context_.file_name);
+    Point priced = point;
+    priced.price.implementation = &(unseen == one.without.end() ? one.costs : unseen->second).on(point.machine);
+    const Prediction best =
+        context_.predictor.predict_best(priced, *one.strategy, schedules_of(one, point.scope, point.ranks, point.dtype));
+    return {{measured_us, makespan_us(best), context_.predictor.uncertainty(priced, best)}, one.name};
+  }
+
+  void score(const Row& row, const OverlapRow& read, const Machine& machine) {
+    Point point = point_of(read, machine);
+    point.raised = context_.doubts.raised(machine);
+    require_possible(point);
+    std::vector<Compared> compared;
+    const std::string_view serial_part = "serial";
+    Way serial;
+    if (read.serial_us) {
+      const Prediction prediction = context_.predictor.predict(point, serial_strategy, {.dtype = read.dtype});
+      serial = {*read.serial_us, makespan_us(prediction), context_.predictor.uncertainty(point, prediction)};
+      compared.push_back({serial.measured_us, serial.predicted_us, std::span(&serial_part, 1)});
+    }
+    std::vector<Overlapped> ways;
+    for (const auto& [place, us] : read.implemented) {
+      ways.push_back(overlapped(point, place, us));
+    }
+    std::vector<std::string_view> names;
+    for (const Overlapped& one : ways) {
+      names.push_back(one.name);
+    }
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      compared.push_back({ways[i].way.measured_us, ways[i].way.predicted_us, std::span(&names[i], 1)});
+    }
+    if (!tally_.score(row, machine, true, compared) || !read.serial_us) {
+      return;
+    }
+    for (const Overlapped& one : ways) {
+      tally_.compare(one.way.measured_us / serial.measured_us, one.way.predicted_us / serial.predicted_us);
+      tally_.pays({.measured = one.way.measured_us / serial.measured_us,
+                   .predicted = one.way.predicted_us / serial.predicted_us,
+                   .sure = sure_of(serial, one.way)});
+      judge(machine, "serial or overlapped", serial, one.way, {read.n, read.k}, tally_);
+    }
+  }
+
+  Context& context_;
+  Tally& tally_;
+  KnownImplementations known_;
+  OverlapColumns columns_;
+  OverlapMachines machines_;
+};
+
+}  // namespace
+
+void score_overlap_pairs(const Table& table, Context& context, Tally& tally) {
+  PairScorer scorer(table, context, tally);
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    scorer.add(row);
+  }
+}
+
+}  // namespace commfuse::score
