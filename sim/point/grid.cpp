@@ -114,6 +114,7 @@ Library library_of(const Grid& grid) {
   load_machines(grid, library, mistakes);
   load_all("jitter", &Library::load_jitter);
   load_all("faults", &Library::load_faults);
+  load_all("as", &Library::load_implementations);
   if (!mistakes.empty()) {
     throw ConfigError(fmt::format("{}", fmt::join(mistakes, "\n")));
   }
