@@ -9,6 +9,7 @@ const HEAVY = 1500; // milliseconds; a point that takes longer is refined when t
 
 const live = {
   main: null, // the simulator that answers sliders
+  built: null, // a promise of the page around the answers
   side: null, // the one that refines
   rows: null,
   answer: null,
@@ -35,8 +36,8 @@ const live = {
     const begun = performance.now();
     this.slow = setTimeout(() => this.wait(), 600);
     const settings = asked();
-    this.main.ask({ ask: "point", settings, timelines: true }).then(
-      (answer) => this.take(answer, settings, performance.now() - begun),
+    Promise.all([this.main.ask({ ask: "point", settings, timelines: true }), this.built]).then(
+      ([answer]) => this.take(answer, settings, performance.now() - begun),
       (error) => this.refused(error, settings),
     );
   },
@@ -58,10 +59,25 @@ const live = {
     this.whole = this.rows[0]?.makespan_us === undefined;
     this.p99 = p99Of(this.rows);
     page.shown = JSON.stringify(settings);
+    if (page.drawnAt === undefined) {
+      this.takeFirst();
+      return;
+    }
     this.problem("");
     this.redraw();
-    page.drawnAt ??= performance.now();
     this.done();
+  },
+
+  /// The verdict is painted before the rest is drawn.
+  takeFirst() {
+    showVerdict(this.answer, this.rows);
+    page.verdictAt = performance.now();
+    setTimeout(() => {
+      this.problem("");
+      this.redraw();
+      page.drawnAt = performance.now();
+      this.done();
+    }, 20);
   },
 
   refused(error, settings) {
@@ -91,6 +107,7 @@ const live = {
     text && $("problem").append(...remediesOf(text));
     $("verdict").classList.toggle("refused", text !== "");
     document.querySelector(".results").hidden = !this.rows;
+    $("pending").hidden = Boolean(this.rows);
     $("timelines").classList.toggle("stale-part", text !== "");
     $("bars").classList.toggle("stale-part", text !== "");
   },
@@ -111,6 +128,7 @@ const live = {
     $("timelines").nextElementSibling.hidden = timelines.length === 0;
     $("chips").hidden = timelines.length === 0;
     drawChips(rows, timelines);
+    describe("options", [...new Map(labels.flatMap(scheduleOptions))]);
     parts.results.show(rows, timelines, labels);
     parts.map.learn(rows, this.settings);
     put("change", parts.map.change());
@@ -283,7 +301,7 @@ function drawChips(rows, timelines) {
           {
             type: "button",
             "data-name": name,
-            title: facts.start.strategies.find((one) => one.name === name)?.words,
+            "data-hint": strategyWords(name),
             onclick: () => toggle(name, names),
           },
           name,
@@ -395,48 +413,72 @@ function startDrops() {
 /// A link that was opened in this very page, or the Back button.
 function readLocation() {
   knownHash = location.hash;
-  say(readHash(location.hash));
+  return readHash(knownHash);
+}
+function showLocation(told) {
+  say(told);
   showControls();
   parts.guide.show();
   showTab();
 }
 
-async function startPage() {
+/// The first question is on its way before there is anything to show its answer in.
+function askFirst() {
   const missing = ["Worker", "WebAssembly", "DecompressionStream"].filter((name) => !(name in globalThis));
   if (missing.length > 0) {
     throw new Error(`this browser lacks ${listed(missing)}; use Chrome 80, Firefox 113, Safari 16.4 or later`);
   }
-  const opening = openKit().then(() => (live.main = new Simulator()));
-  opening.catch(() => {}); // Waited for below.
-  const start = JSON.parse(new TextDecoder().decode(await unpacked("start"))); // As the engine said when the page was built.
+  openKit();
+  live.main = new Simulator();
+  const start = JSON.parse(blockText("start")); // As the engine said when the page was built.
   state.presets = Object.fromEntries(start.fields.map((field) => [field.key, normal(field.key, field.preset ?? "")]));
+  const told = readLocation();
+  live.ask();
+  return { start, told };
+}
+
+/// Terms and what they mean.
+function describe(id, entries) {
+  $(id).replaceChildren(...entries.map(([term, words]) => element("div", {}, element("dt", {}, term), element("dd", {}, words))));
+}
+
+function buildPage({ start, told }) {
   buildControls(start);
   parts.timelines = new Timelines($("timelines"));
   parts.results = new Results();
   parts.map = new WinnersMap($("map"));
   parts.why = new Why($("why"));
   parts.guide = new Guide($("guide"));
-  $("strategies").append(
-    ...start.strategies.map(({ name, words }) => element("div", {}, element("dt", {}, name), element("dd", {}, words))),
-  );
+  page.hints = new Hints($("hint"));
+  describe("strategies", start.strategies.map(({ name }) => [name, strategyWords(name)]));
+  describe("words", Object.entries(WORDS));
   put("version", `commfuse ${start.version}, model version ${start.model_version}.`);
   startTabs();
   document.querySelector("[data-skip]").addEventListener("click", (event) => {
     event.preventDefault(); // The fragment belongs to the state.
     $("verdict").focus();
   });
-  readLocation();
-  await opening;
+  showLocation(told);
   startDrops();
   addEventListener("hashchange", () => {
     if (location.hash !== knownHash) {
-      readLocation();
+      showLocation(readLocation());
       live.ask();
     }
   });
-  live.ask();
   page.readyAt = performance.now();
   document.documentElement.dataset.page = "ready";
+}
+
+/// This script stands before the engine, so the worker starts while that is still being read.
+async function startPage() {
+  let built = null;
+  live.built = new Promise((resolve) => (built = resolve));
+  const first = askFirst();
+  // A worker is born by way of this thread, so the controls wait for that; a slow network is not waited for.
+  await Promise.race([Promise.all([live.main.born, kit.engine]), rest(300)]);
+  buildPage(first);
+  built();
 }
 
 startPage().catch((error) => {

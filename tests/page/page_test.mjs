@@ -34,7 +34,7 @@ export async function settled(page) {
 function checkSize() {
   const html = readFileSync(file, "utf8");
   const own = [/<style>([^]*?)<\/style>/, /<script>([^]*?)<\/script>/].reduce((sum, part) => sum + part.exec(html)[1].length, 0);
-  checks.that(own > 50e3 && own < 120e3, `our own scripts and style stay below 120 KB: ${own}`);
+  checks.that(own > 50e3 && own < 140e3, `our own scripts and style stay below 140 KB: ${own}`);
   checks.that(statSync(file).size < 2e6, `the page has at most 2 MB: ${statSync(file).size}`);
 }
 
@@ -60,7 +60,7 @@ async function checkVerdict(page) {
     "it can be passed on from where it stands",
   );
   checks.that(
-    /^llama-3\.1-70b mlp on 8 \u00d7 h100-sxm, 4K tokens: \S+ takes .* \u00b1\d+\.\d%, MFU \d+\.\d%; depends on /.test(
+    /^llama-3\.1-70b mlp on 8 \u00d7 h100-sxm, 4K tokens: \S+ takes .* \u00b1\d+\.\d%, MFU \d+\.\d%\. The time depends on [a-z, ]+ parameters of the machine\.$/.test(
       await page.value(text("size")),
     ),
     `time, error and MFU: ${await page.value(text("size"))}`,
@@ -95,7 +95,7 @@ async function checkTimelines(page) {
   );
   checks.equal(await page.value("document.querySelector('.tip').hidden"), false, "and shows it");
   await page.key("ArrowDown");
-  await page.until('/GEMM .*: .*tile /.test(document.querySelector(".tip").innerText)');
+  await page.until('/It is priced as GEMM .*\\. It runs in tiles of \\d+ \u00d7 /.test(document.querySelector(".tip").innerText)');
   await page.key("Escape");
   checks.equal(await page.value("document.querySelector('.tip').hidden"), true, "Escape ends it");
   const at =

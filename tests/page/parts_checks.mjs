@@ -160,7 +160,10 @@ export async function checkPlan(page, checks, pictures) {
   await page.value('document.getElementById("plan-run").click()');
   await page.until('document.querySelector("#panel-plan .headline")', 120);
   const headline = await page.value('document.querySelector("#panel-plan .headline").textContent');
-  checks.that(/^[\d,]+ \S+: [\d.]+ days, \$[\d.]+[kMB]$/.test(headline), `GPUs, days and money: ${headline}`);
+  checks.that(
+    /^[\d,]+ \S+, (\d+%|over 99%) sure to meet the deadline: [\d.]+ days, \$[\d.]+[kMB]\.$/.test(headline),
+    `GPUs, the chance of the deadline, days and money: ${headline}`,
+  );
   checks.that(
     (await page.value('document.querySelectorAll("#panel-plan .dot").length')) > 10,
     "every number of GPUs is a point of the chart",
