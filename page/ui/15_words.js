@@ -44,6 +44,7 @@ const OPTION_WORDS = [
   [/^add on aux$/, () => "adds run on an auxiliary stream beside the GEMMs"],
   [/^by query$/, () => "attention is split by queries"],
   [/^zig-zag$/, () => "attention is split so that the causal mask leaves equal work to all ranks"],
+  [/^no bound$/, () => "not a lower bound here, and no implementation exists"],
   [/^bound$/, () => "a lower bound that no implementation reaches"],
 ];
 
@@ -90,7 +91,7 @@ function opTexts(label) {
   }
   const name = `${OPS[op] ?? op} ${tensor}`;
   if (!index) {
-    return [name, tensor];
+    return [name, op === "gemm" ? tensor : (OPS[op] ?? op)];
   }
   const parts = partsText(index.includes(",") ? `(${index})` : index); // "0, 1; 0, 2" has two numbers a part
   const named = `${/^\d+$/.test(parts) ? "part" : "parts"} ${parts}`;
@@ -145,9 +146,12 @@ class Hints {
     document.addEventListener("focusin", follow);
     document.addEventListener("focusout", () => this.hide());
     document.addEventListener("click", follow);
-    document.addEventListener("pointerover", (event) => event.pointerType === "mouse" && (of(event) || this.owner) && follow(event));
+    document.addEventListener("pointerover", (event) => {
+      const hovers = event.pointerType === "mouse" && (of(event) || this.owner);
+      hovers && this.owner !== document.activeElement && follow(event); // What has the focus keeps its tip.
+    });
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.hide());
-    addEventListener("scroll", () => this.hide(), { capture: true, passive: true });
+    addEventListener("scroll", () => this.owner && this.show(this.owner), { capture: true, passive: true });
   }
 
   show(owner) {

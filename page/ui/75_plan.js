@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training run: GPUs, days and money, in a worker of its own, which ends when the user cancels.
 
+Object.assign(CONTROL_NAMES, { tokens: "Tokens to train on", gpus: "GPUs to choose from", price: "Price", deadline: "Deadline" });
+
 const PLAN_FIELDS = [
   ["tokens", "Tokens to train on", "as in 2T"],
   ["gpus", "GPUs to choose from", "as in h100"],
@@ -112,7 +114,7 @@ class Plan {
           element(
             "p",
             { class: "problem", role: "alert" },
-            error.ended ? `The simulator stopped: ${error.message}. It was restarted.` : error.message,
+            error.ended ? `The simulator stopped: ${error.message}. It was restarted.` : withNames(error.message),
           ),
         );
       }
@@ -241,6 +243,8 @@ function planTiles(best, plan, currency) {
   );
 }
 
+const TICKS = [1, 1.5, 2, 3, 5, 7]; // times a power of ten, where an axis is short
+
 /// Both axes logarithmic; dashed: nine in ten draws.
 function planChart(runs, plan, currency) {
   const [wide, high, left, bottom] = [900, 380, 76, 46];
@@ -250,7 +254,7 @@ function planChart(runs, plan, currency) {
   const x = (days) => left + (Math.log(days / d0) / Math.log(d1 / d0)) * (wide - left - 16);
   const y = (cost) => high - bottom - (Math.log(cost / c0) / Math.log(c1 / c0)) * (high - bottom - 16);
   const steps = (from, to) =>
-    (to / from < 8 ? [1, 1.5, 2, 3, 5, 7] : [1, 2, 5])
+    (to / from < 8 ? TICKS : [1, 2, 5])
       .flatMap((one) => Array.from({ length: 14 }, (_, i) => one * 10 ** (i - 3)))
       .filter((one) => one > from && one < to)
       .sort((a, b) => a - b);

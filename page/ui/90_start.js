@@ -88,7 +88,8 @@ const live = {
         ? "This point was cancelled; change a setting to go on."
         : error.ended
           ? `The simulator stopped: ${error.message}. It was restarted; change a setting to go on.`
-          : shownPath(error.message),
+          : withNames(error.message),
+      refusedKeys(error.message),
     );
     page.shown = JSON.stringify(settings);
     put("command", "");
@@ -101,10 +102,11 @@ const live = {
     $("problem").after(element("p", { id: "cancel-ask", class: "buttons", role: "status" }, "Simulating this point\u2026 ", button));
   },
 
-  problem(text) {
+  /// keys: of settings that cannot be read.
+  problem(text, keys = []) {
     $("problem").hidden = !text;
     $("problem").textContent = text;
-    text && $("problem").append(...remediesOf(text));
+    text && $("problem").append(...(keys.length > 0 ? defaultsFor(keys) : remediesOf(text)));
     $("verdict").classList.toggle("refused", text !== "");
     document.querySelector(".results").hidden = !this.rows;
     $("pending").hidden = Boolean(this.rows);
@@ -255,6 +257,23 @@ live.rested = afterRest(REST, () => live.refine());
 
 const parts = { timelines: null, results: null, map: null, why: null, guide: null, plan: null };
 page.parts = parts;
+
+/// Settings that a refusal names by their flags, "--seq: …".
+const refusedKeys = (sentence) =>
+  [...sentence.matchAll(/^--([\w-]+): /gm)].map(([, flag]) => flag.replaceAll("-", "_")).filter((key) => key in state.presets);
+
+/// A button that gives such settings their defaults.
+function defaultsFor(keys) {
+  const defaults = Object.fromEntries(keys.map((key) => [key, state.presets[key]]));
+  const words = keys.map((key) => `${controlName(key)} ${shownPath(state.presets[key])}`);
+  return [
+    element(
+      "span",
+      { class: "buttons" },
+      element("button", { type: "button", onclick: () => change(defaults) }, `Use the default${keys.length > 1 ? "s" : ""}: ${listed(words)}`),
+    ),
+  ];
+}
 
 /// What a refusal says to choose, as buttons.
 function remediesOf(sentence) {
@@ -431,6 +450,7 @@ function askFirst() {
   openKit();
   live.main = new Simulator();
   const start = JSON.parse(blockText("start")); // As the engine said when the page was built.
+  facts.start = start;
   state.presets = Object.fromEntries(start.fields.map((field) => [field.key, normal(field.key, field.preset ?? "")]));
   const told = readLocation();
   live.ask();
