@@ -61,11 +61,11 @@ function scheduleOptions(label) {
 const inTerms = (words) => words.replace("one partial product", "one part of the GEMM").replace(/\bproduct(s?)\b/g, "GEMM$1");
 const strategyWords = (name) => inTerms(facts.start?.strategies.find((one) => one.name === name)?.words ?? "");
 
-/// What a schedule and its options do, in sentences.
+/// What a schedule and its options do, a line each.
 function scheduleWords(label, name) {
   const options = scheduleOptions(label).map(([option, words]) => `${option}: ${words}`);
   const words = strategyWords(name);
-  return [words && `${name}: ${words}`, ...options].filter(Boolean).join(". ").concat(".");
+  return [words && `${name}: ${words}`, ...options].filter(Boolean).join("\n");
 }
 
 const OPS = {

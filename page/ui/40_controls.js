@@ -27,7 +27,7 @@ function rankSteps() {
 }
 
 const SLIDERS = {
-  seq: { name: "Tokens", steps: () => halves(64, 1048576), show: count, said: () => `${grouped(setting("seq"))} in each sequence` },
+  seq: { name: "Tokens", steps: () => halves(64, 1048576), show: count, said: () => (/^\d+$/.test(setting("seq")) ? `${grouped(setting("seq"))} in each sequence` : "not a whole number") },
   ranks: { name: "Ranks", steps: rankSteps, show: String, said: () => "tensor-parallel GPUs" },
   batch: { name: "Batch", steps: () => doubles(1, 1024), show: String, said: () => "sequences" },
   link_bandwidth: {

@@ -147,7 +147,7 @@ class Plan {
         { class: "verdict" },
         element("p", { class: "headline" }, planHeadline(best, plan, currency)),
         surer ? element("p", { class: "second surer" }, surer) : null,
-        element("p", { class: "second" }, (plan.verdict || text).replace(/(\d) %/g, "$1%")),
+        element("p", { class: "second" }, inTerms(plan.verdict || text).replace(/(\d) %/g, "$1%")),
         best?.layout.tensor === 1
           ? element("p", { class: "size" }, "The chosen layout has no tensor parallelism, so overlap changes nothing here.")
           : null,

@@ -401,8 +401,13 @@ async function takeFiles(files) {
       say(`${file.name} has ${grouped(file.size)} bytes; a hardware YAML, model YAML or config.json has at most 4,000,000.`);
       continue;
     }
+    const text = await file.text();
+    if (/[\0\uFFFD]/.test(text)) {
+      say(`${file.name} is not text in UTF-8; drop a hardware YAML, a model YAML or a config.json.`);
+      continue;
+    }
     try {
-      const { key, value } = await live.main.file(file.name, await file.text());
+      const { key, value } = await live.main.file(file.name, text);
       change({ [key]: value });
       parts.plan?.show();
       say(`${file.name} is the ${key === "model" ? "model" : "GPU"} now. It stays on this page: send the file along with a link.`);

@@ -84,7 +84,7 @@ async function answer(question) {
     const said = askEngine(question);
     self.postMessage(typeof said.error === "string" ? { id, error: said.error } : { id, answer: said.answer ?? said });
   } catch (error) {
-    self.postMessage({ id, ended: true, error: complaints.join(" ") || String(error.message ?? error) });
+    self.postMessage({ id, ended: true, error: complaints.join(" ") || (error.message ?? "an exception that it does not explain") });
   }
 }
 

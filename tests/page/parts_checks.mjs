@@ -140,7 +140,7 @@ export async function checkHints(page, checks) {
   await page.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [at] });
   await page.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
   await page.until('!document.getElementById("hint").hidden');
-  checks.that(/^commfuse: .*\b(direct|ring): .* shard/.test(await tip()), `a schedule explains its options where it is touched: ${await tip()}`);
+  checks.that(/^commfuse: .*\n(direct|ring): .* shard/.test(await tip()), `a schedule explains its options where it is touched: ${await tip()}`);
   const listed = await page.value('[...document.querySelectorAll("#options dt")].map((e) => e.textContent)');
   checks.that(listed.length > 3 && listed.includes("k=4"), `the options on the screen are listed: ${listed}`);
   await page.key("Escape");
@@ -216,6 +216,13 @@ export async function checkFiles(page, checks, settled, real) {
   checks.that(
     real ? /^wrong\.yaml:\d+:\d+: .+; .+/.test(said) : said === "wrong.yaml:1:1: unknown key 'mistake'; known keys: schema, name",
     `a file with a mistake: place and remedy: ${said}`,
+  );
+  await page.value(dropped("bytes.yaml", "schema: \0\uFFFD"));
+  await page.until(`${text("notice")}.startsWith("bytes.yaml")`);
+  checks.equal(
+    await page.value(text("notice")),
+    "bytes.yaml is not text in UTF-8; drop a hardware YAML, a model YAML or a config.json.",
+    "a file that is no text",
   );
   await page.value('location.hash = "#seq=4096"');
   await page.until('commfusePage.live.settings.model === "llama-3.1-70b"');
