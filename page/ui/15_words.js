@@ -110,7 +110,7 @@ const WAYS = [
   [/^sums in the switch \(NVLS\)$/, () => "The switch adds it up (NVLS)."],
   [/^(?:fused|unfused), /, () => null],
   [/^inside a kernel, /, () => "It runs inside a kernel, at the fastest possible rate."],
-  [/^over the network where nodes meet(, small messages)?$/, (small) => `It crosses the network where nodes meet${small ? ", as small messages" : ""}.`],
+  [/^over the network where nodes meet(, small messages)?$/, (small) => `It crosses the network${small ? " as small messages" : ""}.`],
   [/^(ring|the fastest tree of nodes)$/, (shape) => `It runs as ${shape === "ring" ? "a ring" : shape}.`],
   [/^(direct.*)$/, (way) => `It goes ${way}.`],
   [/^([^;]+?)(, small messages)?$/, (link, small) => `It goes over ${link}${small ? " as small messages" : ""}.`],
@@ -122,7 +122,8 @@ function howText(how) {
   if (gemm) {
     const [, m, n, splits, waves, sms, all, limit] = gemm;
     const held = sms ? ` It has ${sms} of ${all} SMs; communication takes the others.` : "";
-    return `It runs in tiles of ${m} \u00d7 ${n}, in ${waves}${splits ? `, with k in ${splits} parts` : ""}.${held} ${LIMITS[limit] ?? `${limit}.`}`;
+    const cut = splits ? `, with k in ${splits} parts` : "";
+    return `It runs in tiles of ${m} \u00d7 ${n}, in ${waves}${cut}.${held} ${LIMITS[limit] ?? `${limit}.`}`;
   }
   if (LIMITS[how]) {
     return LIMITS[how];

@@ -232,6 +232,17 @@ const SCOPE_GROUPS = [
   ["Data parallel", isSharded],
 ];
 
+/// Some forty fields that few open: made when they are.
+function moreSettings(others) {
+  const more = element("details", { class: "wide", id: "more-settings" }, element("summary", {}, "More settings"));
+  const fill = () => {
+    more.append(...others.map(otherField));
+    showControls();
+  };
+  more.addEventListener("toggle", fill, { once: true });
+  return more;
+}
+
 /// What a phone folds away, so that the timelines stand near the top.
 function restOf(start, parts, dtypes, others) {
   const phone = matchMedia("(max-width: 700px)");
@@ -246,7 +257,7 @@ function restOf(start, parts, dtypes, others) {
     sliderField("link_bandwidth", SLIDERS.link_bandwidth),
     sliderField("network_bandwidth", SLIDERS.network_bandwidth),
     listField("dtype", "Element type", [["Types", dtypes.map((name) => ({ name, words: "" }))]]),
-    element("details", { class: "wide" }, element("summary", {}, "More settings"), ...others.map(otherField)),
+    moreSettings(others),
     shareField(),
   );
   const rest = element(

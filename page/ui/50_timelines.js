@@ -443,7 +443,8 @@ class Timelines {
   tell({ panel, lane, op, gap, head }) {
     const { timeline, row } = panel;
     if (head) {
-      return [row.strategy, strategyWords(row.strategy), ...scheduleOptions(timeline.label).map(([name, words]) => `${name}: ${words}`)].filter(Boolean);
+      const options = scheduleOptions(timeline.label).map(([name, words]) => `${name}: ${words}`);
+      return [row.strategy, strategyWords(row.strategy), ...options].filter(Boolean);
     }
     const us = (ps) => this.unit.text(ps / 1e6);
     const where = `${timeline.label}, rank ${timeline.rank} of ${timeline.ranks}, lane ${lane.name}`;

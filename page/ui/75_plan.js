@@ -200,8 +200,10 @@ function surerSentence(best, runs, currency) {
     return "";
   }
   const share = surer.cost.value / best.cost.value - 1;
-  const cost = Number.parseFloat(percent(Math.abs(share))) === 0 ? "the same money" : `${percent(Math.abs(share))} ${share < 0 ? "less" : "more"} money`;
-  return `To be ${chance(surer.confidence)} sure, take ${grouped(surer.gpus)} ${surer.kind} for ${cost}: ${surer.days.value.toFixed(1)} days, ${money(surer.cost.value, currency)}.`;
+  const difference = percent(Math.abs(share));
+  const cost = Number.parseFloat(difference) === 0 ? "the same money" : `${difference} ${share < 0 ? "less" : "more"} money`;
+  const what = `${surer.days.value.toFixed(1)} days, ${money(surer.cost.value, currency)}`;
+  return `To be ${chance(surer.confidence)} sure, take ${grouped(surer.gpus)} ${surer.kind} for ${cost}: ${what}.`;
 }
 
 const layoutText = ({ tensor, pipeline, data, context }) =>

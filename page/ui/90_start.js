@@ -270,7 +270,11 @@ function defaultsFor(keys) {
     element(
       "span",
       { class: "buttons" },
-      element("button", { type: "button", onclick: () => change(defaults) }, `Use the default${keys.length > 1 ? "s" : ""}: ${listed(words)}`),
+      element(
+        "button",
+        { type: "button", onclick: () => change(defaults) },
+        `Use the default${keys.length > 1 ? "s" : ""}: ${listed(words)}`,
+      ),
     ),
   ];
 }

@@ -139,6 +139,11 @@ async function checkSlider(page) {
 }
 
 async function checkLinks(page) {
+  await page.value('location.hash = "#seq=4096&interference=none"');
+  await page.value('document.getElementById("more-settings").open = true');
+  await page.until('document.getElementById("in-interference")');
+  checks.equal(await page.value('document.getElementById("in-interference").value'), "none", "other settings are there once one looks for them");
+  await page.value('document.getElementById("more-settings").open = false');
   await page.value('location.hash = "#seq=2K&ranks=8&scope=down&nonsense=1"');
   await page.until("commfusePage.live.rows[0].scope === 'down' && commfusePage.live.rows[0].seq === 2048");
   checks.equal(
