@@ -56,7 +56,7 @@ class Simulator {
       if (data.born) {
         isBorn();
       } else if (data.ready) {
-        kit.engine = Promise.resolve({ module: data.module });
+        kit.engine = data.module ? Promise.resolve({ module: data.module }) : kit.engine;
       } else if (data.id === undefined) {
         this.fail(data.error);
       } else {

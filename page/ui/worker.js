@@ -54,12 +54,21 @@ function started(module) {
   });
 }
 
+/// Other workers start from the module and need not compile, where the browser lets it pass.
+function share(module) {
+  try {
+    self.postMessage({ ready: true, module });
+  } catch {
+    self.postMessage({ ready: true });
+  }
+}
+
 async function begin({ packed, module }) {
   try {
     const code = module ?? (await compiled(packed));
     engine = await started(code);
     bring();
-    self.postMessage({ ready: true, module: code }); // Others start from it and need not compile.
+    share(code);
   } catch (error) {
     self.postMessage({ ended: true, error: `it did not start: ${error.message ?? error}` });
   }
