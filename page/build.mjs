@@ -71,14 +71,19 @@ async function startAnswer() {
   return JSON.stringify(said.answer ?? said);
 }
 
-const start = packed(await startAnswer());
+// Plain text, read at once where the page starts: the worker is on its way before anything is unpacked.
+const start = (await startAnswer()).replaceAll("<", "\\u003c");
+// What the worker runs: the loader, then the part that answers.
+const worker = `${readFileSync(loader, "utf8")}\n${lean(text("worker.js"), "worker.js")}`;
+if (/<\/script|<!--/i.test(worker)) {
+  throw new Error("the engine's loader would close the element that holds it; it must contain neither </script nor <!--");
+}
 const parts = {
   start: () => start,
   policy,
   style: () => style,
   script: () => script,
-  // What the worker runs: the loader, then the part that answers.
-  worker: () => packed(`${readFileSync(loader, "utf8")}\n${lean(text("worker.js"), "worker.js")}`),
+  worker: () => worker,
   engine: () => packed(readFileSync(wasm)),
 };
 const page = text("index.html").replace(/\{\{(\w+)\}\}/g, (whole, name) => {

@@ -54,6 +54,18 @@ function linkHash() {
   return `#${parts.map(([key, text]) => `${key}=${readable(text)}`).join("&")}`;
 }
 
+/// What of a link's words on the view this page has: "" where it has none of it.
+function knownView(key, text) {
+  const names = (facts.start?.strategies ?? []).map((one) => one.name);
+  const kept = text.split(",").filter((name) => names.includes(name));
+  return {
+    tab: () => (text === "plan" ? text : ""),
+    show: () => kept.join(","),
+    compare: () => (kept.length === 2 ? kept.join(",") : ""),
+    guide: () => (/^[1-5]$/.test(text) ? text : ""),
+  }[key]();
+}
+
 /// Reads a link; returns a sentence on what it names and this page does not have, or "".
 function readHash(hash) {
   const settings = {};
@@ -73,7 +85,8 @@ function readHash(hash) {
     if (at > 0 && key in state.presets) {
       settings[key] = normal(key, text);
     } else if (VIEW_KEYS.includes(key)) {
-      view[key] = text;
+      view[key] = knownView(key, text);
+      view[key] !== text && unknown.push(part);
     } else if (key.startsWith("plan.") && key.slice(5) in plan) {
       plan[key.slice(5)] = text;
     } else if (!["verdict", ""].includes(part)) {
@@ -81,7 +94,7 @@ function readHash(hash) {
     }
   }
   const sentences =
-    unknown.length > 0 ? [`This version does not know ${listed(unknown.map((part) => `"${part}"`))} of the link and ignores it.`] : [];
+    unknown.length > 0 ? [`This version does not know ${listed(unknown.map((part) => `"${part}"`))} of the link and ignores ${unknown.length > 1 ? "them" : "it"}.`] : [];
   for (const [key, text] of Object.entries(settings)) {
     if (text.startsWith("/files/") && !kit.files.some((file) => file.value === text)) {
       sentences.push(

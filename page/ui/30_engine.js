@@ -1,33 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulator in its worker: started as often as needed, asked by messages.
 
-const kit = { url: "", packed: "", files: [] }; // files: {name, text, key, value}, as the main simulator took them
+const kit = {
+  url: "", // of the worker's script
+  engine: null, // a promise of what brings the engine to a worker: {packed}, and {module} once one has compiled it
+  files: [], // {name, text, key, value}, as the main simulator took them
+};
 
-function bytesOfBase64(text) {
-  if (Uint8Array.fromBase64) {
-    return Uint8Array.fromBase64(text);
-  }
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < binary.length; ++i) {
-    bytes[i] = binary.charCodeAt(i);
-  }
-  return bytes;
-}
-
-async function unpacked(name) {
+/// Takes the text of a block of index.html, which is large and of no use after that.
+function blockText(name) {
   const block = $(`block-${name}`);
-  const stream = new Blob([bytesOfBase64(block.textContent)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  block.textContent = ""; // It is large and has done its work.
-  return new Response(stream).arrayBuffer();
+  if (!block) {
+    throw new Error("the page is incomplete; load it again");
+  }
+  const text = block.textContent;
+  block.textContent = "";
+  return text;
 }
 
-/// The engine itself is unpacked by its worker, beside the page that is being built.
-async function openKit() {
-  const worker = await unpacked("worker");
-  kit.packed = $("block-engine").textContent;
-  $("block-engine").textContent = "";
-  kit.url = URL.createObjectURL(new Blob([worker], { type: "text/javascript" }));
+/// The engine stands behind this script, so that the page is there before it: all of it has come once the page is parsed.
+function openKit() {
+  kit.url = URL.createObjectURL(new Blob([blockText("worker")], { type: "text/javascript" }));
+  const parsed = new Promise((resolve) =>
+    document.readyState === "loading" ? addEventListener("DOMContentLoaded", resolve, { once: true }) : resolve(),
+  );
+  kit.engine = parsed.then(() => ({ packed: blockText("engine") }));
+  kit.engine.catch(() => {}); // Each simulator tells it.
 }
 
 /// An ask that was refused (its sentence is for the user), or a worker that ended.
@@ -49,27 +47,36 @@ class Simulator {
     this.seen = 0; // of kit.files
     this.alias = new Map(); // a file's value in the main simulator: its value here
     this.prepared = Promise.resolve();
+    this.failed = false;
     const worker = new Worker(kit.url);
     this.worker = worker;
-    this.ready = new Promise((resolve, reject) => {
-      worker.onmessage = ({ data }) => {
-        if (data.ready) {
-          resolve();
-        } else if (data.id === undefined) {
-          reject(new EngineError(data.error, true));
-        } else {
-          this.hear(data);
-        }
-      };
-      worker.onerror = (event) => {
-        event.preventDefault();
-        const error = new EngineError(event.message || "the worker did not start", true);
-        reject(error);
-        this.end(error);
-      };
-    });
-    this.ready.catch(() => {});
-    worker.postMessage({ packed: kit.packed });
+    let isBorn = null;
+    this.born = new Promise((resolve) => (isBorn = resolve));
+    worker.onmessage = ({ data }) => {
+      if (data.born) {
+        isBorn();
+      } else if (data.ready) {
+        kit.engine = data.module ? Promise.resolve({ module: data.module }) : kit.engine;
+      } else if (data.id === undefined) {
+        this.fail(data.error);
+      } else {
+        this.hear(data);
+      }
+    };
+    worker.onerror = (event) => {
+      event.preventDefault();
+      this.fail(event.message || "the worker did not start");
+    };
+    kit.engine.then(
+      (engine) => worker.postMessage(engine),
+      (error) => worker === this.worker && this.fail(error.message),
+    );
+  }
+
+  /// It did not start: what waits is told, and the next ask tries again.
+  fail(sentence) {
+    this.failed = true;
+    this.end(new EngineError(sentence, true));
   }
 
   hear({ id, answer, error, ended }) {
@@ -114,12 +121,9 @@ class Simulator {
     return this.prepared;
   }
 
+  /// A worker that is still starting keeps what it is asked until then.
   async ask(question) {
-    const { worker } = this;
-    await this.ready.catch((error) => {
-      worker === this.worker && this.restart("the simulator was restarted"); // The next ask tries again.
-      throw error;
-    });
+    this.failed && this.start();
     if (this.seen < kit.files.length) {
       await this.prepare();
     }
@@ -129,7 +133,7 @@ class Simulator {
   }
 
   async file(name, text) {
-    await this.ready;
+    this.failed && this.start();
     await this.prepare();
     const { key, value } = await this.raw({ ask: "file", name, text });
     kit.files.push({ name, text, key, value });

@@ -27,7 +27,7 @@ function rankSteps() {
 }
 
 const SLIDERS = {
-  seq: { name: "Tokens", steps: () => halves(64, 1048576), show: count, said: () => `a sequence, ${grouped(setting("seq"))}` },
+  seq: { name: "Tokens", steps: () => halves(64, 1048576), show: count, said: () => (/^\d+$/.test(setting("seq")) ? `${grouped(setting("seq"))} in each sequence` : "not a whole number") },
   ranks: { name: "Ranks", steps: rankSteps, show: String, said: () => "tensor-parallel GPUs" },
   batch: { name: "Batch", steps: () => doubles(1, 1024), show: String, said: () => "sequences" },
   link_bandwidth: {
@@ -43,6 +43,12 @@ const SLIDERS = {
     said: () => rateSaid("network_rate_gb_s", "between nodes, per GPU"),
   },
 };
+
+const CONTROL_NAMES = { model: "Model", hardware: "GPU", scope: "What runs", dtype: "Element type" };
+/// As the page calls a setting.
+const controlName = (key) => SLIDERS[key]?.name ?? CONTROL_NAMES[key] ?? key;
+/// A refusal with these names in place of flags: "--seq: …" is "Tokens: …".
+const withNames = (sentence) => shownPath(sentence).replace(/^--([\w-]+): /gm, (_, flag) => `${controlName(flag.replaceAll("-", "_"))}: `);
 
 function rateSaid(column, where) {
   const rate = live.rows?.[0]?.[column];
@@ -159,7 +165,7 @@ function otherField({ key, words, preset, choices }) {
 /// Beside the verdict, where one wants to pass it on.
 function shareButtons(command) {
   const link = element("button", { type: "button", id: "copy-link" }, "Copy link");
-  const line = element("button", { type: "button" }, "Copy command");
+  const line = element("button", { type: "button", class: "copy-line" }, "Copy command");
   line.addEventListener("click", () => copy(command.textContent, line));
   link.addEventListener("click", () => {
     writeHash();
@@ -186,7 +192,6 @@ function shareField() {
 }
 
 function buildControls(start) {
-  facts.start = start;
   [...start.hardware, ...start.clusters].forEach((one) => facts.hardware.set(one.name, one));
   const fields = new Map(start.fields.map((field) => [field.key, field]));
   const parts = start.scopes.filter((scope) => !scope.whole);
@@ -227,6 +232,17 @@ const SCOPE_GROUPS = [
   ["Data parallel", isSharded],
 ];
 
+/// Some forty fields that few open: made when they are.
+function moreSettings(others) {
+  const more = element("details", { class: "wide", id: "more-settings" }, element("summary", {}, "More settings"));
+  const fill = () => {
+    more.append(...others.map(otherField));
+    showControls();
+  };
+  more.addEventListener("toggle", fill, { once: true });
+  return more;
+}
+
 /// What a phone folds away, so that the timelines stand near the top.
 function restOf(start, parts, dtypes, others) {
   const phone = matchMedia("(max-width: 700px)");
@@ -241,7 +257,7 @@ function restOf(start, parts, dtypes, others) {
     sliderField("link_bandwidth", SLIDERS.link_bandwidth),
     sliderField("network_bandwidth", SLIDERS.network_bandwidth),
     listField("dtype", "Element type", [["Types", dtypes.map((name) => ({ name, words: "" }))]]),
-    element("details", { class: "wide" }, element("summary", {}, "More settings"), ...others.map(otherField)),
+    moreSettings(others),
     shareField(),
   );
   const rest = element(

@@ -65,7 +65,7 @@ class Timelines {
     place.replaceChildren(this.canvas, this.tip);
     place.after(
       legendOf([
-        ["essential", "compute"],
+        ["essential", "compute; numbers name the parts of the tensor"],
         ["local", "local: adds, copies"],
         ["communication", "communication"],
         ["exposed hatched", "exposed: nothing computes"],
@@ -133,7 +133,7 @@ class Timelines {
     if (picked.op === undefined || picked.panel.why) {
       return;
     }
-    await new Promise((resolve) => setTimeout(resolve, 80)); // A pointer that only passes asks nothing.
+    await rest(80); // A pointer that only passes asks nothing.
     if (this.picked !== picked) {
       return;
     }
@@ -159,13 +159,31 @@ class Timelines {
     let y = 2;
     for (const panel of this.panels) {
       panel.y = y;
-      panel.head = this.narrow ? 38 : 24;
+      panel.title = this.titleOf(panel);
+      panel.head = this.narrow ? 22 + 17 * panel.title.length : 24;
       panel.lanes.forEach((lane, i) => (lane.y = y + panel.head + i * ROW));
       panel.stripY = y + panel.head + panel.lanes.length * ROW;
       y = panel.stripY + STRIP + 8;
     }
     this.height = y + AXIS;
     this.canvas.style.height = `${this.height}px`;
+  }
+
+  /// On a phone: the name, and below it its options on as many lines as they need.
+  titleOf({ timeline }) {
+    const [name, options] = /^(.*?)(?: \((.*)\))?$/.exec(timeline.label).slice(1);
+    if (!this.narrow || !options) {
+      return [this.narrow ? name : timeline.label];
+    }
+    const pen = (this.pen ??= this.canvas.getContext("2d", { alpha: false }));
+    pen.font = FONT(13);
+    const lines = [name];
+    for (const option of options.split(", ")) {
+      const longer = `${lines.at(-1)}, ${option}`;
+      const fits = lines.length > 1 && pen.measureText(longer).width < this.wide - 12;
+      fits ? (lines[lines.length - 1] = longer) : lines.push(option);
+    }
+    return lines;
   }
 
   get width() {
@@ -241,7 +259,7 @@ class Timelines {
   }
 
   /// Name at the left, numbers at the right; on a phone below each other. A name gives way before numbers do.
-  drawHead(pen, { y, head, timeline, row, against, words }) {
+  drawHead(pen, { y, head, title, row, against, words }) {
     const right = this.left + this.width;
     const numbers = `${this.unit.text(row.makespan_us)} \u00b1${percent(row.makespan_error ?? 0)}${against}`;
     pen.textBaseline = "alphabetic";
@@ -254,8 +272,7 @@ class Timelines {
     pen.textAlign = "left";
     pen.font = FONT(14, 600);
     const mark = words ? `  ${words}` : "";
-    const name = timeline.label;
-    let text = name;
+    let [text] = title;
     while (text.length > 8 && pen.measureText(text + mark).width > room) {
       text = text.endsWith("\u2026") ? `${text.slice(0, -2)}\u2026` : `${text.slice(0, -1)}\u2026`;
     }
@@ -266,6 +283,9 @@ class Timelines {
       pen.fillStyle = this.colours.link;
       pen.fillText(words, at, nameY);
     }
+    pen.fillStyle = this.colours.quiet;
+    pen.font = FONT(13);
+    title.slice(1).forEach((line, i) => pen.fillText(line, 4, nameY + 17 * (i + 1)));
   }
 
   drawLane(pen, panel, lane) {
@@ -312,7 +332,7 @@ class Timelines {
 
   write(pen, label, colour, x, wide, y) {
     pen.font = FONT(12);
-    const texts = [label, label.slice(label.indexOf(" ") + 1), /\[([^\]]+)\]$/.exec(label)?.[1] ?? ""];
+    const texts = opTexts(label);
     const text = texts.find((one) => one && pen.measureText(one).width + 6 < wide);
     if (text) {
       pen.fillStyle = colour;
@@ -403,6 +423,9 @@ class Timelines {
   /// The op or the exposed time at a place of the canvas.
   at(x, y) {
     const panel = this.panels.find((one) => y >= one.y && y < one.stripY + STRIP);
+    if (panel && y < panel.y + panel.head) {
+      return { panel, head: true };
+    }
     const lane = panel?.lanes.find((one) => y >= one.y && y < one.y + ROW);
     if (!lane || x < this.left) {
       return null;
@@ -417,8 +440,12 @@ class Timelines {
     return gap ? { panel, lane, gap } : null;
   }
 
-  tell({ panel, lane, op, gap }) {
+  tell({ panel, lane, op, gap, head }) {
     const { timeline, row } = panel;
+    if (head) {
+      const options = scheduleOptions(timeline.label).map(([name, words]) => `${name}: ${words}`);
+      return [row.strategy, strategyWords(row.strategy), ...options].filter(Boolean);
+    }
     const us = (ps) => this.unit.text(ps / 1e6);
     const where = `${timeline.label}, rank ${timeline.rank} of ${timeline.ranks}, lane ${lane.name}`;
     if (gap) {
@@ -433,7 +460,7 @@ class Timelines {
     const share = (to - from) / 1e6 / row.makespan_us;
     const name = timeline.kinds[kind];
     return [
-      timeline.labels[label],
+      opText(timeline.labels[label]),
       `${us(to - from)}, ${percent(share)} of the time; ${this.unit.digits(from / 1e6)} to ${us(to)}`,
       `${KIND_WORDS[name] ?? name}${critical ? ", on the critical path: a faster op ends the run sooner" : ""}`,
       whySoLong(panel, lane.ops[op]),
@@ -451,7 +478,7 @@ class Timelines {
       this.showTip(picked);
       this.explain(picked);
     }
-    if (before?.lane !== picked?.lane || before?.op !== picked?.op) {
+    if (before?.head !== picked?.head || before?.lane !== picked?.lane || before?.op !== picked?.op) {
       this.later();
     }
   }
@@ -514,7 +541,10 @@ function whySoLong({ timeline, why }, [, from, to, kind]) {
   const us = (to - from) / 1e6;
   const same = (why?.ops ?? []).filter((op) => op.kind === timeline.kinds[kind] && us > op.shortest_us - 1e-4 && us < op.longest_us + 1e-4);
   const hows = new Set(same.map((op) => op.how));
-  return hows.size !== 1 || same[0].how === "" ? "" : `${same.length === 1 ? `${shapeText(same[0].shape)}: ` : ""}${same[0].how}.`;
+  if (hows.size !== 1 || same[0].how === "") {
+    return "";
+  }
+  return `${same.length === 1 ? `It is priced as ${shapeText(same[0].shape)}. ` : ""}${howText(same[0].how)}`;
 }
 
 /// Why an op begins when it does, as far as its own rank shows it.
@@ -525,8 +555,8 @@ function whyThen({ timeline }, op) {
   const enders = timeline.ops.filter((other) => other !== op && other[2] === op[1] && other[1] < other[2]);
   const before = enders.find((other) => other[0] !== op[0]) ?? enders[0];
   return before
-    ? `Begins the moment ${timeline.labels[before[4]]} (${timeline.lanes[before[0]]}) ends.`
-    : "Begins when the host has issued it and its partners are there.";
+    ? `Begins the moment ${opText(timeline.labels[before[4]])} (lane ${timeline.lanes[before[0]]}) ends.`
+    : "Begins when the host has launched it and its peers are ready.";
 }
 
 function legendOf(entries) {

@@ -100,10 +100,10 @@ function showVerdict(answer, rows) {
   const unit = best && timeUnit(timeOf(best));
   const point = `${shownPath(setting("model"))} ${setting("scope")} on ${setting("ranks")} \u00d7 ${shownPath(setting("hardware"))}`;
   const time = best && `${unit.text(timeOf(best))}${error === null ? "" : ` \u00b1${percent(error)}`}, MFU ${percent(best.mfu ?? 0)}`;
-  const sources = leans ? `; depends on ${listed(leans)} parameters` : "";
+  const sources = leans ? ` The time depends on ${listed(leans)} parameters of the machine.` : "";
   put("headline", headline.replace(/\.$/, `${scopeWords(setting("scope"))}.`));
   put("second", secondOf(answer.verdict ?? "", headline));
-  put("size", best ? `${point}, ${count(setting("seq"))} tokens: ${best.strategy} takes ${time}${sources}.` : "");
+  put("size", best ? `${point}, ${count(setting("seq"))} tokens: ${best.strategy} takes ${time}.${sources}` : "");
   const warnings = [
     ...new Set(
       rows.flatMap((row) =>
@@ -148,6 +148,8 @@ class Results {
   constructor() {
     this.bars = $("bars");
     this.bars.after((this.legend = element("div")));
+    $("table").replaceChildren(scrollRegion("All numbers"));
+    this.region = $("table").querySelector(".scroll");
   }
 
   show(rows, timelines, labels) {
@@ -175,7 +177,7 @@ class Results {
               ["slicing", "slicing: what cutting costs"],
               ["stretch", "stretch: interference"],
               ["local", "local: adds, copies"],
-              ["exposed hatched", "exposed: head, bubble, tail"],
+              ["exposed hatched", "exposed: head (before the first work), bubble (between), tail (after the last)"],
             ]
           : STEP_PARTS.filter(([name]) => rows.some((row) => row[`${name}_ms`] !== undefined)).map(([name, look]) => [
               look === "exposed" ? "exposed hatched" : look,
@@ -211,7 +213,7 @@ class Results {
     }
     const best = isBest ? "best" : "";
     return [
-      element("span", { class: best }, label),
+      element("span", { class: best }, hinted(label, scheduleWords(label, row.strategy))),
       ...(matchMedia("(max-width: 700px)").matches
         ? [element("span", { class: `time ${best}` }, unit.text(timeOf(row))), bar]
         : [bar, element("span", { class: `time ${best}` }, unit.text(timeOf(row)))]),
@@ -280,7 +282,14 @@ class Results {
       "tr",
       {},
       element("th", { scope: "col" }, "Schedule"),
-      ...columns.map((column) => element("th", { scope: "col" }, column.name, element("span", { class: "unit" }, column.unit || "\u00a0"))),
+      ...columns.map(({ name, unit }) =>
+        element(
+          "th",
+          { scope: "col" },
+          name in WORDS ? hinted(name, WORDS[name]) : name,
+          element("span", { class: "unit" }, unit || "\u00a0"),
+        ),
+      ),
     );
     const body = rows.map((row, i) =>
       element(
@@ -290,6 +299,6 @@ class Results {
         ...columns.map((column) => element("td", {}, (ran(row) && column.of(row)) || "\u2013")),
       ),
     );
-    $("table").replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
+    this.region.replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
   }
 }

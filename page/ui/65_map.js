@@ -162,11 +162,7 @@ class WinnersMap {
         { class: "note" },
         "Does overlap pay? Tokens across, ranks down; each cell names the fastest schedule. Percentages are against the schedule without overlap. Choose a cell to go there.",
       ),
-      element(
-        "div",
-        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Map of winners" },
-        element("table", { class: "map-table" }, element("thead", {}, head), element("tbody", {}, ...rows)),
-      ),
+      scrollRegion("Map of winners", element("table", { class: "map-table" }, element("thead", {}, head), element("tbody", {}, ...rows))),
       element("ul", { class: "legend" }, ...entries),
     );
     if (focused) {

@@ -90,11 +90,7 @@ class Why {
     this.out.replaceChildren(
       element("p", { class: "lead" }, whySentence(x, y, a, b, differences, unit)),
       diffBars(differences, x.makespan_us - y.makespan_us, unit),
-      element(
-        "div",
-        { class: "scroll", tabindex: "0", role: "region", "aria-label": `Ops of ${a} and ${b}` },
-        opTable(one, two, a, b, unit),
-      ),
+      scrollRegion(`Ops of ${a} and ${b}`, opTable(one, two, a, b, unit)),
       holdsOf(one, a),
     );
   }
@@ -172,7 +168,7 @@ function opTable(one, two, a, b, unit) {
                 element("th", { scope: "row" }, line.shape),
                 element("td", {}, said(line.sides[0])),
                 element("td", {}, said(line.sides[1])),
-                element("td", { class: "words" }, line.how),
+                element("td", { class: "words" }, line.how.replace(/(\d) x (\d)/g, "$1 \u00d7 $2")),
               ),
             ),
         ];
@@ -212,13 +208,27 @@ function holdsOf(why, name) {
     ...["Parameter", "Known from", "Error", "Time then", "Time at +1%"].map((one) => element("th", { scope: "col" }, one)),
   );
   return element(
-    "details",
+    "div",
     {},
-    element("summary", {}, `What the time of ${name} depends on`),
+    element("p", { class: "depends" }, dependsSentence(why.holds, name)),
     element(
-      "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Sensitivity" },
-      element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)),
+      "details",
+      {},
+      element("summary", {}, `The parameters that the time of ${name} depends on most`),
+      scrollRegion("Sensitivity", element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows))),
     ),
   );
+}
+
+/// The parameter whose error moves the time most.
+function dependsSentence([hold], name) {
+  if (!hold) {
+    return "";
+  }
+  const parameter = shapeText(hold.name).replace(/^accelerator\./, "");
+  const known = hold.provenance
+    ? `${LEANINGS[hold.provenance] ?? hold.provenance}, \u00b1${percent(hold.standard_error)}`
+    : `known to \u00b1${percent(hold.standard_error)} after the fit`;
+  const way = hold.effect < 0 ? "shortens" : "lengthens";
+  return `The time of ${name} depends most on ${parameter} (${known}): one standard error more ${way} it by ${percent(Math.abs(hold.effect))}.`;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training run: GPUs, days and money, in a worker of its own, which ends when the user cancels.
 
+Object.assign(CONTROL_NAMES, { tokens: "Tokens to train on", gpus: "GPUs to choose from", price: "Price", deadline: "Deadline" });
+
 const PLAN_FIELDS = [
   ["tokens", "Tokens to train on", "as in 2T"],
   ["gpus", "GPUs to choose from", "as in h100"],
@@ -112,7 +114,7 @@ class Plan {
           element(
             "p",
             { class: "problem", role: "alert" },
-            error.ended ? `The simulator stopped: ${error.message}. It was restarted.` : error.message,
+            error.ended ? `The simulator stopped: ${error.message}. It was restarted.` : withNames(error.message),
           ),
         );
       }
@@ -130,6 +132,7 @@ class Plan {
       })),
     );
     const best = runs.find((run) => run.isAnswer);
+    const surer = best && plan.asked.deadline_days ? surerSentence(best, runs, currency) : "";
     const command = element(
       "pre",
       { class: "command", tabindex: "0", "aria-label": "Command line of this plan" },
@@ -142,16 +145,11 @@ class Plan {
       element(
         "section",
         { class: "verdict" },
-        element(
-          "p",
-          { class: "headline" },
-          best
-            ? `${best.gpus} ${best.kind}: ${best.days.value.toFixed(1)} days, ${money(best.cost.value, currency)}`
-            : "No option meets the limits.",
-        ),
-        element("p", { class: "second" }, (plan.verdict || text).replace(/(\d) %/g, "$1%")),
+        element("p", { class: "headline" }, planHeadline(best, plan, currency)),
+        surer ? element("p", { class: "second surer" }, surer) : null,
+        element("p", { class: "second" }, inTerms(plan.verdict || text).replace(/(\d) %/g, "$1%")),
         best?.layout.tensor === 1
-          ? element("p", { class: "size" }, "The cheapest layout has no tensor parallelism, so overlap changes nothing here.")
+          ? element("p", { class: "size" }, "The chosen layout has no tensor parallelism, so overlap changes nothing here.")
           : null,
       ),
       ...(best ? [planTiles(best, plan, currency)] : []),
@@ -163,13 +161,50 @@ class Plan {
   }
 }
 
+/// "$1.28M", "$20.2k", "$0.64": three digits, and cents below a thousand.
 function money(value, currency) {
-  const [size, letter] = value >= 1e9 ? [1e9, "B"] : value >= 1e6 ? [1e6, "M"] : value >= 1e3 ? [1e3, "k"] : [1, ""];
-  return `${currency}${(value / size).toFixed(letter === "" ? 2 : letter === "k" ? 0 : 2)}${letter}`;
+  const [size, letter] = value >= 999.5e6 ? [1e9, "B"] : value >= 999.5e3 ? [1e6, "M"] : value >= 999.5 ? [1e3, "k"] : [1, ""];
+  const amount = value / size;
+  return `${currency}${letter === "" || amount >= 999.5 ? amount.toFixed(letter === "" ? 2 : 0) : amount.toPrecision(3)}${letter}`;
 }
 
-/// Of an axis: $1.50M is "$1.5M", $1.00M is "$1M", and $300k stays.
+/// Of an axis, whose ticks are round: $1.50M is "$1.5M", $1.00M is "$1M", and $300k stays.
 const tickMoney = (value, currency) => money(value, currency).replace(/(\.\d*?)0+(?=[kMB]?$)/, "$1").replace(/\.(?=[kMB]?$)/, "");
+
+/// Of an option: "92%", and never a certainty that 2,000 draws cannot show.
+function chance(probability) {
+  return probability > 0.99 ? "over 99%" : probability < 0.01 ? "below 1%" : percent(probability, 0);
+}
+
+/// "256 h100 have a 92% chance of meeting the deadline: 74.5 days, $1.28M."
+function planHeadline(best, plan, currency) {
+  if (!best) {
+    return "No option meets the limits.";
+  }
+  const what = `${best.days.value.toFixed(1)} days, ${money(best.cost.value, currency)}`;
+  const name = `${grouped(best.gpus)} ${best.kind}`;
+  return plan.asked.deadline_days ? `${name}, ${chance(best.confidence)} sure to meet the deadline: ${what}.` : `${name}: ${what}.`;
+}
+
+const SURE = 0.95; // of meeting the deadline
+
+/// The cheapest option that meets the deadline more surely than one that may well miss it.
+function surerThan(best, runs) {
+  const surer = runs.filter((run) => run.confidence >= SURE).sort((a, b) => a.cost.value - b.cost.value)[0];
+  return best.confidence < SURE && surer ? surer : null;
+}
+
+function surerSentence(best, runs, currency) {
+  const surer = surerThan(best, runs);
+  if (!surer) {
+    return "";
+  }
+  const share = surer.cost.value / best.cost.value - 1;
+  const difference = percent(Math.abs(share));
+  const cost = Number.parseFloat(difference) === 0 ? "the same money" : `${difference} ${share < 0 ? "less" : "more"} money`;
+  const what = `${surer.days.value.toFixed(1)} days, ${money(surer.cost.value, currency)}`;
+  return `To be ${chance(surer.confidence)} sure, take ${grouped(surer.gpus)} ${surer.kind} for ${cost}: ${what}.`;
+}
 
 const layoutText = ({ tensor, pipeline, data, context }) =>
   `TP ${tensor}, PP ${pipeline}, DP ${data}${context > 1 ? `, CP ${context}` : ""}`;
@@ -198,7 +233,7 @@ function planTiles(best, plan, currency) {
       between(best.cost, (one) => money(one, currency)),
     ),
     ...(plan.asked.deadline_days
-      ? [tile("Meets the deadline", percent(best.confidence, 0), `chance of at most ${Number(plan.asked.deadline_days.toFixed(1))} days`)]
+      ? [tile("Meets the deadline", chance(best.confidence), `chance of at most ${Number(plan.asked.deadline_days.toFixed(1))} days`)]
       : []),
     tile(
       "MFU",
@@ -210,6 +245,8 @@ function planTiles(best, plan, currency) {
   );
 }
 
+const TICKS = [1, 1.5, 2, 3, 5, 7]; // times a power of ten, where an axis is short
+
 /// Both axes logarithmic; dashed: nine in ten draws.
 function planChart(runs, plan, currency) {
   const [wide, high, left, bottom] = [900, 380, 76, 46];
@@ -219,7 +256,7 @@ function planChart(runs, plan, currency) {
   const x = (days) => left + (Math.log(days / d0) / Math.log(d1 / d0)) * (wide - left - 16);
   const y = (cost) => high - bottom - (Math.log(cost / c0) / Math.log(c1 / c0)) * (high - bottom - 16);
   const steps = (from, to) =>
-    (to / from < 8 ? [1, 1.5, 2, 3, 5, 7] : [1, 2, 5])
+    (to / from < 8 ? TICKS : [1, 2, 5])
       .flatMap((one) => Array.from({ length: 14 }, (_, i) => one * 10 ** (i - 3)))
       .filter((one) => one > from && one < to)
       .sort((a, b) => a - b);
@@ -310,11 +347,7 @@ function planTable(runs, currency) {
   return element(
     "div",
     {},
-    element(
-      "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Every number of GPUs" },
-      element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)),
-    ),
+    scrollRegion("Every number of GPUs", element("table", {}, element("thead", {}, head), element("tbody", {}, ...body))),
     element("p", { class: "note", hidden: beaten === 0 }, "Left out: numbers that another one beats in both days and cost. ", all),
   );
 }
@@ -336,10 +369,11 @@ function whatIfTable(plan, currency) {
       element("td", {}, money(one.cost.value, currency)),
     ),
   );
+  const none = `Without effect on days and cost: ${same.map((one) => one.change.replace(/(\d) %/g, "$1%")).join("; ")}.`;
   return element(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": "What if" },
-    ...(body.length > 0 ? [element("table", {}, element("thead", {}, head), element("tbody", {}, ...body))] : []),
-    ...(same.length > 0 ? [element("p", { class: "note same" }, `Without effect on days and cost: ${same.map((one) => one.change.replace(/(\d) %/g, "$1%")).join("; ")}.`)] : []),
+    {},
+    body.length > 0 ? scrollRegion("What if", element("table", {}, element("thead", {}, head), element("tbody", {}, ...body))) : null,
+    same.length > 0 ? element("p", { class: "note same" }, none) : null,
   );
 }

@@ -14,35 +14,35 @@ const GUIDE = [
     show: "serial",
     seq: "8192",
     text: ({ serial, unit }) =>
-      `One product of a layer on 8 GPUs, then the reduce-scatter that sums it. While the links work, the GPUs wait: ${unit.text(serial.exposed_us)} of ${unit.text(serial.makespan_us)} are exposed, hatched below.`,
+      `One GEMM of a layer on 8 GPUs, then the reduce-scatter that sums it. While the links work, the GPUs wait: ${unit.text(serial.exposed_us)} of ${unit.text(serial.makespan_us)} are exposed, hatched below.`,
   },
   {
     name: "Slicing",
     show: "serial,sliced",
     seq: "8192",
     text: ({ serial, sliced }) =>
-      `Cut the product into slices, and the collective of one runs under the next. That takes ${againstSerial(sliced, serial)}.`,
+      `Cut the GEMM into slices, and the collective of one runs under the next. That takes ${againstSerial(sliced, serial)}.`,
   },
   {
     name: "Its tail",
     show: "sliced",
     seq: "8192",
     text: ({ sliced, unit }) =>
-      `Nothing is left to hide the last slice's collective: a tail of ${unit.text(sliced.tail_us)}. More slices shorten it, but small products run less efficiently: here slicing costs ${unit.text(sliced.slicing_us)}.`,
+      `Nothing is left to hide the last slice's collective: a tail of ${unit.text(sliced.tail_us)}. More slices shorten it, but small GEMMs run less efficiently: here slicing costs ${unit.text(sliced.slicing_us)}.`,
   },
   {
     name: "CommFuse",
     show: "serial,sliced,commfuse",
     seq: "8192",
     text: ({ serial, sliced, commfuse, unit }) =>
-      `CommFuse sends shards from GPU to GPU, each under one partial product, a rank's own shard last. A tail of ${unit.text(commfuse.tail_us)} is left (slicing: ${unit.text(sliced.tail_us)}), and it takes ${againstSerial(commfuse, serial)}.`,
+      `CommFuse sends shards from GPU to GPU, each under one part of the GEMM, a rank's own shard last. A tail of ${unit.text(commfuse.tail_us)} is left (slicing: ${unit.text(sliced.tail_us)}), and it takes ${againstSerial(commfuse, serial)}.`,
   },
   {
     name: "When it loses",
     show: "serial,sliced,commfuse",
     seq: "256",
     text: ({ serial, commfuse }) =>
-      `With 256 tokens the partial products are too small to fill a GPU, and every transfer has its latency: CommFuse takes ${againstSerial(commfuse, serial)}. Move the tokens to see where it turns.`,
+      `With 256 tokens the parts of the GEMM are too small to fill a GPU, and every transfer has its latency: CommFuse takes ${againstSerial(commfuse, serial)}. Move the tokens to see where it turns.`,
   },
 ];
 

@@ -9,6 +9,7 @@ const HEAVY = 1500; // milliseconds; a point that takes longer is refined when t
 
 const live = {
   main: null, // the simulator that answers sliders
+  built: null, // a promise of the page around the answers
   side: null, // the one that refines
   rows: null,
   answer: null,
@@ -35,8 +36,8 @@ const live = {
     const begun = performance.now();
     this.slow = setTimeout(() => this.wait(), 600);
     const settings = asked();
-    this.main.ask({ ask: "point", settings, timelines: true }).then(
-      (answer) => this.take(answer, settings, performance.now() - begun),
+    Promise.all([this.main.ask({ ask: "point", settings, timelines: true }), this.built]).then(
+      ([answer]) => this.take(answer, settings, performance.now() - begun),
       (error) => this.refused(error, settings),
     );
   },
@@ -58,10 +59,25 @@ const live = {
     this.whole = this.rows[0]?.makespan_us === undefined;
     this.p99 = p99Of(this.rows);
     page.shown = JSON.stringify(settings);
+    if (page.drawnAt === undefined) {
+      this.takeFirst();
+      return;
+    }
     this.problem("");
     this.redraw();
-    page.drawnAt ??= performance.now();
     this.done();
+  },
+
+  /// The verdict is painted before the rest is drawn.
+  takeFirst() {
+    showVerdict(this.answer, this.rows);
+    page.verdictAt = performance.now();
+    setTimeout(() => {
+      this.problem("");
+      this.redraw();
+      page.drawnAt = performance.now();
+      this.done();
+    }, 20);
   },
 
   refused(error, settings) {
@@ -72,7 +88,8 @@ const live = {
         ? "This point was cancelled; change a setting to go on."
         : error.ended
           ? `The simulator stopped: ${error.message}. It was restarted; change a setting to go on.`
-          : shownPath(error.message),
+          : withNames(error.message),
+      refusedKeys(error.message),
     );
     page.shown = JSON.stringify(settings);
     put("command", "");
@@ -85,12 +102,14 @@ const live = {
     $("problem").after(element("p", { id: "cancel-ask", class: "buttons", role: "status" }, "Simulating this point\u2026 ", button));
   },
 
-  problem(text) {
+  /// keys: of settings that cannot be read.
+  problem(text, keys = []) {
     $("problem").hidden = !text;
     $("problem").textContent = text;
-    text && $("problem").append(...remediesOf(text));
+    text && $("problem").append(...(keys.length > 0 ? defaultsFor(keys) : remediesOf(text)));
     $("verdict").classList.toggle("refused", text !== "");
     document.querySelector(".results").hidden = !this.rows;
+    $("pending").hidden = Boolean(this.rows);
     $("timelines").classList.toggle("stale-part", text !== "");
     $("bars").classList.toggle("stale-part", text !== "");
   },
@@ -111,6 +130,7 @@ const live = {
     $("timelines").nextElementSibling.hidden = timelines.length === 0;
     $("chips").hidden = timelines.length === 0;
     drawChips(rows, timelines);
+    describe("options", [...new Map(labels.flatMap(scheduleOptions))]);
     parts.results.show(rows, timelines, labels);
     parts.map.learn(rows, this.settings);
     put("change", parts.map.change());
@@ -238,6 +258,27 @@ live.rested = afterRest(REST, () => live.refine());
 const parts = { timelines: null, results: null, map: null, why: null, guide: null, plan: null };
 page.parts = parts;
 
+/// Settings that a refusal names by their flags, "--seq: …".
+const refusedKeys = (sentence) =>
+  [...sentence.matchAll(/^--([\w-]+): /gm)].map(([, flag]) => flag.replaceAll("-", "_")).filter((key) => key in state.presets);
+
+/// A button that gives such settings their defaults.
+function defaultsFor(keys) {
+  const defaults = Object.fromEntries(keys.map((key) => [key, state.presets[key]]));
+  const words = keys.map((key) => `${controlName(key)} ${shownPath(state.presets[key])}`);
+  return [
+    element(
+      "span",
+      { class: "buttons" },
+      element(
+        "button",
+        { type: "button", onclick: () => change(defaults) },
+        `Use the default${keys.length > 1 ? "s" : ""}: ${listed(words)}`,
+      ),
+    ),
+  ];
+}
+
 /// What a refusal says to choose, as buttons.
 function remediesOf(sentence) {
   const rules = [
@@ -283,7 +324,7 @@ function drawChips(rows, timelines) {
           {
             type: "button",
             "data-name": name,
-            title: facts.start.strategies.find((one) => one.name === name)?.words,
+            "data-hint": strategyWords(name),
             onclick: () => toggle(name, names),
           },
           name,
@@ -364,8 +405,13 @@ async function takeFiles(files) {
       say(`${file.name} has ${grouped(file.size)} bytes; a hardware YAML, model YAML or config.json has at most 4,000,000.`);
       continue;
     }
+    const text = await file.text();
+    if (/[\0\uFFFD]/.test(text)) {
+      say(`${file.name} is not text in UTF-8; drop a hardware YAML, a model YAML or a config.json.`);
+      continue;
+    }
     try {
-      const { key, value } = await live.main.file(file.name, await file.text());
+      const { key, value } = await live.main.file(file.name, text);
       change({ [key]: value });
       parts.plan?.show();
       say(`${file.name} is the ${key === "model" ? "model" : "GPU"} now. It stays on this page: send the file along with a link.`);
@@ -395,48 +441,73 @@ function startDrops() {
 /// A link that was opened in this very page, or the Back button.
 function readLocation() {
   knownHash = location.hash;
-  say(readHash(location.hash));
+  return readHash(knownHash);
+}
+function showLocation(told) {
+  say(told);
   showControls();
   parts.guide.show();
   showTab();
 }
 
-async function startPage() {
+/// The first question is on its way before there is anything to show its answer in.
+function askFirst() {
   const missing = ["Worker", "WebAssembly", "DecompressionStream"].filter((name) => !(name in globalThis));
   if (missing.length > 0) {
     throw new Error(`this browser lacks ${listed(missing)}; use Chrome 80, Firefox 113, Safari 16.4 or later`);
   }
-  const opening = openKit().then(() => (live.main = new Simulator()));
-  opening.catch(() => {}); // Waited for below.
-  const start = JSON.parse(new TextDecoder().decode(await unpacked("start"))); // As the engine said when the page was built.
+  openKit();
+  live.main = new Simulator();
+  const start = JSON.parse(blockText("start")); // As the engine said when the page was built.
+  facts.start = start;
   state.presets = Object.fromEntries(start.fields.map((field) => [field.key, normal(field.key, field.preset ?? "")]));
+  const told = readLocation();
+  live.ask();
+  return { start, told };
+}
+
+/// Terms and what they mean.
+function describe(id, entries) {
+  $(id).replaceChildren(...entries.map(([term, words]) => element("div", {}, element("dt", {}, term), element("dd", {}, words))));
+}
+
+function buildPage({ start, told }) {
   buildControls(start);
   parts.timelines = new Timelines($("timelines"));
   parts.results = new Results();
   parts.map = new WinnersMap($("map"));
   parts.why = new Why($("why"));
   parts.guide = new Guide($("guide"));
-  $("strategies").append(
-    ...start.strategies.map(({ name, words }) => element("div", {}, element("dt", {}, name), element("dd", {}, words))),
-  );
+  page.hints = new Hints($("hint"));
+  describe("strategies", start.strategies.map(({ name }) => [name, strategyWords(name)]));
+  describe("words", Object.entries(WORDS));
   put("version", `commfuse ${start.version}, model version ${start.model_version}.`);
   startTabs();
   document.querySelector("[data-skip]").addEventListener("click", (event) => {
     event.preventDefault(); // The fragment belongs to the state.
     $("verdict").focus();
   });
-  readLocation();
-  await opening;
+  showLocation(told);
   startDrops();
   addEventListener("hashchange", () => {
     if (location.hash !== knownHash) {
-      readLocation();
+      showLocation(readLocation());
       live.ask();
     }
   });
-  live.ask();
   page.readyAt = performance.now();
   document.documentElement.dataset.page = "ready";
+}
+
+/// This script stands before the engine, so the worker starts while that is still being read.
+async function startPage() {
+  let built = null;
+  live.built = new Promise((resolve) => (built = resolve));
+  const first = askFirst();
+  // A worker is born by way of this thread, so the controls wait for that; a slow network is not waited for.
+  await Promise.race([Promise.all([live.main.born, kit.engine]), rest(300)]);
+  buildPage(first);
+  built();
 }
 
 startPage().catch((error) => {

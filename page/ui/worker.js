@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs in a worker behind the engine's loader. First message: {packed: base64 of gzip}; then {id, ask, ...}, each answered by
-// {id, answer} or {id, error}. An engine that aborts answers {id, error, ended: true} and must not be asked again.
+// Runs in a worker behind the engine's loader, and says {born: true} when it can be spoken to. One message brings the engine,
+// {packed: base64 of gzip} or {module}, and is answered by {ready: true, module}; all others are {id, ask, ...}, may come
+// before it, and are answered by {id, answer} or {id, error}. An engine that aborts answers {id, error, ended: true} and
+// must not be asked again.
 "use strict";
 
 let engine = null;
+let bring = null; // to be called when there is an engine
+const brought = new Promise((resolve) => (bring = resolve));
 const complaints = []; // The last lines that the engine printed as errors.
 
 function complain(line) {
@@ -13,14 +17,61 @@ function complain(line) {
   }
 }
 
-async function unpackedEngine(packed) {
-  const binary = Uint8Array.fromBase64 ? null : atob(packed);
-  const bytes = binary === null ? Uint8Array.fromBase64(packed) : new Uint8Array(binary.length);
-  for (let i = 0; binary !== null && i < binary.length; ++i) {
+function bytesOfBase64(text) {
+  if (Uint8Array.fromBase64) {
+    return Uint8Array.fromBase64(text);
+  }
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; ++i) {
     bytes[i] = binary.charCodeAt(i);
   }
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  return bytes;
+}
+
+/// Compiled while it is being unpacked, where the browser can do that.
+async function compiled(packed) {
+  const bytes = bytesOfBase64(packed);
+  const unpacked = () =>
+    new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")), {
+      headers: { "Content-Type": "application/wasm" },
+    });
+  try {
+    return await WebAssembly.compileStreaming(unpacked());
+  } catch {
+    return WebAssembly.compile(await unpacked().arrayBuffer());
+  }
+}
+
+/// The engine of a module. Its loader says nothing of an instance that cannot be made, so that is told beside it.
+function started(module) {
+  return new Promise((resolve, reject) => {
+    const instantiateWasm = (imports, take) => {
+      WebAssembly.instantiate(module, imports).then((instance) => take(instance, module), reject);
+      return {};
+    };
+    CommfuseEngine({ instantiateWasm, print: () => {}, printErr: complain }).then(resolve, reject);
+  });
+}
+
+/// Other workers start from the module and need not compile, where the browser lets it pass.
+function share(module) {
+  try {
+    self.postMessage({ ready: true, module });
+  } catch {
+    self.postMessage({ ready: true });
+  }
+}
+
+async function begin({ packed, module }) {
+  try {
+    const code = module ?? (await compiled(packed));
+    engine = await started(code);
+    bring();
+    share(code);
+  } catch (error) {
+    self.postMessage({ ended: true, error: `it did not start: ${error.message ?? error}` });
+  }
 }
 
 /// Needs of the engine: HEAPU8, _malloc, _free and _commfuse_ask.
@@ -35,25 +86,16 @@ function askEngine(question) {
   return JSON.parse(new TextDecoder().decode(engine.HEAPU8.subarray(from, to)));
 }
 
-self.onmessage = async ({ data }) => {
-  if (data.packed) {
-    try {
-      const wasmBinary = await unpackedEngine(data.packed);
-      engine = await CommfuseEngine({ wasmBinary, print: () => {}, printErr: complain });
-      self.postMessage({ ready: true });
-    } catch (error) {
-      self.postMessage({ ended: true, error: `it did not start: ${error.message ?? error}` });
-    }
-    return;
-  }
+async function answer(question) {
+  await brought;
+  const { id } = question;
   try {
-    const said = askEngine(data);
-    if (typeof said.error === "string") {
-      self.postMessage({ id: data.id, error: said.error });
-    } else {
-      self.postMessage({ id: data.id, answer: said.answer ?? said });
-    }
+    const said = askEngine(question);
+    self.postMessage(typeof said.error === "string" ? { id, error: said.error } : { id, answer: said.answer ?? said });
   } catch (error) {
-    self.postMessage({ id: data.id, ended: true, error: complaints.join(" ") || String(error.message ?? error) });
+    self.postMessage({ id, ended: true, error: complaints.join(" ") || (error.message ?? "an exception that it does not explain") });
   }
-};
+}
+
+self.onmessage = ({ data }) => (data.ask ? answer(data) : begin(data));
+self.postMessage({ born: true });

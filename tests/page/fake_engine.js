@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for the engine: its "wasm" is JSON that record.mjs wrote, and it answers with what was recorded.
+// Stands for the engine: its wasm is a section of JSON that record.mjs wrote, and it answers with what was recorded.
 // deno-lint-ignore no-unused-vars
-var CommfuseEngine = async ({ wasmBinary, printErr }) => {
-  const recorded = JSON.parse(new TextDecoder().decode(wasmBinary));
+var CommfuseEngine = async ({ wasmBinary, instantiateWasm, printErr }) => {
+  const module = await (instantiateWasm
+    ? new Promise((resolve) => instantiateWasm({}, (instance, code) => resolve(code)))
+    : WebAssembly.compile(wasmBinary));
+  const recorded = JSON.parse(new TextDecoder().decode(WebAssembly.Module.customSections(module, "recorded")[0]));
   const memory = new Uint8Array(1 << 24);
   const half = memory.length / 2;
   let files = 0;

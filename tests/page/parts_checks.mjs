@@ -87,6 +87,79 @@ export async function checkSlow(page, checks) {
   await page.until('document.querySelector("#map .cell") && document.querySelector("#why .lead")');
 }
 
+/// Signs of the engine in words, and money, without a page around them.
+export async function checkWords(page, checks) {
+  const of = (what, expected) => page.value(`(${what})`).then((said) => checks.equal(said, expected, what));
+  await of('opTexts("gemm down.partial[0 +: 8]")', ["GEMM down.partial, parts 0\u20137", "down.partial, parts 0\u20137", "parts 0\u20137", "0\u20137"]);
+  await of('opText("exchange gate_up.gathered[3]")', "exchange gate_up.gathered, part 3");
+  await of('opText("gemm qkv[14 +: 2; 12 +: 2]")', "GEMM qkv, parts 14\u201315, 12\u201313");
+  await of('opTexts("reduce_scatter down")', ["reduce-scatter down", "reduce-scatter"]);
+  await of('opTexts("nothing")', ["nothing"]);
+  await of('scheduleOptions("commfuse (ring both ways, halves, g=3)").map(([name]) => name)', ["ring both ways", "halves", "g=3"]);
+  await of('scheduleOptions("serial")', []);
+  await of(
+    'howText("tile 192 x 128, 4 waves, the last 86% full on 116 of 132 SMs; power sets the time")',
+    "It runs in tiles of 192 \u00d7 128, in 4 waves, the last 86% full. It has 116 of 132 SMs; communication takes the others. The power limit sets its time.",
+  );
+  await of(
+    'howText("tile 64 x 128, k in 4 parts, one wave, 48% full; the k loops set the time")',
+    "It runs in tiles of 64 \u00d7 128, in one wave, 48% full, with k in 4 parts. The loops over k set its time.",
+  );
+  await of('howText("NVLink 4 on NVSwitch 3")', "It goes over NVLink 4 on NVSwitch 3.");
+  await of('howText("NCCL\'s ring by LL128")', "NCCL runs it as a ring with protocol LL128.");
+  await of('[3e5, 1e3, 1500, 2e3, 1e6, 1.5e6, 2e9, 50].map((one) => tickMoney(one, "$"))', ["$300k", "$1k", "$1.5k", "$2k", "$1M", "$1.5M", "$2B", "$50"]);
+  await of('[0.6406, 20021.6, 999999, 1.2813e6].map((one) => money(one, "$"))', ["$0.64", "$20.0k", "$1.00M", "$1.28M"]);
+  await of("new Set(TICKS.flatMap((one) => [1e3, 1e4, 1e5, 1e6, 1e9].map((power) => tickMoney(one * power, \"$\")))).size", 30);
+  const run = (gpus, confidence, cost, days) => ({ gpus, kind: "h100", confidence, cost: { value: cost }, days: { value: days } });
+  const runs = JSON.stringify([run(8, 0.7, 20000, 37.2), run(16, 1, 20200, 18.8), run(32, 1, 20400, 9.5)]);
+  await of(`planHeadline(${runs}[0], { asked: { deadline_days: 40 } }, "$")`, "8 h100, 70% sure to meet the deadline: 37.2 days, $20.0k.");
+  await of(`planHeadline(${runs}[0], { asked: { deadline_days: null } }, "$")`, "8 h100: 37.2 days, $20.0k.");
+  await of(`surerSentence(${runs}[0], ${runs}, "$")`, "To be over 99% sure, take 16 h100 for 1.0% more money: 18.8 days, $20.2k.");
+  await of(`surerSentence(${runs}[1], ${runs}, "$")`, "");
+}
+
+/// What a word means, by keyboard and by touch.
+export async function checkHints(page, checks) {
+  const tip = () => page.value('(() => { const tip = document.getElementById("hint"); return tip.hidden ? null : tip.textContent; })()');
+  const header = (name) => `[...document.querySelectorAll("#table .hint")].find((e) => e.textContent === "${name}")`;
+  for (const [name, words] of [
+    ["Head", "Exposed time before the first work of the layer"],
+    ["Bubble", "Exposed time between two pieces of work"],
+    ["Tail", "Exposed time after the last work"],
+  ]) {
+    await page.value(`${header(name)}.focus()`);
+    await page.until('!document.getElementById("hint").hidden');
+    checks.that((await tip()).startsWith(words), `the column ${name} says what it is: ${await tip()}`);
+    checks.that((await page.value(`${header(name)}.getAttribute("aria-description")`)).startsWith(words), "to screen readers too");
+  }
+  await page.key("Escape");
+  checks.equal(await tip(), null, "Escape closes it");
+  const label = '[...document.querySelectorAll("#bars .hint")].find((e) => e.textContent.startsWith("commfuse ("))';
+  await page.value(`${label}.scrollIntoView({ block: "center" })`);
+  const at = await page.value(`(() => { const b = ${label}.getBoundingClientRect(); return { x: b.x + 20, y: b.y + 8 }; })()`);
+  await page.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [at] });
+  await page.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+  await page.until('!document.getElementById("hint").hidden');
+  checks.that(/^commfuse: .*\n(direct|ring): .* shard/.test(await tip()), `a schedule explains its options where it is touched: ${await tip()}`);
+  const listed = await page.value('[...document.querySelectorAll("#options dt")].map((e) => e.textContent)');
+  checks.that(listed.length > 3 && listed.includes("k=4"), `the options on the screen are listed: ${listed}`);
+  await page.key("Escape");
+}
+
+/// A narrow window: what is cut says so, and what stays in reach is low.
+export async function checkPhone(page, checks) {
+  checks.that(await page.value('!document.querySelector("#table .more-columns").hidden && document.querySelector("#table .scroll").matches(".more")'), "a table that goes on to the right says so");
+  await page.value('(() => { const region = document.querySelector("#table .scroll"); region.scrollLeft = region.scrollWidth; })()');
+  await page.until('!document.querySelector("#table .scroll").matches(".more")');
+  const high = await page.value('document.querySelector(".quick").getBoundingClientRect().height');
+  checks.that(high > 30 && high <= 48, `the sliders at the bottom are low: ${high}`);
+  const titles = await page.value("commfusePage.parts.timelines.panels.map((one) => [one.title.join(\" \"), one.timeline.label])");
+  checks.that(
+    titles.every(([title, label]) => title === label.replace(/[()]/g, "")),
+    `titles are whole: ${titles.map(([title]) => title)}`,
+  );
+}
+
 export async function checkGuide(page, checks, settled, pictures) {
   const before = await page.value("JSON.stringify(commfusePage.state.settings)");
   await page.value('document.getElementById("guide-begin").click()');
@@ -144,6 +217,13 @@ export async function checkFiles(page, checks, settled, real) {
     real ? /^wrong\.yaml:\d+:\d+: .+; .+/.test(said) : said === "wrong.yaml:1:1: unknown key 'mistake'; known keys: schema, name",
     `a file with a mistake: place and remedy: ${said}`,
   );
+  await page.value(dropped("bytes.yaml", "schema: \0\uFFFD"));
+  await page.until(`${text("notice")}.startsWith("bytes.yaml")`);
+  checks.equal(
+    await page.value(text("notice")),
+    "bytes.yaml is not text in UTF-8; drop a hardware YAML, a model YAML or a config.json.",
+    "a file that is no text",
+  );
   await page.value('location.hash = "#seq=4096"');
   await page.until('commfusePage.live.settings.model === "llama-3.1-70b"');
   await settled(page);
@@ -160,7 +240,10 @@ export async function checkPlan(page, checks, pictures) {
   await page.value('document.getElementById("plan-run").click()');
   await page.until('document.querySelector("#panel-plan .headline")', 120);
   const headline = await page.value('document.querySelector("#panel-plan .headline").textContent');
-  checks.that(/^[\d,]+ \S+: [\d.]+ days, \$[\d.]+[kMB]$/.test(headline), `GPUs, days and money: ${headline}`);
+  checks.that(
+    /^[\d,]+ \S+, (\d+%|over 99%) sure to meet the deadline: [\d.]+ days, \$[\d.]+[kMB]\.$/.test(headline),
+    `GPUs, the chance of the deadline, days and money: ${headline}`,
+  );
   checks.that(
     (await page.value('document.querySelectorAll("#panel-plan .dot").length')) > 10,
     "every number of GPUs is a point of the chart",

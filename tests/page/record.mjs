@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records what the native program answers, for fake_engine.js: `node record.mjs COMMFUSE-SIM OUTPUT.json`.
+// Records what the native program answers, for fake_engine.js: `node record.mjs COMMFUSE-SIM OUTPUT.wasm`.
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -115,6 +115,14 @@ function listOf(what) {
   return rows.map(([name, ...cells]) => ({ name, words: words(cells.slice(0, head.length - 1)) }));
 }
 
+/// A module of WebAssembly that is nothing but a section named "recorded".
+function wasmOf(text) {
+  const leb = (size) => (size < 128 ? [size] : [(size & 127) | 128, ...leb(size >>> 7)]);
+  const name = Buffer.from("recorded");
+  const content = Buffer.concat([Buffer.from(leb(name.length)), name, Buffer.from(text)]);
+  return Buffer.concat([Buffer.from([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]), Buffer.from([0, ...leb(content.length)]), content]);
+}
+
 const points = {};
 const record = (settings, withTimelines = false) => {
   points[keyOf(settings)] = point(settings, withTimelines);
@@ -173,5 +181,5 @@ for (const { name } of strategies) {
 const asked = ["--model", "llama-3.1-70b", "--tokens", "2T", "--gpus", "h100", "--price", "2.80", "--deadline", "90d"];
 const json = run("plan", ...asked, "-o", "json");
 const plan = { json, text: JSON.parse(json).verdict, command: `commfuse-sim plan ${asked.join(" ")}` };
-writeFileSync(output, JSON.stringify({ presets, start, points, why, plan }));
+writeFileSync(output, wasmOf(JSON.stringify({ presets, start, points, why, plan })));
 rmSync(folder, { recursive: true, force: true });

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words for what the engine writes in signs: options of schedules, parts of tensors, how an op runs. And the hints that
+// show such words where something is hovered, focused or touched.
+
+/// Column or part: what it means.
+const WORDS = {
+  Time: "Predicted time of the rank that ends last.",
+  "\u00b1": "One standard error of the time, carried from every parameter of the machine.",
+  Fastest: "Probability that this schedule is the fastest of all that can be built.",
+  p99: "99% of runs under jitter are no slower.",
+  MFU: "Model FLOPs utilization: FLOPs of the layer over time, GPUs and dense peak.",
+  Memory: "Memory that one GPU needs.",
+  Tokens: "Tokens that all GPUs together process per second.",
+  Compute: "The work of the layer itself, priced uncut.",
+  Slicing: "What cutting that work costs: the price of the pieces less compute.",
+  Stretch: "How much longer the work runs because communication takes SMs and memory bandwidth.",
+  Local: "The schedule's own adds and copies, while nothing of the layer computes.",
+  Exposed:
+    "Time in which neither the layer's work nor a local op runs, so communication is not hidden. Head, bubble and tail also count local ops there, so they may sum to more.",
+  Head: "Exposed time before the first work of the layer, which waits for its first data.",
+  Bubble: "Exposed time between two pieces of work.",
+  Tail: "Exposed time after the last work: communication that nothing is left to hide.",
+  Waiting: "Time in which GPUs wait for each other or for the pipeline.",
+  Gradients: "Time of the gradients' communication that is not hidden.",
+  Optimizer: "Time of the optimizer's step.",
+  Bound: "A time that no schedule can beat; it cannot win.",
+  Tie: "The difference is 2% or less, or the fastest is so with a probability below 80%.",
+};
+
+/// Option of a schedule as its label writes it: what it does.
+const OPTION_WORDS = [
+  [/^k=(\d+)$/, (k) => `work and communication are cut into ${k} slices`],
+  [/^m=(\d+)$/, (m) => (m === "1" ? "shards are sent whole" : `each shard is cut into ${m} sub-slices, sent one at a time`)],
+  [/^g=(\d+)$/, (g) => (g === "1" ? "one shard per GEMM" : `${g} shards per GEMM: fewer and larger GEMMs`)],
+  [/^ring$/, () => "shards pass from neighbor to neighbor around a ring"],
+  [/^direct$/, () => "each shard goes straight to the rank that needs it"],
+  [/^ring both ways$/, () => "shards pass around a ring in both directions"],
+  [/^halves$/, () => "half of each shard goes each way"],
+  [/^shards$/, () => "half of the shards go each way"],
+  [/^nested rings of (\d+)$/, (n) => `inner rings of ${n} ranks inside a larger ring`],
+  [/^(\d+) lanes$/, (n) => `up to ${n} transfers at the same time`],
+  [/^a lane a peer$/, () => "transfers to all peers at the same time"],
+  [/^sum on arrival$/, () => "partial sums are added as they arrive, not all at the end"],
+  [/^add on aux$/, () => "adds run on an auxiliary stream beside the GEMMs"],
+  [/^by query$/, () => "attention is split by queries"],
+  [/^zig-zag$/, () => "attention is split so that the causal mask leaves equal work to all ranks"],
+  [/^no bound$/, () => "not a lower bound here, and no implementation exists"],
+  [/^bound$/, () => "a lower bound that no implementation reaches"],
+];
+
+/// "commfuse (direct, g=3)" is [["direct", what it does], ["g=3", what it does]].
+function scheduleOptions(label) {
+  const names = /\(([^()]*)\)$/.exec(label)?.[1].split(", ") ?? [];
+  return names.flatMap((name) => {
+    const [rule, words] = OPTION_WORDS.find(([one]) => one.test(name)) ?? [];
+    return rule ? [[name, words(rule.exec(name)[1])]] : [];
+  });
+}
+
+/// The engine's words in the page's terms.
+const inTerms = (words) => words.replace("one partial product", "one part of the GEMM").replace(/\bproduct(s?)\b/g, "GEMM$1");
+const strategyWords = (name) => inTerms(facts.start?.strategies.find((one) => one.name === name)?.words ?? "");
+
+/// What a schedule and its options do, a line each.
+function scheduleWords(label, name) {
+  const options = scheduleOptions(label).map(([option, words]) => `${option}: ${words}`);
+  const words = strategyWords(name);
+  return [words && `${name}: ${words}`, ...options].filter(Boolean).join("\n");
+}
+
+const OPS = {
+  gemm: "GEMM",
+  all_gather: "all-gather",
+  reduce_scatter: "reduce-scatter",
+  all_reduce: "all-reduce",
+  all_to_all: "all-to-all",
+};
+
+/// "0 +: 8" is "0\u20137", "6; 5; 4" is "6, 5, 4".
+function partsText(index) {
+  return index
+    .replace(/(\d+) \+: (\d+)/g, (_, first, size) => (size === "1" ? first : `${first}\u2013${Number(first) + Number(size) - 1}`))
+    .replaceAll("; ", ", ");
+}
+
+/// "gemm down.partial[0 +: 8]" is ["GEMM down.partial, parts 0\u20137", "down.partial, parts 0\u20137", "parts 0\u20137", "0\u20137"].
+function opTexts(label) {
+  const [, op, tensor, index] = /^(\S+) ([^[]*)(?:\[([^\]]+)\])?$/.exec(label) ?? [];
+  if (!op) {
+    return [label];
+  }
+  const name = `${OPS[op] ?? op} ${tensor}`;
+  if (!index) {
+    return [name, op === "gemm" ? tensor : (OPS[op] ?? op)];
+  }
+  const parts = partsText(index.includes(",") ? `(${index})` : index); // "0, 1; 0, 2" has two numbers a part
+  const named = `${/^\d+$/.test(parts) ? "part" : "parts"} ${parts}`;
+  return [`${name}, ${named}`, `${tensor}, ${named}`, named, parts];
+}
+const opText = (label) => opTexts(label)[0];
+
+const LIMITS = {
+  "power sets the time": "The power limit sets its time.",
+  "HBM traffic sets the time": "HBM traffic sets its time.",
+  "the k loops set the time": "The loops over k set its time.",
+  "the shortest kernel sets the time": "No kernel is shorter.",
+};
+const WAYS = [
+  [/^NCCL's (ring|tree) by (\w+)$/, (shape, protocol) => `NCCL runs it as a ${shape} with protocol ${protocol}.`],
+  [/^sums in the switch \(NVLS\)$/, () => "The switch adds it up (NVLS)."],
+  [/^(?:fused|unfused), /, () => null],
+  [/^inside a kernel, /, () => "It runs inside a kernel, at the fastest possible rate."],
+  [/^over the network where nodes meet(, small messages)?$/, (small) => `It crosses the network${small ? " as small messages" : ""}.`],
+  [/^(ring|the fastest tree of nodes)$/, (shape) => `It runs as ${shape === "ring" ? "a ring" : shape}.`],
+  [/^(direct.*)$/, (way) => `It goes ${way}.`],
+  [/^([^;]+?)(, small messages)?$/, (link, small) => `It goes over ${link}${small ? " as small messages" : ""}.`],
+];
+
+/// "tile 192 x 128, 4 waves, the last 86% full on 116 of 132 SMs; power sets the time", in sentences.
+function howText(how) {
+  const gemm = /^tile (\d+) x (\d+)(?:, k in (\d+) parts)?, (.*? full)(?: on (\d+) of (\d+) SMs)?; (.*)$/.exec(how);
+  if (gemm) {
+    const [, m, n, splits, waves, sms, all, limit] = gemm;
+    const held = sms ? ` It has ${sms} of ${all} SMs; communication takes the others.` : "";
+    const cut = splits ? `, with k in ${splits} parts` : "";
+    return `It runs in tiles of ${m} \u00d7 ${n}, in ${waves}${cut}.${held} ${LIMITS[limit] ?? `${limit}.`}`;
+  }
+  if (LIMITS[how]) {
+    return LIMITS[how];
+  }
+  const [rule, words] = WAYS.find(([one]) => one.test(how));
+  return words(...rule.exec(how).slice(1)) ?? `The kernel is ${how}.`;
+}
+
+/// Text that explains itself where it is hovered, focused or touched. `words` also go to screen readers.
+function hinted(text, words, look = "") {
+  return element("button", { type: "button", class: `hint ${look}`.trim(), "data-hint": words, "aria-description": words }, text);
+}
+
+/// One tip for all that has data-hint.
+class Hints {
+  constructor(tip) {
+    this.tip = tip;
+    this.owner = null;
+    const of = (event) => event.target.closest?.("[data-hint]");
+    const follow = (event) => (of(event) ? this.show(of(event)) : this.hide());
+    document.addEventListener("focusin", follow);
+    document.addEventListener("focusout", () => this.hide());
+    document.addEventListener("click", follow);
+    document.addEventListener("pointerover", (event) => {
+      const hovers = event.pointerType === "mouse" && (of(event) || this.owner);
+      hovers && this.owner !== document.activeElement && follow(event); // What has the focus keeps its tip.
+    });
+    document.addEventListener("keydown", (event) => event.key === "Escape" && this.hide());
+    addEventListener("scroll", () => this.owner && this.show(this.owner), { capture: true, passive: true });
+  }
+
+  show(owner) {
+    this.owner = owner;
+    this.tip.textContent = owner.dataset.hint;
+    this.tip.hidden = false;
+    const at = owner.getBoundingClientRect();
+    const { offsetWidth: wide, offsetHeight: high } = this.tip;
+    this.tip.style.left = `${Math.max(6, Math.min(at.left, innerWidth - wide - 6))}px`;
+    this.tip.style.top = `${at.top > high + 12 ? at.top - high - 6 : at.bottom + 6}px`;
+  }
+  hide() {
+    this.owner = null;
+    this.tip.hidden = true;
+  }
+}
