@@ -177,13 +177,28 @@ std::string sure_in_words(const std::optional<double>& probability) {
                      : std::string{", probability unknown (--uncertainty off)"};
 }
 
+namespace {
+
+/// "attention kernel" of attention_kernel.
+std::string key_in_words(std::string_view key) {
+  std::string words{key};
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
+
+}  // namespace
+
 std::vector<std::string> unusual(const ResultRow& row) {
   std::vector<std::string> words;
   if (row.interference != "static" || row.launch != "stream") {
     words.push_back(fmt::format("interference {}, launch {}", row.interference, row.launch));
   }
-  if (row.attention_kernel == "unfused") {
-    words.emplace_back("attention kernel unfused");
+  for (const PriceSetting& setting : price_settings) {
+    const bool is_told = setting.told == &PricedAs::interference || setting.told == &PricedAs::launch;
+    const std::string& word = row.*setting.told;
+    if (!is_told && !word.empty() && word != setting.preset) {
+      words.push_back(fmt::format("{} {}", key_in_words(setting.key), word));
+    }
   }
   if (!row.faults.empty() && row.faults != "none") {
     words.push_back(fmt::format("faults {}", row.faults));

@@ -3,7 +3,6 @@
 // or of a struct in it, and an entry in field.cpp, which fills that member.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstdint>
@@ -14,9 +13,10 @@
 #include <vector>
 
 #include "model/analysis/verdict.h"
-#include "model/check.h"
+#include "model/config/choice_words.h"
 #include "model/config/evaluator.h"
 #include "model/config/field.h"
+#include "model/config/price_settings.h"
 #include "model/cost/price.h"
 #include "model/dtype.h"
 #include "model/strategies/options.h"
@@ -27,16 +27,6 @@
 
 namespace commfuse {
 
-template <class T>
-using Choice = std::pair<std::string_view, T>;
-
-inline constexpr std::array interference_choices{Choice<Interference>{"static", Interference::constant},
-                                                 Choice<Interference>{"dynamic", Interference::dynamic},
-                                                 Choice<Interference>{"none", Interference::none}};
-inline constexpr std::array launch_choices{Choice<Launch>{"stream", Launch::stream},
-                                           Choice<Launch>{"graph", Launch::graph}};
-inline constexpr std::array attention_choices{Choice<AttentionKernel>{"fused", AttentionKernel::fused},
-                                              Choice<AttentionKernel>{"unfused", AttentionKernel::unfused}};
 inline constexpr std::array latent_decode_choices{Choice<LatentDecode>{"absorb", LatentDecode::absorb},
                                                   Choice<LatentDecode>{"naive", LatentDecode::naive}};
 inline constexpr std::array evaluator_choices{Choice<Evaluator>{"auto", Evaluator::automatic},
@@ -49,23 +39,6 @@ inline constexpr std::array variants_choices{Choice<bool>{"best", false}, Choice
 /// Scopes that are no program but composed of them (sim/step), beside all_scopes.
 inline constexpr std::array whole_model_scopes{Choice<Use>{"step", Use::step}, Choice<Use>{"prefill", Use::prefill},
                                                Choice<Use>{"decode", Use::decode}};
-
-/// Settings are checked where they are written, so the word is one of the table.
-template <class Table>
-auto chosen(const Table& table, std::string_view word) {
-  const auto found = std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.first == word; });
-  check(found != table.end(), "a setting is a word of its table");
-  return found->second;
-}
-
-/// The word that stands for a value of the table.
-template <class Table, class T>
-std::string_view word_of(const Table& table, T value) {
-  const auto found =
-      std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.second == value; });
-  check(found != table.end(), "every value has its word");
-  return found->first;
-}
 
 /// A site of a layer, a chain of sites, or a whole model.
 struct ScopeChoice {

@@ -39,15 +39,6 @@ Words names() {
   return words;
 }
 
-template <const auto& table>
-Words words() {
-  Words all_words;
-  for (const auto& [word, value] : table) {
-    all_words.push_back(word);
-  }
-  return all_words;
-}
-
 /// Follows a path of members from RunChoices, as in `<&RunChoices::plan, &TrainingPlan::data>`.
 template <auto first, auto... rest>
 auto& member_of(auto& object) {
@@ -100,7 +91,7 @@ template <const auto& all, auto... path>
 constexpr FieldValue one_of{FieldType::choice, names<all>, put_named<all, path...>};
 /// Takes a word of a table of words and values.
 template <const auto& table, auto... path>
-constexpr FieldValue word{FieldType::choice, words<table>, put_word<table, path...>};
+constexpr FieldValue word{FieldType::choice, words_of_table<table>, put_word<table, path...>};
 
 template <std::size_t place>
 Words option_words() {
@@ -419,30 +410,6 @@ constexpr std::array fields_before{
 };
 
 constexpr std::array fields_after{
-    Field{.key = "interference",
-          .flag = "interference",
-          .group = how,
-          .doc = "static: slowed by whatever could overlap; dynamic: by what does; none",
-          .preset = "static",
-          .example = "none",
-          .uses = {layer, measure, price}}
-        .fills(word<interference_choices, &RunChoices::price, &PriceOptions::interference>),
-    Field{.key = "launch",
-          .flag = "launch",
-          .group = how,
-          .doc = "stream: one launch per op; graph: one CUDA graph launch",
-          .preset = "stream",
-          .example = "graph",
-          .uses = {layer, step, prefill, decode, measure, price}}
-        .fills(word<launch_choices, &RunChoices::price, &PriceOptions::launch>),
-    Field{.key = "attention_kernel",
-          .flag = "attention-kernel",
-          .group = how,
-          .doc = "fused: one kernel; unfused: scores pass through memory",
-          .preset = "fused",
-          .example = "unfused",
-          .uses = {layer, measure, price}}
-        .fills(word<attention_choices, &RunChoices::price, &PriceOptions::attention>),
     Field{.key = "jitter",
           .flag = "jitter",
           .group = how,
@@ -571,8 +538,30 @@ constexpr Field option_field() {
   return field;
 }
 
+/// Sets the member of price_settings[place].
+template <std::size_t place>
+void put_price(std::string_view text, RunChoices& run) {
+  price_settings[place].value.put(text, run.price);
+}
+
+/// The setting of price_settings[place].
+template <std::size_t place>
+constexpr Field price_field() {
+  constexpr const PriceSetting& entry = price_settings[place];
+  return Field{.key = entry.key,
+               .flag = entry.flag,
+               .group = how,
+               .doc = entry.doc,
+               .preset = entry.preset,
+               .example = entry.example,
+               .uses = entry.uses}
+      .fills({FieldType::choice, entry.value.choices, put_price<place>});
+}
+
+constexpr auto fields_of_prices = joined<price_settings.size()>(
+    std::array<Field, 0>{}, []<std::size_t place>() { return price_field<place>(); }, fields_after);
 constexpr auto fields = joined<option_count>(
-    fields_before, []<std::size_t place>() { return option_field<place>(); }, fields_after);
+    fields_before, []<std::size_t place>() { return option_field<place>(); }, fields_of_prices);
 // Under sanitizers the address of a function is no constant expression in g++ 12.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static_assert(std::all_of(fields.begin(), fields.end(), [](const Field& field) { return field.put != nullptr; }),

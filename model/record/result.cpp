@@ -278,7 +278,7 @@ constexpr std::array columns_after{
                  [](const Row& row) -> Value { return us(row, critical(row).makespan - row.ideal); }, nullptr},
 };
 
-/// Percentiles, and how the result was made.
+/// Percentiles, memory and the evaluator.
 constexpr std::array columns_of_tails{
     ResultColumn{"samples", "runs under jitter; what follows up to p99_9_high_us is theirs", ColumnType::count,
                  [](const Row& row) -> Value {
@@ -334,15 +334,20 @@ constexpr std::array columns_of_tails{
                  [](const Row& row) -> Value { return result(row, row.buffers.count); }, put_buffers},
     ResultColumn{"evaluator", "evaluator of the schedule", ColumnType::text,
                  [](const Row& row) -> Value { return unless_empty(row.evaluator); }, put_text<&Row::evaluator>},
-    setting<&Row::interference>("interference", "how communication slows kernels beside it"),
+};
+
+/// The draws.
+constexpr std::array columns_of_draws{
     setting<&Row::jitter>("jitter", "jitter of op times", ColumnRole::setting),
     setting<&Row::faults>("faults", "what goes wrong"),
     ResultColumn{
         "seed", "of the draws; where there are samples", ColumnType::count,
         [](const Row& row) -> Value { return row.tails ? Value{static_cast<std::int64_t>(row.seed)} : Value{}; },
         put_seed, ColumnRole::setting},
-    setting<&Row::launch>("launch", "host issue: op by op, or one graph"),
-    setting<&Row::attention_kernel>("attention_kernel", "fused, or with scores written out"),
+};
+
+/// What the result rests on.
+constexpr std::array columns_of_origin{
     ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first", ColumnType::text,
                  [](const Row& row) -> Value { return unless_empty(row.leans_on); }, put_text<&Row::leans_on>},
     ResultColumn{"held_back", "of an implementation: what it loses to its schedule with ideal kernels", ColumnType::text,
@@ -399,10 +404,29 @@ constexpr ResultColumn outcome_column() {
           [](Row& row, const Value& value) { row.*member = Way::read(value); }};
 }
 
+/// The column of price_settings[place].
+template <std::size_t place>
+constexpr ResultColumn price_column() {
+  constexpr auto told = price_settings[place].told;
+  return {price_settings[place].key,
+          price_settings[place].column,
+          ColumnType::text,
+          [](const Row& row) -> Value { return unless_empty(row.*told); },
+          [](Row& row, const Value& value) { row.*told = text_in(value); },
+          ColumnRole::point,
+          [](const Row& a, const Row& b) -> std::strong_ordering { return a.*told <=> b.*told; }};
+}
+
+/// How the result was made: the columns of price_settings begin before the draws, as in every version.
+constexpr auto columns_of_making = joined<1>(
+    columns_of_tails, []<std::size_t place>() { return price_column<place>(); },
+    joined<price_settings.size() - 1>(
+        columns_of_draws, []<std::size_t place>() { return price_column<place + 1>(); }, columns_of_origin));
+
 constexpr auto columns = joined<option_count>(
     columns_before, []<std::size_t place>() { return option_column<place>(); },
     joined<outcome_columns.size()>(
-        columns_after, []<std::size_t place>() { return outcome_column<place>(); }, columns_of_tails));
+        columns_after, []<std::size_t place>() { return outcome_column<place>(); }, columns_of_making));
 
 }  // namespace
 

@@ -13,6 +13,7 @@
 
 #include "model/analysis/breakdown.h"
 #include "model/analysis/tails.h"
+#include "model/config/price_settings.h"
 #include "model/record/outcome.h"
 #include "model/strategies/options.h"
 #include "model/units.h"
@@ -25,7 +26,7 @@ inline constexpr int model_version = 11;
 /// "commfuse.step/1" (whole models alone) are read as well.
 inline constexpr std::string_view result_schema = "commfuse.result/2";
 
-struct ResultRow : Outcome {
+struct ResultRow : Outcome, PricedAs {
   // What was asked.
   std::string model;
   std::string hardware;
@@ -61,9 +62,6 @@ struct ResultRow : Outcome {
   std::string jitter;
   std::string faults;
   std::uint64_t seed = 0;
-  std::string interference;
-  std::string launch;
-  std::string attention_kernel;
   std::string leans_on;  // provenance kinds, weakest first: "prior+fitted"
 
   [[nodiscard]] bool feasible() const { return reason.empty(); }

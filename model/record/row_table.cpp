@@ -47,9 +47,9 @@ void for_each_setting(Columns& columns, Row& row, const Visit& visit) {
   visit(columns.evaluator, row.evaluator);
   visit(columns.jitter, row.jitter);
   visit(columns.faults, row.faults);
-  visit(columns.interference, row.interference);
-  visit(columns.launch, row.launch);
-  visit(columns.attention_kernel, row.attention_kernel);
+  for (std::size_t place = 0; place < price_settings.size(); ++place) {
+    visit(columns.priced_as[place], row.*price_settings[place].told);
+  }
   visit(columns.ranks, row.ranks);
   visit(columns.batch, row.batch);
   visit(columns.seq, row.seq);

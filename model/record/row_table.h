@@ -30,7 +30,8 @@ consteval std::size_t outcome_place(Member Outcome::*member) {
 struct RowColumns {
   WordColumn model, hardware, link_bandwidth, network_bandwidth, scope, dtype;
   WordColumn strategy, implements, held_back, parameters, schedule_sha256, reason, warnings;
-  WordColumn evaluator, jitter, faults, interference, launch, attention_kernel, leans_on;
+  WordColumn evaluator, jitter, faults, leans_on;
+  std::array<WordColumn, price_settings.size()> priced_as;  ///< By place among price_settings.
   NarrowColumn link_rate, network_rate, ranks, batch, seq, seed, bound, buffers, makespan_error, win_probability;
   std::array<NarrowColumn, outcome_columns.size()> outcome;  ///< By place among outcome_columns.
   NarrowColumn critical_rank, mean_exposed, max_exposed;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <string_view>
-#include <tuple>
 
 namespace commfuse::reports {
 
@@ -28,13 +27,13 @@ std::string encoded(std::string_view text) {
 std::string page_hash(const ResultRow& row) {
   std::string hash = fmt::format("#model={}&hardware={}&scope={}&ranks={}&batch={}&seq={}&dtype={}", encoded(row.model),
                                  encoded(row.hardware), row.scope, row.ranks, row.batch, row.seq, row.dtype);
-  for (const auto& [key, text, preset] :
-       {std::tuple<std::string_view, std::string_view, std::string_view>{"link_bandwidth", row.link_bandwidth, "x1"},
-        {"network_bandwidth", row.network_bandwidth, "x1"},
-        {"interference", row.interference, "static"},
-        {"launch", row.launch, "stream"},
-        {"attention_kernel", row.attention_kernel, "fused"}}) {
+  const auto add = [&](std::string_view key, std::string_view text, std::string_view preset) {
     hash += text.empty() || text == preset ? "" : fmt::format("&{}={}", key, encoded(text));
+  };
+  add("link_bandwidth", row.link_bandwidth, "x1");
+  add("network_bandwidth", row.network_bandwidth, "x1");
+  for (const PriceSetting& setting : price_settings) {
+    add(setting.key, row.*setting.told, setting.preset);
   }
   return hash;
 }

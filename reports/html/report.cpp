@@ -422,8 +422,12 @@ void Page::asked() {
       {"Dtype", {&of.dtype.numbers()}, [](const ResultRow& row) { return row.dtype; }},
       {"Strategies", {&of.strategy.numbers(), &of.parameters.numbers()}, label_of},
       {"Evaluator", {&of.evaluator.numbers()}, [](const ResultRow& row) { return row.evaluator; }},
-      {"Interference", {&of.interference.numbers()}, [](const ResultRow& row) { return row.interference; }},
-      {"Launch", {&of.launch.numbers()}, [](const ResultRow& row) { return row.launch; }},
+      {"Interference",
+       {&of.priced_as[price_place(&PricedAs::interference)].numbers()},
+       [](const ResultRow& row) { return row.interference; }},
+      {"Launch",
+       {&of.priced_as[price_place(&PricedAs::launch)].numbers()},
+       [](const ResultRow& row) { return row.launch; }},
   }};
   html_ += "<dl class=\"words\">\n";
   for (const Field& field : fields) {

@@ -59,12 +59,10 @@ ResultRow row_of(const Point& point) {
   row.batch = point.batch;
   row.seq = point.seq;
   row.dtype = name_of(point.dtype);
-  row.interference = word_of(interference_choices, point.price.interference);
   row.faults = point.fault_file;
   row.jitter = point.jitter;
   row.seed = point.monte_carlo.seed;
-  row.launch = word_of(launch_choices, point.price.launch);
-  row.attention_kernel = word_of(attention_choices, point.price.attention);
+  static_cast<PricedAs&>(row) = priced_as(point.price);
   return row;
 }
 

@@ -30,7 +30,7 @@ namespace {
 
 /// One measured time of an implementation.
 struct Sample {
-  std::string table;
+  std::string thread;
   std::size_t implementation = 0;
   Point point;
   double us = 0.0;
@@ -129,7 +129,7 @@ class ImplementationFit {
                                     .fit = {.most_iterations = 60, .tolerance = 1e-5, .difference_step = 1e-3}});
     std::set<std::string> tables;
     for (const Sample* sample : samples) {
-      tables.insert(sample->table);
+      tables.insert(sample->thread);
     }
     for (std::size_t i = 0; i < fit.places.size(); ++i) {
       const Knob& knob = knobs_[fit.places[i]];
@@ -199,6 +199,7 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
       continue;
     }
     const std::string stem = path.stem().string();
+    const std::string thread = thread_of(table);
     const OverlapMachines here(table, stem, machines);
     const OverlapColumns columns = overlap_columns(table, stem, known);
     for (std::size_t i = 0; i < table.rows(); ++i) {
@@ -212,7 +213,7 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
         const auto one = std::ranges::find(known, columns.implemented[place].implementation);
         const Point point = point_of(read, *found.machine);
         if (one != known.end() && refusal_of(**one, *found.machine, read.ranks, read.dtype).empty()) {
-          samples.push_back({stem, static_cast<std::size_t>(one - known.begin()), point, us});
+          samples.push_back({thread, static_cast<std::size_t>(one - known.begin()), point, us});
         }
       }
     }
@@ -228,34 +229,34 @@ bool counts(const Implementation& implementation, const Implementation& measured
 
 std::string fitted_yaml(const Implementation& implementation, std::span<const Sample* const> samples,
                         Predictor& predictor) {
-  std::set<std::string> tables;
+  std::set<std::string> threads;
   for (const Sample* sample : samples) {
-    tables.insert(sample->table);
+    threads.insert(sample->thread);
   }
   std::string without;
   std::vector<double> errors;
   double squares = rows_before * residual_before * residual_before;
-  for (const std::string& table : tables) {
+  for (const std::string& thread : threads) {
     ImplementationFit fit(implementation, predictor);
     std::vector<const Sample*> seen;
-    std::ranges::copy_if(samples, std::back_inserter(seen), [&](const auto* one) { return one->table != table; });
+    std::ranges::copy_if(samples, std::back_inserter(seen), [&](const auto* one) { return one->thread != thread; });
     fit.fit(seen);
     for (const Sample* sample : samples) {
-      if (sample->table == table) {
+      if (sample->thread == thread) {
         const double log_ratio = fit.log_ratio(*sample);
         squares += log_ratio * log_ratio;
         errors.push_back(std::abs(math::exp(log_ratio) - 1.0));
       }
     }
     fit.set_residual(residual_before);
-    without += fmt::format("  {}:\n    costs:\n{}", table, fit.yaml(6));
+    without += fmt::format("  {}:\n    costs:\n{}", thread, fit.yaml(6));
   }
   ImplementationFit fit(implementation, predictor);
   fit.fit(samples);
   fit.set_residual(std::sqrt(squares / (rows_before + static_cast<double>(samples.size()))));
   const FitQuality quality = fit_quality(errors);
-  return fmt::format("# {}: {} rows of {} tables; each table left out: median {:.1f} %, p90 {:.1f} %\ncosts:\n{}without:\n{}",
-                     implementation.name, samples.size(), tables.size(), 100.0 * quality.median, 100.0 * quality.p90,
+  return fmt::format("# {}: {} rows of {} threads; each thread left out: median {:.1f} %, p90 {:.1f} %\ncosts:\n{}without:\n{}",
+                     implementation.name, samples.size(), threads.size(), 100.0 * quality.median, 100.0 * quality.p90,
                      fit.yaml(2), without);
 }
 

@@ -28,9 +28,11 @@ std::string_view stem_of(std::string_view column) {
 
 bool is_time(std::string_view column) { return column.ends_with("_us") || column.ends_with("_ms"); }
 
-/// Of a GEMM or of communication alone.
+/// Of a GEMM or of communication alone, or of both one after another by other kernels.
 bool is_part(std::string_view stem) {
-  return stem == "gemm" || stem == "comm" || stem.ends_with("_gemm") || stem.ends_with("_mm") || stem.ends_with("_comm");
+  const auto ends = [&](std::string_view end) { return stem.ends_with(end); };
+  constexpr std::array<std::string_view, 4> parts{"_gemm", "_mm", "_comm", "_no_overlap"};
+  return stem == "gemm" || stem == "comm" || std::ranges::any_of(parts, ends);
 }
 
 bool is_serial(std::string_view stem) {
@@ -46,19 +48,21 @@ bool is_any_kernel(std::string_view stem) {
   return is_in(stem, words);
 }
 
-std::shared_ptr<const Implementation> meant_by(std::string_view stem, const Table& table, std::string_view file_name,
+std::vector<std::string_view> names_of(const Implementation& implementation) {
+  std::vector<std::string_view> names(implementation.known_as.begin(), implementation.known_as.end());
+  names.emplace_back(implementation.name);
+  return names;
+}
+
+/// The one that a column means: by its own name, or where any table may call its kernel so, by that of the file.
+std::shared_ptr<const Implementation> meant_by(std::string_view stem, std::string_view file_name,
                                                const KnownImplementations& known) {
-  const auto table_says = [&](std::string_view name) {
-    return file_name.find(name) != std::string_view::npos || table.comments_say(name);
-  };
-  for (const auto& one : known) {
-    std::vector<std::string_view> names(one->known_as.begin(), one->known_as.end());
-    names.emplace_back(one->name);
-    if (is_in(stem, names) || (is_any_kernel(stem) && std::ranges::any_of(names, table_says))) {
-      return one;
-    }
-  }
-  return nullptr;
+  const auto of_file = [&](std::string_view name) { return file_name.find(name) != std::string_view::npos; };
+  const auto found = std::ranges::find_if(known, [&](const auto& one) {
+    const std::vector<std::string_view> names = names_of(*one);
+    return is_any_kernel(stem) ? std::ranges::any_of(names, of_file) : is_in(stem, names);
+  });
+  return found == known.end() ? nullptr : *found;
 }
 
 /// "rs" or "ag" as a part of a name: "overlap_tritondist166_gemm_rs_h100".
@@ -90,17 +94,27 @@ OverlapColumns overlap_columns(const Table& table, std::string_view file_name, c
   columns.usual = table.comments_say("fp16") ? DType::fp16 : DType::bf16;
   for (const std::string_view name : table.header()) {
     const std::string_view stem = stem_of(name);
-    if (!is_time(name) || is_part(stem)) {
+    if (!is_time(name) || is_part(stem) || (stem.starts_with("nccl_") && !is_serial(stem))) {
       continue;
     }
     columns.to_us = name.ends_with("_ms") ? 1e3 : 1.0;
     if (is_serial(stem)) {
       columns.serial = table.column(name);
     } else {
-      columns.implemented.push_back({table.column(name), meant_by(stem, table, file_name, known)});
+      columns.implemented.push_back({table.column(name), meant_by(stem, file_name, known)});
     }
   }
   return columns;
+}
+
+std::string thread_of(const Table& table) {
+  std::string_view source = table.comment("source");
+  constexpr std::string_view host = "https://github.com/";
+  source.remove_prefix(std::min(source.find_first_not_of(' '), source.size()));
+  if (source.starts_with(host)) {
+    source.remove_prefix(host.size());
+  }
+  return std::string(source.substr(0, source.find_first_of(" ,;(")));
 }
 
 OverlapMachines::OverlapMachines(const Table& table, std::string_view file_name, KnownMachines& machines)

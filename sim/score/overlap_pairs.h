@@ -44,6 +44,9 @@ using KnownImplementations = std::vector<std::shared_ptr<const Implementation>>;
 /// `file_name` is the table's, without its ending.
 OverlapColumns overlap_columns(const Table& table, std::string_view file_name, const KnownImplementations& known);
 
+/// Where a table is from, as fits are kept apart: "bytedance/flux/issues/90", "infinigence/FlashOverlap".
+std::string thread_of(const Table& table);
+
 /// Which machine a row was measured on. A file's `known_as` may name a source whose machines it describes.
 class OverlapMachines {
  public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores overlapped kernels beside serial communication. Every prediction is one that `run --as` prints, but for one
-// thing: on a table that an implementation was fitted on, its costs are those of a fit without that table.
+// thing: on a table that an implementation was fitted on, its costs are those of a fit without all tables of that
+// thread.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,6 +41,7 @@ class PairScorer {
   PairScorer(const Table& table, Context& context, Tally& tally)
       : context_(context),
         tally_(tally),
+        thread_(thread_of(table)),
         known_(load_implementations("all")),
         columns_(overlap_columns(table, context.file_name, known_)),
         machines_(table, context.file_name, context.machines) {
@@ -56,6 +58,10 @@ class PairScorer {
     const std::string_view hw = row.text(columns_.hw);
     if (!tally_.takes(row, true)) {
       return;
+    }
+    if (!context_.known_rows.insert(fmt::format("{} {} {} {} {} {} {}", thread_, read.scatters, read.m, read.n, read.k, read.ranks,
+                                                name_of(read.dtype))).second) {
+      return tally_.skip("another table has the row, of the same thread");
     }
     const FoundMachine found = machines_.of(hw);
     if (found.machine == nullptr) {
@@ -80,7 +86,7 @@ class PairScorer {
     if (std::string refusal = refusal_of(one, point.machine, point.ranks, point.dtype); !refusal.empty()) {
       throw ConfigError(refusal);
     }
-    const auto unseen = one.without.find(context_.file_name);
+    const auto unseen = one.without.find(thread_);
     Point priced = point;
     priced.price.implementation = &(unseen == one.without.end() ? one.costs : unseen->second).on(point.machine);
     const Prediction best =
@@ -125,6 +131,7 @@ class PairScorer {
 
   Context& context_;
   Tally& tally_;
+  std::string thread_;
   KnownImplementations known_;
   OverlapColumns columns_;
   OverlapMachines machines_;

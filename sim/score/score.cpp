@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <system_error>
 
 #include "model/config/catalogue.h"
@@ -51,7 +52,8 @@ std::string source_of(const Table& table) {
 }
 
 TableScore score_table(const Table& table, const fs::path& path, const ScoreOptions& options, KnownMachines& machines,
-                       Predictor& predictor, Doubts& doubts) {
+                       Predictor& predictor, Doubts& doubts,
+                       std::set<std::string>& known_rows) {
   TableScore score{.table = path.filename().string(), .path = path.string()};
   score.degraded = table.comments_say("degraded");
   score.source = source_of(table);
@@ -74,6 +76,7 @@ TableScore score_table(const Table& table, const fs::path& path, const ScoreOpti
   Context context{.machines = machines,
                   .predictor = predictor,
                   .doubts = doubts,
+                  .known_rows = known_rows,
                   .file_name = stem,
                   .residuals = options.residuals};
   Tally tally(score, options.held_out);
@@ -111,13 +114,14 @@ std::vector<TableScore> score_tables(const std::vector<fs::path>& tables, const 
   StructureCache structures;
   Predictor predictor(structures);
   Doubts doubts;
+  std::set<std::string> known_rows;
   std::vector<TableScore> scores;
   const fs::path own = fs::weakly_canonical(published_tables());
   for (const fs::path& path : tables) {
     const Table table = read_table(path);
     const Kind* kind = kind_of(table);
     if (options.kind.empty() || (kind != nullptr && kind->name == options.kind)) {
-      scores.push_back(score_table(table, path, options, machines, predictor, doubts));
+      scores.push_back(score_table(table, path, options, machines, predictor, doubts, known_rows));
       scores.back().brought_along = fs::weakly_canonical(path).parent_path() == own;
     }
     if (finished) {
@@ -132,7 +136,8 @@ TableScore score_text(std::string text, std::string_view name, const ScoreOption
   StructureCache structures;
   Predictor predictor(structures);
   Doubts doubts;
-  return score_table(Table(std::move(text)), fs::path(name), options, machines, predictor, doubts);
+  std::set<std::string> known_rows;
+  return score_table(Table(std::move(text)), fs::path(name), options, machines, predictor, doubts, known_rows);
 }
 
 }  // namespace commfuse::score

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "sim/import/formats.h"
 #include "tests/cli/program.h"
 #include "tests/own_folder.h"
 
@@ -137,9 +138,10 @@ TEST(Import, AFileSaysItsFormat) {
   EXPECT_EQ(outcome.err, "note: train.sh is read as megatron\n");
   EXPECT_TRUE(std::filesystem::exists("megatron.run.yaml"));
   std::ofstream("a.txt") << "years of work";
-  EXPECT_EQ(run_program("commfuse-sim import a.txt").err,
-            "a.txt: its format cannot be told from what it holds; write commfuse-sim import FORMAT a.txt, with one of "
-            "megatron, nemo, torchtitan, deepspeed\n");
+  EXPECT_EQ(
+      run_program("commfuse-sim import a.txt").err,
+      "a.txt: its format cannot be told from what it holds; write commfuse-sim import FORMAT a.txt, with one of " +
+          import::format_names() + "\n");
 }
 
 constexpr const char* small_yaml =
@@ -191,7 +193,7 @@ TEST(Import, AFormatThatIsNoneIsSaid) {
   EXPECT_EQ(run_program("commfuse-sim import megatrn a.sh").err,
             "unknown format 'megatrn'; did you mean 'megatron'?\n");
   EXPECT_EQ(run_program("commfuse-sim import a.sh").err,
-            "'a.sh' is neither a file nor a format; known formats: megatron, nemo, torchtitan, deepspeed\n");
+            "'a.sh' is neither a file nor a format; known formats: " + import::format_names() + "\n");
   EXPECT_EQ(run_program("commfuse-sim import").code, 2);
   EXPECT_EQ(run_program("commfuse-sim import --name a megatron a.sh").err,
             "--name stands before the format; write it behind: commfuse-sim import megatron FILE --name ...\n");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/cli/program.h"
+#include "tests/known.h"
 
 namespace commfuse::test {
 namespace {
@@ -24,30 +25,17 @@ struct Mistake {
 
 TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
   const std::string unknown =
-      "unknown flag '--zzzzzzzz'; known flags: --help, --help-all, --model, --hardware, --link-bandwidth, "
-      "--network-bandwidth, "
-      "--ranks, "
-      "--seq, --batch, --dtype, --scope, "
-      "--sequence-parallel, --pipeline, --interleave, --pipeline-schedule, --data-parallel, --context, "
-      "--ulysses, --expert-parallel, --zero, "
-      "--micro-batch, --recompute, --optimizer, --latent-decode, "
-      "--strategy, --variants, --slices, --sub-slices, --form, --add-lane, --sum, --lanes, --directions, "
-      "--group, --inner, --attention, --shuffles, --regather, --interference, --launch, "
-      "--attention-kernel, --jitter, --faults, --samples, --seed, "
-      "--uncertainty, --verdict-difference, --verdict-probability, --evaluator, --symmetry, --threads, "
-      "--config, --set, --gpus, --schedule, --size, --axis, --output, --trace, --figure, --plot";
+      "unknown flag '--zzzzzzzz'; known flags: --help, --help-all, " + known_flags() +
+      ", --config, --set, --gpus, --schedule, --size, --axis, --output, --trace, --figure, --plot";
+  const std::string no_strategy = "--strategy: unknown strategy 'zzz'; known strategies: all, " + known_strategies();
   const Mistake mistakes[] = {
       {"run --sheq 8K", "unknown flag '--sheq'; did you mean '--seq'?"},
       {"run --zzzzzzzz", unknown.c_str()},
       {"rnu", "unknown command 'rnu'; did you mean 'run'?"},
       {"run extra", "extra: cannot be read (No such file or directory); check the path"},
       {"run --strategy comfuse", "--strategy: unknown strategy 'comfuse'; did you mean 'commfuse'?"},
-      {"run --strategy zzz",
-       "--strategy: unknown strategy 'zzz'; known strategies: all, serial, sliced, looped_einsum, async_tp, "
-       "ring_exchange, tokenweave, commfuse, fused_kernel"},
-      {"schedule check --strategy zzz",
-       "--strategy: unknown strategy 'zzz'; known strategies: all, serial, sliced, looped_einsum, async_tp, "
-       "ring_exchange, tokenweave, commfuse, fused_kernel"},
+      {"run --strategy zzz", no_strategy.c_str()},
+      {"schedule check --strategy zzz", no_strategy.c_str()},
       {"run --scope mpl", "--scope: unknown scope 'mpl'; did you mean 'mlp'?"},
       {"run --ranks 0", "--ranks: '0' is out of range; choose 1 to 1M ranks"},
       {"run --seq=-4096", "--seq: '-4096' is out of range; choose 1 to 1G tokens"},

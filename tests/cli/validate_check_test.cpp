@@ -10,6 +10,7 @@
 
 #include "model/strategies/scope.h"
 #include "tests/cli/program.h"
+#include "tests/known.h"
 #include "validate/reference/check_point.h"
 
 namespace commfuse {
@@ -119,9 +120,7 @@ TEST(ValidateCheck, TheSameSeedGivesTheSameBytes) {
 
 TEST(ValidateCheck, UnknownWordsAreAnsweredWithWhatWasMeant) {
   EXPECT_EQ(refusal("--strategy comfuse"), "--strategy does not know 'comfuse'; did you mean 'commfuse'?\n");
-  const std::string known =
-      "known strategies: serial, sliced, looped_einsum, async_tp, ring_exchange, tokenweave, commfuse, fused_kernel, "
-      "all\n";
+  const std::string known = "known strategies: " + test::known_strategies() + ", all\n";
   EXPECT_EQ(refusal("--strategy serial,x"), "--strategy does not know 'x'; " + known);
   EXPECT_EQ(refusal("--strategy ''"), "--strategy does not know ''; " + known);
   EXPECT_EQ(refusal("--strategy all,serial"),

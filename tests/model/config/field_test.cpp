@@ -12,6 +12,7 @@
 #include "model/strategies/scope.h"
 #include "model/strategies/strategies.h"
 #include "model/text/suggest.h"
+#include "tests/known.h"
 
 namespace commfuse {
 namespace {
@@ -93,9 +94,7 @@ TEST(FieldTest, WordsAreAnsweredWithTheNearestOrAll) {
 TEST(FieldTest, StrategiesAreAListWithoutRepetition) {
   EXPECT_EQ(refusal("strategy.name", "sliced,commfuse"), "accepted");
   EXPECT_EQ(refusal("strategy.name", "sliced,comfuse"), "unknown strategy 'comfuse'; did you mean 'commfuse'?");
-  const std::string known =
-      "known strategies: all, serial, sliced, looped_einsum, async_tp, ring_exchange, tokenweave, commfuse, "
-      "fused_kernel";
+  const std::string known = "known strategies: all, " + test::known_strategies();
   EXPECT_EQ(refusal("strategy.name", "zzz"), "unknown strategy 'zzz'; " + known);
   EXPECT_EQ(refusal("strategy.name", "nccl"), "unknown strategy 'nccl'; did you mean 'serial'?");  // what it stands for
   EXPECT_EQ(refusal("strategy.name", "sliced,sliced"), "'sliced' is given twice; keep one of them");

@@ -9,6 +9,7 @@
 #include "model/config/choices.h"
 #include "model/config_error.h"
 #include "tests/contents_of.h"
+#include "tests/known.h"
 #include "tests/own_folder.h"
 
 namespace commfuse {
@@ -89,18 +90,10 @@ TEST_F(ResolverTest, EveryMistakeIsToldWhereItWasWrittenAlsoWhenItIsOverridden) 
             "--set sqe=8K: unknown setting 'sqe'; did you mean 'seq'?\n"
             "--set seq: it has no '='; write a setting and its value, as in --set seq=8K\n"
             "--set strategy=sliced: 'strategy' holds several settings; name one, as in strategy.name\n"
-            "--set colour=red: unknown setting 'colour'; known settings: model, hardware, link_bandwidth, "
-            "network_bandwidth, ranks, seq, batch, dtype, "
-            "scope, "
-            "parallel.sequence_parallel, parallel.pipeline, parallel.interleave, parallel.schedule, parallel.data, "
-            "parallel.context, parallel.ulysses, "
-            "parallel.experts, parallel.zero, step.micro_batch, step.recompute, step.optimizer, step.latent_decode, "
-            "strategy.name, strategy.variants, strategy.slices, strategy.sub_slices, strategy.form, "
-            "strategy.add_lane, strategy.sum, strategy.lanes, strategy.directions, strategy.group, strategy.inner, "
-            "strategy.attention, strategy.shuffles, strategy.regather, interference, launch, attention_kernel, "
-            "jitter, faults, samples, seed, uncertainty, verdict.difference, verdict.probability, evaluator, symmetry, "
-            "threads\n"
-            "--seq: 'z' is not a whole number; write one, such as 4K");
+            "--set colour=red: unknown setting 'colour'; known settings: " +
+                test::known_settings() +
+                "\n"
+                "--seq: 'z' is not a whole number; write one, such as 4K");
 }
 
 TEST_F(ResolverTest, PathsInAFileStartAtItsFolder) {

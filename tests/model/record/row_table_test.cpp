@@ -58,12 +58,15 @@ TEST(WordColumn, NumbersWordsAsTheyFirstCome) {
 ResultRow full_row() {
   ResultRow row;
   std::int64_t next = 1;
-  for (auto member :
-       {&ResultRow::model, &ResultRow::hardware, &ResultRow::link_bandwidth, &ResultRow::network_bandwidth,
-        &ResultRow::scope, &ResultRow::dtype, &ResultRow::strategy, &ResultRow::parameters, &ResultRow::schedule_sha256,
-        &ResultRow::warnings, &ResultRow::evaluator, &ResultRow::jitter, &ResultRow::faults, &ResultRow::interference,
-        &ResultRow::launch, &ResultRow::attention_kernel, &ResultRow::leans_on}) {
+  for (std::string ResultRow::*member : std::initializer_list<std::string ResultRow::*>{
+           &ResultRow::model, &ResultRow::hardware, &ResultRow::link_bandwidth, &ResultRow::network_bandwidth,
+           &ResultRow::scope, &ResultRow::dtype, &ResultRow::strategy, &ResultRow::parameters,
+           &ResultRow::schedule_sha256, &ResultRow::warnings, &ResultRow::evaluator, &ResultRow::jitter,
+           &ResultRow::faults, &ResultRow::leans_on}) {
     row.*member = "word " + std::to_string(next++);
+  }
+  for (const PriceSetting& setting : price_settings) {
+    row.*setting.told = "word " + std::to_string(next++);
   }
   row.link_rate = 450e9;
   row.network_rate = 50e9;
@@ -137,10 +140,9 @@ TEST(RowTable, GivesBackEveryMemberOfARow) {
 
 TEST(RowTable, TellsApartWhatTheColumnsOfResultsDo) {
   const RowTable table(std::vector{full_row()});
-  // Model, hardware, both bandwidths, scope, dtype, faults, interference, launch, attention kernel, batch; and two
-  // axes.
-  EXPECT_EQ(table.setting_columns().size(), 11U);
-  EXPECT_EQ(table.point_columns().size(), 13U);
+  // Model, hardware, both bandwidths, scope, dtype, faults, batch, what changes prices; and two axes.
+  EXPECT_EQ(table.setting_columns().size(), 8U + price_settings.size());
+  EXPECT_EQ(table.point_columns().size(), 10U + price_settings.size());
 }
 
 ResultRow at(std::int64_t seq, const char* strategy) {

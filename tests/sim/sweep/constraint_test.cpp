@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "tests/known.h"
+
 namespace commfuse {
 namespace {
 
@@ -71,11 +73,7 @@ TEST(Constraint, MistakesNameTheirColumn) {
   EXPECT_EQ(refusal("seq == 4 == 4"), "9: '== 4' is not expected here; compare two sums once, " + example_text);
   EXPECT_EQ(refusal("sqe == 4"), "0: unknown setting 'sqe'; did you mean 'seq'?");
   EXPECT_EQ(refusal("1 + slices == 4"), "4: unknown setting 'slices'; did you mean 'strategy.slices'?");
-  EXPECT_EQ(refusal("threads == 4"),
-            "0: 'threads' is not a numeric setting; known numbers: ranks, seq, batch, parallel.pipeline, "
-            "parallel.interleave, parallel.data, parallel.context, parallel.ulysses, parallel.experts, parallel.zero, "
-            "step.micro_batch, "
-            "strategy.slices, strategy.sub_slices, strategy.lanes, strategy.group, strategy.inner, samples, seed");
+  EXPECT_EQ(refusal("threads == 4"), "0: 'threads' is not a numeric setting; known numbers: " + test::known_numbers());
   EXPECT_EQ(refusal("strategy.slices == 4"),
             "0: 'strategy.slices' is left open at a point; set it, as in strategy.slices: 4");
   EXPECT_EQ(refusal("seq / 0 == 4"), "4: '/' divides by 0 at a point; change the divisor");

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of words and the values that they stand for.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+template <class T>
+using Choice = std::pair<std::string_view, T>;
+
+/// Settings are checked where they are written, so the word is one of the table.
+template <class Table>
+auto chosen(const Table& table, std::string_view word) {
+  const auto found = std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.first == word; });
+  check(found != table.end(), "a setting is a word of its table");
+  return found->second;
+}
+
+/// The word that stands for a value of the table.
+template <class Table, class T>
+std::string_view word_of(const Table& table, T value) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.second == value; });
+  check(found != table.end(), "every value has its word");
+  return found->first;
+}
+
+/// Returns the words of the table, in its order.
+template <const auto& table>
+std::vector<std::string_view> words_of_table() {
+  std::vector<std::string_view> words;
+  for (const auto& [word, value] : table) {
+    words.push_back(word);
+  }
+  return words;
+}
+
+}  // namespace commfuse

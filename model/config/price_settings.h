@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings that change the price of an op in a layer, each described once: run settings, flags, columns of results,
+// words of reports and links to the page follow. A new one is a member of PriceOptions, and a member and an entry here.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/config/choice_words.h"
+#include "model/config/field.h"
+#include "model/cost/price.h"
+
+namespace commfuse {
+
+inline constexpr std::array interference_choices{Choice<Interference>{"static", Interference::constant},
+                                                 Choice<Interference>{"dynamic", Interference::dynamic},
+                                                 Choice<Interference>{"none", Interference::none}};
+inline constexpr std::array launch_choices{Choice<Launch>{"stream", Launch::stream},
+                                           Choice<Launch>{"graph", Launch::graph}};
+inline constexpr std::array attention_choices{Choice<AttentionKernel>{"fused", AttentionKernel::fused},
+                                              Choice<AttentionKernel>{"unfused", AttentionKernel::unfused}};
+
+/// The words of these settings in a row of results.
+struct PricedAs {
+  std::string interference;
+  std::string launch;
+  std::string attention_kernel;
+};
+
+/// How a setting fills a member of PriceOptions, and the way back.
+struct PriceWord {
+  std::vector<std::string_view> (*choices)();
+  void (*put)(std::string_view word, PriceOptions& options);  ///< Requires one of the choices.
+  std::string_view (*word)(const PriceOptions& options);
+};
+
+/// Takes a word of a table of words and values.
+template <const auto& table, auto member>
+inline constexpr PriceWord price_word{
+    words_of_table<table>, [](std::string_view word, PriceOptions& options) { options.*member = chosen(table, word); },
+    [](const PriceOptions& options) { return word_of(table, options.*member); }};
+
+struct PriceSetting {
+  std::string_view key;     ///< Of the setting, and the name of its column in results.
+  std::string_view flag;    ///< "attention-kernel"
+  std::string_view doc;     ///< Of the setting, one line.
+  std::string_view column;  ///< Of the column, one line.
+  std::string_view preset;  ///< The default.
+  std::string_view example;
+  Uses uses;
+  std::string PricedAs::*told;
+  PriceWord value;
+};
+
+/// In the order of every listing.
+inline constexpr std::array price_settings{
+    PriceSetting{.key = "interference",
+                 .flag = "interference",
+                 .doc = "static: slowed by whatever could overlap; dynamic: by what does; none",
+                 .column = "how communication slows kernels beside it",
+                 .preset = "static",
+                 .example = "none",
+                 .uses = {Use::layer, Use::measure, Use::price},
+                 .told = &PricedAs::interference,
+                 .value = price_word<interference_choices, &PriceOptions::interference>},
+    PriceSetting{.key = "launch",
+                 .flag = "launch",
+                 .doc = "stream: one launch per op; graph: one CUDA graph launch",
+                 .column = "host issue: op by op, or one graph",
+                 .preset = "stream",
+                 .example = "graph",
+                 .uses = {Use::layer, Use::step, Use::prefill, Use::decode, Use::measure, Use::price},
+                 .told = &PricedAs::launch,
+                 .value = price_word<launch_choices, &PriceOptions::launch>},
+    PriceSetting{.key = "attention_kernel",
+                 .flag = "attention-kernel",
+                 .doc = "fused: one kernel; unfused: scores pass through memory",
+                 .column = "fused, or with scores written out",
+                 .preset = "fused",
+                 .example = "unfused",
+                 .uses = {Use::layer, Use::measure, Use::price},
+                 .told = &PricedAs::attention_kernel,
+                 .value = price_word<attention_choices, &PriceOptions::attention>}};
+
+/// The place of a member among price_settings.
+consteval std::size_t price_place(std::string PricedAs::*told) {
+  std::size_t place = 0;
+  while (price_settings[place].told != told) {
+    ++place;
+  }
+  return place;
+}
+
+/// Returns what a row says of these options.
+inline PricedAs priced_as(const PriceOptions& options) {
+  PricedAs words;
+  for (const PriceSetting& setting : price_settings) {
+    words.*setting.told = setting.value.word(options);
+  }
+  return words;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists that messages repeat, from the tables that hold them: a new entry changes no test. docs/ and golden files show
+// what is in them.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/config/field.h"
+#include "model/strategies/strategies.h"
+
+namespace commfuse::test {
+
+/// "serial, sliced, ...".
+inline std::string known_strategies() {
+  std::vector<std::string_view> names;
+  for (const Strategy& strategy : strategies()) {
+    names.push_back(strategy.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// "model, hardware, ...".
+inline std::string known_settings() {
+  std::vector<std::string_view> keys;
+  for (const Field& field : run_fields()) {
+    keys.push_back(field.key);
+  }
+  return fmt::format("{}", fmt::join(keys, ", "));
+}
+
+/// Settings of points that are counts: "ranks, seq, ...".
+inline std::string known_numbers() {
+  std::vector<std::string_view> keys;
+  for (const Field& field : run_fields()) {
+    if (field.type == FieldType::count && field.of_point) {
+      keys.push_back(field.key);
+    }
+  }
+  return fmt::format("{}", fmt::join(keys, ", "));
+}
+
+/// "--model, --hardware, ...".
+inline std::string known_flags() {
+  std::string flags;
+  for (const Field& field : run_fields()) {
+    flags += fmt::format("{}--{}", flags.empty() ? "" : ", ", field.flag);
+  }
+  return flags;
+}
+
+}  // namespace commfuse::test
