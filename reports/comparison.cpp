@@ -151,7 +151,7 @@ std::string pay_in_words(const PointVerdict& point, Rows rows, const VerdictRule
   return is_implementation(fastest)
              ? fmt::format("Overlap pays with {}: {}{}.", fastest.strategy,
                            saved(next, fastest, short_label(next, rows)), sure)
-             : fmt::format("Overlap as one can have it does not pay: {} takes {}, its fastest implementation{}.",
+             : fmt::format("Overlap as one can have it does not pay: {} takes {}, the fastest implementation{}.",
                            fastest.strategy, saved(next, fastest, next.strategy), sure);
 }
 
@@ -170,7 +170,7 @@ std::string reach_in_words(const PointVerdict& point, Rows rows) {
   }
   std::string text;
   if (ideal != nullptr && makespan(*ideal) < makespan(have)) {
-    text = fmt::format(" Ideal kernels of {} would take {}.", label(*ideal), saved(have, *ideal, have.strategy));
+    text = fmt::format(" Ideal kernels would take {1} ({0}).", label(*ideal), saved(have, *ideal, have.strategy));
   }
   return have.held_back.empty() ? text : text + fmt::format(" {} loses time to {}.", have.strategy, have.held_back);
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
 
 namespace commfuse::reports {
 
@@ -21,7 +22,7 @@ namespace {
 Duration makespan(const ResultRow& row) { return row.analysis.critical.makespan; }
 
 bool is_same_schedule(const ResultRow& a, const ResultRow& b) {
-  return a.strategy == b.strategy && a.parameters == b.parameters && makespan(a) == makespan(b);
+  return a.strategy == b.strategy && a.parameters == b.parameters && a.bound == b.bound && makespan(a) == makespan(b);
 }
 
 }  // namespace
@@ -157,6 +158,10 @@ bool is_no_bound(const ResultRow& row) {
 std::string label(const ResultRow& row) {
   if (is_no_bound(row)) {
     return fmt::format("{} (no {})", row.strategy, row.parameters);
+  }
+  const Strategy* strategy = find_strategy(row.strategy);
+  if (row.bound && strategy != nullptr && !strategy->bound) {  // Beside implementations it is a limit.
+    return fmt::format("{} (ideal{}{})", row.strategy, row.parameters.empty() ? "" : ", ", row.parameters);
   }
   return row.parameters.empty() ? row.strategy : fmt::format("{} ({})", row.strategy, row.parameters);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/wrapped.h"
+#include "reports/pays.h"
 
 namespace commfuse::reports {
 
@@ -439,7 +440,7 @@ std::string observations_section(Scores scores) {
 }  // namespace
 
 std::string reliability_table(Scores scores) {
-  return coverage_text(scores) + reliability_text(scores) + observations_text(scores);
+  return coverage_text(scores) + reliability_text(scores) + pays_table(scores) + observations_text(scores);
 }
 
 void add_reliability(Json& object, Scores scores) {

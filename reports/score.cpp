@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/wrapped.h"
+#include "reports/pays.h"
 #include "reports/reliability.h"
 
 namespace commfuse::reports {
@@ -196,6 +197,7 @@ std::string score_json(std::span<const TableScore> scores) {
     object["kinds"].push_back(kind_json(kind, scores));
   }
   add_reliability(object, scores);
+  add_pays(object, scores);
   return object.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -18,12 +18,6 @@
 
 namespace commfuse {
 
-/// What moves its bytes.
-enum class Transport : std::uint8_t { nccl, copy_engine, stores, tma, multimem, rdma };
-inline constexpr std::array all_transports{Transport::nccl, Transport::copy_engine, Transport::stores,
-                                           Transport::tma,  Transport::multimem,    Transport::rdma};
-std::string_view name_of(Transport transport);
-
 struct Implementation {
   std::string name;
   std::string summary;                ///< One line.

@@ -92,19 +92,20 @@ void read_strategy(YamlMap map, Implementation& into) {
   }
 }
 
-/// What the file says of generations stands on what it says of all.
-ImplementationCosts read_costs(YamlMap map, const std::string& name) {
+/// What the file says stands on what its transport reaches, and what it says of a generation on what it says of all.
+ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport transport) {
   ImplementationCosts costs;
-  costs.anywhere.name = name;
-  read_described(map.map("costs"), costs.anywhere);
-  if (std::optional<YamlMap> generations = map.optional_map("measured_on")) {
-    for (const std::string& key : generations->keys()) {
-      const auto generation = named(*generations, key, key, all_nccl_generations, [](auto one) { return name_of(one); });
-      ImplementedSites sites = costs.anywhere;
-      read_described(generations->map(key), sites);
-      if (generation) {
-        costs.generations[static_cast<std::size_t>(*generation)] = sites;
-      }
+  const YamlMap of_all = map.map("costs");
+  std::optional<YamlMap> measured_on = map.optional_map("measured_on");
+  for (const NcclGeneration generation : all_nccl_generations) {
+    const auto place = static_cast<std::size_t>(generation);
+    ImplementedSites& sites = costs.generations[place];
+    sites.name = name;
+    sites.ag_gemm.rate_share = sites.gemm_rs.rate_share = rate_share_of(transport, generation);
+    read_described(of_all, sites);
+    if (std::optional<YamlMap> own = measured_on ? measured_on->optional_map(name_of(generation)) : std::nullopt) {
+      read_described(*own, sites);
+      costs.measured[place] = true;
     }
   }
   return costs;
@@ -145,18 +146,6 @@ std::string names_of(const All& all, const Name& name) {
 
 }  // namespace
 
-std::string_view name_of(Transport transport) {
-  switch (transport) {
-    case Transport::nccl: return "nccl";
-    case Transport::copy_engine: return "copy_engine";
-    case Transport::stores: return "stores";
-    case Transport::tma: return "tma";
-    case Transport::multimem: return "multimem";
-    case Transport::rdma: return "rdma";
-  }
-  return "";
-}
-
 std::shared_ptr<const Implementation> load_implementation(std::string_view name_or_path) {
   YamlFile file(find_config(Catalogue::implementations, name_or_path));
   YamlMap root = file.root();
@@ -171,11 +160,11 @@ std::shared_ptr<const Implementation> load_implementation(std::string_view name_
                           .value_or(Transport::nccl);
   read_strategy(root, *loaded);
   read_support(root.map("supports"), *loaded);
-  loaded->costs = read_costs(root, loaded->name);
+  loaded->costs = read_costs(root, loaded->name, loaded->transport);
   read_fitted(root, *loaded);
   if (std::optional<YamlMap> without = root.optional_map("without")) {
     for (const std::string& table : without->keys()) {
-      loaded->without[table] = read_costs(without->map(table), loaded->name);
+      loaded->without[table] = read_costs(without->map(table), loaded->name, loaded->transport);
     }
   }
   file.finish();

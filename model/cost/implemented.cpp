@@ -104,12 +104,43 @@ Duration transfer_time(Bytes bytes, const ImplementedSite& site, const Link& lin
 }  // namespace
 
 const ImplementedSites& ImplementationCosts::on(const Machine& machine) const {
-  const std::optional<NcclGeneration> generation = generation_of(machine);
-  const auto* measured = generation ? &generations[static_cast<std::size_t>(*generation)] : nullptr;
-  return measured != nullptr && *measured ? **measured : anywhere;
+  return generations[static_cast<std::size_t>(generation_of(machine).value_or(NcclGeneration::hopper))];
 }
 
-bool ImplementationCosts::was_measured_on(const Machine& machine) const { return &on(machine) != &anywhere; }
+bool ImplementationCosts::was_measured_on(const Machine& machine) const {
+  const std::optional<NcclGeneration> generation = generation_of(machine);
+  return generation && measured[static_cast<std::size_t>(*generation)];
+}
+
+std::string_view name_of(Transport transport) {
+  switch (transport) {
+    case Transport::nccl: return "nccl";
+    case Transport::copy_engine: return "copy_engine";
+    case Transport::stores: return "stores";
+    case Transport::tma: return "tma";
+    case Transport::multimem: return "multimem";
+    case Transport::rdma: return "rdma";
+  }
+  return "";
+}
+
+/// ParallelKittens (arXiv 2511.13940), of 450 GB/s on H100 and 900 GB/s on B200.
+Parameter<double> rate_share_of(Transport transport, NcclGeneration generation) {
+  const bool is_new = generation == NcclGeneration::blackwell;
+  const auto measured = [&](double hopper, double blackwell) {
+    return Parameter<double>{is_new ? blackwell / 900.0 : hopper / 450.0, 0.05, Provenance::published,
+                             "arXiv 2511.13940, rates by transport"};
+  };
+  switch (transport) {
+    case Transport::copy_engine: return measured(369.0, 726.0);
+    case Transport::tma: return measured(350.0, 669.0);
+    case Transport::stores:
+    case Transport::multimem: return measured(343.0, 628.0);
+    case Transport::nccl:
+    case Transport::rdma: return {1.0};
+  }
+  return {1.0};
+}
 
 std::vector<RaisedImplementation> raised_by_error(const ImplementedSites& sites) {
   std::vector<RaisedImplementation> all;

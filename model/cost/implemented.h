@@ -46,15 +46,25 @@ struct ImplementedSites {
   Parameter<double> residual{0.25};  ///< Relative standard error of a time that is still left.
 };
 
-/// `generations` by NcclGeneration, where somebody measured it.
+/// By generation of GPUs, as NcclGeneration numbers them.
 struct ImplementationCosts {
-  ImplementedSites anywhere;
-  std::array<std::optional<ImplementedSites>, all_nccl_generations.size()> generations;
+  std::array<ImplementedSites, all_nccl_generations.size()> generations;
+  std::array<bool, all_nccl_generations.size()> measured{};  ///< Somebody measured it there.
 
-  /// What holds on the machine; `anywhere` where nobody measured its generation.
+  /// What holds on the machine; on one of no generation what holds on Hopper.
   [[nodiscard]] const ImplementedSites& on(const Machine& machine) const;
   [[nodiscard]] bool was_measured_on(const Machine& machine) const;
 };
+
+/// What moves an implementation's bytes.
+enum class Transport : std::uint8_t { nccl, copy_engine, stores, tma, multimem, rdma };
+inline constexpr std::array all_transports{Transport::nccl, Transport::copy_engine, Transport::stores,
+                                           Transport::tma,  Transport::multimem,    Transport::rdma};
+std::string_view name_of(Transport transport);
+
+/// Share of NVLink's nominal rate that a transport reaches when nothing else holds it back. 1 where a schedule's own
+/// prices say it: NCCL and RDMA.
+Parameter<double> rate_share_of(Transport transport, NcclGeneration generation);
 
 template <>
 struct Described<ImplementedSite> {

@@ -350,6 +350,9 @@ constexpr std::array columns_of_draws{
 constexpr std::array columns_of_origin{
     ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first", ColumnType::text,
                  [](const Row& row) -> Value { return unless_empty(row.leans_on); }, put_text<&Row::leans_on>},
+    ResultColumn{"beats_serial", "of an implementation: probability of being faster than serial", ColumnType::number,
+                 [](const Row& row) -> Value { return row.feasible() ? maybe(row.beats_serial) : Value{}; },
+                 put_share<&Row::beats_serial>},
     ResultColumn{"held_back", "of an implementation: what it loses to its schedule with ideal kernels", ColumnType::text,
                  show<&Row::held_back>, put_text<&Row::held_back>},
     ResultColumn{"warnings", "memory that is too small; sizes outside those that a fit saw", ColumnType::text,
@@ -517,7 +520,7 @@ void complete_schedule(ResultRow& row) {
   const std::optional<Scope> scope = scope_named(row.scope);
   if (row.feasible() && strategy != nullptr && scope) {
     row.options.dtype = *dtype_named(row.dtype);
-    row.parameters = parameters_of(*strategy, kinds_of(*scope), row.options);
+    row.parameters = row.implements.empty() ? parameters_of(*strategy, kinds_of(*scope), row.options) : std::string{};
     row.bound = row.bound || (row.implements.empty() && strategy->bound);
   }
 }

@@ -55,6 +55,7 @@ struct ResultRow : Outcome, PricedAs {
   // How sure that is, where somebody asked.
   std::optional<double> makespan_error{};   // one standard error, relative
   std::optional<double> win_probability{};  // of being faster than the fastest other schedule of the point
+  std::optional<double> beats_serial{};     // of an implementation: probability of being faster than serial
   std::string held_back;                    // an implementation: what costs it how much, in words
   std::string warnings;                     // what lies outside what was measured, "; " between
   // How.

@@ -58,6 +58,7 @@ json answer_or_error(const char* request) {
 /// Answers a question of answers.h. The text lives until the next question.
 extern "C" const char* commfuse_ask(const char* request) {
   static std::string text;
-  text = commfuse::page::answer_or_error(request).dump();
+  // A sentence may quote a file of any bytes.
+  text = commfuse::page::answer_or_error(request).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return text.c_str();
 }

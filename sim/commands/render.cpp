@@ -13,6 +13,7 @@
 #include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/crossover.h"
+#include "reports/pay_map.h"
 #include "reports/point_rows.h"
 #include "reports/rows.h"
 #include "reports/tails.h"
@@ -86,6 +87,9 @@ std::string table(std::span<const ResultRow> all, const VerdictRule& rule, const
 
 std::string map(std::span<const ResultRow> all, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
   std::string text = memory_line(all);
+  if (const std::string maps = reports::pay_maps(all, rule); !maps.empty()) {
+    return text + (text.empty() ? "" : "\n") + maps;
+  }
   text += (text.empty() ? "" : "\n") + reports::map_text(reports::maps_of(all, rule), rule);
   for (const std::string& part : {reports::scaling_text(reports::scalings_of(all)), infeasible(all)}) {
     text += (part.empty() ? "" : "\n") + part;

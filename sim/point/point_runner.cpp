@@ -181,6 +181,7 @@ PlayedRow run_implementation(const Point& point, const Candidates& candidate, Pr
   }
   row.implements = row.strategy;
   row.strategy = implementation.name;
+  row.parameters.clear();
   row.bound = false;
   if (row.feasible() && !implementation.costs.was_measured_on(point.machine)) {
     row.warnings += fmt::format("{}nobody measured {} on GPUs such as {}", row.warnings.empty() ? "" : "; ",
@@ -230,6 +231,21 @@ void add_win_probabilities(std::vector<PlayedRow>& played) {
     if (other != nullptr && competes(one.row) && one.row.makespan_error) {
       one.row.win_probability =
           probability_shorter(makespan(one), one.uncertainty, makespan(*other), other->uncertainty);
+    }
+  }
+}
+
+void add_beats_serial(std::vector<PlayedRow>& played) {
+  const auto serial = std::ranges::find_if(played, [](const PlayedRow& one) {
+    return one.row.strategy == serial_strategy.name && one.row.makespan_error && competes(one.row);
+  });
+  if (serial == played.end()) {
+    return;
+  }
+  for (PlayedRow& one : played) {
+    if (!one.row.implements.empty() && one.row.makespan_error && competes(one.row)) {
+      one.row.beats_serial = probability_shorter(one.row.analysis.critical.makespan, one.uncertainty,
+                                                 serial->row.analysis.critical.makespan, serial->uncertainty);
     }
   }
 }
@@ -309,11 +325,15 @@ std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
       played.back().row.reason = error.what();
     }
   }
+  const bool all = settings.text("as") == "all";
   for (const Candidates& candidate : implemented) {
-    played.push_back(run_implementation(point, candidate, predictor_));
+    if (!all || refusal_of(*candidate.implementation, point.machine, point.ranks, point.dtype).empty()) {
+      played.push_back(run_implementation(point, candidate, predictor_));
+    }
   }
   if (!implemented.empty()) {
     call_ideals_bounds(played);
+    add_beats_serial(played);
   }
   std::vector<PlayedRow> of_files = run_files(point, library_, predictor_);
   std::move(of_files.begin(), of_files.end(), std::back_inserter(played));

@@ -42,11 +42,11 @@ struct CostPrior {
   double start, spread, lower, upper;
 };
 constexpr std::array cost_priors{CostPrior{"per_call", 60.0, 0.7, 0.1, 1000.0},
-                                 CostPrior{"per_step", 2.0, 0.7, 0.01, 100.0},
+                                 CostPrior{"per_step", 30.0, 1.0, 0.01, 500.0},
                                  CostPrior{"product_time", 1.06, 0.08, 0.5, 3.0},
                                  CostPrior{"cut_cost", 0.4, 0.8, 0.01, 2.0},
                                  CostPrior{"rate_share", 0.6, 0.4, 0.02, 1.0},
-                                 CostPrior{"rate", 150.0, 0.7, 1.0, 2000.0}};
+                                 CostPrior{"rate", 80.0, 0.7, 1.0, 2000.0}};
 constexpr double noise = 0.12;          // Of a row, which the form leaves.
 constexpr double residual_before = 0.2;  // Relative, and so many rows' worth.
 constexpr double rows_before = 3.0;
@@ -90,7 +90,7 @@ void for_each_parameter(ImplementedSites& sites, const Knob& knob, const Visit& 
 class ImplementationFit {
  public:
   ImplementationFit(const Implementation& implementation, Predictor& predictor)
-      : implementation_(implementation), predictor_(predictor), sites_(implementation.costs.anywhere) {
+      : implementation_(implementation), predictor_(predictor), sites_(implementation.costs.generations[static_cast<std::size_t>(NcclGeneration::hopper)]) {
     for (const std::string& name : implementation.fitted) {
       knobs_.push_back({name});
     }
@@ -148,8 +148,11 @@ class ImplementationFit {
     std::string text = parameter_line("residual", sites_.residual, indent);
     for (const auto& [site, name] : {std::pair(&sites_.ag_gemm, "ag_gemm"), std::pair(&sites_.gemm_rs, "gemm_rs")}) {
       std::string lines;
-      each_entry<ImplementedSite>([&, here = site](const auto& entry) {
-        lines += line_of(entry.key, here->*entry.member, indent + 2);
+      each_entry<ImplementedSite>([&, here = site, site_name = std::string_view(name)](const auto& entry) {
+        const bool is_of_transport = entry.key == "rate_share" && std::ranges::none_of(knobs_, [&](const Knob& knob) {
+          return knob.leaf() == "rate_share" && knob.is_of(site_name);
+        });
+        lines += is_of_transport ? "" : line_of(entry.key, here->*entry.member, indent + 2);
       });
       text += lines.empty() ? "" : fmt::format("{}{}:\n{}", space, name, lines);
     }
@@ -189,9 +192,19 @@ class ImplementationFit {
   std::vector<Knob> knobs_;
 };
 
+bool is_possible(const OverlapRow& row, const Machine& machine) {
+  try {
+    require_possible(point_of(row, machine));
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
 std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables, const KnownImplementations& known,
-                               KnownMachines& machines) {
+                               KnownMachines& machines, Predictor& predictor) {
   std::vector<Sample> samples;
+  std::set<std::string> seen;
   for (const std::filesystem::path& path : tables) {
     const Table table = read_table(path);
     const Kind* kind = kind_of(table);
@@ -206,13 +219,19 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
       Row row(table, i);
       const OverlapRow read = overlap_row(row, columns);
       const FoundMachine found = here.of(row.text(columns.hw));
-      if (!row.is_sound() || found.machine == nullptr) {
+      if (!row.is_sound() || read.reduces_all || found.machine == nullptr || !is_possible(read, *found.machine)) {
+        continue;
+      }
+      if (columns.is_eager && is_host_bound(read, *found.machine, predictor)) {
         continue;
       }
       for (const auto& [place, us] : read.implemented) {
         const auto one = std::ranges::find(known, columns.implemented[place].implementation);
         const Point point = point_of(read, *found.machine);
-        if (one != known.end() && refusal_of(**one, *found.machine, read.ranks, read.dtype).empty()) {
+        // Several tables may have a row of one thread.
+        const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {}", thread, columns.implemented[place].time.name,
+                                                    read.scatters, read.m, read.n, read.k, read.ranks, name_of(read.dtype))).second;
+        if (one != known.end() && is_new && refusal_of(**one, *found.machine, read.ranks, read.dtype).empty()) {
           samples.push_back({thread, static_cast<std::size_t>(one - known.begin()), point, us});
         }
       }
@@ -265,9 +284,9 @@ std::string fitted_yaml(const Implementation& implementation, std::span<const Sa
 std::string implementation_costs_yaml(const std::vector<std::filesystem::path>& tables) {
   const KnownImplementations known = load_implementations("all");
   KnownMachines machines;
-  const std::vector<Sample> samples = samples_of(tables, known, machines);
   StructureCache structures;
   Predictor predictor(structures);
+  const std::vector<Sample> samples = samples_of(tables, known, machines, predictor);
   std::string text;
   for (const auto& implementation : known) {
     std::vector<const Sample*> own;

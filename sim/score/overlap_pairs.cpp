@@ -91,6 +91,7 @@ OverlapColumns overlap_columns(const Table& table, std::string_view file_name, c
                          .dtype = table.column("dtype")};
   columns.scatters = has_part(file_name, "rs");
   columns.says_operator = columns.op.exists() || columns.scatters || has_part(file_name, "ag");
+  columns.is_eager = table.comments_say("eager");
   columns.usual = table.comments_say("fp16") ? DType::fp16 : DType::bf16;
   for (const std::string_view name : table.header()) {
     const std::string_view stem = stem_of(name);
@@ -130,7 +131,8 @@ OverlapRow overlap_row(Row& row, const OverlapColumns& columns) {
   OverlapRow read;
   const std::string_view op = row.text(columns.op);
   read.scatters = columns.op.exists() ? op == "rs" || op == "GEMM+RS" || op == "gemm_rs" : columns.scatters;
-  if (columns.op.exists() && !read.scatters && op != "ag" && op != "AG+GEMM" && op != "ag_gemm") {
+  read.reduces_all = op == "ar" || op == "GEMM+AR" || op == "gemm_ar";
+  if (columns.op.exists() && !read.scatters && !read.reduces_all && op != "ag" && op != "AG+GEMM" && op != "ag_gemm") {
     row.fault(fmt::format("op is {}; it is ag or rs", op));
   }
   read.ranks = static_cast<std::int32_t>(row.count(columns.ranks, most_gpus));
@@ -156,6 +158,12 @@ Point point_of(const OverlapRow& row, const Machine& machine) {
   point.seq = row.m;
   point.dtype = row.dtype;
   return point;
+}
+
+bool is_host_bound(const OverlapRow& row, const Machine& machine, Predictor& predictor) {
+  constexpr double host_us = 250.0;  // FlashInfer's study, issue 2435: serial pairs take 140 to 250 us at least.
+  const Prediction serial = predictor.predict(point_of(row, machine), serial_strategy, {.dtype = row.dtype});
+  return to_microseconds(serial.analysis.critical.makespan) < host_us;
 }
 
 std::string command_of(const OverlapRow& row, const Machine& machine, std::string_view implementation) {

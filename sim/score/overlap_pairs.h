@@ -36,6 +36,7 @@ struct OverlapColumns {
   bool scatters = false;      ///< Where no column says it.
   bool says_operator = false;  ///< Whether the table or its name tells what it does.
   DType usual = DType::bf16;
+  bool is_eager = false;  ///< Issued op by op from Python, as the comments say.
 };
 
 /// Every implementation of configs/implementations.
@@ -61,6 +62,7 @@ class OverlapMachines {
 /// One shape and its point without a machine.
 struct OverlapRow {
   bool scatters = false;
+  bool reduces_all = false;  ///< GEMM before an all-reduce, which no scope is.
   std::int64_t m = 0, n = 0, k = 0;
   std::int32_t ranks = 1;
   DType dtype = DType::bf16;
@@ -72,6 +74,10 @@ OverlapRow overlap_row(Row& row, const OverlapColumns& columns);
 
 /// The point of a row on a machine: one product of a model that has nothing else.
 Point point_of(const OverlapRow& row, const Machine& machine);
+
+/// Whether eager Python takes longer to issue the row's serial work than GPUs to do it: nothing that is known of GPUs
+/// says how long it takes. Decided by what is predicted.
+bool is_host_bound(const OverlapRow& row, const Machine& machine, Predictor& predictor);
 
 /// The command that runs the row again: "commfuse-sim run --gemm 4096x8192x28672 --scope down --ranks 8 ...".
 std::string command_of(const OverlapRow& row, const Machine& machine, std::string_view implementation);

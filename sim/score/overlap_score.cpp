@@ -59,6 +59,9 @@ class PairScorer {
     if (!tally_.takes(row, true)) {
       return;
     }
+    if (read.reduces_all) {
+      return tally_.skip("a GEMM before an all-reduce is no scope of a run");
+    }
     if (!context_.known_rows.insert(fmt::format("{} {} {} {} {} {} {}", thread_, read.scatters, read.m, read.n, read.k, read.ranks,
                                                 name_of(read.dtype))).second) {
       return tally_.skip("another table has the row, of the same thread");
@@ -95,6 +98,9 @@ class PairScorer {
   }
 
   void score(const Row& row, const OverlapRow& read, const Machine& machine) {
+    if (columns_.is_eager && is_host_bound(read, machine, context_.predictor)) {
+      return tally_.skip("eager Python takes longer to issue it than GPUs to do it");
+    }
     Point point = point_of(read, machine);
     point.raised = context_.doubts.raised(machine);
     require_possible(point);

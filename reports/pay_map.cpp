@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/pay_map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "model/text/quantity.h"
+#include "reports/point_rows.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+/// "+21%", "-12%~".
+std::string cell_of(const ResultRow& row, const ResultRow& serial, const VerdictRule& rule) {
+  const double ratio = contender_of(row).time / contender_of(serial).time;
+  const double apart = std::max(ratio, 1.0 / ratio) - 1.0;
+  const double pays = row.beats_serial.value_or(ratio < 1.0 ? 1.0 : 0.0);
+  const bool is_clear = apart > rule.difference && std::max(pays, 1.0 - pays) >= rule.probability;
+  return fmt::format("{:+.0f}%{}", 100.0 * (1.0 - ratio), is_clear ? " " : "~");
+}
+
+/// The point of a row among others of a map.
+const ResultRow* find(const std::vector<const ResultRow*>& rows, std::string_view strategy, std::int64_t ranks,
+                      std::int64_t seq) {
+  const auto found = std::ranges::find_if(rows, [&](const ResultRow* row) {
+    return row->strategy == strategy && row->ranks == ranks && row->seq == seq && row->feasible();
+  });
+  return found == rows.end() ? nullptr : *found;
+}
+
+std::string map_of(const std::string& name, const std::vector<const ResultRow*>& rows, const VerdictRule& rule) {
+  std::set<std::int64_t> ranks;
+  std::set<std::int64_t> seqs;
+  for (const ResultRow* row : rows) {
+    ranks.insert(row->ranks);
+    seqs.insert(row->seq);
+  }
+  std::string text = fmt::format("{:<18}", name + ", ranks");
+  for (const std::int64_t seq : seqs) {
+    text += fmt::format(" {:>6} ", format_count(seq));
+  }
+  text.erase(text.find_last_not_of(' ') + 1);
+  text += "\n";
+  for (const std::int64_t rank : ranks) {
+    std::string line = fmt::format("{:>18}", rank);
+    for (const std::int64_t seq : seqs) {
+      const ResultRow* row = find(rows, name, rank, seq);
+      const ResultRow* serial = find(rows, "serial", rank, seq);
+      line += fmt::format(" {:>7}", row == nullptr || serial == nullptr ? "- " : cell_of(*row, *serial, rule));
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string pay_maps(std::span<const ResultRow> rows, const VerdictRule& rule) {
+  std::string text;
+  std::vector<const ResultRow*> left;
+  for (const ResultRow& row : rows) {
+    left.push_back(&row);
+  }
+  while (!left.empty()) {
+    const ResultRow& first = *left.front();
+    std::vector<const ResultRow*> here;
+    std::vector<const ResultRow*> others;
+    std::vector<std::string> names;
+    for (const ResultRow* row : left) {
+      (same_but_for_axes(*row, first) ? here : others).push_back(row);
+      if (same_but_for_axes(*row, first) && !row->implements.empty() &&
+          std::ranges::find(names, row->strategy) == names.end()) {
+        names.push_back(row->strategy);
+      }
+    }
+    left = std::move(others);
+    if (names.empty()) {
+      continue;
+    }
+    text += fmt::format("{}{} {} on {}, batch {}, {}: time that overlap saves against serial, tokens across\n",
+                        text.empty() ? "" : "\n", first.model, first.scope, machine_in_words(first),
+                        format_count(first.batch), first.dtype);
+    for (const std::string& name : names) {
+      text += "\n" + map_of(name, here, rule);
+    }
+  }
+  return text.empty() ? text : text + fmt::format("\n~ is a tie; a win needs {:.3g}% and a probability of {:.3g}%.\n",
+                                                  100.0 * rule.difference, 100.0 * rule.probability);
+}
+
+}  // namespace commfuse::reports

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/pays.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "model/wrapped.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+std::optional<PayScore> pays_of(std::span<const TableScore> scores) {
+  std::optional<PayScore> all;
+  for (const TableScore& score : scores) {
+    if (score.pays) {
+      all = all ? *all += *score.pays : *score.pays;
+    }
+  }
+  return all;
+}
+
+/// Of the tables' kernels all errors, of serial pairs all: the parts that overlap_score.cpp names.
+ErrorSummary errors_of(std::span<const TableScore> scores, bool serial) {
+  std::vector<double> errors;
+  for (const TableScore& score : scores) {
+    for (const ScoredPart& part : score.parts) {
+      if (score.kind == "overlap_pairs" && (part.name == "serial") == serial) {
+        errors.insert(errors.end(), part.errors.begin(), part.errors.end());
+      }
+    }
+  }
+  return summary_of(std::move(errors));
+}
+
+std::string share(std::int64_t told, std::int64_t all) {
+  return all == 0 ? "none of 0" : fmt::format("{} of {}", told, all);
+}
+
+std::string sentences(const PayScore& pays, const ErrorSummary& serial, const ErrorSummary& overlapped) {
+  return fmt::format(
+      "Pairs that differ by more than {:.0f} %: overlap wins in {} and loses in {}. Predicted are {} wins and {} losses: "
+      "balanced accuracy {:.0f} %. Of predictions that were at least {:.0f} % sure, {} came true. Errors of overlapped "
+      "kernels: median {:.1f} %, p90 {:.1f} %, {} times; of serial pairs: median {:.1f} %, p90 {:.1f} %, {} times.",
+      100.0 * PayScore::least_difference, pays.wins, pays.losses, share(pays.wins_told, pays.wins),
+      share(pays.losses_told, pays.losses), 100.0 * pays.balanced_accuracy(), 100.0 * PayScore::is_sure,
+      share(pays.sure_told, pays.sure), 100.0 * overlapped.median, 100.0 * overlapped.p90, overlapped.n,
+      100.0 * serial.median, 100.0 * serial.p90, serial.n);
+}
+
+}  // namespace
+
+std::string pays_table(std::span<const TableScore> scores) {
+  const std::optional<PayScore> pays = pays_of(scores);
+  return pays ? "\ndoes overlap pay, every thread predicted without its own rows\n" +
+                    wrapped(sentences(*pays, errors_of(scores, true), errors_of(scores, false)), "  ", "  ")
+              : "";
+}
+
+void add_pays(nlohmann::ordered_json& object, std::span<const TableScore> scores) {
+  const std::optional<PayScore> pays = pays_of(scores);
+  object["overlap_pays"] = nullptr;
+  if (pays) {
+    object["overlap_pays"] = {{"wins", pays->wins},
+                              {"wins_told", pays->wins_told},
+                              {"losses", pays->losses},
+                              {"losses_told", pays->losses_told},
+                              {"balanced_accuracy", pays->balanced_accuracy()},
+                              {"sure", pays->sure},
+                              {"sure_told", pays->sure_told}};
+  }
+}
+
+std::string pays_section(std::span<const TableScore> scores) {
+  const std::optional<PayScore> pays = pays_of(scores);
+  return pays ? "## Does overlap pay\n\nEvery thread (issue, pull request, repository) is predicted with costs of "
+                "implementations that were fitted without\nits rows.\n\n" +
+                    wrapped(sentences(*pays, errors_of(scores, true), errors_of(scores, false)), "", "") + "\n"
+              : "";
+}
+
+}  // namespace commfuse::reports

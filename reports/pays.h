@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether predictions tell where overlap pays: overlapped kernels against serial communication, as tables measured both.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+
+#include "model/record/score.h"
+
+namespace commfuse::reports {
+
+/// For terminals; empty without pairs.
+std::string pays_table(std::span<const TableScore> scores);
+
+/// Adds `overlap_pays` to the object of score_json: null without pairs.
+void add_pays(nlohmann::ordered_json& object, std::span<const TableScore> scores);
+
+/// A section of docs/accuracy.md; empty without pairs.
+std::string pays_section(std::span<const TableScore> scores);
+
+}  // namespace commfuse::reports

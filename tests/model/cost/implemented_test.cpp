@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/implemented.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "model/config/catalogue.h"
+#include "model/cost/gemm.h"
+#include "model/cost/memory_bound.h"
+#include "model/cost/price.h"
+#include "model/program/order.h"
+#include "model/strategies/generate.h"
+#include "model/strategies/scope.h"
+#include "model/workload/bare_mlp.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// 4096 x 8192 x 28672 over 8 ranks of an H100, as one kernel whose shards move in one piece.
+struct Kernel {
+  explicit Kernel(Scope scope, const Strategy& strategy = fused_kernel_strategy)
+      : program(generate(operation_of(scope, false), 8, strategy, {.sub_slices = 1})),
+        meetings(meetings_of(program, Order(program, 0))),
+        sizes(bind_sizes(program, quantities_of(bare_mlp(8192, 28672), {.batch = 1, .seq = 4096}, 8))) {}
+
+  [[nodiscard]] Costs costs(const ImplementedSites* sites) const {
+    PriceOptions options{.interference = Interference::none};
+    options.implementation = sites;
+    return price(program, meetings, sizes, machine, options);
+  }
+  [[nodiscard]] std::vector<std::size_t> of_kind(OpKind kind) const {
+    std::vector<std::size_t> ops;
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      if (program.ops[op].kind == kind) {
+        ops.push_back(op);
+      }
+    }
+    return ops;
+  }
+
+  Machine machine = load_machine("h100-sxm");
+  Program program;
+  std::vector<Meetings> meetings;
+  Sizes sizes;
+};
+
+TEST(Implemented, DefaultsAreTheIdealKernels) {
+  for (const Scope scope : {Scope::gate_up, Scope::down, Scope::mlp}) {
+    const Kernel kernel(scope);
+    const ImplementedSites ideal;
+    EXPECT_EQ(kernel.costs(&ideal).duration, kernel.costs(nullptr).duration);
+  }
+}
+
+TEST(Implemented, ACallCostsOnceASite) {
+  const Kernel kernel(Scope::mlp);
+  ImplementedSites sites;
+  sites.ag_gemm.per_call.value = 40us;
+  sites.gemm_rs.per_call.value = 7us;
+  const Costs ideal = kernel.costs(nullptr);
+  const Costs costs = kernel.costs(&sites);
+  std::vector<Duration> added;
+  for (std::size_t op = 0; op < costs.duration.size(); ++op) {
+    if (costs.duration[op] != ideal.duration[op]) {
+      EXPECT_EQ(kernel.program.ops[op].kind, OpKind::gemm);
+      added.push_back(costs.duration[op] - ideal.duration[op]);
+    }
+  }
+  EXPECT_EQ(added, (std::vector<Duration>{40us, 7us}));
+}
+
+TEST(Implemented, TransfersAreNoFasterThanTheirRateAndPayForEveryStep) {
+  const Kernel kernel(Scope::down);
+  ImplementedSites sites;
+  sites.gemm_rs.rate.emplace().value = BytesPerSecond{100e9};
+  sites.gemm_rs.per_step.value = 3us;
+  sites.ag_gemm.per_step.value = 1s;  // of another kind of site
+  const Costs costs = kernel.costs(&sites);
+  // A shard is 512 x 8192 values of two bytes: 8,388,608 bytes, 83.88608 us at 100 GB/s.
+  for (const std::size_t op : kernel.of_kind(OpKind::exchange)) {
+    EXPECT_EQ(costs.duration[op], Duration{83'886'080 + 3'000'000});
+  }
+  sites.gemm_rs.rate->value = BytesPerSecond{1e15};  // faster than the link: the ideal rate stays
+  sites.gemm_rs.per_step.value = 0us;
+  EXPECT_EQ(kernel.costs(&sites).duration, kernel.costs(nullptr).duration);
+  sites.gemm_rs.rate_share.value = 0.5;  // of 450 GB/s
+  for (const std::size_t op : kernel.of_kind(OpKind::exchange)) {
+    EXPECT_EQ(kernel.costs(&sites).duration[op], Duration{37'282'702});
+  }
+}
+
+TEST(Implemented, AGemmThatGoesShardByShardCostsWhatItsShardsDo) {
+  const Kernel kernel(Scope::gate_up);
+  ImplementedSites sites;
+  sites.ag_gemm.cut_cost.value = 1.0;
+  const Costs costs = kernel.costs(&sites);
+  const Accelerator& h100 = kernel.machine.accelerator;
+  GemmSize shard{.m = 512, .n = 28672 / 8, .k = 8192};
+  shard.run = unfused_products(kernel.program, kernel.sizes);
+  const Duration own = estimate_gemm(h100, shard, h100.sms).time;
+  const std::vector<std::size_t> parts = kernel.of_kind(OpKind::gemm);
+  ASSERT_EQ(parts.size(), 8U);
+  for (std::size_t i = 1; i < parts.size(); ++i) {  // the first waits as a kernel of a stream does
+    EXPECT_NEAR(to_seconds(costs.duration[parts[i]]), to_seconds(own), 2e-12);
+  }
+}
+
+TEST(Implemented, ASlowerGemmAndTakenSmsLengthenIt) {
+  const Kernel kernel(Scope::gate_up);
+  ImplementedSites sites;
+  sites.ag_gemm.product_time.value = 1.2;
+  sites.ag_gemm.sms.value = 32;
+  const std::size_t last = kernel.of_kind(OpKind::gemm).back();
+  EXPECT_NEAR(to_seconds(kernel.costs(&sites).duration[last]),
+              to_seconds(kernel.costs(nullptr).duration[last]) * 1.2 * 132 / 100, 2e-12);
+}
+
+TEST(Implemented, SeparateSumsAreAPassOverMemory) {
+  const Kernel kernel(Scope::down);
+  ImplementedSites sites;
+  sites.gemm_rs.separate_sum.value = 1;
+  const std::size_t sum = kernel.of_kind(OpKind::elementwise).back();
+  EXPECT_EQ(kernel.costs(nullptr).duration[sum], Duration{});
+  // Eight partial sums of 512 x 8192 in, one out.
+  const Accelerator& h100 = kernel.machine.accelerator;
+  EXPECT_EQ(kernel.costs(&sites).duration[sum], memory_bound_time(h100, Bytes{9 * 512 * 8192 * 2}, h100.sms));
+}
+
+TEST(Implemented, EveryHandicapIsTakenAwayAlone) {
+  const Kernel kernel(Scope::down);
+  ImplementedSites all;
+  all.gemm_rs = {.per_call = {.value = 40us},
+                 .product_time = {.value = 1.2},
+                 .rate_share = {.value = 0.3},
+                 .separate_sum = {.value = 1}};
+  ImplementedSites left = all;
+  for (const Handicap handicap : all_handicaps) {
+    const ImplementedSites fewer = without(left, handicap);
+    EXPECT_NE(kernel.costs(&fewer).duration, kernel.costs(&left).duration) << in_words(handicap);
+    left = fewer;
+  }
+  EXPECT_EQ(kernel.costs(&left).duration, kernel.costs(nullptr).duration);
+}
+
+TEST(Implemented, ParametersWithAnErrorAreRaisedOneByOne) {
+  ImplementedSites sites;
+  sites.ag_gemm.per_call = {.value = 40us, .standard_error = 0.5};
+  sites.gemm_rs.rate = Parameter<BytesPerSecond>{.value = {100e9}, .standard_error = 0.1};
+  const std::vector<RaisedImplementation> raised = raised_by_error(sites);
+  ASSERT_EQ(raised.size(), 2U);
+  EXPECT_EQ(raised[0].name, "ag_gemm.per_call");
+  EXPECT_EQ(raised[0].sites.ag_gemm.per_call.value, Duration{60us});
+  EXPECT_EQ(raised[0].sites.gemm_rs.rate->value.value, 100e9);
+  EXPECT_EQ(raised[1].name, "gemm_rs.rate");
+  EXPECT_NEAR(raised[1].sites.gemm_rs.rate->value.value, 110e9, 1.0);
+}
+
+TEST(Implemented, OneRankOverlapsNothing) {
+  const Program program = generate(operation_of(Scope::down, false), 1, fused_kernel_strategy, {.sub_slices = 1});
+  const Sizes sizes = bind_sizes(program, quantities_of(bare_mlp(8192, 28672), {.batch = 1, .seq = 4096}, 1));
+  const Machine machine = load_machine("h100-sxm");
+  ImplementedSites slow;
+  slow.gemm_rs.per_call.value = 1s;
+  PriceOptions options;
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  const Costs ideal = price(program, meetings, sizes, machine, options);
+  options.implementation = &slow;
+  EXPECT_EQ(price(program, meetings, sizes, machine, options).duration, ideal.duration);
+}
+
+}  // namespace
+}  // namespace commfuse
