@@ -60,6 +60,25 @@ std::string pays_table(std::span<const TableScore> scores) {
               : "";
 }
 
+std::string pairs_table(std::span<const TableScore> scores) {
+  std::string text;
+  const auto percent = [](double predicted, double measured) { return 100.0 * (predicted / measured - 1.0); };
+  for (const TableScore& score : scores) {
+    for (const OverlapPair& pair : score.pairs) {
+      const bool pays = pair.measured_us < pair.serial_measured_us;
+      const bool told = (pair.predicted_us < pair.serial_predicted_us) == pays;
+      text += fmt::format(
+          "{}:{} {} {:.0f} us, predicted {:.0f} ({:+.0f}%); serial {:.0f}, predicted {:.0f} ({:+.0f}%); {}, {} at "
+          "{:.0f}%\n    {}\n",
+          score.table, pair.line, pair.implementation, pair.measured_us, pair.predicted_us,
+          percent(pair.predicted_us, pair.measured_us), pair.serial_measured_us, pair.serial_predicted_us,
+          percent(pair.serial_predicted_us, pair.serial_measured_us), pays ? "wins" : "loses",
+          told ? "told" : "not told", 100.0 * pair.sure, pair.command);
+    }
+  }
+  return text;
+}
+
 void add_pays(nlohmann::ordered_json& object, std::span<const TableScore> scores) {
   const std::optional<PayScore> pays = pays_of(scores);
   object["overlap_pays"] = nullptr;

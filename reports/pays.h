@@ -13,6 +13,9 @@ namespace commfuse::reports {
 /// For terminals; empty without pairs.
 std::string pays_table(std::span<const TableScore> scores);
 
+/// Every pair with its times and the command that predicts it again, two lines a pair; empty without pairs.
+std::string pairs_table(std::span<const TableScore> scores);
+
 /// Adds `overlap_pays` to the object of score_json: null without pairs.
 void add_pays(nlohmann::ordered_json& object, std::span<const TableScore> scores);
 

@@ -66,6 +66,18 @@ struct PayScore {
   [[nodiscard]] double balanced_accuracy() const;
 };
 
+/// One overlapped kernel beside serial, and the command that runs it again.
+struct OverlapPair {
+  std::int64_t line = 0;  ///< 1-based, of the file.
+  std::string implementation;
+  double measured_us = 0.0;
+  double predicted_us = 0.0;
+  double serial_measured_us = 0.0;
+  double serial_predicted_us = 0.0;
+  double sure = 0.5;  ///< That what is predicted to be faster is.
+  std::string command;
+};
+
 /// The price of cutting the rows of a product into `parts`: parts x T(m / parts) / T(m).
 struct PenaltyScore {
   int parts = 0;
@@ -102,6 +114,7 @@ struct TableScore {
   std::int64_t fault_count = 0;
   std::optional<VariantScore> variants;
   std::optional<PayScore> pays;
+  std::vector<OverlapPair> pairs;
   std::vector<PenaltyScore> penalties;
   std::optional<StepScore> steps;
   std::vector<CheckedKind> checked;       ///< By kind and machine: rows that no fit has seen beside their intervals.

@@ -20,6 +20,7 @@
 #include "model/text/suggest.h"
 #include "reports/accuracy.h"
 #include "reports/engine_agreement.h"
+#include "reports/pays.h"
 #include "reports/reliability.h"
 #include "reports/score.h"
 #include "sim/commands/commands.h"
@@ -43,6 +44,7 @@ struct ScoreRequest {
   std::optional<double> max_p90;
   bool dynamic = false;
   bool implementations = false;
+  bool pairs = false;
 };
 
 using Scores = std::vector<TableScore>;
@@ -179,7 +181,8 @@ int run_score(const ScoreRequest& request) {
   const Scores scores = scores_of(request);
   require_tables(request, scores);
   require_scored(request, scores);
-  fmt::print("{}", request.options.residuals      ? residuals_of(request, scores)
+  fmt::print("{}", request.pairs                  ? reports::pairs_table(scores)
+                   : request.options.residuals    ? residuals_of(request, scores)
                    : request.format == "json"     ? reports::score_json(scores)
                    : request.format == "markdown" ? reports::accuracy_page(scores)
                                                   : reports::score_table(scores));
@@ -227,6 +230,9 @@ void add_score(CLI::App& app, int& status) {
         ->excludes(residuals)
         ->excludes(median)
         ->excludes(p90);
+    command
+        .add_flag("--pairs", request->pairs, "Print every overlapped kernel beside serial, and the command of each")
+        ->excludes(residuals);
     command.add_flag("--dynamic", request->dynamic, "Score default prices against the dynamic engine")
         ->excludes(data)
         ->excludes(kind)

@@ -167,10 +167,7 @@ std::string held_back(const Point& point, const Candidates& candidate, const Res
 /// Under its own name, beside the strategy whose schedule it realises.
 PlayedRow run_implementation(const Point& point, const Candidates& candidate, Predictor& predictor) {
   const Implementation& implementation = *candidate.implementation;
-  std::string refusal = refusal_of(implementation, point.machine, point.ranks, point.dtype);
-  if (refusal.empty() && point.price.interference == Interference::dynamic) {
-    refusal = "implementations are priced with interference static; choose that";
-  }
+  const std::string refusal = refusal_of(implementation, point.machine, point.ranks, point.dtype);
   const Point priced = priced_as(point, implementation);
   PlayedRow played = refusal.empty()
                          ? run_candidate(priced, candidate, predictor)
@@ -182,6 +179,7 @@ PlayedRow run_implementation(const Point& point, const Candidates& candidate, Pr
   row.implements = row.strategy;
   row.strategy = implementation.name;
   row.parameters.clear();
+  row.interference = word_of(interference_choices, point.price.interference);
   row.bound = false;
   if (row.feasible() && !implementation.costs.was_measured_on(point.machine)) {
     row.warnings += fmt::format("{}nobody measured {} on GPUs such as {}", row.warnings.empty() ? "" : "; ",

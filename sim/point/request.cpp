@@ -297,8 +297,16 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
 }
 
 Point priced_as(const Point& point, const Implementation& implementation) {
+  return priced_as(point, implementation, implementation.costs);
+}
+
+Point priced_as(const Point& point, const Implementation& implementation, const ImplementationCosts& costs) {
   Point priced = point;
-  priced.price.implementation = &implementation.costs.on(point.machine);
+  priced.price.implementation = &costs.on(point.machine);
+  if (implementation.transport == Transport::nccl && priced.price.interference == Interference::constant &&
+      priced.simulation.evaluator != Evaluator::replay) {
+    priced.price.interference = Interference::dynamic;
+  }
   return priced;
 }
 

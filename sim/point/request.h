@@ -116,8 +116,10 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
 std::vector<StrategyOptions> schedules_of(const Implementation& implementation, Scope scope, std::int32_t ranks,
                                           DType dtype);
 
-/// The point at the implementation's prices.
+/// The point at the implementation's prices, or at other costs of it. Collectives of NCCL take SMs while they run and
+/// not before: such implementations are always simulated with dynamic interference. The costs outlive the point.
 Point priced_as(const Point& point, const Implementation& implementation);
+Point priced_as(const Point& point, const Implementation& implementation, const ImplementationCosts& costs);
 
 /// Whether somebody chose a strategy or a parameter of one.
 bool names_strategies(const Settings& settings);

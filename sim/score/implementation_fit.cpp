@@ -97,7 +97,7 @@ class ImplementationFit {
   }
 
   [[nodiscard]] double log_ratio(const Sample& sample) {
-    Point point = sample.point;
+    Point point = priced_as(sample.point, implementation_, implementation_.costs);
     point.price.implementation = &sites_;
     const Prediction best = predictor_.predict_best(
         point, *implementation_.strategy,
@@ -229,7 +229,7 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
         const auto one = std::ranges::find(known, columns.implemented[place].implementation);
         const Point point = point_of(read, *found.machine);
         // Several tables may have a row of one thread.
-        const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {}", thread, columns.implemented[place].time.name,
+        const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, found.machine->name, columns.implemented[place].time.name,
                                                     read.scatters, read.m, read.n, read.k, read.ranks, name_of(read.dtype))).second;
         if (one != known.end() && is_new && refusal_of(**one, *found.machine, read.ranks, read.dtype).empty()) {
           samples.push_back({thread, static_cast<std::size_t>(one - known.begin()), point, us});

@@ -62,7 +62,7 @@ class PairScorer {
     if (read.reduces_all) {
       return tally_.skip("a GEMM before an all-reduce is no scope of a run");
     }
-    if (!context_.known_rows.insert(fmt::format("{} {} {} {} {} {} {}", thread_, read.scatters, read.m, read.n, read.k, read.ranks,
+    if (!context_.known_rows.insert(fmt::format("{} {} {} {} {} {} {} {}", thread_, hw, read.scatters, read.m, read.n, read.k, read.ranks,
                                                 name_of(read.dtype))).second) {
       return tally_.skip("another table has the row, of the same thread");
     }
@@ -90,8 +90,7 @@ class PairScorer {
       throw ConfigError(refusal);
     }
     const auto unseen = one.without.find(thread_);
-    Point priced = point;
-    priced.price.implementation = &(unseen == one.without.end() ? one.costs : unseen->second).on(point.machine);
+    const Point priced = priced_as(point, one, unseen == one.without.end() ? one.costs : unseen->second);
     const Prediction best =
         context_.predictor.predict_best(priced, *one.strategy, schedules_of(one, point.scope, point.ranks, point.dtype));
     return {{measured_us, makespan_us(best), context_.predictor.uncertainty(priced, best)}, one.name};
@@ -128,6 +127,14 @@ class PairScorer {
     }
     for (const Overlapped& one : ways) {
       tally_.compare(one.way.measured_us / serial.measured_us, one.way.predicted_us / serial.predicted_us);
+      tally_.result().pairs.push_back({.line = row.line(),
+                                       .implementation = one.name,
+                                       .measured_us = one.way.measured_us,
+                                       .predicted_us = one.way.predicted_us,
+                                       .serial_measured_us = serial.measured_us,
+                                       .serial_predicted_us = serial.predicted_us,
+                                       .sure = sure_of(serial, one.way),
+                                       .command = command_of(read, machine, one.name)});
       tally_.pays({.measured = one.way.measured_us / serial.measured_us,
                    .predicted = one.way.predicted_us / serial.predicted_us,
                    .sure = sure_of(serial, one.way)});
