@@ -413,9 +413,9 @@ std::string accuracy_page(Scores all) {
   std::copy_if(all.begin(), all.end(), std::back_inserter(others),
                [](const TableScore& score) { return !score.brought_along; });
   const Scores judged = others.empty() ? all : Scores(others);
-  return std::string(heading) + bars_section(judged) + pays_section(judged) + reliability_section(judged) + steps_section(judged) +
-         penalties_section(judged) + std::string(peers) + tables_section(all) + skipped_section(all) +
-         sources_section(all);
+  return std::string(heading) + bars_section(judged) + pays_section(judged) + reliability_section(judged) +
+         steps_section(judged) + penalties_section(judged) + std::string(peers) + tables_section(all) +
+         skipped_section(all) + sources_section(all);
 }
 
 }  // namespace commfuse::reports

@@ -157,14 +157,16 @@ std::string pay_in_words(const PointVerdict& point, Rows rows, const VerdictRule
 
 /// What the best schedule could reach, and what holds the fastest implementation back.
 std::string reach_in_words(const PointVerdict& point, Rows rows) {
-  const auto implementation = std::ranges::find_if(point.ranking, [](const auto* row) { return is_implementation(*row); });
+  const auto implementation =
+      std::ranges::find_if(point.ranking, [](const auto* row) { return is_implementation(*row); });
   if (implementation == point.ranking.end()) {
     return {};
   }
   const ResultRow& have = **implementation;
   const ResultRow* ideal = nullptr;
   for (const ResultRow& row : rows) {
-    if (row.bound && row.feasible() && row.implements.empty() && (ideal == nullptr || makespan(row) < makespan(*ideal))) {
+    if (row.bound && row.feasible() && row.implements.empty() &&
+        (ideal == nullptr || makespan(row) < makespan(*ideal))) {
       ideal = &row;
     }
   }

@@ -89,8 +89,9 @@ std::string pay_maps(std::span<const ResultRow> rows, const VerdictRule& rule) {
       text += "\n" + map_of(name, here, rule);
     }
   }
-  return text.empty() ? text : text + fmt::format("\n~ is a tie; a win needs {:.3g}% and a probability of {:.3g}%.\n",
-                                                  100.0 * rule.difference, 100.0 * rule.probability);
+  return text.empty() ? text
+                      : text + fmt::format("\n~ is a tie; a win needs {:.3g}% and a probability of {:.3g}%.\n",
+                                           100.0 * rule.difference, 100.0 * rule.probability);
 }
 
 }  // namespace commfuse::reports

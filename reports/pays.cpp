@@ -17,7 +17,7 @@ std::optional<PayScore> pays_of(std::span<const TableScore> scores) {
   std::optional<PayScore> all;
   for (const TableScore& score : scores) {
     if (score.pays) {
-      all = all ? *all += *score.pays : *score.pays;
+      all = all ? * all += *score.pays : *score.pays;
     }
   }
   return all;
@@ -42,7 +42,8 @@ std::string share(std::int64_t told, std::int64_t all) {
 
 std::string sentences(const PayScore& pays, const ErrorSummary& serial, const ErrorSummary& overlapped) {
   return fmt::format(
-      "Pairs that differ by more than {:.0f} %: overlap wins in {} and loses in {}. Predicted are {} wins and {} losses: "
+      "Pairs that differ by more than {:.0f} %: overlap wins in {} and loses in {}. Predicted are {} wins and {} "
+      "losses: "
       "balanced accuracy {:.0f} %. Of predictions that were at least {:.0f} % sure, {} came true. Errors of overlapped "
       "kernels: median {:.1f} %, p90 {:.1f} %, {} times; of serial pairs: median {:.1f} %, p90 {:.1f} %, {} times.",
       100.0 * PayScore::least_difference, pays.wins, pays.losses, share(pays.wins_told, pays.wins),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether predictions tell where overlap pays: overlapped kernels against serial communication, as tables measured both.
+// Whether predictions tell where overlap pays: overlapped kernels against serial communication, as tables measured
+// both.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -21,8 +21,8 @@
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
-#include "model/workload/training_plan.h"
 #include "model/workload/bare_mlp.h"
+#include "model/workload/training_plan.h"
 
 namespace commfuse {
 
@@ -389,15 +389,16 @@ constexpr std::array fields_before{
           .nouns = "strategies",
           .is_usual = true}
         .fills(FieldValue{FieldType::choices, strategy_names, put_strategies}),
-    Field{.key = "as",
-          .flag = "as",
-          .group = which,
-          .doc = "Implementations beside the schedules, separated by commas: names in configs/implementations; all; none",
-          .preset = "none",
-          .example = "flux,async_tp",
-          .uses = {layer},
-          .catalogue = Catalogue::implementations,
-          .is_usual = true}
+    Field{
+        .key = "as",
+        .flag = "as",
+        .group = which,
+        .doc = "Implementations beside the schedules, separated by commas: names in configs/implementations; all; none",
+        .preset = "none",
+        .example = "flux,async_tp",
+        .uses = {layer},
+        .catalogue = Catalogue::implementations,
+        .is_usual = true}
         .fills(names_of<&RunChoices::schedules, &ScheduleChoice::implementations>),
     Field{.key = "strategy.variants",
           .flag = "variants",

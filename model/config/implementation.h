@@ -35,8 +35,8 @@ struct Implementation {
   ImplementationCosts costs;
   /// Parameters of the costs that `score --implementations` fits: "per_call" of both kinds of sites, "gemm_rs.rate".
   std::vector<std::string> fitted;
-  /// Its costs as a fit has them that has seen no table of a thread, by the thread ("bytedance/flux/issues/90"); `score`
-  /// takes them on such tables.
+  /// Its costs as a fit has them that has seen no table of a thread, by the thread ("bytedance/flux/issues/90");
+  /// `score` takes them on such tables.
   std::map<std::string, ImplementationCosts, std::less<>> without;
 };
 

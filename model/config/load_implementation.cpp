@@ -126,7 +126,8 @@ void read_fitted(YamlMap map, Implementation& into) {
   for (const std::string& name : texts_of(map, "fit")) {
     const std::string site = name.substr(0, name.find('.'));
     const std::string leaf = name.substr(name.rfind('.') + 1);
-    if ((site != leaf && site != "ag_gemm" && site != "gemm_rs") || std::ranges::find(fittable, leaf) == fittable.end()) {
+    if ((site != leaf && site != "ag_gemm" && site != "gemm_rs") ||
+        std::ranges::find(fittable, leaf) == fittable.end()) {
       map.mistake("fit", fmt::format("{} is no parameter that is fitted; write some of {}, each behind ag_gemm. or "
                                      "gemm_rs. where it is of one kind of site",
                                      in_quotes(name), fmt::join(fittable, ", ")));
@@ -156,8 +157,9 @@ std::shared_ptr<const Implementation> load_implementation(std::string_view name_
   loaded->use = root.text("use");
   loaded->known_as = texts_of(root, "known_as");
   const std::string transport = root.text("transport");
-  loaded->transport = named(root, "transport", transport, all_transports, [](auto one) { return name_of(one); })
-                          .value_or(Transport::nccl);
+  loaded->transport = named(root, "transport", transport, all_transports, [](auto one) {
+                        return name_of(one);
+                      }).value_or(Transport::nccl);
   read_strategy(root, *loaded);
   read_support(root.map("supports"), *loaded);
   loaded->costs = read_costs(root, loaded->name, loaded->transport);
@@ -193,9 +195,10 @@ std::string refusal_of(const Implementation& implementation, const Machine& mach
                        names_of(implementation.generations, [](auto one) { return name_of(one); }));
   }
   if (ranks > implementation.most_ranks || ranks > implementation.most_nodes * machine.gpus_per_node) {
-    return fmt::format("{} joins up to {} ranks on {}; choose fewer ranks", implementation.name,
-                       std::min(implementation.most_ranks, implementation.most_nodes * machine.gpus_per_node),
-                       implementation.most_nodes == 1 ? "one node" : fmt::format("{} nodes", implementation.most_nodes));
+    return fmt::format(
+        "{} joins up to {} ranks on {}; choose fewer ranks", implementation.name,
+        std::min(implementation.most_ranks, implementation.most_nodes * machine.gpus_per_node),
+        implementation.most_nodes == 1 ? "one node" : fmt::format("{} nodes", implementation.most_nodes));
   }
   if (!has(implementation.dtypes, dtype)) {
     return fmt::format("{} has no kernels for {}; choose {}", implementation.name, name_of(dtype),

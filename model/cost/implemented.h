@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an implementation's kernels cost beside the ideal ones of its schedule. A file of configs/implementations says so
-// once for every GPU, and again for generations of GPUs on which somebody measured it.
+// What an implementation's kernels cost beside the ideal ones of its schedule. A file of configs/implementations says
+// so once for every GPU, and again for generations of GPUs on which somebody measured it.
 //
 //   GEMM       product_time x (part + cut_cost x (own - part)) x SMs / (SMs - sms), and per_call once a call
 //              part: its share of one kernel; own: that of a kernel that goes shard by shard, each as a GEMM of its own
@@ -28,14 +28,14 @@ namespace commfuse {
 
 /// At one kind of site. The defaults are those of the ideal schedule.
 struct ImplementedSite {
-  Parameter<Duration> per_call;          ///< Barriers, symmetric memory, signals: once a call, on the compute lane.
-  Parameter<Duration> per_step;          ///< Signal and wait: once a transfer.
-  Parameter<double> product_time{1.0};   ///< Of its GEMM, relative to the library's.
-  Parameter<double> cut_cost{0.0};       ///< 0: parts of its GEMM share one kernel's time; 1: they are kernels.
-  Parameter<double> rate_share{1.0};     ///< Of the link's nominal rate that its transfers reach at most.
+  Parameter<Duration> per_call;         ///< Barriers, symmetric memory, signals: once a call, on the compute lane.
+  Parameter<Duration> per_step;         ///< Signal and wait: once a transfer.
+  Parameter<double> product_time{1.0};  ///< Of its GEMM, relative to the library's.
+  Parameter<double> cut_cost{0.0};      ///< 0: parts of its GEMM share one kernel's time; 1: they are kernels.
+  Parameter<double> rate_share{1.0};    ///< Of the link's nominal rate that its transfers reach at most.
   std::optional<Parameter<BytesPerSecond>> rate{};  ///< What they reach at most, whatever the link.
-  Parameter<int> sms{0};                 ///< Taken from the GEMM while it runs.
-  Parameter<int> separate_sum{0};        ///< 1: sums are a pass of their own; 0: they are added up in passing.
+  Parameter<int> sms{0};                            ///< Taken from the GEMM while it runs.
+  Parameter<int> separate_sum{0};  ///< 1: sums are a pass of their own; 0: they are added up in passing.
 };
 
 /// Of both kinds of sites, and what all of it leaves.

@@ -32,7 +32,8 @@ struct RowColumns {
   WordColumn strategy, implements, held_back, parameters, schedule_sha256, reason, warnings;
   WordColumn evaluator, jitter, faults, leans_on;
   std::array<WordColumn, price_settings.size()> priced_as;  ///< By place among price_settings.
-  NarrowColumn link_rate, network_rate, ranks, batch, seq, seed, bound, buffers, makespan_error, win_probability, beats_serial;
+  NarrowColumn link_rate, network_rate, ranks, batch, seq, seed, bound, buffers, makespan_error, win_probability,
+      beats_serial;
   std::array<NarrowColumn, outcome_columns.size()> outcome;  ///< By place among outcome_columns.
   NarrowColumn critical_rank, mean_exposed, max_exposed;
   NarrowColumn makespan, compute, slicing, stretch, local, exposed, head, bubble, tail, busy;

@@ -13,7 +13,7 @@ std::optional<std::int64_t> size_in(std::string_view text) {
   std::int64_t size = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
   return error == std::errc{} && end == text.data() + text.size() && size > 0 && size <= most ? std::optional(size)
-                                                                                             : std::nullopt;
+                                                                                              : std::nullopt;
 }
 
 }  // namespace

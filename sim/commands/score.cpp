@@ -8,8 +8,8 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -230,8 +230,7 @@ void add_score(CLI::App& app, int& status) {
         ->excludes(residuals)
         ->excludes(median)
         ->excludes(p90);
-    command
-        .add_flag("--pairs", request->pairs, "Print every overlapped kernel beside serial, and the command of each")
+    command.add_flag("--pairs", request->pairs, "Print every overlapped kernel beside serial, and the command of each")
         ->excludes(residuals);
     command.add_flag("--dynamic", request->dynamic, "Score default prices against the dynamic engine")
         ->excludes(data)

@@ -65,8 +65,7 @@ Costs with_longer(Costs costs, const std::vector<std::size_t>& ops, double share
   return costs;
 }
 
-Costs static_costs(PriceOptions options, const Machine& machine, const Structure& structure,
-                   const Sizes& sizes) {
+Costs static_costs(PriceOptions options, const Machine& machine, const Structure& structure, const Sizes& sizes) {
   if (options.interference == Interference::dynamic) {
     options.interference = Interference::constant;
   }

@@ -288,9 +288,10 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
     if (std::ranges::all_of(kinds, covers)) {
       result.push_back({one->strategy, schedules_of(*one, run.scope.layer, run.ranks, run.dtype), one});
     } else if (names != "all") {
-      throw ConfigError(fmt::format("implementation {} does not cover scope {}; choose another scope, as gate_up, down "
-                                    "or mlp",
-                                    one->name, name_of(run.scope.layer)));
+      throw ConfigError(
+          fmt::format("implementation {} does not cover scope {}; choose another scope, as gate_up, down "
+                      "or mlp",
+                      one->name, name_of(run.scope.layer)));
     }
   }
   return result;

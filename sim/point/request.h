@@ -13,8 +13,8 @@
 #include "model/analysis/verdict.h"
 #include "model/config/choices.h"
 #include "model/config/implementation.h"
-#include "model/record/result.h"
 #include "model/config/settings.h"
+#include "model/record/result.h"
 #include "sim/point/predict.h"
 
 namespace commfuse {

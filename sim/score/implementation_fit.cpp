@@ -41,13 +41,11 @@ struct CostPrior {
   std::string_view name;
   double start, spread, lower, upper;
 };
-constexpr std::array cost_priors{CostPrior{"per_call", 60.0, 0.7, 0.1, 1000.0},
-                                 CostPrior{"per_step", 30.0, 1.0, 0.01, 500.0},
-                                 CostPrior{"product_time", 1.06, 0.08, 0.5, 3.0},
-                                 CostPrior{"cut_cost", 0.4, 0.8, 0.01, 2.0},
-                                 CostPrior{"rate_share", 0.6, 0.4, 0.02, 1.0},
-                                 CostPrior{"rate", 80.0, 0.7, 1.0, 2000.0}};
-constexpr double noise = 0.12;          // Of a row, which the form leaves.
+constexpr std::array cost_priors{
+    CostPrior{"per_call", 60.0, 0.7, 0.1, 1000.0},   CostPrior{"per_step", 30.0, 1.0, 0.01, 500.0},
+    CostPrior{"product_time", 1.06, 0.08, 0.5, 3.0}, CostPrior{"cut_cost", 0.4, 0.8, 0.01, 2.0},
+    CostPrior{"rate_share", 0.6, 0.4, 0.02, 1.0},    CostPrior{"rate", 80.0, 0.7, 1.0, 2000.0}};
+constexpr double noise = 0.12;           // Of a row, which the form leaves.
 constexpr double residual_before = 0.2;  // Relative, and so many rows' worth.
 constexpr double rows_before = 3.0;
 
@@ -90,7 +88,9 @@ void for_each_parameter(ImplementedSites& sites, const Knob& knob, const Visit& 
 class ImplementationFit {
  public:
   ImplementationFit(const Implementation& implementation, Predictor& predictor)
-      : implementation_(implementation), predictor_(predictor), sites_(implementation.costs.generations[static_cast<std::size_t>(NcclGeneration::hopper)]) {
+      : implementation_(implementation),
+        predictor_(predictor),
+        sites_(implementation.costs.generations[static_cast<std::size_t>(NcclGeneration::hopper)]) {
     for (const std::string& name : implementation.fitted) {
       knobs_.push_back({name});
     }
@@ -100,8 +100,7 @@ class ImplementationFit {
     Point point = priced_as(sample.point, implementation_, implementation_.costs);
     point.price.implementation = &sites_;
     const Prediction best = predictor_.predict_best(
-        point, *implementation_.strategy,
-        schedules_of(implementation_, point.scope, point.ranks, point.dtype));
+        point, *implementation_.strategy, schedules_of(implementation_, point.scope, point.ranks, point.dtype));
     return math::log(to_microseconds(best.analysis.critical.makespan) / sample.us);
   }
 
@@ -112,7 +111,8 @@ class ImplementationFit {
       const CostPrior& prior = prior_of(knob.leaf());
       priors.push_back({knob.name, prior.start, prior.lower, prior.upper, prior.spread});
       put(knob, prior.start);
-      for_each_parameter(sites_, knob, [&](auto& parameter) { describe(parameter, prior.spread, "prior", "kernels of all kinds"); });
+      for_each_parameter(sites_, knob,
+                         [&](auto& parameter) { describe(parameter, prior.spread, "prior", "kernels of all kinds"); });
     }
     if (samples.empty()) {
       return;
@@ -140,7 +140,8 @@ class ImplementationFit {
   }
 
   void set_residual(double residual) {
-    sites_.residual = {.value = residual, .standard_error = 0.0, .provenance = Provenance::fitted, .source = "tables left out"};
+    sites_.residual = {
+        .value = residual, .standard_error = 0.0, .provenance = Provenance::fitted, .source = "tables left out"};
   }
 
   [[nodiscard]] std::string yaml(int indent) const {
@@ -150,8 +151,8 @@ class ImplementationFit {
       std::string lines;
       each_entry<ImplementedSite>([&, here = site, site_name = std::string_view(name)](const auto& entry) {
         const bool is_of_transport = entry.key == "rate_share" && std::ranges::none_of(knobs_, [&](const Knob& knob) {
-          return knob.leaf() == "rate_share" && knob.is_of(site_name);
-        });
+                                       return knob.leaf() == "rate_share" && knob.is_of(site_name);
+                                     });
         lines += is_of_transport ? "" : line_of(entry.key, here->*entry.member, indent + 2);
       });
       text += lines.empty() ? "" : fmt::format("{}{}:\n{}", space, name, lines);
@@ -229,8 +230,10 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
         const auto one = std::ranges::find(known, columns.implemented[place].implementation);
         const Point point = point_of(read, *found.machine);
         // Several tables may have a row of one thread.
-        const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, found.machine->name, columns.implemented[place].time.name,
-                                                    read.scatters, read.m, read.n, read.k, read.ranks, name_of(read.dtype))).second;
+        const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, found.machine->name,
+                                                    columns.implemented[place].time.name, read.scatters, read.m, read.n,
+                                                    read.k, read.ranks, name_of(read.dtype)))
+                                .second;
         if (one != known.end() && is_new && refusal_of(**one, *found.machine, read.ranks, read.dtype).empty()) {
           samples.push_back({thread, static_cast<std::size_t>(one - known.begin()), point, us});
         }
@@ -274,9 +277,10 @@ std::string fitted_yaml(const Implementation& implementation, std::span<const Sa
   fit.fit(samples);
   fit.set_residual(std::sqrt(squares / (rows_before + static_cast<double>(samples.size()))));
   const FitQuality quality = fit_quality(errors);
-  return fmt::format("# {}: {} rows of {} threads; each thread left out: median {:.1f} %, p90 {:.1f} %\ncosts:\n{}without:\n{}",
-                     implementation.name, samples.size(), threads.size(), 100.0 * quality.median, 100.0 * quality.p90,
-                     fit.yaml(2), without);
+  return fmt::format(
+      "# {}: {} rows of {} threads; each thread left out: median {:.1f} %, p90 {:.1f} %\ncosts:\n{}without:\n{}",
+      implementation.name, samples.size(), threads.size(), 100.0 * quality.median, 100.0 * quality.p90, fit.yaml(2),
+      without);
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ struct Context {
   Predictor& predictor;
   Doubts& doubts;
   std::set<std::string>& known_rows;  ///< Of threads that several tables have rows of: those that were scored.
-  std::string_view file_name;  ///< Of the table, without its ending: may tell the machine.
-  bool residuals = false;      ///< Rows that fits read are wanted too.
+  std::string_view file_name;         ///< Of the table, without its ending: may tell the machine.
+  bool residuals = false;             ///< Rows that fits read are wanted too.
 };
 
 using Scorer = void (*)(const Table&, Context&, Tally&);

@@ -36,8 +36,8 @@ bool is_part(std::string_view stem) {
 }
 
 bool is_serial(std::string_view stem) {
-  constexpr std::array<std::string_view, 7> words{"serial",   "torch",    "nccl",    "nccl_ring",
-                                                  "baseline", "unfused", "serial_cublas_nccl"};
+  constexpr std::array<std::string_view, 7> words{
+      "serial", "torch", "nccl", "nccl_ring", "baseline", "unfused", "serial_cublas_nccl"};
   return is_in(stem, words);
 }
 
@@ -169,8 +169,8 @@ bool is_host_bound(const OverlapRow& row, const Machine& machine, Predictor& pre
 std::string command_of(const OverlapRow& row, const Machine& machine, std::string_view implementation) {
   const Point point = point_of(row, machine);
   return fmt::format("commfuse-sim run --model {} --scope {} --hardware {} --ranks {} --seq {} --dtype {} --as {}",
-                     point.model.name, name_of(point.scope), machine.name, point.ranks, point.seq,
-                     name_of(point.dtype), implementation);
+                     point.model.name, name_of(point.scope), machine.name, point.ranks, point.seq, name_of(point.dtype),
+                     implementation);
 }
 
 }  // namespace commfuse::score

@@ -33,7 +33,7 @@ struct OverlapColumns {
     std::shared_ptr<const Implementation> implementation;  ///< Null: nobody described it.
   };
   std::vector<Implemented> implemented;
-  bool scatters = false;      ///< Where no column says it.
+  bool scatters = false;       ///< Where no column says it.
   bool says_operator = false;  ///< Whether the table or its name tells what it does.
   DType usual = DType::bf16;
   bool is_eager = false;  ///< Issued op by op from Python, as the comments say.

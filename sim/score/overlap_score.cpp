@@ -30,8 +30,9 @@ double sure_of(const Way& serial, const Way& overlapped) {
 const Implementation& typical(const KnownImplementations& known) {
   const auto found = std::ranges::find(known, "typical", [](const auto& one) { return one->name; });
   if (found == known.end()) {
-    throw ConfigError("configs/implementations has no typical.yaml, which stands for kernels that nobody described; "
-                      "install the program again");
+    throw ConfigError(
+        "configs/implementations has no typical.yaml, which stands for kernels that nobody described; "
+        "install the program again");
   }
   return **found;
 }
@@ -62,13 +63,15 @@ class PairScorer {
     if (read.reduces_all) {
       return tally_.skip("a GEMM before an all-reduce is no scope of a run");
     }
-    if (!context_.known_rows.insert(fmt::format("{} {} {} {} {} {} {} {}", thread_, hw, read.scatters, read.m, read.n, read.k, read.ranks,
-                                                name_of(read.dtype))).second) {
-      return tally_.skip("another table has the row, of the same thread");
-    }
     const FoundMachine found = machines_.of(hw);
     if (found.machine == nullptr) {
       return tally_.skip(found.why_not);
+    }
+    if (!context_.known_rows
+             .insert(fmt::format("{} {} {} {} {} {} {} {}", thread_, found.machine->name, read.scatters, read.m, read.n,
+                                 read.k, read.ranks, name_of(read.dtype)))
+             .second) {
+      return tally_.skip("another table has the row, of the same thread");
     }
     try {
       score(row, read, *found.machine);
@@ -91,8 +94,8 @@ class PairScorer {
     }
     const auto unseen = one.without.find(thread_);
     const Point priced = priced_as(point, one, unseen == one.without.end() ? one.costs : unseen->second);
-    const Prediction best =
-        context_.predictor.predict_best(priced, *one.strategy, schedules_of(one, point.scope, point.ranks, point.dtype));
+    const Prediction best = context_.predictor.predict_best(priced, *one.strategy,
+                                                            schedules_of(one, point.scope, point.ranks, point.dtype));
     return {{measured_us, makespan_us(best), context_.predictor.uncertainty(priced, best)}, one.name};
   }
 

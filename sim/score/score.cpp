@@ -52,8 +52,7 @@ std::string source_of(const Table& table) {
 }
 
 TableScore score_table(const Table& table, const fs::path& path, const ScoreOptions& options, KnownMachines& machines,
-                       Predictor& predictor, Doubts& doubts,
-                       std::set<std::string>& known_rows) {
+                       Predictor& predictor, Doubts& doubts, std::set<std::string>& known_rows) {
   TableScore score{.table = path.filename().string(), .path = path.string()};
   score.degraded = table.comments_say("degraded");
   score.source = source_of(table);
