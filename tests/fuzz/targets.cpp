@@ -5,6 +5,7 @@
 #include <array>
 #include <sstream>
 #include <stdexcept>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -111,7 +112,8 @@ void csv(std::string_view bytes) {
     }
     TableScore result;
     score::Tally tally(result, false);
-    score::Context context{machines, predictor, doubts, "input"};
+    std::set<std::string> known_rows;
+    score::Context context{machines, predictor, doubts, known_rows, "input"};
     kind->score(table, context, tally);
   });
 }
