@@ -378,6 +378,16 @@ constexpr std::array fields_before{
           .noun = "way",
           .nouns = "ways"}
         .fills(word<latent_decode_choices, &RunChoices::step, &StepOptions::latent_decode>),
+    Field{.key = "as",
+          .flag = "as",
+          .group = which,
+          .doc = "Implementations to compare: names in configs/implementations, all, none",
+          .preset = "none",
+          .example = "flux,async_tp",
+          .uses = {layer},
+          .catalogue = Catalogue::implementations,
+          .is_usual = true}
+        .fills(names_of<&RunChoices::schedules, &ScheduleChoice::implementations>),
     Field{.key = "strategy.name",
           .flag = "strategy",
           .group = which,
@@ -389,17 +399,6 @@ constexpr std::array fields_before{
           .nouns = "strategies",
           .is_usual = true}
         .fills(FieldValue{FieldType::choices, strategy_names, put_strategies}),
-    Field{
-        .key = "as",
-        .flag = "as",
-        .group = which,
-        .doc = "Implementations beside the schedules, separated by commas: names in configs/implementations; all; none",
-        .preset = "none",
-        .example = "flux,async_tp",
-        .uses = {layer},
-        .catalogue = Catalogue::implementations,
-        .is_usual = true}
-        .fills(names_of<&RunChoices::schedules, &ScheduleChoice::implementations>),
     Field{.key = "strategy.variants",
           .flag = "variants",
           .group = which,

@@ -208,13 +208,13 @@ void add_score(CLI::App& app, int& status) {
   add_verb(app, "score", "Compare predictions with tables of measurements", [&status](CLI::App& command) {
     const auto request = std::make_shared<ScoreRequest>();
     CLI::Option* data =
-        command.add_option("--data", request->data, "CSV tables, or folders of them; default: configs/published")
-            ->type_name("PATH");
+        usual(command.add_option("--data", request->data, "CSV tables, or folders of them; default: configs/published")
+                  ->type_name("PATH"));
     CLI::Option* kind =
-        command.add_option("--kind", request->options.kind, "Only tables of one kind, as in gemm or collective")
-            ->type_name("KIND");
+        usual(command.add_option("--kind", request->options.kind, "Only tables of one kind, as in gemm or collective")
+                  ->type_name("KIND"));
     CLI::Option* held_out =
-        command.add_flag("--held-out", request->options.held_out, "Only rows that every fit kept back");
+        usual(command.add_flag("--held-out", request->options.held_out, "Only rows that every fit kept back"));
     CLI::Option* median =
         add_limit(command, "--max-median", request->max_median, "Exit with 4 when a table's median error is over it");
     CLI::Option* p90 =
@@ -230,7 +230,8 @@ void add_score(CLI::App& app, int& status) {
         ->excludes(residuals)
         ->excludes(median)
         ->excludes(p90);
-    command.add_flag("--pairs", request->pairs, "Print every overlapped kernel beside serial, and the command of each")
+    usual(command.add_flag("--pairs", request->pairs,
+                           "Print every overlapped kernel beside serial, and the command of each"))
         ->excludes(residuals);
     command.add_flag("--dynamic", request->dynamic, "Score default prices against the dynamic engine")
         ->excludes(data)
@@ -239,11 +240,11 @@ void add_score(CLI::App& app, int& status) {
         ->excludes(residuals)
         ->excludes(median)
         ->excludes(p90);
-    offers_words(command.add_option("-o,--output", request->format, "table, json, markdown (docs/accuracy.md)")
-                     ->type_name("FORMAT")
-                     ->capture_default_str()
-                     ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
-                 {"table", "json", "markdown"});
+    usual(offers_words(command.add_option("-o,--output", request->format, "table, json, markdown (docs/accuracy.md)")
+                           ->type_name("FORMAT")
+                           ->capture_default_str()
+                           ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
+                       {"table", "json", "markdown"}));
     offers_words(command
                      .add_option("--progress", request->progress,
                                  "Progress on stderr: auto (a bar on a terminal), plain, json, none")
