@@ -68,6 +68,7 @@ std::vector<Bar> bars() {
   const std::vector<std::string_view> measured{"a100-sxm-40", "a100-sxm-80", "h100-sxm", "b200-sxm"};
   const auto fitted_nodes = [](std::string_view part) { return over_nodes(part, false); };
   const auto prior_nodes = [](std::string_view part) { return over_nodes(part, true); };
+  const auto is_implementation = [](std::string_view part) { return part != "serial"; };
   const auto one_nic = [](std::string_view part) { return begins(part, "send_recv, 2 nodes, >= 64 KiB"); };
   return {
       {"GEMM bf16, H100", {"gemm"}, {"h100-sxm"}, named("bf16"), 0.05, 0.15},
@@ -98,7 +99,8 @@ std::vector<Bar> bars() {
       {"of these, tables of nccl-tests alone", {"collective"}, {}, fitted_nodes, 0.04, 0.15},
       {"2 to 8 nodes, >= 1 MiB, from priors only", links, {}, prior_nodes, 0.15, 0.35},
       {"overlap tables: serial", overlap, {}, named("serial"), 0.08, 0.0},
-      {"overlap tables: overlapped", overlap, {}, named("overlapped"), 0.08, 0.0}};
+      {"overlap tables: overlapped, whole prefill and Ascend", overlap, {}, named("overlapped"), 0.08, 0.0},
+      {"overlap tables: implementations on GPUs", {"overlap_pairs"}, {}, is_implementation, 0.12, 0.3}};
 }
 
 Pooled pooled(const Bar& bar, Scores scores) {

@@ -381,7 +381,7 @@ constexpr std::array fields_before{
     Field{.key = "as",
           .flag = "as",
           .group = which,
-          .doc = "Implementations to compare: names in configs/implementations, all, none",
+          .doc = "Implementations to compare: flux,te; or all",
           .preset = "none",
           .example = "flux,async_tp",
           .uses = {layer},

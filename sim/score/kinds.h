@@ -2,7 +2,6 @@
 // The kinds of tables, told by their header, and who scores each.
 #pragma once
 
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,7 +20,6 @@ struct Context {
   KnownMachines& machines;
   Predictor& predictor;
   Doubts& doubts;
-  std::set<std::string>& known_rows;  ///< Of threads that several tables have rows of: those that were scored.
   std::string_view file_name;         ///< Of the table, without its ending: may tell the machine.
   bool residuals = false;             ///< Rows that fits read are wanted too.
 };

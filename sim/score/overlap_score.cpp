@@ -67,12 +67,6 @@ class PairScorer {
     if (found.machine == nullptr) {
       return tally_.skip(found.why_not);
     }
-    if (!context_.known_rows
-             .insert(fmt::format("{} {} {} {} {} {} {} {}", thread_, found.machine->name, read.scatters, read.m, read.n,
-                                 read.k, read.ranks, name_of(read.dtype)))
-             .second) {
-      return tally_.skip("another table has the row, of the same thread");
-    }
     try {
       score(row, read, *found.machine);
     } catch (const ConfigError& error) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <system_error>
 
 #include "model/config/catalogue.h"
@@ -52,7 +51,7 @@ std::string source_of(const Table& table) {
 }
 
 TableScore score_table(const Table& table, const fs::path& path, const ScoreOptions& options, KnownMachines& machines,
-                       Predictor& predictor, Doubts& doubts, std::set<std::string>& known_rows) {
+                       Predictor& predictor, Doubts& doubts) {
   TableScore score{.table = path.filename().string(), .path = path.string()};
   score.degraded = table.comments_say("degraded");
   score.source = source_of(table);
@@ -75,7 +74,6 @@ TableScore score_table(const Table& table, const fs::path& path, const ScoreOpti
   Context context{.machines = machines,
                   .predictor = predictor,
                   .doubts = doubts,
-                  .known_rows = known_rows,
                   .file_name = stem,
                   .residuals = options.residuals};
   Tally tally(score, options.held_out);
@@ -113,14 +111,13 @@ std::vector<TableScore> score_tables(const std::vector<fs::path>& tables, const 
   StructureCache structures;
   Predictor predictor(structures);
   Doubts doubts;
-  std::set<std::string> known_rows;
   std::vector<TableScore> scores;
   const fs::path own = fs::weakly_canonical(published_tables());
   for (const fs::path& path : tables) {
     const Table table = read_table(path);
     const Kind* kind = kind_of(table);
     if (options.kind.empty() || (kind != nullptr && kind->name == options.kind)) {
-      scores.push_back(score_table(table, path, options, machines, predictor, doubts, known_rows));
+      scores.push_back(score_table(table, path, options, machines, predictor, doubts));
       scores.back().brought_along = fs::weakly_canonical(path).parent_path() == own;
     }
     if (finished) {
@@ -135,8 +132,7 @@ TableScore score_text(std::string text, std::string_view name, const ScoreOption
   StructureCache structures;
   Predictor predictor(structures);
   Doubts doubts;
-  std::set<std::string> known_rows;
-  return score_table(Table(std::move(text)), fs::path(name), options, machines, predictor, doubts, known_rows);
+  return score_table(Table(std::move(text)), fs::path(name), options, machines, predictor, doubts);
 }
 
 }  // namespace commfuse::score

@@ -5,7 +5,6 @@
 #include <array>
 #include <sstream>
 #include <stdexcept>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -112,8 +111,7 @@ void csv(std::string_view bytes) {
     }
     TableScore result;
     score::Tally tally(result, false);
-    std::set<std::string> known_rows;
-    score::Context context{machines, predictor, doubts, known_rows, "input"};
+    score::Context context{machines, predictor, doubts, "input"};
     kind->score(table, context, tally);
   });
 }
