@@ -136,43 +136,38 @@ std::string tie_in_words(const PointVerdict& point, Rows rows, const VerdictRule
 
 bool is_implementation(const ResultRow& row) { return !row.implements.empty() && row.feasible(); }
 
+/// The fastest one that can be had; null where there is none.
+const ResultRow* fastest_implementation(const PointVerdict& point) {
+  const auto found = std::ranges::find_if(point.ranking, [](const ResultRow* row) { return is_implementation(*row); });
+  return found == point.ranking.end() ? nullptr : *found;
+}
+
 /// Whether overlap as one can have it beats serial, by how much, how sure.
-std::string pay_in_words(const PointVerdict& point, Rows rows, const VerdictRule& rule) {
-  const ResultRow& fastest = *point.ranking.front();
-  if (point.ranking.size() == 1) {
-    const Unit unit(rows);
-    return fmt::format("{} takes {} {}.", label(fastest), unit.text(makespan(fastest)), unit.name());
+std::string pay_in_words(const ResultRow& have, const ResultRow& serial, const VerdictRule& rule) {
+  const double times = ratio(have, serial);
+  const std::string by = times < 1.0 ? fmt::format("{:.1f}% less", 100.0 * (1.0 - times))
+                                     : fmt::format("{:.1f}% more", 100.0 * (times - 1.0));
+  const std::optional<double> sure =
+      have.beats_serial ? std::optional(times < 1.0 ? *have.beats_serial : 1.0 - *have.beats_serial) : std::nullopt;
+  const bool is_clear = std::max(times, 1.0 / times) - 1.0 > rule.difference && sure.value_or(1.0) >= rule.probability;
+  const std::string words = fmt::format("{}, the fastest implementation, takes {} time than serial{}.", have.strategy,
+                                        by, sure_in_words(sure));
+  if (!is_clear) {
+    return fmt::format("Whether overlap as one can have it pays is too close to call: {}", words);
   }
-  if (!point.wins()) {
-    return tie_in_words(point, rows, rule);
-  }
-  const ResultRow& next = *point.ranking[1];
-  const std::string sure = sure_in_words(point.probability);
-  return is_implementation(fastest)
-             ? fmt::format("Overlap pays with {}: {}{}.", fastest.strategy,
-                           saved(next, fastest, short_label(next, rows)), sure)
-             : fmt::format("Overlap as one can have it does not pay: {} takes {}, the fastest implementation{}.",
-                           fastest.strategy, saved(next, fastest, next.strategy), sure);
+  return fmt::format("Overlap as one can have it {}: {}", times < 1.0 ? "pays" : "does not pay", words);
 }
 
 /// What the best schedule could reach, and what holds the fastest implementation back.
-std::string reach_in_words(const PointVerdict& point, Rows rows) {
-  const auto implementation =
-      std::ranges::find_if(point.ranking, [](const auto* row) { return is_implementation(*row); });
-  if (implementation == point.ranking.end()) {
-    return {};
-  }
-  const ResultRow& have = **implementation;
+std::string reach_in_words(const ResultRow& have, Rows rows) {
   const ResultRow* ideal = nullptr;
   for (const ResultRow& row : rows) {
-    if (row.bound && row.feasible() && row.implements.empty() &&
-        (ideal == nullptr || makespan(row) < makespan(*ideal))) {
-      ideal = &row;
-    }
+    const bool is_ideal = row.bound && row.feasible() && row.implements.empty();
+    ideal = is_ideal && (ideal == nullptr || makespan(row) < makespan(*ideal)) ? &row : ideal;
   }
   std::string text;
   if (ideal != nullptr && makespan(*ideal) < makespan(have)) {
-    text = fmt::format(" Ideal kernels would take {1} ({0}).", label(*ideal), saved(have, *ideal, have.strategy));
+    text = fmt::format(" Ideal kernels would take {} ({}).", saved(have, *ideal, have.strategy), label(*ideal));
   }
   return have.held_back.empty() ? text : text + fmt::format(" {} loses time to {}.", have.strategy, have.held_back);
 }
@@ -186,8 +181,10 @@ std::string verdict(Rows rows, const VerdictRule& rule) {
   const PointVerdict point = point_verdict(rows, rule);
   check(!point.ranking.empty(), "among rows with results one can win");
   const ResultRow& fastest = *point.ranking.front();
-  if (std::any_of(rows.begin(), rows.end(), is_implementation)) {
-    return pay_in_words(point, rows, rule) + reach_in_words(point, rows);
+  const ResultRow* const have = fastest_implementation(point);
+  const ResultRow* const serial = serial_of(rows);
+  if (have != nullptr && serial != nullptr) {
+    return pay_in_words(*have, *serial, rule) + reach_in_words(*have, rows);
   }
   const std::string bound = bound_in_words(rows, fastest);
   if (point.ranking.size() == 1) {

@@ -27,7 +27,8 @@ std::string cell_of(const ResultRow& row, const ResultRow& serial, const Verdict
 const ResultRow* find(const std::vector<const ResultRow*>& rows, std::string_view strategy, std::int64_t ranks,
                       std::int64_t seq) {
   const auto found = std::ranges::find_if(rows, [&](const ResultRow* row) {
-    return row->strategy == strategy && row->ranks == ranks && row->seq == seq && row->feasible();
+    return row->strategy == strategy && (strategy == "serial") == row->implements.empty() && row->ranks == ranks &&
+           row->seq == seq && row->feasible();
   });
   return found == rows.end() ? nullptr : *found;
 }
@@ -39,14 +40,18 @@ std::string map_of(const std::string& name, const std::vector<const ResultRow*>&
     ranks.insert(row->ranks);
     seqs.insert(row->seq);
   }
-  std::string text = fmt::format("{:<18}", name + ", ranks");
+  const bool is_guess = std::ranges::any_of(rows, [&](const ResultRow* row) {
+    return row->strategy == name && row->warnings.find("nobody measured") != std::string::npos;
+  });
+  std::string text = is_guess ? name + ", which nobody measured on such GPUs\n" : std::string{};
+  text += fmt::format("{:<24}", is_guess ? "  ranks" : name + ", ranks");
   for (const std::int64_t seq : seqs) {
     text += fmt::format(" {:>6} ", format_count(seq));
   }
   text.erase(text.find_last_not_of(' ') + 1);
   text += "\n";
   for (const std::int64_t rank : ranks) {
-    std::string line = fmt::format("{:>18}", rank);
+    std::string line = fmt::format("{:>24}", rank);
     for (const std::int64_t seq : seqs) {
       const ResultRow* row = find(rows, name, rank, seq);
       const ResultRow* serial = find(rows, "serial", rank, seq);

@@ -246,7 +246,7 @@ void add_run(CLI::App& app, int& status) {
                     "Draw the schedules on one time axis, each on its critical rank, as SVG. One point only")
         ->group("Grid and output")
         ->type_name("FILE");
-    usual(command.add_flag("--plot", request->plot, "Draw in the terminal, below the table")->group("Grid and output"));
+    command.add_flag("--plot", request->plot, "Draw in the terminal, below the table")->group("Grid and output");
     command.footer(
         "Examples:\n"
         "  commfuse-sim run --model llama-3.1-70b --hardware h100-sxm --ranks 8 --seq 32K\n"

@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "model/cost/implemented.h"
 #include "model/dtype.h"
 #include "model/hardware/described.h"
 #include "model/hardware/fit_scope.h"
+#include "model/strategies/strategies.h"
 #include "sim/schema/shape.h"
 
 namespace commfuse::schema {
@@ -193,6 +195,43 @@ Shape cluster_shape() {
                                    known_as(),
                                    topology()} +
              network_keys());
+}
+
+Shape implementation_shape() {
+  const auto names = [](const auto& all, const auto& name) {
+    std::vector<std::string> words;
+    for (const auto& one : all) {
+      words.emplace_back(name(one));
+    }
+    return words;
+  };
+  const auto called = [](auto one) { return name_of(one); };
+  const Shape costs = map(keys_of<ImplementedSites>());
+  std::vector<ShapeKey> generations;
+  for (const NcclGeneration generation : all_nccl_generations) {
+    generations.push_back(optional({std::string(name_of(generation)), costs}));
+  }
+  const ShapeKey measured_on =
+      optional({"measured_on", map(generations), "Generations of GPUs on which somebody measured it"});
+  const Shape supports = map({{"sites", list(word({"ag_gemm", "gemm_rs"}))},
+                              {"dtypes", list(word(names(all_dtypes, called)))},
+                              {"ranks", count(2, 1024), "At most"},
+                              optional({"nodes", count(1, 4096), "At most"}),
+                              {"generations", list(word(names(all_nccl_generations, called))), "Of GPUs"}});
+  return map(
+      {{"name", text()},
+       {"summary", text(), "One line"},
+       {"use", text(), "How to switch it on"},
+       optional({"known_as", list(text()), "Columns of tables that mean it"}),
+       {"strategy", word(names(all_strategies, [](const Strategy* one) { return one->name; })), "Whose schedule it is"},
+       optional({"options", table("^[a-z_]+$", one_of({count(), text()})), "Of the strategy"}),
+       {"transport", word(names(all_transports, called)), "What moves its bytes"},
+       {"supports", supports},
+       optional({"fit", list(text()), "Parameters that score --implementations fits"}),
+       measured_on,
+       {"costs", costs, "Beside the ideal kernels of the strategy"},
+       optional({"without", table("^.+$", map({{"costs", costs}, measured_on})),
+                 "Costs of fits that have not seen a thread"})});
 }
 
 }  // namespace commfuse::schema

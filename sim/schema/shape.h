@@ -78,6 +78,7 @@ std::span<const FileKind> file_kinds();
 Shape model_shape();
 Shape hardware_shape();
 Shape cluster_shape();
+Shape implementation_shape();
 Shape jitter_shape();
 Shape faults_shape();
 Shape lab_shape();
