@@ -34,7 +34,9 @@ auto named(YamlMap map, std::string_view key, std::string_view word, const All& 
     }
     words.push_back(name(one));
   }
-  map.mistake(key, fmt::format("unknown {} {}; {}", key, in_quotes(word), remedy_for(word, words, key)));
+  if (!word.empty()) {  // else it is missing, which was said
+    map.mistake(key, fmt::format("unknown {} {}; {}", key, in_quotes(word), remedy_for(word, words, key)));
+  }
   return std::optional<typename All::value_type>{};
 }
 
@@ -81,6 +83,9 @@ void read_strategy(YamlMap map, Implementation& into) {
   for (const std::string& key : options ? options->keys() : std::vector<std::string>{}) {
     const std::string text = YamlMap(*options).text(key);
     const auto option = std::ranges::find(all_options, key, [](Option one) { return std::string(name_of(one)); });
+    if (!found) {
+      continue;  // Nobody can tell which it has.
+    }
     if (option == all_options.end() || !into.strategy->uses.has(*option)) {
       YamlMap(*options).mistake(key, fmt::format("{} has no option {}; remove it", word, in_quotes(key)));
     } else if (const auto mistake = mistake_in(*find_field(entry_of(*option).key), text)) {
@@ -125,12 +130,15 @@ constexpr std::array<std::string_view, 6> fittable{"per_call", "per_step",   "pr
 void read_fitted(YamlMap map, Implementation& into) {
   for (const std::string& name : texts_of(map, "fit")) {
     const std::string site = name.substr(0, name.find('.'));
-    const std::string leaf = name.substr(name.rfind('.') + 1);
+    const std::string leaf = name.substr(name.find('.') + 1);
     if ((site != leaf && site != "ag_gemm" && site != "gemm_rs") ||
         std::ranges::find(fittable, leaf) == fittable.end()) {
       map.mistake("fit", fmt::format("{} is no parameter that is fitted; write some of {}, each behind ag_gemm. or "
                                      "gemm_rs. where it is of one kind of site",
                                      in_quotes(name), fmt::join(fittable, ", ")));
+    }
+    if (std::ranges::find(into.fitted, name) != into.fitted.end()) {
+      map.mistake("fit", fmt::format("{} is given twice; keep one of them", in_quotes(name)));
     }
     into.fitted.push_back(name);
   }

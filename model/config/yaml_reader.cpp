@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -105,6 +107,15 @@ void YamlFile::finish() {
   std::stable_sort(mistakes.begin(), mistakes.end(), [](const YamlMistake& a, const YamlMistake& b) {
     return std::tie(a.place.line, a.place.column) < std::tie(b.place.line, b.place.column);
   });
+  // A reader that goes through a map more than once finds the same again.
+  std::set<std::tuple<int, int, std::string_view>> known;
+  std::vector<YamlMistake> each;
+  for (const YamlMistake& mistake : mistakes) {
+    if (known.emplace(mistake.place.line, mistake.place.column, mistake.message).second) {
+      each.push_back(mistake);
+    }
+  }
+  mistakes = std::move(each);
   std::vector<std::string> lines;
   for (const YamlMistake& mistake : std::span(mistakes).first(std::min(mistakes.size(), most_mistakes))) {
     lines.push_back(at_place(document_->path, mistake.place, mistake.message));

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/pay_map.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace commfuse::reports {
+namespace {
+
+using namespace std::chrono_literals;
+
+ResultRow row(const char* strategy, Duration makespan, std::int64_t seq, std::int64_t ranks = 8) {
+  ResultRow row;
+  row.model = "8192x28672";
+  row.hardware = "h100-sxm";
+  row.scope = "down";
+  row.ranks = ranks;
+  row.batch = 1;
+  row.seq = seq;
+  row.dtype = "bf16";
+  row.strategy = strategy;
+  row.analysis.critical.makespan = makespan;
+  return row;
+}
+
+ResultRow implemented(Duration makespan, double beats_serial, std::int64_t seq, std::int64_t ranks = 8) {
+  ResultRow one = row("flux", makespan, seq, ranks);
+  one.implements = "fused_kernel";
+  one.beats_serial = beats_serial;
+  return one;
+}
+
+TEST(PayMap, SaysWhatOverlapSavesWhereAndHowSurely) {
+  std::vector rows{row("serial", 1000us, 1024),    implemented(1250us, 0.02, 1024),    // 25 % more
+                   row("serial", 1000us, 4096),    implemented(980us, 0.97, 4096),     // too close
+                   row("serial", 1000us, 1024, 4), implemented(790us, 0.95, 1024, 4),  // 21 % less
+                   row("serial", 1000us, 4096, 4), implemented(790us, 0.6, 4096, 4)};  // too unsure
+  rows.push_back(row("serial", 1000us, 8192));
+  rows.push_back(implemented(900us, 0.9, 8192));
+  rows.back().reason = "it does not divide";
+  EXPECT_EQ(pay_maps(rows, {.difference = 0.03, .probability = 0.8}),
+            "8192x28672 down on h100-sxm, batch 1, bf16: time that overlap saves against serial, tokens across\n"
+            "\n"
+            "flux, ranks            1K      4K      8K\n"
+            "                 4   +21%    +21%~      -\n"
+            "                 8   -25%     +2%~      -\n"
+            "\n"
+            "~ is a tie; a win needs 3% and a probability of 80%.\n");
+}
+
+TEST(PayMap, IsEmptyWithoutImplementations) {
+  const std::vector rows{row("serial", 1000us, 1024), row("fused_kernel", 500us, 1024)};
+  EXPECT_EQ(pay_maps(rows, {}), "");
+  EXPECT_EQ(pay_maps({}, {}), "");
+}
+
+}  // namespace
+}  // namespace commfuse::reports

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Implementations beside ideal schedules: the rows of a point, and what no costs may do to a time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/config/catalogue.h"
+#include "model/config/resolver.h"
+#include "model/config_error.h"
+#include "model/workload/bare_mlp.h"
+#include "sim/point/point_runner.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Rows of 4096 x 8192 times 8192 x 28672 over 8 H100, with settings changed.
+std::vector<ResultRow> rows_of(const std::vector<std::string>& sets) {
+  Resolver resolver;
+  for (const char* set : {"model=8192x28672", "scope=gate_up", "seq=4K", "hardware=h100-sxm", "ranks=8"}) {
+    resolver.read_set(set);
+  }
+  for (const std::string& set : sets) {
+    resolver.read_set(set);
+  }
+  const Settings settings = resolver.finish();
+  Library library;
+  library.load(settings);
+  StructureCache structures;
+  return PointRunner(library, structures).rows(settings);
+}
+
+std::vector<std::string> names_of(const std::vector<ResultRow>& rows) {
+  std::vector<std::string> names;
+  for (const ResultRow& row : rows) {
+    names.push_back(row.strategy);
+  }
+  return names;
+}
+
+const ResultRow& row_named(const std::vector<ResultRow>& rows, std::string_view name) {
+  const auto found = std::ranges::find(rows, name, &ResultRow::strategy);
+  EXPECT_NE(found, rows.end()) << name;
+  return found == rows.end() ? rows.front() : *found;
+}
+
+TEST(Implementations, StandBehindTheSchedulesUnderTheirOwnNames) {
+  const auto rows = rows_of({"as=te,flux", "strategy.name=serial,fused_kernel"});
+  EXPECT_EQ(names_of(rows), (std::vector<std::string>{"serial", "fused_kernel", "te", "flux"}));
+  EXPECT_EQ(rows[0].implements, "");
+  EXPECT_EQ(rows[1].implements, "");
+  EXPECT_EQ(rows[2].implements, "ring_exchange");
+  EXPECT_EQ(rows[3].implements, "fused_kernel");
+  for (const ResultRow& row : rows) {
+    EXPECT_TRUE(row.feasible()) << row.strategy << ": " << row.reason;
+  }
+  EXPECT_GT(rows[3].analysis.critical.makespan, rows[1].analysis.critical.makespan);
+}
+
+TEST(Implementations, MakeBoundsOfIdealSchedulesButSerial) {
+  for (const ResultRow& row : rows_of({"as=flux"})) {
+    EXPECT_EQ(row.bound, row.implements.empty() && row.strategy != "serial") << row.strategy;
+    EXPECT_EQ(row.win_probability.has_value(), !row.bound) << row.strategy;
+  }
+  EXPECT_FALSE(row_named(rows_of({}), "sliced").bound);
+  EXPECT_FALSE(row_named(rows_of({"as=none"}), "sliced").bound);
+}
+
+TEST(Implementations, AloneSayHowLikelyTheyBeatSerial) {
+  const auto rows = rows_of({"as=flux", "strategy.name=serial,sliced"});
+  EXPECT_FALSE(rows[0].beats_serial);
+  EXPECT_FALSE(rows[1].beats_serial);
+  ASSERT_TRUE(rows[2].beats_serial);
+  const bool faster = rows[2].analysis.critical.makespan < rows[0].analysis.critical.makespan;
+  EXPECT_EQ(*rows[2].beats_serial > 0.5, faster);
+  // Two compete, so that the same probability is that of winning.
+  EXPECT_EQ(rows[2].win_probability, rows[2].beats_serial);
+  EXPECT_FALSE(row_named(rows_of({"as=flux", "strategy.name=sliced"}), "flux").beats_serial);
+  EXPECT_FALSE(row_named(rows_of({"as=flux", "uncertainty=off"}), "flux").beats_serial);
+}
+
+TEST(Implementations, SayWhatHoldsThemBack) {
+  const std::string held_back = row_named(rows_of({"as=flux", "strategy.name=serial"}), "flux").held_back;
+  EXPECT_NE(held_back.find("its cost per call 57 us"), std::string::npos) << held_back;  // 57.29 us, of one site
+  EXPECT_NE(held_back.find("its GEMM "), std::string::npos) << held_back;                // 3.2 % longer
+  EXPECT_EQ(held_back.find("its separate sums"), std::string::npos) << held_back;
+  EXPECT_EQ(row_named(rows_of({"as=flux"}), "serial").held_back, "");
+}
+
+TEST(Implementations, AllAreThoseThatRunThere) {
+  const auto has = [](const std::vector<ResultRow>& rows, std::string_view name) {
+    return std::ranges::find(rows, name, &ResultRow::strategy) != rows.end();
+  };
+  const auto hopper = rows_of({"as=all", "strategy.name=serial"});
+  EXPECT_TRUE(has(hopper, "flux"));
+  const auto blackwell = rows_of({"as=all", "strategy.name=serial", "hardware=b200-sxm"});
+  EXPECT_FALSE(has(blackwell, "flux"));
+  EXPECT_TRUE(has(blackwell, "te"));
+  EXPECT_TRUE(all_feasible(hopper));
+  EXPECT_TRUE(all_feasible(blackwell));
+}
+
+TEST(Implementations, OneThatIsNamedIsARowWithItsReason) {
+  const auto rows = rows_of({"as=flux,te", "strategy.name=serial", "hardware=b200-sxm"});
+  ASSERT_EQ(names_of(rows), (std::vector<std::string>{"serial", "flux", "te"}));
+  EXPECT_EQ(rows[1].reason, "flux does not run on b200-sxm; it is for ampere, hopper");
+  EXPECT_EQ(rows[1].implements, "fused_kernel");
+  EXPECT_FALSE(rows[1].beats_serial);
+  EXPECT_EQ(rows[1].held_back, "");
+  EXPECT_EQ(rows[2].reason, "");
+}
+
+TEST(Implementations, WhereNobodyMeasuredAWarningSaysSo) {
+  const std::string warning = "nobody measured te on GPUs such as ";
+  EXPECT_NE(row_named(rows_of({"as=te", "hardware=b200-sxm"}), "te").warnings.find(warning), std::string::npos);
+  EXPECT_EQ(row_named(rows_of({"as=te"}), "te").warnings.find(warning), std::string::npos);
+}
+
+TEST(Implementations, AScopeThatIsNotCoveredIsRefusedAndLeftOutOfAll) {
+  try {
+    rows_of({"as=flux", "scope=mlp_ar"});
+    ADD_FAILURE() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "implementation flux does not cover scope mlp_ar; choose another scope, as gate_up, down or mlp");
+  }
+  for (const ResultRow& row : rows_of({"as=all", "scope=mlp_ar"})) {
+    EXPECT_EQ(row.implements, "") << row.strategy;
+  }
+}
+
+/// Some hundred kernels of all sizes, each on a machine with a schedule of a strategy that files name.
+class Seeded {
+ public:
+  explicit Seeded(std::uint32_t seed) : random_(seed) {
+    for (const char* name : {"h100-sxm", "b200-sxm", "a100-sxm-80", "pcie-rtx-pro-6000"}) {
+      machines_.push_back(load_machine(name));
+    }
+  }
+
+  Point point() {
+    Point point{.model = bare_mlp(one_of<4>({1024, 4096, 8192, 16384}), one_of<3>({4096, 28672, 53248})),
+                .machine = machines_[random_() % machines_.size()]};
+    point.scope = std::array{Scope::gate_up, Scope::down, Scope::mlp}[random_() % 3];
+    point.ranks = static_cast<std::int32_t>(one_of<3>({2, 4, 8}));
+    point.seq = one_of<5>({256, 1024, 4096, 8192, 32768});
+    point.price.interference = random_() % 2 == 0 ? Interference::none : Interference::constant;
+    return point;
+  }
+  std::pair<const Strategy*, StrategyOptions> schedule(const Point& point) {
+    const std::array<const Strategy*, 4> known{&fused_kernel_strategy, &ring_exchange_strategy, &async_tp_strategy,
+                                               &sliced_strategy};
+    const Strategy* strategy = known[random_() % known.size()];
+    const auto all = schedules_to_try(*strategy, kinds_of(point.scope), point.ranks);
+    return {strategy, all[random_() % all.size()]};
+  }
+  /// One parameter at both kinds of sites, at some cost and at a higher one.
+  std::pair<ImplementedSites, ImplementedSites> costs() {
+    std::pair<ImplementedSites, ImplementedSites> both;
+    const auto which = random_() % 8;
+    const double low = share(), high = low + share();
+    for (ImplementedSites* sites : {&both.first, &both.second}) {
+      const double cost = (sites == &both.first ? low : high) / 2.0;  // 0 to 1
+      for (ImplementedSite* site : {&sites->ag_gemm, &sites->gemm_rs}) {
+        switch (which) {
+          case 0: site->per_call.value = from_seconds(cost * 300e-6); break;
+          case 1: site->per_step.value = from_seconds(cost * 100e-6); break;
+          case 2: site->product_time.value = 1.0 + cost; break;
+          case 3: site->cut_cost.value = cost; break;
+          case 4: site->rate_share.value = 1.0 - 0.95 * cost; break;
+          case 5: site->rate.emplace().value = BytesPerSecond{500e9 * (1.01 - cost)}; break;
+          case 6: site->sms.value = static_cast<int>(64.0 * cost); break;
+          default: site->separate_sum.value = sites == &both.first ? 0 : 1; break;
+        }
+      }
+    }
+    return both;
+  }
+
+ private:
+  template <std::size_t count>
+  std::int64_t one_of(const std::array<std::int64_t, count>& values) {
+    return values[random_() % count];
+  }
+  double share() { return static_cast<double>(random_() % 1001) / 1000.0; }
+
+  std::mt19937 random_;
+  std::vector<Machine> machines_;
+};
+
+/// Nothing where the schedule cannot cut so few tokens.
+std::optional<Duration> makespan(Predictor& predictor, Point point, const Strategy& strategy,
+                                 const StrategyOptions& options, const ImplementedSites* sites) {
+  point.price.implementation = sites;
+  try {
+    return predictor.predict(point, strategy, options).analysis.critical.makespan;
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+TEST(Implementations, WithoutCostsTakeAsLongAsTheirSchedule) {
+  Seeded seeded(59);
+  StructureCache structures;
+  Predictor predictor(structures);
+  const ImplementedSites ideal;
+  int compared = 0;
+  for (int i = 0; i < 150; ++i) {
+    const Point point = seeded.point();
+    const auto [strategy, options] = seeded.schedule(point);
+    const auto of_strategy = makespan(predictor, point, *strategy, options, nullptr);
+    EXPECT_EQ(makespan(predictor, point, *strategy, options, &ideal), of_strategy)
+        << i << " " << point.model.name << " " << name_of(point.scope) << " on " << point.machine.name << ", "
+        << point.ranks << " ranks, seq " << point.seq << ", " << strategy->name;
+    compared += of_strategy ? 1 : 0;
+  }
+  EXPECT_GT(compared, 100);
+}
+
+TEST(Implementations, AHigherCostNeverMakesThemFaster) {
+  Seeded seeded(60);
+  StructureCache structures;
+  Predictor predictor(structures);
+  int compared = 0;
+  int longer = 0;
+  for (int i = 0; i < 300; ++i) {
+    const Point point = seeded.point();
+    const auto [strategy, options] = seeded.schedule(point);
+    const auto [low, high] = seeded.costs();
+    const auto less = makespan(predictor, point, *strategy, options, &low);
+    const auto more = makespan(predictor, point, *strategy, options, &high);
+    ASSERT_EQ(less.has_value(), more.has_value());
+    if (less) {
+      EXPECT_LE(*less, *more) << i << " " << point.model.name << " " << name_of(point.scope) << " on "
+                              << point.machine.name << ", " << point.ranks << " ranks, seq " << point.seq << ", "
+                              << strategy->name << ", per call " << to_microseconds(high.ag_gemm.per_call.value)
+                              << " us, per step " << to_microseconds(high.ag_gemm.per_step.value) << " us, GEMM x"
+                              << high.ag_gemm.product_time.value << ", cut " << high.ag_gemm.cut_cost.value
+                              << ", share " << high.ag_gemm.rate_share.value << ", SMs " << high.ag_gemm.sms.value;
+      ++compared;
+      longer += *more > *less ? 1 : 0;
+    }
+  }
+  EXPECT_GT(compared, 200);
+  EXPECT_GT(longer, compared / 3);
+}
+
+}  // namespace
+}  // namespace commfuse
