@@ -211,6 +211,12 @@ Shape implementation_shape() {
   for (const NcclGeneration generation : all_nccl_generations) {
     generations.push_back(optional({std::string(name_of(generation)), costs}));
   }
+  std::vector<ShapeKey> options;
+  for (const Option option : all_options) {
+    const std::vector<std::string_view> words = is_count(option) ? std::vector<std::string_view>{} : words_of(option);
+    options.push_back(
+        optional({std::string(name_of(option)), is_count(option) ? count(1) : word({words.begin(), words.end()})}));
+  }
   const ShapeKey measured_on =
       optional({"measured_on", map(generations), "Generations of GPUs on which somebody measured it"});
   const Shape supports = map({{"sites", list(word({"ag_gemm", "gemm_rs"}))},
@@ -224,7 +230,7 @@ Shape implementation_shape() {
        {"use", text(), "How to switch it on"},
        optional({"known_as", list(text()), "Columns of tables that mean it"}),
        {"strategy", word(names(all_strategies, [](const Strategy* one) { return one->name; })), "Whose schedule it is"},
-       optional({"options", table("^[a-z_]+$", one_of({count(), text()})), "Of the strategy"}),
+       optional({"options", map(options), "Of the strategy"}),
        {"transport", word(names(all_transports, called)), "What moves its bytes"},
        {"supports", supports},
        optional({"fit", list(text()), "Parameters that score --implementations fits"}),
