@@ -87,7 +87,7 @@ std::string pay_maps(std::span<const ResultRow> rows, const VerdictRule& rule) {
     if (names.empty()) {
       continue;
     }
-    text += fmt::format("{}{} {} on {}, batch {}, {}: time that overlap saves against serial, tokens across\n",
+    text += fmt::format("{}{} {} on {}, batch {}, {}\ntime that overlap saves against serial, tokens across\n",
                         text.empty() ? "" : "\n", first.model, first.scope, machine_in_words(first),
                         format_count(first.batch), first.dtype);
     for (const std::string& name : names) {

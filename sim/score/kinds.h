@@ -20,8 +20,8 @@ struct Context {
   KnownMachines& machines;
   Predictor& predictor;
   Doubts& doubts;
-  std::string_view file_name;         ///< Of the table, without its ending: may tell the machine.
-  bool residuals = false;             ///< Rows that fits read are wanted too.
+  std::string_view file_name;  ///< Of the table, without its ending: may tell the machine.
+  bool residuals = false;      ///< Rows that fits read are wanted too.
 };
 
 using Scorer = void (*)(const Table&, Context&, Tally&);
