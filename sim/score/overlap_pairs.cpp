@@ -98,7 +98,6 @@ OverlapColumns overlap_columns(const Table& table, std::string_view file_name, c
     if (!is_time(name) || is_part(stem) || (stem.starts_with("nccl_") && !is_serial(stem))) {
       continue;
     }
-    columns.to_us = name.ends_with("_ms") ? 1e3 : 1.0;
     if (is_serial(stem)) {
       columns.serial = table.column(name);
     } else {
@@ -140,12 +139,14 @@ OverlapRow overlap_row(Row& row, const OverlapColumns& columns) {
   read.n = columns.n_of_rank.exists() ? row.count(columns.n_of_rank) * read.ranks : row.count(columns.n);
   read.k = columns.k_of_rank.exists() ? row.count(columns.k_of_rank) * read.ranks : row.count(columns.k);
   read.dtype = row.has(columns.dtype) ? dtype_in_table(row.text(columns.dtype)).value_or(columns.usual) : columns.usual;
+  // Each column has its own unit.
+  const auto us = [&](const Column& time) { return (time.name.ends_with("_ms") ? 1e3 : 1.0) * row.amount(time); };
   if (row.has(columns.serial)) {
-    read.serial_us = columns.to_us * row.amount(columns.serial);
+    read.serial_us = us(columns.serial);
   }
   for (std::size_t i = 0; i < columns.implemented.size(); ++i) {
     if (row.has(columns.implemented[i].time)) {
-      read.implemented.emplace_back(i, columns.to_us * row.amount(columns.implemented[i].time));
+      read.implemented.emplace_back(i, us(columns.implemented[i].time));
     }
   }
   return read;

@@ -27,7 +27,6 @@ namespace commfuse::score {
 
 struct OverlapColumns {
   Column op, hw, m, n, n_of_rank, k, k_of_rank, ranks, dtype, gemm, serial;
-  double to_us = 1.0;
   struct Implemented {
     Column time;
     std::shared_ptr<const Implementation> implementation;  ///< Null: nobody described it.

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of overlapped kernels beside serial communication: what their columns mean, and what becomes of their rows.
+#include "sim/score/overlap_pairs.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/config_error.h"
+#include "sim/point/request.h"
+#include "sim/score/implementation_fit.h"
+#include "sim/score/score.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::score {
+namespace {
+
+const KnownImplementations& known() {
+  static const KnownImplementations all = load_implementations("all");
+  return all;
+}
+
+struct Names {
+  std::string serial;                    ///< Empty: no column is.
+  std::vector<std::string> implemented;  ///< "flux_us=flux", "nobody_us="
+};
+
+Names names_in(const std::string& header, std::string_view file_name = "x") {
+  const Table table(header + "\n");
+  const OverlapColumns columns = overlap_columns(table, file_name, known());
+  Names names{.serial = columns.serial.exists() ? std::string(columns.serial.name) : ""};
+  for (const auto& one : columns.implemented) {
+    names.implemented.push_back(
+        fmt::format("{}={}", one.time.name, one.implementation == nullptr ? "" : one.implementation->name));
+  }
+  return names;
+}
+
+using Words = std::vector<std::string>;
+
+TEST(OverlapPairs, OneColumnIsSerial) {
+  for (const std::string word : {"serial", "torch", "nccl", "nccl_ring", "baseline", "unfused", "serial_cublas_nccl"}) {
+    EXPECT_EQ(names_in("op,M,N,K,ngpus," + word + "_us,flux_us").serial, word + "_us");
+  }
+  EXPECT_EQ(names_in("op,M,N,K,ngpus,torch_total_ms,flux_us").serial, "torch_total_ms");
+  EXPECT_EQ(names_in("op,M,N,K,ngpus,flux_us").serial, "");
+}
+
+TEST(OverlapPairs, PartsAreNoImplementations) {
+  const Names names = names_in(
+      "op,M,N,K,ngpus,serial_us,gemm_us,comm_us,torch_gemm_us,torch_mm_us,nccl_comm_us,nccl_tree_us,flux_no_overlap_us,"
+      "flux_us,speedup");
+  EXPECT_EQ(names.serial, "serial_us");
+  EXPECT_EQ(names.implemented, Words{"flux_us=flux"});
+}
+
+TEST(OverlapPairs, AnImplementationIsKnownByItsNamesAndElseByNone) {
+  EXPECT_EQ(
+      names_in("M,N,K,ngpus,te_us,userbuffers_us,torch_symm_mem_ms,flux_total_ms,wizardry_us").implemented,
+      (Words{"te_us=te", "userbuffers_us=te", "torch_symm_mem_ms=async_tp", "flux_total_ms=flux", "wizardry_us="}));
+}
+
+TEST(OverlapPairs, WhatAnyTableMayCallItsKernelIsThatOfTheFile) {
+  EXPECT_EQ(names_in("M,N,K,ngpus,fused_us", "overlap_flux90_ag_h100").implemented, Words{"fused_us=flux"});
+  EXPECT_EQ(names_in("M,N,K,ngpus,gemm_rs_us,serial_us", "overlap_flux90_rs_h100").implemented,
+            Words{"gemm_rs_us=flux"});
+  EXPECT_EQ(names_in("M,N,K,ngpus,fused_us", "overlap_of_somebody").implemented, Words{"fused_us="});
+}
+
+TEST(OverlapPairs, TheFileSaysWhatIsDoneWhereNoColumnDoes) {
+  const auto columns = [](std::string_view header, std::string_view file) {
+    return overlap_columns(Table(std::string(header) + "\n"), file, known());
+  };
+  EXPECT_TRUE(columns("M,N,K,ngpus", "overlap_gemm_rs_h100").scatters);
+  EXPECT_FALSE(columns("M,N,K,ngpus", "overlap_ag_h100").scatters);
+  EXPECT_TRUE(columns("M,N,K,ngpus", "overlap_ag_h100").says_operator);
+  EXPECT_FALSE(columns("M,N,K,ngpus", "overlap_parsec_h100").says_operator);  // "rs" is no part of it
+  EXPECT_TRUE(columns("op,M,N,K,ngpus", "x").says_operator);
+}
+
+TEST(OverlapPairs, AThreadIsAnIssueAPullRequestOrARepository) {
+  const auto thread = [](const std::string& source) { return thread_of(Table("# source: " + source + "\nM\n")); };
+  EXPECT_EQ(thread("https://github.com/bytedance/flux/issues/90 (2025-04-06), comment"), "bytedance/flux/issues/90");
+  EXPECT_EQ(thread("https://github.com/bytedance/flux docs/performance.md (L20; 2025)"), "bytedance/flux");
+  EXPECT_EQ(thread("https://github.com/weavers/loom; typed by hand"), "weavers/loom");
+  EXPECT_EQ(thread("arXiv 2406.06858, Table 2"), "arXiv");
+  EXPECT_EQ(thread_of(Table("M\n1\n")), "");
+}
+
+OverlapRow read(const std::string& header, const std::string& cells, std::string_view file_name = "x") {
+  const Table table(header + "\n" + cells + "\n");
+  Row row(table, 0);
+  const OverlapRow read = overlap_row(row, overlap_columns(table, file_name, known()));
+  EXPECT_TRUE(row.is_sound());
+  return read;
+}
+
+TEST(OverlapPairs, SizesOfARankAreMultiplied) {
+  const OverlapRow gathers = read("op,M,N_per_gpu,K,ngpus,dtype,serial_us,flux_us", "ag,4096,3584,8192,8,fp16,900,700");
+  EXPECT_FALSE(gathers.scatters);
+  EXPECT_EQ(gathers.m, 4096);
+  EXPECT_EQ(gathers.n, 28672);
+  EXPECT_EQ(gathers.k, 8192);
+  EXPECT_EQ(gathers.ranks, 8);
+  EXPECT_EQ(gathers.dtype, DType::fp16);
+  EXPECT_EQ(gathers.serial_us, 900.0);
+  EXPECT_EQ(gathers.implemented, (std::vector<std::pair<std::size_t, double>>{{0, 700.0}}));
+  const OverlapRow scatters = read("op,M,N,K_per_gpu,ngpus,serial_us,flux_us", "rs,4096,8192,3584,8,,700");
+  EXPECT_TRUE(scatters.scatters);
+  EXPECT_EQ(scatters.n, 8192);
+  EXPECT_EQ(scatters.k, 28672);
+  EXPECT_EQ(scatters.dtype, DType::bf16);
+  EXPECT_FALSE(scatters.serial_us);
+}
+
+TEST(OverlapPairs, EveryColumnHasItsUnit) {
+  const OverlapRow row = read("op,M,N,K,tp,serial_ms,flux_us,te_ms", "ag,4096,28672,8192,8,0.9,700,0.8");
+  EXPECT_EQ(row.serial_us, 900.0);
+  EXPECT_EQ(row.implemented, (std::vector<std::pair<std::size_t, double>>{{0, 700.0}, {1, 800.0}}));
+}
+
+TEST(OverlapPairs, AnUnknownOperatorIsAFault) {
+  const Table table(std::string("op,M,N,K,ngpus,flux_us\nalltoall,4096,28672,8192,8,700\n"));
+  Row row(table, 0);
+  (void)overlap_row(row, overlap_columns(table, "x", known()));
+  EXPECT_FALSE(row.is_sound());
+}
+
+/// A measured time of flux that the costs in its file are right about, from the fit that has not seen the thread.
+constexpr std::string_view head =
+    "# source: https://github.com/weavers/loom/issues/7\n# hardware: 8x H100\n"
+    "hw,op,M,N,K,ngpus,dtype,serial_us,flux_us\n";
+
+TEST(OverlapPairs, RowsOfOneThreadInTwoTablesCountOnce) {
+  const OwnFolder folder;
+  const std::string row = "h100-sxm,ag,4096,28672,8192,8,bf16,500,400\n";
+  std::ofstream("a.csv") << head << row;
+  std::ofstream("b.csv") << head << row << "h100-sxm,ag,8192,28672,8192,8,bf16,950,800\n";
+  std::ofstream("c.csv") << "# source: https://github.com/weavers/loom/issues/8\n"
+                         << head.substr(head.find('\n') + 1) << row;
+  const auto scores = score_tables({"a.csv", "b.csv", "c.csv"}, {});
+  ASSERT_EQ(scores.size(), 3U);
+  EXPECT_EQ(scores[0].scored, 1);
+  EXPECT_EQ(scores[1].scored, 1);
+  ASSERT_EQ(scores[1].skipped.size(), 1U);
+  EXPECT_EQ(scores[1].skipped[0].reason, "another table has the row, of the same thread");
+  EXPECT_EQ(scores[2].scored, 1);  // of another thread
+}
+
+TEST(OverlapPairs, AllReducesAreSkipped) {
+  const TableScore score = score_text(std::string(head) + "h100-sxm,ar,4096,8192,28672,8,bf16,600,500\n", "x.csv", {});
+  EXPECT_EQ(score.scored, 0);
+  ASSERT_EQ(score.skipped.size(), 1U);
+  EXPECT_EQ(score.skipped[0].reason, "a GEMM before an all-reduce is no scope of a run");
+  EXPECT_FALSE(score.pays);
+}
+
+TEST(OverlapPairs, APairSaysWhichCommandRunsIt) {
+  const TableScore score = score_text(std::string(head) + "h100-sxm,rs,4096,8192,28672,8,bf16,600,500\n", "x.csv", {});
+  ASSERT_EQ(score.pairs.size(), 1U);
+  EXPECT_EQ(score.pairs[0].implementation, "flux");
+  EXPECT_EQ(score.pairs[0].measured_us, 500.0);
+  EXPECT_EQ(score.pairs[0].serial_measured_us, 600.0);
+  EXPECT_EQ(score.pairs[0].command,
+            "commfuse-sim run --model 8192x28672 --scope down --hardware h100-sxm --ranks 8 --seq 4096 --dtype bf16 "
+            "--as flux");
+}
+
+TEST(PayScore, CountsPairsThatDiffer) {
+  TableScore score;
+  Tally tally(score, false);
+  tally.pays({.measured = 1.04, .predicted = 0.5, .sure = 1.0});  // a tie
+  EXPECT_FALSE(score.pays);
+  tally.pays({.measured = 0.8, .predicted = 0.9, .sure = 0.95});  // a win, told, sure
+  tally.pays({.measured = 0.8, .predicted = 1.1, .sure = 0.6});   // a win, not told
+  tally.pays({.measured = 0.7, .predicted = 0.7, .sure = 0.9});   // a win, told, sure
+  tally.pays({.measured = 1.3, .predicted = 0.9, .sure = 0.9});   // a loss, not told, sure
+  tally.pays({.measured = 1.3, .predicted = 1.0, .sure = 0.5});   // a loss, told
+  ASSERT_TRUE(score.pays);
+  PayScore pays = *score.pays;
+  EXPECT_EQ(pays.wins, 3);
+  EXPECT_EQ(pays.wins_told, 2);
+  EXPECT_EQ(pays.losses, 2);
+  EXPECT_EQ(pays.losses_told, 1);
+  EXPECT_EQ(pays.sure, 3);
+  EXPECT_EQ(pays.sure_told, 2);
+  EXPECT_DOUBLE_EQ(pays.balanced_accuracy(), (2.0 / 3.0 + 1.0 / 2.0) / 2.0);
+  pays += PayScore{.wins = 1, .wins_told = 1, .losses = 0, .losses_told = 0, .sure = 1, .sure_told = 1};
+  EXPECT_EQ(pays.wins, 4);
+  EXPECT_EQ(pays.wins_told, 3);
+  EXPECT_EQ(pays.losses, 2);
+  EXPECT_EQ(pays.sure_told, 3);
+  EXPECT_DOUBLE_EQ((PayScore{.wins = 4, .wins_told = 3}.balanced_accuracy()), 0.75);
+}
+
+/// A number behind a key of a site in what a fit prints: "per_call" of "gemm_rs".
+double fitted(const std::string& text, std::string_view site, std::string_view key) {
+  const std::size_t of_site = text.find(site, text.find("\ncosts:"));
+  const std::size_t at = text.find(std::string(key) + ": {value: ", of_site);
+  EXPECT_NE(at, std::string::npos) << text;
+  return at == std::string::npos ? 0.0 : std::stod(text.substr(at + key.size() + 10));
+}
+
+TEST(ImplementationFit, FindsTheCostsThatATableWasMadeWith) {
+  const OwnFolder folder;
+  KnownMachines machines;
+  const Machine& machine = *machines.by_name("h100-sxm").machine;
+  StructureCache structures;
+  Predictor predictor(structures);
+  const auto loaded = load_implementation("flux");
+  const Implementation& flux = *loaded;
+  ImplementationCosts costs = flux.costs;
+  for (ImplementedSites& sites : costs.generations) {
+    sites.ag_gemm.per_call.value = sites.gemm_rs.per_call.value = from_seconds(80e-6);
+    sites.ag_gemm.product_time.value = sites.gemm_rs.product_time.value = 1.12;
+    sites.gemm_rs.rate.emplace().value = BytesPerSecond{120e9};
+  }
+  std::string rows;
+  for (const bool scatters : {false, true}) {
+    for (const std::int64_t m : {512, 1024, 2048, 4096, 8192, 16384, 32768}) {
+      const OverlapRow row{
+          .scatters = scatters, .m = m, .n = scatters ? 8192 : 28672, .k = scatters ? 28672 : 8192, .ranks = 8};
+      const Point point = priced_as(point_of(row, machine), flux, costs);
+      const Prediction best =
+          predictor.predict_best(point, *flux.strategy, schedules_of(flux, point.scope, point.ranks, point.dtype));
+      rows += fmt::format("h100-sxm,{},{},{},{},8,bf16,,{:.6g}\n", scatters ? "rs" : "ag", row.m, row.n, row.k,
+                          to_microseconds(best.analysis.critical.makespan));
+    }
+  }
+  std::ofstream("made.csv") << head << rows;
+  std::string text = implementation_costs_yaml({"made.csv"});
+  EXPECT_EQ(text.find("# flux: 14 rows of 1 threads;"), 0U) << text;
+  text = text.substr(0, text.find("without:"));
+  EXPECT_NEAR(fitted(text, "ag_gemm", "per_call"), 80.0, 4.0);
+  // Judgement says 1.06, and keeps a part of its say.
+  EXPECT_NEAR(fitted(text, "ag_gemm", "product_time"), 1.12, 0.03);
+  EXPECT_NEAR(fitted(text, "gemm_rs", "rate"), 120.0, 6.0);
+}
+
+TEST(ImplementationFit, WithoutTimesThereIsNothingToFit) {
+  const OwnFolder folder;
+  std::ofstream("none.csv") << "# source: x\nhw,op,M,N,K,ngpus,dtype,serial_us\nh100-sxm,ag,4096,28672,8192,8,bf16,1\n";
+  try {
+    (void)implementation_costs_yaml({"none.csv"});
+    ADD_FAILURE() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "no table has times of an implementation whose parameters are fitted; name one with --data");
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::score
