@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -11,6 +12,7 @@
 #include "model/check.h"
 #include "model/config/catalogue.h"
 #include "model/config/hf_config.h"
+#include "model/config/implementation.h"
 #include "model/config/plan_file.h"
 #include "model/config/resolver.h"
 #include "model/config_error.h"
@@ -126,6 +128,23 @@ void deepspeed(std::string_view bytes) {
 
 void hf_config(std::string_view bytes) {
   tolerate([&] { read_hf_config(input_file("config.json", bytes)); });
+}
+
+/// What is read runs somewhere, at costs that can be priced.
+void implementation(std::string_view bytes) {
+  tolerate([&] {
+    const auto read = load_implementation(input_file("input.yaml", bytes).string());
+    check(read->strategy != nullptr && !read->sites.empty() && !read->dtypes.empty() && !read->generations.empty() &&
+              read->most_ranks > 1 && read->most_nodes > 0,
+          "an implementation runs somewhere");
+    for (const ImplementedSites& sites : read->costs.generations) {
+      for (const ImplementedSite& site : {sites.ag_gemm, sites.gemm_rs}) {
+        check(site.per_call.value >= Duration{} && site.per_step.value >= Duration{} && site.rate_share.value > 0.0 &&
+                  (!site.rate || site.rate->value.value > 0.0),
+              "costs are times from 0 on and rates above 0");
+      }
+    }
+  });
 }
 
 void kineto(std::string_view bytes) {
@@ -260,6 +279,7 @@ constexpr std::array all{
     Target{"csv", csv},
     Target{"deepspeed", deepspeed},
     Target{"hf_config", hf_config},
+    Target{"implementation", implementation},
     Target{"kineto", kineto},
     Target{"megatron", megatron},
     Target{"nccl_tests", nccl_tests},
