@@ -26,7 +26,7 @@
 namespace commfuse::score {
 
 struct OverlapColumns {
-  Column op, hw, m, n, n_of_rank, k, k_of_rank, ranks, dtype, gemm, serial;
+  Column op, hw, m, n, n_of_rank, k, k_of_rank, ranks, dtype, serial;
   struct Implemented {
     Column time;
     std::shared_ptr<const Implementation> implementation;  ///< Null: nobody described it.
@@ -78,7 +78,7 @@ Point point_of(const OverlapRow& row, const Machine& machine);
 /// says how long it takes. Decided by what is predicted.
 bool is_host_bound(const OverlapRow& row, const Machine& machine, Predictor& predictor);
 
-/// The command that runs the row again: "commfuse-sim run --gemm 4096x8192x28672 --scope down --ranks 8 ...".
+/// The command that runs the row again: "commfuse-sim run --model 8192x28672 --scope down --ranks 8 ...".
 std::string command_of(const OverlapRow& row, const Machine& machine, std::string_view implementation);
 
 }  // namespace commfuse::score

@@ -136,22 +136,6 @@ constexpr std::string_view head =
     "# source: https://github.com/weavers/loom/issues/7\n# hardware: 8x H100\n"
     "hw,op,M,N,K,ngpus,dtype,serial_us,flux_us\n";
 
-TEST(OverlapPairs, RowsOfOneThreadInTwoTablesCountOnce) {
-  const OwnFolder folder;
-  const std::string row = "h100-sxm,ag,4096,28672,8192,8,bf16,500,400\n";
-  std::ofstream("a.csv") << head << row;
-  std::ofstream("b.csv") << head << row << "h100-sxm,ag,8192,28672,8192,8,bf16,950,800\n";
-  std::ofstream("c.csv") << "# source: https://github.com/weavers/loom/issues/8\n"
-                         << head.substr(head.find('\n') + 1) << row;
-  const auto scores = score_tables({"a.csv", "b.csv", "c.csv"}, {});
-  ASSERT_EQ(scores.size(), 3U);
-  EXPECT_EQ(scores[0].scored, 1);
-  EXPECT_EQ(scores[1].scored, 1);
-  ASSERT_EQ(scores[1].skipped.size(), 1U);
-  EXPECT_EQ(scores[1].skipped[0].reason, "another table has the row, of the same thread");
-  EXPECT_EQ(scores[2].scored, 1);  // of another thread
-}
-
 TEST(OverlapPairs, AllReducesAreSkipped) {
   const TableScore score = score_text(std::string(head) + "h100-sxm,ar,4096,8192,28672,8,bf16,600,500\n", "x.csv", {});
   EXPECT_EQ(score.scored, 0);
