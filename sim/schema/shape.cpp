@@ -18,6 +18,8 @@ constexpr std::array kinds{
     FileKind{"jitter", "commfuse.jitter/1", "Jitter of op times", jitter_shape},
     FileKind{"faults", "commfuse.faults/1", "What goes wrong during a run", faults_shape},
     FileKind{"lab", "commfuse.lab/1", "A workload that other simulators were timed on", lab_shape},
+    FileKind{"implementation", "commfuse.implementation/1", "Kernels that people run, and what they cost",
+             implementation_shape},
     FileKind{"schedule", "commfuse.schedule/1", "A schedule written by hand", schedule_shape}};
 
 constexpr const char* plain_number = R"(^[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)? ?)";

@@ -81,6 +81,7 @@ Shape cluster_shape();
 Shape jitter_shape();
 Shape faults_shape();
 Shape lab_shape();
+Shape implementation_shape();
 Shape schedule_shape();
 
 /// As JSON Schema, draft 2020-12.
