@@ -13,7 +13,9 @@
 #include "model/check.h"
 #include "model/config/field.h"
 #include "model/config/hf_config.h"
+#include "model/config/implementation.h"
 #include "model/config_error.h"
+#include "model/hardware/nccl_tuning.h"
 #include "model/strategies/strategies.h"
 #include "model/workload/layers.h"
 #include "model/workload/parameters.h"
@@ -136,6 +138,36 @@ Listing listed_strategies() {
   Listing listing{{{"strategy", true}, {"what it does", true}}, {}};
   for (const Strategy& strategy : strategies()) {
     listing.rows.push_back({std::string(strategy.name), std::string(strategy.summary)});
+  }
+  return listing;
+}
+
+namespace {
+
+/// "hopper, blackwell"; "-" where nobody measured it.
+std::string measured_in_words(const ImplementationCosts& costs) {
+  std::vector<std::string_view> names;
+  for (const NcclGeneration generation : all_nccl_generations) {
+    if (costs.measured[static_cast<std::size_t>(generation)]) {
+      names.push_back(name_of(generation));
+    }
+  }
+  return names.empty() ? "-" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+Listing listed_implementations() {
+  Listing listing{{{"implementation", true},
+                   {"strategy", true},
+                   {"transport", true},
+                   {"measured on", true},
+                   {"what it does", true}},
+                  {}};
+  for (const auto& implementation : load_implementations("all")) {
+    listing.rows.push_back({implementation->name, std::string(implementation->strategy->name),
+                            std::string(name_of(implementation->transport)), measured_in_words(implementation->costs),
+                            implementation->summary});
   }
   return listing;
 }

@@ -28,6 +28,8 @@ Listing listed_models_in(const std::string& folder);
 /// Name, dense 16-bit TFLOP/s, memory, rates of links: of clusters alone, or of nodes alone.
 Listing listed_machines(Catalogue catalogue, bool clusters);
 Listing listed_strategies();
+/// Name, strategy it realises, transport, generations where it was measured, summary.
+Listing listed_implementations();
 Listing listed_scopes();
 
 }  // namespace commfuse::sim

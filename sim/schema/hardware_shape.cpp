@@ -2,15 +2,13 @@
 // Hardware and cluster files; model/config/load_machine.cpp reads them.
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "model/cost/implemented.h"
 #include "model/dtype.h"
 #include "model/hardware/described.h"
 #include "model/hardware/fit_scope.h"
-#include "model/strategies/strategies.h"
+#include "sim/schema/described_shape.h"
 #include "sim/schema/shape.h"
 
 namespace commfuse::schema {
@@ -40,43 +38,6 @@ ShapeKey fit_key() {
 }
 
 ShapeKey known_as() { return optional({"known_as", list(text()), "Names by which measurements call it"}); }
-
-Shape shape_of(const Parameter<Duration>&, const auto&) { return sourced(duration()); }
-Shape shape_of(const Parameter<BytesPerSecond>&, const auto&) { return sourced(bandwidth()); }
-Shape shape_of(const Parameter<FlopsPerSecond>&, const auto&) { return sourced(compute_rate()); }
-Shape shape_of(const Parameter<Bytes>&, const auto&) { return sourced(size()); }
-Shape shape_of(const Parameter<double>&, const auto& entry) { return sourced(number(entry.least, entry.most)); }
-Shape shape_of(const Parameter<int>&, const auto& entry) { return sourced(count(entry.least, entry.most)); }
-Shape shape_of(const std::string&, const auto&) { return text(); }
-Shape shape_of(int, const auto& entry) { return count(entry.least, entry.most); }
-Shape shape_of(Bytes, const auto&) { return size(); }
-
-/// The keys of a described struct but for `without`.
-template <class S>
-std::vector<ShapeKey> keys_of(std::string_view without = {}) {
-  std::vector<ShapeKey> keys;
-  each_entry<S>([&](const auto& entry) {
-    using Member = typename std::remove_cvref_t<decltype(entry)>::Member;
-    if (entry.key == without) {
-      return;
-    }
-    ShapeKey key{std::string(entry.key), {}, std::string(entry.doc), entry.required && !is_optional<Member>};
-    if constexpr (is_optional<Member>) {
-      using Inside = typename Member::value_type;
-      if constexpr (HasDescription<Inside>) {
-        key.shape = map(keys_of<Inside>());
-      } else {
-        key.shape = shape_of(Inside{}, entry);
-      }
-    } else if constexpr (HasDescription<Member>) {
-      key.shape = map(keys_of<Member>());
-    } else {
-      key.shape = shape_of(Member{}, entry);
-    }
-    keys.push_back(std::move(key));
-  });
-  return keys;
-}
 
 Shape matrix_units() {
   const Shape unit = map({{"dense_peak", sourced(compute_rate()), "Of the data sheet, without sparsity"},
@@ -195,49 +156,6 @@ Shape cluster_shape() {
                                    known_as(),
                                    topology()} +
              network_keys());
-}
-
-Shape implementation_shape() {
-  const auto names = [](const auto& all, const auto& name) {
-    std::vector<std::string> words;
-    for (const auto& one : all) {
-      words.emplace_back(name(one));
-    }
-    return words;
-  };
-  const auto called = [](auto one) { return name_of(one); };
-  const Shape costs = map(keys_of<ImplementedSites>());
-  std::vector<ShapeKey> generations;
-  for (const NcclGeneration generation : all_nccl_generations) {
-    generations.push_back(optional({std::string(name_of(generation)), costs}));
-  }
-  std::vector<ShapeKey> options;
-  for (const Option option : all_options) {
-    const std::vector<std::string_view> words = is_count(option) ? std::vector<std::string_view>{} : words_of(option);
-    options.push_back(
-        optional({std::string(name_of(option)), is_count(option) ? count(1) : word({words.begin(), words.end()})}));
-  }
-  const ShapeKey measured_on =
-      optional({"measured_on", map(generations), "Generations of GPUs on which somebody measured it"});
-  const Shape supports = map({{"sites", list(word({"ag_gemm", "gemm_rs"}))},
-                              {"dtypes", list(word(names(all_dtypes, called)))},
-                              {"ranks", count(2, 1024), "At most"},
-                              optional({"nodes", count(1, 4096), "At most"}),
-                              {"generations", list(word(names(all_nccl_generations, called))), "Of GPUs"}});
-  return map(
-      {{"name", text()},
-       {"summary", text(), "One line"},
-       {"use", text(), "How to switch it on"},
-       optional({"known_as", list(text()), "Columns of tables that mean it"}),
-       {"strategy", word(names(all_strategies, [](const Strategy* one) { return one->name; })), "Whose schedule it is"},
-       optional({"options", map(options), "Of the strategy"}),
-       {"transport", word(names(all_transports, called)), "What moves its bytes"},
-       {"supports", supports},
-       optional({"fit", list(text()), "Parameters that score --implementations fits"}),
-       measured_on,
-       {"costs", costs, "Beside the ideal kernels of the strategy"},
-       optional({"without", table("^.+$", map({{"costs", costs}, measured_on})),
-                 "Costs of fits that have not seen a thread"})});
 }
 
 }  // namespace commfuse::schema

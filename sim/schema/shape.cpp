@@ -15,10 +15,11 @@ constexpr std::array kinds{
     FileKind{"model", "commfuse.model/1", "A transformer's shape", model_shape},
     FileKind{"hardware", "commfuse.hardware/1", "One node: accelerators and their links", hardware_shape},
     FileKind{"cluster", "commfuse.cluster/1", "Equal nodes and what joins them", cluster_shape},
-    FileKind{"implementation", "commfuse.implementation/1", "Kernels that people run", implementation_shape},
     FileKind{"jitter", "commfuse.jitter/1", "Jitter of op times", jitter_shape},
     FileKind{"faults", "commfuse.faults/1", "What goes wrong during a run", faults_shape},
     FileKind{"lab", "commfuse.lab/1", "A workload that other simulators were timed on", lab_shape},
+    FileKind{"implementation", "commfuse.implementation/1", "Kernels that people run, and what they cost",
+             implementation_shape},
     FileKind{"schedule", "commfuse.schedule/1", "A schedule written by hand", schedule_shape}};
 
 constexpr const char* plain_number = R"(^[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)? ?)";

@@ -78,10 +78,10 @@ std::span<const FileKind> file_kinds();
 Shape model_shape();
 Shape hardware_shape();
 Shape cluster_shape();
-Shape implementation_shape();
 Shape jitter_shape();
 Shape faults_shape();
 Shape lab_shape();
+Shape implementation_shape();
 Shape schedule_shape();
 
 /// As JSON Schema, draft 2020-12.

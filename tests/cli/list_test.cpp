@@ -18,8 +18,10 @@ std::size_t lines_of(const std::string& text) {
 }
 
 TEST(List, HasALineForEachFileOfTheCatalogue) {
-  for (const auto& [what, folder] :
-       {std::pair("models", "models"), {"hardware", "hardware"}, {"clusters", "clusters"}}) {
+  for (const auto& [what, folder] : {std::pair("models", "models"),
+                                     {"hardware", "hardware"},
+                                     {"clusters", "clusters"},
+                                     {"implementations", "implementations"}}) {
     std::size_t files = 0;
     for (const fs::directory_entry& entry :
          fs::directory_iterator(std::string(COMMFUSE_SOURCE_DIR "/configs/") + folder)) {
@@ -35,6 +37,22 @@ TEST(List, EveryScopeAndStrategySaysWhatItIs) {
   const Outcome scopes = run_program("commfuse-sim list scopes -o csv");
   EXPECT_NE(scopes.out.find("decode,one token a sequence through a whole model"), std::string::npos) << scopes.out;
   EXPECT_EQ(run_program("commfuse-sim list strategies").code, 0);
+}
+
+TEST(List, ImplementationsSayWhatTheyRealiseAndWhereTheyWereMeasured) {
+  const std::string list = "commfuse-sim list implementations";
+  const Outcome csv = run_program(list + " -o csv");
+  EXPECT_EQ(csv.code, 0) << csv.err;
+  EXPECT_EQ(csv.out.rfind("implementation,strategy,transport,measured on,what it does\r\n", 0), 0U) << csv.out;
+  EXPECT_NE(csv.out.find("\nflux,fused_kernel,stores,\"ampere, hopper\",one CUTLASS kernel per site;"),
+            std::string::npos)
+      << csv.out;
+  EXPECT_NE(run_program(list + " -o markdown").out.find("\n| typical | fused_kernel | stores | - | a fused kernel"),
+            std::string::npos);
+  EXPECT_NE(run_program("commfuse-sim list").out.find("\nimplementations\n"), std::string::npos);
+  const Outcome folder = run_program(list + " configs");
+  EXPECT_EQ(folder.code, 2);
+  EXPECT_EQ(folder.err, "FOLDER: implementations have no folder; remove it, or list models\n");
 }
 
 TEST(List, ReadsAFolderOfConfigs) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "model/config/catalogue.h"
+#include "model/config/implementation.h"
 #include "model/config_error.h"
 #include "model/program_text/load_schedule.h"
 #include "sim/engine/load_faults.h"
@@ -445,6 +446,7 @@ TEST(SchemaFiles, EveryMapHasTheKeysThatItsLoaderKnows) {
       {"jitter", [](const std::string& path) { load_jitter(path); }},
       {"faults", [](const std::string& path) { load_faults(path); }},
       {"lab", [](const std::string& path) { load_lab(path); }},
+      {"implementation", [](const std::string& path) { load_implementation(path); }},
       {"schedule", [](const std::string& path) { load_schedule(path); }}};
   std::vector<ConfigFile> files = shipped_files();
   const std::vector<ConfigFile> made = made_files();

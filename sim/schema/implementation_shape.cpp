@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Implementations; model/config/load_implementation.cpp reads them.
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/cost/implemented.h"
+#include "model/dtype.h"
+#include "model/hardware/nccl_tuning.h"
+#include "model/strategies/options.h"
+#include "model/strategies/strategies.h"
+#include "model/workload/sites.h"
+#include "sim/schema/described_shape.h"
+#include "sim/schema/shape.h"
+
+namespace commfuse::schema {
+
+namespace {
+
+template <class All>
+Shape word_of(const All& all) {
+  std::vector<std::string> names;
+  for (const auto each : all) {
+    names.emplace_back(name_of(each));
+  }
+  return word(std::move(names));
+}
+
+Shape strategy() {
+  std::vector<std::string> names;
+  for (const Strategy* each : all_strategies) {
+    names.emplace_back(each->name);
+  }
+  return word(std::move(names));
+}
+
+/// Loading the file checks that the strategy has the option, and its value.
+Shape options() {
+  std::vector<ShapeKey> keys;
+  for (const Option option : all_options) {
+    keys.push_back(optional({std::string(name_of(option)), one_of({text(), count(), boolean()})}));
+  }
+  return map(std::move(keys));
+}
+
+Shape supports() {
+  return map({{"sites", list(word_of(std::array{SiteKind::ag_gemm, SiteKind::gemm_rs}))},
+              {"dtypes", list(word_of(all_dtypes))},
+              {"ranks", count(2, 1024), "Most ranks of one group"},
+              optional({"nodes", count(1, 4096), "Most nodes of one group (default 1)"}),
+              {"generations", list(word_of(all_nccl_generations)), "GPUs on which it runs"}});
+}
+
+std::vector<ShapeKey> cost_keys() {
+  std::vector<ShapeKey> by_generation;
+  for (const NcclGeneration generation : all_nccl_generations) {
+    by_generation.push_back(optional({std::string(name_of(generation)), map(keys_of<ImplementedSites>())}));
+  }
+  return {{"costs", map(keys_of<ImplementedSites>()), "Costs beside the ideal kernels of the strategy"},
+          optional({"measured_on", map(std::move(by_generation)),
+                    "Generations of GPUs with measurements, and the costs that differ there"})};
+}
+
+}  // namespace
+
+Shape implementation_shape() {
+  const char* fitted = "^((ag_gemm|gemm_rs)\\.)?(per_call|per_step|product_time|cut_cost|rate_share|rate)$";
+  std::vector<ShapeKey> keys{
+      {"name", text()},
+      {"summary", text(), "What it does, in one line"},
+      {"use", text(), "How to switch it on, in one line"},
+      optional({"known_as", list(text()), "Names that tables of measurements use"}),
+      {"strategy", strategy(), "Strategy whose schedule it realises"},
+      optional({"options", options(), "Options of the strategy that are fixed"}),
+      {"transport", word_of(all_transports), "What moves its bytes"},
+      {"supports", supports()},
+      optional({"fit", list(pattern(fitted)), "Costs that score --implementations fits"}),
+      optional({"without", table("^.+$", map(cost_keys())), "Costs fitted without the tables of a thread, by thread"})};
+  for (ShapeKey& key : cost_keys()) {
+    keys.push_back(std::move(key));
+  }
+  return map(std::move(keys));
+}
+
+}  // namespace commfuse::schema
