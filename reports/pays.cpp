@@ -23,7 +23,7 @@ std::optional<PayScore> pays_of(std::span<const TableScore> scores) {
   return all;
 }
 
-/// Of the tables' kernels all errors, of serial pairs all: the parts that overlap_score.cpp names.
+/// Sums up the errors of serial pairs, or those of overlapped kernels.
 ErrorSummary errors_of(std::span<const TableScore> scores, bool serial) {
   std::vector<double> errors;
   for (const TableScore& score : scores) {

@@ -660,7 +660,7 @@ std::optional<std::string> mistake_in_name(const Field& field, std::string_view 
   return std::nullopt;
 }
 
-/// Of "all", "none", or names between commas.
+/// Checks "all", "none", or names between commas.
 std::optional<std::string> mistake_in_names(const Field& field, std::string_view text) {
   const Words given = split_list(text);
   for (const std::string_view name : given) {

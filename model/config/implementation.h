@@ -25,6 +25,7 @@ struct Implementation {
   std::vector<std::string> known_as;  ///< What tables of measurements call it.
   Transport transport = Transport::nccl;
   const Strategy* strategy = nullptr;  ///< Whose schedule it realises.
+  bool stands_in = false;              ///< For kernels that nobody described: no kernel that one can have.
   StrategyOptions options;             ///< Holds the values of `fixed`.
   OptionSet fixed;
   std::vector<SiteKind> sites;
@@ -43,7 +44,7 @@ struct Implementation {
 /// A name of configs/implementations, or a path. Throws ConfigError with every mistake of the file.
 std::shared_ptr<const Implementation> load_implementation(std::string_view name_or_path);
 
-/// Of the setting `as`: "none", "all", or names between commas. Throws ConfigError as above.
+/// Loads what the setting `as` names: "none", "all", or names between commas. Throws ConfigError as above.
 std::vector<std::shared_ptr<const Implementation>> load_implementations(std::string_view names);
 
 /// Why it cannot be had there, a sentence with its remedy; empty when it can.

@@ -127,20 +127,26 @@ void read_support(YamlMap map, Implementation& into) {
 constexpr std::array<std::string_view, 6> fittable{"per_call", "per_step",   "product_time",
                                                    "cut_cost", "rate_share", "rate"};
 
+constexpr std::size_t most_fitted = 4;
+
 void read_fitted(YamlMap map, Implementation& into) {
   for (const std::string& name : texts_of(map, "fit")) {
     const std::string site = name.substr(0, name.find('.'));
     const std::string leaf = name.substr(name.find('.') + 1);
     if ((site != leaf && site != "ag_gemm" && site != "gemm_rs") ||
         std::ranges::find(fittable, leaf) == fittable.end()) {
-      map.mistake("fit", fmt::format("{} is no parameter that is fitted; write some of {}, each behind ag_gemm. or "
-                                     "gemm_rs. where it is of one kind of site",
+      map.mistake("fit", fmt::format("unknown parameter {}; write some of {}, each behind ag_gemm. or gemm_rs. "
+                                     "where it belongs to one kind of site",
                                      in_quotes(name), fmt::join(fittable, ", ")));
     }
     if (std::ranges::find(into.fitted, name) != into.fitted.end()) {
       map.mistake("fit", fmt::format("{} is given twice; keep one of them", in_quotes(name)));
     }
     into.fitted.push_back(name);
+  }
+  if (into.fitted.size() > most_fitted) {
+    map.mistake("fit", fmt::format("{} parameters are too many for the few rows there are; keep {} at most",
+                                   into.fitted.size(), most_fitted));
   }
 }
 
@@ -168,6 +174,7 @@ std::shared_ptr<const Implementation> load_implementation(std::string_view name_
   loaded->transport = named(root, "transport", transport, all_transports, [](auto one) {
                         return name_of(one);
                       }).value_or(Transport::nccl);
+  loaded->stands_in = root.optional_value("stands_in") && root.boolean("stands_in");
   read_strategy(root, *loaded);
   read_support(root.map("supports"), *loaded);
   loaded->costs = read_costs(root, loaded->name, loaded->transport);

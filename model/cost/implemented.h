@@ -38,7 +38,7 @@ struct ImplementedSite {
   Parameter<int> separate_sum{0};  ///< 1: sums are a pass of their own; 0: they are added up in passing.
 };
 
-/// Of both kinds of sites, and what all of it leaves.
+/// The costs at both kinds of sites, and the error that is left.
 struct ImplementedSites {
   std::string name;  ///< Of the implementation.
   ImplementedSite ag_gemm;
@@ -111,7 +111,7 @@ enum class Handicap : std::uint8_t { gemm, transfers, calls, sums };
 inline constexpr std::array all_handicaps{Handicap::gemm, Handicap::transfers, Handicap::calls, Handicap::sums};
 /// "its GEMM", "its transfers", "its cost per call", "its separate sums".
 std::string_view in_words(Handicap handicap);
-/// The same without one of them.
+/// Returns the costs without one handicap.
 ImplementedSites without(ImplementedSites sites, Handicap handicap);
 
 /// Changes prices of the ideal schedule into those of the implementation; issue costs stay. Requires costs of the

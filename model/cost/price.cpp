@@ -470,6 +470,18 @@ void lean_on_collective(const Group& group, CollectiveKind kind, const Lean& lea
   }
 }
 
+/// On the rates of a PCIe tree that no file of wires gives.
+template <class Lean>
+void lean_on_tree(const Machine& machine, const Lean& lean) {
+  if (machine.plan == nullptr || machine.plan->kind != NodeKind::pcie_tree || machine.plan->wires) {
+    return;
+  }
+  lean(machine.plan->bridge_rate);
+  if (machine.plan->root_rate) {
+    lean(*machine.plan->root_rate);
+  }
+}
+
 }  // namespace
 
 int sms_left(const Program& program, const Machine& machine, const Meetings& meetings, Interference interference) {
@@ -624,11 +636,8 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
       }
     }
   }
-  if (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree && !machine.plan->wires && communicates) {
-    lean(machine.plan->bridge_rate);
-    if (machine.plan->root_rate) {
-      lean(*machine.plan->root_rate);
-    }
+  if (communicates) {
+    lean_on_tree(machine, lean);
   }
   if (options.implementation != nullptr) {
     lean_on(*options.implementation, lean);

@@ -15,7 +15,7 @@ namespace commfuse {
 /// Named "8192x28672". Requires sizes above 0.
 Transformer bare_mlp(std::int64_t hidden, std::int64_t ffn);
 
-/// Of such a name, with sizes up to 2^20; nothing for another text.
+/// Returns the model of such a name, with sizes up to 2^20; nothing for another text.
 std::optional<Transformer> bare_mlp_named(std::string_view name);
 
 }  // namespace commfuse

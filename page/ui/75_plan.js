@@ -168,10 +168,10 @@ function money(value, currency) {
   return `${currency}${letter === "" || amount >= 999.5 ? amount.toFixed(letter === "" ? 2 : 0) : amount.toPrecision(3)}${letter}`;
 }
 
-/// Of an axis, whose ticks are round: $1.50M is "$1.5M", $1.00M is "$1M", and $300k stays.
+/// Labels an axis, whose ticks are round: $1.50M is "$1.5M", $1.00M is "$1M", and $300k stays.
 const tickMoney = (value, currency) => money(value, currency).replace(/(\.\d*?)0+(?=[kMB]?$)/, "$1").replace(/\.(?=[kMB]?$)/, "");
 
-/// Of an option: "92%", and never a certainty that 2,000 draws cannot show.
+/// Words a chance: "92%", and never a certainty that 2,000 draws cannot show.
 function chance(probability) {
   return probability > 0.99 ? "over 99%" : probability < 0.01 ? "below 1%" : percent(probability, 0);
 }

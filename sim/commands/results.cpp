@@ -267,6 +267,7 @@ int show_best(const ResultsRequest& request) {
                           std::ranges::none_of(best.per, is_strategy);
   if (leaves_out) {
     best.without = bounds();
+    best.without_bounds = std::ranges::find(store.columns(), "bound") != store.columns().end();
   }
   const int any = print(request, best.query.columns.empty() ? store.columns() : best.query.columns,
                         [&](const TakeRow& take) { store.run(best, take); });

@@ -285,6 +285,9 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
   std::vector<Candidates> result;
   for (const auto& one : library.implementations(names)) {
     const auto covers = [&](SiteKind kind) { return std::ranges::find(one->sites, kind) != one->sites.end(); };
+    if (names == "all" && one->stands_in) {
+      continue;  // nobody can have it
+    }
     if (std::ranges::all_of(kinds, covers)) {
       result.push_back({one->strategy, schedules_of(*one, run.scope.layer, run.ranks, run.dtype), one});
     } else if (names != "all") {

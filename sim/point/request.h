@@ -37,7 +37,7 @@ class Library {
   void load_machine(const Settings& settings);
   void load_jitter(const std::string& name);
   void load_faults(const std::string& name);
-  /// Of the setting `as`.
+  /// Loads what the setting `as` names.
   void load_implementations(const std::string& names);
 
   /// Schedules from files, which stand beside the generated ones at the points they belong to.
@@ -105,7 +105,7 @@ std::vector<Candidates> candidates_of(const Settings& settings);
 using Implementations = std::span<const std::shared_ptr<const Implementation>>;
 /// Those of the setting `as`. Requires that the library has loaded them.
 Implementations implementations_named(const Settings& settings, const Library& library);
-/// The one that a row is of; null of a schedule, and where none has its name.
+/// Finds the implementation of a row; null for a schedule, and where none has its name.
 const Implementation* implementation_of(const ResultRow& row, Implementations implementations);
 
 /// One entry an implementation of the setting `as` that covers the scope. Requires that the library has loaded them.

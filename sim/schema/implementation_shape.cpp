@@ -71,6 +71,7 @@ Shape implementation_shape() {
       {"summary", text(), "What it does, in one line"},
       {"use", text(), "How to switch it on, in one line"},
       optional({"known_as", list(text()), "Names that tables of measurements use"}),
+      optional({"stands_in", boolean(), "For kernels that nobody described"}),
       {"strategy", strategy(), "Strategy whose schedule it realises"},
       optional({"options", options(), "Options of the strategy that are fixed"}),
       {"transport", word_of(all_transports), "What moves its bytes"},

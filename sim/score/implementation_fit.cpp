@@ -216,6 +216,9 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
     const std::string thread = thread_of(table);
     const OverlapMachines here(table, stem, machines);
     const OverlapColumns columns = overlap_columns(table, stem, known);
+    if (!columns.says_operator) {
+      continue;
+    }
     for (std::size_t i = 0; i < table.rows(); ++i) {
       Row row(table, i);
       const OverlapRow read = overlap_row(row, columns);
@@ -243,10 +246,9 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
   return samples;
 }
 
-/// Whose rows say something of it; those of all fused kernels of what stands for kernels that nobody described.
+/// Whether rows of `measured` count: its own, and for what stands in those of all kernels of its strategy.
 bool counts(const Implementation& implementation, const Implementation& measured) {
-  return &implementation == &measured ||
-         (implementation.name == "typical" && measured.strategy == implementation.strategy);
+  return &implementation == &measured || (implementation.stands_in && measured.strategy == implementation.strategy);
 }
 
 std::string fitted_yaml(const Implementation& implementation, std::span<const Sample* const> samples,

@@ -99,7 +99,8 @@ OverlapColumns overlap_columns(const Table& table, std::string_view file_name, c
       continue;
     }
     if (is_serial(stem)) {
-      columns.serial = table.column(name);
+      columns.other_serials += columns.serial.exists() ? 1 : 0;
+      columns.serial = columns.serial.exists() ? columns.serial : table.column(name);
     } else {
       columns.implemented.push_back({table.column(name), meant_by(stem, file_name, known)});
     }

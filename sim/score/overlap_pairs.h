@@ -35,6 +35,7 @@ struct OverlapColumns {
   bool scatters = false;       ///< Where no column says it.
   bool says_operator = false;  ///< Whether the table or its name tells what it does.
   DType usual = DType::bf16;
+  int other_serials = 0;  ///< Columns of serial times behind the first one, which are not read.
   bool is_eager = false;  ///< Issued op by op from Python, as the comments say.
 };
 

@@ -26,9 +26,10 @@ double sure_of(const Way& serial, const Way& overlapped) {
   return std::max(pays, 1.0 - pays);
 }
 
-/// Of kernels that nobody described.
+/// Finds what stands for kernels that nobody described. Throws ConfigError where the catalogue has none.
 const Implementation& typical(const KnownImplementations& known) {
-  const auto found = std::ranges::find(known, "typical", [](const auto& one) { return one->name; });
+  const auto found = std::ranges::find_if(
+      known, &Implementation::stands_in, [](const auto& each) -> const auto& { return *each; });
   if (found == known.end()) {
     throw ConfigError(
         "configs/implementations has no typical.yaml, which stands for kernels that nobody described; "
@@ -46,6 +47,10 @@ class PairScorer {
         known_(load_implementations("all")),
         columns_(overlap_columns(table, context.file_name, known_)),
         machines_(table, context.file_name, context.machines) {
+    if (columns_.other_serials > 0) {
+      tally.result().remarks.push_back(
+          fmt::format("Of several columns of serial times {} counts.", columns_.serial.name));
+    }
     for (const auto& one : columns_.implemented) {
       if (one.implementation == nullptr) {
         tally.result().remarks.push_back(
@@ -59,6 +64,9 @@ class PairScorer {
     const std::string_view hw = row.text(columns_.hw);
     if (!tally_.takes(row, true)) {
       return;
+    }
+    if (!columns_.says_operator) {
+      return tally_.skip("neither a column op nor the file's name says ag or rs");
     }
     if (read.reduces_all) {
       return tally_.skip("a GEMM before an all-reduce is no scope of a run");

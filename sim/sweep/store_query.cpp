@@ -428,9 +428,10 @@ std::vector<std::int64_t> StoreQuery::winners(const BestQuery& query) const {
   const auto [by, falls] = direction_of(query.by);
   Statement statement(
       database_,
-      fmt::format("SELECT \"{0}\", \"{1}\"{2}{3} FROM {4} WHERE ({5}\n){6} AND \"{1}\" IS NOT NULL ORDER BY \"{0}\"",
+      fmt::format("SELECT \"{0}\", \"{1}\"{2}{3} FROM {4} WHERE ({5}\n){6}{7} AND \"{1}\" IS NOT NULL ORDER BY \"{0}\"",
                   number_of_row, by, query.per.empty() ? "" : ", ", stored_names(query.per), table("main"),
-                  query.query.where.empty() ? "1" : query.query.where, others_than(query.without)));
+                  query.query.where.empty() ? "1" : query.query.where, others_than(query.without),
+                  query.without_bounds ? " AND \"bound\" IS NULL" : ""));
   require_expression(query.query.where);
   Winners best(falls);
   std::string group;

@@ -28,6 +28,7 @@ struct BestQuery {
   std::string by;
   std::vector<std::string> per;
   std::vector<std::string> without;  ///< Strategies that take no part.
+  bool without_bounds = false;       ///< Rows that the column `bound` marks take no part. Requires that column.
   Query query;                       ///< Where: before groups are made. The rest: of what comes out.
 };
 

@@ -103,6 +103,14 @@ TEST_F(ResultsTest, ABoundWinsOnlyWhenAskedFor) {
   EXPECT_EQ(asked("best out --per strategy" + of_one_point).size(), 2U);
 }
 
+TEST_F(ResultsTest, AnIdealScheduleWinsNothingBesideImplementations) {
+  std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: down, as: flux, strategy: "
+                             "{name: [serial, commfuse]}}\naxes:\n  - seq: [8K]\n";
+  ASSERT_EQ(run_program("commfuse-sim sweep b.yaml --out out").code, 0);
+  EXPECT_NE(asked("best out --columns strategy"), json::parse(R"([{"strategy": "commfuse"}])"));
+  EXPECT_EQ(asked("best out --bounds --columns strategy"), json::parse(R"([{"strategy": "commfuse"}])"));
+}
+
 TEST_F(ResultsTest, DiffShowsWhatChangedTheLargestFirst) {
   ASSERT_EQ(sweep("a").code, 3);
   ASSERT_EQ(sweep("b", "--axis seq=1K,8K,16K --interference none").code, 3);

@@ -243,9 +243,9 @@ TEST_F(LoadImplementationTest, OptionsAreThoseOfTheStrategy) {
 
 TEST_F(LoadImplementationTest, OnlyParametersThatAreFittedAreNamedToBeFitted) {
   const auto not_fitted = [](const std::string& name) {
-    return "./loom.yaml:15:6: '" + name +
-           "' is no parameter that is fitted; write some of per_call, per_step, product_time, cut_cost, rate_share, "
-           "rate, each behind ag_gemm. or gemm_rs. where it is of one kind of site";
+    return "./loom.yaml:15:6: unknown parameter '" + name +
+           "'; write some of per_call, per_step, product_time, cut_cost, rate_share, rate, each behind ag_gemm. or "
+           "gemm_rs. where it belongs to one kind of site";
   };
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[sms]"), not_fitted("sms"));
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[gemm_ar.rate]"), not_fitted("gemm_ar.rate"));
@@ -259,6 +259,8 @@ TEST_F(LoadImplementationTest, OnlyParametersThatAreFittedAreNamedToBeFitted) {
             "./loom.yaml:15:6: fit is a list of words; write them as in fit: [one, another]");
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[per_call, per_call]"),
             "./loom.yaml:15:6: 'per_call' is given twice; keep one of them");
+  EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[per_call, per_step, product_time, cut_cost, rate]"),
+            "./loom.yaml:15:6: 5 parameters are too many for the few rows there are; keep 4 at most");
 }
 
 TEST_F(LoadImplementationTest, WhatIsMissingIsNamed) {

@@ -103,6 +103,8 @@ TEST(Implementations, AllAreThoseThatRunThere) {
   };
   const auto hopper = rows_of({"as=all", "strategy.name=serial"});
   EXPECT_TRUE(has(hopper, "flux"));
+  EXPECT_FALSE(has(hopper, "typical"));  // nobody can have it
+  EXPECT_TRUE(has(rows_of({"as=typical", "strategy.name=serial"}), "typical"));
   const auto blackwell = rows_of({"as=all", "strategy.name=serial", "hardware=b200-sxm"});
   EXPECT_FALSE(has(blackwell, "flux"));
   EXPECT_TRUE(has(blackwell, "te"));

@@ -144,6 +144,23 @@ TEST(OverlapPairs, AllReducesAreSkipped) {
   EXPECT_FALSE(score.pays);
 }
 
+TEST(OverlapPairs, ATableThatDoesNotSayItsOperatorIsSkipped) {
+  const TableScore score =
+      score_text("# hardware: 8x H100\nM,N,K,ngpus,serial_us,flux_us\n4096,8192,28672,8,600,500\n", "x.csv", {});
+  ASSERT_EQ(score.skipped.size(), 1U);
+  EXPECT_EQ(score.skipped[0].reason, "neither a column op nor the file's name says ag or rs");
+}
+
+TEST(OverlapPairs, OfTwoSerialColumnsTheFirstCountsAndIsNamed) {
+  const TableScore score =
+      score_text("# hardware: 8x H100\nop,M,N,K,ngpus,torch_us,serial_us,flux_us\nrs,4096,8192,28672,8,600,700,500\n",
+                 "x.csv", {});
+  ASSERT_EQ(score.pairs.size(), 1U);
+  EXPECT_EQ(score.pairs[0].serial_measured_us, 600.0);
+  ASSERT_FALSE(score.remarks.empty());
+  EXPECT_EQ(score.remarks[0], "Of several columns of serial times torch_us counts.");
+}
+
 TEST(OverlapPairs, APairSaysWhichCommandRunsIt) {
   const TableScore score = score_text(std::string(head) + "h100-sxm,rs,4096,8192,28672,8,bf16,600,500\n", "x.csv", {});
   ASSERT_EQ(score.pairs.size(), 1U);
