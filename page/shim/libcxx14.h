@@ -133,6 +133,26 @@ constexpr void sort(Range&& range, Less less = {}, Member member = {}) {
   std::sort(std::begin(range), std::end(range), by_member(less, member));
 }
 
+template <class Range, class Less = std::less<>, class Member = identity>
+constexpr void stable_sort(Range&& range, Less less = {}, Member member = {}) {
+  std::stable_sort(std::begin(range), std::end(range), by_member(less, member));
+}
+
+template <class Range, class Out>
+constexpr void copy(Range&& range, Out out) {
+  std::copy(std::begin(range), std::end(range), out);
+}
+
+template <class Range, class Value>
+constexpr auto count(Range&& range, const Value& wanted) {
+  return std::count(std::begin(range), std::end(range), wanted);
+}
+
+template <class Range, class Value>
+constexpr void replace(Range&& range, const Value& old, const Value& wanted) {
+  std::replace(std::begin(range), std::end(range), old, wanted);
+}
+
 }  // namespace ranges
 
 }  // namespace std

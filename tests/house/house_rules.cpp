@@ -287,6 +287,23 @@ std::vector<std::string> violations(const fs::path& root) {
   return found;
 }
 
+namespace {
+
+/// C++ sources in a folder of the root, in order of path, as paths from the root.
+std::set<fs::path> sources_below(const fs::path& root, std::string_view folder) {
+  std::set<fs::path> found;
+  if (fs::exists(root / folder)) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
+      if (const std::string extension = entry.path().extension().string(); extension == ".cpp" || extension == ".h") {
+        found.insert(entry.path().lexically_relative(root));
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
 std::vector<std::string> unexplained_folders(const fs::path& root) {
   std::set<std::string> folders;
   for (const auto& file : files_below(root)) {
@@ -297,6 +314,35 @@ std::vector<std::string> unexplained_folders(const fs::path& root) {
   std::vector<std::string> found;
   for (const auto& folder : folders) {
     read_page(root, folder, found);
+  }
+  return found;
+}
+
+std::vector<std::string> algorithms_the_page_lacks(const fs::path& root) {
+  const fs::path shim = root / "page" / "shim" / "libcxx14.h";
+  const std::regex defined(R"(constexpr (?:auto|bool|void) (\w+))");
+  const std::regex named(R"(std::ranges::(\w+))");
+  std::set<std::string> known{"greater", "less"};  // those it has
+  std::ifstream definitions(shim);
+  for (std::string line; std::getline(definitions, line);) {
+    if (std::smatch match; std::regex_search(line, match, defined)) {
+      known.insert(match[1]);
+    }
+  }
+  std::vector<std::string> found;
+  for (const std::string_view folder : {"model", "page", "reports", "sim"}) {
+    for (const fs::path& path : sources_below(root, folder)) {
+      std::ifstream source(root / path);
+      std::string line;
+      for (int number = 1; std::getline(source, line); ++number) {
+        for (std::sregex_iterator name(line.begin(), line.end(), named), end; name != end; ++name) {
+          if (const std::string algorithm = (*name)[1]; known.insert(algorithm).second) {
+            found.push_back(
+                fmt::format("{}:{}: page/shim/libcxx14.h has no {}", path.generic_string(), number, algorithm));
+          }
+        }
+      }
+    }
   }
   return found;
 }

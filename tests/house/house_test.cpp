@@ -246,6 +246,16 @@ TEST(House, ARetiredPhraseIsFoundInLiteralsAndPagesAlone) {
                        "README.md:2: 'the page of a plan' is retired; write 'plan report'"}));
 }
 
+TEST(House, ThePageHasEveryAlgorithmThatSourcesName) {
+  EXPECT_EQ(algorithms_the_page_lacks(COMMFUSE_SOURCE_DIR), Sentences{});
+  const Tree tree;
+  tree.write("page/shim/libcxx14.h", "constexpr auto find(Range&& range) {\n");
+  tree.write("model/a.cpp", "std::ranges::find(a, b);\n\nstd::ranges::rotate(a, std::ranges::greater{});\n");
+  tree.write("sim/b.h", "std::ranges::rotate(a);\n");
+  tree.write("validate/c.cpp", "std::ranges::iota(a);\n");
+  EXPECT_EQ(algorithms_the_page_lacks(tree.root()), (Sentences{"model/a.cpp:3: page/shim/libcxx14.h has no rotate"}));
+}
+
 TEST(BuildInfo, SaysWhatThisBinaryIs) {
   const BuildInfo& info = build_info();
   EXPECT_EQ(info.version, "0.1.0");
