@@ -9,6 +9,7 @@
 #include "model/wrapped.h"
 #include "reports/pays.h"
 #include "reports/reliability.h"
+#include "reports/rows.h"
 
 namespace commfuse::reports {
 
@@ -199,6 +200,18 @@ std::string score_json(std::span<const TableScore> scores) {
   add_reliability(object, scores);
   add_pays(object, scores);
   return object.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string score_rows_csv(std::span<const TableScore> scores) {
+  std::string text = "table,line,machine,part,measured_us,predicted_us,error\n";
+  for (const TableScore& score : scores) {
+    for (const ScoredTime& time : score.times) {
+      text += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.4f}\n", csv_text(score.table), time.line,
+                          csv_text(score.machines[time.machine]), csv_text(time.part), time.measured_us,
+                          time.predicted_us, time.predicted_us / time.measured_us - 1.0);
+    }
+  }
+  return text;
 }
 
 std::string score_faults(std::span<const TableScore> scores) {

@@ -34,6 +34,15 @@ struct ScoredPart {
   std::vector<double> held_out;  ///< Those of rows that every fit kept back.
 };
 
+/// One time of a row.
+struct ScoredTime {
+  std::int64_t line = 0;    ///< 1-based, of the file.
+  std::size_t machine = 0;  ///< Its place in TableScore::machines.
+  std::string part;         ///< The first part its error belongs to; empty where there is none.
+  double measured_us = 0.0;
+  double predicted_us = 0.0;
+};
+
 /// Rows that were not scored, and why.
 struct Skipped {
   std::string reason;
@@ -105,7 +114,8 @@ struct TableScore {
   std::vector<std::string> machines;  ///< Ours that its rows were predicted on.
   std::int64_t rows = 0;              ///< Scored, skipped and faulty ones together.
   std::int64_t scored = 0;            ///< Rows; one row may hold several times.
-  std::vector<double> errors;         ///< Of every time that was predicted.
+  std::vector<ScoredTime> times;      ///< Every time that was predicted, in the order of rows.
+  std::vector<double> errors;         ///< Of each.
   std::vector<double> held_out;       ///< Those of rows that every fit kept back.
   std::vector<ScoredPart> parts;      ///< In the order of their first row.
   std::vector<Skipped> skipped;       ///< In the order of their first row.

@@ -45,6 +45,7 @@ struct ScoreRequest {
   bool dynamic = false;
   bool implementations = false;
   bool pairs = false;
+  bool rows = false;
 };
 
 using Scores = std::vector<TableScore>;
@@ -181,7 +182,8 @@ int run_score(const ScoreRequest& request) {
   const Scores scores = scores_of(request);
   require_tables(request, scores);
   require_scored(request, scores);
-  fmt::print("{}", request.pairs                  ? reports::pairs_table(scores)
+  fmt::print("{}", request.rows                   ? reports::score_rows_csv(scores)
+                   : request.pairs                ? reports::pairs_table(scores)
                    : request.options.residuals    ? residuals_of(request, scores)
                    : request.format == "json"     ? reports::score_json(scores)
                    : request.format == "markdown" ? reports::accuracy_page(scores)
@@ -233,6 +235,11 @@ void add_score(CLI::App& app, int& status) {
     usual(command.add_flag("--pairs", request->pairs,
                            "Print every overlapped kernel beside serial, and the command of each"))
         ->excludes(residuals);
+    command
+        .add_flag("--rows", request->rows, "Print every row that was scored as CSV: its measured and predicted time")
+        ->excludes(residuals)
+        ->excludes("--pairs")
+        ->excludes("--implementations");
     command.add_flag("--dynamic", request->dynamic, "Score default prices against the dynamic engine")
         ->excludes(data)
         ->excludes(kind)

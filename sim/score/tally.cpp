@@ -66,10 +66,14 @@ bool Tally::score(const Row& row, const Machine& machine, bool held_back, std::s
   }
   ++into_.rows;
   ++into_.scored;
-  if (std::find(into_.machines.begin(), into_.machines.end(), machine.name) == into_.machines.end()) {
+  const auto known = std::find(into_.machines.begin(), into_.machines.end(), machine.name);
+  const auto place = static_cast<std::size_t>(known - into_.machines.begin());
+  if (known == into_.machines.end()) {
     into_.machines.push_back(machine.name);
   }
   for (const Compared& time : times) {
+    into_.times.push_back({row.line(), place, std::string(time.parts.empty() ? std::string_view{} : time.parts.front()),
+                           time.measured_us, time.predicted_us});
     const double error = std::abs(time.predicted_us / time.measured_us - 1.0);
     into_.errors.push_back(error);
     if (held_back) {

@@ -49,6 +49,24 @@ TEST_F(ScoreCommand, JsonHasASchemaAndAnObjectATable) {
   EXPECT_EQ(table.at("max"), error);
 }
 
+TEST_F(ScoreCommand, RowsAreLinesOfCsv) {
+  const std::string path = write("good.csv", good);
+  const Outcome rows = run_program("commfuse-sim score --rows --data " + path);
+  const Outcome json = run_program("commfuse-sim score -o json --data " + path);
+  ASSERT_EQ(rows.code, 0) << rows.err;
+  const double error = nlohmann::json::parse(json.out).at("tables").at(0).at("median");
+  double predicted = 0.0;
+  double signed_error = 0.0;
+  ASSERT_EQ(
+      std::sscanf(rows.out.c_str(),
+                  "table,line,machine,part,measured_us,predicted_us,error\ngood.csv,2,h100-sxm,bf16,200,%lf,%lf\n",
+                  &predicted, &signed_error),
+      2)
+      << rows.out;
+  EXPECT_NEAR(std::abs(signed_error), error, 1e-4);
+  EXPECT_NEAR(predicted / 200.0 - 1.0, signed_error, 1e-4);
+}
+
 TEST_F(ScoreCommand, FaultyRowsAreNamedOnStderrAndTheExitCodeIs3) {
   const std::string path = write("bad.csv", std::string(good) + "H100,bf16,4096,4096,4096,NaN\n");
   const Outcome outcome = run_program("commfuse-sim score --data " + path);
