@@ -17,8 +17,8 @@ std::string score_table(std::span<const TableScore> scores);
 /// kind together), and what add_reliability() adds. `median`, `p68`, `p90` and `max` are null where nothing was scored.
 std::string score_json(std::span<const TableScore> scores);
 
-/// A line a time: its table and line, machine, the first part its error belongs to, both times in us, and the error with
-/// its sign, predicted / measured - 1.
+/// A line a time: its table and line, machine, the first part its error belongs to, both times in us, and the error
+/// with its sign, predicted / measured - 1.
 std::string score_rows_csv(std::span<const TableScore> scores);
 
 /// Faulty rows as `path:line: reason`, one a line.

@@ -21,8 +21,8 @@ std::vector<std::string> violations(const std::filesystem::path& root);
 /// Globs and whatever has a space in it are no names.
 std::vector<std::string> unexplained_folders(const std::filesystem::path& root);
 
-/// Algorithms of std::ranges that model, sim, reports or page name and page/shim/libcxx14.h does not have: the library of
-/// Debian's Emscripten lacks them, so the page would not compile. Each once, as `path:line: sentence`.
+/// Algorithms of std::ranges that model, sim, reports or page name and page/shim/libcxx14.h does not have: the library
+/// of Debian's Emscripten lacks them, so the page would not compile. Each once, as `path:line: sentence`.
 std::vector<std::string> algorithms_the_page_lacks(const std::filesystem::path& root);
 
 /// How many files violations() reads below `root`; a check that looked at nothing has shown nothing.
