@@ -30,7 +30,7 @@ void LayerCost::grouped(Stream& stream, std::int64_t n, std::int64_t k, Directio
                                       static_cast<double>(experts.count), static_cast<double>(tokens_ * plan_.expert));
   const double bits = weight_bits_ > 0.0 ? weight_bits_ : 8.0 * static_cast<double>(width);
   const Bytes weights{std::llround(read_experts * static_cast<double>(n * k) * bits / 8.0)};
-  const Duration read = memory_bound_time(machine_.accelerator, weights, machine_.accelerator.sms);
+  const Duration read = memory_bound_time(machine_.accelerator, weights, sms_);
   kernel(stream, std::max(read, product_time(met, n, k, false)));
   if (direction == Direction::backward) {
     weight_kernel(stream, std::max(read, product_time(k, n, met, true)));

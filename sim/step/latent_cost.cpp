@@ -61,9 +61,8 @@ void LayerCost::indexer(Stream& stream, Direction direction) const {
       accelerator.dense_peak(has_fp8 ? DType::fp8 : DType::bf16).value * accelerator.attention.loop_efficiency.value;
   const double products = 2.0 * pairs * static_cast<double>(indexer.heads * indexer.head_dim);
   const double bytes = 8.0 * pairs + (decodes ? pairs * static_cast<double>(indexer.head_dim) : 0.0);
-  const Duration scores =
-      std::max(op_time(products / rate, "an indexer"),
-               memory_bound_time(accelerator, Bytes{static_cast<std::int64_t>(bytes)}, accelerator.sms));
+  const Duration scores = std::max(op_time(products / rate, "an indexer"),
+                                   memory_bound_time(accelerator, Bytes{static_cast<std::int64_t>(bytes)}, sms_));
   if (direction == Direction::forward) {
     product(stream, tokens_, indexer.heads * indexer.head_dim, from);
     product(stream, tokens_, indexer.head_dim + indexer.heads, model_.hidden);

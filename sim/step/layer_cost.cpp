@@ -38,7 +38,7 @@ Duration times(double factor, Duration time) { return stream_time(factor * to_se
 
 }  // namespace
 
-LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites)
+LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites, int held)
     : point_(point),
       copied_(with_copied_heads(*point.model, point.plan.tensor)),
       model_(copied_ ? *copied_ : *point.model),
@@ -46,6 +46,7 @@ LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites)
       machine_(*point.machine),
       plan_(point.plan),
       sites_(sites),
+      sms_(std::max(1, machine_.accelerator.sms - held)),
       products_(point.plan.dtype),
       tokens_(plan_.tokens_per_pass()),
       own_tokens_(plan_.sequence_parallel ? tokens_ / plan_.tensor : tokens_) {
@@ -84,7 +85,7 @@ void LayerCost::weight_kernel(Stream& stream, Duration time) const {
 
 void LayerCost::moved_bytes(Stream& stream, double bytes) const {
   const Bytes traffic{static_cast<std::int64_t>(bytes)};
-  kernel(stream, memory_bound_time(machine_.accelerator, traffic, machine_.accelerator.sms));
+  kernel(stream, memory_bound_time(machine_.accelerator, traffic, sms_));
 }
 
 void LayerCost::moved(Stream& stream, std::int64_t elements) const {
@@ -109,7 +110,7 @@ Duration LayerCost::product_time(std::int64_t m, std::int64_t n, std::int64_t k,
     size.out = DType::fp32;
     size.accumulate = true;
   }
-  const int sms = std::max(1, machine_.accelerator.sms - ctas);
+  const int sms = std::max(1, sms_ - ctas);
   const Duration time = estimate_gemm(machine_.accelerator, size, sms).time;
   // Rows of tensors are of a token or of weights; how many tokens there are, a gradient's k, aligns none of them.
   const std::int64_t alignment = std::min(alignment_of(width * n), alignment_of(width * (into_gradient ? m : k)));
@@ -240,14 +241,13 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
                            .kv_heads = std::max<std::int64_t>(1, shape_->kv_heads / (plan_.tensor * plan_.ulysses)),
                            .head_dim = score_dim(),
                            .dtype = plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype};
-  const int sms = machine_.accelerator.sms;
   if (plan_.fused_attention) {
     // Balanced over context ranks (zig-zag): each has its share of the queries and of the scores.
     const auto ranks = static_cast<double>(plan_.context);
     const double share = mean_keys(model_, kind_, plan_.seq) / static_cast<double>(plan_.seq);
     const QueryRows rows{
         .queries = plan_.seq / plan_.context, .keys = plan_.seq, .share = share / ranks, .window = walked()};
-    const Duration time = attention_time(machine_.accelerator, size, rows, sms);
+    const Duration time = attention_time(machine_.accelerator, size, rows, sms_);
     attention(stream, forward ? time : times(fused_backward, time));
     return;
   }
@@ -429,8 +429,7 @@ void LayerCost::accumulation(Stream& stream, std::int64_t parameters) const {
     return;
   }
   const std::int64_t a_parameter = bytes_of(DType::bf16) + 2 * bytes_of(DType::fp32);
-  weight_kernel(stream,
-                memory_bound_time(machine_.accelerator, Bytes{parameters * a_parameter}, machine_.accelerator.sms));
+  weight_kernel(stream, memory_bound_time(machine_.accelerator, Bytes{parameters * a_parameter}, sms_));
 }
 
 LayerCost::SplitPasses LayerCost::backward_split(const LayerKind& kind) {

@@ -57,8 +57,8 @@ Bytes decode_cache(const StepPoint& point, const LayerKind& kind);
 
 class LayerCost {
  public:
-  /// Requires a possible plan that fits the machine.
-  LayerCost(const StepPoint& point, SiteTimes& sites);
+  /// Requires a possible plan that fits the machine. `held`: SMs that an exchange of replicas holds all the time.
+  LayerCost(const StepPoint& point, SiteTimes& sites, int held = 0);
 
   /// One layer.
   [[nodiscard]] Stream forward(const LayerKind& kind);
@@ -184,6 +184,7 @@ class LayerCost {
   const Machine& machine_;
   const TrainingPlan& plan_;
   SiteTimes& sites_;
+  int sms_;                              ///< That are left.
   DType products_;                       ///< Of the products that come.
   Stream* weights_ = nullptr;            ///< While a backward pass is split: where the gradients of weights go.
   std::int64_t tokens_;                  ///< Of a pass on this rank, where tensor ranks do not share them.

@@ -145,9 +145,15 @@ class Player {
       return false;
     }
     const PipelinePiece& piece = pipeline_.pieces[at(pass.piece)];
-    const Stream& stream = pass.kind == Kind::forward    ? piece.forward
-                           : pass.kind == Kind::backward ? piece.backward
-                                                         : piece.weights;
+    const Kind last = pipeline_.splits_backward ? Kind::weights : Kind::backward;
+    const bool is_final = pass.kind == last && pass.micro_batch + 1 == pipeline_.micro_batches;
+    const Stream& alone = pass.kind == Kind::forward    ? piece.forward
+                          : pass.kind == Kind::backward ? piece.backward
+                                                        : piece.weights;
+    const bool is_first = pass.kind == Kind::forward && pass.micro_batch == 0;
+    const Stream stream = is_first   ? alone.longer(piece.first_longer)
+                          : is_final ? alone.longer(piece.last_longer)
+                                     : alone;
     StreamState& state = states_[at(stage)];
     const Duration start = std::max(state.device, input);
     state = stream.after(state, input);
@@ -157,8 +163,7 @@ class Player {
     StageTimes& times = stages_[at(stage)];
     times.end = state.device;
     times.busy += stream.device;
-    const Kind last = pipeline_.splits_backward ? Kind::weights : Kind::backward;
-    if (pass.kind == last && pass.micro_batch + 1 == pipeline_.micro_batches) {
+    if (is_final) {
       times.last_backward.push_back({pass.piece, start, state.device});
     }
     return true;

@@ -16,6 +16,10 @@ struct PipelinePiece {
   Stream forward;
   Stream backward;      ///< Where it is split, up to the gradients of its inputs.
   Stream weights = {};  ///< The gradients of its weights, where the backward pass is split.
+  /// What an exchange of weights adds to the forward pass of the first micro-batch, and one of gradients to the pass of
+  /// the last one in which they become final.
+  Duration first_longer{};
+  Duration last_longer{};
 };
 
 struct Pipeline {

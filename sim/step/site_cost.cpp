@@ -16,7 +16,8 @@ SitePoint LayerCost::point_of(const Transformer& shape, Scope scope) const {
 
 void LayerCost::play(Stream& stream, const SitePoint& site) {
   const SiteTime time = sites_.fastest(site, point_.strategies);
-  const Slowdown slowdown{.kernels = point_.slowdown,
+  const double fewer_sms = static_cast<double>(machine_.accelerator.sms) / sms_;
+  const Slowdown slowdown{.kernels = point_.slowdown * fewer_sms,
                           .collectives = slowest_of(site.ranks, point_.communication_sigma),
                           .exchanges = slowest_of(2, point_.communication_sigma)};
   collective(stream, sites_.slowed(site, time, slowdown));

@@ -15,6 +15,7 @@
 #include "model/cost/decode_attention.h"
 #include "model/cost/gemm.h"
 #include "model/workload/layers.h"
+#include "sim/step/exchange.h"
 #include "sim/step/group_link.h"
 #include "sim/step/pipeline.h"
 
@@ -46,18 +47,15 @@ struct LayerPasses {
   LayerKind kind;
   Stream forward;
   Stream backward;
-  Stream weights;              ///< Where they are apart.
-  Duration forward_alone{};    ///< The device's time without what replicas exchange.
-  Duration gradients_alone{};  ///< That of the pass whose gradients are exchanged.
+  Stream weights;          ///< Where they are apart.
+  PassTime forward_time;   ///< The device's, without what replicas exchange and beside it.
+  PassTime gradient_time;  ///< Of the pass in which gradients become final.
 };
 
 /// A layer's weights that replicas share are gathered before each pass and their gradients scattered behind it, beside
-/// the layer before or behind: the longer of the two counts.
-Stream beside(Stream stream, Duration communication) {
-  const Duration more = std::max(Duration::zero(), communication - stream.device);
-  stream.device = counted(stream.device + more);
-  stream.end = counted(stream.end + more);
-  return stream;
+/// the layer before or behind.
+Stream beside(const Stream& stream, Duration beside, Duration exchange) {
+  return stream.longer(with_exchange({stream.device, std::max(stream.device, beside)}, exchange) - stream.device);
 }
 
 Stream behind(Stream stream, Duration communication) {
@@ -81,6 +79,7 @@ class Step {
         model_(*point.model),
         plan_(point.plan),
         costs_(point, sites),
+        beside_(point, sites, held_by_exchange(point)),
         runs_(runs_by_piece(model_, plan_)),
         replicas_(costs_.group_at(plan_.tensor, plan_.replicas())),
         expert_replicas_(costs_.group_at(plan_.tensor * plan_.expert, plan_.replicas() / plan_.expert)) {}
@@ -137,6 +136,7 @@ class Step {
         piece.backward = repeated(passes(run.kind).backward, run.count).then(piece.backward);
         piece.weights = repeated(passes(run.kind).weights, run.count).then(piece.weights);
       }
+      exchange_once(piece, std::ssize(pipeline.pieces));
       pipeline.pieces.push_back(piece);
     }
     PipelinePiece& first = pipeline.pieces.front();
@@ -155,6 +155,27 @@ class Step {
       pipeline.sends = sends();
     }
     return pipeline;
+  }
+
+  /// What is exchanged once a step beside the first forward and the last backward pass of a piece.
+  void exchange_once(PipelinePiece& piece, std::int64_t number) {
+    if (replicas_.ranks == 1 || !plan_.overlap_gradients || plan_.zero == Zero::weights) {
+      return;
+    }
+    std::vector<PassTime> forward;
+    std::vector<PassTime> gradient;
+    for (const LayerRun& run : runs_[static_cast<std::size_t>(number)]) {
+      const LayerPasses& layer = passes(run.kind);
+      forward.insert(forward.end(), static_cast<std::size_t>(run.count), layer.forward_time);
+      gradient.insert(gradient.end(), static_cast<std::size_t>(run.count), layer.gradient_time);
+    }
+    std::reverse(gradient.begin(), gradient.end());
+    const std::int64_t stage = number % plan_.pipeline;
+    piece.last_longer = longer_by_reductions(gradient, reduction(a_layer_of(stage)));
+    if (shares_state()) {
+      const Duration gather = all_gather(a_layer_of(stage));
+      piece.first_longer = number < plan_.pipeline ? longer_by_gathers(forward, gather) : slowed_by(forward, gather);
+    }
   }
 
   [[nodiscard]] std::vector<Duration> sends() const {
@@ -191,25 +212,46 @@ class Step {
       layer.backward = begun(costs_.backward(kind));
     }
     if (replicas_.ranks > 1) {
+      price_beside(layer);
       exchange_in_passes(layer);
     }
     return layer;
+  }
+
+  void price_beside(LayerPasses& layer) {
+    Stream& gradients = splits() ? layer.weights : layer.backward;
+    layer.forward_time = {layer.forward.device, layer.forward.device};
+    layer.gradient_time = {gradients.device, gradients.device};
+    if (plan_.overlap_gradients) {
+      const Duration forward = beside_.forward(layer.kind).device;
+      const Duration gradient =
+          splits() ? beside_.backward_split(layer.kind).weights.device : beside_.backward(layer.kind).device;
+      layer.forward_time.beside = std::max(layer.forward_time.alone, forward);
+      layer.gradient_time.beside = std::max(layer.gradient_time.alone, gradient);
+    }
   }
 
   void exchange_in_passes(LayerPasses& layer) const {
     const Held held = a_layer();
     const Duration scattered = plan_.scatters_each_pass() ? reduce_scatter(held) : Duration::zero();
     Stream& gradients = splits() ? layer.weights : layer.backward;
-    layer.forward_alone = layer.forward.device;
-    layer.gradients_alone = gradients.device;
+    const Duration last = layer.gradient_time.beside;
     if (plan_.zero == Zero::weights) {
       const Duration gathered = all_gather(held);
-      layer.forward = beside(layer.forward, gathered);
-      layer.backward = beside(layer.backward, splits() ? gathered : gathered + scattered);
+      layer.forward = beside(layer.forward, layer.forward_time.beside, gathered);
+      layer.backward = splits() ? beside(layer.backward, layer.backward.device, gathered)
+                                : beside(layer.backward, last, gathered + scattered);
     }
     if (plan_.zero != Zero::weights || splits()) {
-      gradients = plan_.overlap_gradients ? beside(gradients, scattered) : behind(gradients, scattered);
+      gradients = plan_.overlap_gradients ? beside(gradients, last, scattered) : behind(gradients, scattered);
     }
+  }
+
+  /// SMs that the kernels of the replicas' collectives hold.
+  static int held_by_exchange(const StepPoint& point) {
+    const TrainingPlan& plan = point.plan;
+    return plan.replicas() > 1 ? group_of(*point.machine, plan.tensor, plan.replicas(), plan.gpus()).wires->ctas.value
+                               : 0;
   }
 
   /// ZeRO 3: nothing runs before the first layer's weights are gathered, nor after the last pass while its gradients
@@ -219,7 +261,8 @@ class Step {
     const Held held = a_layer();
     const auto piece = std::find_if(runs_.begin(), runs_.end(), [](const auto& runs) { return !runs.empty(); });
     const LayerPasses& first = passes(piece->front().kind);
-    return std::min(all_gather(held), first.forward_alone) + std::min(reduce_scatter(held), first.gradients_alone);
+    return std::min(all_gather(held), first.forward_time.alone) +
+           std::min(reduce_scatter(held), first.gradient_time.alone);
   }
 
   [[nodiscard]] Held held_by(std::int64_t stage) const {
@@ -228,14 +271,15 @@ class Step {
     return {all - experts, experts};
   }
 
-  /// One layer of the first stage, with its part of what stands around the layers.
-  [[nodiscard]] Held a_layer() const {
+  /// One layer of a stage, with its part of what stands around the layers.
+  [[nodiscard]] Held a_layer_of(std::int64_t stage) const {
     std::int64_t layers = 0;
-    for (std::int64_t piece = 0; piece < std::ssize(runs_); piece += plan_.pipeline) {
+    for (std::int64_t piece = stage; piece < std::ssize(runs_); piece += plan_.pipeline) {
       layers += layers_of(piece);
     }
-    return held_by(0).over(std::max<std::int64_t>(1, layers));
+    return held_by(stage).over(std::max<std::int64_t>(1, layers));
   }
+  [[nodiscard]] Held a_layer() const { return a_layer_of(0); }
 
   /// Of weights in 16 bits.
   [[nodiscard]] Duration all_gather(const Held& held) const { return both(&Group::all_gather, DType::bf16, held); }
@@ -322,6 +366,7 @@ class Step {
   const Transformer& model_;
   const TrainingPlan& plan_;
   LayerCost costs_;
+  LayerCost beside_;                         // on the SMs that an exchange of replicas leaves
   std::vector<std::vector<LayerRun>> runs_;  // by piece
   std::vector<LayerPasses> passes_;          // by kind of layer
   Group replicas_;

@@ -61,6 +61,11 @@ struct Stream {
     return {both, both, both};
   }
 
+  /// The same where the device takes so much longer; what the device waits for its host hides some of it.
+  [[nodiscard]] Stream longer(Duration more) const {
+    return {host, counted(device + more), counted(std::max(end, device + more))};
+  }
+
   /// Where host and device are after it, when its input arrives at `input`.
   [[nodiscard]] StreamState after(const StreamState& state, Duration input) const {
     return {counted(state.host + host), counted(std::max(std::max(state.device, input) + device, state.host + end))};

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/step/exchange.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "sim/step/stream.h"
+
+namespace commfuse {
+
+namespace {
+
+/// When a layer ends that starts at `start`, while an exchange is busy until `busy`: work beside it advances by
+/// alone / beside of its time.
+Duration end_of(const PassTime& layer, Duration start, Duration busy) {
+  const Duration shared = std::max(Duration::zero(), busy - start);
+  if (layer.beside <= shared) {
+    return counted(start + layer.beside);
+  }
+  const double share = layer.beside > Duration::zero() ? to_seconds(shared) / to_seconds(layer.beside) : 0.0;
+  return counted(start + shared + layer.alone - stream_time(share * to_seconds(layer.alone)));
+}
+
+Duration alone(std::span<const PassTime> layers) {
+  Duration all{};
+  for (const PassTime& layer : layers) {
+    all = counted(all + layer.alone);
+  }
+  return all;
+}
+
+}  // namespace
+
+Duration with_exchange(const PassTime& layer, Duration exchange) {
+  return std::max(exchange, end_of(layer, Duration::zero(), exchange));
+}
+
+Duration longer_by_reductions(std::span<const PassTime> layers, Duration bucket) {
+  Duration now{};
+  Duration busy{};
+  for (const PassTime& layer : layers) {
+    now = end_of(layer, now, busy);
+    busy = counted(std::max(busy, now) + bucket);
+  }
+  return now - alone(layers);
+}
+
+Duration longer_by_gathers(std::span<const PassTime> layers, Duration gather) {
+  Duration now{};
+  Duration there{};  // when the weights of a layer are
+  const Duration all_there =
+      stream_time(std::max<double>(0.0, static_cast<double>(layers.size()) - 1.0) * to_seconds(gather));
+  for (const PassTime& layer : layers) {
+    now = end_of(layer, std::max(now, there), all_there);
+    there = counted(there + gather);
+  }
+  return now - alone(layers);
+}
+
+Duration slowed_by(std::span<const PassTime> layers, Duration gather) {
+  const Duration all_there = stream_time(static_cast<double>(layers.size()) * to_seconds(gather));
+  Duration now{};
+  for (const PassTime& layer : layers) {
+    now = end_of(layer, now, all_there);
+  }
+  return now - alone(layers);
+}
+
+}  // namespace commfuse
