@@ -153,9 +153,10 @@ std::string serial_cell(const StepRow& row, const StepRow* serial) {
              : fmt::format("{:+.1f}%", 100.0 * (row.number("time_ms") / serial->number("time_ms") - 1.0));
 }
 
-std::string head(const PlanRows& rows) {
+std::string head(const PlanRows& rows, const StepRow* baseline) {
   const bool is_training = std::ranges::any_of(rows, [](const StepRow* row) { return row->has("hfu"); });
-  return fmt::format(line, ' ', "", "time/ms", "\u00b1", "vs serial", "tokens/s", "MFU",
+  return fmt::format(line, ' ', "", "time/ms", "\u00b1",
+                     baseline != nullptr && baseline->has("framework") ? "change" : "vs serial", "tokens/s", "MFU",
                      is_training ? fmt::format(" {:>6}", "HFU") : "");
 }
 
@@ -197,7 +198,7 @@ Contender contender_of(const StepRow& row) {
 std::string block(const PlanRows& rows, const VerdictRule& rule) {
   const StepRow* serial = serial_of(rows);
   const PlanVerdict verdict(rows, rule);
-  std::string text = head(rows);
+  std::string text = head(rows, serial);
   for (const StepRow* row : rows) {
     text += table_row(*row, !verdict.in_front(row) ? ' ' : verdict.wins() ? '>' : '~', serial);
   }
@@ -236,6 +237,11 @@ std::string plan_heading(const StepRow& row) {
 }
 
 const StepRow* serial_of(std::span<const StepRow* const> rows) {
+  for (const StepRow* row : rows) {
+    if (row->feasible() && row->has("framework") && row->text("framework") == row->text("strategy")) {
+      return row;
+    }
+  }
   const auto found = std::ranges::find_if(
       rows, [](const StepRow* row) { return row->feasible() && row->text("strategy") == "serial"; });
   return found == rows.end() ? nullptr : *found;

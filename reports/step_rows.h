@@ -47,7 +47,8 @@ class PlanVerdict {
 /// Of several plans the one to take, and those that tie with it; empty where there is only one, or none fits.
 std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
-/// The first of strategy serial that has a result; null where there is none.
+/// What the others are compared with, among those that have a result: the row of the framework itself, else the first
+/// of strategy serial; null where there is neither.
 const StepRow* serial_of(std::span<const StepRow* const> rows);
 
 /// Runs of rows that differ in their strategy alone, in the order in which they first come.

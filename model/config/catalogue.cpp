@@ -30,6 +30,7 @@ std::span<const std::string_view> folders_of(Catalogue catalogue) {
   static constexpr std::array<std::string_view, 1> plans{"plans"};
   static constexpr std::array<std::string_view, 1> sweeps{"sweeps"};
   static constexpr std::array<std::string_view, 1> implementations{"implementations"};
+  static constexpr std::array<std::string_view, 1> frameworks{"frameworks"};
   switch (catalogue) {
     case Catalogue::models: return models;
     case Catalogue::hardware: return machines;
@@ -40,6 +41,7 @@ std::span<const std::string_view> folders_of(Catalogue catalogue) {
     case Catalogue::plans: return plans;
     case Catalogue::sweeps: return sweeps;
     case Catalogue::implementations: return implementations;
+    case Catalogue::frameworks: return frameworks;
   }
   return {};
 }
@@ -55,6 +57,7 @@ constexpr std::string_view one_of(Catalogue catalogue) {
     case Catalogue::plans: return "plan";
     case Catalogue::sweeps: return "sweep";
     case Catalogue::implementations: return "implementation";
+    case Catalogue::frameworks: return "framework";
   }
   return "";
 }

@@ -26,6 +26,7 @@ enum class Catalogue : std::uint8_t {
   plans,
   sweeps,
   implementations,
+  frameworks,
 };
 
 /// $COMMFUSE_CONFIG_DIR, else ../share/commfuse/configs from the program (installed), else ../../../configs (build

@@ -91,6 +91,7 @@ struct RunChoices {
   ScopeChoice scope;
   TrainingPlan plan;  ///< Settings of whole models alone; training_plan_of (sim/step) adds ranks, batch, seq and dtype.
   StepOptions step;
+  std::string framework;  ///< a name or a path; "none"
   ScheduleChoice schedules;
   PriceOptions price;
   std::string jitter;                   ///< a name or a path

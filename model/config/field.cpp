@@ -368,6 +368,15 @@ constexpr std::array fields_before{
           .uses = {step, tune, plan},
           .noun = "optimizer"}
         .fills(one_of<all_optimizers, &RunChoices::plan, &TrainingPlan::optimizer>),
+    Field{.key = "framework",
+          .flag = "framework",
+          .group = whole,
+          .doc = "Framework whose step is the baseline: torchtitan, megatron-lm; none",
+          .preset = "none",
+          .example = "torchtitan",
+          .uses = {step},
+          .catalogue = Catalogue::frameworks}
+        .fills(name<&RunChoices::framework>),
     Field{.key = "step.latent_decode",
           .flag = "latent-decode",
           .group = whole,

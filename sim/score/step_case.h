@@ -18,6 +18,8 @@ struct StepCase {
   TrainingPlan plan;
   Framework framework;
   const Strategy* strategy = nullptr;
+  /// As the framework runs it, where the table's columns do not say otherwise: what of a plan is the framework's.
+  void run_by(const Framework& chosen);
   bool gpus_differ = true;  ///< All wait for the slowest GPU, with the spread of configs/jitter/default.yaml.
 };
 

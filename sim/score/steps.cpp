@@ -63,20 +63,10 @@ double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
   return n < 2.0 ? 0.0 : 1.0 - 6.0 * squares / (n * (n * n - 1.0));
 }
 
-/// Megatron-DeepSpeed as vTrain ran it (VIA-Research/vTrain, src/model): an unfused core with dropout, PyTorch's loss
-/// in 16 bits, a vocabulary that is not padded, gradients reduced behind the backward pass. What issuing a kernel takes
-/// is the one constant that is fitted: the mean error over one group of rows in 25 is least.
+/// Megatron-DeepSpeed as vTrain ran it (configs/frameworks), with a vocabulary that is not padded. What issuing a
+/// kernel takes is the one constant that is fitted: the mean error over one group of rows in 25 is least.
 constexpr std::int64_t vtrain_vocab = 50257;
 constexpr std::int64_t one_group_in = 25;
-
-Framework vtrain_framework() {
-  Framework framework;
-  framework.issue = {std::chrono::nanoseconds(71'500), 0.03, Provenance::fitted, "e2e_vtrain_megatron_a100_1node.csv"};
-  framework.host_runs_ahead = false;
-  framework.overlaps_backward = false;
-  framework.loss_bytes = 14.0;
-  return framework;
-}
 
 struct GptColumns {
   explicit GptColumns(const Table& table)
@@ -90,6 +80,7 @@ struct GptColumns {
         data(table.column("data_parallelism")),
         pipeline(table.column("pipeline_parallelism")) {}
   Column global_batch, micro_batch, hidden, heads, layers, seq, tensor, data, pipeline;
+  Framework framework = load_framework("megatron-deepspeed-2023");
 
   [[nodiscard]] StepCase read(Row& row) const {
     StepCase one;
@@ -102,13 +93,8 @@ struct GptColumns {
                 .micro_batch = row.count(micro_batch),
                 .seq = length,
                 .recompute = Recompute::full,
-                .fused_attention = false,
-                .dropout = true,
-                .dtype = DType::fp16,
-                .gradient_dtype = DType::fp16,
-                .overlap_gradients = false};
-    one.framework = vtrain_framework();
-    one.strategy = &serial_strategy;
+                .dtype = DType::fp16};
+    one.run_by(framework);
     one.gpus_differ = false;  // its times are sums, without any spread
     return one;
   }
@@ -202,8 +188,8 @@ void score_gpt_steps(const Table& table, Context& context, Tally& tally) {
       "parallelism), by a hash of its key. The times of this table are sums over layers and micro-batches to within a "
       "few thousandths and carry no noise, so no host runs ahead of its GPU in it. The vocabulary of {} is not aligned "
       "on one tensor rank: these products take (16 / alignment in bytes)^{} times as long, a prior.",
-      to_microseconds(vtrain_framework().issue.value), one_group_in, vtrain_vocab,
-      vtrain_framework().misaligned_power.value));
+      to_microseconds(columns.framework.issue.value), one_group_in, vtrain_vocab,
+      columns.framework.misaligned_power.value));
 }
 
 /// Korthikanti et al. 2022, table 5: full recomputation without sequence parallelism, selective with.
@@ -258,6 +244,7 @@ void score_recomputed_steps(const Table& table, Context& context, Tally& tally) 
 void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("tflops_per_gpu");
   const FoundMachine node = machine_of_table(table, context);
+  const Framework framework = load_framework("megatron-core-2024");
   StepScorer scorer(context);
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
@@ -269,7 +256,7 @@ void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
     one.plan.data = row.count(table.column("dp"), most_gpus);
     one.plan.global_batch = row.count(table.column("batch"));
     one.plan.seq = seq;
-    one.strategy = &sliced_strategy;
+    one.run_by(framework);
     const double tflops = row.amount(rate);
     if (!tally.takes(row, true)) {
       continue;
@@ -367,7 +354,7 @@ class Recipes {
     if (recipe.why_not.empty()) {
       read_plan(row, recipe.step.plan);
       recipe.step.plan.dtype = is_bf16(row) ? DType::bf16 : DType::fp8;
-      recipe.step.strategy = &sliced_strategy;
+      recipe.step.run_by(framework_);
     }
     return recipe;
   }
@@ -414,6 +401,7 @@ class Recipes {
   }
 
   const Table& table_;
+  Framework framework_ = load_framework("megatron-bridge");
   ModelColumn models_;
   MachineColumn machines_;
   FoundMachine of_table_;

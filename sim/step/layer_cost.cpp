@@ -67,6 +67,13 @@ void LayerCost::kernel(Stream& stream, Duration time) const {
 
 void LayerCost::attention(Stream& stream, Duration time) const { collective(stream, slowed(time)); }
 
+Duration LayerCost::fused(Duration time) const {
+  const auto& nccl = machine_.link.collective.nccl;
+  const double factor =
+      nccl == nullptr ? 1.0 : point_.framework.attention_time[static_cast<std::size_t>(nccl->tuning.generation)].value;
+  return factor == 1.0 ? time : times(factor, time);
+}
+
 void LayerCost::collective(Stream& stream, Duration time) const { stream.add(point_.framework.issue.value, time); }
 
 void LayerCost::beside(Stream& stream, Duration time, Duration communication) const {
@@ -248,7 +255,7 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
     const QueryRows rows{
         .queries = plan_.seq / plan_.context, .keys = plan_.seq, .share = share / ranks, .window = walked()};
     const Duration time = attention_time(machine_.accelerator, size, rows, sms_);
-    attention(stream, forward ? time : times(fused_backward, time));
+    attention(stream, fused(forward ? time : times(fused_backward, time)));
     return;
   }
   unfused_core(stream, size, direction);

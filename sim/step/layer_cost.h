@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "model/config/choices.h"
+#include "model/config/framework.h"
 #include "model/cost/attention.h"
 #include "model/hardware/machine.h"
 #include "model/units.h"
 #include "model/workload/layers.h"
 #include "model/workload/training_plan.h"
 #include "model/workload/transformer.h"
-#include "sim/step/framework.h"
 #include "sim/step/group_link.h"
 #include "sim/step/layer_sites.h"
 #include "sim/step/site_times.h"
@@ -125,6 +125,8 @@ class LayerCost {
   void kernel(Stream& stream, Duration time) const;
   /// Attention's fitted overhead contains the wait.
   void attention(Stream& stream, Duration time) const;
+  /// What the framework's fused attention takes where the machine's file says `time`.
+  [[nodiscard]] Duration fused(Duration time) const;
   /// What it takes on the slowest GPU.
   [[nodiscard]] Duration slowed(Duration time) const;
   /// A call whose time already contains the wait before it; no GPU is slower at it.
@@ -148,8 +150,11 @@ class LayerCost {
   [[nodiscard]] bool plays_schedules() const { return shares_tokens() && !point_.strategies.empty(); }
   [[nodiscard]] bool shares_tokens() const { return plan_.sequence_parallel && plan_.tensor > 1; }
   void play(Stream& stream, const SitePoint& site);
+  void play(Stream& stream, const SitePoint& site, const SiteTime& time);
   [[nodiscard]] SitePoint point_of(const Transformer& shape, Scope scope) const;
-  void site_forward(Stream& stream, const Projection& projection) const;
+  void site_forward(Stream& stream, const Projection& projection);
+  [[nodiscard]] Stream exposed_forward(const Projection& projection) const;
+  [[nodiscard]] std::optional<Stream> implemented_forward(const Projection& projection);
   void site_backward_split(Stream& stream, const Projection& projection);
   struct Product {
     std::int64_t m = 0;

@@ -17,6 +17,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
 #include "model/config/field.h"
+#include "model/config/framework.h"
 #include "model/config_error.h"
 #include "model/cost/group.h"
 #include "model/hardware/raised.h"
@@ -70,8 +71,8 @@ class StepPoints::Sites {
 
 namespace {
 
-/// The plan of the settings, with what it shares with layers.
-TrainingPlan plan_of(const RunChoices& run) {
+/// The plan of the settings, with what it shares with layers and what its framework does.
+TrainingPlan plan_of(const RunChoices& run, const Framework& framework = {}) {
   TrainingPlan plan = run.plan;
   plan.tensor = run.ranks;
   plan.sequence_parallel = plan.sequence_parallel && plan.tensor > 1;
@@ -81,7 +82,10 @@ TrainingPlan plan_of(const RunChoices& run) {
   }
   plan.seq = run.scope.work == Use::decode ? 1 : run.seq;
   plan.dtype = run.dtype;
-  plan.gradient_dtype = DType::fp32;
+  plan.gradient_dtype = framework.gradient_dtype;
+  plan.overlap_gradients = framework.overlap_gradients;
+  plan.fused_attention = framework.fused_attention;
+  plan.dropout = framework.dropout;
   return plan;
 }
 
@@ -160,6 +164,9 @@ StepRow asked(const Settings& settings, const std::string& model, const Training
   row.add("dtype", std::string(name_of(plan.dtype)));
   row.add("recompute", std::string(name_of(plan.recompute)));
   row.add("optimizer", std::string(name_of(plan.optimizer)));
+  if (const std::string& framework = settings.text("framework"); framework != "none") {
+    row.add("framework", framework);
+  }
   row.add("strategy", std::string(strategy));
   return row;
 }
@@ -328,9 +335,15 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   return rows;
 }
 
-/// By one strategy.
-StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoint& point, SiteTimes& times) {
-  StepRow row = asked(settings, point.model->name, point.plan, point.strategies.front()->name);
+/// How the framework runs the products of tensor ranks: none as Megatron-LM without tp-comm-overlap.
+std::vector<const Strategy*> baseline_of(const Framework& framework) {
+  return framework.tensor_overlap == nullptr ? std::vector<const Strategy*>{} : std::vector{framework.tensor_overlap};
+}
+
+/// By one strategy, or as the framework does it.
+StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoint& point, std::string_view name,
+               SiteTimes& times) {
+  StepRow row = asked(settings, point.model->name, point.plan, name);
   add_links(row, *point.machine);
   std::string warning;
   if (scope.work == Use::prefill) {
@@ -350,19 +363,24 @@ StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoi
 StepPoints::StepPoints(const Library& library) : library_(library), sites_(std::make_unique<Sites>()) {}
 StepPoints::~StepPoints() = default;
 
-std::vector<StepRow> StepPoints::rows(const Settings& settings) {
+std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
+  const Framework framework = load_framework(wanted.text("framework"));
+  Settings settings = with_defaults_of(framework, wanted);
+  if (!framework.name.empty()) {  // rows have its name where a path was given
+    settings.put(*find_field("framework"), {framework.name, settings.at(*find_field("framework")).origin});
+  }
   const RunChoices run = choices_of(settings);
   check(run.scope.is_whole_model(), "who asks for steps has looked at the scope");
   const Transformer& model = library_.model(run.model);
   const Machine& machine = library_.machine(run.machine);
-  TrainingPlan plan = plan_of(run);
+  TrainingPlan plan = plan_of(run, framework);
   plan.dtype = dtype_of(settings, run, model, machine);
   require_one_replica(run.scope, plan);
   require_few_tokens(run);
   require_used_by_scope(settings);
   const Launch launch = run.price.launch;
   SizedMachine& site = sites_->of(machine, plan, launch);
-  StepPoint point{.model = &model, .machine = &site.machine, .plan = plan};
+  StepPoint point{.model = &model, .machine = &site.machine, .plan = plan, .framework = framework};
   point.options = run.step;
   point.serves = run.scope.is_inference();
   if (run.jitter != "none") {
@@ -387,9 +405,14 @@ std::vector<StepRow> StepPoints::rows(const Settings& settings) {
     rows = decode_rows(settings, point, site.times, doubts);
   } else {
     require_possible(point);
+    if (!framework.name.empty()) {
+      point.strategies = baseline_of(framework);
+      rows.push_back(row_of(settings, run.scope, point, framework.name, site.times));
+      doubts.add(point, 0);
+    }
     for (const Strategy* strategy : strategies_of(run.schedules, plan)) {
       point.strategies = {strategy};
-      rows.push_back(row_of(settings, run.scope, point, site.times));
+      rows.push_back(row_of(settings, run.scope, point, strategy->name, site.times));
       doubts.add(point, rows.size() - 1);
     }
   }

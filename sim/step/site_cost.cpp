@@ -2,7 +2,9 @@
 // Products of a layer that meet a collective of the tensor ranks: played with a strategy's schedule, or priced as
 // Megatron-LM runs them.
 #include <algorithm>
+#include <optional>
 
+#include "model/config/implementation.h"
 #include "model/strategies/strategies.h"
 #include "sim/step/layer_cost.h"
 
@@ -15,7 +17,10 @@ SitePoint LayerCost::point_of(const Transformer& shape, Scope scope) const {
 }
 
 void LayerCost::play(Stream& stream, const SitePoint& site) {
-  const SiteTime time = sites_.fastest(site, point_.strategies);
+  play(stream, site, sites_.fastest(site, point_.strategies));
+}
+
+void LayerCost::play(Stream& stream, const SitePoint& site, const SiteTime& time) {
   const double fewer_sms = static_cast<double>(machine_.accelerator.sms) / sms_;
   const Slowdown slowdown{.kernels = point_.slowdown * fewer_sms,
                           .collectives = slowest_of(site.ranks, point_.communication_sigma),
@@ -46,7 +51,33 @@ void LayerCost::site(Stream& stream, const Projection& projection, Direction dir
                 column);
 }
 
-void LayerCost::site_forward(Stream& stream, const Projection& projection) const {
+/// Users switch an implementation on where it gains.
+void LayerCost::site_forward(Stream& stream, const Projection& projection) {
+  const Stream exposed = exposed_forward(projection);
+  const std::optional<Stream> implemented = implemented_forward(projection);
+  stream = stream.then(implemented && implemented->device < exposed.device ? *implemented : exposed);
+}
+
+/// Nothing where the framework has no implementation, or not there.
+std::optional<Stream> LayerCost::implemented_forward(const Projection& projection) {
+  const Implementation* const implementation = point_.framework.implementation.get();
+  const SiteKind kind = gathers(projection.name) ? SiteKind::ag_gemm : SiteKind::gemm_rs;
+  const auto ranks = static_cast<std::int32_t>(plan_.tensor);
+  if (implementation == nullptr || !shares_tokens() ||
+      std::ranges::find(implementation->sites, kind) == implementation->sites.end() ||
+      !refusal_of(*implementation, machine_, ranks, plan_.dtype).empty()) {
+    return std::nullopt;
+  }
+  SitePoint site = point_of(*projection.shape, scope_of(projection.name, false));
+  site.implementation = implementation;
+  site.strategy = implementation->strategy;
+  Stream stream;
+  play(stream, site, sites_.of(site));
+  return stream;
+}
+
+Stream LayerCost::exposed_forward(const Projection& projection) const {
+  Stream stream;
   const Site whole = site_of(*projection.shape, projection.name, tokens_);
   const bool column = gathers(projection.name);
   const Bytes state{width * tokens_ * model_.hidden};
@@ -55,7 +86,7 @@ void LayerCost::site_forward(Stream& stream, const Projection& projection) const
       collective(stream, tensor_group().all_gather(state));
     }
     product(stream, tokens_, whole.columns / plan_.tensor, whole.contraction);
-    return;
+    return stream;
   }
   product(stream, tokens_, whole.columns, whole.contraction / plan_.tensor);
   if (shares_tokens()) {
@@ -63,6 +94,7 @@ void LayerCost::site_forward(Stream& stream, const Projection& projection) const
   } else {
     reduce(stream);
   }
+  return stream;
 }
 
 /// Under a column the input is gathered again and its gradient scattered, or without sequence parallelism summed; under

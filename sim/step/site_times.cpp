@@ -9,6 +9,7 @@
 
 #include "model/check.h"
 #include "model/config_error.h"
+#include "sim/point/request.h"
 #include "sim/step/layer_sites.h"
 #include "sim/step/stream.h"
 
@@ -31,6 +32,9 @@ void heat(MatrixUnit& unit) {
 std::vector<StrategyOptions> schedules_of(const Strategy& strategy, const SitePoint& point) {
   StrategyOptions base;
   base.dtype = point.dtype == DType::fp8 ? DType::bf16 : point.dtype;
+  if (point.implementation != nullptr) {
+    return schedules_of(*point.implementation, point.scope, point.ranks, base.dtype);
+  }
   return schedules_to_try(strategy, kinds_of(point.scope), point.ranks, base);
 }
 
@@ -62,10 +66,23 @@ SiteTimes::SiteTimes(StructureCache& structures, const Machine& machine, Counts 
 
 SiteTimes::Key SiteTimes::key_of(const SitePoint& point) {
   const Transformer& model = *point.model;
-  return {point.scope,       point.ranks,    point.tokens,        point.batch,
-          point.dtype,       point.strategy, point.window.keys,   point.window.chunked,
-          point.weight_bits, model.hidden,   model.ffn,           model.heads,
-          model.kv_heads,    model.head_dim, model.qkv_columns(), model.attended_columns(),
+  return {point.scope,
+          point.ranks,
+          point.tokens,
+          point.batch,
+          point.dtype,
+          point.strategy,
+          point.implementation,
+          point.window.keys,
+          point.window.chunked,
+          point.weight_bits,
+          model.hidden,
+          model.ffn,
+          model.heads,
+          model.kv_heads,
+          model.head_dim,
+          model.qkv_columns(),
+          model.attended_columns(),
           model.gated_mlp};
 }
 
@@ -82,7 +99,7 @@ Point SiteTimes::point_at(const SitePoint& point) const {
     at.dtype = DType::bf16;
     at.price.products = DType::fp8;
   }
-  return at;
+  return point.implementation == nullptr ? at : priced_as(at, *point.implementation);
 }
 
 SiteTime SiteTimes::time_of(const Prediction& prediction) const {

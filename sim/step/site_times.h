@@ -17,6 +17,8 @@ namespace commfuse {
 /// Strategies that may win at a site: with schedules for all of them, and no bounds.
 std::vector<const Strategy*> strategies_for_steps();
 
+struct Implementation;
+
 /// A site of one micro-batch under sequence parallelism; or the attention block under Ulysses (Scope::ulysses).
 struct SitePoint {
   const Transformer* model = nullptr;
@@ -28,6 +30,8 @@ struct SitePoint {
   const Strategy* strategy = nullptr;
   AttentionWindow window{};  ///< Where the scope has attention.
   double weight_bits = 0.0;  ///< GemmSize::weight_bits.
+  /// Whose kernels run the schedule; none: ideal ones. Outlives what is asked with it.
+  const Implementation* implementation = nullptr;
 };
 
 /// Of the tensor ranks of a plan, one micro-batch. Requires that the shape outlives it.
@@ -95,11 +99,11 @@ class SiteTimes {
   }
 
  private:
-  /// Scope, ranks, tokens, batch, dtype, strategy, window and bits of weights; what of the model counts: hidden, ffn,
-  /// heads, kv heads, head_dim, columns of QKV and of attention, gate of the MLP.
-  using Key = std::tuple<Scope, std::int32_t, std::int64_t, std::int64_t, DType, const Strategy*, std::int64_t, bool,
-                         double, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                         std::int64_t, bool>;
+  /// Scope, ranks, tokens, batch, dtype, strategy, implementation, window and bits of weights; what of the model
+  /// counts: hidden, ffn, heads, kv heads, head_dim, columns of QKV and of attention, gate of the MLP.
+  using Key = std::tuple<Scope, std::int32_t, std::int64_t, std::int64_t, DType, const Strategy*, const Implementation*,
+                         std::int64_t, bool, double, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                         std::int64_t, std::int64_t, std::int64_t, bool>;
   static Key key_of(const SitePoint& point);
   [[nodiscard]] Point point_at(const SitePoint& point) const;
   [[nodiscard]] SiteTime time_of(const Prediction& prediction) const;

@@ -20,7 +20,7 @@ struct ChosenSite {
 
 std::vector<ChosenSite> chosen_sites(const StepPoint& point, SiteTimes& times, bool backward) {
   std::vector<ChosenSite> sites;
-  if (point.plan.sequence_parallel) {
+  if (point.plan.sequence_parallel && !point.strategies.empty()) {
     for (const LayerSite& of : layer_sites(*point.model, point.plan)) {
       if (backward || !of.backward) {
         const SitePoint site = site_point(point.plan, of.shape, of.scope);

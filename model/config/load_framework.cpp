@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/config/catalogue.h"
+#include "model/config/field.h"
+#include "model/config/framework.h"
+#include "model/config/implementation.h"
+#include "model/config/settings.h"
+#include "model/config/yaml_reader.h"
+#include "model/text/suggest.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::string_view schema = "commfuse.framework/1";
+constexpr Range<double> power_range{0.0, 2.0};
+constexpr Range<double> factor_range{0.1, 10.0};
+constexpr Range<double> bytes_range{4.0, 1000.0};
+
+void read_host(YamlMap map, Framework& into) {
+  if (map.optional_value("issue")) {
+    into.issue = map.duration_parameter("issue");
+  }
+  into.host_runs_ahead = map.boolean("runs_ahead");
+}
+
+void read_kernels(YamlMap map, Framework& into) {
+  if (map.optional_value("misaligned_power")) {
+    into.misaligned_power = map.number_parameter("misaligned_power", power_range);
+  }
+  if (std::optional<YamlMap> times = map.optional_map("attention_time")) {
+    for (const NcclGeneration generation : all_nccl_generations) {
+      if (times->optional_value(name_of(generation))) {
+        into.attention_time[static_cast<std::size_t>(generation)] =
+            times->number_parameter(name_of(generation), factor_range);
+      }
+    }
+  }
+  into.fused_attention = map.boolean("fused_attention");
+  into.dropout = map.boolean("dropout");
+  into.fuses_accumulation = map.boolean("fused_accumulation");
+  into.loss_bytes = map.number("loss_bytes", bytes_range);
+}
+
+void read_tensor(YamlMap map, Framework& into) {
+  const std::string word = map.text("overlap");
+  into.tensor_overlap = find_strategy(word);
+  if (into.tensor_overlap == nullptr && word != "none" && !word.empty()) {
+    std::vector<std::string_view> words{"none"};
+    for (const Strategy& strategy : strategies()) {
+      words.push_back(strategy.name);
+    }
+    map.mistake("overlap", fmt::format("unknown strategy {}; {}", in_quotes(word), remedy_for(word, words, "words")));
+  }
+  if (map.optional_value("implementation")) {
+    const std::string name = map.text("implementation");
+    if (into.tensor_overlap != nullptr) {
+      map.mistake("implementation", "overlap already says how products run; write overlap: none, or remove this line");
+    }
+    into.implementation = load_implementation(name);
+  }
+  into.overlaps_backward = map.boolean("backward_beside_products");
+}
+
+void read_gradients(YamlMap map, Framework& into) {
+  const std::string word = map.text("dtype", "fp32");
+  const std::optional<DType> dtype = dtype_named(word);
+  if (dtype && (*dtype == DType::fp32 || *dtype == DType::bf16 || *dtype == DType::fp16)) {
+    into.gradient_dtype = *dtype;
+  } else if (!word.empty()) {
+    map.mistake("dtype", fmt::format("gradients are not summed up in {}; choose fp32, bf16 or fp16", in_quotes(word)));
+  }
+  into.overlap_gradients = map.boolean("overlap");
+}
+
+/// Of whole models alone: the rest of a run is not the framework's to choose.
+void read_settings(YamlMap map, Framework& into) {
+  for (const std::string& key : map.keys()) {
+    const std::string text = map.text(key);
+    const Field* field = find_field(key);
+    if (field == nullptr || !field->uses.has(Use::step) || field->uses.has(Use::layer)) {
+      map.mistake(key, fmt::format("{} is no setting of training steps alone; remove it", in_quotes(key)));
+    } else if (const auto mistake = mistake_in(*field, text)) {
+      map.mistake(key, *mistake);
+    } else {
+      into.settings.emplace_back(key, text);
+    }
+  }
+}
+
+}  // namespace
+
+Framework load_framework(std::string_view name_or_path) {
+  Framework loaded;
+  if (name_or_path == "none") {
+    return loaded;
+  }
+  YamlFile file(find_config(Catalogue::frameworks, name_or_path));
+  YamlMap root = file.root();
+  root.schema(schema);
+  loaded.name = root.text("name");
+  loaded.summary = root.text("summary");
+  read_host(root.map("host"), loaded);
+  read_kernels(root.map("kernels"), loaded);
+  read_tensor(root.map("tensor_parallel"), loaded);
+  read_gradients(root.map("gradients"), loaded);
+  if (const std::optional<YamlMap> settings = root.optional_map("settings")) {
+    read_settings(*settings, loaded);
+  }
+  file.finish();
+  return loaded;
+}
+
+Settings with_defaults_of(const Framework& framework, Settings settings) {
+  for (const auto& [key, text] : framework.settings) {
+    const Field& field = *find_field(key);
+    if (settings.at(field).origin.source == Source::preset) {
+      settings.put(field, {.text = text, .origin = {Source::preset, framework.name}});
+    }
+  }
+  return settings;
+}
+
+}  // namespace commfuse
