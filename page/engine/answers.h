@@ -30,7 +30,7 @@ class Points {
   /// and, of layers, what happens when.
   nlohmann::json point(const nlohmann::json& request);
 
-  /// {"settings": {…}, "strategy": "commfuse"}: as `commfuse-sim why -o json`.
+  /// {"settings": {…}, "strategy": "commfuse"}, or "implementation": "flux": as `commfuse-sim why -o json`.
   nlohmann::json why(const nlohmann::json& request);
 
  private:

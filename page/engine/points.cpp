@@ -80,10 +80,11 @@ json timeline_of(const reports::TracedRun& run, std::size_t row) {
       {"ops", std::move(ops)}};
 }
 
-json timelines_of(const Point& point, const std::vector<ResultRow>& rows, sim::Player player) {
+json timelines_of(const Point& point, const std::vector<ResultRow>& rows, Implementations implementations,
+                  sim::Player player) {
   json all = json::array();
   std::size_t row = 0;
-  for (const reports::TracedRun& run : sim::traced(point, rows, {}, player)) {
+  for (const reports::TracedRun& run : sim::traced(point, rows, {{}, implementations}, player)) {
     while (!rows[row].feasible()) {
       ++row;
     }
@@ -106,15 +107,23 @@ class Points::Engine {
   }
 
   json why(const json& request) {
+    const bool is_implementation = request.contains("implementation");
     json texts = request.at("settings");
-    texts["strategy.name"] = request.at("strategy");
+    if (is_implementation) {
+      texts["as"] = request["implementation"];
+    } else {
+      texts["as"] = "none";
+      texts["strategy.name"] = request.at("strategy");
+    }
     const Settings settings = settings_of(texts);
     library_.load(settings);
     const std::vector<ResultRow> rows = feasible_rows(settings);
-    const ResultRow& row = rows.front();
+    const ResultRow& row = is_implementation ? implemented(rows) : rows.front();
     const Point point = point_of(settings, library_);
-    Explanation explanation =
-        explain(point, predictor_.predict(point, *find_strategy(row.strategy), row.options), predictor_);
+    const Implementation* implementation = implementation_of(row, implementations_named(settings, library_));
+    const Point priced = implementation == nullptr ? point : priced_as(point, *implementation);
+    const Strategy& strategy = implementation == nullptr ? *find_strategy(row.strategy) : *implementation->strategy;
+    Explanation explanation = explain(priced, predictor_.predict(priced, strategy, row.options), predictor_);
     explanation.row = row;
     explanation.verdict = rows.size() > 1 ? reports::verdict(rows, verdict_rule_of(settings)) : std::string{};
     return {{"json", reports::why_json(explanation)}};
@@ -134,6 +143,15 @@ class Points::Engine {
     return rows;
   }
 
+  /// The only one that was asked for. Throws ConfigError where it is none that the page has.
+  static const ResultRow& implemented(const std::vector<ResultRow>& rows) {
+    const auto row = std::ranges::find_if(rows, [](const ResultRow& one) { return !one.implements.empty(); });
+    if (row == rows.end()) {
+      throw ConfigError("no implementation is simulated at this point; choose another");
+    }
+    return *row;
+  }
+
   json layer(const Settings& settings, bool timelines) {
     const std::vector<ResultRow> rows = feasible_rows(settings);
     const VerdictRule rule = verdict_rule_of(settings);
@@ -141,7 +159,8 @@ class Points::Engine {
                 {"verdict", reports::verdict(rows, rule)},
                 {"command", command_of("run", settings)}};
     if (timelines) {
-      answer["timelines"] = timelines_of(point_of(settings, library_), rows, {structures_, predictor_});
+      answer["timelines"] = timelines_of(point_of(settings, library_), rows, implementations_named(settings, library_),
+                                         {structures_, predictor_});
     }
     return answer;
   }

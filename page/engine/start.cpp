@@ -34,6 +34,15 @@ json names_in_words(const sim::Listing& listing) {
   return all;
 }
 
+/// Of each the strategy whose schedule it realises, GPUs on which it was measured ("-" for none), and what it does.
+json implementations() {
+  json all = json::array();
+  for (const std::vector<std::string>& row : sim::listed_implementations().rows) {
+    all.push_back({{"name", row[0]}, {"implements", row[1]}, {"measured", row[3]}, {"words", row[4]}});
+  }
+  return all;
+}
+
 json scopes() {
   json all = names_in_words(sim::listed_scopes());
   for (json& scope : all) {
@@ -62,6 +71,7 @@ json start() {
           {"models", names_in_words(sim::listed_models())},
           {"hardware", names_in_words(sim::listed_machines(Catalogue::nodes, false))},
           {"clusters", names_in_words(sim::listed_machines(Catalogue::hardware, true))},
+          {"implementations", implementations()},
           {"scopes", scopes()},
           {"strategies", names_in_words(sim::listed_strategies())},
           {"fields", fields()}};

@@ -91,6 +91,9 @@ function sure(probability) {
   return probability > 0.99 ? "over 99% sure" : `${Math.round(100 * probability)}% sure`;
 }
 
+/// A probability in a cell.
+const chanceText = (probability) => (probability > 0.99 ? "> 99%" : probability < 0.01 ? "< 1%" : percent(probability, 0));
+
 const darkness = matchMedia("(prefers-color-scheme: dark)");
 const COLOURS = [
   "ground",

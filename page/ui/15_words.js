@@ -7,6 +7,7 @@ const WORDS = {
   Time: "Predicted time of the rank that ends last.",
   "\u00b1": "One standard error of the time, carried from every parameter of the machine.",
   Fastest: "Probability that this schedule is the fastest of all that can be built.",
+  "Beats serial": "Probability that this implementation takes less time than serial.",
   p99: "99% of runs under jitter are no slower.",
   MFU: "Model FLOPs utilization: FLOPs of the layer over time, GPUs and dense peak.",
   Memory: "Memory that one GPU needs.",
@@ -44,6 +45,7 @@ const OPTION_WORDS = [
   [/^add on aux$/, () => "adds run on an auxiliary stream beside the GEMMs"],
   [/^by query$/, () => "attention is split by queries"],
   [/^zig-zag$/, () => "attention is split so that the causal mask leaves equal work to all ranks"],
+  [/^ideal$/, () => "a perfect kernel, as a bound: implementations of this schedule take longer"],
   [/^no bound$/, () => "not a lower bound here, and no implementation exists"],
   [/^bound$/, () => "a lower bound that no implementation reaches"],
 ];

@@ -25,7 +25,8 @@ const setting = (key) => state.settings[key] ?? state.presets[key] ?? "";
 function asked(changes = {}) {
   const all = { ...state.settings, ...changes };
   const keys = Object.keys(state.presets).filter((key) => ALWAYS_ASKED.includes(key) || (all[key] ?? "") !== "");
-  const chosen = keys.map((key) => [key, all[key] ?? state.presets[key]]);
+  const whole = facts.start?.scopes.some((one) => one.whole && one.name === (all.scope ?? state.presets.scope));
+  const chosen = keys.filter((key) => key !== "as" || !whole).map((key) => [key, all[key] ?? state.presets[key]]);
   return Object.fromEntries(chosen.filter(([key, text]) => ALWAYS_ASKED.includes(key) || text !== state.presets[key]));
 }
 
@@ -56,19 +57,26 @@ function linkHash() {
 
 /// What of a link's words on the view this page has: "" where it has none of it.
 function knownView(key, text) {
-  const names = (facts.start?.strategies ?? []).map((one) => one.name);
+  const { strategies = [], implementations = [] } = facts.start ?? {};
+  const names = [...strategies.map((one) => one.name), ...implementations.map((one) => AS + one.name)];
   const kept = text.split(",").filter((name) => names.includes(name));
   return {
     tab: () => (text === "plan" ? text : ""),
     show: () => kept.join(","),
     compare: () => (kept.length === 2 ? kept.join(",") : ""),
-    guide: () => (/^[1-5]$/.test(text) ? text : ""),
+    guide: () => (/^[1-6]$/.test(text) ? text : ""),
   }[key]();
+}
+
+/// Without a link the page shows what one can have; a link without `as` has none, as it always meant.
+function settingsWithout(hash) {
+  const known = "as" in state.presets && facts.start?.implementations?.length > 0;
+  return known && /^#?(verdict)?$/.test(hash) ? { as: "all" } : {};
 }
 
 /// Reads a link; returns a sentence on what it names and this page does not have, or "".
 function readHash(hash) {
-  const settings = {};
+  const settings = settingsWithout(hash);
   const view = {};
   const plan = { ...PLAN_PRESETS };
   const unknown = [];

@@ -44,7 +44,7 @@ const SLIDERS = {
   },
 };
 
-const CONTROL_NAMES = { model: "Model", hardware: "GPU", scope: "What runs", dtype: "Element type" };
+const CONTROL_NAMES = { model: "Model", hardware: "GPU", as: "Implementations", scope: "What runs", dtype: "Element type" };
 /// As the page calls a setting.
 const controlName = (key) => SLIDERS[key]?.name ?? CONTROL_NAMES[key] ?? key;
 /// A refusal with these names in place of flags: "--seq: …" is "Tokens: …".
@@ -124,7 +124,7 @@ function listField(key, name, groups, more = null) {
     select.replaceChildren(
       ...(all.length === 1
         ? optionsOf(all[0][1])
-        : all.map(([label, list]) => element("optgroup", { label }, ...optionsOf(list, (one) => shownPath(one.name))))),
+        : all.map(([label, list]) => element("optgroup", { label }, ...optionsOf(list, (one) => one.title ?? shownPath(one.name))))),
     );
     select.dataset.filled = JSON.stringify(mine.map((one) => one.name));
   };
@@ -209,7 +209,7 @@ function buildControls(start) {
     picker.value = "";
   });
   const quick = element("div", { class: "quick wide" }, sliderField("seq", SLIDERS.seq), sliderField("ranks", SLIDERS.ranks));
-  const others = start.fields.filter(({ key }) => ![...ALWAYS_IN_LINK, "link_bandwidth", "network_bandwidth", "threads"].includes(key));
+  const others = start.fields.filter(({ key }) => ![...ALWAYS_IN_LINK, "as", "link_bandwidth", "network_bandwidth", "threads"].includes(key));
   const dtypes = fields.get("dtype")?.choices ?? ["bf16", "fp16", "fp32", "fp8"];
   $("controls").replaceChildren(
     listField("model", "Model", [["Models", start.models]]),
@@ -218,6 +218,7 @@ function buildControls(start) {
       ["Clusters", start.clusters],
     ]),
     element("div", { class: "field wide" }, own, picker),
+    asField(start),
     quick,
     restOf(start, parts, dtypes, others),
   );

@@ -5,6 +5,8 @@
 const ROW = 18; // pixels of a lane
 const STRIP = 12; // of the line with the uncertain end
 const AXIS = 30;
+const PALE = 0.4; // of bounds beside implementations
+const GROUP = 30; // above a group of schedules
 const KIND_WORDS = {
   essential: "compute of the layer itself",
   local: "the schedule's own add or copy",
@@ -100,8 +102,15 @@ class Timelines {
   show(timelines, rows, shown) {
     const best = fastestOf(rows);
     const serial = rows.find((row) => row.strategy === "serial");
-    const kept = timelines.filter(({ row }) => !shown || shown.includes(rows[row].strategy));
-    this.panels = kept.map((timeline) => this.panelOf(timeline, rows[timeline.row], serial));
+    const order = shownOrder(rows);
+    const kept = timelines
+      .filter(({ row }) => !shown || shown.includes(idOf(rows[row])))
+      .sort((a, b) => order.indexOf(a.row) - order.indexOf(b.row));
+    this.panels = kept.map((timeline) => this.panelOf(timeline, rows[timeline.row], rows, serial));
+    if (withImplementations(rows)) {
+      const groups = kept.map(({ row }) => groupOf(rows[row], rows));
+      this.panels.forEach((panel, i) => (panel.group = groups[i] === groups[i - 1] ? "" : groups[i]));
+    }
     const latest = (row) => row.makespan_us * 1e6 * (1 + (row.makespan_error ?? 0));
     const longest = Math.max(...this.panels.map((panel) => latest(panel.row)), 1);
     const usual = Math.max(...[best, serial].filter(Boolean).map(latest), 0);
@@ -113,7 +122,7 @@ class Timelines {
     this.draw();
   }
 
-  panelOf(timeline, row, serial) {
+  panelOf(timeline, row, rows, serial) {
     const lanes = timeline.lanes.map((name, lane) => ({
       name,
       ops: timeline.ops.filter((op) => op[0] === lane && op[2] > op[1]).sort((a, b) => a[1] - b[1]),
@@ -124,8 +133,9 @@ class Timelines {
     const host = kept.indexOf(lanes[Math.max(compute, 0)]);
     kept.forEach((lane, i) => (lane.exposed = i === Math.max(host, 0) ? exposed : []));
     const against = serial && row !== serial ? `  ${signedPercent(row.makespan_us / serial.makespan_us - 1)} vs serial` : "";
-    const words = ["wins", "ties"].includes(row.verdict) ? row.verdict : ""; // Its label says of a bound that it is one.
-    return { timeline, row, lanes: kept, against, words, p99: live.p99.get(row.strategy) ?? null };
+    const words = marksOf(row, rows);
+    const p99 = live.p99.get(idOf(row)) ?? null;
+    return { timeline, row, lanes: kept, against, words, ideal: isIdeal(row, rows), group: "", p99 };
   }
 
   /// Why the op that is pointed at takes as long as it does, once that is known.
@@ -138,7 +148,7 @@ class Timelines {
       return;
     }
     try {
-      picked.panel.why = await live.why(picked.panel.row.strategy);
+      picked.panel.why = await live.why(idOf(picked.panel.row));
     } catch {
       return; // The op is told without it.
     }
@@ -148,8 +158,8 @@ class Timelines {
     }
   }
 
-  setP99(byStrategy) {
-    this.panels.forEach((panel) => (panel.p99 = byStrategy.get(panel.row.strategy) ?? null));
+  setP99(byId) {
+    this.panels.forEach((panel) => (panel.p99 = byId.get(idOf(panel.row)) ?? null));
     this.later();
   }
 
@@ -158,6 +168,8 @@ class Timelines {
     this.left = this.narrow ? 62 : 76;
     let y = 2;
     for (const panel of this.panels) {
+      panel.groupY = y;
+      y += panel.group ? GROUP : 0;
       panel.y = y;
       panel.title = this.titleOf(panel);
       panel.head = this.narrow ? 22 + 17 * panel.title.length : 24;
@@ -216,6 +228,7 @@ class Timelines {
     pen.fillRect(0, 0, this.wide, this.height);
     this.drawAxis(pen);
     for (const panel of this.panels) {
+      this.drawGroup(pen, panel);
       this.drawHead(pen, panel);
       panel.lanes.forEach((lane) => this.drawLane(pen, panel, lane));
       this.drawEnd(pen, panel);
@@ -258,19 +271,35 @@ class Timelines {
     pen.fillText(this.unit.name, 4, bottom + 6);
   }
 
+  drawGroup(pen, { group, groupY }) {
+    if (group) {
+      pen.fillStyle = this.colours.quiet;
+      pen.font = FONT(13, 600);
+      pen.textAlign = "left";
+      pen.textBaseline = "alphabetic";
+      pen.fillText(group, 4, groupY + GROUP - 10);
+      pen.strokeStyle = this.colours.grid;
+      pen.lineWidth = 1;
+      pen.beginPath();
+      pen.moveTo(4, groupY + GROUP - 3.5);
+      pen.lineTo(this.left + this.width, groupY + GROUP - 3.5);
+      pen.stroke();
+    }
+  }
+
   /// Name at the left, numbers at the right; on a phone below each other. A name gives way before numbers do.
-  drawHead(pen, { y, head, title, row, against, words }) {
+  drawHead(pen, { y, head, title, row, against, words, ideal }) {
     const right = this.left + this.width;
     const numbers = `${this.unit.text(row.makespan_us)} \u00b1${percent(row.makespan_error ?? 0)}${against}`;
     pen.textBaseline = "alphabetic";
     pen.textAlign = this.narrow ? "left" : "right";
     pen.font = FONT(14, row.verdict === "wins" || row.verdict === "ties" ? 600 : 400);
-    pen.fillStyle = this.colours.ink;
+    pen.fillStyle = ideal ? this.colours.quiet : this.colours.ink;
     const baseline = y + head - 7;
     pen.fillText(numbers, this.narrow ? 4 : right, baseline);
     const room = right - 4 - (this.narrow ? 0 : pen.measureText(numbers).width + 20);
     pen.textAlign = "left";
-    pen.font = FONT(14, 600);
+    pen.font = FONT(14, ideal ? 400 : 600);
     const mark = words ? `  ${words}` : "";
     let [text] = title;
     while (text.length > 8 && pen.measureText(text + mark).width > room) {
@@ -308,7 +337,9 @@ class Timelines {
       const wide = Math.max(this.xOf(to) - x - (to - from > 4 * aPixel ? 1 : 0), 0.8);
       const name = panel.timeline.kinds[kind];
       pen.fillStyle = this.colours[name] ?? this.colours.muted;
+      pen.globalAlpha = panel.ideal ? PALE : 1;
       pen.fillRect(x, lane.y + 1, wide, ROW - 3);
+      pen.globalAlpha = 1;
       if (critical) {
         pen.fillStyle = this.colours.ink;
         pen.fillRect(x, lane.y + ROW - 5, wide, 3);
@@ -319,7 +350,8 @@ class Timelines {
         pen.strokeRect(x + 1, lane.y + 2, Math.max(wide - 2, 1), ROW - 5);
       }
       if (wide > 30) {
-        this.write(pen, panel.timeline.labels[label], this.colours[`on-${name}`] ?? this.colours.ink, x, wide, lane.y + ROW / 2 - 1);
+        const colour = (!panel.ideal && this.colours[`on-${name}`]) || this.colours.ink;
+        this.write(pen, panel.timeline.labels[label], colour, x, wide, lane.y + ROW / 2 - 1);
       }
       ++i;
       while (wide < 1 && i < lane.ops.length && lane.ops[i][2] - from < aPixel) {
@@ -442,6 +474,9 @@ class Timelines {
 
   tell({ panel, lane, op, gap, head }) {
     const { timeline, row } = panel;
+    if (head && isImplementation(row)) {
+      return [row.strategy, ...implementationWords(row.strategy, row).split("\n")];
+    }
     if (head) {
       const options = scheduleOptions(timeline.label).map(([name, words]) => `${name}: ${words}`);
       return [row.strategy, strategyWords(row.strategy), ...options].filter(Boolean);
@@ -519,6 +554,14 @@ class Timelines {
     this.tip.scrollIntoView({ block: "nearest" });
     announce(this.tell(picked).join(". "));
   }
+}
+
+/// Beside a name: who wins or ties; of an implementation, the probability that it beats serial. The label of a bound says that it is one.
+function marksOf(row, rows) {
+  if (withImplementations(rows)) {
+    return isImplementation(row) && typeof row.beats_serial === "number" ? `beats serial: ${chanceText(row.beats_serial)}` : "";
+  }
+  return ["wins", "ties"].includes(row.verdict) ? row.verdict : "";
 }
 
 /// The first op that ends after a time. Ops of a lane do not overlap.

@@ -3,7 +3,7 @@
 
 const timeOf = (row) => row.makespan_us ?? (row.time_ms === undefined || row.time_ms === null ? null : row.time_ms * 1000);
 const errorOf = (row) => row.makespan_error ?? row.time_error ?? null;
-const isBound = (row) => row.verdict === "bound" || row.strategy === "fused_kernel";
+const isBound = (row) => row.verdict === "bound" || row.bound === "yes" || row.strategy === "fused_kernel";
 const ran = (row) => timeOf(row) !== null && (row.status ?? "ok") === "ok";
 
 function fastestOf(rows) {
@@ -34,6 +34,10 @@ const baselineOf = (rows) =>
 
 /// Does overlap pay against the fastest schedule without: "pays", "loses", "unclear" or "alone".
 function payOf(rows) {
+  const having = havingOf(rows);
+  if (having) {
+    return having.pay;
+  }
   const best = fastestOf(rows);
   const base = baselineOf(rows);
   if (!base || !rows.some((row) => ran(row) && !isBound(row) && !WITHOUT_OVERLAP.includes(row.strategy))) {
@@ -47,6 +51,10 @@ function payOf(rows) {
 }
 
 function headlineOf(rows) {
+  const having = havingOf(rows);
+  if (having) {
+    return havingHeadline(having);
+  }
   const best = fastestOf(rows);
   const base = baselineOf(rows);
   if (!best) {
@@ -72,12 +80,17 @@ function headlineOf(rows) {
 }
 
 /// The engine's verdict is on the schedules; after a headline on overlap it is another question.
-function secondOf(verdict, headline) {
+function secondOf(verdict, headline, rows) {
+  const having = havingOf(rows);
+  if (having) {
+    return havingSecond(having, rows);
+  }
   const words = verdict
     .replace(/ (fused_kernel) \([^)]*\) takes ([\d.]+%) less\.$/, " A lower bound that no implementation reaches is $2 faster still.")
     .replace(/^Tie: /, "Too close to call: ")
     .replace(/^(\S+) wins \(([^)]*)\)/, "$1 ($2)");
-  return words === "" || !/^(Overlap|No clear gain)/.test(headline) ? words : `Which schedule? ${words}`;
+  const all = words === "" || !/^(Overlap|No clear gain)/.test(headline) ? words : `Which schedule? ${words}`;
+  return idealsOnly(rows) + all;
 }
 
 const SCOPE_WORDS = {
@@ -94,7 +107,7 @@ const LEANINGS = { prior: "assumed", published: "published", fitted: "fitted", m
 
 function showVerdict(answer, rows) {
   const headline = headlineOf(rows);
-  const best = fastestOf(rows);
+  const best = havingOf(rows)?.have ?? fastestOf(rows);
   const error = best && errorOf(best);
   const leans = best?.leans_on?.split("+").map((one) => LEANINGS[one] ?? one);
   const unit = best && timeUnit(timeOf(best));
@@ -102,19 +115,24 @@ function showVerdict(answer, rows) {
   const time = best && `${unit.text(timeOf(best))}${error === null ? "" : ` \u00b1${percent(error)}`}, MFU ${percent(best.mfu ?? 0)}`;
   const sources = leans ? ` The time depends on ${listed(leans)} parameters of the machine.` : "";
   put("headline", headline.replace(/\.$/, `${scopeWords(setting("scope"))}.`));
-  put("second", secondOf(answer.verdict ?? "", headline));
+  put("second", secondOf(answer.verdict ?? "", headline, rows));
   put("size", best ? `${point}, ${count(setting("seq"))} tokens: ${best.strategy} takes ${time}.${sources}` : "");
   const warnings = [
     ...new Set(
       rows.flatMap((row) =>
         row.warnings
-          ? String(row.warnings).split("; ")
+          ? String(row.warnings)
+              .split("; ")
+              .filter((one) => !one.startsWith("nobody measured "))
           : row.fits === false
             ? ["out of memory: the fullest GPU does not hold this model"]
             : [],
       ),
     ),
   ];
+  $("verdict").classList.toggle("real", withImplementations(rows));
+  put("beyond", beyondSentence(rows));
+  $("beyond").hidden = $("beyond").textContent === "";
   $("warnings").hidden = warnings.length === 0;
   $("warnings").replaceChildren(...warnings.slice(0, 5).map((text) => element("li", {}, text)));
 }
@@ -150,9 +168,25 @@ class Results {
     this.bars.after((this.legend = element("div")));
     $("table").replaceChildren(scrollRegion("All numbers"));
     this.region = $("table").querySelector(".scroll");
+    this.folded = narrow(); // the bounds beside implementations
+  }
+
+  /// The button that shows or hides bounds, which a phone folds away.
+  folder(number) {
+    const turn = () => {
+      this.folded = !this.folded;
+      this.show(...this.shown);
+      this.bars.querySelector(".group button")?.focus();
+    };
+    return element(
+      "button",
+      { type: "button", "aria-expanded": String(!this.folded), onclick: turn },
+      this.folded ? `Show ${number} ideal schedules` : "Hide",
+    );
   }
 
   show(rows, timelines, labels) {
+    this.shown = [rows, timelines, labels];
     const shown = rows.filter(ran);
     const longest = Math.max(...shown.map(timeOf), 0);
     const serial = baselineOf(rows) ?? shown[0];
@@ -167,7 +201,14 @@ class Results {
           )
         : [],
     );
-    this.bars.replaceChildren(...rows.flatMap((row, i) => this.barOf(row, parts[i], end, unit, row === best, labels[i])));
+    const barAt = (i) => this.barOf(rows[i], parts[i], end, unit, rows[i] === best, labels[i], isIdeal(rows[i], rows));
+    const groups = groupsOf(rows);
+    this.bars.replaceChildren(
+      ...groups.flatMap(([name, numbers], i) => [
+        name && element("h3", { class: "group" }, name, i > 0 ? this.folder(numbers.length) : null),
+        ...(i > 0 && this.folded ? [] : numbers.flatMap(barAt)),
+      ]).filter(Boolean),
+    );
     const layer = rows[0]?.makespan_us !== undefined;
     this.legend.replaceChildren(
       legendOf(
@@ -188,8 +229,8 @@ class Results {
     this.table(rows, serial, best, unit, layer, labels);
   }
 
-  barOf(row, parts, end, unit, isBest, label) {
-    const bar = element("div", { class: "bar", role: "img" });
+  barOf(row, parts, end, unit, isBest, label, ideal) {
+    const bar = element("div", { class: ideal ? "bar ideal" : "bar", role: "img" });
     if (!ran(row)) {
       return [element("span", {}, label), element("span", { class: "quiet wide" }, row.reason ?? "cannot be run")];
     }
@@ -211,9 +252,9 @@ class Results {
         bar.append(piece);
       }
     }
-    const best = isBest ? "best" : "";
+    const best = isBest ? "best" : ideal ? "quiet" : "";
     return [
-      element("span", { class: best }, hinted(label, scheduleWords(label, row.strategy))),
+      element("span", { class: best }, hinted(label, wordsOf(row, label))),
       ...(matchMedia("(max-width: 700px)").matches
         ? [element("span", { class: `time ${best}` }, unit.text(timeOf(row))), bar]
         : [bar, element("span", { class: `time ${best}` }, unit.text(timeOf(row)))]),
@@ -245,8 +286,11 @@ class Results {
         of: (row) =>
           !isBound(row) &&
           typeof row.win_probability === "number" &&
-          (row.win_probability > 0.99 ? "> 99%" : row.win_probability < 0.01 ? "< 1%" : percent(row.win_probability, 0)),
+          chanceText(row.win_probability),
       },
+      ...(withImplementations(live.rows)
+        ? [{ name: "Beats serial", unit: "probability", of: (row) => typeof row.beats_serial === "number" && chanceText(row.beats_serial) }]
+        : []),
     ];
     const mfu = { name: "MFU", unit: "", of: (row) => typeof row.mfu === "number" && percent(row.mfu) };
     if (!layer) {
@@ -264,7 +308,7 @@ class Results {
         name: "p99",
         unit: `${unit.name}, jitter`,
         of: (row) => {
-          const p99 = live.p99.get(row.strategy);
+          const p99 = live.p99.get(idOf(row));
           return p99 ? unit.digits(p99) : row.p99_us ? unit.digits(row.p99_us) : null;
         },
       },
@@ -291,14 +335,22 @@ class Results {
         ),
       ),
     );
-    const body = rows.map((row, i) =>
+    const line = (row, i) =>
       element(
         "tr",
-        { class: row === best ? "fastest" : null },
+        { class: row === best ? "fastest" : isIdeal(row, rows) ? "quiet" : null },
         element("th", { scope: "row" }, labels[i].split(" (")[0]),
         ...columns.map((column) => element("td", {}, (ran(row) && column.of(row)) || "\u2013")),
+      );
+    const bodies = groupsOf(rows).map(([name, numbers], i) =>
+      element(
+        "tbody",
+        { hidden: i > 0 && this.folded },
+        name &&
+          element("tr", { class: "group over" }, element("th", { scope: "rowgroup" }, name), element("td", { colspan: columns.length })),
+        ...numbers.map((at) => line(rows[at], at)),
       ),
     );
-    this.region.replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
+    this.region.replaceChildren(element("table", {}, element("thead", {}, head), ...bodies));
   }
 }

@@ -61,6 +61,12 @@ class WinnersMap {
     });
   }
 
+  /// What is known of a cell. Beside implementations one that none of them runs says so.
+  known(cell) {
+    const said = this.memory.get(this.keyOf(cell));
+    return said?.ideal && withImplementations(live.rows ?? []) ? { error: "no implementation runs here" } : said;
+  }
+
   keyOf(cell) {
     return JSON.stringify(asked(cell));
   }
@@ -100,7 +106,8 @@ class WinnersMap {
       }
       let said;
       try {
-        said = cellOf(JSON.parse((await simulator.ask({ ask: "point", settings: asked(cell), timelines: false })).json));
+        const settings = asked(cell);
+        said = cellOf(JSON.parse((await simulator.ask({ ask: "point", settings, timelines: false })).json), settings);
       } catch (error) {
         if (error.ended) {
           return false;
@@ -121,7 +128,7 @@ class WinnersMap {
 
   /// The point on the screen is a cell that needs no ask. `settings` are those that it was asked with.
   learn(rows, settings) {
-    this.memory.set(JSON.stringify(settings), cellOf(rows));
+    this.memory.set(JSON.stringify(settings), cellOf(rows, settings));
   }
 
   later() {
@@ -147,7 +154,7 @@ class WinnersMap {
         {},
         element("th", { scope: "row" }, String(r)),
         ...seqs.map((s) => {
-          const said = this.memory.get(this.keyOf({ seq: String(s), ranks: String(r) }));
+          const said = this.known({ seq: String(s), ranks: String(r) });
           said && used.add(said.name ? said.pay : "none");
           return element("td", {}, this.button(said, s, r));
         }),
@@ -156,11 +163,13 @@ class WinnersMap {
     const entries = MAP_LEGEND.filter(([pay]) => used.has(pay)).map(([pay, look, words]) =>
       element("li", { "data-pay": pay }, element("span", { class: `swatch ${look}`, "aria-hidden": "true" }), words),
     );
+    const named = withImplementations(live.rows ?? []) ? "the fastest implementation, or serial" : "the fastest schedule";
     this.place.replaceChildren(
       element(
         "p",
         { class: "note" },
-        "Does overlap pay? Tokens across, ranks down; each cell names the fastest schedule. Percentages are against the schedule without overlap. Choose a cell to go there.",
+        `Does overlap pay? Tokens across, ranks down; each cell names ${named}. ` +
+          "Percentages are against the schedule without overlap. Choose a cell to go there.",
       ),
       scrollRegion("Map of winners", element("table", { class: "map-table" }, element("thead", {}, head), element("tbody", {}, ...rows))),
       element("ul", { class: "legend" }, ...entries),
@@ -194,16 +203,16 @@ class WinnersMap {
     }
     const against =
       said.gain === null ? "" : said.name === said.base ? "0%" : `${said.gain < 0 ? MINUS : "+"}${Math.abs(100 * said.gain).toFixed(0)}%`;
-    const words = said.tie ? `tie of ${listed(said.ties)}` : `${said.name} wins`;
+    const words = said.words ?? (said.tie ? `tie of ${listed(said.ties)}` : `${said.name} wins`);
     return element(
       "button",
       {
         ...shared,
         class: `cell ${lookOf(said)}`,
-        "aria-label": `${at}: ${words}${against ? `, ${against} against ${said.base}` : ""}`,
+        "aria-label": `${at}: ${words}${against && !said.words ? `, ${against} against ${said.base}` : ""}`,
         title: `${at}: ${words}`,
       },
-      said.tie ? "tie" : shortName(said.name),
+      said.tie ? (said.unsure ? "unsure" : "tie") : shortName(said.name),
       element("small", {}, against || "\u00a0"),
     );
   }
@@ -223,14 +232,14 @@ class WinnersMap {
   /// What would change the verdict: the nearest tokens, ranks at which it is another one.
   sentence() {
     const { seqs, ranks } = this.axes(3);
-    const here = this.memory.get(this.keyOf({}));
+    const here = this.known({});
     if (!here?.name) {
       return "";
     }
     const name = (said) => (said.pay === "pays" ? "overlap pays" : said.pay === "loses" ? `${said.base} wins` : "there is no clear gain");
     const nearest = (values, key, words) => {
       const chosen = Number(setting(key));
-      const saidAt = (one) => this.memory.get(this.keyOf({ [key]: String(one) }));
+      const saidAt = (one) => this.known({ [key]: String(one) });
       const find = (side) => {
         const others = side.filter((one) => saidAt(one)?.name && saidAt(one).pay !== here.pay);
         const clear = others.find((one) => saidAt(one).pay !== saidAt(others[0]).pay);
@@ -240,7 +249,7 @@ class WinnersMap {
       return sides.flatMap(find).map((one) => `at ${words(one)} ${name(saidAt(one))}`);
     };
     const rates = this.rates()
-      .map((cell) => ({ cell, said: this.memory.get(this.keyOf(cell)) }))
+      .map((cell) => ({ cell, said: this.known(cell) }))
       .filter(({ said }) => said?.name && said.pay !== here.pay)
       .map(({ cell, said }) => {
         const [[key, rate]] = Object.entries(cell);
@@ -252,10 +261,10 @@ class WinnersMap {
       ...nearest(ranks, "ranks", (one) => `${one} ranks`),
       ...rates,
     ];
-    const ran = (values, key) => values.filter((one) => this.memory.get(this.keyOf({ [key]: String(one) }))?.name);
+    const ran = (values, key) => values.filter((one) => this.known({ [key]: String(one) })?.name);
     const along = (values, words, noun) => (values.length < 2 ? [] : [`from ${words(values[0])} to ${words(values.at(-1))} ${noun}`]);
     const rated =
-      this.rates().filter((cell) => this.memory.get(this.keyOf(cell))?.name).length === this.rates().length && this.rates().length > 0;
+      this.rates().filter((cell) => this.known(cell)?.name).length === this.rates().length && this.rates().length > 0;
     const same = [
       ...along(ran(seqs, "seq"), count, "tokens"),
       ...along(ran(ranks, "ranks"), String, "ranks"),
@@ -269,15 +278,46 @@ class WinnersMap {
   }
 }
 
-const SHORT = { ring_exchange: "ring ex.", looped_einsum: "looped", tokenweave: "weave" };
+const SHORT = {
+  ring_exchange: "ring ex.",
+  looped_einsum: "looped",
+  tokenweave: "weave",
+  flash_overlap: "flash ov.",
+  thunderkittens: "thunder",
+  triton_distributed: "triton d.",
+  triton_symm_mem: "triton s.",
+  two_streams: "2 streams",
+};
 const narrow = () => matchMedia("(max-width: 700px)").matches;
 const NARROW_NAMES = { commfuse: "fuse", ring_exchange: "ring" };
 const shortName = (name) => (narrow() && NARROW_NAMES[name]) || (SHORT[name] ?? name.split("_")[0]);
 
-function cellOf(rows) {
+/// As others, with the fastest implementation where it is not clearly slower than serial.
+function havingCell({ have, times, sureness, pay }) {
+  const surely = sureness === null ? "" : `, ${sure(sureness)}`;
+  const by = `${have.strategy} takes ${percent(Math.abs(1 - times))} ${times < 1 ? "less" : "more"} time than serial${surely}`;
+  return {
+    name: pay === "loses" ? "serial" : have.strategy,
+    tie: pay === "unclear",
+    unsure: Math.max(times, 1 / times) - 1 > winDifference(),
+    ties: ["serial", have.strategy],
+    gain: pay === "loses" ? 0 : times - 1,
+    cost: times - 1,
+    pay,
+    base: "serial",
+    words: `${pay === "pays" ? "" : pay === "loses" ? "serial wins; " : "too close to call; "}${by}`,
+  };
+}
+
+/// `ideal`: implementations were asked for, and none runs there.
+function cellOf(rows, settings = {}) {
   const best = fastestOf(rows);
   if (!best) {
     return { error: rows.find((row) => row.reason)?.reason ?? "no schedule runs" };
+  }
+  const having = havingOf(rows);
+  if (having) {
+    return havingCell(having);
   }
   const verdicts = verdictsOf(rows);
   const serial = baselineOf(rows);
@@ -291,5 +331,6 @@ function cellOf(rows) {
     cost: serial && rival ? timeOf(rival) / timeOf(serial) - 1 : 0, // of the best overlap
     pay: payOf(rows),
     base: serial?.strategy ?? "serial",
+    ideal: (settings.as ?? "none") !== "none",
   };
 }

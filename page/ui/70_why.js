@@ -30,12 +30,15 @@ class Why {
 
   /// The winner against serial, unless the user chose.
   show(rows) {
-    const able = rows.filter(ran).map((row) => row.strategy);
+    const order = shownOrder(rows).filter((i) => ran(rows[i]));
+    const able = order.map((i) => idOf(rows[i]));
+    this.names = new Map(order.map((i) => [idOf(rows[i]), shortLabel(rows[i], rows)]));
     this.place.parentElement.hidden = able.length < 2;
     if (able.length < 2) {
       return;
     }
-    const best = fastestOf(rows)?.strategy;
+    const fastest = havingOf(rows)?.have ?? fastestOf(rows);
+    const best = fastest && idOf(fastest);
     const [a, b] = (state.view.compare ?? "").split(",");
     const first = able.includes(a) ? a : best;
     const second =
@@ -48,8 +51,8 @@ class Why {
       [this.first, first],
       [this.second, second],
     ]) {
-      if ([...select.options].map((one) => one.value).join() !== able.join()) {
-        select.replaceChildren(...able.map((one) => element("option", { value: one }, one)));
+      if ([...select.options].map((one) => one.value + one.text).join() !== able.map((one) => one + this.names.get(one)).join()) {
+        select.replaceChildren(...able.map((one) => element("option", { value: one }, this.names.get(one))));
       }
       select.value = value;
     }
@@ -73,7 +76,7 @@ class Why {
     try {
       const [one, two] = await Promise.all([live.why(a), live.why(b)]);
       if (asking === this.asking) {
-        this.draw(one, two, a, b);
+        this.draw(one, two, this.names.get(a) ?? a, this.names.get(b) ?? b);
       }
     } catch (error) {
       if (asking === this.asking && !error.ended) {
@@ -183,6 +186,9 @@ function opTable(one, two, a, b, unit) {
   return element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
 }
 
+/// A parameter, or what a fit leaves, as sentences name it.
+const holdName = (name) => shapeText(name).replace(/^accelerator\./, "").replace(/^(\S+), what its fit leaves$/, "what the fit of $1 leaves");
+
 /// The largest doubts about the first.
 function holdsOf(why, name) {
   const rows = why.holds
@@ -191,7 +197,7 @@ function holdsOf(why, name) {
       element(
         "tr",
         {},
-        element("th", { scope: "row" }, shapeText(hold.name).replace(/^accelerator\./, "")),
+        element("th", { scope: "row" }, holdName(hold.name)),
         element("td", {}, hold.provenance ? (LEANINGS[hold.provenance] ?? hold.provenance) : "left by the fit"),
         element("td", {}, `\u00b1${percent(hold.standard_error)}`),
         element("td", {}, signedPercent(hold.effect)),
@@ -225,10 +231,12 @@ function dependsSentence([hold], name) {
   if (!hold) {
     return "";
   }
-  const parameter = shapeText(hold.name).replace(/^accelerator\./, "");
+  const parameter = holdName(hold.name);
   const known = hold.provenance
     ? `${LEANINGS[hold.provenance] ?? hold.provenance}, \u00b1${percent(hold.standard_error)}`
-    : `known to \u00b1${percent(hold.standard_error)} after the fit`;
+    : parameter.startsWith("what the fit")
+      ? `\u00b1${percent(hold.standard_error)}`
+      : `known to \u00b1${percent(hold.standard_error)} after the fit`;
   const way = hold.effect < 0 ? "shortens" : "lengthens";
   return `The time of ${name} depends most on ${parameter} (${known}): one standard error more ${way} it by ${percent(Math.abs(hold.effect))}.`;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first minute: five states of the page and what to see in each. Numbers are those of the answer on the screen.
+// The first minute: six states of the page and what to see in each. Numbers are those of the answer on the screen.
 
 const GUIDE_POINT = { model: "llama-3.1-70b", hardware: "h100-sxm", scope: "down", ranks: "8", batch: "1", seq: "8192" };
-const rowOf = (rows, name) => rows.find((row) => row.strategy === name && ran(row));
+const rowOf = (rows, name) => rows.find((row) => row.strategy === name && !isImplementation(row) && ran(row));
 const againstSerial = (row, serial) => {
   const share = timeOf(row) / timeOf(serial) - 1;
   return `${percent(Math.abs(share))} ${share < 0 ? "less" : "more"} time than serial`;
@@ -44,7 +44,20 @@ const GUIDE = [
     text: ({ serial, commfuse }) =>
       `With 256 tokens the parts of the GEMM are too small to fill a GPU, and every transfer has its latency: CommFuse takes ${againstSerial(commfuse, serial)}. Move the tokens to see where it turns.`,
   },
+  {
+    name: "What you can have",
+    seq: "8192",
+    as: "all",
+    text: ({ serial, have, ideal, unit }) =>
+      `Those were ideal kernels. Real ones have barriers, slower GEMMs and slower transfers: ${have.strategy}, the fastest here, takes ${againstSerial(have, serial)} (${unit.text(timeOf(have))}); an ideal kernel could take ${unit.text(timeOf(ideal))}. Choose implementations beside the GPU.`,
+  },
 ];
+
+/// The settings of a step. The first teach schedules and have no implementations.
+function guidePoint(step) {
+  const { seq, as = "none" } = GUIDE[step - 1];
+  return Object.fromEntries(Object.entries({ ...GUIDE_POINT, seq, as }).filter(([key]) => key in state.presets));
+}
 
 class Guide {
   constructor(place) {
@@ -74,14 +87,13 @@ class Guide {
       this.leave();
       return;
     }
-    const { show, seq } = GUIDE[step - 1];
+    const { show } = GUIDE[step - 1];
     if (this.step === 0) {
       this.before = { settings: state.settings, view: state.view };
     }
     state.view = { ...state.view, guide: String(step), show };
     delete state.view.compare;
-    const known = Object.fromEntries(Object.entries({ ...GUIDE_POINT, seq }).filter(([key]) => key in state.presets));
-    state.settings = known;
+    state.settings = guidePoint(step);
     this.show();
     change({});
     this.steps[step - 1].focus({ preventScroll: true });
@@ -114,9 +126,7 @@ class Guide {
 
   /// The user changed what the step had set.
   moved() {
-    return Object.entries({ ...GUIDE_POINT, seq: GUIDE[this.step - 1].seq }).some(
-      ([key, text]) => key in state.presets && setting(key) !== text,
-    );
+    return Object.entries(guidePoint(this.step)).some(([key, text]) => setting(key) !== text);
   }
 
   /// Says what the answer on the screen shows.
@@ -125,6 +135,9 @@ class Guide {
       return;
     }
     const found = { serial: rowOf(rows, "serial"), sliced: rowOf(rows, "sliced"), commfuse: rowOf(rows, "commfuse") };
+    if (GUIDE[this.step - 1].as) {
+      Object.assign(found, { have: havingOf(rows)?.have, ideal: fastestIdeal(rows) });
+    }
     const whole = Object.values(found).every((row) => row?.makespan_us !== undefined);
     const unit = whole && timeUnit(Math.max(...Object.values(found).map(timeOf)));
     this.show();

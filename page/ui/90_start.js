@@ -5,6 +5,7 @@
 const REST = 150; // milliseconds without a change
 const JITTER = { jitter: "default", samples: "400" }; // the fewest runs, in hundreds, that give p99 a range (docs/metrics.md)
 
+const COLD = 4; // as much longer the first point takes, with the engine's start in it, than the next will
 const HEAVY = 1500; // milliseconds; a point that takes longer is refined when the user asks for it
 
 const live = {
@@ -52,7 +53,7 @@ const live = {
   },
 
   take(answer, settings, milliseconds) {
-    page.answerMs = milliseconds;
+    page.answerMs = milliseconds / (page.drawnAt === undefined ? COLD : 1);
     this.answer = answer;
     this.rows = JSON.parse(answer.json);
     this.settings = settings;
@@ -120,10 +121,10 @@ const live = {
       return;
     }
     const timelines = answer.timelines ?? [];
-    const labels = rows.map((row, i) => timelines.find((one) => one.row === i)?.label ?? row.strategy);
+    const labels = labelsOf(rows, timelines);
     showVerdict(answer, rows);
     put("command", shownPath(answer.command ?? ""));
-    parts.timelines.show(timelines, rows, shownStrategies());
+    parts.timelines.show(timelines, rows, shownIds(rows));
     $("timelines").parentElement.classList.toggle("whole", this.whole);
     $("no-timelines").hidden = timelines.length > 0;
     $("timelines").hidden = timelines.length === 0;
@@ -140,13 +141,14 @@ const live = {
     showControls();
   },
 
-  /// What `why` says of a schedule at the point on the screen; asked once.
-  why(strategy) {
-    const key = `${strategy} ${JSON.stringify(this.settings)}`;
+  /// What `why` says of a schedule or an implementation, by its id, at the point on the screen; asked once.
+  why(id) {
+    const key = `${id} ${JSON.stringify(this.settings)}`;
+    const which = id.startsWith(AS) ? { implementation: id.slice(AS.length) } : { strategy: id };
     if (!this.whys.has(key)) {
       this.whys.size > 40 && this.whys.clear();
       this.side ??= new Simulator();
-      const said = this.side.ask({ ask: "why", settings: this.settings, strategy }).then((answer) => JSON.parse(answer.json));
+      const said = this.side.ask({ ask: "why", settings: this.settings, ...which }).then((answer) => JSON.parse(answer.json));
       said.catch(() => this.whys.delete(key));
       this.whys.set(key, said);
     }
@@ -176,7 +178,7 @@ const live = {
       this.busy && setTimeout(() => !isStale() && this.refine(), 50);
       return;
     }
-    announce(`${$("headline").textContent} ${this.answer.verdict ?? ""}`);
+    announce(`${$("headline").textContent} ${withImplementations(this.rows) ? $("second").textContent : (this.answer.verdict ?? "")}`);
     this.side ??= new Simulator();
     if (this.refining) {
       // Something older is at work; short asks end by themselves, long ones are not waited for.
@@ -231,11 +233,7 @@ const live = {
             this.p99 = p99Of(JSON.parse(answer.json));
             parts.timelines.setP99(this.p99);
             const timelines = this.answer.timelines ?? [];
-            parts.results.show(
-              rows,
-              timelines,
-              rows.map((row, i) => timelines.find((one) => one.row === i)?.label ?? row.strategy),
-            );
+            parts.results.show(rows, timelines, labelsOf(rows, timelines));
             put("jitter-note", this.jitterNote());
           }
         },
@@ -281,6 +279,11 @@ function defaultsFor(keys) {
 
 /// What a refusal says to choose, as buttons.
 function remediesOf(sentence) {
+  const ways = asRemedies(sentence);
+  if (ways.length > 0) {
+    const button = ({ words, changes }) => element("button", { type: "button", onclick: () => change(changes) }, words);
+    return [element("span", { class: "buttons" }, ...ways.map(button))];
+  }
   const rules = [
     ["scope", /choose scope ([\w, ]+?)(?:, which|$)/],
     ["ranks", /choose ranks (?:up to |that divide [^:]*: )([\d, ]+)$/],
@@ -304,41 +307,57 @@ function remediesOf(sentence) {
   ];
 }
 
-const p99Of = (rows) => new Map(rows.filter((row) => row.p99_us).map((row) => [row.strategy, row.p99_us]));
+const p99Of = (rows) => new Map(rows.filter((row) => row.p99_us).map((row) => [idOf(row), row.p99_us]));
 
-function shownStrategies() {
-  return state.view.show ? state.view.show.split(",").filter(Boolean) : null;
+/// As the engine labels timelines, with options; by name where it has none.
+const labelsOf = (rows, timelines) => rows.map((row, i) => timelines.find((one) => one.row === i)?.label ?? shortLabel(row, rows));
+
+/// Ids of what the axis shows: as chosen, if any of that is here. Null for all.
+function shownIds(rows) {
+  const chosen = state.view.show?.split(",").filter(Boolean) ?? [];
+  return rows.some((row) => chosen.includes(idOf(row))) ? chosen : withImplementations(rows) ? usualIds(rows) : null;
 }
 
 /// One button a schedule: which of them the axis shows.
 function drawChips(rows, timelines) {
-  const names = [...new Set(timelines.map(({ row }) => rows[row].strategy))];
-  const shown = shownStrategies();
+  const order = shownOrder(rows).filter((i) => timelines.some(({ row }) => row === i));
+  const ids = order.map((i) => idOf(rows[i]));
+  const shown = shownIds(rows);
   const place = $("chips");
-  if (place.dataset.names !== names.join()) {
-    place.dataset.names = names.join();
+  const drawn = `${withImplementations(rows)} ${ids.join()}`;
+  if (place.dataset.names !== drawn) {
+    place.dataset.names = drawn;
     place.replaceChildren(
-      ...names.map((name) =>
-        element(
-          "button",
-          {
-            type: "button",
-            "data-name": name,
-            "data-hint": strategyWords(name),
-            onclick: () => toggle(name, names),
-          },
-          name,
-        ),
-      ),
+      ...groupsOf(rows).flatMap(([name, numbers]) => [
+        name && element("span", { class: "chip-group" }, name),
+        ...order.filter((i) => numbers.includes(i)).map((i) => chipOf(rows[i], rows)),
+      ]),
     );
   }
-  [...place.children].forEach((chip) => chip.setAttribute("aria-pressed", String(!shown || shown.includes(chip.dataset.name))));
+  for (const chip of place.querySelectorAll("button")) {
+    chip.setAttribute("aria-pressed", String(!shown || shown.includes(chip.dataset.name)));
+  }
 }
 
-function toggle(name, names) {
-  const shown = shownStrategies() ?? names;
-  const next = shown.includes(name) ? shown.filter((one) => one !== name) : names.filter((one) => shown.includes(one) || one === name);
-  if (next.length === 0 || next.length === names.length) {
+function chipOf(row, rows) {
+  const attributes = {
+    type: "button",
+    class: isIdeal(row, rows) ? "quiet" : null,
+    "data-name": idOf(row),
+    "data-hint": isImplementation(row) ? implementationWords(row.strategy) : strategyWords(row.strategy),
+    "aria-label": isIdeal(row, rows) ? shortLabel(row, rows) : null,
+    onclick: () => toggle(idOf(row)),
+  };
+  return element("button", attributes, row.strategy);
+}
+
+/// What the axis usually shows needs no words in the link.
+function toggle(id) {
+  const ids = shownOrder(live.rows).map((i) => idOf(live.rows[i]));
+  const shown = shownIds(live.rows) ?? ids;
+  const next = ids.filter((one) => shown.includes(one) !== (one === id));
+  const usual = withImplementations(live.rows) ? usualIds(live.rows) : ids;
+  if (next.length === 0 || (next.length === usual.length && next.every((one) => usual.includes(one)))) {
     delete state.view.show;
   } else {
     state.view.show = next.join(",");
@@ -480,6 +499,7 @@ function buildPage({ start, told }) {
   parts.guide = new Guide($("guide"));
   page.hints = new Hints($("hint"));
   describe("strategies", start.strategies.map(({ name }) => [name, strategyWords(name)]));
+  describe("implementations", (start.implementations ?? []).map(({ name, words }) => [name, words]));
   describe("words", Object.entries(WORDS));
   put("version", `commfuse ${start.version}, model version ${start.model_version}.`);
   startTabs();

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
-
 namespace commfuse::reports {
 
 namespace {
@@ -24,12 +22,13 @@ std::string encoded(std::string_view text) {
 
 }  // namespace
 
-std::string page_hash(const ResultRow& row) {
+std::string page_hash(const ResultRow& row, std::string_view implementations) {
   std::string hash = fmt::format("#model={}&hardware={}&scope={}&ranks={}&batch={}&seq={}&dtype={}", encoded(row.model),
                                  encoded(row.hardware), row.scope, row.ranks, row.batch, row.seq, row.dtype);
   const auto add = [&](std::string_view key, std::string_view text, std::string_view preset) {
     hash += text.empty() || text == preset ? "" : fmt::format("&{}={}", key, encoded(text));
   };
+  add("as", implementations, "none");
   add("link_bandwidth", row.link_bandwidth, "x1");
   add("network_bandwidth", row.network_bandwidth, "x1");
   for (const PriceSetting& setting : price_settings) {

@@ -167,6 +167,15 @@ std::string on_one_line(std::string text) {
   return text;
 }
 
+/// "flux,te": those beside the schedules of a point.
+std::string implementations_of(const std::vector<TracedRun>& runs) {
+  std::string names;
+  for (const TracedRun& run : runs) {
+    names += run.row.implements.empty() ? "" : (names.empty() ? "" : ",") + run.row.strategy;
+  }
+  return names;
+}
+
 std::string Page::first_sentence() const {
   if (!has_layers()) {
     return models_sentence(input_.models, input_.rule);
@@ -279,7 +288,7 @@ void Page::time_section() {
         charts_.add_timeline(figure, "Timeline, " + point, timeline_block(runs, figure.id, figure.title)));
     if (!input_.page.empty()) {
       add("<p class=\"screen\"><a href=\"{}\">Change this point in the page</a></p>\n",
-          escaped(input_.page + page_hash(row)));
+          escaped(input_.page + page_hash(row, implementations_of(runs))));
     }
   }
   html_ += "</section>\n";

@@ -37,7 +37,10 @@ var CommfuseEngine = async ({ wasmBinary, instantiateWasm, printErr }) => {
     start: () => ({ answer: recorded.start }),
     point,
     file,
-    why: ({ strategy }) => (recorded.why[strategy] ? { answer: recorded.why[strategy] } : { error: `${strategy} was not recorded` }),
+    why: ({ strategy, implementation }) => {
+      const id = implementation ? `as:${implementation}` : strategy;
+      return recorded.why[id] ? { answer: recorded.why[id] } : { error: `${id} was not recorded` };
+    },
     plan: () => ({ answer: recorded.plan }),
   };
   return {

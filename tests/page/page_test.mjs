@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Browser, Checks } from "../browser/browser.mjs";
 import { inked } from "../browser/timeline_checks.mjs";
+import { checkFolded, checkFromLink, checkReal, checkRealParts } from "./implementation_checks.mjs";
 import { checkFiles, checkGuide, checkHints, checkMap, checkPhone, checkPlan, checkSlow, checkWhy, checkWords } from "./parts_checks.mjs";
 
 const [program, folder, kind] = process.argv.slice(2);
@@ -267,6 +268,11 @@ async function checkPolicy(page) {
 }
 
 async function checkAll(page, width) {
+  await checkRealParts(page, checks, settled);
+  await checkFromLink(page, checks, settled);
+  await page.value('location.hash = "#seq=4096"');
+  await page.until("commfusePage.live.rows[0].scope === 'mlp' && !commfusePage.live.settings.as");
+  await settled(page);
   await checkVerdict(page);
   await checkWords(page, checks);
   await checkTimelines(page);
@@ -301,12 +307,12 @@ try {
     await checkReach(page, width);
     const ground = await page.value("getComputedStyle(document.body).backgroundColor");
     checks.equal(ground, dark ? "rgb(20, 24, 29)" : "rgb(255, 255, 255)", `ground of ${name}`);
+    await checkReal(page, checks);
     if (name === "desktop") {
       await checkAll(page, width);
-    } else {
-      await checkVerdict(page);
     }
     if (width < 700) {
+      await checkFolded(page, checks);
       await checkPhone(page, checks);
     }
     checks.equal(await page.value("commfusePage.failures"), [], `parts that failed, ${name}`);

@@ -164,8 +164,9 @@ export async function checkGuide(page, checks, settled, pictures) {
   const before = await page.value("JSON.stringify(commfusePage.state.settings)");
   await page.value('document.getElementById("guide-begin").click()');
   const texts = [];
-  for (let step = 1; step <= 5; ++step) {
+  for (let step = 1; step <= 6; ++step) {
     await page.until(`commfusePage.live.rows[0].seq === ${step === 5 ? 256 : 8192} && commfusePage.live.rows[0].scope === "down"`);
+    await page.until(`${step === 6} === (commfusePage.live.settings.as === "all")`);
     await settled(page);
     texts.push(await page.value('document.querySelector(".guide-text").textContent'));
     await page.picture(join(pictures, `guide-${step}.png`));
@@ -173,9 +174,10 @@ export async function checkGuide(page, checks, settled, pictures) {
   }
   checks.that(
     texts.every((one) => one.length > 60 && /\d/.test(one) && !/undefined|NaN|null/.test(one)),
-    `five steps, each with numbers: ${texts.join(" | ")}`,
+    `six steps, each with numbers: ${texts.join(" | ")}`,
   );
-  checks.equal(new Set(texts).size, 5, "each says something else");
+  checks.equal(new Set(texts).size, 6, "each says something else");
+  checks.that(/^Those were ideal kernels\./.test(texts[5]), "the last shows what one can have");
   checks.equal(await page.value('document.getElementById("guide-begin").hidden'), false, "it ends where it began");
   checks.equal(await page.value("JSON.stringify(commfusePage.state.settings)"), before, "with the settings that it began with");
   await settled(page);

@@ -38,6 +38,7 @@ const layer_point = () => ({
   batch: one_of(["1", "2", "4"]),
   link_bandwidth: one_of(["x1", "x0.5", "x2"]),
   ...(below(4) === 0 ? { jitter: "default", samples: "100", seed: String(below(1000)) } : {}),
+  ...(below(4) === 0 ? { as: one_of(["all", "all", "all", "flux", "two_streams"]) } : {}),
   ...(below(4) === 0 ? { interference: one_of(["none", "static", "dynamic"]) } : {}),
 });
 const whole_point = () => ({

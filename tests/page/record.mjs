@@ -18,6 +18,7 @@ const presets = {
   link_bandwidth: "x1",
   network_bandwidth: "x1",
   jitter: "none",
+  as: "none",
 };
 const run = (...words) => execFileSync(program, words, { encoding: "utf8", maxBuffer: 1 << 28 });
 const flags = (settings) => Object.entries(settings).flatMap(([key, value]) => [`--${key.replaceAll("_", "-")}`, value]);
@@ -30,7 +31,7 @@ const keyOf = (settings) =>
 /// The sentence below a table, on one line.
 function verdictOf(table) {
   const lines = table.split("\n");
-  const at = lines.findIndex((line) => /^  (Tie: |\S.* wins? \()/.test(line));
+  const at = lines.findIndex((line) => /^  (Tie: |\S.* wins? \(|(Overlap|Whether overlap) as one can have it )/.test(line));
   const end = lines.findIndex((line, i) => i > at && !line.trim());
   return at < 0
     ? ""
@@ -150,14 +151,37 @@ record({ scope: "prefill" });
 record({ link_bandwidth: "x0.5" });
 record({ link_bandwidth: "x2" });
 
+// What a page without a link shows, and what one does from there.
+for (const seq of ["512", "1024", "2048", "4096", "8192", "16384", "32768"]) {
+  for (const ranks of ["2", "4", "8"]) {
+    record({ as: "all", seq, ranks }, ranks === "8");
+  }
+}
+record({ as: "all", scope: "down", seq: "8192" }, true);
+record({ as: "flux,te" }, true);
+record({ as: "flux", scope: "down" }, true);
+record({ as: "vllm_gemm_rs", scope: "down" }, true);
+record({ as: "all", scope: "attention" }, true);
+record({ as: "all", link_bandwidth: "x0.5" });
+record({ as: "all", link_bandwidth: "x2" });
+points[keyOf({ as: "all", jitter: "default" })] = point({ as: "all", jitter: "default", samples: "400" }, false);
+
 const scopes = listOf("scopes").map((scope) => ({ ...scope, whole: ["step", "prefill", "decode"].includes(scope.name) }));
 const strategies = listOf("strategies");
+/// As the engine tells them.
+const implementations = run("list", "implementations", "-o", "csv")
+  .trim()
+  .split("\n")
+  .slice(1)
+  .map(cellsOf)
+  .map(([name, implemented, , measured, words]) => ({ name, implements: implemented, measured, words }));
 const start = {
   version: "0.0 recorded",
   model_version: JSON.parse(points[keyOf({})].json)[0].model_version,
   models: listOf("models"),
   hardware: listOf("hardware"),
   clusters: listOf("clusters"),
+  implementations,
   scopes,
   strategies,
   fields: [
@@ -176,6 +200,11 @@ const why = {};
 for (const { name } of strategies) {
   if (name !== "tokenweave") {
     why[name] = { json: run("why", "--strategy", name, "-o", "json") };
+  }
+}
+for (const { implements: implemented, strategy } of JSON.parse(points[keyOf({ as: "all" })].json)) {
+  if (implemented) {
+    why[`as:${strategy}`] = { json: run("why", "--as", strategy, "--strategy", "fused_kernel", "-o", "json") };
   }
 }
 const asked = ["--model", "llama-3.1-70b", "--tokens", "2T", "--gpus", "h100", "--price", "2.80", "--deadline", "90d"];

@@ -322,6 +322,18 @@ TEST(PageLink, NamesThePointByKeysOfTheCommandLine) {
             "&link_bandwidth=450+GB/s&launch=graph");
 }
 
+TEST(PageLink, NamesTheImplementationsBesideAPoint) {
+  ReportInput input = small_sweep();
+  input.page = "commfuse.html";
+  ASSERT_GE(input.gantts.front().size(), 2U);
+  TracedRun& last = input.gantts.front().back();
+  last.row.implements = last.row.strategy;
+  last.row.strategy = "flux";
+  const std::string hash = page_hash(input.gantts.front().front().row, "flux");
+  EXPECT_NE(hash.find("&dtype=bf16&as=flux"), std::string::npos) << hash;
+  EXPECT_NE(html_report(input).find(escaped("commfuse.html" + hash) + "\""), std::string::npos) << hash;
+}
+
 TEST(Html, NothingIsFetchedAndOnlyItsOwnScriptsRun) {
   const std::string page = html_report(small_sweep());
   EXPECT_NE(page.find("content=\"default-src 'none'; script-src 'sha256-"), std::string::npos);

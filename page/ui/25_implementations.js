@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Implementations beside ideal schedules: what a row is, what it is called, and whether overlap as one can have it pays.
+// An implementation may have the name of a schedule (async_tp), so rows are told apart by their ids, as links name them:
+// "commfuse" is the schedule, "as:flux" the implementation.
+
+const AS = "as:";
+const isImplementation = (row) => Boolean(row.implements);
+const idOf = (row) => (isImplementation(row) ? `${AS}${row.strategy}` : row.strategy);
+const withImplementations = (rows) => rows.some(isImplementation);
+/// A bound beside implementations. Without them every schedule competes but fused_kernel.
+const isIdeal = (row, rows) => withImplementations(rows) && !isImplementation(row) && isBound(row);
+/// In few words, and apart from an implementation of the same name.
+const shortLabel = (row, rows) => (isIdeal(row, rows) ? `${row.strategy} (ideal)` : row.strategy);
+
+/// Whole models have no implementations.
+const hasImplementations = () => !facts.start?.scopes.some((one) => one.whole && one.name === setting("scope"));
+const implementationOf = (name) => facts.start?.implementations?.find((one) => one.name === name);
+const unmeasuredIn = (row) => /nobody measured \S+ on GPUs such as ([^;]+)/.exec(row?.warnings ?? "")?.[1];
+/// "its GEMM 173 us, its cost per call 30 us" in a sentence's form.
+const costsOf = (row) => listed((row?.held_back ?? "").replace(/ (\d+) us/g, ` ($1${NARROW}\u00b5s)`).split(", "));
+
+/// What an implementation is, and what this row says of it, a line each.
+function implementationWords(name, row = null) {
+  const known = implementationOf(name);
+  const gpus = unmeasuredIn(row);
+  return [
+    `${name}: ${known?.words ?? "an implementation"}`,
+    known?.implements ? `It runs the schedule of ${known.implements}.` : "",
+    row?.held_back ? `Beside ideal kernels it loses time to ${costsOf(row)}.` : "",
+    gpus ? `Nobody measured it on GPUs such as ${gpus}.` : "",
+  ]
+    .filter(Boolean)
+    .join("\n");
+}
+
+/// What a row is, for hints.
+const wordsOf = (row, label) => (isImplementation(row) ? implementationWords(row.strategy, row) : scheduleWords(label, row.strategy));
+
+/// Numbers of rows in the order in which they are shown: what one can have first, then its bounds.
+function shownOrder(rows) {
+  const numbers = rows.map((_, i) => i);
+  return [...numbers.filter((i) => !isIdeal(rows[i], rows)), ...numbers.filter((i) => isIdeal(rows[i], rows))];
+}
+
+const fastestIdeal = (rows) => rows.filter((row) => ran(row) && isIdeal(row, rows)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
+
+/// Ids on the time axis unless the user chose: all, or what one can have and the nearest bound.
+function usualIds(rows) {
+  const ideal = fastestIdeal(rows);
+  return rows.filter((row) => ran(row) && (!isIdeal(row, rows) || row === ideal)).map(idOf);
+}
+
+const GROUPS = ["As you can have it", "Ideal kernels, as bounds"];
+const groupOf = (row, rows) => GROUPS[Number(isIdeal(row, rows))];
+
+/// [name, numbers of rows] of what one can have and of its bounds; one group without a name where all are ideal.
+function groupsOf(rows) {
+  const order = shownOrder(rows);
+  return withImplementations(rows)
+    ? GROUPS.map((name) => [name, order.filter((i) => groupOf(rows[i], rows) === name)]).filter(([, numbers]) => numbers.length > 0)
+    : [["", order]];
+}
+
+/// "2%" is 0.02.
+const shareOf = (text, otherwise) => (/^[\d.]+%$/.test(text) ? Number.parseFloat(text) / 100 : otherwise);
+
+/// Smaller differences are ties.
+const winDifference = () => shareOf(setting("verdict.difference"), 0.02);
+
+/// The fastest implementation against serial, by the engine's rule: pay is "pays", "loses" or "unclear". Null where none
+/// was simulated beside serial.
+function havingOf(rows) {
+  const have = fastestOf(rows.filter(isImplementation));
+  const serial = rows.find((row) => row.strategy === "serial" && !isImplementation(row) && ran(row));
+  if (!have || !serial) {
+    return null;
+  }
+  const times = timeOf(have) / timeOf(serial);
+  const faster = have.beats_serial;
+  const sureness = typeof faster === "number" ? (times < 1 ? faster : 1 - faster) : null;
+  const clear =
+    Math.max(times, 1 / times) - 1 > winDifference() &&
+    (sureness ?? 1) >= shareOf(setting("verdict.probability"), 0.8);
+  const one = rows.filter(isImplementation).length === 1;
+  return { have, serial, times, sureness, one, pay: clear ? (times < 1 ? "pays" : "loses") : "unclear" };
+}
+
+function havingHeadline({ have, times, sureness, one, pay }) {
+  const by = times < 1 ? `${percent(1 - times)} less` : `${percent(times - 1)} more`;
+  const surely = sureness === null ? "" : ` (${pay === "unclear" ? "only " : ""}${sure(sureness)})`;
+  const leads = {
+    pays: "Overlap as you can have it pays",
+    loses: "Overlap as you can have it does not pay",
+    unclear: "Too close to call",
+  };
+  return `${leads[pay]}: ${have.strategy}${pay === "pays" || one ? "" : ", the fastest implementation,"} takes ${by} time than serial${surely}.`;
+}
+
+/// What ideal kernels would reach, and what holds the fastest implementation back.
+function havingSecond({ have }, rows) {
+  const ideal = fastestIdeal(rows);
+  const gain = ideal ? 1 - timeOf(ideal) / timeOf(have) : 0;
+  const reach = gain > 0 ? `Ideal kernels (${ideal.strategy}) would take ${percent(gain)} less time than ${have.strategy}.` : "";
+  const costs = have.held_back ? `${have.strategy} loses time to ${costsOf(have)}.` : "";
+  return [reach, costs].filter(Boolean).join(" ");
+}
+
+/// Before the words on ideal schedules, where implementations were asked for and none was simulated.
+function idealsOnly(rows) {
+  if (setting("as") === (state.presets.as ?? "") || withImplementations(rows)) {
+    return "";
+  }
+  return live.whole
+    ? "Whole models are simulated with ideal kernels. "
+    : "No implementation described here runs this, so these are ideal kernels. ";
+}
+
+/// Implementations that are predicted for GPUs on which nobody measured them, in one sentence.
+function beyondSentence(rows) {
+  const gpus = rows.map(unmeasuredIn).find(Boolean);
+  const names = rows.filter(unmeasuredIn).map((row) => row.strategy);
+  const all = [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" or ");
+  return gpus ? `Beyond the fit: nobody measured ${all} on GPUs such as ${gpus}.` : "";
+}
+
+/// The control's sentence below the list.
+function asSaid(rows) {
+  if (!hasImplementations()) {
+    return "Whole models have none: choose a part of a layer under What runs.";
+  }
+  const text = setting("as");
+  const real = (rows ?? []).filter(isImplementation).length;
+  if (text === state.presets.as) {
+    return "What perfect kernels would take. Choose implementations to see what you can have.";
+  }
+  if (text === "all") {
+    return rows && !withImplementations(rows)
+      ? "None of them runs this: ideal schedules are shown. They cover gate_up, down and mlp."
+      : `${real > 0 ? `${real} run` : "All that run"} here, beside serial; ideal schedules become bounds.`;
+  }
+  return implementationOf(text)?.words ?? "as the link names them";
+}
+
+const AS_CHOICES = [
+  { name: "none", title: "ideal schedules only", words: "" },
+  { name: "all", title: "all described here", words: "" },
+];
+
+/// The list of implementations, near the GPU.
+function asField(start) {
+  const field = listField("as", "Implementations", [
+    ["Compare", AS_CHOICES],
+    ["One implementation", start.implementations ?? []],
+  ]);
+  field.classList.add("wide");
+  const { show } = controls.get("as");
+  controls.get("as").show = () => {
+    show();
+    $("in-as").disabled = !hasImplementations();
+    put("said-as", asSaid(live.rows));
+  };
+  return field;
+}
+
+/// What one can choose where an implementation does not run: another set, or a scope that it covers.
+function asRemedies(sentence) {
+  if (!/^implementation \S+ does not cover|^\S+ does not run on/.test(sentence) || setting("as") === "none") {
+    return [];
+  }
+  const scopes = /choose another scope, as ([\w, ]+)$/.exec(sentence)?.[1].split(/, | or /) ?? [];
+  return [
+    ...AS_CHOICES.map(({ name, title }) => ({ words: `Implementations: ${title}`, changes: { as: name } })),
+    ...scopes.map((scope) => ({ words: `scope ${scope}`, changes: { scope } })),
+  ];
+}
