@@ -111,8 +111,10 @@ TrainingPlan megatron_core_plan(std::int64_t tensor) {
   return {.tensor = tensor, .sequence_parallel = tensor > 1, .zero = Zero::optimizer, .gradient_dtype = DType::fp32};
 }
 
-constexpr std::string_view overlapped_tensor =
-    "Tensor parallelism as `sliced`, its best k at every site (the tables say: tp-comm-overlap). ";
+/// Where what a table does not say is from.
+std::string remark_on(const Framework& framework) {
+  return fmt::format("Run as by `configs/frameworks/{}.yaml`. ", framework.name);
+}
 
 /// Seconds that so many FLOPs take at a rate of 1e12 a second and GPU.
 double seconds_at(Flops flops, double tflops, const TrainingPlan& plan) {
@@ -364,6 +366,14 @@ class Recipes {
     return precision.exists() && row.text(precision) == "BF16";
   }
 
+  [[nodiscard]] const Framework& framework() const { return framework_; }
+  /// Also where the page names no format: it is of releases that had this one alone.
+  [[nodiscard]] bool is_fp8(const Row& row) const {
+    const Column precision = table_.column("precision");
+    const std::string_view text = precision.exists() ? row.text(precision) : "";
+    return text.empty() || text == "FP8" || text == "FP8-CS";
+  }
+
  private:
   void read_machine_and_model(const Row& row, const std::string& name, Recipe& recipe) {
     const Column system = table_.column("system");
@@ -376,8 +386,8 @@ class Recipes {
       recipe.why_not = recipe.node.why_not;
     } else if (model == nullptr) {
       recipe.why_not = fmt::format("no model file is called as {}", name);
-    } else if (recipe.node.machine->accelerator.name.find("H100") == std::string::npos) {
-      recipe.why_not = "another GPU than the H100, in number formats that hardware files do not have";
+    } else if (!is_bf16(row) && !is_fp8(row)) {
+      recipe.why_not = "numbers in blocks with a scale each (MXFP8, NVFP4), which hardware files do not have";
     } else {
       recipe.step.model = *model;
     }
@@ -432,10 +442,12 @@ void score_recipes(const Table& table, Context& context, Tally& tally) {
     const TrainingPlan& plan = recipe.step.plan;
     const double seconds =
         static_cast<double>(plan.global_batch * plan.seq) / (tokens * static_cast<double>(plan.gpus()));
-    score_step(tally, row, scorer.predict(recipe.step, recipe.node, table.comment("hardware")), seconds, true,
-               recipes.is_bf16(row) ? "bf16" : "fp8");
+    score_step(
+        tally, row, scorer.predict(recipe.step, recipe.node, table.comment("hardware")), seconds, true,
+        fmt::format("{}, {}", recipe.step.model.experts ? "experts" : "dense", recipes.is_bf16(row) ? "bf16" : "fp8"));
   }
   tally.result().remarks.push_back(
+      remark_on(recipes.framework()) +
       "Products are in fp8, activations and what tensor ranks exchange in 16 bits, conversions where their fit has "
       "them. Nothing is computed again. " +
       remark_on_spread());

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes beside what replicas exchange, against sums by hand.
+#include "sim/step/exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+#include <vector>
+
+namespace commfuse {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr PassTime layer{microseconds(10), microseconds(20)};  // beside an exchange at half speed
+
+TEST(Exchange, ALayerIsSlowOnlyWhileItsExchangeRuns) {
+  EXPECT_EQ(with_exchange(layer, Duration::zero()), microseconds(10));
+  // 4 us at half speed do 2 us of work; 8 us are left.
+  EXPECT_EQ(with_exchange(layer, microseconds(4)), microseconds(12));
+  EXPECT_EQ(with_exchange(layer, microseconds(20)), microseconds(20));
+  // The layer is done after 20 us; the exchange is not.
+  EXPECT_EQ(with_exchange(layer, microseconds(35)), microseconds(35));
+}
+
+TEST(Exchange, AnExchangeThatHoldsNothingCostsWhatIsLonger) {
+  const PassTime alone{microseconds(10), microseconds(10)};
+  EXPECT_EQ(with_exchange(alone, microseconds(7)), microseconds(10));
+  EXPECT_EQ(with_exchange(alone, microseconds(13)), microseconds(13));
+}
+
+TEST(Exchange, ReductionsSlowTheLayersBehindThem) {
+  const std::vector<PassTime> layers(3, layer);
+  EXPECT_EQ(longer_by_reductions(layers, Duration::zero()), Duration::zero());
+  // The first layer ends at 10; its gradients are reduced until 14. The second ends at 10 + 12 = 22, its own until 26,
+  // the third at 34: 4 us more than 30.
+  EXPECT_EQ(longer_by_reductions(layers, microseconds(4)), microseconds(4));
+  // Reductions of 50 us never let go: 10 + 20 + 20.
+  EXPECT_EQ(longer_by_reductions(layers, microseconds(50)), microseconds(20));
+}
+
+TEST(Exchange, LayersWaitForTheirWeights) {
+  const std::vector<PassTime> layers(3, layer);
+  EXPECT_EQ(longer_by_gathers(layers, Duration::zero()), Duration::zero());
+  // Two gathers, until 8 us: they do 4 us of the first layer's work in that time, so it ends at 14, the others at 24
+  // and 34.
+  EXPECT_EQ(longer_by_gathers(layers, microseconds(4)), microseconds(4));
+  // Until 60 us: the first layer ends at 20, the second waits for 30 and ends at 50, the third waits for 60.
+  EXPECT_EQ(longer_by_gathers(layers, microseconds(30)), microseconds(40));
+  // Weights that are there are waited for no more: three gathers, until 90 us, slow all three.
+  EXPECT_EQ(slowed_by(layers, microseconds(30)), microseconds(30));
+  EXPECT_EQ(slowed_by(layers, microseconds(2)), microseconds(3));
+}
+
+TEST(Exchange, MoreTrafficIsNeverFasterAndNothingComesFree) {
+  std::mt19937_64 random(7);
+  std::uniform_int_distribution<std::int64_t> time(0, 1000);
+  for (int setting = 0; setting < 2000; ++setting) {
+    std::vector<PassTime> layers(static_cast<std::size_t>(1 + time(random) % 6));
+    Duration slow{};
+    for (PassTime& one : layers) {
+      one.alone = Duration(time(random));
+      one.beside = one.alone + Duration(time(random));
+      slow += one.beside - one.alone;
+    }
+    const Duration exchange(time(random));
+    const Duration more = exchange + Duration(time(random));
+    // Each layer rounds once.
+    const Duration rounding(std::ssize(layers));
+    for (const auto longer : {longer_by_reductions, longer_by_gathers, slowed_by}) {
+      EXPECT_GE(longer(layers, exchange), -rounding);
+      EXPECT_GE(longer(layers, more) + rounding, longer(layers, exchange));
+    }
+    EXPECT_LE(longer_by_reductions(layers, exchange), slow + rounding);
+    EXPECT_LE(slowed_by(layers, exchange), slow + rounding);
+  }
+}
+
+}  // namespace
+}  // namespace commfuse
