@@ -267,7 +267,7 @@ void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
     score_step(tally, row, best_answer(scorer, one, node, table.comment("hardware")),
                seconds_at(flops, tflops, one.plan), true, "step");
   }
-  tally.result().remarks.push_back(std::string(overlapped_tensor) +
+  tally.result().remarks.push_back(remark_on(framework) +
                                    "What the table does not say is as its authors would have chosen it: the fastest "
                                    "micro-batch and number of pieces "
                                    "a stage that fit the memory. " +

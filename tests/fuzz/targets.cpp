@@ -11,6 +11,7 @@
 
 #include "model/check.h"
 #include "model/config/catalogue.h"
+#include "model/config/framework.h"
 #include "model/config/hf_config.h"
 #include "model/config/implementation.h"
 #include "model/config/plan_file.h"
@@ -124,6 +125,15 @@ void deepspeed(std::string_view bytes) {
   source.options.set("--seq", {"4K"});
   source.options.set("--gpus", {"16"});
   tolerate([&] { import::read_deepspeed(source); });
+}
+
+/// What it chooses is a setting's value.
+void framework(std::string_view bytes) {
+  tolerate([&] {
+    const Framework read = load_framework(input_file("input.yaml", bytes).string());
+    with_defaults_of(read, Settings());
+    check(read.issue.value >= Duration{} && read.loss_bytes > 0.0, "kernels take a time");
+  });
 }
 
 void hf_config(std::string_view bytes) {
@@ -278,6 +288,7 @@ constexpr std::array all{
     Target{"config", config},
     Target{"csv", csv},
     Target{"deepspeed", deepspeed},
+    Target{"framework", framework},
     Target{"hf_config", hf_config},
     Target{"implementation", implementation},
     Target{"kineto", kineto},
