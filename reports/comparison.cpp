@@ -136,26 +136,35 @@ std::string tie_in_words(const PointVerdict& point, Rows rows, const VerdictRule
 
 bool is_implementation(const ResultRow& row) { return !row.implements.empty() && row.feasible(); }
 
-/// The fastest one that can be had; null where there is none.
-const ResultRow* fastest_implementation(const PointVerdict& point) {
-  const auto found = std::ranges::find_if(point.ranking, [](const ResultRow* row) { return is_implementation(*row); });
-  return found == point.ranking.end() ? nullptr : *found;
+/// The one to take: the fastest of those that are sure to beat serial, else the fastest; null where there is none.
+const ResultRow* chosen_implementation(const PointVerdict& point, const VerdictRule& rule) {
+  const auto first = std::ranges::find_if(point.ranking, [](const ResultRow* row) { return is_implementation(*row); });
+  const auto sure = std::ranges::find_if(point.ranking, [&](const ResultRow* row) {
+    return is_implementation(*row) && row->beats_serial.value_or(0.0) >= rule.probability;
+  });
+  return sure != point.ranking.end() ? *sure : first != point.ranking.end() ? *first : nullptr;
 }
 
-/// Whether overlap as one can have it beats serial, by how much, how sure.
-std::string pay_in_words(const ResultRow& have, const ResultRow& serial, const VerdictRule& rule) {
+/// Whether overlap with kernels that one can get beats serial, by how much, how sure.
+std::string pay_in_words(const PointVerdict& point, const ResultRow& have, const ResultRow& serial,
+                         const VerdictRule& rule) {
   const double times = ratio(have, serial);
   const std::string by = times < 1.0 ? fmt::format("{:.1f}% less", 100.0 * (1.0 - times))
                                      : fmt::format("{:.1f}% more", 100.0 * (times - 1.0));
   const std::optional<double> sure =
       have.beats_serial ? std::optional(times < 1.0 ? *have.beats_serial : 1.0 - *have.beats_serial) : std::nullopt;
   const bool is_clear = std::max(times, 1.0 / times) - 1.0 > rule.difference && sure.value_or(1.0) >= rule.probability;
-  const std::string words = fmt::format("{}, the fastest implementation, takes {} time than serial{}.", have.strategy,
-                                        by, sure_in_words(sure));
+  const auto fastest =
+      std::ranges::find_if(point.ranking, [](const ResultRow* row) { return is_implementation(*row); });
+  const std::string words = fmt::format(
+      "{}, {}, takes {} time than serial{}.", have.strategy,
+      *fastest == &have ? std::string("the fastest implementation")
+                        : fmt::format("the fastest that surely does ({} may take less)", (*fastest)->strategy),
+      by, sure_in_words(sure));
   if (!is_clear) {
-    return fmt::format("Whether overlap as one can have it pays is too close to call: {}", words);
+    return fmt::format("Whether overlap pays with kernels that one can get is too close to call: {}", words);
   }
-  return fmt::format("Overlap as one can have it {}: {}", times < 1.0 ? "pays" : "does not pay", words);
+  return fmt::format("Overlap {} with kernels that one can get: {}", times < 1.0 ? "pays" : "does not pay", words);
 }
 
 /// What the best schedule could reach, and what holds the fastest implementation back.
@@ -181,10 +190,10 @@ std::string verdict(Rows rows, const VerdictRule& rule) {
   const PointVerdict point = point_verdict(rows, rule);
   check(!point.ranking.empty(), "among rows with results one can win");
   const ResultRow& fastest = *point.ranking.front();
-  const ResultRow* const have = fastest_implementation(point);
+  const ResultRow* const have = chosen_implementation(point, rule);
   const ResultRow* const serial = serial_of(rows);
   if (have != nullptr && serial != nullptr) {
-    return pay_in_words(*have, *serial, rule) + reach_in_words(*have, rows);
+    return pay_in_words(point, *have, *serial, rule) + reach_in_words(*have, rows);
   }
   const std::string bound = bound_in_words(rows, fastest);
   if (point.ranking.size() == 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where overlap pays as one can have it: a map for each implementation, tokens across and ranks down.
+// Where overlap pays with kernels that one can get: a map for each implementation, tokens across and ranks down.
 #pragma once
 
 #include <span>

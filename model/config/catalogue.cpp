@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -78,10 +79,35 @@ bool is_path(Catalogue catalogue, std::string_view choice) {
          (may_be_json(catalogue) && ends_with(choice, ".json"));
 }
 
+/// "llama" and "3" of "llama3-70b" and of "llama-3.1-70b": spelling alone would take llama-2-70b for nearer.
+std::pair<std::string, std::string> family_of(std::string_view name) {
+  std::pair<std::string, std::string> family;
+  for (const char letter : name) {
+    const bool is_digit = letter >= '0' && letter <= '9';
+    if (is_digit) {
+      family.second += letter;
+    } else if (!family.second.empty()) {
+      break;
+    } else if (letter != '-' && letter != '_') {
+      family.first += letter;
+    }
+  }
+  return family;
+}
+
+/// Of the same family where there is one.
+std::optional<std::string> nearest_of_family(std::string_view name, const std::vector<std::string_view>& known) {
+  std::vector<std::string_view> related;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(related),
+               [family = family_of(name)](std::string_view one) { return family_of(one) == family; });
+  const std::optional<std::string> near = nearest(name, related);
+  return near ? near : nearest(name, known);
+}
+
 std::string unknown_name(Catalogue catalogue, std::string_view name, const std::vector<std::string>& names) {
   const std::vector<std::string_view> known(names.begin(), names.end());
   std::string message = fmt::format("unknown {} {}; ", one_of(catalogue), in_quotes(name));
-  if (const std::optional<std::string> near = nearest(name, known)) {
+  if (const std::optional<std::string> near = nearest_of_family(name, known)) {
     message += fmt::format("did you mean '{}'? ", *near);
   }
   return message + fmt::format("known: {}; a path holds '/' or ends in .yaml{}", fmt::join(names, ", "),

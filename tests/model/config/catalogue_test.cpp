@@ -156,6 +156,9 @@ TEST_F(CatalogueTest, an_unknown_name_is_answered_with_the_nearest_and_all) {
   const std::string models = known(Catalogue::models) + "; a path holds '/' or ends in .yaml or .json";
   EXPECT_EQ(refusal([] { load_model("llama-3.1-70B-x"); }),
             "unknown model 'llama-3.1-70B-x'; did you mean 'llama-3.1-70b'? " + models);
+  // Of the generation that was meant, though llama-2-70b is spelled more like it.
+  EXPECT_EQ(refusal([] { load_model("llama3-70b"); }),
+            "unknown model 'llama3-70b'; did you mean 'llama-3.1-70b'? " + models);
   EXPECT_EQ(refusal([] { load_model("perceptron"); }), "unknown model 'perceptron'; " + models);
   EXPECT_EQ(refusal([] { load_machine("zx81"); }),
             "unknown hardware 'zx81'; " + known(Catalogue::hardware) + "; a path holds '/' or ends in .yaml");
