@@ -76,13 +76,22 @@ void read_gradients(YamlMap map, Framework& into) {
   into.overlap_gradients = map.boolean("overlap");
 }
 
-/// Of whole models alone: the rest of a run is not the framework's to choose.
+std::string remedy_for_setting(std::string_view wrong) {
+  std::vector<std::string_view> keys;
+  for (const Field& field : run_fields()) {
+    if (is_chosen_by_frameworks(field)) {
+      keys.push_back(field.key);
+    }
+  }
+  return remedy_for(wrong, keys, "settings");
+}
+
 void read_settings(YamlMap map, Framework& into) {
   for (const std::string& key : map.keys()) {
     const std::string text = map.text(key);
     const Field* field = find_field(key);
-    if (field == nullptr || !field->uses.has(Use::step) || field->uses.has(Use::layer)) {
-      map.mistake(key, fmt::format("{} is no setting of training steps alone; remove it", in_quotes(key)));
+    if (field == nullptr || !is_chosen_by_frameworks(*field)) {
+      map.mistake(key, fmt::format("frameworks cannot choose {}; {}", in_quotes(key), remedy_for_setting(key)));
     } else if (const auto mistake = mistake_in(*field, text)) {
       map.mistake(key, *mistake);
     } else {
@@ -92,6 +101,10 @@ void read_settings(YamlMap map, Framework& into) {
 }
 
 }  // namespace
+
+bool is_chosen_by_frameworks(const Field& field) {
+  return field.uses.has(Use::step) && !field.uses.has(Use::layer) && field.key != "framework";
+}
 
 Framework load_framework(std::string_view name_or_path) {
   Framework loaded;
