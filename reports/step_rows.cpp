@@ -145,7 +145,29 @@ std::string spread_in_words(std::string percentiles) {
 
 using PlanRows = std::vector<const StepRow*>;
 
-constexpr const char* line = "{} {:<13} {:>9} {:>5} {:>9} {:>9} {:>6}{}\n";
+constexpr const char* line = "{} {:<{}} {:>9} {:>5} {:>9} {:>9} {:>6}{}\n";
+
+/// Of the column of names in a block: wide enough for all of them, as far as lines stay within page_width.
+std::size_t name_width(const PlanRows& rows) {
+  constexpr std::size_t least = 13;
+  constexpr std::size_t most = 28;
+  std::size_t width = least;
+  for (const StepRow* row : rows) {
+    width = std::max(width, row->text("strategy").size());
+  }
+  return std::min(width, most);
+}
+
+/// A name that the column does not hold stands on a line of its own, behind `mark`; the column then stays empty.
+struct NameCell {
+  std::string above;
+  std::string text;
+};
+
+NameCell name_cell(const StepRow& row, char mark, std::size_t width) {
+  const std::string& name = row.text("strategy");
+  return name.size() > width ? NameCell{fmt::format("{} {}\n", mark, name), ""} : NameCell{"", name};
+}
 
 std::string serial_cell(const StepRow& row, const StepRow* serial) {
   return serial == nullptr || &row == serial
@@ -153,36 +175,42 @@ std::string serial_cell(const StepRow& row, const StepRow* serial) {
              : fmt::format("{:+.1f}%", 100.0 * (row.number("time_ms") / serial->number("time_ms") - 1.0));
 }
 
-std::string head(const PlanRows& rows, const StepRow* baseline) {
+bool is_framework(const StepRow& row) { return row.has("framework") && row.text("framework") == row.text("strategy"); }
+
+std::string head(const PlanRows& rows, const StepRow* baseline, std::size_t width) {
   const bool is_training = std::ranges::any_of(rows, [](const StepRow* row) { return row->has("hfu"); });
-  return fmt::format(line, ' ', "", "time/ms", "\u00b1",
-                     baseline != nullptr && baseline->has("framework") ? "change" : "vs serial", "tokens/s", "MFU",
+  return fmt::format(line, ' ', "", width, "time/ms", "\u00b1",
+                     baseline != nullptr && is_framework(*baseline) ? "change" : "vs serial", "tokens/s", "MFU",
                      is_training ? fmt::format(" {:>6}", "HFU") : "");
 }
 
 /// A row of a block, or why there is none.
-std::string table_row(const StepRow& row, char mark, const StepRow* serial) {
+std::string table_row(const StepRow& row, char mark, const StepRow* serial, std::size_t width) {
   if (!row.feasible()) {
-    return wrapped(row.text("reason"), fmt::format("  {:<14}  ", row.text("strategy")), "      ");
+    return wrapped(row.text("reason"), fmt::format("  {:<{}}  ", row.text("strategy"), width + 1), "      ");
   }
-  return fmt::format(
-      line, mark, row.text("strategy"), fmt::format("{:.{}f}", row.number("time_ms"), row.has("cache_gb") ? 3 : 1),
-      row.has("time_error") ? fmt::format("{:.1f}%", 100.0 * row.number("time_error")) : "-", serial_cell(row, serial),
-      fmt::format("{:.0f}", row.number("tokens_per_second")), fmt::format("{:.1f}%", 100.0 * row.number("mfu")),
-      row.has("hfu") ? fmt::format(" {:>5.1f}%", 100.0 * row.number("hfu")) : "");
+  const NameCell name = name_cell(row, mark, width);
+  return name.above +
+         fmt::format(line, name.above.empty() ? mark : ' ', name.text, width,
+                     fmt::format("{:.{}f}", row.number("time_ms"), row.has("cache_gb") ? 3 : 1),
+                     row.has("time_error") ? fmt::format("{:.1f}%", 100.0 * row.number("time_error")) : "-",
+                     serial_cell(row, serial), fmt::format("{:.0f}", row.number("tokens_per_second")),
+                     fmt::format("{:.1f}%", 100.0 * row.number("mfu")),
+                     row.has("hfu") ? fmt::format(" {:>5.1f}%", 100.0 * row.number("hfu")) : "");
 }
 
 /// Where the time of training goes, a line a strategy.
-std::string parts(const PlanRows& rows) {
+std::string parts(const PlanRows& rows, std::size_t width) {
   std::string text;
   for (const StepRow* row : rows) {
     if (row->has("compute_ms")) {
-      text += text.empty() ? fmt::format("  {:<13} {:>10} {:>9} {:>9} {:>9}\n", "", "compute/ms", "waiting",
+      text += text.empty() ? fmt::format("  {:<{}} {:>10} {:>9} {:>9} {:>9}\n", "", width, "compute/ms", "waiting",
                                          "gradients", "optimizer")
                            : "";
-      text += fmt::format("  {:<13} {:>10.1f} {:>9.1f} {:>9.1f} {:>9.1f}\n", row->text("strategy"),
-                          row->number("compute_ms"), row->number("waiting_ms"), row->number("gradients_ms"),
-                          row->number("optimizer_ms"));
+      const NameCell name = name_cell(*row, ' ', width);
+      text += name.above + fmt::format("  {:<{}} {:>10.1f} {:>9.1f} {:>9.1f} {:>9.1f}\n", name.text, width,
+                                       row->number("compute_ms"), row->number("waiting_ms"),
+                                       row->number("gradients_ms"), row->number("optimizer_ms"));
     }
   }
   return text.empty() ? text : "\n" + text;
@@ -198,12 +226,13 @@ Contender contender_of(const StepRow& row) {
 std::string block(const PlanRows& rows, const VerdictRule& rule) {
   const StepRow* serial = serial_of(rows);
   const PlanVerdict verdict(rows, rule);
-  std::string text = head(rows, serial);
+  const std::size_t width = name_width(rows);
+  std::string text = head(rows, serial, width);
   for (const StepRow* row : rows) {
-    text += table_row(*row, !verdict.in_front(row) ? ' ' : verdict.wins() ? '>' : '~', serial);
+    text += table_row(*row, !verdict.in_front(row) ? ' ' : verdict.wins() ? '>' : '~', serial, width);
   }
   const std::string sentence = verdict.sentence();
-  return text + (sentence.empty() ? sentence : wrapped(sentence, "  ", "  ")) + parts(rows);
+  return text + (sentence.empty() ? sentence : wrapped(sentence, "  ", "  ")) + parts(rows, width);
 }
 
 /// What was asked but the strategy: the cells that stand before it.
@@ -238,7 +267,7 @@ std::string plan_heading(const StepRow& row) {
 
 const StepRow* serial_of(std::span<const StepRow* const> rows) {
   for (const StepRow* row : rows) {
-    if (row->feasible() && row->has("framework") && row->text("framework") == row->text("strategy")) {
+    if (row->feasible() && is_framework(*row)) {
       return row;
     }
   }

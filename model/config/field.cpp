@@ -643,7 +643,8 @@ std::optional<std::string> mistake_in_name(const Field& field, std::string_view 
   if (!is_utf8(text)) {
     return fmt::format("{} is not UTF-8; give the file another name", in_quotes(text));
   }
-  if (field.catalogue == Catalogue::models && bare_mlp_named(text)) {
+  const bool names_no_file = field.catalogue == Catalogue::frameworks && text == "none";
+  if (names_no_file || (field.catalogue == Catalogue::models && bare_mlp_named(text))) {
     return std::nullopt;
   }
   try {
@@ -711,6 +712,14 @@ std::string variable_of(const Field& field) {
   return name;
 }
 
+std::vector<std::string> names_known_to(const Field& field) {
+  std::vector<std::string> names = known_names(field.catalogue);
+  if (field.catalogue == Catalogue::frameworks) {
+    names.emplace(names.begin(), "none");
+  }
+  return names;
+}
+
 std::optional<std::string> mistake_in(const Field& field, std::string_view text) {
   switch (field.type) {
     case FieldType::name: return mistake_in_name(field, text);
@@ -737,7 +746,7 @@ std::string remedy_for_key(std::string_view wrong) {
 
 std::string values_in_words(const Field& field) {
   switch (field.type) {
-    case FieldType::name: return fmt::format("one of: {}; or a path", fmt::join(known_names(field.catalogue), ", "));
+    case FieldType::name: return fmt::format("one of: {}; or a path", fmt::join(names_known_to(field), ", "));
     case FieldType::names:
       return fmt::format("all, none, or some between commas: {}; or paths",
                          fmt::join(known_names(field.catalogue), ", "));

@@ -100,6 +100,9 @@ bool is_group(std::string_view key);
 /// "COMMFUSE_STRATEGY_SLICES".
 std::string variable_of(const Field& field);
 
+/// Of a field of names: those of its catalogue; of frameworks also "none", which has no file.
+std::vector<std::string> names_known_to(const Field& field);
+
 /// A sentence and a remedy when `text` is no value of the field; nothing when it is one. Whether a path can be read
 /// counts; what is in the file does not.
 std::optional<std::string> mistake_in(const Field& field, std::string_view text);

@@ -68,6 +68,10 @@ struct Framework {
 /// file.
 Framework load_framework(std::string_view name_or_path);
 
+struct Field;
+/// Whether a framework may choose the setting: training steps take it, layers do not.
+bool is_chosen_by_frameworks(const Field& field);
+
 class Settings;
 /// The settings with what the framework chooses where they are at their presets.
 Settings with_defaults_of(const Framework& framework, Settings settings);

@@ -9,6 +9,7 @@
 #include "model/config/implementation.h"
 #include "model/config/settings.h"
 #include "model/config/yaml_reader.h"
+#include "model/config_error.h"
 #include "model/text/suggest.h"
 
 namespace commfuse {
@@ -46,21 +47,27 @@ void read_kernels(YamlMap map, Framework& into) {
 }
 
 void read_tensor(YamlMap map, Framework& into) {
-  const std::string word = map.text("overlap");
+  const std::string word = map.text("overlap", "none");
   into.tensor_overlap = find_strategy(word);
   if (into.tensor_overlap == nullptr && word != "none" && !word.empty()) {
     std::vector<std::string_view> words{"none"};
     for (const Strategy& strategy : strategies()) {
       words.push_back(strategy.name);
     }
-    map.mistake("overlap", fmt::format("unknown strategy {}; {}", in_quotes(word), remedy_for(word, words, "words")));
+    map.mistake("overlap",
+                fmt::format("unknown strategy {}; {}", in_quotes(word), remedy_for(word, words, "strategies")));
   }
   if (map.optional_value("implementation")) {
-    const std::string name = map.text("implementation");
+    const std::string name = map.text("implementation", "te");
     if (into.tensor_overlap != nullptr) {
-      map.mistake("implementation", "overlap already says how products run; write overlap: none, or remove this line");
+      map.mistake("implementation",
+                  "overlap already says how GEMMs run beside collectives; write overlap: none, or remove this line");
     }
-    into.implementation = load_implementation(name);
+    try {
+      into.implementation = name.empty() ? nullptr : load_implementation(name);
+    } catch (const ConfigError& error) {
+      map.mistake("implementation", error.what());
+    }
   }
   into.overlaps_backward = map.boolean("backward_beside_products");
 }
@@ -76,14 +83,29 @@ void read_gradients(YamlMap map, Framework& into) {
   into.overlap_gradients = map.boolean("overlap");
 }
 
-/// Of whole models alone: the rest of a run is not the framework's to choose.
+std::string remedy_for_setting(std::string_view wrong) {
+  std::vector<std::string_view> keys;
+  for (const Field& field : run_fields()) {
+    if (is_chosen_by_frameworks(field)) {
+      keys.push_back(field.key);
+    }
+  }
+  return remedy_for(wrong, keys, "settings");
+}
+
 void read_settings(YamlMap map, Framework& into) {
   for (const std::string& key : map.keys()) {
-    const std::string text = map.text(key);
     const Field* field = find_field(key);
-    if (field == nullptr || !field->uses.has(Use::step) || field->uses.has(Use::layer)) {
-      map.mistake(key, fmt::format("{} is no setting of training steps alone; remove it", in_quotes(key)));
-    } else if (const auto mistake = mistake_in(*field, text)) {
+    if (field == nullptr || !is_chosen_by_frameworks(*field)) {
+      map.optional_value(key);
+      map.mistake(key, fmt::format("frameworks cannot choose {}; {}", in_quotes(key), remedy_for_setting(key)));
+      continue;
+    }
+    const std::string text = map.text(key);
+    if (text.empty()) {
+      continue;  // said by text()
+    }
+    if (const auto mistake = mistake_in(*field, text)) {
       map.mistake(key, *mistake);
     } else {
       into.settings.emplace_back(key, text);
@@ -92,6 +114,10 @@ void read_settings(YamlMap map, Framework& into) {
 }
 
 }  // namespace
+
+bool is_chosen_by_frameworks(const Field& field) {
+  return field.uses.has(Use::step) && !field.uses.has(Use::layer) && field.key != "framework";
+}
 
 Framework load_framework(std::string_view name_or_path) {
   Framework loaded;
@@ -102,6 +128,10 @@ Framework load_framework(std::string_view name_or_path) {
   YamlMap root = file.root();
   root.schema(schema);
   loaded.name = root.text("name");
+  if (loaded.name == "none" || find_strategy(loaded.name) != nullptr) {  // rows would be taken for one another
+    root.mistake("name",
+                 fmt::format("{} already means something in rows; choose another name", in_quotes(loaded.name)));
+  }
   loaded.summary = root.text("summary");
   read_host(root.map("host"), loaded);
   read_kernels(root.map("kernels"), loaded);

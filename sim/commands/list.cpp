@@ -87,8 +87,8 @@ struct ListRequest {
 };
 
 Listing listing_of(const ListRequest& request) {
-  constexpr std::array<std::string_view, 6> kinds{"models",     "hardware",        "clusters",
-                                                  "strategies", "implementations", "scopes"};
+  constexpr std::array<std::string_view, 7> kinds{"models",          "hardware",   "clusters", "strategies",
+                                                  "implementations", "frameworks", "scopes"};
   if (request.what == "gpus" || request.what == "machines") {
     return listed_machines(Catalogue::nodes, false);
   }
@@ -101,17 +101,18 @@ Listing listing_of(const ListRequest& request) {
          : request.what == "clusters" ? listed_machines(Catalogue::hardware, true)
          : request.what == "scopes"   ? listed_scopes()
          : request.what == "implementations" ? listed_implementations()
+         : request.what == "frameworks"      ? listed_frameworks()
                                              : listed_strategies();
 }
 
 }  // namespace
 
 void add_list(CLI::App& app, int& status) {
-  add_verb(app, "list", "List models, hardware, strategies, implementations or scopes", [&status](CLI::App& command) {
+  add_verb(app, "list", "List models, hardware, strategies, frameworks and more", [&status](CLI::App& command) {
     const auto request = std::make_shared<ListRequest>();
-    offers_words(
-        command.add_option("WHAT", request->what, "models, hardware, clusters, strategies, implementations or scopes"),
-        {"models", "hardware", "clusters", "strategies", "implementations", "scopes"});
+    offers_words(command.add_option("WHAT", request->what,
+                                    "models, hardware, clusters, strategies, implementations, frameworks or scopes"),
+                 {"models", "hardware", "clusters", "strategies", "implementations", "frameworks", "scopes"});
     command.add_option("FOLDER", request->folder, "With models: a folder of config.json files in place of ours");
     offers_words(command.add_option("-o,--output", request->format, "Format: table, markdown or csv")
                      ->type_name("FORMAT")
@@ -125,7 +126,7 @@ void add_list(CLI::App& app, int& status) {
       constexpr std::array<std::string_view, 3> formats{"table", "markdown", "csv"};
       require_word("--output", request->format, formats, "format");
       if (request->what.empty()) {
-        fmt::print("models\nhardware\nclusters\nstrategies\nimplementations\nscopes\n");
+        fmt::print("models\nhardware\nclusters\nstrategies\nimplementations\nframeworks\nscopes\n");
         return;
       }
       const Listing listing = listing_of(*request);

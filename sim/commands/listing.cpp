@@ -12,6 +12,7 @@
 
 #include "model/check.h"
 #include "model/config/field.h"
+#include "model/config/framework.h"
 #include "model/config/hf_config.h"
 #include "model/config/implementation.h"
 #include "model/config_error.h"
@@ -168,6 +169,30 @@ Listing listed_implementations() {
     listing.rows.push_back({implementation->name, std::string(implementation->strategy->name),
                             std::string(name_of(implementation->transport)), measured_in_words(implementation->costs),
                             implementation->summary});
+  }
+  return listing;
+}
+
+namespace {
+
+/// "te"; "exposed" where products and collectives take turns.
+std::string tensor_parallel_in_words(const Framework& framework) {
+  return framework.tensor_overlap != nullptr   ? std::string(framework.tensor_overlap->name)
+         : framework.implementation != nullptr ? framework.implementation->name
+                                               : "exposed";
+}
+
+}  // namespace
+
+Listing listed_frameworks() {
+  Listing listing{
+      {{"framework", true}, {"tensor parallel", true}, {"gradients", true}, {"issue/us", false}, {"what it is", true}},
+      {}};
+  for (const std::string& name : known_names(Catalogue::frameworks)) {
+    const Framework framework = load_framework(name);
+    listing.rows.push_back({framework.name, tensor_parallel_in_words(framework),
+                            std::string(name_of(framework.gradient_dtype)),
+                            fmt::format("{:.3g}", 1e6 * to_seconds(framework.issue.value)), framework.summary});
   }
   return listing;
 }

@@ -48,7 +48,7 @@ Json share_of(const Field& field) {
 
 Json name_of(const Field& field) {
   const Json path{{"type", "string"}, {"pattern", R"(/|\.ya?ml$|\.json$)"}};
-  return {{"anyOf", Json::array({Json{{"enum", known_names(field.catalogue)}}, path})}};
+  return {{"anyOf", Json::array({Json{{"enum", names_known_to(field)}}, path})}};
 }
 
 /// One value of a setting.

@@ -20,6 +20,8 @@ constexpr std::array kinds{
     FileKind{"lab", "commfuse.lab/1", "A workload that other simulators were timed on", lab_shape},
     FileKind{"implementation", "commfuse.implementation/1", "Kernels that people run, and what they cost",
              implementation_shape},
+    FileKind{"framework", "commfuse.framework/1", "What a training framework does beside the kernels of a step",
+             framework_shape},
     FileKind{"schedule", "commfuse.schedule/1", "A schedule written by hand", schedule_shape}};
 
 constexpr const char* plain_number = R"(^[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)? ?)";

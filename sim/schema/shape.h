@@ -82,6 +82,7 @@ Shape jitter_shape();
 Shape faults_shape();
 Shape lab_shape();
 Shape implementation_shape();
+Shape framework_shape();
 Shape schedule_shape();
 
 /// As JSON Schema, draft 2020-12.

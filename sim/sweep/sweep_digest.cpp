@@ -64,14 +64,18 @@ class FileDigests {
     }
   }
 
-  /// "extends: h100-sxm": a name of the catalogue.
+  /// "extends: h100-sxm", "implementation: te": names of catalogues.
   void add_if_known(const std::string& name) {
     if (std::binary_search(hardware_.begin(), hardware_.end(), name)) {
       add(find_config(Catalogue::hardware, name));
     }
+    if (std::binary_search(implementations_.begin(), implementations_.end(), name)) {
+      add(find_config(Catalogue::implementations, name));
+    }
   }
 
   const std::vector<std::string> hardware_ = known_names(Catalogue::hardware);
+  const std::vector<std::string> implementations_ = known_names(Catalogue::implementations);
   std::set<fs::path> seen_;
   std::multiset<std::string> digests_;
 };
@@ -81,7 +85,8 @@ class FileDigests {
 std::string digest_of(const std::string& sweep_in_full, const Grid& grid) {
   FileDigests files;
   const auto add = [&](const Field& field, const std::string& text) {
-    if (field.type == FieldType::name && !text.empty()) {
+    const bool names_no_file = text.empty() || (field.catalogue == Catalogue::frameworks && text == "none");
+    if (field.type == FieldType::name && !names_no_file) {
       files.add(find_config(field.catalogue, text));
     }
   };

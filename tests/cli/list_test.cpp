@@ -21,7 +21,8 @@ TEST(List, HasALineForEachFileOfTheCatalogue) {
   for (const auto& [what, folder] : {std::pair("models", "models"),
                                      {"hardware", "hardware"},
                                      {"clusters", "clusters"},
-                                     {"implementations", "implementations"}}) {
+                                     {"implementations", "implementations"},
+                                     {"frameworks", "frameworks"}}) {
     std::size_t files = 0;
     for (const fs::directory_entry& entry :
          fs::directory_iterator(std::string(COMMFUSE_SOURCE_DIR "/configs/") + folder)) {
@@ -53,6 +54,23 @@ TEST(List, ImplementationsSayWhatTheyRealiseAndWhereTheyWereMeasured) {
   const Outcome folder = run_program(list + " configs");
   EXPECT_EQ(folder.code, 2);
   EXPECT_EQ(folder.err, "FOLDER: implementations have no folder; remove it, or list models\n");
+}
+
+TEST(List, FrameworksSayHowTensorRanksOverlapAndHowFastHostsIssue) {
+  const std::string list = "commfuse-sim list frameworks";
+  const Outcome csv = run_program(list + " -o csv");
+  EXPECT_EQ(csv.code, 0) << csv.err;
+  EXPECT_EQ(csv.out.rfind("framework,tensor parallel,gradients,issue/us,what it is\r\n", 0), 0U) << csv.out;
+  EXPECT_NE(csv.out.find("\nmegatron-deepspeed-2023,serial,fp16,71.5,\"Megatron-DeepSpeed with"), std::string::npos)
+      << csv.out;
+  EXPECT_NE(csv.out.find("\nmindspeed,sliced,fp32,12,MindSpeed-LLM"), std::string::npos) << csv.out;
+  EXPECT_NE(csv.out.find("\ndeepspeed,exposed,bf16,15,\"DeepSpeed"), std::string::npos) << csv.out;
+  EXPECT_NE(run_program(list + " -o markdown").out.find("\n| megatron-bridge | te | fp32 | 12 | NeMo"),
+            std::string::npos);
+  EXPECT_NE(run_program("commfuse-sim list").out.find("\nframeworks\n"), std::string::npos);
+  const Outcome folder = run_program(list + " configs");
+  EXPECT_EQ(folder.code, 2);
+  EXPECT_EQ(folder.err, "FOLDER: frameworks have no folder; remove it, or list models\n");
 }
 
 TEST(List, ReadsAFolderOfConfigs) {

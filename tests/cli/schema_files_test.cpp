@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "model/config/catalogue.h"
+#include "model/config/framework.h"
 #include "model/config/implementation.h"
 #include "model/config_error.h"
 #include "model/program_text/load_schedule.h"
@@ -291,6 +292,17 @@ TEST(SchemaFiles, ValuesWithoutUnitSourceOrSenseAreRefused) {
             "$.slow_links has no key 0-1");
   EXPECT_EQ(refusal("faults", "schema: commfuse.faults/1\nname: a\nslow_ranks: {1: 0.5}\n"),
             "$.slow_ranks.1 is out of range");
+  const std::string framework =
+      "schema: commfuse.framework/1\nname: a\nsummary: b\nhost: {runs_ahead: true}\n"
+      "kernels: {fused_attention: true, dropout: false, fused_accumulation: true, loss_bytes: 14}\n"
+      "tensor_parallel: {overlap: none, backward_beside_products: false}\n";
+  EXPECT_EQ(refusal("framework", framework + "gradients: {dtype: fp32, overlap: true}\n"), "fits");
+  EXPECT_EQ(refusal("framework", framework), "$ lacks gradients");
+  EXPECT_NE(
+      refusal("framework", framework + "gradients: {dtype: fp8, overlap: true}\n").find("$.gradients.dtype is none"),
+      std::string::npos);
+  EXPECT_EQ(refusal("framework", framework + "gradients: {dtype: fp32, overlap: true}\nsettings: {seq: 4096}\n"),
+            "$.settings has no key seq");
   const std::string jitter = "schema: commfuse.jitter/1\nname: a\nrank: {sigma: {value: 0.1, provenance: ";
   EXPECT_EQ(refusal("jitter", jitter + "guess}}\n"), "$ lacks compute");
 }
@@ -447,6 +459,7 @@ TEST(SchemaFiles, EveryMapHasTheKeysThatItsLoaderKnows) {
       {"faults", [](const std::string& path) { load_faults(path); }},
       {"lab", [](const std::string& path) { load_lab(path); }},
       {"implementation", [](const std::string& path) { load_implementation(path); }},
+      {"framework", [](const std::string& path) { load_framework(path); }},
       {"schedule", [](const std::string& path) { load_schedule(path); }}};
   std::vector<ConfigFile> files = shipped_files();
   const std::vector<ConfigFile> made = made_files();

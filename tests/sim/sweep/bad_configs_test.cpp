@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every file in tests/config/bad says in its first lines what is told about it, word for word: `# expect: message`, one
-// line a mistake. {path} is the file; {models}, {hardware}, {jitter}, {implementations}, {settings} and {numbers} are
-// the names known. What reads a file is told by the first word of its name: run, sweep, plan, model, hardware, jitter.
+// line a mistake. {path} is the file; {models}, {hardware}, {jitter}, {implementations}, {frameworks}, {settings} and
+// {numbers} are the names known. What reads a file is told by the first word of its name: run, sweep, plan, model,
+// hardware, jitter.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -85,6 +86,7 @@ std::string expected_of(const fs::path& path) {
   replace_all(text, "{numbers}", test::known_numbers());
   replace_all(text, "{models}", fmt::format("{}", fmt::join(known_names(Catalogue::models), ", ")));
   replace_all(text, "{implementations}", fmt::format("{}", fmt::join(known_names(Catalogue::implementations), ", ")));
+  replace_all(text, "{frameworks}", fmt::format("{}", fmt::join(known_names(Catalogue::frameworks), ", ")));
   replace_all(text, "{jitter}", fmt::format("{}", fmt::join(known_names(Catalogue::jitter), ", ")));
   replace_all(text, "{hardware}", fmt::format("{}", fmt::join(known_names(Catalogue::hardware), ", ")));
   return text;

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a file of configs/frameworks becomes, what is wrong with one, and which settings it fills.
+#include "model/config/framework.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/config/catalogue.h"
+#include "model/config/field.h"
+#include "model/config/implementation.h"
+#include "model/config/resolver.h"
+#include "model/config_error.h"
+#include "tests/known.h"
+#include "tests/own_folder.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view example = R"(schema: commfuse.framework/1
+name: loom
+summary: "weaves layers"
+host:
+  issue: {value: 21 us, error: 0.2, provenance: "measured: a"}
+  runs_ahead: false
+kernels:
+  misaligned_power: {value: 0.75, error: 0.1, provenance: "prior: b"}
+  attention_time:
+    ampere: {value: 1.25, provenance: "published: c"}
+    hopper: {value: 1.5, error: 0.15, provenance: "published: d"}
+  fused_attention: false
+  dropout: true
+  fused_accumulation: false
+  loss_bytes: 14
+tensor_parallel:
+  overlap: none
+  implementation: flux
+  backward_beside_products: false
+gradients: {dtype: bf16, overlap: false}
+settings: {parallel.zero: 3, step.recompute: selective, step.micro_batch: 2}
+)";
+
+/// Loads texts as loom.yaml, in a folder of their own.
+class FrameworkTest : public ::testing::Test {
+ protected:
+  static Framework loaded(std::string_view text) {
+    std::ofstream("loom.yaml", std::ios::binary) << text;
+    return load_framework("./loom.yaml");
+  }
+  /// The example with one text in place of another.
+  static std::string with(std::string_view from, std::string_view to) {
+    std::string text(example);
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return at == std::string::npos ? text : text.replace(at, from.size(), to);
+  }
+  /// What is wrong with the changed example.
+  static std::string refusal(std::string_view from, std::string_view to) {
+    try {
+      loaded(with(from, to));
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  OwnFolder folder_;
+};
+
+const Parameter<double>& attention_on(const Framework& framework, NcclGeneration generation) {
+  return framework.attention_time[static_cast<std::size_t>(generation)];
+}
+
+TEST_F(FrameworkTest, EveryFileOfTheCatalogueLoadsUnderItsOwnName) {
+  const std::vector<std::string> names = known_names(Catalogue::frameworks);
+  EXPECT_GE(names.size(), 8U);
+  for (const std::string& name : names) {
+    const Framework framework = load_framework(name);
+    EXPECT_EQ(framework.name, name);
+    EXPECT_FALSE(framework.summary.empty()) << name;
+  }
+}
+
+TEST_F(FrameworkTest, AnExampleInFull) {
+  const Framework loom = loaded(example);
+  EXPECT_EQ(loom.name, "loom");
+  EXPECT_EQ(loom.summary, "weaves layers");
+  EXPECT_EQ(loom.issue.value, Duration{21us});
+  EXPECT_EQ(loom.issue.standard_error, 0.2);
+  EXPECT_EQ(loom.issue.provenance, Provenance::measured);
+  EXPECT_EQ(loom.issue.source, "a");
+  EXPECT_FALSE(loom.host_runs_ahead);
+  EXPECT_EQ(loom.misaligned_power.value, 0.75);
+  EXPECT_EQ(loom.misaligned_power.standard_error, 0.1);
+  EXPECT_EQ(attention_on(loom, NcclGeneration::volta).value, 1.0);
+  EXPECT_EQ(attention_on(loom, NcclGeneration::ampere).value, 1.25);
+  EXPECT_EQ(attention_on(loom, NcclGeneration::ampere).standard_error, 0.0);
+  EXPECT_EQ(attention_on(loom, NcclGeneration::hopper).value, 1.5);
+  EXPECT_EQ(attention_on(loom, NcclGeneration::hopper).standard_error, 0.15);
+  EXPECT_EQ(attention_on(loom, NcclGeneration::hopper).source, "d");
+  EXPECT_EQ(attention_on(loom, NcclGeneration::blackwell).value, 1.0);
+  EXPECT_FALSE(loom.fused_attention);
+  EXPECT_TRUE(loom.dropout);
+  EXPECT_FALSE(loom.fuses_accumulation);
+  EXPECT_EQ(loom.loss_bytes, 14.0);
+  EXPECT_EQ(loom.tensor_overlap, nullptr);
+  ASSERT_NE(loom.implementation, nullptr);
+  EXPECT_EQ(loom.implementation->name, "flux");
+  EXPECT_FALSE(loom.overlaps_backward);
+  EXPECT_EQ(loom.gradient_dtype, DType::bf16);
+  EXPECT_FALSE(loom.overlap_gradients);
+  const std::vector<std::pair<std::string, std::string>> settings{
+      {"parallel.zero", "3"}, {"step.recompute", "selective"}, {"step.micro_batch", "2"}};
+  EXPECT_EQ(loom.settings, settings);
+}
+
+TEST_F(FrameworkTest, AStrategyStandsInPlaceOfAnImplementation) {
+  const Framework loom = loaded(with("none\n  implementation: flux", "sliced"));
+  EXPECT_EQ(loom.tensor_overlap, &sliced_strategy);
+  EXPECT_EQ(loom.implementation, nullptr);
+}
+
+TEST_F(FrameworkTest, WhatAFileLeavesOutIsThatOfNoFramework) {
+  const Framework none = load_framework("none");
+  EXPECT_EQ(none.name, "");
+  EXPECT_EQ(none.issue.value, Duration{12us});
+  const Framework without_issue =
+      loaded(with("  issue: {value: 21 us, error: 0.2, provenance: \"measured: a\"}\n", ""));
+  EXPECT_EQ(without_issue.issue.value, none.issue.value);
+  EXPECT_EQ(without_issue.issue.standard_error, none.issue.standard_error);
+  EXPECT_EQ(loaded(with("  misaligned_power: {value: 0.75, error: 0.1, provenance: \"prior: b\"}\n", ""))
+                .misaligned_power.value,
+            none.misaligned_power.value);
+  EXPECT_EQ(loaded(with("  implementation: flux\n", "")).implementation, nullptr);
+  EXPECT_TRUE(loaded(with("settings: {parallel.zero: 3, step.recompute: selective, step.micro_batch: 2}\n", ""))
+                  .settings.empty());
+}
+
+TEST_F(FrameworkTest, FillsPresetsAndKeepsWhatTheUserChose) {
+  const Framework loom = loaded(example);
+  const Settings untouched = with_defaults_of(loom, Resolver().finish());
+  EXPECT_EQ(untouched.text("parallel.zero"), "3");
+  EXPECT_EQ(untouched.text("step.recompute"), "selective");
+  EXPECT_EQ(untouched.text("step.micro_batch"), "2");
+  EXPECT_EQ(untouched.at(*find_field("parallel.zero")).origin.source, Source::preset);
+  EXPECT_EQ(untouched.at(*find_field("parallel.zero")).origin.where, "loom");
+
+  std::ofstream("mine.yaml") << "parallel:\n  zero: 0\n";  // which is its preset
+  Resolver resolver;
+  resolver.read_file("./mine.yaml");
+  const Settings mine = with_defaults_of(loom, resolver.finish());
+  EXPECT_EQ(mine.text("parallel.zero"), "0");
+  EXPECT_EQ(mine.at(*find_field("parallel.zero")).origin.source, Source::file);
+  EXPECT_EQ(mine.text("step.recompute"), "selective");
+
+  const Settings none = with_defaults_of(load_framework("none"), Resolver().finish());
+  EXPECT_EQ(none.text("parallel.zero"), find_field("parallel.zero")->preset);
+}
+
+TEST_F(FrameworkTest, WhatIsUnknownIsNamedWithItsPlace) {
+  EXPECT_EQ(refusal("overlap: none", "overlap: slicd"),
+            "./loom.yaml:17:12: unknown strategy 'slicd'; did you mean 'sliced'?");
+  EXPECT_EQ(refusal("overlap: none", "overlap: megakernel"),
+            "./loom.yaml:17:12: unknown strategy 'megakernel'; known strategies: none, " + test::known_strategies());
+  EXPECT_EQ(refusal("implementation: flux", "implementation: flx"),
+            "./loom.yaml:18:19: unknown implementation 'flx'; did you mean 'flux'? known: " +
+                fmt::format("{}", fmt::join(known_names(Catalogue::implementations), ", ")) +
+                "; a path holds '/' or ends in .yaml");
+  EXPECT_EQ(refusal("overlap: none", "overlap: sliced"),
+            "./loom.yaml:18:19: overlap already says how GEMMs run beside collectives; write overlap: none, or remove "
+            "this line");
+  EXPECT_EQ(refusal("implementation: flux", "implementation: [flux]"),
+            "./loom.yaml:18:19: 'implementation' is a list; write one value, as in \"implementation: te\"");
+  EXPECT_EQ(refusal("summary:", "sumary: x\nsummary:"),
+            "./loom.yaml:3:1: unknown key 'sumary'; did you mean 'summary'?");
+  EXPECT_EQ(refusal("    ampere:", "    rubin:"),
+            "./loom.yaml:10:5: unknown key 'rubin'; known keys: volta, ampere, hopper, blackwell");
+}
+
+TEST_F(FrameworkTest, NoNameIsThatOfAnotherRow) {
+  EXPECT_EQ(refusal("name: loom", "name: serial"),
+            "./loom.yaml:2:7: 'serial' already means something in rows; choose another name");
+  EXPECT_EQ(refusal("name: loom", "name: none"),
+            "./loom.yaml:2:7: 'none' already means something in rows; choose another name");
+}
+
+TEST_F(FrameworkTest, GradientsAreSummedUpInSixteenBitsOrMore) {
+  EXPECT_EQ(refusal("dtype: bf16", "dtype: fp8"),
+            "./loom.yaml:20:20: gradients are not summed up in 'fp8'; choose fp32, bf16 or fp16");
+  EXPECT_EQ(refusal("dtype: bf16", "dtype: fp64"),
+            "./loom.yaml:20:20: gradients are not summed up in 'fp64'; choose fp32, bf16 or fp16");
+}
+
+TEST_F(FrameworkTest, SettingsAreThoseOfTrainingStepsAlone) {
+  const std::string known =
+      "parallel.sequence_parallel, parallel.pipeline, parallel.interleave, parallel.schedule, parallel.data, "
+      "parallel.context, parallel.ulysses, parallel.experts, parallel.zero, step.micro_batch, step.recompute, "
+      "step.optimizer";
+  EXPECT_EQ(refusal("parallel.zero: 3", "seq: 4K"),
+            "./loom.yaml:21:17: frameworks cannot choose 'seq'; known settings: " + known);
+  EXPECT_EQ(refusal("parallel.zero: 3", "framework: fsdp"),
+            "./loom.yaml:21:23: frameworks cannot choose 'framework'; known settings: " + known);
+  EXPECT_EQ(refusal("parallel.zero: 3", "paralel.zero: 3"),
+            "./loom.yaml:21:26: frameworks cannot choose 'paralel.zero'; did you mean 'parallel.zero'?");
+  EXPECT_EQ(refusal("parallel.zero: 3", "parallel.zero: 7"), "./loom.yaml:21:27: '7' is out of range; choose 0 to 3");
+  EXPECT_EQ(refusal("step.recompute: selective", "step.recompute: some"),
+            "./loom.yaml:21:46: unknown recomputation 'some'; known choices: none, selective, full");
+  EXPECT_EQ(refusal("parallel.zero: 3", "parallel: {zero: 3}"),
+            "./loom.yaml:21:22: frameworks cannot choose 'parallel'; known settings: " + known);
+  EXPECT_EQ(refusal("parallel.zero: 3", "parallel.zero: [3]"),
+            "./loom.yaml:21:27: 'parallel.zero' is a list; write one value, as in \"parallel.zero: text\"");
+}
+
+TEST_F(FrameworkTest, WhatIsMissingIsNamed) {
+  EXPECT_EQ(refusal("name: loom\n", ""), "./loom.yaml:1:1: missing key 'name'; add it, as in \"name: text\"");
+  EXPECT_EQ(refusal("  runs_ahead: false\n", ""),
+            "./loom.yaml:5:3: missing key 'runs_ahead' in 'host'; add it, as in \"runs_ahead: true\"");
+  EXPECT_EQ(refusal("  loss_bytes: 14\n", ""),
+            "./loom.yaml:8:3: missing key 'loss_bytes' in 'kernels'; add it, as in \"loss_bytes: 0.8\"");
+  EXPECT_EQ(refusal("  overlap: none\n", ""),
+            "./loom.yaml:17:3: missing key 'overlap' in 'tensor_parallel'; add it, as in \"overlap: none\"");
+  EXPECT_EQ(refusal("gradients: {dtype: bf16, overlap: false}\n", ""),
+            "./loom.yaml:1:1: missing key 'gradients'; add it, as in \"gradients: {...}\"");
+}
+
+TEST_F(FrameworkTest, NumbersHaveTheirRanges) {
+  EXPECT_EQ(refusal("value: 21 us", "value: 21"),
+            "./loom.yaml:5:18: '21' is not a time; write a number and a unit, as in \"5 us\"");
+  EXPECT_EQ(refusal("value: 0.75", "value: 3"), "./loom.yaml:8:29: 'value' is 3; choose 0 to 2");
+  EXPECT_EQ(refusal("value: 1.25", "value: 0"), "./loom.yaml:10:21: 'value' is 0; choose 0.1 to 10");
+  EXPECT_EQ(refusal("loss_bytes: 14", "loss_bytes: 2"), "./loom.yaml:15:15: 'loss_bytes' is 2; choose 4 to 1000");
+  EXPECT_EQ(refusal("dropout: true", "dropout: yes"),
+            "./loom.yaml:13:12: 'yes' is neither true nor false; write one of them");
+}
+
+TEST_F(FrameworkTest, AnotherSchemaIsRefusedAtOnce) {
+  EXPECT_EQ(refusal("commfuse.framework/1", "commfuse.framework/2"),
+            "./loom.yaml:1:9: schema is 'commfuse.framework/2', but 'commfuse.framework/1' is wanted here; give a file "
+            "of that kind");
+  EXPECT_EQ(refusal("commfuse.framework/1", "commfuse.implementation/1"),
+            "./loom.yaml:1:9: schema is 'commfuse.implementation/1', but 'commfuse.framework/1' is wanted here; give a "
+            "file of that kind");
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks of whole models beside the framework that people start from: how wide their columns are, and what is compared
+// with what.
+#include "reports/step_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace commfuse::reports {
+namespace {
+
+/// A training step of one GPU; without a time it has a reason.
+StepRow step(const std::string& framework, const std::string& strategy, double time_ms,
+             const std::string& reason = "") {
+  StepRow row;
+  for (const auto& [name, text] :
+       {std::pair{"model", "m"}, std::pair{"hardware", "h"}, std::pair{"dtype", "bf16"},
+        std::pair{"link_bandwidth", "x1"}, std::pair{"network_bandwidth", "x1"}, std::pair{"scope", "step"},
+        std::pair{"pipeline_schedule", "1f1b"}, std::pair{"recompute", "none"}, std::pair{"optimizer", "adam"}}) {
+    row.add(name, std::string(text));
+  }
+  for (const char* name :
+       {"gpus", "tensor", "pipeline", "interleave", "data", "context", "ulysses", "experts", "batch", "micro_batch"}) {
+    row.add(name, std::int64_t{1});
+  }
+  row.add("zero", std::int64_t{0});
+  row.add("seq", std::int64_t{1024});
+  if (!framework.empty()) {
+    row.add("framework", framework);
+  }
+  row.add("strategy", strategy);
+  if (!reason.empty()) {
+    row.add("reason", reason);
+    return row;
+  }
+  row.add("time_ms", time_ms);
+  row.add("tokens_per_second", 1e5);
+  row.add("tokens_per_second_gpu", 1e5);
+  row.add("mfu", 0.25);
+  row.add("hfu", 0.5);
+  row.add("compute_ms", time_ms - 1.0);
+  row.add("waiting_ms", 0.0);
+  row.add("gradients_ms", 0.0);
+  row.add("optimizer_ms", 1.0);
+  return row;
+}
+
+/// What stands below the heading.
+std::string block_of(const std::vector<StepRow>& rows) {
+  const std::string table = step_table(rows);
+  return table.substr(table.find("\n\n") + 2);
+}
+
+TEST(StepTable, ShortNamesStandInThirteenColumns) {
+  EXPECT_EQ(block_of({step("", "serial", 100.0), step("", "commfuse", 80.0)}),
+            "                  time/ms     \u00b1 vs serial  tokens/s    MFU    HFU\n"
+            "  serial            100.0     -         -    100000  25.0%  50.0%\n"
+            "> commfuse           80.0     -    -20.0%    100000  25.0%  50.0%\n"
+            "  commfuse wins, probability unknown (--uncertainty off): 20.0% less time than\n"
+            "  serial.\n"
+            "\n"
+            "                compute/ms   waiting gradients optimizer\n"
+            "  serial              99.0       0.0       0.0       1.0\n"
+            "  commfuse            79.0       0.0       0.0       1.0\n");
+}
+
+TEST(StepTable, TheColumnIsAsWideAsTheLongestName) {
+  const std::string name = "megatron-core-2024";
+  EXPECT_EQ(block_of({step(name, name, 110.0), step(name, "serial", 132.0), step(name, "sliced", 0.0, "too small"),
+                      step(name, "commfuse", 99.0)}),
+            "                       time/ms     \u00b1    change  tokens/s    MFU    HFU\n"
+            "  megatron-core-2024     110.0     -         -    100000  25.0%  50.0%\n"
+            "  serial                 132.0     -    +20.0%    100000  25.0%  50.0%\n"
+            "  sliced               too small\n"
+            "> commfuse                99.0     -    -10.0%    100000  25.0%  50.0%\n"
+            "  commfuse wins, probability unknown (--uncertainty off): 10.0% less time than\n"
+            "  megatron-core-2024.\n"
+            "\n"
+            "                     compute/ms   waiting gradients optimizer\n"
+            "  megatron-core-2024      109.0       0.0       0.0       1.0\n"
+            "  serial                  131.0       0.0       0.0       1.0\n"
+            "  commfuse                 98.0       0.0       0.0       1.0\n");
+}
+
+TEST(StepTable, ANameThatNoColumnHoldsHasALineOfItsOwn) {
+  const std::string name = "our-fork-of-megatron-with-half-of-its-names";
+  const std::string block = block_of({step(name, name, 90.0), step(name, "serial", 100.0)});
+  const std::string empty(28, ' ');
+  EXPECT_NE(block.find("> " + name + "\n  " + empty + "      90.0     -         -    100000  25.0%  50.0%\n"),
+            std::string::npos)
+      << block;
+  EXPECT_NE(block.find("  " + name + "\n  " + empty + "       89.0       0.0       0.0       1.0\n"), std::string::npos)
+      << block;
+  std::istringstream lines(block);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 81U) << line;  // the plus-minus sign has two bytes
+  }
+}
+
+TEST(StepTable, AFrameworkWithoutAResultLeavesSerialToCompareWith) {
+  const std::string block =
+      block_of({step("fsdp", "fsdp", 0.0, "no room"), step("fsdp", "serial", 100.0), step("fsdp", "commfuse", 50.0)});
+  EXPECT_NE(block.find("time/ms     \u00b1 vs serial"), std::string::npos) << block;
+  EXPECT_NE(block.find("> commfuse           50.0     -    -50.0%"), std::string::npos) << block;
+}
+
+}  // namespace
+}  // namespace commfuse::reports

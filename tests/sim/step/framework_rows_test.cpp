@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training steps beside the framework that people start from: its row comes first, and its choices stand where the
+// user has made none.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "model/config/resolver.h"
+#include "model/config_error.h"
+#include "sim/point/grid.h"
+#include "sim/step/predict_steps.h"
+#include "tests/own_folder.h"
+
+namespace commfuse {
+namespace {
+
+Settings settings_of(const std::vector<std::string>& assignments) {
+  Resolver resolver;
+  for (const std::string& assignment : assignments) {
+    resolver.read_set(assignment);
+  }
+  return resolver.finish();
+}
+
+/// Of an 8B model on 4 GPUs, with more settings.
+std::vector<StepRow> rows_with(std::vector<std::string> more) {
+  std::vector<std::string> settings{"model=llama-3.1-8b", "scope=step", "ranks=4", "uncertainty=off"};
+  settings.insert(settings.end(), more.begin(), more.end());
+  Grid grid;
+  grid.settings = settings_of(settings);
+  const Library library = library_of(grid);
+  return StepPoints(library).rows(grid.settings);
+}
+
+std::vector<std::string> strategies_of(const std::vector<StepRow>& rows) {
+  std::vector<std::string> names;
+  std::transform(rows.begin(), rows.end(), std::back_inserter(names),
+                 [](const StepRow& row) { return row.text("strategy"); });
+  return names;
+}
+
+TEST(FrameworkRows, TheFrameworkComesFirstAndFillsWhatNobodyChose) {
+  const std::vector<StepRow> rows = rows_with({"framework=torchtitan", "strategy.name=serial,commfuse"});
+  EXPECT_EQ(strategies_of(rows), (std::vector<std::string>{"torchtitan", "serial", "commfuse"}));
+  for (const StepRow& row : rows) {
+    EXPECT_EQ(row.text("framework"), "torchtitan");
+    EXPECT_EQ(row.count("zero"), 3);
+    EXPECT_EQ(row.text("recompute"), "selective");
+  }
+}
+
+TEST(FrameworkRows, WhatTheUserChoseStands) {
+  const std::vector<StepRow> rows =
+      rows_with({"framework=torchtitan", "strategy.name=serial", "parallel.zero=0", "step.recompute=none"});
+  ASSERT_EQ(rows.size(), 2U);
+  for (const StepRow& row : rows) {
+    EXPECT_EQ(row.count("zero"), 0);
+    EXPECT_EQ(row.text("recompute"), "none");
+  }
+}
+
+TEST(FrameworkRows, WithoutAFrameworkRowsAreAsTheyWere) {
+  const std::vector<StepRow> unsaid = rows_with({});
+  const std::vector<StepRow> none = rows_with({"framework=none"});
+  ASSERT_EQ(none.size(), unsaid.size());
+  for (std::size_t i = 0; i < none.size(); ++i) {
+    EXPECT_EQ(none[i].cells, unsaid[i].cells);
+    EXPECT_FALSE(none[i].has("framework"));
+    EXPECT_EQ(none[i].count("zero"), 0);
+    EXPECT_EQ(none[i].text("recompute"), "none");
+  }
+  EXPECT_EQ(strategies_of(none).front(), "serial");
+}
+
+/// A profile without anything of its own is what no framework is; each line then changes the step in its direction.
+TEST(FrameworkRows, AProfileOfOnesOwnChangesTheTimeOfItsRow) {
+  const OwnFolder folder;
+  const auto time_of = [](const std::string& host, const std::string& loss_bytes, const std::string& overlap) {
+    std::ofstream("mine.yaml")
+        << "schema: commfuse.framework/1\nname: mine\nsummary: mine\nhost: {issue: {value: " << host
+        << ", provenance: \"prior: a\"}, runs_ahead: true}\n"
+        << "kernels: {fused_attention: true, dropout: false, fused_accumulation: true, loss_bytes: " << loss_bytes
+        << "}\ntensor_parallel: {overlap: " << overlap << ", backward_beside_products: false}\n"
+        << "gradients: {dtype: fp32, overlap: true}\n";
+    const std::vector<StepRow> rows = rows_with({"framework=./mine.yaml", "strategy.name=serial"});
+    EXPECT_EQ(rows.front().text("framework"), "mine");
+    EXPECT_EQ(rows.front().text("strategy"), "mine");
+    return rows.front().number("time_ms");
+  };
+  const double plain = time_of("12 us", "52", "serial");
+  EXPECT_LT(time_of("12 us", "14", "serial"), plain);
+  EXPECT_GT(time_of("900 us", "52", "serial"), plain);
+  EXPECT_LT(time_of("12 us", "52", "commfuse"), plain);
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store goes on only where no file that its sweep names has changed.
+#include "sim/sweep/sweep_digest.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "model/config/resolver.h"
+#include "sim/point/grid.h"
+#include "tests/own_folder.h"
+
+namespace commfuse {
+namespace {
+
+std::string digest_by(const std::string& framework) {
+  Resolver resolver;
+  resolver.read_set("scope=step");
+  if (!framework.empty()) {
+    resolver.read_set("framework=" + framework);
+  }
+  return digest_of("a sweep", Grid{.settings = resolver.finish()});
+}
+
+TEST(SweepDigest, FollowsTheFileOfAFramework) {
+  const OwnFolder folder;
+  const auto written = [](const std::string& text) {
+    std::ofstream("mine.yaml") << text;
+    return digest_by("./mine.yaml");
+  };
+  EXPECT_EQ(digest_by("none"), digest_by(""));
+  EXPECT_NE(digest_by("fsdp"), digest_by("none"));
+  const std::string first = written("a: 1\n");
+  EXPECT_EQ(written("a: 1\n"), first);
+  EXPECT_NE(written("a: 2\n"), first);
+}
+
+TEST(SweepDigest, FollowsTheImplementationThatAFrameworkNames) {
+  const OwnFolder folder;
+  std::ofstream("mine.yaml") << "implementation: ./loom.yaml\n";
+  std::ofstream("loom.yaml") << "a: 1\n";
+  const std::string first = digest_by("./mine.yaml");
+  std::ofstream("loom.yaml") << "a: 2\n";
+  EXPECT_NE(digest_by("./mine.yaml"), first);
+}
+
+}  // namespace
+}  // namespace commfuse
