@@ -53,6 +53,7 @@ constexpr std::array model_columns{
     ModelColumn{"dtype"},
     asked("recompute", "activations that the backward pass computes again", ColumnType::text),
     asked("optimizer", "optimizer whose state is held in memory", ColumnType::text),
+    asked("framework", "framework whose step is the baseline; absent for none", ColumnType::text),
     ModelColumn{"strategy"},
     ModelColumn{"link_rate_gb_s"},
     ModelColumn{"network_rate_gb_s"},

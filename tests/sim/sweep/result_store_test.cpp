@@ -162,12 +162,14 @@ TEST(StoreRow, AValueThatNoProgramWroteIsRefusedAfterGoodOnesToo) {
 }
 
 TEST(StoreRow, AWholeModelComesBackWithItsCellsInTheirOrder) {
-  const Grid grid = grid_of({"model=llama-3.1-8b", "scope=step", "ranks=2"});
-  const Library library = library_of(grid);
-  StepPoints steps(library);
-  for (const StepRow& row : steps.rows(grid.settings)) {
-    const StepRow back = model_row(stored(row), "store");
-    EXPECT_EQ(back.cells, row.cells);
+  for (const char* framework : {"none", "torchtitan"}) {
+    const Grid grid = grid_of({"model=llama-3.1-8b", "scope=step", "ranks=2", std::string("framework=") + framework});
+    const Library library = library_of(grid);
+    StepPoints steps(library);
+    for (const StepRow& row : steps.rows(grid.settings)) {
+      const StepRow back = model_row(stored(row), "store");
+      EXPECT_EQ(back.cells, row.cells);
+    }
   }
 }
 

@@ -108,6 +108,7 @@ TEST(RowsOfJson, AModelThatDoesNotHoldTogetherIsRefusedWithItsPlace) {
     return refusal([&] { read(model("commfuse.result/2") + "\n" + model("commfuse.result/2", more)); });
   };
   EXPECT_EQ(told(R"(,"hfu":"high")"), "rows.jsonl:2: hfu is \"high\", which is not a number; write the results anew");
+  EXPECT_EQ(told(R"(,"framework":2)"), "rows.jsonl:2: framework is 2, which is not text; write the results anew");
   EXPECT_EQ(told(R"(,"fits":2)"), "rows.jsonl:2: fits is 2, which is not a truth value; write the results anew");
   EXPECT_EQ(told(R"(,"hfu":0.5)"), "rows.jsonl:2: the row has no compute_ms; write the results anew");
   EXPECT_EQ(told(R"(,"seq":0)"), "rows.jsonl:2: seq is 0, which is out of range; write the results anew");
@@ -153,7 +154,8 @@ TEST(Columns, EveryCellOfAWholeModelHasItsColumnAndComesBack) {
   std::set<std::string_view> seen;
   for (const char* scope : {"step", "prefill", "decode"}) {
     const Grid grid = grid_of({"model=llama-3.1-405b", fmt::format("scope={}", scope), "ranks=8", "batch=1",
-                               "hardware=dgx-h100-x2", scope == std::string("step") ? "jitter=default" : "seed=1"});
+                               "hardware=dgx-h100-x2", scope == std::string("step") ? "jitter=default" : "seed=1",
+                               scope == std::string("step") ? "framework=fsdp" : "seed=1"});
     Library library;
     library.load(grid.settings);
     StepPoints steps(library);
