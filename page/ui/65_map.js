@@ -236,7 +236,7 @@ class WinnersMap {
     if (!here?.name) {
       return "";
     }
-    const name = (said) => (said.pay === "pays" ? "overlap pays" : said.pay === "loses" ? `${said.base} wins` : "it is too close to call");
+    const name = (said) => (said.pay === "pays" ? "overlap pays" : said.pay === "loses" ? `${said.base} wins` : said.pay === "alone" ? `only ${said.name} runs` : "it is too close to call");
     const nearest = (values, key, words) => {
       const chosen = Number(setting(key));
       const saidAt = (one) => this.known({ [key]: String(one) });

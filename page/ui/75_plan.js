@@ -4,7 +4,7 @@
 const PLAN_FIELDS = [
   ["tokens", "Tokens to train on", "as in 2T"],
   ["gpus", "Kind of GPU", "as in h100; how many is what a plan finds"],
-  ["available", "At most so many GPUs", "as in 1024; empty for as many as large orders are"],
+  ["available", "At most so many GPUs", "as in 1024; empty for 8,192, or for one node without a network"],
   ["price", "Price of a GPU-hour", "in dollars; 2.80 is assumed, set yours"],
   ["deadline", "Deadline", "as in 90d; empty for none"],
 ];
@@ -225,7 +225,7 @@ function countedSentences(best, { asked }) {
   const together = tokens % 2 ** 20 === 0 ? `${tokens / 2 ** 20}M` : grouped(tokens);
   const step = `A step takes ${grouped(asked.batch)} sequences of ${count(asked.seq)} tokens (the global batch, ${together} tokens), in ${asked.dtype}.`;
   const fails = asked.failures_per_gpu_hour > 0;
-  const failures = best && fails ? `about ${Number(best.failures.toPrecision(2))} failures of GPUs, each with a restart of ${grouped(asked.restart_s)}${NARROW}s and the work since the last checkpoint` : "";
+  const failures = best && fails ? `about ${Number(best.failures.toPrecision(2))} failures of GPUs (each a restart of ${grouped(asked.restart_s)}${NARROW}s, and the work since the last checkpoint again)` : "";
   const saves = best && asked.checkpoint_s > 0 && best.checkpoint_every_s ? `a checkpoint of ${grouped(asked.checkpoint_s)}${NARROW}s every ${grouped(Math.round(best.checkpoint_every_s / 60))} minutes` : "";
   const counted = [failures, saves].filter(Boolean);
   const lost = counted.length > 0 ? `Days and cost count ${listed(counted)}: ${percent(best.goodput.value)} of the time is training.` : best ? "Neither failures nor checkpoints are counted." : "";
