@@ -560,7 +560,7 @@ class Timelines {
 /// Beside a name: who wins or ties; of an implementation, whether it pays and the probability that it beats serial. The label of a bound says that it is one.
 function marksOf(row, rows) {
   if (withImplementations(rows)) {
-    return isImplementation(row) && typeof row.beats_serial === "number" ? `${row === bestOf(rows) && payOf(rows) === "pays" ? "pays, " : ""}${chanceText(row.beats_serial)} likely to beat serial` : "";
+    return isImplementation(row) && typeof row.beats_serial === "number" ? `${row === bestOf(rows) && payOf(rows) === "pays" && !narrow() ? "pays, " : ""}${chanceText(row.beats_serial)} likely to beat serial` : "";
   }
   return ["wins", "ties"].includes(row.verdict) ? row.verdict : "";
 }

@@ -7,6 +7,7 @@ const PLAN_FIELDS = [
   ["available", "At most so many GPUs", "as in 1024; empty for 8,192, or for one node without a network"],
   ["price", "Price of a GPU-hour", "in dollars; 2.80 is assumed, set yours"],
   ["deadline", "Deadline", "as in 90d; empty for none"],
+  ["budget", "Budget", "in dollars, as in 2M; empty for none"],
 ];
 Object.assign(CONTROL_NAMES, Object.fromEntries(PLAN_FIELDS));
 const PLAN_NEEDS = { tokens: "2T", gpus: "h100", price: "2.80" };
@@ -16,6 +17,9 @@ function planMistake(texts) {
   const missing = Object.entries(PLAN_NEEDS).filter(([key]) => texts[key] === "");
   const both = /^([\d,]+)\s*(?:[x\u00d7]\s*)?(\S.*)$/i.exec(texts.gpus);
   const [number, kind] = both ? [both[1], both[2]] : [/^[\d,]+$/.exec(texts.gpus)?.[0], "h100"];
+  if (missing.length === 0 && texts.deadline === "" && texts.budget === "") {
+    return `${controlName("deadline")} and ${controlName("budget")} are both empty; write one, as in 90d or 2M`;
+  }
   return missing.length > 0
     ? missing.map(([key, example]) => `${controlName(key)} is missing; write it, as in ${example}`).join("\n")
     : number
@@ -204,7 +208,8 @@ function planHeadline(best, plan, currency) {
   }
   const what = `${best.days.value.toFixed(1)} days, ${money(best.cost.value, currency)}`;
   const name = `${grouped(best.gpus)} ${best.kind}`;
-  return plan.asked.deadline_days ? `${name}, ${chance(best.confidence)} sure to meet the deadline: ${what}.` : `${name}: ${what}.`;
+  const limits = plan.asked.budget ? "both deadline and budget" : "the deadline";
+  return plan.asked.deadline_days ? `${name}, ${chance(best.confidence)} sure to meet ${limits}: ${what}.` : `${name}: ${what}.`;
 }
 
 /// The engine's verdict, with the sites of each schedule named.
@@ -404,7 +409,7 @@ function planTable(runs, currency) {
 const changeText = ({ change }) => change.replace(/(\d) %/g, "$1%").replace(/(^| )-(?=\d)/g, `$1${MINUS}`).replace(/\bx(?=\d)/g, "\u00d7");
 
 function whatIfTable(plan, currency) {
-  const head = element("tr", {}, ...["Change", "Days", "vs this plan", "Cost"].map((one) => element("th", { scope: "col" }, one)));
+  const head = element("tr", {}, ...["Change", "Days", "Cost", "Days vs plan"].map((one) => element("th", { scope: "col" }, one)));
   const usual = plan.answer === null || plan.answer < 0 ? null : plan.kinds[plan.answer];
   const cost = usual?.runs[usual.answer]?.cost.value;
   const isSame = (one) =>
@@ -416,8 +421,8 @@ function whatIfTable(plan, currency) {
       {},
       element("th", { scope: "row" }, changeText(one)),
       element("td", {}, one.days.value.toFixed(1)),
-      element("td", {}, Number.parseFloat(percent(Math.abs(one.days_share))) === 0 ? "\u2013" : signedPercent(one.days_share)),
       element("td", {}, money(one.cost.value, currency)),
+      element("td", {}, Number.parseFloat(percent(Math.abs(one.days_share))) === 0 ? "\u2013" : signedPercent(one.days_share)),
     ),
   );
   const none = `Without effect on days and cost: ${same.map(changeText).join("; ")}.`;
