@@ -156,7 +156,7 @@ class Plan {
       })),
     );
     const best = runs.find((run) => run.isAnswer);
-    const surer = best && plan.asked.deadline_days ? surerSentence(best, runs, currency) : "";
+    const surer = best && limitsOf(plan.asked) ? surerSentence(best, runs, currency) : "";
     const command = element(
       "pre",
       { class: "command", tabindex: "0", "aria-label": "Command line of this plan" },
@@ -201,6 +201,9 @@ function chance(probability) {
   return probability > 0.99 ? "over 99%" : probability < 0.01 ? "below 1%" : percent(probability, 0);
 }
 
+/// What a plan has to meet, or "".
+const limitsOf = ({ deadline_days: deadline, budget }) => (deadline && budget ? "deadline and budget" : deadline ? "the deadline" : budget ? "the budget" : "");
+
 /// "256 h100 have a 92% chance of meeting the deadline: 74.5 days, $1.28M."
 function planHeadline(best, plan, currency) {
   if (!best) {
@@ -208,8 +211,8 @@ function planHeadline(best, plan, currency) {
   }
   const what = `${best.days.value.toFixed(1)} days, ${money(best.cost.value, currency)}`;
   const name = `${grouped(best.gpus)} ${best.kind}`;
-  const limits = plan.asked.budget ? "both deadline and budget" : "the deadline";
-  return plan.asked.deadline_days ? `${name}, ${chance(best.confidence)} sure to meet ${limits}: ${what}.` : `${name}: ${what}.`;
+  const limits = limitsOf(plan.asked);
+  return limits ? `${name}, ${chance(best.confidence)} sure to meet ${limits}: ${what}.` : `${name}: ${what}.`;
 }
 
 /// The engine's verdict, with the sites of each schedule named.
@@ -269,6 +272,9 @@ function planTiles(best, plan, currency) {
       element("dd", { class: "value" }, value),
       element("dd", { class: "range" }, range),
     );
+  const limits = limitsOf(plan.asked);
+  const { deadline_days: deadline, budget } = plan.asked;
+  const most = [deadline && `${Number(deadline.toFixed(1))} days`, budget && money(budget, currency)].filter(Boolean);
   const between = (one, text) => `90% between ${text(one.low)} and ${text(one.high)}`;
   return element(
     "dl",
@@ -283,8 +289,8 @@ function planTiles(best, plan, currency) {
       money(best.cost.value, currency),
       between(best.cost, (one) => money(one, currency)),
     ),
-    ...(plan.asked.deadline_days
-      ? [tile("Meets the deadline", chance(best.confidence), `chance of at most ${Number(plan.asked.deadline_days.toFixed(1))} days`)]
+    ...(limits
+      ? [tile(`Meets ${limits}`, chance(best.confidence), `chance of at most ${most.join(" and ")}`)]
       : []),
     tile(
       "MFU",

@@ -114,6 +114,8 @@ export async function checkWords(page, checks) {
   const runs = JSON.stringify([run(8, 0.7, 20000, 37.2), run(16, 1, 20200, 18.8), run(32, 1, 20400, 9.5)]);
   await of(`planHeadline(${runs}[0], { asked: { deadline_days: 40 } }, "$")`, "8 h100, 70% sure to meet the deadline: 37.2 days, $20.0k.");
   await of(`planHeadline(${runs}[0], { asked: { deadline_days: null } }, "$")`, "8 h100: 37.2 days, $20.0k.");
+  await of(`planHeadline(${runs}[0], { asked: { deadline_days: 40, budget: 3e4 } }, "$")`, "8 h100, 70% sure to meet deadline and budget: 37.2 days, $20.0k.");
+  await of(`planHeadline(${runs}[0], { asked: { deadline_days: null, budget: 3e4 } }, "$")`, "8 h100, 70% sure to meet the budget: 37.2 days, $20.0k.");
   await of(`surerSentence(${runs}[0], ${runs}, "$")`, "To be over 99% sure, take 16 h100 for 1.0% more money: 18.8 days, $20.2k.");
   const texts = (changes) => JSON.stringify({ tokens: "2T", gpus: "h100", price: "2.80", deadline: "90d", available: "", budget: "", ...changes });
   await of(`planMistake(${texts({})})`, "");
