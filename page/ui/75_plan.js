@@ -136,7 +136,7 @@ class Plan {
     } catch (error) {
       if (error.message !== "cancelled") {
         this.idle("");
-        this.refuse(error.ended ? `The simulator stopped: ${error.message}. It was restarted.` : withNames(error.message));
+        this.refuse(error.ended ? `The simulator stopped: ${error.message}. It was restarted.` : planRefusal(error.message));
       }
     }
   }
@@ -156,7 +156,7 @@ class Plan {
       })),
     );
     const best = runs.find((run) => run.isAnswer);
-    const surer = best && limitsOf(plan.asked) ? surerSentence(best, runs, currency) : "";
+    const surer = best && limitsOf(plan.asked) ? surerSentence(best, runs, currency, !plan.asked.deadline_days) : "";
     const command = element(
       "pre",
       { class: "command", tabindex: "0", "aria-label": "Command line of this plan" },
@@ -226,6 +226,10 @@ function planVerdict(plan, text) {
   return inTerms(verdict).replace(/(\d) %/g, "$1%");
 }
 
+/// A refusal in words of the form, whose list has the known kinds.
+const planRefusal = (sentence) =>
+  withNames(sentence.replace(/^(--gpus: unknown hardware '[^']*'); known: .*$/m, "$1; choose one of this field's list, or a short name such as h100"));
+
 /// What is simulated, and what is counted and what is not.
 function countedSentences(best, { asked }) {
   const ideal = "Simulated with ideal kernels: what implementations lose is not counted.";
@@ -242,14 +246,15 @@ function countedSentences(best, { asked }) {
 
 const SURE = 0.95; // of meeting the deadline
 
-/// The cheapest option that meets the deadline more surely than one that may well miss it.
-function surerThan(best, runs) {
-  const surer = runs.filter((run) => run.confidence >= SURE).sort((a, b) => a.cost.value - b.cost.value)[0];
+/// The cheapest option that meets the deadline more surely than one that may well miss it; where only money is limited, the shortest.
+function surerThan(best, runs, shortest) {
+  const by = (run) => (shortest ? run.days : run.cost).value;
+  const surer = runs.filter((run) => run.confidence >= SURE).sort((a, b) => by(a) - by(b))[0];
   return best.confidence < SURE && surer ? surer : null;
 }
 
-function surerSentence(best, runs, currency) {
-  const surer = surerThan(best, runs);
+function surerSentence(best, runs, currency, shortest = false) {
+  const surer = surerThan(best, runs, shortest);
   if (!surer) {
     return "";
   }
