@@ -147,7 +147,7 @@ function afterRest(milliseconds, call) {
 
 const rest = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/// A table that may be wider than its place: its edge fades and a line says so where there is more.
+/// A table that may be wider than its place: its edge fades and a line says so where there is more. Names stay in view.
 function scrollRegion(name, ...children) {
   const region = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name }, ...children);
   const more = element("p", { class: "more-columns", "aria-hidden": "true", hidden: true }, "More columns to the right: swipe or scroll \u2192");
@@ -155,6 +155,7 @@ function scrollRegion(name, ...children) {
     const hiddenWidth = region.scrollWidth - region.clientWidth;
     more.hidden = hiddenWidth <= 2;
     region.classList.toggle("more", hiddenWidth - region.scrollLeft > 2);
+    region.classList.toggle("scrolled", region.scrollLeft > 0);
   };
   region.addEventListener("scroll", look, { passive: true });
   new ResizeObserver(look).observe(region);

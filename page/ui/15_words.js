@@ -6,7 +6,8 @@
 const WORDS = {
   Time: "Predicted time of the rank that ends last.",
   "\u00b1": "One standard error of the time, carried from every parameter of the machine.",
-  Fastest: "Probability that this schedule is the fastest of all that can be built.",
+  Fastest: "Probability that this schedule is faster than the fastest other one. Not of being the fastest of all, so the column need not sum to 100%.",
+  "vs serial": "How much more (+) or less (\u2212) time than serial, or than the fastest schedule without overlap.",
   "Beats serial": "Probability that this implementation takes less time than serial.",
   p99: "99% of runs under jitter are no slower.",
   MFU: "Model FLOPs utilization: FLOPs of the layer over time, GPUs and dense peak.",
@@ -24,8 +25,9 @@ const WORDS = {
   Waiting: "Time in which GPUs wait for each other or for the pipeline.",
   Gradients: "Time of the gradients' communication that is not hidden.",
   Optimizer: "Time of the optimizer's step.",
-  Bound: "A time that no schedule can beat; it cannot win.",
-  Tie: "The difference is 2% or less, or the fastest is so with a probability below 80%.",
+  Bound: "A time that nothing can beat, as that of fused_kernel with ideal kernels; it cannot win.",
+  Tie: "Which schedule is the fastest is unsure: the difference is 2% or less, or the fastest is so with a probability below 80%.",
+  "Too close to call": "Whether overlap beats serial is unsure: the difference is 2% or less, or the probability is below 80%.",
 };
 
 /// Option of a schedule as its label writes it: what it does.
@@ -45,7 +47,7 @@ const OPTION_WORDS = [
   [/^add on aux$/, () => "adds run on an auxiliary stream beside the GEMMs"],
   [/^by query$/, () => "attention is split by queries"],
   [/^zig-zag$/, () => "attention is split so that the causal mask leaves equal work to all ranks"],
-  [/^ideal$/, () => "a perfect kernel, as a bound: implementations of this schedule take longer"],
+  [/^ideal$/, () => "ideal kernels: implementations of this very schedule take longer, those of another one may not"],
   [/^no bound$/, () => "not a lower bound here, and no implementation exists"],
   [/^bound$/, () => "a lower bound that no implementation reaches"],
 ];

@@ -8,7 +8,7 @@ const ALWAYS_IN_LINK = ["model", "hardware", "scope", "ranks", "batch", "seq", "
 /// Always given to the engine, so that the command says them too.
 const ALWAYS_ASKED = ["model", "hardware", "scope", "ranks", "seq"];
 const VIEW_KEYS = ["tab", "show", "compare", "guide"];
-const PLAN_PRESETS = { tokens: "2T", gpus: "h100", price: "2.80", deadline: "90d" };
+const PLAN_PRESETS = { tokens: "2T", gpus: "h100", price: "2.80", deadline: "90d", available: "", budget: "" };
 
 const state = {
   presets: {}, // key: text, of every setting that the engine has
@@ -48,7 +48,7 @@ function linkHash() {
     }
   }
   for (const [key, text] of Object.entries(state.plan)) {
-    if (state.view.tab === "plan" || text !== PLAN_PRESETS[key]) {
+    if ((state.view.tab === "plan" && text !== "") || text !== PLAN_PRESETS[key]) {
       parts.push([`plan.${key}`, text]);
     }
   }

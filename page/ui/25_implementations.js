@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implementations beside ideal schedules: what a row is, what it is called, and whether overlap as one can have it pays.
+// Implementations beside ideal schedules: what a row is, what it is called, and whether overlap pays with kernels one can get.
 // An implementation may have the name of a schedule (async_tp), so rows are told apart by their ids, as links name them:
 // "commfuse" is the schedule, "as:flux" the implementation.
 
@@ -7,7 +7,7 @@ const AS = "as:";
 const isImplementation = (row) => Boolean(row.implements);
 const idOf = (row) => (isImplementation(row) ? `${AS}${row.strategy}` : row.strategy);
 const withImplementations = (rows) => rows.some(isImplementation);
-/// A bound beside implementations. Without them every schedule competes but fused_kernel.
+/// An ideal schedule beside implementations, which does not compete. Without them all compete but fused_kernel.
 const isIdeal = (row, rows) => withImplementations(rows) && !isImplementation(row) && isBound(row);
 /// In few words, and apart from an implementation of the same name.
 const shortLabel = (row, rows) => (isIdeal(row, rows) ? `${row.strategy} (ideal)` : row.strategy);
@@ -36,7 +36,7 @@ function implementationWords(name, row = null) {
 /// What a row is, for hints.
 const wordsOf = (row, label) => (isImplementation(row) ? implementationWords(row.strategy, row) : scheduleWords(label, row.strategy));
 
-/// Numbers of rows in the order in which they are shown: what one can have first, then its bounds.
+/// Numbers of rows in the order in which they are shown: what one can get first, then ideal schedules.
 function shownOrder(rows) {
   const numbers = rows.map((_, i) => i);
   return [...numbers.filter((i) => !isIdeal(rows[i], rows)), ...numbers.filter((i) => isIdeal(rows[i], rows))];
@@ -44,16 +44,16 @@ function shownOrder(rows) {
 
 const fastestIdeal = (rows) => rows.filter((row) => ran(row) && isIdeal(row, rows)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
 
-/// Ids on the time axis unless the user chose: all, or what one can have and the nearest bound.
+/// Ids on the time axis unless the user chose: all, or what one can get and the fastest ideal schedule.
 function usualIds(rows) {
   const ideal = fastestIdeal(rows);
   return rows.filter((row) => ran(row) && (!isIdeal(row, rows) || row === ideal)).map(idOf);
 }
 
-const GROUPS = ["As you can have it", "Ideal kernels, as bounds"];
+const GROUPS = ["Kernels you can get", "Ideal kernels"];
 const groupOf = (row, rows) => GROUPS[Number(isIdeal(row, rows))];
 
-/// [name, numbers of rows] of what one can have and of its bounds; one group without a name where all are ideal.
+/// [name, numbers of rows] of what one can get and of ideal schedules; one group without a name where all are ideal.
 function groupsOf(rows) {
   const order = shownOrder(rows);
   return withImplementations(rows)
@@ -67,12 +67,22 @@ const shareOf = (text, otherwise) => (/^[\d.]+%$/.test(text) ? Number.parseFloat
 /// Smaller differences are ties.
 const winDifference = () => shareOf(setting("verdict.difference"), 0.02);
 
-/// The fastest implementation against serial, by the engine's rule: pay is "pays", "loses" or "unclear". Null where none
-/// was simulated beside serial.
+const surelyBeats = () => shareOf(setting("verdict.probability"), 0.8);
+
+/// What one would deploy: the fastest implementation that surely beats serial, or where none does, the fastest of all.
+function deployedOf(rows, serial) {
+  const real = rows.filter(isImplementation);
+  const pays = (row) =>
+    ran(row) && timeOf(serial) / timeOf(row) - 1 > winDifference() && (row.beats_serial ?? 1) >= surelyBeats();
+  return fastestOf(real.filter(pays)) ?? fastestOf(real);
+}
+
+/// What one would deploy against serial, by the engine's rule: pay is "pays", "loses" or "unclear". Null where no
+/// implementation was simulated beside serial.
 function havingOf(rows) {
-  const have = fastestOf(rows.filter(isImplementation));
   const serial = rows.find((row) => row.strategy === "serial" && !isImplementation(row) && ran(row));
-  if (!have || !serial) {
+  const have = serial && deployedOf(rows, serial);
+  if (!have) {
     return null;
   }
   const times = timeOf(have) / timeOf(serial);
@@ -80,29 +90,38 @@ function havingOf(rows) {
   const sureness = typeof faster === "number" ? (times < 1 ? faster : 1 - faster) : null;
   const clear =
     Math.max(times, 1 / times) - 1 > winDifference() &&
-    (sureness ?? 1) >= shareOf(setting("verdict.probability"), 0.8);
+    (sureness ?? 1) >= surelyBeats();
   const one = rows.filter(isImplementation).length === 1;
-  return { have, serial, times, sureness, one, pay: clear ? (times < 1 ? "pays" : "loses") : "unclear" };
+  const fastest = fastestOf(rows.filter(isImplementation));
+  return { have, fastest, serial, times, sureness, one, pay: clear ? (times < 1 ? "pays" : "loses") : "unclear" };
 }
 
 function havingHeadline({ have, times, sureness, one, pay }) {
   const by = times < 1 ? `${percent(1 - times)} less` : `${percent(times - 1)} more`;
-  const surely = sureness === null ? "" : ` (${pay === "unclear" ? "only " : ""}${sure(sureness)})`;
+  const what = times < 1 ? "to beat serial" : "that serial is faster";
+  const surely = sureness === null ? "" : ` (${pay === "unclear" ? "only " : ""}${sure(sureness)} ${what})`;
   const leads = {
-    pays: "Overlap as you can have it pays",
-    loses: "Overlap as you can have it does not pay",
+    pays: "Overlap pays with kernels you can get",
+    loses: "Overlap does not pay with kernels you can get",
     unclear: "Too close to call",
   };
   return `${leads[pay]}: ${have.strategy}${pay === "pays" || one ? "" : ", the fastest implementation,"} takes ${by} time than serial${surely}.`;
 }
 
-/// What ideal kernels would reach, and what holds the fastest implementation back.
-function havingSecond({ have }, rows) {
+/// A faster implementation that the headline passes over, as it may not beat serial.
+function passedOver({ have, fastest }) {
+  const gain = percent(1 - timeOf(fastest) / timeOf(have));
+  return fastest === have ? "" : `${fastest.strategy} may take ${gain} less time than ${have.strategy}, but is only ${sure(fastest.beats_serial)} to beat serial.`;
+}
+
+/// What another one might gain, what ideal kernels would reach, and what holds the one in the headline back.
+function havingSecond(having, rows) {
+  const { have } = having;
   const ideal = fastestIdeal(rows);
   const gain = ideal ? 1 - timeOf(ideal) / timeOf(have) : 0;
   const reach = gain > 0 ? `Ideal kernels (${ideal.strategy}) would take ${percent(gain)} less time than ${have.strategy}.` : "";
   const costs = have.held_back ? `${have.strategy} loses time to ${costsOf(have)}.` : "";
-  return [reach, costs].filter(Boolean).join(" ");
+  return [passedOver(having), reach, costs].filter(Boolean).join(" ");
 }
 
 /// Before the words on ideal schedules, where implementations were asked for and none was simulated.
@@ -120,7 +139,8 @@ function beyondSentence(rows) {
   const gpus = rows.map(unmeasuredIn).find(Boolean);
   const names = rows.filter(unmeasuredIn).map((row) => row.strategy);
   const all = [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" or ");
-  return gpus ? `Beyond the fit: nobody measured ${all} on GPUs such as ${gpus}.` : "";
+  const others = rows.some((row) => isImplementation(row) && ran(row) && !unmeasuredIn(row));
+  return gpus ? `Beyond the fit: nobody measured ${all} on GPUs such as ${gpus}${others ? "; the others were measured on such GPUs" : ""}.` : "";
 }
 
 /// The control's sentence below the list.
@@ -131,12 +151,12 @@ function asSaid(rows) {
   const text = setting("as");
   const real = (rows ?? []).filter(isImplementation).length;
   if (text === state.presets.as) {
-    return "What perfect kernels would take. Choose implementations to see what you can have.";
+    return "What ideal kernels would take. Choose implementations to see kernels you can get.";
   }
   if (text === "all") {
     return rows && !withImplementations(rows)
-      ? "None of them runs this: ideal schedules are shown. They cover gate_up, down and mlp."
-      : `${real > 0 ? `${real} run` : "All that run"} here, beside serial; ideal schedules become bounds.`;
+      ? "None of them runs this: ideal schedules are shown. They cover qkv, out_proj, gate_up, down and mlp."
+      : `${real > 0 ? `${real} run` : "All that run"} here, beside serial and ideal kernels.`;
   }
   return implementationOf(text)?.words ?? "as the link names them";
 }

@@ -5,7 +5,7 @@
 const ROW = 18; // pixels of a lane
 const STRIP = 12; // of the line with the uncertain end
 const AXIS = 30;
-const PALE = 0.4; // of bounds beside implementations
+const PALE = 0.4; // of ideal schedules beside implementations
 const GROUP = 30; // above a group of schedules
 const KIND_WORDS = {
   essential: "compute of the layer itself",
@@ -74,6 +74,7 @@ class Timelines {
         ["critical", "on the critical path"],
         ["error hatched", "end, \u00b1 one standard error"],
         ["p99", "p99 under jitter"],
+        ["", "time in bold: the schedule of the verdict"],
       ]),
     );
     this.panels = [];
@@ -100,7 +101,7 @@ class Timelines {
 
   /// timelines: of the answer; rows: of its JSON; shown: names of strategies, or null for all.
   show(timelines, rows, shown) {
-    const best = fastestOf(rows);
+    const best = bestOf(rows);
     const serial = rows.find((row) => row.strategy === "serial");
     const order = shownOrder(rows);
     const kept = timelines
@@ -135,7 +136,7 @@ class Timelines {
     const against = serial && row !== serial ? `  ${signedPercent(row.makespan_us / serial.makespan_us - 1)} vs serial` : "";
     const words = marksOf(row, rows);
     const p99 = live.p99.get(idOf(row)) ?? null;
-    return { timeline, row, lanes: kept, against, words, ideal: isIdeal(row, rows), group: "", p99 };
+    return { timeline, row, lanes: kept, against, words, best: row === bestOf(rows), ideal: isIdeal(row, rows), group: "", p99 };
   }
 
   /// Why the op that is pointed at takes as long as it does, once that is known.
@@ -288,12 +289,12 @@ class Timelines {
   }
 
   /// Name at the left, numbers at the right; on a phone below each other. A name gives way before numbers do.
-  drawHead(pen, { y, head, title, row, against, words, ideal }) {
+  drawHead(pen, { y, head, title, row, against, words, ideal, best }) {
     const right = this.left + this.width;
     const numbers = `${this.unit.text(row.makespan_us)} \u00b1${percent(row.makespan_error ?? 0)}${against}`;
     pen.textBaseline = "alphabetic";
     pen.textAlign = this.narrow ? "left" : "right";
-    pen.font = FONT(14, row.verdict === "wins" || row.verdict === "ties" ? 600 : 400);
+    pen.font = FONT(14, best ? 600 : 400);
     pen.fillStyle = ideal ? this.colours.quiet : this.colours.ink;
     const baseline = y + head - 7;
     pen.fillText(numbers, this.narrow ? 4 : right, baseline);
@@ -556,10 +557,10 @@ class Timelines {
   }
 }
 
-/// Beside a name: who wins or ties; of an implementation, the probability that it beats serial. The label of a bound says that it is one.
+/// Beside a name: who wins or ties; of an implementation, whether it pays and the probability that it beats serial. The label of a bound says that it is one.
 function marksOf(row, rows) {
   if (withImplementations(rows)) {
-    return isImplementation(row) && typeof row.beats_serial === "number" ? `beats serial: ${chanceText(row.beats_serial)}` : "";
+    return isImplementation(row) && typeof row.beats_serial === "number" ? `${row === bestOf(rows) && payOf(rows) === "pays" && !narrow() ? "pays, " : ""}${chanceText(row.beats_serial)} likely to beat serial` : "";
   }
   return ["wins", "ties"].includes(row.verdict) ? row.verdict : "";
 }
@@ -606,6 +607,6 @@ function legendOf(entries) {
   return element(
     "ul",
     { class: "legend" },
-    ...entries.map(([look, words]) => element("li", {}, element("span", { class: `swatch c-${look}`, "aria-hidden": "true" }), words)),
+    ...entries.map(([look, words]) => element("li", {}, look && element("span", { class: `swatch c-${look}`, "aria-hidden": "true" }), words)),
   );
 }

@@ -10,6 +10,9 @@ function fastestOf(rows) {
   return rows.filter((row) => ran(row) && !isBound(row)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
 }
 
+/// The one that the verdict is on: what one would deploy, or the fastest.
+const bestOf = (rows) => havingOf(rows)?.have ?? fastestOf(rows);
+
 /// "wins", "ties", "loses" or "bound" of every row; whole models have no such column, so the rule is applied here.
 function verdictsOf(rows) {
   const best = fastestOf(rows);
@@ -65,31 +68,34 @@ function headlineOf(rows) {
   const wins = verdictsOf(rows)[rows.indexOf(best)] === "wins";
   const pay = payOf(rows);
   if (pay === "pays") {
-    return `Overlap pays: ${wins ? `${best.strategy} takes ` : ""}${less} less time than ${base.strategy}${p === null ? "" : ` (${sure(1 - p)})`}.`;
+    const surely = p === null ? "" : ` (${sure(1 - p)} to beat ${base.strategy})`;
+    return `With ideal kernels overlap pays: ${wins ? `${best.strategy} takes ` : ""}${less} less time than ${base.strategy}${surely}.`;
   }
   if (pay === "loses") {
-    return `Overlap does not pay here: ${base.strategy} ${wins ? "wins" : "is the fastest"}${p === null ? "" : ` (${sure(p)})`}.`;
+    const surely = p === null ? "" : ` (${sure(p)} that it is the fastest)`;
+    return `Even with ideal kernels overlap does not pay: ${base.strategy} ${wins ? "wins" : "is the fastest"}${surely}.`;
   }
   if (pay === "unclear") {
-    const doubt = p !== null && p > 0.2 ? ` (only ${sure(1 - p)})` : ", which is a tie";
+    const doubt = p !== null && p > 0.2 ? ` (only ${sure(1 - p)} to beat ${base.strategy})` : `, and ${percent(winDifference(), 0)} or less is a tie`;
     return best === base
-      ? `No clear gain: ${base.strategy} is among the fastest.`
-      : `No clear gain: ${best.strategy} takes ${less} less time than ${base.strategy}${doubt}.`;
+      ? `With ideal kernels it is too close to call: ${base.strategy} is among the fastest.`
+      : `With ideal kernels it is too close to call: ${best.strategy} takes ${less} less time than ${base.strategy}${doubt}.`;
   }
-  return `${best.strategy} takes ${timeUnit(timeOf(best)).text(timeOf(best))}.`;
+  const time = timeUnit(timeOf(best)).text(timeOf(best));
+  return rows.filter(ran).length === 1 ? `Only ${best.strategy} runs here, in ${time}.` : `With ideal kernels ${best.strategy} is the fastest, in ${time}.`;
 }
 
-/// The engine's verdict is on the schedules; after a headline on overlap it is another question.
-function secondOf(verdict, headline, rows) {
+/// The engine's verdict is on the schedules, whose states are wins and ties; after a headline on overlap it is another question.
+function secondOf(verdict, rows) {
   const having = havingOf(rows);
   if (having) {
     return havingSecond(having, rows);
   }
   const words = verdict
-    .replace(/ (fused_kernel) \([^)]*\) takes ([\d.]+%) less\.$/, " A lower bound that no implementation reaches is $2 faster still.")
-    .replace(/^Tie: /, "Too close to call: ")
+    .replace(/ (fused_kernel) \([^)]*\) takes ([\d.]+%) less\.$/, " A lower bound that no implementation reaches takes $2 less time.")
+    .replace(/^\S+ takes [\d.]+ us\.$/, "") // as the headline says
     .replace(/^(\S+) wins \(([^)]*)\)/, "$1 ($2)");
-  const all = words === "" || !/^(Overlap|No clear gain)/.test(headline) ? words : `Which schedule? ${words}`;
+  const all = words === "" || payOf(rows) === "alone" ? words : `Which schedule? ${words}`;
   return idealsOnly(rows) + all;
 }
 
@@ -105,9 +111,28 @@ const scopeWords = (scope) => `, for ${SCOPE_WORDS[scope] ?? scope.replaceAll("_
 
 const LEANINGS = { prior: "assumed", published: "published", fitted: "fitted", measured: "measured" };
 
+const OUT_OF_MEMORY = /^out of memory: /;
+
+/// Each thing that the engine warns of, once.
+function warningsOf(rows) {
+  const said = rows.flatMap((row) => (row.warnings ? String(row.warnings).split("; ") : []));
+  return [...new Set(said)].filter((one) => !one.startsWith("nobody measured "));
+}
+
+/// A sentence on what does not fit the GPUs' memory, or "".
+function unfitSentence(rows) {
+  const said = warningsOf(rows).find((one) => OUT_OF_MEMORY.test(one));
+  const unfit = rows.filter((row) => row.fits === false);
+  const able = rows.filter((row) => ran(row) && row.fits !== false);
+  const need = Math.max(...unfit.map((row) => row.memory_gb ?? 0), 0);
+  const size = unfit[0]?.capacity_gb ? `needs ${need.toFixed(1)}${NARROW}GB and has ${unfit[0].capacity_gb.toFixed(1)}${NARROW}GB` : "does not hold this model";
+  const which = able.length > 0 ? ` (${listed(unfit.map((row) => row.strategy))})` : "";
+  return said ? `${said.replace(OUT_OF_MEMORY, "This does not fit the memory: ")}.` : unfit.length > 0 ? `This does not fit the memory${which}: the fullest GPU ${size}.` : "";
+}
+
 function showVerdict(answer, rows) {
   const headline = headlineOf(rows);
-  const best = havingOf(rows)?.have ?? fastestOf(rows);
+  const best = bestOf(rows);
   const error = best && errorOf(best);
   const leans = best?.leans_on?.split("+").map((one) => LEANINGS[one] ?? one);
   const unit = best && timeUnit(timeOf(best));
@@ -115,21 +140,11 @@ function showVerdict(answer, rows) {
   const time = best && `${unit.text(timeOf(best))}${error === null ? "" : ` \u00b1${percent(error)}`}, MFU ${percent(best.mfu ?? 0)}`;
   const sources = leans ? ` The time depends on ${listed(leans)} parameters of the machine.` : "";
   put("headline", headline.replace(/\.$/, `${scopeWords(setting("scope"))}.`));
-  put("second", secondOf(answer.verdict ?? "", headline, rows));
+  put("second", secondOf(answer.verdict ?? "", rows));
   put("size", best ? `${point}, ${count(setting("seq"))} tokens: ${best.strategy} takes ${time}.${sources}` : "");
-  const warnings = [
-    ...new Set(
-      rows.flatMap((row) =>
-        row.warnings
-          ? String(row.warnings)
-              .split("; ")
-              .filter((one) => !one.startsWith("nobody measured "))
-          : row.fits === false
-            ? ["out of memory: the fullest GPU does not hold this model"]
-            : [],
-      ),
-    ),
-  ];
+  const warnings = warningsOf(rows).filter((one) => !OUT_OF_MEMORY.test(one));
+  put("unfit", unfitSentence(rows));
+  $("unfit").hidden = $("unfit").textContent === "";
   $("verdict").classList.toggle("real", withImplementations(rows));
   put("beyond", beyondSentence(rows));
   $("beyond").hidden = $("beyond").textContent === "";
@@ -168,10 +183,10 @@ class Results {
     this.bars.after((this.legend = element("div")));
     $("table").replaceChildren(scrollRegion("All numbers"));
     this.region = $("table").querySelector(".scroll");
-    this.folded = narrow(); // the bounds beside implementations
+    this.folded = narrow(); // the ideal schedules beside implementations
   }
 
-  /// The button that shows or hides bounds, which a phone folds away.
+  /// The button that shows or hides ideal schedules, which a phone folds away.
   folder(number) {
     const turn = () => {
       this.folded = !this.folded;
@@ -190,7 +205,7 @@ class Results {
     const shown = rows.filter(ran);
     const longest = Math.max(...shown.map(timeOf), 0);
     const serial = baselineOf(rows) ?? shown[0];
-    const best = fastestOf(rows);
+    const best = bestOf(rows);
     const end = Math.min(longest, Math.max(timeOf(serial ?? {}) ?? 0, best ? timeOf(best) : 0) * 1.9) || 1;
     const unit = timeUnit(longest);
     const parts = rows.map((row, i) =>
@@ -277,20 +292,17 @@ class Results {
       { name: "\u00b1", unit: "1 std. error", of: (row) => errorOf(row) !== null && percent(errorOf(row)) },
       {
         name: `vs ${serial?.strategy ?? "serial"}`,
-        unit: "",
+        unit: "time",
+        words: WORDS["vs serial"],
         of: (row) => row !== serial && signedPercent(timeOf(row) / timeOf(serial) - 1),
       },
-      {
-        name: "Fastest",
-        unit: "probability",
-        of: (row) =>
-          !isBound(row) &&
-          typeof row.win_probability === "number" &&
-          chanceText(row.win_probability),
-      },
-      ...(withImplementations(live.rows)
-        ? [{ name: "Beats serial", unit: "probability", of: (row) => typeof row.beats_serial === "number" && chanceText(row.beats_serial) }]
-        : []),
+      withImplementations(live.rows)
+        ? { name: "Beats serial", unit: "probability", of: (row) => typeof row.beats_serial === "number" && chanceText(row.beats_serial) }
+        : {
+            name: "Fastest",
+            unit: "vs the next",
+            of: (row) => !isBound(row) && typeof row.win_probability === "number" && chanceText(row.win_probability),
+          },
     ];
     const mfu = { name: "MFU", unit: "", of: (row) => typeof row.mfu === "number" && percent(row.mfu) };
     if (!layer) {
@@ -313,10 +325,10 @@ class Results {
         },
       },
       mfu,
-      { name: "Memory", unit: "per rank", of: (row) => row.buffer_bytes && bytesText(row.buffer_bytes) },
-      ...["compute", "slicing", "stretch", "local", "exposed", "head", "bubble", "tail"].map((name) =>
+      ...["exposed", "head", "bubble", "tail", "compute", "slicing", "stretch", "local"].map((name) =>
         time(name[0].toUpperCase() + name.slice(1), `${name}_us`),
       ),
+      { name: "Memory", unit: "per rank", of: (row) => row.buffer_bytes && bytesText(row.buffer_bytes) },
     ];
   }
 
@@ -326,11 +338,11 @@ class Results {
       "tr",
       {},
       element("th", { scope: "col" }, "Schedule"),
-      ...columns.map(({ name, unit }) =>
+      ...columns.map(({ name, unit, words = WORDS[name] }) =>
         element(
           "th",
           { scope: "col" },
-          name in WORDS ? hinted(name, WORDS[name]) : name,
+          words ? hinted(name, words) : name,
           element("span", { class: "unit" }, unit || "\u00a0"),
         ),
       ),

@@ -4,7 +4,7 @@
 const LOOKING = "Looking nearby\u2026";
 const MAP_LEGEND = [
   ["pays", "pays3", "overlap pays; the darker, the more"],
-  ["unclear", "unclear", "no clear gain"],
+  ["unclear", "unclear", "too close to call"],
   ["loses", "loses3", "overlap does not pay; the darker, the more it costs"],
   ["alone", "unclear", "nothing to compare with"],
   ["none", "none", "cannot be run"],
@@ -163,7 +163,7 @@ class WinnersMap {
     const entries = MAP_LEGEND.filter(([pay]) => used.has(pay)).map(([pay, look, words]) =>
       element("li", { "data-pay": pay }, element("span", { class: `swatch ${look}`, "aria-hidden": "true" }), words),
     );
-    const named = withImplementations(live.rows ?? []) ? "the fastest implementation, or serial" : "the fastest schedule";
+    const named = withImplementations(live.rows ?? []) ? "the fastest implementation that surely beats serial, or serial" : "the fastest schedule";
     this.place.replaceChildren(
       element(
         "p",
@@ -203,7 +203,7 @@ class WinnersMap {
     }
     const against =
       said.gain === null ? "" : said.name === said.base ? "0%" : `${said.gain < 0 ? MINUS : "+"}${Math.abs(100 * said.gain).toFixed(0)}%`;
-    const words = said.words ?? (said.tie ? `tie of ${listed(said.ties)}` : `${said.name} wins`);
+    const words = said.words ?? `${said.pay === "unclear" ? "too close to call, " : ""}${said.tie ? `tie of ${listed(said.ties)}` : `${said.name} wins`}`;
     return element(
       "button",
       {
@@ -212,7 +212,7 @@ class WinnersMap {
         "aria-label": `${at}: ${words}${against && !said.words ? `, ${against} against ${said.base}` : ""}`,
         title: `${at}: ${words}`,
       },
-      said.tie ? (said.unsure ? "unsure" : "tie") : shortName(said.name),
+      said.pay === "unclear" ? (narrow() ? "close" : "too close") : said.tie ? "tie" : shortName(said.name),
       element("small", {}, against || "\u00a0"),
     );
   }
@@ -236,14 +236,14 @@ class WinnersMap {
     if (!here?.name) {
       return "";
     }
-    const name = (said) => (said.pay === "pays" ? "overlap pays" : said.pay === "loses" ? `${said.base} wins` : "there is no clear gain");
+    const name = (said) => (said.pay === "pays" ? "overlap pays" : said.pay === "loses" ? `${said.base} wins` : said.pay === "alone" ? `only ${said.name} runs` : "it is too close to call");
     const nearest = (values, key, words) => {
       const chosen = Number(setting(key));
       const saidAt = (one) => this.known({ [key]: String(one) });
       const find = (side) => {
         const others = side.filter((one) => saidAt(one)?.name && saidAt(one).pay !== here.pay);
         const clear = others.find((one) => saidAt(one).pay !== saidAt(others[0]).pay);
-        return [...others.slice(0, 1), ...(clear === undefined ? [] : [clear])]; // "no clear gain", and behind it the opposite
+        return [...others.slice(0, 1), ...(clear === undefined ? [] : [clear])]; // "too close to call", and behind it the opposite
       };
       const sides = [[...values].reverse().filter((one) => one < chosen), values.filter((one) => one > chosen)];
       return sides.flatMap(find).map((one) => `at ${words(one)} ${name(saidAt(one))}`);
@@ -292,14 +292,13 @@ const narrow = () => matchMedia("(max-width: 700px)").matches;
 const NARROW_NAMES = { commfuse: "fuse", ring_exchange: "ring" };
 const shortName = (name) => (narrow() && NARROW_NAMES[name]) || (SHORT[name] ?? name.split("_")[0]);
 
-/// As others, with the fastest implementation where it is not clearly slower than serial.
+/// As others, with the implementation that one would deploy where it is not clearly slower than serial.
 function havingCell({ have, times, sureness, pay }) {
-  const surely = sureness === null ? "" : `, ${sure(sureness)}`;
+  const surely = sureness === null ? "" : `, ${sure(sureness)} ${times < 1 ? "to beat serial" : "that serial is faster"}`;
   const by = `${have.strategy} takes ${percent(Math.abs(1 - times))} ${times < 1 ? "less" : "more"} time than serial${surely}`;
   return {
     name: pay === "loses" ? "serial" : have.strategy,
     tie: pay === "unclear",
-    unsure: Math.max(times, 1 / times) - 1 > winDifference(),
     ties: ["serial", have.strategy],
     gain: pay === "loses" ? 0 : times - 1,
     cost: times - 1,

@@ -1,14 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training run: GPUs, days and money, in a worker of its own, which ends when the user cancels.
 
-Object.assign(CONTROL_NAMES, { tokens: "Tokens to train on", gpus: "GPUs to choose from", price: "Price", deadline: "Deadline" });
-
 const PLAN_FIELDS = [
   ["tokens", "Tokens to train on", "as in 2T"],
-  ["gpus", "GPUs to choose from", "as in h100"],
+  ["gpus", "Kind of GPU", "as in h100; how many is what a plan finds"],
+  ["available", "At most so many GPUs", "as in 1024; empty for 8,192, or for one node without a network"],
   ["price", "Price of a GPU-hour", "in dollars; 2.80 is assumed, set yours"],
   ["deadline", "Deadline", "as in 90d; empty for none"],
+  ["budget", "Budget", "in dollars, as in 2M; empty for none"],
 ];
+Object.assign(CONTROL_NAMES, Object.fromEntries(PLAN_FIELDS));
+const PLAN_NEEDS = { tokens: "2T", gpus: "h100", price: "2.80" };
+
+/// What a plan would refuse in words of the command line, in words of the form; "" where nothing is wrong.
+function planMistake(texts) {
+  const missing = Object.entries(PLAN_NEEDS).filter(([key]) => texts[key] === "");
+  const both = /^([\d,]+)\s*(?:[x\u00d7]\s*)?(\S.*)$/i.exec(texts.gpus);
+  const [number, kind] = both ? [both[1], both[2]] : [/^[\d,]+$/.exec(texts.gpus)?.[0], "h100"];
+  if (missing.length === 0 && texts.deadline === "" && texts.budget === "") {
+    return `${controlName("deadline")} and ${controlName("budget")} are both empty; write one, as in 90d or 2M`;
+  }
+  return missing.length > 0
+    ? missing.map(([key, example]) => `${controlName(key)} is missing; write it, as in ${example}`).join("\n")
+    : number
+      ? `${controlName("gpus")}: a plan finds how many GPUs it takes; write ${kind} here, and ${number} under \u201c${controlName("available")}\u201d`
+      : "";
+}
 
 class Plan {
   constructor(place) {
@@ -46,9 +63,12 @@ class Plan {
   }
 
   field([key, name, words]) {
+    const kinds = key === "gpus" ? [...facts.start.clusters, ...facts.start.hardware] : [];
+    const list = element("datalist", { id: "plan-kinds" }, ...kinds.map((one) => element("option", { value: one.name }, one.words)));
     const box = element("input", {
       type: "text",
       id: `plan-${key}`,
+      list: key === "gpus" ? list.id : null,
       autocomplete: "off",
       spellcheck: "false",
       "aria-describedby": `said-plan-${key}`,
@@ -63,6 +83,7 @@ class Plan {
       { class: "field" },
       element("label", { for: box.id }, name),
       box,
+      key === "gpus" ? list : null,
       element("p", { class: "said", id: `said-plan-${key}` }, words),
     );
   }
@@ -94,6 +115,11 @@ class Plan {
   async run() {
     this.inputs.forEach((box, key) => (state.plan[key] = box.value.trim()));
     writeHash();
+    const mistake = planMistake(state.plan);
+    if (mistake) {
+      this.refuse(mistake);
+      return;
+    }
     this.simulator ??= new Simulator();
     this.button.disabled = true;
     this.cancel.hidden = false;
@@ -110,15 +136,13 @@ class Plan {
     } catch (error) {
       if (error.message !== "cancelled") {
         this.idle("");
-        this.out.replaceChildren(
-          element(
-            "p",
-            { class: "problem", role: "alert" },
-            error.ended ? `The simulator stopped: ${error.message}. It was restarted.` : withNames(error.message),
-          ),
-        );
+        this.refuse(error.ended ? `The simulator stopped: ${error.message}. It was restarted.` : planRefusal(error.message));
       }
     }
+  }
+
+  refuse(words) {
+    this.out.replaceChildren(element("p", { class: "problem", role: "alert" }, words));
   }
 
   draw(plan, answer) {
@@ -132,7 +156,7 @@ class Plan {
       })),
     );
     const best = runs.find((run) => run.isAnswer);
-    const surer = best && plan.asked.deadline_days ? surerSentence(best, runs, currency) : "";
+    const surer = best && limitsOf(plan.asked) ? surerSentence(best, runs, currency, !plan.asked.deadline_days) : "";
     const command = element(
       "pre",
       { class: "command", tabindex: "0", "aria-label": "Command line of this plan" },
@@ -147,7 +171,8 @@ class Plan {
         { class: "verdict" },
         element("p", { class: "headline" }, planHeadline(best, plan, currency)),
         surer ? element("p", { class: "second surer" }, surer) : null,
-        element("p", { class: "second" }, inTerms(plan.verdict || text).replace(/(\d) %/g, "$1%")),
+        element("p", { class: "second" }, planVerdict(plan, text)),
+        ...countedSentences(best, plan).map((words) => element("p", { class: "size counted" }, words)),
         best?.layout.tensor === 1
           ? element("p", { class: "size" }, "The chosen layout has no tensor parallelism, so overlap changes nothing here.")
           : null,
@@ -176,6 +201,9 @@ function chance(probability) {
   return probability > 0.99 ? "over 99%" : probability < 0.01 ? "below 1%" : percent(probability, 0);
 }
 
+/// What a plan has to meet, or "".
+const limitsOf = ({ deadline_days: deadline, budget }) => (deadline && budget ? "deadline and budget" : deadline ? "the deadline" : budget ? "the budget" : "");
+
 /// "256 h100 have a 92% chance of meeting the deadline: 74.5 days, $1.28M."
 function planHeadline(best, plan, currency) {
   if (!best) {
@@ -183,19 +211,50 @@ function planHeadline(best, plan, currency) {
   }
   const what = `${best.days.value.toFixed(1)} days, ${money(best.cost.value, currency)}`;
   const name = `${grouped(best.gpus)} ${best.kind}`;
-  return plan.asked.deadline_days ? `${name}, ${chance(best.confidence)} sure to meet the deadline: ${what}.` : `${name}: ${what}.`;
+  const limits = limitsOf(plan.asked);
+  return limits ? `${name}, ${chance(best.confidence)} sure to meet ${limits}: ${what}.` : `${name}: ${what}.`;
+}
+
+/// The engine's verdict, with the sites of each schedule named.
+function planVerdict(plan, text) {
+  const sites = plan.kinds[plan.answer]?.sites ?? [];
+  const at = (name) => sites.filter((site) => site.strategy === name).map((site) => site.site.replaceAll("_", " "));
+  const counts = [...new Set(sites.map((site) => site.strategy))].map((name) => [name, at(name)]).sort((a, b) => b[1].length - a[1].length);
+  const words = counts.map(([name, own], i) => (i === 0 ? `${name} at ${own.length} of the ${sites.length} GEMMs that meet a collective` : `${name} at ${own.length} (${listed(own)})`));
+  const counted = / with \S+ at \d+ of \d+ sites(?:, \S+ at \d+)*/;
+  const verdict = (plan.verdict || text).replace(counted, () => ` with ${listed(words)}`).replace(" at every site", " at every GEMM that meets a collective");
+  return inTerms(verdict).replace(/(\d) %/g, "$1%");
+}
+
+/// A refusal in words of the form, whose list has the known kinds.
+const planRefusal = (sentence) =>
+  withNames(sentence.replace(/^(--gpus: unknown hardware '[^']*'); known: .*$/m, "$1; choose one of this field's list, or a short name such as h100"));
+
+/// What is simulated, and what is counted and what is not.
+function countedSentences(best, { asked }) {
+  const ideal = "Simulated with ideal kernels: what implementations lose is not counted.";
+  const tokens = asked.batch * asked.seq;
+  const together = tokens % 2 ** 20 === 0 ? `${tokens / 2 ** 20}M` : grouped(tokens);
+  const step = `A step takes ${grouped(asked.batch)} sequences of ${count(asked.seq)} tokens (the global batch, ${together} tokens), in ${asked.dtype}.`;
+  const fails = asked.failures_per_gpu_hour > 0;
+  const failures = best && fails ? `about ${Number(best.failures.toPrecision(2))} failures of GPUs (each a restart of ${grouped(asked.restart_s)}${NARROW}s, and the work since the last checkpoint again)` : "";
+  const saves = best && asked.checkpoint_s > 0 && best.checkpoint_every_s ? `a checkpoint of ${grouped(asked.checkpoint_s)}${NARROW}s every ${grouped(Math.round(best.checkpoint_every_s / 60))} minutes` : "";
+  const counted = [failures, saves].filter(Boolean);
+  const lost = counted.length > 0 ? `Days and cost count ${listed(counted)}: ${percent(best.goodput.value)} of the time is training.` : best ? "Neither failures nor checkpoints are counted." : "";
+  return [`${ideal} ${step}`, lost].filter(Boolean);
 }
 
 const SURE = 0.95; // of meeting the deadline
 
-/// The cheapest option that meets the deadline more surely than one that may well miss it.
-function surerThan(best, runs) {
-  const surer = runs.filter((run) => run.confidence >= SURE).sort((a, b) => a.cost.value - b.cost.value)[0];
+/// The cheapest option that meets the deadline more surely than one that may well miss it; where only money is limited, the shortest.
+function surerThan(best, runs, shortest) {
+  const by = (run) => (shortest ? run.days : run.cost).value;
+  const surer = runs.filter((run) => run.confidence >= SURE).sort((a, b) => by(a) - by(b))[0];
   return best.confidence < SURE && surer ? surer : null;
 }
 
-function surerSentence(best, runs, currency) {
-  const surer = surerThan(best, runs);
+function surerSentence(best, runs, currency, shortest = false) {
+  const surer = surerThan(best, runs, shortest);
   if (!surer) {
     return "";
   }
@@ -218,6 +277,9 @@ function planTiles(best, plan, currency) {
       element("dd", { class: "value" }, value),
       element("dd", { class: "range" }, range),
     );
+  const limits = limitsOf(plan.asked);
+  const { deadline_days: deadline, budget } = plan.asked;
+  const most = [deadline && `${Number(deadline.toFixed(1))} days`, budget && money(budget, currency)].filter(Boolean);
   const between = (one, text) => `90% between ${text(one.low)} and ${text(one.high)}`;
   return element(
     "dl",
@@ -232,8 +294,8 @@ function planTiles(best, plan, currency) {
       money(best.cost.value, currency),
       between(best.cost, (one) => money(one, currency)),
     ),
-    ...(plan.asked.deadline_days
-      ? [tile("Meets the deadline", chance(best.confidence), `chance of at most ${Number(plan.asked.deadline_days.toFixed(1))} days`)]
+    ...(limits
+      ? [tile(`Meets ${limits}`, chance(best.confidence), `chance of at most ${most.join(" and ")}`)]
       : []),
     tile(
       "MFU",
@@ -249,7 +311,7 @@ const TICKS = [1, 1.5, 2, 3, 5, 7]; // times a power of ten, where an axis is sh
 
 /// Both axes logarithmic; dashed: nine in ten draws.
 function planChart(runs, plan, currency) {
-  const [wide, high, left, bottom] = [900, 380, 76, 46];
+  const [wide, high, left, bottom] = narrow() ? [366, 300, 60, 46] : [900, 380, 76, 46]; // A phone would shrink its words.
   const range = (of) => [Math.min(...runs.map((run) => of(run).low)) / 1.08, Math.max(...runs.map((run) => of(run).high)) * 1.08];
   const [d0, d1] = range((run) => run.days);
   const [c0, c1] = range((run) => run.cost);
@@ -268,10 +330,12 @@ function planChart(runs, plan, currency) {
   });
   const line = (x1, y1, x2, y2, look) => drawing("line", { x1, y1, x2, y2, class: look });
   const label = (px, py, anchor, text, look = "") => drawing("text", { x: px, y: py, "text-anchor": anchor, class: look }, text);
+  let last = -Infinity;
+  const roomy = (at) => at - last >= 34 && ((last = at), true); // for a label beside the one before
   steps(d0, d1).forEach((days) =>
     svg.append(
       line(x(days), 16, x(days), high - bottom, "rule"),
-      label(x(days), high - bottom + 18, "middle", String(Number(days.toPrecision(3)))),
+      roomy(x(days)) ? label(x(days), high - bottom + 18, "middle", String(Number(days.toPrecision(3)))) : "",
     ),
   );
   steps(c0, c1).forEach((cost) =>
@@ -321,7 +385,7 @@ function planTable(runs, currency) {
   const head = element(
     "tr",
     {},
-    ...["GPUs", "Kind", "Layout", "Days", "90% between", "Cost", "MFU", "Memory"].map((one) => element("th", { scope: "col" }, one)),
+    ...["GPUs", "Kind", "Days", "Cost", "Days, 90% between", "Layout", "MFU", "Memory"].map((one) => element("th", { scope: "col" }, one)),
   );
   const isBeaten = (run) => !run.isAnswer && !run.isFront;
   const beaten = runs.filter(isBeaten).length;
@@ -331,10 +395,10 @@ function planTable(runs, currency) {
       { class: run.isAnswer ? "fastest" : isBeaten(run) ? "beaten" : null, hidden: isBeaten(run) },
       element("th", { scope: "row" }, grouped(run.gpus)),
       element("td", {}, run.kind),
-      element("td", {}, layoutText(run.layout)),
       element("td", {}, run.days.value.toFixed(1)),
-      element("td", {}, `${run.days.low.toFixed(1)} to ${run.days.high.toFixed(1)}`),
       element("td", {}, money(run.cost.value, currency)),
+      element("td", {}, `${run.days.low.toFixed(1)} to ${run.days.high.toFixed(1)}`),
+      element("td", {}, layoutText(run.layout)),
       element("td", {}, percent(run.mfu.value)),
       element("td", {}, `${run.memory_gb.toFixed(1)}${NARROW}GB`),
     ),
@@ -352,8 +416,11 @@ function planTable(runs, currency) {
   );
 }
 
+/// "price -20 %" is "price \u221220%", "links x0.5" is "links \u00d70.5".
+const changeText = ({ change }) => change.replace(/(\d) %/g, "$1%").replace(/(^| )-(?=\d)/g, `$1${MINUS}`).replace(/\bx(?=\d)/g, "\u00d7");
+
 function whatIfTable(plan, currency) {
-  const head = element("tr", {}, ...["Change", "Days", "", "Cost"].map((one) => element("th", { scope: "col" }, one)));
+  const head = element("tr", {}, ...["Change", "Days", "Cost", "Days vs plan"].map((one) => element("th", { scope: "col" }, one)));
   const usual = plan.answer === null || plan.answer < 0 ? null : plan.kinds[plan.answer];
   const cost = usual?.runs[usual.answer]?.cost.value;
   const isSame = (one) =>
@@ -363,13 +430,13 @@ function whatIfTable(plan, currency) {
     element(
       "tr",
       {},
-      element("th", { scope: "row" }, one.change.replace(/(\d) %/g, "$1%")),
+      element("th", { scope: "row" }, changeText(one)),
       element("td", {}, one.days.value.toFixed(1)),
-      element("td", {}, Number.parseFloat(percent(Math.abs(one.days_share))) === 0 ? "\u2013" : signedPercent(one.days_share)),
       element("td", {}, money(one.cost.value, currency)),
+      element("td", {}, Number.parseFloat(percent(Math.abs(one.days_share))) === 0 ? "\u2013" : signedPercent(one.days_share)),
     ),
   );
-  const none = `Without effect on days and cost: ${same.map((one) => one.change.replace(/(\d) %/g, "$1%")).join("; ")}.`;
+  const none = `Without effect on days and cost: ${same.map(changeText).join("; ")}.`;
   return element(
     "div",
     {},

@@ -45,11 +45,11 @@ const GUIDE = [
       `With 256 tokens the parts of the GEMM are too small to fill a GPU, and every transfer has its latency: CommFuse takes ${againstSerial(commfuse, serial)}. Move the tokens to see where it turns.`,
   },
   {
-    name: "What you can have",
+    name: "Kernels you can get",
     seq: "8192",
     as: "all",
     text: ({ serial, have, ideal, unit }) =>
-      `Those were ideal kernels. Real ones have barriers, slower GEMMs and slower transfers: ${have.strategy}, the fastest here, takes ${againstSerial(have, serial)} (${unit.text(timeOf(have))}); an ideal kernel could take ${unit.text(timeOf(ideal))}. Choose implementations beside the GPU.`,
+      `Those were ideal kernels. Real ones have barriers, slower GEMMs and slower transfers: ${have.strategy} takes ${unit.text(timeOf(have))}, which is ${againstSerial(have, serial)} (${unit.text(timeOf(serial))}). The fastest ideal kernels, ${ideal.strategy}, would take ${unit.text(timeOf(ideal))}. Choose implementations beside the GPU.`,
   },
 ];
 

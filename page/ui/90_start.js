@@ -160,7 +160,9 @@ const live = {
       return "";
     }
     const own = (this.settings?.jitter ?? state.presets.jitter ?? "none") !== "none";
-    const shared = "Most of \u00b1 is shared by all schedules, so a difference is surer than a time. ";
+    const shared = withImplementations(this.rows)
+      ? "Most of \u00b1 is shared by all ideal schedules, so a difference between two of them is surer than a time. An implementation has an error of its own besides. "
+      : "Most of \u00b1 is shared by all schedules, so a difference is surer than a time. ";
     if (own) {
       return `${shared}p99: 99% of runs under the chosen jitter are no slower.`;
     }

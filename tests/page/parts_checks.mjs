@@ -114,7 +114,17 @@ export async function checkWords(page, checks) {
   const runs = JSON.stringify([run(8, 0.7, 20000, 37.2), run(16, 1, 20200, 18.8), run(32, 1, 20400, 9.5)]);
   await of(`planHeadline(${runs}[0], { asked: { deadline_days: 40 } }, "$")`, "8 h100, 70% sure to meet the deadline: 37.2 days, $20.0k.");
   await of(`planHeadline(${runs}[0], { asked: { deadline_days: null } }, "$")`, "8 h100: 37.2 days, $20.0k.");
+  await of(`planHeadline(${runs}[0], { asked: { deadline_days: 40, budget: 3e4 } }, "$")`, "8 h100, 70% sure to meet deadline and budget: 37.2 days, $20.0k.");
+  await of(`planHeadline(${runs}[0], { asked: { deadline_days: null, budget: 3e4 } }, "$")`, "8 h100, 70% sure to meet the budget: 37.2 days, $20.0k.");
   await of(`surerSentence(${runs}[0], ${runs}, "$")`, "To be over 99% sure, take 16 h100 for 1.0% more money: 18.8 days, $20.2k.");
+  const texts = (changes) => JSON.stringify({ tokens: "2T", gpus: "h100", price: "2.80", deadline: "90d", available: "", budget: "", ...changes });
+  await of(`planMistake(${texts({})})`, "");
+  await of(`planMistake(${texts({ gpus: "1024 h100" })})`, "Kind of GPU: a plan finds how many GPUs it takes; write h100 here, and 1024 under \u201cAt most so many GPUs\u201d");
+  await of(`planMistake(${texts({ price: "", tokens: "" })})`, "Tokens to train on is missing; write it, as in 2T\nPrice of a GPU-hour is missing; write it, as in 2.80");
+  await of(`planMistake(${texts({ deadline: "" })})`, "Deadline and Budget are both empty; write one, as in 90d or 2M");
+  await of('["price -20 %", "links x0.5"].map((change) => changeText({ change }))', ["price \u221220%", "links \u00d70.5"]);
+  await of(`surerSentence(${runs}[0], ${runs}, "$", true)`, "To be over 99% sure, take 32 h100 for 2.0% more money: 9.5 days, $20.4k.");
+  await of('planRefusal("--gpus: unknown hardware \'zzz\'; known: a, b; a path holds \'/\'")', "Kind of GPU: unknown hardware 'zzz'; choose one of this field's list, or a short name such as h100");
   await of(`surerSentence(${runs}[1], ${runs}, "$")`, "");
 }
 
@@ -253,6 +263,11 @@ export async function checkPlan(page, checks, pictures) {
   checks.that(
     await page.value('location.hash.includes("tab=plan&plan.tokens=2T&plan.gpus=h100&plan.price=2.80&plan.deadline=90d")'),
     "the link names the plan",
+  );
+  const said = await page.value('document.querySelector("#panel-plan .verdict").innerText');
+  checks.that(
+    / (at every GEMM|at \d of the \d GEMMs) that meets? /.test(said) && / sequences of 4K tokens /.test(said) && /Days and cost count about [\d.]+ failures/.test(said),
+    `kernels, batch, failures: ${said}`,
   );
   const ticks = await page.value('[...document.querySelectorAll("#panel-plan .chart text")].map((e) => e.textContent).filter((one) => /^\\$/.test(one))');
   const worth = ticks.map((one) => Number.parseFloat(one.slice(1)) * { k: 1e3, M: 1e6, B: 1e9 }[one.at(-1)]);
