@@ -368,15 +368,6 @@ constexpr std::array fields_before{
           .uses = {step, tune, plan},
           .noun = "optimizer"}
         .fills(one_of<all_optimizers, &RunChoices::plan, &TrainingPlan::optimizer>),
-    Field{.key = "framework",
-          .flag = "framework",
-          .group = whole,
-          .doc = "Framework whose step is the baseline: torchtitan, megatron-lm; none",
-          .preset = "none",
-          .example = "torchtitan",
-          .uses = {step},
-          .catalogue = Catalogue::frameworks}
-        .fills(name<&RunChoices::framework>),
     Field{.key = "step.latent_decode",
           .flag = "latent-decode",
           .group = whole,
@@ -387,6 +378,15 @@ constexpr std::array fields_before{
           .noun = "way",
           .nouns = "ways"}
         .fills(word<latent_decode_choices, &RunChoices::step, &StepOptions::latent_decode>),
+    Field{.key = "framework",
+          .flag = "framework",
+          .group = whole,
+          .doc = "Framework whose step is the baseline: torchtitan, megatron-lm; none",
+          .preset = "none",
+          .example = "torchtitan",
+          .uses = {step},
+          .catalogue = Catalogue::frameworks}
+        .fills(name<&RunChoices::framework>),
     Field{.key = "as",
           .flag = "as",
           .group = which,
