@@ -13,6 +13,7 @@
 #include "model/check.h"
 #include "model/fit/holdout.h"
 #include "model/strategies/strategies.h"
+#include "model/text/quantity.h"
 #include "sim/score/machine_column.h"
 #include "sim/score/model_column.h"
 #include "sim/score/step_case.h"
@@ -330,6 +331,12 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
 
 namespace {
 
+/// "29994 (29388)" is of two recipes, in FP8-CS and in FP8-MX: the first number. Nothing where there is one.
+std::optional<double> first_of_two(std::string_view text) {
+  const std::size_t bracket = text.find(" (");
+  return bracket == std::string_view::npos ? std::nullopt : parse_number(text.substr(0, bracket));
+}
+
 /// A table of NVIDIA's recipes, row by row.
 class Recipes {
  public:
@@ -394,7 +401,10 @@ class Recipes {
   }
 
   void read_plan(Row& row, TrainingPlan& plan) const {
-    const auto count = [&](const char* name) { return row.count(table_.column(name), most_gpus); };
+    const auto count = [&](const char* name) {
+      const std::optional<double> first = first_of_two(row.text(table_.column(name)));
+      return first ? static_cast<std::int64_t>(*first) : row.count(table_.column(name), most_gpus);
+    };
     const auto count_or_one = [&](const char* name) {
       const std::string_view text = row.text(table_.column(name));
       return text.empty() || text == "n/a" ? std::int64_t{1} : count(name);
@@ -402,6 +412,9 @@ class Recipes {
     plan = megatron_core_plan(count("tp"));
     plan.pipeline = count("pp");
     plan.context = count("cp");
+    const Column fsdp = table_.column("fsdp");  // 0: none; else the ranks that share the weights
+    const std::string_view sharers = fsdp.exists() ? row.text(fsdp) : "";
+    plan.zero = sharers.empty() || sharers == "0" ? Zero::optimizer : Zero::weights;
     plan.interleave = plan.pipeline > 1 ? count_or_one("vp") : 1;
     plan.expert = count_or_one("ep");
     plan.data = std::max<std::int64_t>(1, count("gpus") / (plan.tensor * plan.context * plan.pipeline));
@@ -435,7 +448,8 @@ void score_recipes(const Table& table, Context& context, Tally& tally) {
       tally.skip(recipe.why_not);
       continue;
     }
-    const double tokens = row.amount(rate);
+    const std::optional<double> first = first_of_two(row.text(rate));
+    const double tokens = first ? *first : row.amount(rate);
     if (!tally.takes(row, true)) {
       continue;
     }
