@@ -18,10 +18,10 @@ namespace commfuse {
 namespace {
 
 constexpr std::array catalogue_names{
-    std::pair("models", Catalogue::models),       std::pair("hardware", Catalogue::hardware),
-    std::pair("schedules", Catalogue::schedules), std::pair("jitter", Catalogue::jitter),
-    std::pair("faults", Catalogue::faults),       std::pair("plans", Catalogue::plans),
-    std::pair("sweeps", Catalogue::sweeps),       std::pair("implementations", Catalogue::implementations),
+    std::pair("models", Catalogue::models),        std::pair("hardware", Catalogue::hardware),
+    std::pair("schedules", Catalogue::schedules),  std::pair("jitter", Catalogue::jitter),
+    std::pair("faults", Catalogue::faults),        std::pair("plans", Catalogue::plans),
+    std::pair("sweeps", Catalogue::sweeps),        std::pair("implementations", Catalogue::implementations),
     std::pair("frameworks", Catalogue::frameworks)};
 constexpr std::array kind_names{std::pair("words", OfferKind::words),       std::pair("names", OfferKind::names),
                                 std::pair("settings", OfferKind::settings), std::pair("axes", OfferKind::axes),

@@ -30,7 +30,8 @@ Listing listed_machines(Catalogue catalogue, bool clusters);
 Listing listed_strategies();
 /// Name, strategy it realises, transport, generations where it was measured, summary.
 Listing listed_implementations();
-/// Name, how tensor ranks run products that meet a collective, dtype of gradients, host time to issue a kernel, summary.
+/// Name, how tensor ranks run products that meet a collective, dtype of gradients, host time to issue a kernel,
+/// summary.
 Listing listed_frameworks();
 Listing listed_scopes();
 
