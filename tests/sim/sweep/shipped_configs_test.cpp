@@ -7,6 +7,7 @@
 #include <string>
 
 #include "model/config/catalogue.h"
+#include "model/config/framework.h"
 #include "model/config/implementation.h"
 #include "model/config/plan_field.h"
 #include "model/config/plan_file.h"
@@ -54,6 +55,8 @@ void load(const std::string& path) {
     load_faults(path);
   } else if (schema == "commfuse.implementation/1") {
     load_implementation(path);
+  } else if (schema == "commfuse.framework/1") {
+    load_framework(path);
   } else if (schema == plan_schema) {
     load_plan(path);
   } else {
