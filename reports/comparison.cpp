@@ -136,30 +136,46 @@ std::string tie_in_words(const PointVerdict& point, Rows rows, const VerdictRule
 
 bool is_implementation(const ResultRow& row) { return !row.implements.empty() && row.feasible(); }
 
-/// The one to take: the fastest of those that are sure to beat serial, else the fastest; null where there is none.
-const ResultRow* chosen_implementation(const PointVerdict& point, const VerdictRule& rule) {
-  const auto first = std::ranges::find_if(point.ranking, [](const ResultRow* row) { return is_implementation(*row); });
-  const auto sure = std::ranges::find_if(point.ranking, [&](const ResultRow* row) {
-    return is_implementation(*row) && row->beats_serial.value_or(0.0) >= rule.probability;
-  });
-  return sure != point.ranking.end() ? *sure : first != point.ranking.end() ? *first : nullptr;
+/// Whether it surely takes less time than serial.
+bool surely_pays(const ResultRow& row, const ResultRow& serial, const VerdictRule& rule) {
+  return is_implementation(row) && ratio(serial, row) - 1.0 > rule.difference &&
+         row.beats_serial.value_or(1.0) >= rule.probability;
+}
+
+/// The fastest implementation, and the one to take: the fastest that surely pays, else the same. Both null where there
+/// is none.
+struct Implementations {
+  const ResultRow* fastest = nullptr;
+  const ResultRow* chosen = nullptr;
+};
+
+Implementations implementations_of(const PointVerdict& point, const ResultRow& serial, const VerdictRule& rule) {
+  Implementations found;
+  for (const ResultRow* row : point.ranking) {
+    if (is_implementation(*row) && found.fastest == nullptr) {
+      found.fastest = found.chosen = row;
+    }
+    if (surely_pays(*row, serial, rule)) {
+      found.chosen = row;
+      break;
+    }
+  }
+  return found;
 }
 
 /// Whether overlap with kernels that one can get beats serial, by how much, how sure.
-std::string pay_in_words(const PointVerdict& point, const ResultRow& have, const ResultRow& serial,
-                         const VerdictRule& rule) {
+std::string pay_in_words(const Implementations& found, const ResultRow& serial, const VerdictRule& rule) {
+  const ResultRow& have = *found.chosen;
   const double times = ratio(have, serial);
   const std::string by = times < 1.0 ? fmt::format("{:.1f}% less", 100.0 * (1.0 - times))
                                      : fmt::format("{:.1f}% more", 100.0 * (times - 1.0));
   const std::optional<double> sure =
       have.beats_serial ? std::optional(times < 1.0 ? *have.beats_serial : 1.0 - *have.beats_serial) : std::nullopt;
   const bool is_clear = std::max(times, 1.0 / times) - 1.0 > rule.difference && sure.value_or(1.0) >= rule.probability;
-  const auto fastest =
-      std::ranges::find_if(point.ranking, [](const ResultRow* row) { return is_implementation(*row); });
   const std::string words = fmt::format(
       "{}, {}, takes {} time than serial{}.", have.strategy,
-      *fastest == &have ? std::string("the fastest implementation")
-                        : fmt::format("the fastest that surely does ({} may take less)", (*fastest)->strategy),
+      found.fastest == &have ? std::string("the fastest implementation")
+                             : fmt::format("the fastest that surely does ({} may take less)", found.fastest->strategy),
       by, sure_in_words(sure));
   if (!is_clear) {
     return fmt::format("Whether overlap pays with kernels that one can get is too close to call: {}", words);
@@ -190,10 +206,12 @@ std::string verdict(Rows rows, const VerdictRule& rule) {
   const PointVerdict point = point_verdict(rows, rule);
   check(!point.ranking.empty(), "among rows with results one can win");
   const ResultRow& fastest = *point.ranking.front();
-  const ResultRow* const have = chosen_implementation(point, rule);
   const ResultRow* const serial = serial_of(rows);
-  if (have != nullptr && serial != nullptr) {
-    return pay_in_words(point, *have, *serial, rule) + reach_in_words(*have, rows);
+  if (serial != nullptr) {
+    const Implementations found = implementations_of(point, *serial, rule);
+    if (found.chosen != nullptr) {
+      return pay_in_words(found, *serial, rule) + reach_in_words(*found.chosen, rows);
+    }
   }
   const std::string bound = bound_in_words(rows, fastest);
   if (point.ranking.size() == 1) {

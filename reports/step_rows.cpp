@@ -147,15 +147,15 @@ using PlanRows = std::vector<const StepRow*>;
 
 constexpr const char* line = "{} {:<{}} {:>9} {:>5} {:>9} {:>9} {:>6}{}\n";
 
-/// Of the column of names in a block: wide enough for all of them, as far as lines stay within page_width.
+/// Returns a width that holds every name of a block, as far as lines stay within page_width.
 std::size_t name_width(const PlanRows& rows) {
-  constexpr std::size_t least = 13;
-  constexpr std::size_t most = 28;
-  std::size_t width = least;
+  constexpr std::size_t narrowest = 13;
+  constexpr std::size_t widest = 28;
+  std::size_t width = narrowest;
   for (const StepRow* row : rows) {
     width = std::max(width, row->text("strategy").size());
   }
-  return std::min(width, most);
+  return std::min(width, widest);
 }
 
 /// A name that the column does not hold stands on a line of its own, behind `mark`; the column then stays empty.

@@ -95,7 +95,7 @@ std::pair<std::string, std::string> family_of(std::string_view name) {
   return family;
 }
 
-/// Of the same family where there is one.
+/// Prefers names of the same family.
 std::optional<std::string> nearest_of_family(std::string_view name, const std::vector<std::string_view>& known) {
   std::vector<std::string_view> related;
   std::copy_if(known.begin(), known.end(), std::back_inserter(related),

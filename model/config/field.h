@@ -100,7 +100,7 @@ bool is_group(std::string_view key);
 /// "COMMFUSE_STRATEGY_SLICES".
 std::string variable_of(const Field& field);
 
-/// Of a field of names: those of its catalogue; of frameworks also "none", which has no file.
+/// Returns what a field of names may hold: its catalogue, and for frameworks also "none", which has no file.
 std::vector<std::string> names_known_to(const Field& field);
 
 /// A sentence and a remedy when `text` is no value of the field; nothing when it is one. Whether a path can be read

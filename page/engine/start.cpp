@@ -34,7 +34,7 @@ json names_in_words(const sim::Listing& listing) {
   return all;
 }
 
-/// Of each the strategy whose schedule it realises, GPUs on which it was measured ("-" for none), and what it does.
+/// Names each, the strategy whose schedule it realises, GPUs on which it was measured ("-": none), and what it does.
 json implementations() {
   json all = json::array();
   for (const std::vector<std::string>& row : sim::listed_implementations().rows) {

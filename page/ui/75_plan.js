@@ -230,7 +230,7 @@ function planVerdict(plan, text) {
 const planRefusal = (sentence) =>
   withNames(sentence.replace(/^(--gpus: unknown hardware '[^']*'); known: .*$/m, "$1; choose one of this field's list, or a short name such as h100"));
 
-/// What is simulated, and what is counted and what is not.
+/// Says what is simulated and what is counted.
 function countedSentences(best, { asked }) {
   const ideal = "Simulated with ideal kernels: what implementations lose is not counted.";
   const tokens = asked.batch * asked.seq;

@@ -166,6 +166,9 @@ int run_score(const ScoreRequest& request) {
   constexpr std::array<std::string_view, 3> formats{"table", "json", "markdown"};
   require_word("--output", request.format, formats, "format");
   require_word("--progress", request.progress, progress_words, "form");
+  if (request.rows && (request.dynamic || request.format != "table")) {
+    throw ConfigError("--rows prints CSV of tables alone; remove --dynamic and -o");
+  }
   if (request.dynamic) {
     return run_agreement(request);
   }

@@ -24,7 +24,7 @@ Shape strategy_or_none() {
   return word(std::move(names));
 }
 
-/// Those that GEMMs and collectives of a step sum gradients up in.
+/// Lists the types in which gradients are summed up.
 Shape gradient_dtype() {
   std::vector<std::string> names;
   for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {

@@ -22,11 +22,11 @@ Duration end_of(const PassTime& layer, Duration start, Duration busy) {
 }
 
 Duration alone(std::span<const PassTime> layers) {
-  Duration all{};
+  Duration total{};
   for (const PassTime& layer : layers) {
-    all = counted(all + layer.alone);
+    total = counted(total + layer.alone);
   }
-  return all;
+  return total;
 }
 
 }  // namespace
@@ -47,12 +47,12 @@ Duration longer_by_reductions(std::span<const PassTime> layers, Duration bucket)
 
 Duration longer_by_gathers(std::span<const PassTime> layers, Duration gather) {
   Duration now{};
-  Duration there{};  // when the weights of a layer are
+  Duration arrived{};  // when the weights of a layer are there
   const Duration all_there =
       stream_time(std::max<double>(0.0, static_cast<double>(layers.size()) - 1.0) * to_seconds(gather));
   for (const PassTime& layer : layers) {
-    now = end_of(layer, std::max(now, there), all_there);
-    there = counted(there + gather);
+    now = end_of(layer, std::max(now, arrived), all_there);
+    arrived = counted(arrived + gather);
   }
   return now - alone(layers);
 }

@@ -28,7 +28,7 @@ Duration longer_by_reductions(std::span<const PassTime> layers, Duration bucket)
 /// than all of them alone.
 Duration longer_by_gathers(std::span<const PassTime> layers, Duration gather);
 
-/// The same where nothing waits for the weights: those of earlier layers took long enough.
+/// As longer_by_gathers, but the weights arrive before any layer waits for them: earlier layers took long enough.
 Duration slowed_by(std::span<const PassTime> layers, Duration gather);
 
 }  // namespace commfuse

@@ -157,7 +157,7 @@ class Step {
     return pipeline;
   }
 
-  /// What is exchanged once a step beside the first forward and the last backward pass of a piece.
+  /// Makes the first forward and the last backward pass of a piece longer by what is exchanged once a step.
   void exchange_once(PipelinePiece& piece, std::int64_t number) {
     if (replicas_.ranks == 1 || !plan_.overlap_gradients || plan_.zero == Zero::weights) {
       return;

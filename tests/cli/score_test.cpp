@@ -63,6 +63,11 @@ TEST_F(ScoreCommand, RowsAreLinesOfCsv) {
                   &predicted, &signed_error),
       2)
       << rows.out;
+  for (const char* other : {" -o json", " --dynamic"}) {
+    const Outcome refused = run_program(std::string("commfuse-sim score --rows") + other);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_EQ(refused.err, "--rows prints CSV of tables alone; remove --dynamic and -o\n");
+  }
   EXPECT_NEAR(std::abs(signed_error), error, 1e-4);
   EXPECT_NEAR(predicted / 200.0 - 1.0, signed_error, 1e-4);
 }

@@ -48,6 +48,29 @@ TEST(Comparison, TheWinnerIsNamedWithWhatItSaves) {
             fmt::format("commfuse wins{}: 20.0% less time than sliced, 50.0% less time than serial.", unknown));
 }
 
+ResultRow implemented(const char* name, Duration makespan, double beats_serial) {
+  ResultRow one = row(name, "", makespan);
+  one.implements = "fused_kernel";
+  one.beats_serial = beats_serial;
+  return one;
+}
+
+TEST(Comparison, TheImplementationToTakeIsTheFastestThatSurelyPays) {
+  const ResultRow serial = row("serial", "", 1000us);
+  const ResultRow unsure = implemented("triton_distributed", 880us, 0.69);
+  EXPECT_EQ(
+      verdict(std::vector{serial, unsure, implemented("flux", 900us, 0.86)}),
+      "Overlap pays with kernels that one can get: flux, the fastest that surely does (triton_distributed may take "
+      "less), takes 10.0% less time than serial (86% sure).");
+  // A gain of 1 % is a tie, however sure; so nothing surely pays.
+  EXPECT_EQ(verdict(std::vector{serial, unsure, implemented("flux", 990us, 0.99)}),
+            "Whether overlap pays with kernels that one can get is too close to call: triton_distributed, the fastest "
+            "implementation, takes 12.0% less time than serial (69% sure).");
+  EXPECT_EQ(verdict(std::vector{serial, implemented("flux", 900us, 0.86)}),
+            "Overlap pays with kernels that one can get: flux, the fastest implementation, takes 10.0% less time than "
+            "serial (86% sure).");
+}
+
 TEST(Comparison, TheWinnerSaysHowSureItIs) {
   std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};
   rows[0].makespan_error = 0.041;
