@@ -160,26 +160,22 @@ std::string name_of(const ::testing::TestParamInfo<std::string>& info) {
 
 INSTANTIATE_TEST_SUITE_P(All, DocPages, ::testing::ValuesIn(pages()), name_of);
 
-/// One line a page, and one for every command that is not run.
+/// One line a page, and one for every command that is not run. No sum over pages: it would be stale after every merge.
 std::string account() {
   std::string text = "# Commands of the documentation: how many are run, and which are not. docs/testing.md\n";
-  int all_run = 0;
-  int all_skipped = 0;
   for (const std::string& path : pages()) {
     int run = 0;
     std::string skipped;
     for (const DocStep& step : page_at(path).steps) {
       if (!step.skip.empty()) {
         skipped += fmt::format("  {}: {}\n", step.skip, first_line(step.command));
-        ++all_skipped;
       } else if (step.file.empty()) {
         ++run;
       }
     }
     text += skipped.empty() && run == 0 ? "" : fmt::format("{}: {} run\n{}", path, run, skipped);
-    all_run += run;
   }
-  return text + fmt::format("all: {} run, {} not\n", all_run, all_skipped);
+  return text;
 }
 
 TEST(DocPagesAccount, EveryCommandThatIsNotRunIsListedWithItsReason) {
