@@ -20,7 +20,7 @@ void search_layouts(benchmark::State& state) {
   all.data = gpus;
   const Machine machine = resized(load_machine("dgx-h100-x2"), all);
   LayoutTerms terms{.memory_share = 0.9, .rank_sigma = 0.02, .communication_sigma = 0.02};
-  terms.base = {.global_batch = 2048, .seq = 8192, .gradient_dtype = DType::fp32};
+  terms.base = {.global_batch = 2048, .seq = 8192};
   std::size_t layouts = 0;
   std::vector<double> seconds;
   for (auto _ : state) {

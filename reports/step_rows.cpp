@@ -57,6 +57,17 @@ std::vector<std::string_view> columns_of(std::span<const StepRow> rows) {
   return columns;
 }
 
+/// Attention, dropout and gradients, where they are not as usual; older rows do not say.
+std::string unusual_kernels(const StepRow& row) {
+  if (!row.has("attention_kernel")) {
+    return {};
+  }
+  std::string text = row.text("attention_kernel") == "fused" ? "" : ", unfused attention";
+  text += row.holds("dropout") ? ", dropout" : "";
+  text += row.text("gradient_dtype") == "fp32" ? "" : fmt::format(", {} gradients", row.text("gradient_dtype"));
+  return text + (row.holds("overlap_gradients") ? "" : ", gradients after the backward pass");
+}
+
 /// What a plan has beside the usual: ", ZeRO 1, micro-batch 2".
 std::string unusual(const StepRow& row) {
   std::string text;
@@ -69,7 +80,8 @@ std::string unusual(const StepRow& row) {
   if (row.text("scope") == "step") {
     add("micro_batch", "micro-batch", 1);
   }
-  return text + (row.text("recompute") == "none" ? "" : fmt::format(", recompute {}", row.text("recompute")));
+  text += row.text("recompute") == "none" ? "" : fmt::format(", recompute {}", row.text("recompute"));
+  return text + unusual_kernels(row);
 }
 
 /// "8 tensor x 4 pipeline"; one alone: "1 tensor".

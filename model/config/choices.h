@@ -32,6 +32,8 @@ inline constexpr std::array latent_decode_choices{Choice<LatentDecode>{"absorb",
 inline constexpr std::array evaluator_choices{Choice<Evaluator>{"auto", Evaluator::automatic},
                                               Choice<Evaluator>{"replay", Evaluator::replay},
                                               Choice<Evaluator>{"engine", Evaluator::engine}};
+/// Gradients are summed up in 16 bits or more.
+inline constexpr std::array gradient_dtypes{DType::fp32, DType::bf16, DType::fp16};
 inline constexpr std::array switch_choices{Choice<bool>{"on", true}, Choice<bool>{"off", false}};
 /// best: one row a strategy; all: one row a schedule.
 inline constexpr std::array variants_choices{Choice<bool>{"best", false}, Choice<bool>{"all", true}};

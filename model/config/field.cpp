@@ -368,6 +368,32 @@ constexpr std::array fields_before{
           .uses = {step, tune, plan},
           .noun = "optimizer"}
         .fills(one_of<all_optimizers, &RunChoices::plan, &TrainingPlan::optimizer>),
+    Field{.key = "step.dropout",
+          .flag = "dropout",
+          .group = whole,
+          .doc = "Dropout after attention and MLP, and on scores that are in memory",
+          .preset = "off",
+          .example = "on",
+          .uses = {step, tune, plan}}
+        .fills(word<switch_choices, &RunChoices::plan, &TrainingPlan::dropout>),
+    Field{.key = "step.gradient_dtype",
+          .flag = "gradient-dtype",
+          .group = whole,
+          .doc = "Element type in which gradients are summed and reduced",
+          .preset = "fp32",
+          .example = "bf16",
+          .uses = {step, tune, plan},
+          .noun = "dtype of gradients",
+          .nouns = "dtypes of gradients"}
+        .fills(one_of<gradient_dtypes, &RunChoices::plan, &TrainingPlan::gradient_dtype>),
+    Field{.key = "step.overlap_gradients",
+          .flag = "overlap-gradients",
+          .group = whole,
+          .doc = "on: gradients are reduced during the backward pass; off: after it",
+          .preset = "on",
+          .example = "off",
+          .uses = {step, tune, plan}}
+        .fills(word<switch_choices, &RunChoices::plan, &TrainingPlan::overlap_gradients>),
     Field{.key = "step.latent_decode",
           .flag = "latent-decode",
           .group = whole,
@@ -384,7 +410,7 @@ constexpr std::array fields_before{
           .doc = "Framework whose step is the baseline: torchtitan, megatron-lm; none",
           .preset = "none",
           .example = "torchtitan",
-          .uses = {step},
+          .uses = {step, tune, plan},
           .catalogue = Catalogue::frameworks}
         .fills(name<&RunChoices::framework>),
     Field{.key = "as",
@@ -547,10 +573,13 @@ constexpr Field option_field() {
   return field;
 }
 
-/// Sets the member of price_settings[place].
+/// Sets the member of price_settings[place]. A training step takes its kind of attention from the plan.
 template <std::size_t place>
 void put_price(std::string_view text, RunChoices& run) {
   price_settings[place].value.put(text, run.price);
+  if constexpr (place == price_place(&PricedAs::attention_kernel)) {
+    run.plan.fused_attention = run.price.attention == AttentionKernel::fused;
+  }
 }
 
 /// The setting of price_settings[place].

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "model/dtype.h"
 #include "model/hardware/nccl_tuning.h"
 #include "model/hardware/parameter.h"
 #include "model/strategies/strategies.h"
 #include "model/units.h"
+#include "model/workload/training_plan.h"
 
 namespace commfuse {
 
@@ -56,11 +56,7 @@ struct Framework {
   /// gradient 8, conversion 6). 14: one that reads and writes 16 bits (PyTorch's log-softmax, loss and their
   /// gradients).
   double loss_bytes = 52.0;
-  bool fused_attention = true;         ///< Scores are never written out (FlashAttention).
-  bool dropout = false;                ///< Behind attention and MLP, and on scores where those are written out.
-  DType gradient_dtype = DType::fp32;  ///< Gradients are summed up in it.
-  bool overlap_gradients = true;       ///< Reduced beside the backward pass, bucket by bucket; else behind it.
-  /// Settings of `run` and their texts, where the user has not chosen any.
+  /// Settings of `run` and their texts, where the user has not chosen any: what of a plan is the framework's.
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
@@ -68,12 +64,20 @@ struct Framework {
 /// file.
 Framework load_framework(std::string_view name_or_path);
 
+/// How the framework runs the products of tensor ranks: of a step's strategies. None as Megatron-LM without
+/// tp-comm-overlap.
+std::vector<const Strategy*> strategies_by_default(const Framework& framework);
+
 struct Field;
-/// Whether a framework may choose the setting: training steps take it, layers do not.
+/// Whether a framework may choose the setting: training steps take it and layers do not, or it is the kind of
+/// attention.
 bool is_chosen_by_frameworks(const Field& field);
 
 class Settings;
 /// The settings with what the framework chooses where they are at their presets.
 Settings with_defaults_of(const Framework& framework, Settings settings);
+
+/// The plan with everything that the framework chooses.
+TrainingPlan with_defaults_of(const Framework& framework, const TrainingPlan& plan);
 
 }  // namespace commfuse

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/config/catalogue.h"
+#include "model/config/choices.h"
 #include "model/config/field.h"
 #include "model/config/framework.h"
 #include "model/config/implementation.h"
@@ -40,8 +41,6 @@ void read_kernels(YamlMap map, Framework& into) {
       }
     }
   }
-  into.fused_attention = map.boolean("fused_attention");
-  into.dropout = map.boolean("dropout");
   into.fuses_accumulation = map.boolean("fused_accumulation");
   into.loss_bytes = map.number("loss_bytes", bytes_range);
 }
@@ -70,17 +69,6 @@ void read_tensor(YamlMap map, Framework& into) {
     }
   }
   into.overlaps_backward = map.boolean("backward_beside_products");
-}
-
-void read_gradients(YamlMap map, Framework& into) {
-  const std::string word = map.text("dtype", "fp32");
-  const std::optional<DType> dtype = dtype_named(word);
-  if (dtype && (*dtype == DType::fp32 || *dtype == DType::bf16 || *dtype == DType::fp16)) {
-    into.gradient_dtype = *dtype;
-  } else if (!word.empty()) {
-    map.mistake("dtype", fmt::format("gradients are not summed up in {}; choose fp32, bf16 or fp16", in_quotes(word)));
-  }
-  into.overlap_gradients = map.boolean("overlap");
 }
 
 std::string remedy_for_setting(std::string_view wrong) {
@@ -116,7 +104,8 @@ void read_settings(YamlMap map, Framework& into) {
 }  // namespace
 
 bool is_chosen_by_frameworks(const Field& field) {
-  return field.uses.has(Use::step) && !field.uses.has(Use::layer) && field.key != "framework";
+  const bool is_of_steps = field.uses.has(Use::step) && !field.uses.has(Use::layer) && field.key != "framework";
+  return is_of_steps || field.key == "attention_kernel";
 }
 
 Framework load_framework(std::string_view name_or_path) {
@@ -136,12 +125,15 @@ Framework load_framework(std::string_view name_or_path) {
   read_host(root.map("host"), loaded);
   read_kernels(root.map("kernels"), loaded);
   read_tensor(root.map("tensor_parallel"), loaded);
-  read_gradients(root.map("gradients"), loaded);
   if (const std::optional<YamlMap> settings = root.optional_map("settings")) {
     read_settings(*settings, loaded);
   }
   file.finish();
   return loaded;
+}
+
+std::vector<const Strategy*> strategies_by_default(const Framework& framework) {
+  return framework.tensor_overlap == nullptr ? std::vector<const Strategy*>{} : std::vector{framework.tensor_overlap};
 }
 
 Settings with_defaults_of(const Framework& framework, Settings settings) {
@@ -152,6 +144,15 @@ Settings with_defaults_of(const Framework& framework, Settings settings) {
     }
   }
   return settings;
+}
+
+TrainingPlan with_defaults_of(const Framework& framework, const TrainingPlan& plan) {
+  RunChoices run;
+  run.plan = plan;
+  for (const auto& [key, text] : framework.settings) {
+    find_field(key)->put(text, run);
+  }
+  return run.plan;
 }
 
 }  // namespace commfuse

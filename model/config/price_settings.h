@@ -81,7 +81,7 @@ inline constexpr std::array price_settings{
                  .column = "fused, or with scores written out",
                  .preset = "fused",
                  .example = "unfused",
-                 .uses = {Use::layer, Use::measure, Use::price},
+                 .uses = {Use::layer, Use::step, Use::tune, Use::plan, Use::measure, Use::price},
                  .told = &PricedAs::attention_kernel,
                  .value = price_word<attention_choices, &PriceOptions::attention>}};
 

@@ -157,6 +157,7 @@ struct CapacityPlan {
   std::int64_t batch = 0;  ///< Sequences a step.
   std::int64_t seq = 0;
   std::string dtype;
+  std::string framework;  ///< That runs the steps; empty: none, and the fastest schedule at every site.
   std::string deadline_text;
   std::optional<double> deadline_days;
   std::optional<double> budget;

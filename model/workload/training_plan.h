@@ -64,7 +64,7 @@ struct TrainingPlan {
   bool dropout = false;         ///< Behind attention and MLP, and on scores where those are written out.
   Optimizer optimizer = Optimizer::adam;
   DType dtype = DType::bf16;           ///< Of weights, activations and the wire.
-  DType gradient_dtype = DType::bf16;  ///< Gradients are summed up in it.
+  DType gradient_dtype = DType::fp32;  ///< Gradients are summed up in it.
   bool overlap_gradients = true;       ///< Reduced beside the backward pass, bucket by bucket; else behind it.
 
   /// Where the product leaves the range, its end.

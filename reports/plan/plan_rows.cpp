@@ -129,6 +129,7 @@ Json asked_json(const CapacityPlan& plan) {
           {"batch", plan.batch},
           {"seq", plan.seq},
           {"dtype", plan.dtype},
+          {"framework", plan.framework.empty() ? Json() : Json(plan.framework)},
           {"deadline", plan.deadline_text},
           {"deadline_days", or_null(plan.deadline_days)},
           {"budget", or_null(plan.budget)},

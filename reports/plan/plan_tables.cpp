@@ -272,6 +272,9 @@ void add_asked(const CapacityPlan& plan, std::vector<Row>& rows) {
   rows.push_back({"tokens", large(plan.tokens)});
   rows.push_back({"a step", fmt::format("{} sequences of {} tokens, {} together, {}", format_count(plan.batch),
                                         format_count(plan.seq), format_count(plan.batch * plan.seq), plan.dtype)});
+  if (!plan.framework.empty()) {
+    rows.push_back({"run by", plan.framework});
+  }
   rows.push_back({"FLOPs a token", fmt::format("{}, attention counted causally, half of the scores; 6 N would be {}",
                                                large(plan.flops_per_token), large(plan.six_n))});
   if (plan.deadline_days) {

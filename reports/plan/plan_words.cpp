@@ -16,8 +16,11 @@ namespace commfuse::reports {
 
 namespace {
 
-/// "commfuse at 6 of 8 sites, sliced at 2"; empty where no site has a collective.
-std::string schedules_in_words(const CapacityKind& kind) {
+/// "commfuse at 6 of 8 sites, sliced at 2", or the framework that runs them; empty where no site has a collective.
+std::string schedules_in_words(const CapacityPlan& plan, const CapacityKind& kind) {
+  if (!plan.framework.empty()) {
+    return fmt::format(" as {} runs it", plan.framework);
+  }
   std::vector<std::pair<std::string, std::size_t>> counts;
   for (const CapacitySite& site : kind.sites) {
     const auto known = std::ranges::find(counts, site.strategy, &std::pair<std::string, std::size_t>::first);
@@ -38,15 +41,27 @@ std::string schedules_in_words(const CapacityKind& kind) {
 
 std::string first_sentence(const CapacityPlan& plan, const CapacityKind& kind, const CapacityRun& run) {
   return fmt::format("Train on {} {} ({}){}: {} days ({} to {}), {} ({} to {}), {} a million tokens.", run.gpus,
-                     kind.name, layout_in_words(run.layout), schedules_in_words(kind), days(run.days.value),
+                     kind.name, layout_in_words(run.layout), schedules_in_words(plan, kind), days(run.days.value),
                      days(run.days.low), days(run.days.high), money(plan, run.cost.value), money(plan, run.cost.low),
                      money(plan, run.cost.high), money(plan, run.cost_per_mtok.value));
+}
+
+/// What the schedules of CommFuse would save over the framework.
+std::string against_commfuse(const CapacityPlan& plan) {
+  const auto found = std::ranges::find(plan.what_ifs, "CommFuse at every site", &WhatIf::change);
+  const double longer = found == plan.what_ifs.end() ? 0.0 : 100.0 * found->days_share;
+  return std::abs(longer) < 0.05 ? "CommFuse at every site would take as long"
+                                 : fmt::format("CommFuse at every site would take {:.1f} % {}", std::abs(longer),
+                                               longer < 0.0 ? "less" : "longer");
 }
 
 /// "serial collectives would take 13.5 % longer, data slicing (CoC) 4.2 %"; without a difference it says so.
 std::string against_schedules(const CapacityPlan& plan) {
   if (plan.best_kind()->sites.empty()) {
     return "no product meets a collective that a schedule could hide";
+  }
+  if (!plan.framework.empty()) {
+    return against_commfuse(plan);
   }
   std::string text;
   for (const std::string_view name : {"serial collectives", "data slicing (CoC)"}) {

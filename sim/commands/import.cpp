@@ -82,13 +82,14 @@ std::vector<fs::path> write(const import::Imported& read, const ImportRequest& r
   const std::string run = request.name + ".run.yaml";
   if (!read.model_name.empty()) {
     require_new(folder, {run});
-    reports::atomic_write(folder / run, fmt::format("{}model: {}\n", read.run, yaml_scalar(read.model_name)));
+    reports::atomic_write(folder / run, fmt::format("{}model: {}\n", run_text(read), yaml_scalar(read.model_name)));
     require_runnable(read.model_name, folder / run, {folder / run}, request.file);
     return {folder / run};
   }
   require_new(folder, {model, run});
   reports::atomic_write(folder / model, read.model);
-  reports::atomic_write(folder / run, fmt::format("{}model: {}\n", read.run, yaml_scalar(fmt::format("./{}", model))));
+  reports::atomic_write(folder / run,
+                        fmt::format("{}model: {}\n", run_text(read), yaml_scalar(fmt::format("./{}", model))));
   require_runnable((folder / model).string(), folder / run, {folder / model, folder / run}, request.file);
   return {folder / model, folder / run};
 }
@@ -118,10 +119,10 @@ int import_file(const import::Format& format, const ImportRequest& request) {
   }
   const std::string run = files.back().string();
   fmt::print("{}{}\n", files.size() > 1 ? files.front().string() + " and " : "", run);
-  if (const std::optional<std::string> machine = machine_for(read.gpus)) {
+  if (const std::optional<std::string> machine = machine_for(gpus_of(read.step))) {
     fmt::print("try: commfuse-sim run --config {} --hardware {}\n", shell_word(run), *machine);
   } else {
-    fmt::print(stderr, "note: no machine has {} GPUs here, so the step cannot be run as it is\n", read.gpus);
+    fmt::print(stderr, "note: no machine has {} GPUs here, so the step cannot be run as it is\n", gpus_of(read.step));
   }
   return exit_code::done;
 }

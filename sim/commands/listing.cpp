@@ -191,7 +191,7 @@ Listing listed_frameworks() {
   for (const std::string& name : known_names(Catalogue::frameworks)) {
     const Framework framework = load_framework(name);
     listing.rows.push_back({framework.name, tensor_parallel_in_words(framework),
-                            std::string(name_of(framework.gradient_dtype)),
+                            std::string(name_of(with_defaults_of(framework, TrainingPlan{}).gradient_dtype)),
                             fmt::format("{:.3g}", 1e6 * to_seconds(framework.issue.value)), framework.summary});
   }
   return listing;

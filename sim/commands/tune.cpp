@@ -9,11 +9,13 @@
 #include <array>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "model/config/bandwidth_choice.h"
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
 #include "model/config/command_line.h"
+#include "model/config/framework.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
@@ -105,12 +107,17 @@ int run_tune(TuneRequest request) {
   if (request.minimize == "p99" && !is_chosen(settings, "jitter")) {
     settings.put(*find_field("jitter"), {"default", {}});
   }
+  const Framework framework = load_framework(settings.text("framework"));
+  settings = with_defaults_of(framework, std::move(settings));
   const Transformer model = load_model(choices_of(settings).model);
   spread_over_cluster(request, settings);
   const RunChoices run = choices_of(settings);
   const Machine machine = machine_of(settings);
-  PlanSpace space{
-      .model = &model, .gpus = gpus_of(request, machine), .base = base_of(settings), .wish = wish_of(settings)};
+  PlanSpace space{.model = &model,
+                  .gpus = gpus_of(request, machine),
+                  .base = base_of(settings),
+                  .wish = wish_of(settings),
+                  .framework = framework};
   TrainingPlan all;
   all.data = space.gpus;
   const Machine sized = resized(machine, all);
@@ -141,7 +148,8 @@ int run_tune(TuneRequest request) {
                             .minimize = options.minimize,
                             .rule = options.rule,
                             .jitter = run.jitter,
-                            .samples = options.monte_carlo.jitter == nullptr ? 0 : options.monte_carlo.samples};
+                            .samples = options.monte_carlo.jitter == nullptr ? 0 : options.monte_carlo.samples,
+                            .folder = request.out};
   if (!request.out.empty() && !tuning.best.empty()) {
     write_new(request.out, tune_files(settings, space, tuning));
   }

@@ -164,7 +164,7 @@ std::vector<std::pair<std::string, std::string>> tune_files(const Settings& aske
                        site_yaml(settings, plan, site, is_ours ? settings.text("model") : "./" + model));
   }
   if (!tuning.sites.empty()) {
-    files.emplace_back("tp_comm_overlap_cfg.yaml", megatron_yaml(space, plan));
+    files.emplace_back(overlap_config_file, megatron_yaml(space, plan));
   }
   return files;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,10 +12,12 @@
 
 namespace commfuse::sim {
 
+/// Name of the file for Megatron-LM's --tp-comm-overlap-cfg.
+inline constexpr std::string_view overlap_config_file = "tp_comm_overlap_cfg.yaml";
+
 /// Names and contents: `plan.yaml`, which `commfuse-sim run` plays as a training step; `site-<scope>.yaml`, one
-/// schedule each, for `commfuse-sim run`, `schedule export` and `commfuse-validate`; `tp_comm_overlap_cfg.yaml` for
-/// Megatron-LM's
-/// --tp-comm-overlap-cfg, by what TransformerEngine has. `settings` are those that were asked for. Requires a plan that
+/// schedule each, for `commfuse-sim run`, `schedule export` and `commfuse-validate`; `tp_comm_overlap_cfg.yaml`
+/// by what TransformerEngine has. `settings` are those that were asked for. Requires a plan that
 /// fits. Throws ConfigError where a site has no such schedule.
 std::vector<std::pair<std::string, std::string>> tune_files(const Settings& settings, const PlanSpace& space,
                                                             const Tuning& tuning);

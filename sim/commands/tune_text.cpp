@@ -108,14 +108,19 @@ std::string plans(const TuneHeading& heading, const Tuning& tuning) {
 }
 
 /// What the schedules of the sites bring to the best plan.
-std::string gains(const Tuning& tuning) {
+std::string gains(const TuneHeading& heading, const Tuning& tuning) {
   const StepPrediction& best = tuning.best.front().step;
+  const std::string baseline = tuning.baseline
+                                   ? fmt::format("{:.1f}% less than as {} runs it ({:.1f} ms), ",
+                                                 100.0 * saved(best.time, tuning.baseline->time),
+                                                 heading.space.framework.name, milliseconds(tuning.baseline->time))
+                                   : std::string{};
   const std::string text = fmt::format(
-      "The first, {:.0f} tokens a second. With the best schedule at every site it takes {:.1f} ms: {:.1f}% less than "
+      "The first, {:.0f} tokens a second. With the best schedule at every site it takes {:.1f} ms: {}{:.1f}% less than "
       "with serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best single "
       "strategy. "
       "Lower bound with free communication: {:.1f} ms ({:.1f}% less).",
-      best.tokens_per_second, milliseconds(best.time), 100.0 * saved(best.time, tuning.serial.time),
+      best.tokens_per_second, milliseconds(best.time), baseline, 100.0 * saved(best.time, tuning.serial.time),
       milliseconds(tuning.serial.time), 100.0 * saved(best.time, tuning.with_single.time), tuning.single->name,
       milliseconds(tuning.with_single.time), milliseconds(tuning.bound.time),
       100.0 * saved(tuning.bound.time, best.time));
@@ -295,7 +300,7 @@ std::string megatron_pipeline(const Transformer& model, const TrainingPlan& plan
   return text + (is_even ? "" : " --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
 }
 
-std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan) {
+std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan, const std::string& overlap_config) {
   std::string text = fmt::format("--tensor-model-parallel-size {}", plan.tensor) + megatron_pipeline(model, plan);
   // Ulysses is a kind of context parallelism there; both at once are a hierarchy of two levels.
   text += plan.sequence_ranks() > 1 ? fmt::format(" --context-parallel-size {}", plan.sequence_ranks()) : "";
@@ -307,9 +312,19 @@ std::string megatron_arguments(const Transformer& model, const TrainingPlan& pla
   text += plan.expert > 1 ? fmt::format(" --expert-model-parallel-size {}", plan.expert) : "";
   text += fmt::format(" --micro-batch-size {} --global-batch-size {} --seq-length {}", plan.micro_batch,
                       plan.global_batch, plan.seq);
-  text += plan.sequence_parallel ? " --sequence-parallel --tp-comm-overlap" : "";
+  // fp8 products have bf16 around them.
+  text += plan.dtype == DType::fp16 ? " --fp16" : plan.dtype == DType::fp32 ? "" : " --bf16";
+  text += plan.dtype == DType::fp8 ? " --fp8-format hybrid" : "";
   text +=
-      plan.zero == Zero::optimizer ? " --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather" : "";
+      plan.dtype == DType::fp16 && plan.gradient_dtype == DType::fp32 ? " --accumulate-allreduce-grads-in-fp32" : "";
+  if (plan.sequence_parallel) {
+    text += " --sequence-parallel --tp-comm-overlap";
+    text += overlap_config.empty() ? "" : " --tp-comm-overlap-cfg " + overlap_config;
+  }
+  text += plan.zero == Zero::optimizer ? " --use-distributed-optimizer" : "";
+  if (plan.zero != Zero::weights && plan.overlap_gradients && plan.replicas() > 1) {
+    text += plan.zero == Zero::optimizer ? " --overlap-grad-reduce --overlap-param-gather" : " --overlap-grad-reduce";
+  }
   // PyTorch's own FSDP2 takes no experts over ranks there, Megatron's does.
   text += plan.zero == Zero::weights ? " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params"
                                        " --use-distributed-optimizer --no-gradient-accumulation-fusion"
@@ -317,17 +332,31 @@ std::string megatron_arguments(const Transformer& model, const TrainingPlan& pla
   text += plan.recompute == Recompute::full
               ? " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1"
               : "";
-  return text;
+  text += plan.recompute == Recompute::selective ? " --recompute-granularity selective" : "";
+  text += plan.fused_attention ? "" : " --attention-backend unfused";
+  return plan.dropout ? text : text + " --attention-dropout 0 --hidden-dropout 0";
 }
+
+namespace {
+
+/// The file that `tune_files` writes for --tp-comm-overlap-cfg; empty where there is none.
+std::string overlap_config_of(const TuneHeading& heading, const Tuning& tuning) {
+  return heading.folder.empty() || tuning.sites.empty() ? std::string{}
+                                                        : fmt::format("{}/{}", heading.folder, overlap_config_file);
+}
+
+}  // namespace
 
 std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
   std::string text = head(heading, tuning);
   if (tuning.best.empty()) {
     return text + wrapped("Out of memory, whatever the plan; take more GPUs, or a smaller batch.", "", "");
   }
-  text += plans(heading, tuning) + gains(tuning) + sites(tuning) + choices(heading, tuning) + tails(heading, tuning);
-  text += "\nMegatron-LM's arguments\n" +
-          wrapped(megatron_arguments(*heading.space.model, tuning.best.front().plan), "  ", "  ");
+  text += plans(heading, tuning) + gains(heading, tuning) + sites(tuning) + choices(heading, tuning) +
+          tails(heading, tuning);
+  text += "\nMegatron-LM's arguments\n" + wrapped(megatron_arguments(*heading.space.model, tuning.best.front().plan,
+                                                                     overlap_config_of(heading, tuning)),
+                                                  "  ", "  ");
   const std::string mindspeed = mindspeed_arguments(heading.space, tuning);
   if (tuning.best.front().plan.schedule == PipelineSchedule::zero_bubble) {
     text += "  (Megatron-LM has no zero-bubble pipeline: these give 1F1B)\n";
@@ -347,6 +376,7 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
             {"batch", base.global_batch},
             {"seq", base.seq},
             {"dtype", name_of(base.dtype)},
+            {"framework", heading.space.framework.name.empty() ? Json() : Json(heading.space.framework.name)},
             {"minimize", heading.minimize == Minimize::p99 ? "p99" : "mean"},
             {"jitter", heading.jitter},
             {"samples", heading.samples},
@@ -363,6 +393,9 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
   if (!tuning.best.empty()) {
     json["ties"] = tuning.ties;
     json["tie_rule"] = tuning.tie_rule.empty() ? Json() : Json(tuning.tie_rule);
+    if (tuning.baseline) {
+      json["baseline"] = step_json(*tuning.baseline);
+    }
     json["serial"] = step_json(tuning.serial);
     json["single"] = step_json(tuning.with_single);
     json["single"]["strategy"] = tuning.single->name;
@@ -378,7 +411,8 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
     for (const TunedSite& site : tuning.sites) {
       json["sites"].push_back(site_json(site));
     }
-    json["megatron"] = megatron_arguments(*heading.space.model, tuning.best.front().plan);
+    json["megatron"] =
+        megatron_arguments(*heading.space.model, tuning.best.front().plan, overlap_config_of(heading, tuning));
     if (const std::string mindspeed = mindspeed_arguments(heading.space, tuning); !mindspeed.empty()) {
       json["mindspeed"] = mindspeed;
     }

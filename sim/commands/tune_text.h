@@ -20,6 +20,7 @@ struct TuneHeading {
   VerdictRule rule{};
   std::string jitter = "none";
   std::size_t samples = 0;  ///< Of a site; none where nothing strays.
+  std::string folder;       ///< Where its files are written; empty: nowhere.
 };
 
 /// At most 80 columns wide.
@@ -28,8 +29,8 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning);
 /// {"schema": "commfuse.tune/1", ...}: the plans, the sites and what they are compared with.
 std::string tune_json(const TuneHeading& heading, const Tuning& tuning);
 
-/// Megatron-LM's arguments for a plan.
-std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan);
+/// Megatron-LM's arguments for a plan. `overlap_config` is the file of --tp-comm-overlap-cfg, or empty.
+std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan, const std::string& overlap_config);
 
 /// "commfuse (ring, g=2)".
 std::string schedule_in_words(Scope scope, const SiteTime& site);

@@ -182,28 +182,26 @@ bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
 }
 
 /// Left out, or auto, DeepSpeed reduces gradients in the dtype of bf16 or fp16 where one of them is on
-/// (runtime/engine.py, communication_data_type); what the key says is one of the keys that are left out.
-void note_gradient_dtype(KeyedFile& file, const StepSettings& step, std::vector<std::string>& notes) {
-  const auto said = file.entries().find("communication_data_type");
-  const bool is_said = said != file.entries().end() && said->second.kind != EntryKind::null && !is_auto(&said->second);
-  const bool has_16_bits = switch_of(file, {"bf16.enabled", "bfloat16.enabled"}) != Switch::off ||
-                           switch_of(file, {"fp16.enabled"}) != Switch::off;
-  if (!is_said && has_16_bits && step.data * step.ulysses > 1) {
-    notes.push_back(
-        fmt::format("communication_data_type is not said, so DeepSpeed reduces gradients in {}: they are simulated as "
-                    "reduced in 32 bits, with twice the bytes",
-                    step.dtype));
+/// (runtime/engine.py, communication_data_type).
+std::string gradient_dtype_of(KeyedFile& file, const StepSettings& step) {
+  const Entry* const said = file.first_of({"communication_data_type"});
+  if (said == nullptr || is_auto(said)) {
+    const bool has_16_bits = switch_of(file, {"bf16.enabled", "bfloat16.enabled"}) != Switch::off ||
+                             switch_of(file, {"fp16.enabled"}) != Switch::off;
+    return has_16_bits ? step.dtype : "fp32";
   }
+  constexpr std::array<std::string_view, 3> known{"fp32", "bf16", "fp16"};
+  const std::string word = said->text == "bfp16" ? "bf16" : said->text;
+  if (std::ranges::find(known, word) == known.end()) {
+    KeyedFile::wrong(*said, fmt::format("is {}; write fp32, bf16 or fp16", in_quotes(said->text)));
+  }
+  return word;
 }
 
 /// DeepSpeed overlaps the reduction of gradients by default with ZeRO 3 alone.
-void note_overlap(KeyedFile& file, const StepSettings& step, std::vector<std::string>& notes) {
+bool overlaps_gradients(KeyedFile& file, const StepSettings& step) {
   const Entry* const entry = file.first_of({"zero_optimization.overlap_comm"});
-  const bool overlaps = entry == nullptr || is_auto(entry) ? step.zero == 3 : KeyedFile::flag(*entry);
-  if (!overlaps && step.data > 1) {
-    notes.emplace_back(
-        "zero_optimization.overlap_comm is off: gradients are simulated as reduced beside the backward pass");
-  }
+  return entry == nullptr || is_auto(entry) ? step.zero == 3 : KeyedFile::flag(*entry);
 }
 
 void note_recomputation(const KeyedFile& file, std::vector<std::string>& notes) {
@@ -231,18 +229,18 @@ Imported read_deepspeed(const Source& source) {
   step.zero = static_cast<int>(said_count(file, {"zero_optimization.stage"}, Counts{0, 3}).value_or(0));
   step.dtype = dtype_of(file, import.notes);
   step.is_sgd = is_sgd(file, import.notes);
-  note_gradient_dtype(file, step, import.notes);
-  note_overlap(file, step, import.notes);
+  step.gradient_dtype = gradient_dtype_of(file, step);
+  step.overlap_gradients = overlaps_gradients(file, step);
+  step.framework = "deepspeed";
   note_recomputation(file, import.notes);
-  const bool overlaps = file.flag({"tensor_parallel.tp_overlap_comm"}) && step.tensor > 1;
-  if (overlaps) {
+  if (file.flag({"tensor_parallel.tp_overlap_comm"}) && step.tensor > 1) {
     import.notes.emplace_back(
-        "tensor_parallel.tp_overlap_comm: a whole step is simulated as sliced, by the best number of slices at every "
-        "site");
+        "tensor_parallel.tp_overlap_comm has no counterpart: collectives of tensor ranks stand alone in the row of "
+        "deepspeed");
   }
   note_unread(file, deepspeed_keys(), import.notes);
-  import.gpus = gpus_of(step);
-  import.run = run_text(step, "From a configuration of DeepSpeed.") + strategy_text(overlaps);
+  import.step = step;
+  import.origin = "From a configuration of DeepSpeed.";
   return import;
 }
 

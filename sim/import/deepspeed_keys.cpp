@@ -76,7 +76,6 @@ constexpr std::array left_out{
     LeftOut{"zero_optimization.zenflow.*", on_gpu},
     LeftOut{"activation_checkpointing.partition_activations", "activations are kept by each tensor rank"},
     LeftOut{"activation_checkpointing.cpu_checkpointing", "activations stay on the GPU"},
-    LeftOut{"communication_data_type", "gradients are reduced in 32 bits", "fp32 auto"},
     LeftOut{"seq_parallel_communication_data_type", "sequence ranks exchange the dtype of the products", "auto"},
     LeftOut{"data_types.grad_accum_dtype", "gradients are summed in 32 bits", "fp32 auto"},
     LeftOut{"bf16.bf16_master_weights_and_grads", "the optimizer keeps 32-bit weights"},

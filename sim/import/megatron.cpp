@@ -20,6 +20,7 @@
 #include "model/config/yaml_reader.h"
 #include "model/config_error.h"
 #include "model/text/files.h"
+#include "model/text/quantity.h"
 #include "model/text/suggest.h"
 #include "sim/import/key_lists.h"
 #include "sim/import/megatron_arguments.h"
@@ -234,6 +235,46 @@ bool is_sgd(const Arguments& arguments, std::vector<std::string>& notes) {
   return name == "sgd";
 }
 
+/// The value of a flag that may hold a variable nobody knows; nothing where it is left out or not known.
+std::optional<std::string> word_of(const Arguments& arguments, std::string_view flag) {
+  const Argument* const argument = arguments.find(flag);
+  return argument == nullptr ? std::nullopt : arguments.dialect().expand(argument->text);
+}
+
+/// Whether a probability of dropout is above 0; Megatron-LM's default is 0.1.
+bool drops(const Arguments& arguments, std::string_view flag, std::vector<std::string>& notes) {
+  if (!arguments.has(flag)) {
+    return true;
+  }
+  const std::optional<std::string> word = word_of(arguments, flag);
+  const std::optional<double> share = word ? parse_number(*word) : std::nullopt;
+  if (!share) {
+    notes.push_back(fmt::format("{} {} is no number: its default of 0.1 is assumed", arguments.spelled(flag),
+                                in_quotes(arguments.find(flag)->text)));
+  }
+  return share.value_or(0.1) > 0.0;
+}
+
+/// TransformerEngine and FlashAttention never write scores to memory; Megatron-LM's own layers do.
+bool has_fused_attention(const Arguments& arguments) {
+  const std::string backend = word_of(arguments, "--attention-backend").value_or("auto");
+  const bool is_local = word_of(arguments, "--transformer-impl").value_or("transformer_engine") == "local";
+  const bool is_unfused = backend == "unfused" || backend == "local" || (is_local && backend == "auto");
+  return !is_unfused || arguments.has("--use-flash-attn");
+}
+
+/// 32 bits, unless a flag says 16 or none says 32 beside fp16 (megatron/training/arguments.py).
+std::string gradient_dtype_of(const Arguments& arguments, std::string_view dtype) {
+  const bool is_wide = dtype != "fp16" || arguments.has("--accumulate-allreduce-grads-in-fp32");
+  return arguments.has("--grad-reduce-in-bf16") ? "bf16" : is_wide ? "fp32" : "fp16";
+}
+
+/// Megatron-LM reduces gradients after the backward pass unless a flag says otherwise; PyTorch's FSDP does not.
+bool overlaps_gradients(const Arguments& arguments) {
+  const std::string& flag = arguments.dialect().overlap_flag;
+  return flag.empty() || arguments.has(flag) || arguments.has("--use-torch-fsdp2");
+}
+
 StepSettings step_of(const Arguments& arguments, std::vector<std::string>& notes) {
   const auto count = [&](std::string_view flag, std::string_view setting) {
     return arguments.count(flag, range_of(setting)).value_or(1);
@@ -253,6 +294,13 @@ StepSettings step_of(const Arguments& arguments, std::vector<std::string>& notes
   step.zero = zero_of(arguments);
   step.recompute = recompute_of(arguments);
   step.is_sgd = is_sgd(arguments, notes);
+  step.fused_attention = step.context > 1 || has_fused_attention(arguments);  // context ranks need TransformerEngine
+  const bool drops_scores = drops(arguments, "--attention-dropout", notes);
+  step.dropout = drops(arguments, "--hidden-dropout", notes) || (drops_scores && !step.fused_attention);
+  step.gradient_dtype = gradient_dtype_of(arguments, step.dtype);
+  step.overlap_gradients = overlaps_gradients(arguments);
+  const Dialect& dialect = arguments.dialect();
+  step.framework = arguments.has("--tp-comm-overlap") ? dialect.framework_with_overlap : dialect.framework;
   return step;
 }
 
@@ -270,15 +318,6 @@ void require_whole_shares(const Arguments& arguments, const StepSettings& step) 
   }
   if (arguments.has("--expert-model-parallel-size")) {
     require("--expert-model-parallel-size", step.experts, "--num-experts", expert_range);
-  }
-}
-
-/// Megatron-LM reduces gradients behind the backward pass unless a flag says otherwise; PyTorch's FSDP does not.
-void note_late_gradients(const Arguments& arguments, const StepSettings& step, std::vector<std::string>& notes) {
-  const std::string& flag = arguments.dialect().overlap_flag;
-  if (!flag.empty() && step.data * step.context > 1 && !arguments.has(flag) && !arguments.has("--use-torch-fsdp2")) {
-    notes.push_back(
-        fmt::format("{} is not there: gradients are simulated as reduced beside the backward pass all the same", flag));
   }
 }
 
@@ -332,10 +371,6 @@ void pass_over(const YamlValue& value, YamlMap& root) {
     }
   }
 }
-
-constexpr auto overlap_of_step =
-    "userbuffers' ways of overlap are those of the forward pass; a whole step is simulated as sliced, by the best "
-    "number of slices at every site";
 
 /// The different values of each flag, the first few, as they were written.
 using Repeats = std::map<std::string, std::vector<std::string>>;
@@ -422,6 +457,8 @@ Arguments arguments_of(std::string_view text, const std::string& path, Repeats& 
        .known_as = "a flag of Megatron-LM",
        .spelling = [](std::string_view flag) { return std::string(flag); },
        .overlap_flag = "--overlap-grad-reduce",
+       .framework = "megatron-lm",
+       .framework_with_overlap = "megatron-core-2024",
        .expand = [variables = assignments(words)](const std::string& word) { return expanded(word, variables); }});
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i].text;
@@ -479,20 +516,10 @@ void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) 
 Imported import_of(const Arguments& arguments, const std::string& name) {
   Imported import;
   import.model = model_of(arguments, name, import.notes);
-  const StepSettings step = step_of(arguments, import.notes);
-  require_whole_shares(arguments, step);
-  note_late_gradients(arguments, step, import.notes);
-  import.gpus = gpus_of(step);
-  import.run = run_text(step, arguments.dialect().origin);
+  import.step = step_of(arguments, import.notes);
+  import.origin = arguments.dialect().origin;
+  require_whole_shares(arguments, import.step);
   return import;
-}
-
-void finish_overlap(const Arguments& arguments, Imported& import) {
-  const bool overlaps = arguments.has("--tp-comm-overlap");
-  import.run += strategy_text(overlaps);
-  if (overlaps) {
-    import.notes.emplace_back(overlap_of_step);
-  }
 }
 
 Imported read_megatron(std::string_view text, const std::string& path, const std::string& name) {
@@ -501,7 +528,6 @@ Imported read_megatron(std::string_view text, const std::string& path, const std
   Imported import = import_of(arguments, name);
   note_repeats(text, arguments, repeats, import.notes);
   note_left_out(arguments, import.notes);
-  finish_overlap(arguments, import);
   return import;
 }
 
@@ -527,14 +553,13 @@ void add_overlap(const std::string& path, Imported& import) {
     read_product(root, product, overlap);
   }
   file.finish();
-  import.run.erase(std::min(import.run.find("strategy:\n"), import.run.size()));
-  import.run += strategy_text(!overlap.ways.empty());
   note_unknown(unknown_products(file.top()), import.notes);
   if (overlap.ways.empty()) {
-    std::erase(import.notes, overlap_of_step);
+    import.step.framework = "megatron-lm";
     import.notes.push_back(fmt::format("{} overlaps no product of the forward pass in a way known here: serial", path));
     return;
   }
+  import.step.framework = "megatron-core-2024";
   const std::string& way =
       std::ranges::max_element(overlap.ways, {}, [](const auto& one) { return one.second; })->first;
   import.notes.push_back(fmt::format("{}: {}; a layer has one way for all of them: --scope layer {}", path,

@@ -31,6 +31,8 @@ struct Dialect {
   std::string known_as;                            ///< "a flag of Megatron-LM"
   std::string (*spelling)(std::string_view flag);  ///< Of one that is not there.
   std::string overlap_flag{};                      ///< Without which gradients are reduced last; empty: not known.
+  std::string framework{};                         ///< Of configs/frameworks, without --tp-comm-overlap.
+  std::string framework_with_overlap{};            ///< And with it.
   std::function<std::optional<std::string>(const std::string&)> expand;  ///< Its variables; nothing: not known.
 };
 
@@ -66,10 +68,7 @@ class Arguments {
   std::map<std::string, Argument, std::less<>> flags_;
 };
 
-/// The model, called `name`, and the step, without its strategy. Throws ConfigError.
+/// The model, called `name`, and the step. Throws ConfigError.
 Imported import_of(const Arguments& arguments, const std::string& name);
-
-/// Adds the strategy, and a note where tensor ranks overlap.
-void finish_overlap(const Arguments& arguments, Imported& import);
 
 }  // namespace commfuse::import

@@ -18,11 +18,14 @@ namespace {
 constexpr auto switches = std::to_array<std::string_view>({
     "--account-for-embedding-in-pipeline-split",
     "--account-for-loss-in-pipeline-split",
+    "--accumulate-allreduce-grads-in-fp32",
     "--bf16",
     "--disable-bias-linear",
     "--fp16",
+    "--grad-reduce-in-bf16",
     "--group-query-attention",
     "--no-position-embedding",
+    "--overlap-grad-reduce",
     "--recompute-activations",
     "--sequence-parallel",
     "--swiglu",
@@ -30,6 +33,7 @@ constexpr auto switches = std::to_array<std::string_view>({
     "--untie-embeddings-and-output-weights",
     "--use-custom-fsdp",
     "--use-distributed-optimizer",
+    "--use-flash-attn",
     "--use-megatron-fsdp",
     "--use-rotary-position-embeddings",
     "--use-torch-fsdp2",
@@ -49,13 +53,11 @@ constexpr auto switches_not_read = std::to_array<std::string_view>({
     "--fp8-dot-product-attention",
     "--fp8-multi-head-attention",
     "--fp8-param-gather",
-    "--grad-reduce-in-bf16",
     "--is-hybrid-model",
     "--moe-pad-expert-input-to-capacity",
     "--moe-shared-expert-overlap",
     "--multi-latent-attention",
     "--optimizer-cpu-offload",
-    "--overlap-grad-reduce",
     "--overlap-moe-expert-parallel-comm",
     "--use-cpu-optimizer",
     "--use-precision-aware-optimizer",
@@ -65,12 +67,15 @@ constexpr auto switches_not_read = std::to_array<std::string_view>({
 
 /// Flags with a value.
 constexpr auto valued = std::to_array<std::string_view>({
+    "--attention-backend",
+    "--attention-dropout",
     "--context-parallel-size",
     "--data-parallel-sharding-strategy",
     "--expert-model-parallel-size",
     "--ffn-hidden-size",
     "--fp8-format",
     "--global-batch-size",
+    "--hidden-dropout",
     "--hidden-size",
     "--kv-channels",
     "--make-vocab-size-divisible-by",
@@ -96,12 +101,12 @@ constexpr auto valued = std::to_array<std::string_view>({
     "--recompute-granularity",
     "--seq-length",
     "--tensor-model-parallel-size",
+    "--transformer-impl",
     "--vocab-size",
 });
 
 constexpr std::string_view even_stages = "stages have layers as evenly as can be";
 constexpr std::string_view on_gpu = "weights, activations and optimizer state stay on the GPU";
-constexpr std::string_view beside = "gradients are reduced beside the backward pass";
 constexpr std::string_view thirty_two = "the optimizer keeps 32-bit weights and states";
 
 constexpr std::array left_out{
@@ -140,10 +145,7 @@ constexpr std::array left_out{
     LeftOut{"hierarchical_context_parallel_sizes", "context ranks pass keys and values around a ring"},
     LeftOut{"num_distributed_optimizer_instances", "all replicas share the optimizer's state", "1"},
     LeftOut{"outer_dp_sharding_strategy", "all replicas share what they share", "no_shard"},
-    LeftOut{"overlap_grad_reduce", beside, "true"},
     LeftOut{"use_sharp", "switches sum where the machine's file says so"},
-    LeftOut{"grad_reduce_in_bf16", "gradients are reduced in 32 bits"},
-    LeftOut{"grad_reduce_in_fp32", "gradients are reduced in 32 bits", "true"},
     LeftOut{"use_precision_aware_optimizer", thirty_two},
     LeftOut{"optimizer_cpu_offload", on_gpu},
     LeftOut{"cpu_offloading", on_gpu},
@@ -161,6 +163,7 @@ constexpr std::array left_out{
     LeftOut{"external_cuda_graph", "kernels are launched one by one; --launch graph has them in a graph"},
     LeftOut{"cuda_graph_impl", "kernels are launched one by one; --launch graph has them in a graph"},
     LeftOut{"variable_seq_lengths", "sequences are equally long"},
+    LeftOut{"ffn_dropout", "there is no dropout between the GEMMs of an MLP", "0 0.0"},
     LeftOut{"peft", "all weights are trained"},
     LeftOut{"trainer.accumulate_grad_batches", "micro-batches follow from the batch", "1"},
     LeftOut{"use_cpu_optimizer", on_gpu}};
@@ -189,8 +192,8 @@ constexpr std::array irrelevant{
     Irrelevant{
         "how it learns",
         "lr lr_* min_lr *_lr weight_decay* start_weight_decay end_weight_decay decoupled_* clip_grad "
-        "adam_* sgd_momentum muon_* init_method* embedding_init* output_layer_init_method seed hidden_dropout "
-        "attention_dropout ffn_dropout train_* skip_train loss_scale* initial_loss_scale min_loss_scale hysteresis "
+        "adam_* sgd_momentum muon_* init_method* embedding_init* output_layer_init_method seed "
+        "train_* skip_train loss_scale* initial_loss_scale min_loss_scale hysteresis "
         "eval_* override_opt_param_scheduler use_cpu_initialization init_model_with_meta_device moe_aux_loss_coeff "
         "moe_z_loss_coeff moe_input_jitter_eps rng_* te_rng_tracker use_te_rng_tracker native_amp_* optim "
         "decrease_batch_size_if_needed mtp_loss_scaling_factor mtp_enabled iterations_to_skip *_seed "
@@ -206,17 +209,16 @@ constexpr std::array irrelevant{
                "glu_linear_offset openai_gelu headscale normalize_attention_scores fp32_residual_connection "
                "fp16_lm_cross_entropy apply_residual_connection_post_layernorm memory_efficient_layer_norm "
                "disable_bf16_reduced_precision_matmul onnx_safe quick_geglu"},
-    Irrelevant{
-        "which kernels: the machine's table has their times",
-        "*_fusion no_*_fusion attention_backend transformer_impl use_mcore_models use_flash_attn use_flash_attention "
-        "use_fused_* use_kitchen* cross_entropy_fusion_impl no_persist_layer_norm persist_layer_norm spec "
-        "transformer_layer_spec use_transformer_engine* transformer_engine mcore_gpt moe_grouped_gemm "
-        "moe_use_legacy_grouped_gemm use_te_* use_emha deterministic_mode batch_invariant_mode flash_decode "
-        "transformer_block_type openai_* name cuda_graph_* use_mamba_mem_eff_path mla_down_proj_fusion "
-        "gradient_accumulation_fusion grad_div_ar_fusion gradient_as_bucket_view persistent_* "
-        "disable_parameter_transpose_cache symmetric_ar_type nccl_all_reduce_for_prefill disable_jit_fuser "
-        "fused_residual_rmsnorm kitchen_* "
-        "use_inference_optimized_layers"},
+    Irrelevant{"which kernels: the machine's table has their times",
+               "*_fusion no_*_fusion use_mcore_models "
+               "use_fused_* use_kitchen* cross_entropy_fusion_impl no_persist_layer_norm persist_layer_norm spec "
+               "transformer_layer_spec use_transformer_engine* transformer_engine mcore_gpt moe_grouped_gemm "
+               "moe_use_legacy_grouped_gemm use_te_* use_emha deterministic_mode batch_invariant_mode flash_decode "
+               "transformer_block_type openai_* name cuda_graph_* use_mamba_mem_eff_path mla_down_proj_fusion "
+               "gradient_accumulation_fusion grad_div_ar_fusion gradient_as_bucket_view persistent_* "
+               "disable_parameter_transpose_cache symmetric_ar_type nccl_all_reduce_for_prefill disable_jit_fuser "
+               "fused_residual_rmsnorm kitchen_* "
+               "use_inference_optimized_layers"},
     Irrelevant{"how experts choose: tokens go to all of them alike",
                "moe_router_* moe_apply_probs_on_input moe_token_* moe_enable_deepep moe_deepep_num_sms "
                "moe_flex_dispatcher_backend moe_hybridep_num_sms moe_extended_tp moe_layer_recompute "
@@ -239,7 +241,7 @@ constexpr std::array irrelevant{
         "bucket_size ddp_* align_grad_reduce align_param_gather no_align_* overlap_param_gather "
         "overlap_param_gather_with_optimizer_step average_in_collective gradient_reduce_div_fusion nccl_ub "
         "fsdp_* preserve_fp32_weights suggested_communication_unit_size pad_buckets_* grad_allreduce_chunk_size_mb "
-        "disable_symmetric_registration accumulate_allreduce_grads_in_fp32 accumulate_grads_in_fp32 "
+        "disable_symmetric_registration accumulate_grads_in_fp32 "
         "megatron_fsdp_* param_name_patterns_* reduce_scatter_with_fp32_accumulation main_grads"},
     Irrelevant{
         "how tensor ranks and stages overlap, which --overlap and --tp-comm-overlap choose",

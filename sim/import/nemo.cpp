@@ -59,6 +59,9 @@ constexpr std::array aliases{
     Alias{"model.bias", "--disable-bias-linear", Meaning::off},
     Alias{"model.share_embeddings_and_output_weights", "--untie-embeddings-and-output-weights", Meaning::off},
     Alias{"model.ub_tp_comm_overlap", "--tp-comm-overlap", Meaning::on},
+    Alias{"model.use_flash_attention", "--use-flash-attn", Meaning::on},
+    Alias{"ddp.grad_reduce_in_fp32", "--grad-reduce-in-bf16", Meaning::off},
+    Alias{"mixed_precision.grad_reduce_in_fp32", "--grad-reduce-in-bf16", Meaning::off},
     Alias{"model.normalization", "--normalization", Meaning::norm},
     Alias{"model.num_query_groups", "--num-query-groups", Meaning::groups},
     Alias{"model.fp8", "--fp8-format", Meaning::fp8},
@@ -335,6 +338,13 @@ void note_unread_keys(const KeyedFile& file, std::vector<std::string>& notes) {
   note_unread(file, {all, left_out}, notes, name_of);
 }
 
+/// Whether a section says when gradients are reduced; where none does, beside the backward pass.
+bool says_overlap(const KeyedFile& file) {
+  return std::ranges::any_of(file.entries(), [](const auto& entry) {
+    return entry.first.ends_with(".overlap_grad_reduce") && entry.second.kind == EntryKind::scalar;
+  });
+}
+
 Dialect dialect_of(const KeyedFile& file) {
   return {.origin = "From a configuration of NeMo.",
           .missing =
@@ -344,6 +354,9 @@ Dialect dialect_of(const KeyedFile& file) {
           .noun = "keys",
           .known_as = "a key of NeMo",
           .spelling = spelling_of,
+          .overlap_flag = says_overlap(file) ? "--overlap-grad-reduce" : "",
+          .framework = "megatron-lm",
+          .framework_with_overlap = "megatron-bridge",
           .expand = Interpolation(file)};
 }
 
@@ -374,7 +387,6 @@ Imported read_nemo(const Source& source) {
   Imported import = import_of(arguments, source.name);
   import.notes.insert(import.notes.begin(), notes.begin(), notes.end());
   note_unread_keys(file, import.notes);
-  finish_overlap(arguments, import);
   return import;
 }
 

@@ -30,19 +30,25 @@ std::int64_t gpus_of(const StepSettings& step) {
   return step.tensor * step.pipeline * step.data * step.context * step.ulysses;
 }
 
+namespace {
+
+std::string_view switch_word(bool is_on) { return is_on ? "on" : "off"; }
+
+}  // namespace
+
 std::string run_text(const StepSettings& step, std::string_view origin) {
   return fmt::format(
-      "# {}\nschema: commfuse.run/1\nscope: step\nranks: {}\nseq: {}\nbatch: {}\ndtype: {}\nparallel:\n"
+      "# {}\nschema: commfuse.run/1\nscope: step\nframework: {}\nranks: {}\nseq: {}\nbatch: {}\ndtype: {}\n"
+      "attention_kernel: {}\nparallel:\n"
       "  sequence_parallel: {}\n  pipeline: {}\n  interleave: {}\n{}  data: {}\n  context: {}\n{}  experts: {}\n"
-      "  zero: {}\nstep:\n  micro_batch: {}\n  recompute: {}\n{}",
-      origin, step.tensor, step.seq, step.batch, step.dtype, step.sequence_parallel ? "on" : "off", step.pipeline,
-      step.interleave, step.zero_bubble ? "  schedule: zero_bubble\n" : "", step.data, step.context,
+      "  zero: {}\nstep:\n  micro_batch: {}\n  recompute: {}\n{}  dropout: {}\n  gradient_dtype: {}\n"
+      "  overlap_gradients: {}\n",
+      origin, step.framework, step.tensor, step.seq, step.batch, step.dtype, step.fused_attention ? "fused" : "unfused",
+      switch_word(step.sequence_parallel), step.pipeline, step.interleave,
+      step.zero_bubble ? "  schedule: zero_bubble\n" : "", step.data, step.context,
       step.ulysses > 1 ? fmt::format("  ulysses: {}\n", step.ulysses) : "", step.experts, step.zero, step.micro_batch,
-      yaml_scalar(step.recompute), step.is_sgd ? "  optimizer: sgd\n" : "");
-}
-
-std::string strategy_text(bool overlaps) {
-  return fmt::format("strategy:\n  name: {}\n", overlaps ? "sliced" : "serial");
+      yaml_scalar(step.recompute), step.is_sgd ? "  optimizer: sgd\n" : "", switch_word(step.dropout),
+      step.gradient_dtype, switch_word(step.overlap_gradients));
 }
 
 }  // namespace commfuse::import

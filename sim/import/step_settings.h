@@ -34,6 +34,11 @@ struct StepSettings {
   std::int64_t micro_batch = 1;
   std::string recompute = "none";
   bool is_sgd = false;
+  bool fused_attention = true;
+  bool dropout = false;
+  std::string gradient_dtype = "fp32";
+  bool overlap_gradients = true;
+  std::string framework = "none";  ///< Of configs/frameworks: who runs the step.
 };
 
 /// The product where it is at most `most`; all factors are at least 1.
@@ -42,10 +47,7 @@ std::optional<std::int64_t> product_within(std::int64_t most, std::initializer_l
 /// GPUs that hold all replicas.
 std::int64_t gpus_of(const StepSettings& step);
 
-/// YAML, commfuse.run/1, without `model` and `strategy`. `origin` is the comment of its first line.
+/// YAML, commfuse.run/1, without `model`. `origin` is the comment of its first line.
 std::string run_text(const StepSettings& step, std::string_view origin);
-
-/// The lines that choose the strategy: a whole step's schedules are those of all its sites.
-std::string strategy_text(bool overlaps);
 
 }  // namespace commfuse::import

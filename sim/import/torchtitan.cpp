@@ -337,6 +337,21 @@ bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
   return name == "SGD";
 }
 
+/// 32 bits, unless the file says otherwise.
+std::string gradient_dtype_of(KeyedFile& file) {
+  const Entry* const entry = file.first_of({"training.mixed_precision_reduce"});
+  constexpr std::array<std::pair<std::string_view, const char*>, 3> dtypes{
+      {{"float32", "fp32"}, {"bfloat16", "bf16"}, {"float16", "fp16"}}};
+  if (entry == nullptr) {
+    return dtypes.front().second;
+  }
+  const auto* const found = std::ranges::find(dtypes, entry->text, [](const auto& one) { return one.first; });
+  if (found == dtypes.end()) {
+    KeyedFile::wrong(*entry, fmt::format("is {}; write float32, bfloat16 or float16", in_quotes(entry->text)));
+  }
+  return found->second;
+}
+
 /// torchtitan overlaps the collectives of tensor ranks where the compiler cuts the products.
 bool overlaps_of(KeyedFile& file, std::vector<std::string>& notes) {
   const Entry* const said = parallel_entry(file, "enable_async_tensor_parallel");
@@ -354,9 +369,6 @@ bool overlaps_of(KeyedFile& file, std::vector<std::string>& notes) {
                     said->where));
     return false;
   }
-  notes.emplace_back(
-      "enable_async_tensor_parallel: a whole step is simulated as sliced, by the best number of slices at every site; "
-      "async_tp itself is simulated by --scope layer --strategy async_tp");
   return true;
 }
 
@@ -380,10 +392,11 @@ Imported read_torchtitan(const Source& source) {
   step.dtype = dtype_of(file, import.notes);
   step.recompute = recompute_of(file, import.notes);
   step.is_sgd = is_sgd(file, import.notes);
-  const bool overlaps = overlaps_of(file, import.notes);
+  step.gradient_dtype = gradient_dtype_of(file);
+  step.framework = overlaps_of(file, import.notes) ? "torchtitan-async-tp" : "torchtitan";
   note_unread(file, torchtitan_keys(), import.notes);
-  import.gpus = gpus_of(step);
-  import.run = run_text(step, "From a configuration of torchtitan.") + strategy_text(overlaps);
+  import.step = step;
+  import.origin = "From a configuration of torchtitan.";
   return import;
 }
 

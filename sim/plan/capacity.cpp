@@ -9,6 +9,7 @@
 #include "model/analysis/knee.h"
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
+#include "model/config/framework.h"
 #include "model/math/functions.h"
 #include "model/workload/model_flops.h"
 #include "model/workload/parameters.h"
@@ -21,7 +22,10 @@ namespace commfuse {
 namespace {
 
 LayoutTerms layout_terms(const PlanFile& file) {
-  LayoutTerms terms{.base = base_of(file.settings), .wish = wish_of(file.settings), .memory_share = file.memory_share};
+  const Framework framework = load_framework(file.settings.text("framework"));
+  const Settings settings = with_defaults_of(framework, file.settings);
+  LayoutTerms terms{.base = base_of(settings), .wish = wish_of(settings), .memory_share = file.memory_share};
+  terms.framework = framework;
   const Jitter jitter = load_jitter(choices_of(file.settings).jitter);
   terms.rank_sigma = jitter.rank_sigma.value;
   terms.communication_sigma = jitter.communication_sigma.value;
@@ -52,7 +56,8 @@ void put_limits(CapacityPlan& plan, const PlanFile& file) {
 }
 
 /// What was asked, as far as an answer must repeat it.
-CapacityPlan asked(const PlanFile& file, const Transformer& model, const TrainingPlan& base) {
+CapacityPlan asked(const PlanFile& file, const Transformer& model, const LayoutTerms& terms) {
+  const TrainingPlan& base = terms.base;
   const ModelParameters parameters = parameters_of(model);
   const Tokens one_sequence{1, base.seq};
   CapacityPlan plan{.title = file.title, .model = model.name};
@@ -67,6 +72,7 @@ CapacityPlan asked(const PlanFile& file, const Transformer& model, const Trainin
   plan.batch = base.global_batch;
   plan.seq = base.seq;
   plan.dtype = name_of(base.dtype);
+  plan.framework = terms.framework.name;
   put_limits(plan, file);
   plan.change = file.change;
   const RunChoices run = choices_of(file.settings);
@@ -117,7 +123,7 @@ CapacityPlan plan_capacity(const PlanFile& file) {
   const Transformer model = load_model(choices_of(file.settings).model);
   const LayoutTerms terms = layout_terms(file);
   StructureCache structures;
-  CapacityPlan plan = asked(file, model, terms.base);
+  CapacityPlan plan = asked(file, model, terms);
   std::vector<std::unique_ptr<KindPlanner>> planners;
   for (const GpuOffer& offer : file.gpus) {
     planners.push_back(std::make_unique<KindPlanner>(file, offer, model, terms, structures));

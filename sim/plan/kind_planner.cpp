@@ -133,9 +133,9 @@ KindPlanner::KindPlanner(const PlanFile& file, const GpuOffer& offer, const Tran
       search_(model, machine_, structures, terms) {}
 
 void KindPlanner::look_at_counts() {
-  const std::vector<const Strategy*> all = strategies_for_steps();
+  const std::vector<const Strategy*> strategies = search_.terms().strategies();
   for (const std::int64_t gpus : search_.counts(most_)) {
-    if (const std::optional<FoundLayout> found = search_.fastest(gpus, all)) {
+    if (const std::optional<FoundLayout> found = search_.fastest(gpus, strategies)) {
       found_.push_back(*found);
     }
   }

@@ -78,14 +78,20 @@ std::vector<std::int64_t> LayoutSearch::counts(std::int64_t most) const {
 }
 
 StepPoint LayoutSearch::point_of(const TrainingPlan& plan) const {
-  StepPoint point{.model = &model_, .machine = &machine_, .plan = plan};
+  StepPoint point{.model = &model_, .machine = &machine_, .plan = plan, .framework = terms_.framework};
+  point.strategies = terms_.strategies();
   point.rank_sigma = terms_.rank_sigma;
   point.communication_sigma = terms_.communication_sigma;
   return point;
 }
 
 std::vector<TrainingPlan> LayoutSearch::fitting(std::int64_t gpus) {
-  const PlanSpace space{.model = &model_, .machine = &machine_, .gpus = gpus, .base = terms_.base, .wish = terms_.wish};
+  const PlanSpace space{.model = &model_,
+                        .machine = &machine_,
+                        .gpus = gpus,
+                        .base = terms_.base,
+                        .wish = terms_.wish,
+                        .framework = terms_.framework};
   const double most = terms_.memory_share * static_cast<double>(machine_.accelerator.hbm_capacity.count);
   std::vector<TrainingPlan> plans = plans_of(space);
   if (!plans.empty()) {

@@ -19,6 +19,12 @@ struct LayoutTerms {
   double memory_share = 1.0;
   double rank_sigma = 0.0;  ///< StepPoint's, as the next.
   double communication_sigma = 0.0;
+  Framework framework{};  ///< Whose hosts and kernels all layouts have.
+
+  /// At every site the fastest of these; where a framework was named, what it does there.
+  [[nodiscard]] std::vector<const Strategy*> strategies() const {
+    return framework.name.empty() ? strategies_for_steps() : strategies_by_default(framework);
+  }
 };
 
 struct FoundLayout {
@@ -53,6 +59,7 @@ class LayoutSearch {
   /// One layout, on this machine. Requires a possible one.
   FoundLayout at(const TrainingPlan& plan, const std::vector<const Strategy*>& strategies);
 
+  /// With the terms' framework and strategies.
   [[nodiscard]] StepPoint point_of(const TrainingPlan& plan) const;
   SiteTimes& times() { return times_; }
   [[nodiscard]] const SearchTally& tally() const { return tally_; }

@@ -20,7 +20,6 @@ Duration step_on(const Machine& machine, StepPoint point, const std::vector<Tune
     times.prefer(at, times.again(at, site.best));
   }
   point.machine = &machine;
-  point.strategies = strategies_for_steps();
   return predict_step(point, times).time;
 }
 

@@ -58,7 +58,6 @@ void WhatIfs::add_schedules(std::vector<WhatIf>& found) {
 
 double WhatIfs::rate_slowed(double slowdown) {
   StepPoint point = planner_.search().point_of(answer_.layout);
-  point.strategies = strategies_for_steps();
   point.slowdown = slowdown;
   return predict_step(point, planner_.search().times()).tokens_per_second;
 }
@@ -88,7 +87,7 @@ void WhatIfs::add_rates(std::vector<WhatIf>& found, bool network) {
     }
     const Machine machine = with_link_rates(planner_.search().machine(), rates_of(network, times));
     LayoutSearch search(planner_.search().model(), machine, planner_.structures(), planner_.search().terms());
-    const auto layout = search.fastest(answer_.gpus, strategies_for_steps());
+    const auto layout = search.fastest(answer_.gpus, search.terms().strategies());
     if (!layout) {
       continue;
     }
@@ -118,7 +117,6 @@ double WhatIfs::rate_on(const Machine& machine, double spread_of_gpus) const {
   SiteTimes times(planner_.structures(), machine);
   StepPoint point = planner_.search().point_of(answer_.layout);
   point.machine = &machine;
-  point.strategies = strategies_for_steps();
   point.rank_sigma *= spread_of_gpus;
   return predict_step(point, times).tokens_per_second;
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "model/config/field.h"
-#include "model/dtype.h"
 #include "model/hardware/nccl_tuning.h"
 #include "model/strategies/strategies.h"
 #include "sim/schema/shape.h"
@@ -24,15 +23,6 @@ Shape strategy_or_none() {
   return word(std::move(names));
 }
 
-/// Lists the types in which gradients are summed up.
-Shape gradient_dtype() {
-  std::vector<std::string> names;
-  for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
-    names.emplace_back(name_of(dtype));
-  }
-  return word(std::move(names));
-}
-
 Shape kernels() {
   std::vector<ShapeKey> by_generation;
   for (const NcclGeneration generation : all_nccl_generations) {
@@ -43,8 +33,6 @@ Shape kernels() {
                  "GEMMs with rows off multiples of 16 bytes take (16 / alignment) to this power times as long"}),
        optional({"attention_time", map(std::move(by_generation)),
                  "Time of fused attention over that of the hardware file, by generation of GPUs"}),
-       {"fused_attention", boolean(), "Scores are never written to memory (FlashAttention)"},
-       {"dropout", boolean(), "Behind attention and MLP"},
        {"fused_accumulation", boolean(), "GEMMs of weight gradients add to 32-bit sums as they write"},
        {"loss_bytes", number(4.0, 1000.0), "Memory traffic of the loss per 16-bit logit, both passes together"}});
 }
@@ -71,8 +59,6 @@ Shape framework_shape() {
                map({{"overlap", strategy_or_none(), "Strategy of GEMMs that meet a collective"},
                     optional({"implementation", text(), "Kernels for such GEMMs, used where they gain"}),
                     {"backward_beside_products", boolean(), "Collectives run beside both GEMMs of a backward pass"}})},
-              {"gradients", map({{"dtype", gradient_dtype(), "Gradients are summed up in it"},
-                                 {"overlap", boolean(), "Reduced beside the backward pass; else behind it"}})},
               optional({"settings", settings(), "Settings of run where the user has chosen none"})});
 }
 

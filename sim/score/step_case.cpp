@@ -13,10 +13,7 @@ namespace commfuse::score {
 void StepCase::run_by(const Framework& chosen) {
   framework = chosen;
   strategy = chosen.tensor_overlap;
-  plan.fused_attention = chosen.fused_attention;
-  plan.dropout = chosen.dropout;
-  plan.gradient_dtype = chosen.gradient_dtype;
-  plan.overlap_gradients = chosen.overlap_gradients;
+  plan = with_defaults_of(chosen, plan);
 }
 
 StepScorer::StepScorer(Context& context) : context_(context), jitter_(load_jitter("default")) {}

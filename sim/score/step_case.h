@@ -18,7 +18,7 @@ struct StepCase {
   TrainingPlan plan;
   Framework framework;
   const Strategy* strategy = nullptr;
-  /// As the framework runs it, where the table's columns do not say otherwise: what of a plan is the framework's.
+  /// As the framework runs it, with what it chooses of a plan; the columns of a table that say otherwise come after.
   void run_by(const Framework& chosen);
   bool gpus_differ = true;  ///< All wait for the slowest GPU, with the spread of configs/jitter/default.yaml.
 };

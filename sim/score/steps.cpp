@@ -109,7 +109,7 @@ std::string group_of_step(const StepCase& one) {
 
 /// 32-bit sums of gradients, an optimizer whose state replicas share, a fused core: Megatron-Core.
 TrainingPlan megatron_core_plan(std::int64_t tensor) {
-  return {.tensor = tensor, .sequence_parallel = tensor > 1, .zero = Zero::optimizer, .gradient_dtype = DType::fp32};
+  return {.tensor = tensor, .sequence_parallel = tensor > 1, .zero = Zero::optimizer};
 }
 
 /// Where what a table does not say is from.
@@ -215,8 +215,7 @@ void score_recomputed_steps(const Table& table, Context& context, Tally& tally) 
                 .recompute = Recompute::full,
                 .fused_attention = false,
                 .dropout = true,
-                .dtype = DType::fp16,
-                .gradient_dtype = DType::fp32};
+                .dtype = DType::fp16};
     const double full_seconds = row.amount(full);
     const double selective_seconds = row.amount(selective);
     if (!tally.takes(row, true)) {
@@ -361,9 +360,9 @@ class Recipes {
       read_machine_and_model(row, name, recipe);
     }
     if (recipe.why_not.empty()) {
+      recipe.step.run_by(framework_);
       read_plan(row, recipe.step.plan);
       recipe.step.plan.dtype = is_bf16(row) ? DType::bf16 : DType::fp8;
-      recipe.step.run_by(framework_);
     }
     return recipe;
   }
@@ -409,7 +408,8 @@ class Recipes {
       const std::string_view text = row.text(table_.column(name));
       return text.empty() || text == "n/a" ? std::int64_t{1} : count(name);
     };
-    plan = megatron_core_plan(count("tp"));
+    plan.tensor = count("tp");
+    plan.sequence_parallel = plan.tensor > 1;
     plan.pipeline = count("pp");
     plan.context = count("cp");
     const Column fsdp = table_.column("fsdp");  // 0: none; else the ranks that share the weights
@@ -487,8 +487,7 @@ void score_layer_passes(const Table& table, Context& context, Tally& tally) {
                 .seq = seq,
                 .fused_attention = false,
                 .dropout = true,
-                .dtype = DType::fp16,
-                .gradient_dtype = DType::fp32};
+                .dtype = DType::fp16};
     one.plan.recompute = says("full recompute") ? Recompute::full
                          : says("selective")    ? Recompute::selective
                                                 : Recompute::none;

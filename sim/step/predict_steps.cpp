@@ -71,8 +71,8 @@ class StepPoints::Sites {
 
 namespace {
 
-/// The plan of the settings, with what it shares with layers and what its framework does.
-TrainingPlan plan_of(const RunChoices& run, const Framework& framework = {}) {
+/// The plan of the settings, with what it shares with layers.
+TrainingPlan plan_of(const RunChoices& run) {
   TrainingPlan plan = run.plan;
   plan.tensor = run.ranks;
   plan.sequence_parallel = plan.sequence_parallel && plan.tensor > 1;
@@ -82,10 +82,6 @@ TrainingPlan plan_of(const RunChoices& run, const Framework& framework = {}) {
   }
   plan.seq = run.scope.work == Use::decode ? 1 : run.seq;
   plan.dtype = run.dtype;
-  plan.gradient_dtype = framework.gradient_dtype;
-  plan.overlap_gradients = framework.overlap_gradients;
-  plan.fused_attention = framework.fused_attention;
-  plan.dropout = framework.dropout;
   return plan;
 }
 
@@ -164,6 +160,10 @@ StepRow asked(const Settings& settings, const std::string& model, const Training
   row.add("dtype", std::string(name_of(plan.dtype)));
   row.add("recompute", std::string(name_of(plan.recompute)));
   row.add("optimizer", std::string(name_of(plan.optimizer)));
+  row.add("attention_kernel", std::string(plan.fused_attention ? "fused" : "unfused"));
+  row.add("dropout", plan.dropout);
+  row.add("gradient_dtype", std::string(name_of(plan.gradient_dtype)));
+  row.add("overlap_gradients", plan.overlap_gradients);
   if (const std::string& framework = settings.text("framework"); framework != "none") {
     row.add("framework", framework);
   }
@@ -335,11 +335,6 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   return rows;
 }
 
-/// How the framework runs the products of tensor ranks: none as Megatron-LM without tp-comm-overlap.
-std::vector<const Strategy*> baseline_of(const Framework& framework) {
-  return framework.tensor_overlap == nullptr ? std::vector<const Strategy*>{} : std::vector{framework.tensor_overlap};
-}
-
 /// By one strategy, or as the framework does it.
 StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoint& point, std::string_view name,
                SiteTimes& times) {
@@ -373,7 +368,7 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
   check(run.scope.is_whole_model(), "who asks for steps has looked at the scope");
   const Transformer& model = library_.model(run.model);
   const Machine& machine = library_.machine(run.machine);
-  TrainingPlan plan = plan_of(run, framework);
+  TrainingPlan plan = plan_of(run);
   plan.dtype = dtype_of(settings, run, model, machine);
   require_one_replica(run.scope, plan);
   require_few_tokens(run);
@@ -406,7 +401,7 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
   } else {
     require_possible(point);
     if (!framework.name.empty()) {
-      point.strategies = baseline_of(framework);
+      point.strategies = strategies_by_default(framework);
       rows.push_back(row_of(settings, run.scope, point, framework.name, site.times));
       doubts.add(point, 0);
     }

@@ -111,8 +111,11 @@ void require_asked(const StepRow& row) {
 void require_fit(const StepRow& row) {
   require_asked(row);
   require_plain_cells(row);
-  for (const std::string_view words : {"framework", "reason", "warnings"}) {
+  for (const std::string_view words : {"attention_kernel", "gradient_dtype", "framework", "reason", "warnings"}) {
     row.has(words) ? void(require_text(row, words)) : void();
+  }
+  for (const std::string_view flag : {"dropout", "overlap_gradients"}) {
+    row.has(flag) ? require_flag(row, flag) : void();
   }
   for (const std::string_view rate : {"link_rate_gb_s", "network_rate_gb_s"}) {
     row.has(rate) ? require_number(row, rate) : void();

@@ -80,8 +80,9 @@ class Walk {
     if (space_.gpus % (plan.tensor * plan.pipeline * plan.ulysses) != 0) {
       return;
     }
-    // Latent attention shares no sequence yet: require_possible of a step.
-    const std::int64_t most = model_.latent ? 1 : std::max<std::int64_t>(1, plan.seq / plan.ulysses / least_tokens);
+    // Latent and unfused attention share no sequence: require_possible of a step.
+    const bool shares = !model_.latent && plan.fused_attention;
+    const std::int64_t most = !shares ? 1 : std::max<std::int64_t>(1, plan.seq / plan.ulysses / least_tokens);
     for (const std::int64_t context : wished(wish_.context, doublings(most))) {
       if (rest % context == 0) {
         plan.context = context;
@@ -140,12 +141,18 @@ class Walk {
     if (wish_.zero) {
       kinds = {*wish_.zero};
     }
+    std::vector<Recompute> recomputes{Recompute::none, Recompute::full};
+    if (!plan.fused_attention) {  // a fused core keeps no scores that could be made again
+      recomputes.push_back(Recompute::selective);
+    }
+    if (wish_.recompute) {
+      recomputes = {*wish_.recompute};
+    }
     for (const Zero zero : kinds) {
-      for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+      for (const Recompute recompute : recomputes) {
         plan.zero = zero;
-        plan.recompute = wish_.recompute.value_or(recompute);
-        const bool is_again = wish_.recompute && recompute != Recompute::none;
-        if (!is_again && is_possible(model_, plan)) {
+        plan.recompute = recompute;
+        if (is_possible(model_, plan)) {
           plans_.push_back(plan);
         }
       }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/config/framework.h"
 #include "model/hardware/machine.h"
 #include "model/workload/training_plan.h"
 #include "model/workload/transformer.h"
@@ -34,11 +35,13 @@ struct PlanSpace {
   std::int64_t gpus = 1;
   TrainingPlan base;
   PlanWish wish;
+  Framework framework{};  ///< Whose hosts and kernels all plans have.
 };
 
 /// All possible plans that use every GPU, in a fixed order. Free degrees: tensor ranks are powers of two inside a node,
 /// stages up to a layer each, 1, 2 or 4 pieces a stage, context ranks that leave 1024 tokens each, micro-batches of 1
-/// to 8 sequences, ZeRO 1 (0 without replicas, 3 also without a pipeline), nothing or everything computed again,
+/// to 8 sequences, ZeRO 1 (0 without replicas, 3 also without a pipeline), nothing or everything computed again (or
+/// scores alone, where attention is not fused and no ranks share a sequence),
 /// one rank of Ulysses, experts over as many replicas as they divide into, and over every power of two that divides
 /// these. Tensor ranks share the tokens of norms (sequence parallelism).
 std::vector<TrainingPlan> plans_of(const PlanSpace& space);

@@ -204,7 +204,7 @@ std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, Stru
 Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   StructureCache structures;
   SiteTimes times(structures, *space.machine);
-  StepPoint point{.model = space.model, .machine = space.machine, .plan = space.base};
+  StepPoint point{.model = space.model, .machine = space.machine, .plan = space.base, .framework = space.framework};
   point.rank_sigma = options.rank_sigma;
   point.communication_sigma = options.communication_sigma;
   Tuning tuning;
@@ -233,6 +233,10 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   choose_single(point, times, tuning);
   point.strategies = {&serial_strategy};
   tuning.serial = predict_step(point, times);
+  if (!space.framework.name.empty()) {
+    point.strategies = strategies_by_default(space.framework);
+    tuning.baseline = predict_step(point, times);
+  }
   point.strategies = strategies_for_steps();
   SiteTimes compute_alone(structures, *space.machine, SiteTimes::Counts::compute);
   tuning.bound = predict_step(point, compute_alone);

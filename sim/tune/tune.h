@@ -77,6 +77,8 @@ struct Tuning {
   /// The first of them otherwise: serial at every site, the best strategy that is the same at all, and with sites that
   /// take compute alone, which no schedule beats.
   StepPrediction serial;
+  /// As the framework of the space runs that plan; nothing where none was named.
+  std::optional<StepPrediction> baseline;
   const Strategy* single = nullptr;
   StepPrediction with_single;
   std::vector<LeftOut> left_out;  ///< Strategies that cannot be the same at all sites of that plan.

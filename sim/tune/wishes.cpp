@@ -63,7 +63,6 @@ TrainingPlan base_of(const Settings& settings) {
   base.seq = run.seq;
   base.global_batch = is_chosen(settings, "batch") ? run.batch : std::max<std::int64_t>(1, usual_tokens / base.seq);
   base.dtype = run.dtype;
-  base.gradient_dtype = DType::fp32;
   return base;
 }
 

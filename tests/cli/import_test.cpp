@@ -31,8 +31,6 @@ TEST(Import, AMegatronCommandLineBecomesAStepThatRuns) {
             "try: commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2\n");
   EXPECT_EQ(
       outcome.err,
-      "note: userbuffers' ways of overlap are those of the forward pass; a whole step is simulated as sliced, by the "
-      "best number of slices at every site\n"
       "note: cfg.yaml: qkv_fprop is ring_exchange, proj_fprop is serial, fc1_fprop is ring_exchange, fc2_fprop is "
       "serial; a layer has one way for all of them: --scope layer --strategy ring_exchange\n");
   const Outcome run = run_program("commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2");

@@ -294,15 +294,11 @@ TEST(SchemaFiles, ValuesWithoutUnitSourceOrSenseAreRefused) {
             "$.slow_ranks.1 is out of range");
   const std::string framework =
       "schema: commfuse.framework/1\nname: a\nsummary: b\nhost: {runs_ahead: true}\n"
-      "kernels: {fused_attention: true, dropout: false, fused_accumulation: true, loss_bytes: 14}\n"
+      "kernels: {fused_accumulation: true, loss_bytes: 14}\n"
       "tensor_parallel: {overlap: none, backward_beside_products: false}\n";
-  EXPECT_EQ(refusal("framework", framework + "gradients: {dtype: fp32, overlap: true}\n"), "fits");
-  EXPECT_EQ(refusal("framework", framework), "$ lacks gradients");
-  EXPECT_NE(
-      refusal("framework", framework + "gradients: {dtype: fp8, overlap: true}\n").find("$.gradients.dtype is none"),
-      std::string::npos);
-  EXPECT_EQ(refusal("framework", framework + "gradients: {dtype: fp32, overlap: true}\nsettings: {seq: 4096}\n"),
-            "$.settings has no key seq");
+  EXPECT_EQ(refusal("framework", framework), "fits");
+  EXPECT_EQ(refusal("framework", framework + "settings: {step.gradient_dtype: bf16, parallel.zero: 3}\n"), "fits");
+  EXPECT_EQ(refusal("framework", framework + "settings: {seq: 4096}\n"), "$.settings has no key seq");
   const std::string jitter = "schema: commfuse.jitter/1\nname: a\nrank: {sigma: {value: 0.1, provenance: ";
   EXPECT_EQ(refusal("jitter", jitter + "guess}}\n"), "$ lacks compute");
 }

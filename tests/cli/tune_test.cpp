@@ -75,6 +75,34 @@ TEST(CommfuseSimTune, WhereReplicasShareWeightsMegatronTakesItsOwnFsdpWhichKnows
   EXPECT_EQ(arguments.find("--overlap-grad-reduce"), std::string::npos) << arguments;
 }
 
+TEST(CommfuseSimTune, MegatronIsToldAllThatTheStepIsPricedWith) {
+  const std::string step = "--model llama-3.1-8b --cluster dgx-h100 --gpus 16 --ranks 2 --pipeline 1 --seq 8K ";
+  const std::string usual = megatron_arguments_of(step);
+  EXPECT_NE(usual.find(" --bf16 --sequence-parallel --tp-comm-overlap --use-distributed-optimizer "
+                       "--overlap-grad-reduce --overlap-param-gather"),
+            std::string::npos)
+      << usual;
+  EXPECT_TRUE(usual.ends_with(" --attention-dropout 0 --hidden-dropout 0")) << usual;
+  const std::string other = megatron_arguments_of(
+      step + "--dropout on --attention-kernel unfused --recompute selective --overlap-gradients off --dtype fp16");
+  EXPECT_NE(other.find(" --fp16 --accumulate-allreduce-grads-in-fp32 "), std::string::npos) << other;
+  EXPECT_EQ(other.find("--overlap-grad-reduce"), std::string::npos) << other;
+  EXPECT_TRUE(other.ends_with(" --recompute-granularity selective --attention-backend unfused")) << other;
+}
+
+TEST(CommfuseSimTune, AFrameworkIsTheBaselineOfTheGain) {
+  const std::string step = "commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 8K --batch 8 --ranks 8 ";
+  const Outcome table = run_program(step + "--framework torchtitan");
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find("less than as torchtitan runs\nit ("), std::string::npos) << table.out;
+  const json result = json::parse(run_program(step + "--framework torchtitan -o json").out);
+  EXPECT_EQ(result.at("framework"), "torchtitan");
+  EXPECT_GT(result.at("baseline").at("time_ms"), result.at("best").at(0).at("time_ms"));
+  const json without = json::parse(run_program(step + "-o json").out);
+  EXPECT_TRUE(without.at("framework").is_null());
+  EXPECT_FALSE(without.contains("baseline"));
+}
+
 TEST(CommfuseSimTune, ItsFilesAreWhatOtherCommandsTake) {
   const fs::path folder = fs::temp_directory_path() / ("commfuse-tune-" + std::to_string(getpid()));
   const std::string command =
@@ -95,6 +123,10 @@ TEST(CommfuseSimTune, ItsFilesAreWhatOtherCommandsTake) {
     ASSERT_EQ(json::parse(run.out).size(), 1U);
     EXPECT_EQ(json::parse(run.out).at(0).at("strategy"), site.at("strategy"));
   }
+  const std::string arguments = result.at("megatron").get<std::string>();
+  EXPECT_NE(arguments.find("--tp-comm-overlap-cfg " + (folder / "tp_comm_overlap_cfg.yaml").string()),
+            std::string::npos)
+      << arguments;
   const std::string megatron = contents_of(folder / "tp_comm_overlap_cfg.yaml");
   EXPECT_NE(megatron.find("\nqkv_fprop: {method: ring_exchange, aggregate: "), std::string::npos) << megatron;
   EXPECT_NE(megatron.find("\nfc1_wgrad: {method: bulk, "), std::string::npos) << megatron;

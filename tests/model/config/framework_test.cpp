@@ -36,15 +36,12 @@ kernels:
   attention_time:
     ampere: {value: 1.25, provenance: "published: c"}
     hopper: {value: 1.5, error: 0.15, provenance: "published: d"}
-  fused_attention: false
-  dropout: true
   fused_accumulation: false
   loss_bytes: 14
 tensor_parallel:
   overlap: none
   implementation: flux
   backward_beside_products: false
-gradients: {dtype: bf16, overlap: false}
 settings: {parallel.zero: 3, step.recompute: selective, step.micro_batch: 2}
 )";
 
@@ -107,16 +104,12 @@ TEST_F(FrameworkTest, AnExampleInFull) {
   EXPECT_EQ(attention_on(loom, NcclGeneration::hopper).standard_error, 0.15);
   EXPECT_EQ(attention_on(loom, NcclGeneration::hopper).source, "d");
   EXPECT_EQ(attention_on(loom, NcclGeneration::blackwell).value, 1.0);
-  EXPECT_FALSE(loom.fused_attention);
-  EXPECT_TRUE(loom.dropout);
   EXPECT_FALSE(loom.fuses_accumulation);
   EXPECT_EQ(loom.loss_bytes, 14.0);
   EXPECT_EQ(loom.tensor_overlap, nullptr);
   ASSERT_NE(loom.implementation, nullptr);
   EXPECT_EQ(loom.implementation->name, "flux");
   EXPECT_FALSE(loom.overlaps_backward);
-  EXPECT_EQ(loom.gradient_dtype, DType::bf16);
-  EXPECT_FALSE(loom.overlap_gradients);
   const std::vector<std::pair<std::string, std::string>> settings{
       {"parallel.zero", "3"}, {"step.recompute", "selective"}, {"step.micro_batch", "2"}};
   EXPECT_EQ(loom.settings, settings);
@@ -167,18 +160,18 @@ TEST_F(FrameworkTest, FillsPresetsAndKeepsWhatTheUserChose) {
 
 TEST_F(FrameworkTest, WhatIsUnknownIsNamedWithItsPlace) {
   EXPECT_EQ(refusal("overlap: none", "overlap: slicd"),
-            "./loom.yaml:17:12: unknown strategy 'slicd'; did you mean 'sliced'?");
+            "./loom.yaml:15:12: unknown strategy 'slicd'; did you mean 'sliced'?");
   EXPECT_EQ(refusal("overlap: none", "overlap: megakernel"),
-            "./loom.yaml:17:12: unknown strategy 'megakernel'; known strategies: none, " + test::known_strategies());
+            "./loom.yaml:15:12: unknown strategy 'megakernel'; known strategies: none, " + test::known_strategies());
   EXPECT_EQ(refusal("implementation: flux", "implementation: flx"),
-            "./loom.yaml:18:19: unknown implementation 'flx'; did you mean 'flux'? known: " +
+            "./loom.yaml:16:19: unknown implementation 'flx'; did you mean 'flux'? known: " +
                 fmt::format("{}", fmt::join(known_names(Catalogue::implementations), ", ")) +
                 "; a path holds '/' or ends in .yaml");
   EXPECT_EQ(refusal("overlap: none", "overlap: sliced"),
-            "./loom.yaml:18:19: overlap already says how GEMMs run beside collectives; write overlap: none, or remove "
+            "./loom.yaml:16:19: overlap already says how GEMMs run beside collectives; write overlap: none, or remove "
             "this line");
   EXPECT_EQ(refusal("implementation: flux", "implementation: [flux]"),
-            "./loom.yaml:18:19: 'implementation' is a list; write one value, as in \"implementation: te\"");
+            "./loom.yaml:16:19: 'implementation' is a list; write one value, as in \"implementation: te\"");
   EXPECT_EQ(refusal("summary:", "sumary: x\nsummary:"),
             "./loom.yaml:3:1: unknown key 'sumary'; did you mean 'summary'?");
   EXPECT_EQ(refusal("    ampere:", "    rubin:"),
@@ -193,30 +186,43 @@ TEST_F(FrameworkTest, NoNameIsThatOfAnotherRow) {
 }
 
 TEST_F(FrameworkTest, GradientsAreSummedUpInSixteenBitsOrMore) {
-  EXPECT_EQ(refusal("dtype: bf16", "dtype: fp8"),
-            "./loom.yaml:20:20: gradients are not summed up in 'fp8'; choose fp32, bf16 or fp16");
-  EXPECT_EQ(refusal("dtype: bf16", "dtype: fp64"),
-            "./loom.yaml:20:20: gradients are not summed up in 'fp64'; choose fp32, bf16 or fp16");
+  EXPECT_EQ(refusal("step.micro_batch: 2", "step.gradient_dtype: fp8"),
+            "./loom.yaml:18:73: unknown dtype of gradients 'fp8'; known dtypes of gradients: fp32, bf16, fp16");
+}
+
+TEST_F(FrameworkTest, APlanTakesWhatTheFrameworkChooses) {
+  const Framework loom = loaded(
+      with("step.micro_batch: 2",
+           "attention_kernel: unfused, step.dropout: on, step.gradient_dtype: bf16, step.overlap_gradients: off"));
+  const TrainingPlan plan = with_defaults_of(loom, {.tensor = 4, .zero = Zero::none, .micro_batch = 3});
+  EXPECT_EQ(plan.tensor, 4);
+  EXPECT_EQ(plan.micro_batch, 3);
+  EXPECT_EQ(plan.zero, Zero::weights);
+  EXPECT_EQ(plan.recompute, Recompute::selective);
+  EXPECT_FALSE(plan.fused_attention);
+  EXPECT_TRUE(plan.dropout);
+  EXPECT_EQ(plan.gradient_dtype, DType::bf16);
+  EXPECT_FALSE(plan.overlap_gradients);
 }
 
 TEST_F(FrameworkTest, SettingsAreThoseOfTrainingStepsAlone) {
   const std::string known =
       "parallel.sequence_parallel, parallel.pipeline, parallel.interleave, parallel.schedule, parallel.data, "
       "parallel.context, parallel.ulysses, parallel.experts, parallel.zero, step.micro_batch, step.recompute, "
-      "step.optimizer";
+      "step.optimizer, step.dropout, step.gradient_dtype, step.overlap_gradients, attention_kernel";
   EXPECT_EQ(refusal("parallel.zero: 3", "seq: 4K"),
-            "./loom.yaml:21:17: frameworks cannot choose 'seq'; known settings: " + known);
+            "./loom.yaml:18:17: frameworks cannot choose 'seq'; known settings: " + known);
   EXPECT_EQ(refusal("parallel.zero: 3", "framework: fsdp"),
-            "./loom.yaml:21:23: frameworks cannot choose 'framework'; known settings: " + known);
+            "./loom.yaml:18:23: frameworks cannot choose 'framework'; known settings: " + known);
   EXPECT_EQ(refusal("parallel.zero: 3", "paralel.zero: 3"),
-            "./loom.yaml:21:26: frameworks cannot choose 'paralel.zero'; did you mean 'parallel.zero'?");
-  EXPECT_EQ(refusal("parallel.zero: 3", "parallel.zero: 7"), "./loom.yaml:21:27: '7' is out of range; choose 0 to 3");
+            "./loom.yaml:18:26: frameworks cannot choose 'paralel.zero'; did you mean 'parallel.zero'?");
+  EXPECT_EQ(refusal("parallel.zero: 3", "parallel.zero: 7"), "./loom.yaml:18:27: '7' is out of range; choose 0 to 3");
   EXPECT_EQ(refusal("step.recompute: selective", "step.recompute: some"),
-            "./loom.yaml:21:46: unknown recomputation 'some'; known choices: none, selective, full");
+            "./loom.yaml:18:46: unknown recomputation 'some'; known choices: none, selective, full");
   EXPECT_EQ(refusal("parallel.zero: 3", "parallel: {zero: 3}"),
-            "./loom.yaml:21:22: frameworks cannot choose 'parallel'; known settings: " + known);
+            "./loom.yaml:18:22: frameworks cannot choose 'parallel'; known settings: " + known);
   EXPECT_EQ(refusal("parallel.zero: 3", "parallel.zero: [3]"),
-            "./loom.yaml:21:27: 'parallel.zero' is a list; write one value, as in \"parallel.zero: text\"");
+            "./loom.yaml:18:27: 'parallel.zero' is a list; write one value, as in \"parallel.zero: text\"");
 }
 
 TEST_F(FrameworkTest, WhatIsMissingIsNamed) {
@@ -226,9 +232,7 @@ TEST_F(FrameworkTest, WhatIsMissingIsNamed) {
   EXPECT_EQ(refusal("  loss_bytes: 14\n", ""),
             "./loom.yaml:8:3: missing key 'loss_bytes' in 'kernels'; add it, as in \"loss_bytes: 0.8\"");
   EXPECT_EQ(refusal("  overlap: none\n", ""),
-            "./loom.yaml:17:3: missing key 'overlap' in 'tensor_parallel'; add it, as in \"overlap: none\"");
-  EXPECT_EQ(refusal("gradients: {dtype: bf16, overlap: false}\n", ""),
-            "./loom.yaml:1:1: missing key 'gradients'; add it, as in \"gradients: {...}\"");
+            "./loom.yaml:15:3: missing key 'overlap' in 'tensor_parallel'; add it, as in \"overlap: none\"");
 }
 
 TEST_F(FrameworkTest, NumbersHaveTheirRanges) {
@@ -236,9 +240,9 @@ TEST_F(FrameworkTest, NumbersHaveTheirRanges) {
             "./loom.yaml:5:18: '21' is not a time; write a number and a unit, as in \"5 us\"");
   EXPECT_EQ(refusal("value: 0.75", "value: 3"), "./loom.yaml:8:29: 'value' is 3; choose 0 to 2");
   EXPECT_EQ(refusal("value: 1.25", "value: 0"), "./loom.yaml:10:21: 'value' is 0; choose 0.1 to 10");
-  EXPECT_EQ(refusal("loss_bytes: 14", "loss_bytes: 2"), "./loom.yaml:15:15: 'loss_bytes' is 2; choose 4 to 1000");
-  EXPECT_EQ(refusal("dropout: true", "dropout: yes"),
-            "./loom.yaml:13:12: 'yes' is neither true nor false; write one of them");
+  EXPECT_EQ(refusal("loss_bytes: 14", "loss_bytes: 2"), "./loom.yaml:13:15: 'loss_bytes' is 2; choose 4 to 1000");
+  EXPECT_EQ(refusal("fused_accumulation: false", "fused_accumulation: yes"),
+            "./loom.yaml:12:23: 'yes' is neither true nor false; write one of them");
 }
 
 TEST_F(FrameworkTest, AnotherSchemaIsRefusedAtOnce) {

@@ -44,7 +44,7 @@ class Deepspeed : public ::testing::Test {
   }
 
   static bool has_line(const Imported& import, const std::string& line) {
-    return ("\n" + import.run).find("\n" + line + "\n") != std::string::npos;
+    return ("\n" + run_text(import)).find("\n" + line + "\n") != std::string::npos;
   }
 
   OwnFolder folder_;
@@ -58,12 +58,14 @@ TEST_F(Deepspeed, AFileIsTheStepOfItsModel) {
   "communication_data_type": "fp32"
 })");
   EXPECT_EQ(import.model_name, "llama-3.1-8b");
-  EXPECT_EQ(import.gpus, 16);
-  EXPECT_EQ(import.run,
-            "# From a configuration of DeepSpeed.\nschema: commfuse.run/1\nscope: step\nranks: 2\nseq: 4096\n"
-            "batch: 64\ndtype: bf16\nparallel:\n  sequence_parallel: off\n  pipeline: 1\n  interleave: 1\n  data: 8\n"
-            "  context: 1\n  experts: 1\n  zero: 2\nstep:\n  micro_batch: 2\n  recompute: none\nstrategy:\n"
-            "  name: serial\n");
+  EXPECT_EQ(gpus_of(import.step), 16);
+  EXPECT_EQ(run_text(import),
+            "# From a configuration of DeepSpeed.\nschema: commfuse.run/1\nscope: step\nframework: deepspeed\nranks: "
+            "2\nseq: 4096\n"
+            "batch: 64\ndtype: bf16\nattention_kernel: fused\nparallel:\n  sequence_parallel: off\n  pipeline: 1\n  "
+            "interleave: 1\n  data: 8\n"
+            "  context: 1\n  experts: 1\n  zero: 2\nstep:\n  micro_batch: 2\n  recompute: none\n  dropout: off\n"
+            "  gradient_dtype: fp32\n  overlap_gradients: on\n");
   EXPECT_TRUE(import.notes.empty()) << import.notes.front();
 }
 
@@ -100,9 +102,8 @@ TEST_F(Deepspeed, WhatATrainerFillsIsAFlag) {
   EXPECT_TRUE(has_line(import, "batch: 32"));
   EXPECT_EQ(import.notes, (std::vector<std::string>{
                               "gradient_accumulation_steps is auto, which the trainer fills: 1 is assumed, its default",
-                              "bf16 and fp16 are auto, which the trainer fills: bf16 is assumed",
-                              "communication_data_type is not said, so DeepSpeed reduces gradients in bf16: they are "
-                              "simulated as reduced in 32 bits, with twice the bytes"}));
+                              "bf16 and fp16 are auto, which the trainer fills: bf16 is assumed"}));
+  EXPECT_TRUE(has_line(import, "  gradient_dtype: bf16"));
   EXPECT_EQ(refusal(R"({"train_batch_size": 64})", {{"--batch", "32"}}),
             "a.json:1:2: train_batch_size is 64, and --batch is 32; leave out the flag");
 }
@@ -116,11 +117,9 @@ TEST_F(Deepspeed, RanksOfSequencesAndStagesDivideTheGpus) {
   EXPECT_TRUE(has_line(import, "  data: 2"));
   EXPECT_TRUE(has_line(import, "dtype: fp16"));
   EXPECT_TRUE(has_line(import, "  optimizer: sgd"));
-  EXPECT_EQ(import.notes, (std::vector<std::string>{
-                              "communication_data_type is not said, so DeepSpeed reduces gradients in fp16: they are "
-                              "simulated as reduced in 32 bits, with twice the bytes",
-                              "zero_optimization.overlap_comm is off: gradients are simulated as "
-                              "reduced beside the backward pass"}));
+  EXPECT_TRUE(has_line(import, "  gradient_dtype: fp16"));
+  EXPECT_TRUE(has_line(import, "  overlap_gradients: off"));
+  EXPECT_TRUE(import.notes.empty()) << import.notes.front();
   EXPECT_EQ(refusal(R"({"train_batch_size": 8, "sequence_parallel_size": 3})"),
             "a.json: --gpus 16 is not a multiple of the 3 GPUs of a replica; choose one that is");
 }
@@ -185,22 +184,21 @@ TEST_F(Deepspeed, WhatTheFileCannotSayIsAFlag) {
             "a.json: a configuration of DeepSpeed does not say how long a sequence is; add --seq N");
 }
 
-TEST_F(Deepspeed, GradientsOf16BitsAreSaid) {
-  const auto notes = [](const std::string& keys) {
-    return read(R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3}, )" + keys + "}").notes;
+TEST_F(Deepspeed, GradientsAreReducedInTheDtypeThatDeepspeedTakes) {
+  const auto dtype = [](const std::string& keys) {
+    const Imported import =
+        read(R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3}, )" + keys + "}");
+    EXPECT_TRUE(import.notes.empty()) << keys;
+    EXPECT_TRUE(import.step.overlap_gradients) << keys;
+    return import.step.gradient_dtype;
   };
-  const auto sixteen = [](const std::string& dtype) {
-    return std::vector<std::string>{"communication_data_type is not said, so DeepSpeed reduces gradients in " + dtype +
-                                    ": they are simulated as reduced in 32 bits, with twice the bytes"};
-  };
-  EXPECT_EQ(notes(R"("bf16": {"enabled": true})"), sixteen("bf16"));
-  EXPECT_EQ(notes(R"("fp16": {"enabled": true}, "communication_data_type": null)"), sixteen("fp16"));
-  EXPECT_EQ(notes(R"("bf16": {"enabled": true}, "communication_data_type": "fp32")"), std::vector<std::string>{});
-  EXPECT_EQ(notes(R"("bf16": {"enabled": false})"), std::vector<std::string>{});
-  EXPECT_EQ(notes(R"("torch_autocast": {"enabled": true})"), std::vector<std::string>{});
-  EXPECT_EQ(notes(R"("bf16": {"enabled": true}, "communication_data_type": "fp16")"),
-            std::vector<std::string>{"a.json:1:101: 'communication_data_type' = 'fp16' has no counterpart and is not "
-                                     "taken over: gradients are reduced in 32 bits"});
+  EXPECT_EQ(dtype(R"("bf16": {"enabled": true})"), "bf16");
+  EXPECT_EQ(dtype(R"("fp16": {"enabled": true}, "communication_data_type": null)"), "fp16");
+  EXPECT_EQ(dtype(R"("bf16": {"enabled": true}, "communication_data_type": "fp32")"), "fp32");
+  EXPECT_EQ(dtype(R"("bf16": {"enabled": false})"), "fp32");
+  EXPECT_EQ(dtype(R"("torch_autocast": {"enabled": true})"), "fp32");
+  EXPECT_EQ(refusal(R"({"train_micro_batch_size_per_gpu": 1, "communication_data_type": "int8"})"),
+            "a.json:1:40: communication_data_type is 'int8'; write fp32, bf16 or fp16");
 }
 
 TEST_F(Deepspeed, EveryKeyThatIsLeftOutIsSaid) {

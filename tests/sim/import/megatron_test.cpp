@@ -79,11 +79,13 @@ TEST(Megatron, AnExampleScriptIsItsModelAndItsStep) {
             "# From a command line of Megatron-LM.\nschema: commfuse.model/1\nname: gpt3\nlayers: 96\nhidden: 12288\n"
             "ffn: 49152\nheads: 96\nkv_heads: 96\nhead_dim: 128\nvocab: 51200\ngated_mlp: false\nnorm: layer\n"
             "biases: true\ntied_embeddings: true\npositions: 2048\n");
-  EXPECT_EQ(import.run,
-            "# From a command line of Megatron-LM.\nschema: commfuse.run/1\nscope: step\nranks: 8\nseq: 2048\n"
-            "batch: 1536\ndtype: bf16\nparallel:\n  sequence_parallel: off\n  pipeline: 16\n  interleave: 1\n"
+  EXPECT_EQ(run_text(import),
+            "# From a command line of Megatron-LM.\nschema: commfuse.run/1\nscope: step\nframework: "
+            "megatron-lm\nranks: 8\nseq: 2048\n"
+            "batch: 1536\ndtype: bf16\nattention_kernel: fused\nparallel:\n  sequence_parallel: off\n  pipeline: 16\n  "
+            "interleave: 1\n"
             "  data: 1\n  context: 1\n  experts: 1\n  zero: 0\nstep:\n  micro_batch: 1\n  recompute: none\n"
-            "strategy:\n  name: serial\n");
+            "  dropout: on\n  gradient_dtype: fp32\n  overlap_gradients: off\n");
   ASSERT_EQ(import.notes.size(), 1U);
   EXPECT_EQ(import.notes[0], "--vocab-size is not there, since the tokenizer has it: 50257 is assumed, GPT-2's");
 }
@@ -101,7 +103,7 @@ TEST(Megatron, WhatComesOutIsReadByOurLoaders) {
   EXPECT_EQ(model.norm, Norm::rms);
   EXPECT_EQ(model.positions, 0);
   EXPECT_EQ(model.vocab, 128512);  // in whole 128s on each of 4 ranks
-  std::ofstream("mine.run.yaml") << import.run << "model: ./mine.model.yaml\n";
+  std::ofstream("mine.run.yaml") << run_text(import) << "model: ./mine.model.yaml\n";
   Resolver resolver;
   resolver.read_file("mine.run.yaml");
   const Settings settings = resolver.finish();
@@ -121,9 +123,9 @@ TEST(Megatron, OverlapNamesTheStrategyOfEveryProduct) {
                                "qkv_dgrad: {method: bulk, num_sm: 4, set_sm_margin: 0}\n";
   Imported import = read_megatron(llama, "llama.sh", "mine");
   add_overlap("cfg.yaml", import);
-  EXPECT_TRUE(import.run.ends_with("strategy:\n  name: sliced\n")) << import.run;
-  ASSERT_EQ(import.notes.size(), 2U);
-  EXPECT_EQ(import.notes[1],
+  EXPECT_EQ(import.step.framework, "megatron-core-2024");
+  ASSERT_EQ(import.notes.size(), 1U);
+  EXPECT_EQ(import.notes[0],
             "cfg.yaml: qkv_fprop is sliced in 2, proj_fprop is sliced in 4, fc1_fprop is ring_exchange, fc2_fprop is "
             "sliced in 4; a layer has one way for all of them: --scope layer --strategy sliced --slices 4");
   std::ofstream("odd.yaml") << "qkv_fprop: {method: ring_exchange}\nfc1_fprop: {method: bulk}\nfc3_fprop: {method: "
@@ -138,7 +140,7 @@ TEST(Megatron, OverlapNamesTheStrategyOfEveryProduct) {
                 "ring_exchange"}));
   std::ofstream("bulk.yaml") << "qkv_dgrad: {method: bulk}\n";
   add_overlap("bulk.yaml", import);
-  EXPECT_TRUE(import.run.ends_with("strategy:\n  name: serial\n")) << import.run;
+  EXPECT_EQ(import.step.framework, "megatron-lm");
 }
 
 TEST(Megatron, QuotedPairsOfAnArrayAreTwoWords) {
@@ -148,7 +150,7 @@ TEST(Megatron, QuotedPairsOfAnArrayAreTwoWords) {
       "torchrun --nproc-per-node=8 pretrain_gpt.py ${A[@]} --global-batch-size 8\n",
       "train.sh", "mine");
   EXPECT_NE(import.model.find("vocab: 128256"), std::string::npos) << import.model;
-  EXPECT_NE(import.run.find("micro_batch: 2"), std::string::npos) << import.run;
+  EXPECT_NE(run_text(import).find("micro_batch: 2"), std::string::npos) << run_text(import);
 }
 
 TEST(Megatron, WhatItCannotKnowIsSaidWithItsPlace) {
@@ -221,8 +223,7 @@ TEST(Megatron, AWordThatIsNoSettingIsNotWritten) {
             "a.sh:1: --recompute-granularity is wrong: unknown recomputation 'full\\x0ahardware: /tmp/evil.yaml'; "
             "known choices: "
             "none, selective, full");
-  EXPECT_NE(read_megatron(small("--recompute-granularity full"), "a.sh", "a").run.find("  recompute: full\n"),
-            std::string::npos);
+  EXPECT_EQ(read_megatron(small("--recompute-granularity full"), "a.sh", "a").step.recompute, "full");
 }
 
 TEST(Megatron, VariablesThatStandForEachOtherEnd) {
@@ -231,13 +232,13 @@ TEST(Megatron, VariablesThatStandForEachOtherEnd) {
 }
 
 bool has_line(const Imported& import, const std::string& line) {
-  return import.run.find("  " + line + "\n") != std::string::npos;
+  return run_text(import).find("  " + line + "\n") != std::string::npos;
 }
 
 TEST(Megatron, TheLastAssignmentOfAVariableCounts) {
   const Imported import =
       read_megatron("TP=2\nTP=8\n" + small("--nproc-per-node 8 --tensor-model-parallel-size $TP"), "a.sh", "a");
-  EXPECT_NE(import.run.find("\nranks: 8\n"), std::string::npos) << import.run;
+  EXPECT_NE(run_text(import).find("\nranks: 8\n"), std::string::npos) << run_text(import);
 }
 
 TEST(Megatron, PiecesOfAStageAreCountedAsMegatronCountsThem) {
@@ -299,15 +300,54 @@ TEST(Megatron, EveryFlagThatIsLeftOutIsSaid) {
 }
 
 TEST(Megatron, ASwitchHasNoValue) {
-  const std::string late =
-      "--overlap-grad-reduce is not there: gradients are simulated as reduced beside the backward pass all the same";
   const auto notes = [](const std::string& flags) {
     return read_megatron(small("--nproc-per-node 2 " + flags), "a.sh", "a").notes;
   };
   EXPECT_EQ(notes("--overlap-grad-reduce 2>&1 | tee run.txt"), std::vector<std::string>{});
-  EXPECT_EQ(notes("--bf16"), std::vector<std::string>{late});
+  EXPECT_EQ(notes("--bf16"), std::vector<std::string>{});
   EXPECT_EQ(notes("--use-torch-fsdp2"), std::vector<std::string>{});
   EXPECT_EQ(notes("--overlap-grad-reduce --multi-latent-attention 0").size(), 1U);
+}
+
+TEST(Megatron, FlagsSayWhenAndInWhatGradientsAreReduced) {
+  const auto with = [](const std::string& flags) {
+    return read_megatron(
+               "torchrun --nproc-per-node 2 x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 "
+               "--seq-length 1024 " +
+                   flags,
+               "a.sh", "a")
+        .step;
+  };
+  EXPECT_FALSE(with("--bf16").overlap_gradients);
+  EXPECT_TRUE(with("--bf16 --overlap-grad-reduce").overlap_gradients);
+  EXPECT_TRUE(with("--bf16 --use-torch-fsdp2").overlap_gradients);
+  EXPECT_EQ(with("--bf16").gradient_dtype, "fp32");
+  EXPECT_EQ(with("--bf16 --grad-reduce-in-bf16").gradient_dtype, "bf16");
+  EXPECT_EQ(with("--fp16").gradient_dtype, "fp16");
+  EXPECT_EQ(with("--fp16 --accumulate-allreduce-grads-in-fp32").gradient_dtype, "fp32");
+  EXPECT_EQ(with("--bf16").framework, "megatron-lm");
+  EXPECT_EQ(with("--bf16 --tp-comm-overlap").framework, "megatron-core-2024");
+}
+
+TEST(Megatron, FlagsSayWhatDropsAndHowAttentionRuns) {
+  const auto import_with = [](const std::string& flags) {
+    return read_megatron(small("--nproc-per-node 1 " + flags), "a.sh", "a");
+  };
+  const auto with = [&](const std::string& flags) { return import_with(flags).step; };
+  const std::string none = "--hidden-dropout 0 --attention-dropout 0.0 ";
+  EXPECT_TRUE(with("").dropout);  // 0.1 is Megatron-LM's default
+  EXPECT_FALSE(with(none).dropout);
+  EXPECT_FALSE(with("--hidden-dropout 0").dropout);  // that of scores is in the fused kernel
+  EXPECT_TRUE(with("--hidden-dropout 0 --attention-backend unfused").dropout);
+  EXPECT_FALSE(with(none + "--attention-backend unfused").dropout);
+  EXPECT_TRUE(with("").fused_attention);
+  EXPECT_TRUE(with("--attention-backend flash").fused_attention);
+  EXPECT_FALSE(with("--attention-backend local").fused_attention);
+  EXPECT_FALSE(with("--transformer-impl local").fused_attention);
+  EXPECT_TRUE(with("--transformer-impl local --use-flash-attn").fused_attention);
+  EXPECT_TRUE(with("--transformer-impl transformer_engine").fused_attention);
+  EXPECT_EQ(import_with("--hidden-dropout $DROP").notes,
+            std::vector<std::string>{"--hidden-dropout '$DROP' is no number: its default of 0.1 is assumed"});
 }
 
 TEST(Megatron, AFlagThatIsOneSlipAwayNamesTheOneThatIsMeant) {
@@ -373,7 +413,7 @@ TEST(Megatron, FlagsThatAreAppendedToAVariableAreRead) {
   const Imported import = read_megatron("ARGS=\"" + small("") + "\"\nARGS+=\" --bf16 --global-batch-size 64\"\n" +
                                             "export MORE+=' --micro-batch-size 2'\nrun --nproc-per-node 8 $ARGS",
                                         "a.sh", "a");
-  EXPECT_NE(import.run.find("\nbatch: 64\ndtype: bf16\n"), std::string::npos) << import.run;
+  EXPECT_NE(run_text(import).find("\nbatch: 64\ndtype: bf16\n"), std::string::npos) << run_text(import);
   EXPECT_TRUE(has_line(import, "micro_batch: 2"));
 }
 

@@ -85,12 +85,12 @@ TEST(Nemo, KeysAreTheFlagsOfMegatron) {
       "torchrun --nproc-per-node 8 --nnodes 2 x --micro-batch-size 2 --global-batch-size 64 "
       "--tensor-model-parallel-size 8 --sequence-parallel --seq-length 2048 --max-position-embeddings 2048 "
       "--num-layers 24 --hidden-size 4096 --ffn-hidden-size 16384 --num-attention-heads 32 "
-      "--recompute-granularity selective --use-distributed-optimizer --bf16",
+      "--recompute-granularity selective --use-distributed-optimizer --bf16 --overlap-grad-reduce",
       "a.sh", "a");
-  EXPECT_EQ(import.run.substr(0, import.run.find('\n')), "# From a configuration of NeMo.");
-  EXPECT_EQ(body(import.run), body(same.run));
+  EXPECT_EQ(run_text(import).substr(0, run_text(import).find('\n')), "# From a configuration of NeMo.");
+  EXPECT_EQ(body(run_text(import)), body(run_text(same)));
   EXPECT_EQ(body(import.model), body(same.model));
-  EXPECT_EQ(import.gpus, 16);
+  EXPECT_EQ(gpus_of(import.step), 16);
   EXPECT_EQ(
       import.notes,
       (std::vector<std::string>{"vocab_size is not there, since the tokenizer has it: 50257 is assumed, GPT-2's"}));
@@ -136,11 +136,13 @@ TEST(Nemo, ARunOfMegatronBridgeIsItsModelAndItsStep) {
   EXPECT_EQ(body(import.model),
             "\nschema: commfuse.model/1\nname: a\nlayers: 16\nhidden: 2048\nffn: 8192\nheads: 32\nkv_heads: 8\n"
             "head_dim: 64\nvocab: 128256\ngated_mlp: true\nnorm: rms\nbiases: false\ntied_embeddings: true\n");
-  EXPECT_EQ(body(import.run),
-            "\nschema: commfuse.run/1\nscope: step\nranks: 2\nseq: 1024\nbatch: 512\ndtype: fp8\nparallel:\n"
+  EXPECT_EQ(body(run_text(import)),
+            "\nschema: commfuse.run/1\nscope: step\nframework: megatron-bridge\nranks: 2\nseq: 1024\nbatch: "
+            "512\ndtype: fp8\nattention_kernel: fused\nparallel:\n"
             "  sequence_parallel: off\n  pipeline: 1\n  interleave: 1\n  data: 8\n  context: 1\n  experts: 1\n"
-            "  zero: 1\nstep:\n  micro_batch: 1\n  recompute: none\nstrategy:\n  name: sliced\n");
-  ASSERT_EQ(import.notes.size(), 2U);
+            "  zero: 1\nstep:\n  micro_batch: 1\n  recompute: none\n  dropout: on\n"
+            "  gradient_dtype: fp32\n  overlap_gradients: on\n");
+  ASSERT_EQ(import.notes.size(), 1U);
   EXPECT_EQ(import.notes[0], "model.seq_length is '131072', and dataset.sequence_length is '1024': the latter counts");
 }
 
@@ -150,11 +152,23 @@ TEST(Nemo, WordsOfTheCommandLineChangeKeys) {
                                       "trainer.precision='16-mixed'"});
   EXPECT_NE(import.model.find("\nlayers: 48\n"), std::string::npos);
   EXPECT_NE(import.model.find("\nvocab: 1024\n"), std::string::npos);
-  EXPECT_NE(import.run.find("sequence_parallel: off"), std::string::npos);
-  EXPECT_NE(import.run.find("dtype: fp16"), std::string::npos);
+  EXPECT_NE(run_text(import).find("sequence_parallel: off"), std::string::npos);
+  EXPECT_NE(run_text(import).find("dtype: fp16"), std::string::npos);
   EXPECT_EQ(refusal(nemo, {"model.num_layers=-2"}),
             "'model.num_layers=-2': model.num_layers is '-2'; write a whole number from 1 on");
   EXPECT_EQ(refusal(nemo, {"layers"}), "'layers' changes no key; write one as in model.num_layers=2");
+}
+
+TEST(Nemo, GradientsAreReducedAsTheSectionOfReplicasSays) {
+  const OwnFolder folder;
+  const auto step = [](const std::string& words) {
+    return read(replaced(bridge, "overlap_grad_reduce: true", words), {}, "16").step;
+  };
+  EXPECT_FALSE(step("overlap_grad_reduce: false").overlap_gradients);
+  EXPECT_TRUE(step("overlap_grad_reduce: null").overlap_gradients);
+  EXPECT_EQ(step("grad_reduce_in_fp32: false").gradient_dtype, "bf16");
+  EXPECT_EQ(step("grad_reduce_in_fp32: true").gradient_dtype, "fp32");
+  EXPECT_FALSE(read(replaced(bridge, "  fp8: null", "  hidden_dropout: 0.0"), {}, "16").step.dropout);
 }
 
 TEST(Nemo, UnreadKeysAreNamed) {

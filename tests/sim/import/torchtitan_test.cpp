@@ -40,7 +40,7 @@ class Torchtitan : public ::testing::Test {
   }
 
   static bool has_line(const Imported& import, const std::string& line) {
-    return ("\n" + import.run).find("\n" + line + "\n") != std::string::npos;
+    return ("\n" + run_text(import)).find("\n" + line + "\n") != std::string::npos;
   }
 
   OwnFolder folder_;
@@ -58,12 +58,14 @@ TEST_F(Torchtitan, AFileOfTodayIsItsStep) {
                                "256");
   EXPECT_EQ(import.model, "");
   EXPECT_EQ(import.model_name, "llama-3.1-70b");
-  EXPECT_EQ(import.gpus, 256);
-  EXPECT_EQ(import.run,
-            "# From a configuration of torchtitan.\nschema: commfuse.run/1\nscope: step\nranks: 8\nseq: 8192\n"
-            "batch: 256\ndtype: bf16\nparallel:\n  sequence_parallel: on\n  pipeline: 1\n  interleave: 1\n  data: 32\n"
-            "  context: 1\n  experts: 1\n  zero: 3\nstep:\n  micro_batch: 8\n  recompute: none\nstrategy:\n"
-            "  name: serial\n");
+  EXPECT_EQ(gpus_of(import.step), 256);
+  EXPECT_EQ(run_text(import),
+            "# From a configuration of torchtitan.\nschema: commfuse.run/1\nscope: step\nframework: torchtitan\nranks: "
+            "8\nseq: 8192\n"
+            "batch: 256\ndtype: bf16\nattention_kernel: fused\nparallel:\n  sequence_parallel: on\n  pipeline: 1\n  "
+            "interleave: 1\n  data: 32\n"
+            "  context: 1\n  experts: 1\n  zero: 3\nstep:\n  micro_batch: 8\n  recompute: none\n  dropout: off\n"
+            "  gradient_dtype: fp32\n  overlap_gradients: on\n");
   EXPECT_TRUE(import.notes.empty()) << import.notes.front();
 }
 
@@ -125,9 +127,17 @@ TEST_F(Torchtitan, EightBitsAndOverlapAreTakenOver) {
                "enable_async_tensor_parallel = true\ntensor_parallel_degree = 8\n",
            "8");
   EXPECT_TRUE(has_line(import, "dtype: fp8"));
-  EXPECT_TRUE(has_line(import, "  name: sliced"));
-  ASSERT_EQ(import.notes.size(), 3U);
+  EXPECT_TRUE(has_line(import, "framework: torchtitan-async-tp"));
+  ASSERT_EQ(import.notes.size(), 2U);
   EXPECT_EQ(import.notes[0], "a.toml:3:1: converter 'lora' has no counterpart and is not taken over");
+}
+
+TEST_F(Torchtitan, GradientsAreReducedInTheDtypeOfTheFile) {
+  const std::string reduce = model + no_recompute + "[training]\nmixed_precision_reduce = ";
+  EXPECT_TRUE(has_line(read(reduce + "\"bfloat16\"\n", "8"), "  gradient_dtype: bf16"));
+  EXPECT_TRUE(has_line(read(reduce + "\"float32\"\n", "8"), "  gradient_dtype: fp32"));
+  EXPECT_EQ(refusal(reduce + "\"int8\"\n"),
+            "a.toml:7:1: training.mixed_precision_reduce is 'int8'; write float32, bfloat16 or float16");
 }
 
 TEST_F(Torchtitan, UnreadKeysAreNamed) {

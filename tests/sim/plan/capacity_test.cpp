@@ -142,6 +142,21 @@ TEST_F(CapacityTest, EveryWhatIfOfTheAnswerSaysWhatItChanges) {
   EXPECT_DOUBLE_EQ(*faster.break_even_gpu, (answer.cost.value - faster.cost.value) / static_cast<double>(answer.gpus));
 }
 
+TEST_F(CapacityTest, StepsAreThoseOfTheFrameworkThatIsNamed) {
+  const std::string steps = "model: llama-3.1-8b, seq: 4K, batch: 128, ranks: 8";
+  const CapacityPlan ideal = plan("deadline: 30 days", h100, steps);
+  EXPECT_EQ(ideal.framework, "");
+  const CapacityPlan real = plan("deadline: 30 days", h100, steps + ", framework: torchtitan");
+  EXPECT_EQ(real.framework, "torchtitan");
+  ASSERT_EQ(real.kinds[0].runs.size(), ideal.kinds[0].runs.size());
+  for (std::size_t i = 0; i < real.kinds[0].runs.size(); ++i) {
+    EXPECT_GT(real.kinds[0].runs[i].days.value, ideal.kinds[0].runs[i].days.value);
+  }
+  const auto commfuse = std::ranges::find(real.what_ifs, "CommFuse at every site", &WhatIf::change);
+  ASSERT_NE(commfuse, real.what_ifs.end());
+  EXPECT_LT(commfuse->days_share, 0.0);
+}
+
 TEST_F(CapacityTest, TheSensitivitiesHoldTheAnswerBetweenThem) {
   const CapacityPlan made = plan("deadline: 3 days");
   const double cost = made.best_kind()->best()->cost.value;

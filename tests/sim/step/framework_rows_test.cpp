@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/config/resolver.h"
@@ -76,16 +77,53 @@ TEST(FrameworkRows, WithoutAFrameworkRowsAreAsTheyWere) {
   EXPECT_EQ(strategies_of(none).front(), "serial");
 }
 
+TEST(FrameworkRows, AttentionDropoutAndGradientsAreSettingsWithAColumnEach) {
+  const auto row_with = [](std::vector<std::string> more) {
+    more.insert(more.end(), {"strategy.name=serial", "parallel.data=2", "batch=2"});
+    return rows_with(std::move(more)).front();
+  };
+  const StepRow usual = row_with({});
+  EXPECT_EQ(usual.text("attention_kernel"), "fused");
+  EXPECT_FALSE(usual.holds("dropout"));
+  EXPECT_EQ(usual.text("gradient_dtype"), "fp32");
+  EXPECT_TRUE(usual.holds("overlap_gradients"));
+  const StepRow unfused = row_with({"attention_kernel=unfused"});
+  EXPECT_EQ(unfused.text("attention_kernel"), "unfused");
+  EXPECT_GT(unfused.number("time_ms"), usual.number("time_ms"));
+  EXPECT_GT(unfused.number("activations_gb"), usual.number("activations_gb"));
+  const StepRow drops = row_with({"step.dropout=on"});
+  EXPECT_TRUE(drops.holds("dropout"));
+  EXPECT_GT(drops.number("time_ms"), usual.number("time_ms"));
+  const StepRow narrow = row_with({"step.gradient_dtype=bf16"});
+  EXPECT_EQ(narrow.text("gradient_dtype"), "bf16");
+  EXPECT_EQ(narrow.number("gradients_gb"), usual.number("gradients_gb") / 2.0);
+  const StepRow late = row_with({"step.overlap_gradients=off"});
+  EXPECT_FALSE(late.holds("overlap_gradients"));
+  EXPECT_GT(late.number("gradients_ms"), usual.number("gradients_ms"));
+}
+
+TEST(FrameworkRows, AFrameworkChoosesThem) {
+  const std::vector<StepRow> rows = rows_with({"framework=megatron-deepspeed-2023", "strategy.name=serial"});
+  ASSERT_EQ(rows.size(), 2U);
+  for (const StepRow& row : rows) {
+    EXPECT_EQ(row.text("attention_kernel"), "unfused");
+    EXPECT_TRUE(row.holds("dropout"));
+    EXPECT_EQ(row.text("gradient_dtype"), "fp16");
+    EXPECT_FALSE(row.holds("overlap_gradients"));
+  }
+  const std::vector<StepRow> mine =
+      rows_with({"framework=megatron-deepspeed-2023", "strategy.name=serial", "attention_kernel=fused"});
+  EXPECT_EQ(mine.front().text("attention_kernel"), "fused");
+}
+
 /// A profile without anything of its own is what no framework is; each line then changes the step in its direction.
 TEST(FrameworkRows, AProfileOfOnesOwnChangesTheTimeOfItsRow) {
   const OwnFolder folder;
   const auto time_of = [](const std::string& host, const std::string& loss_bytes, const std::string& overlap) {
-    std::ofstream("mine.yaml")
-        << "schema: commfuse.framework/1\nname: mine\nsummary: mine\nhost: {issue: {value: " << host
-        << ", provenance: \"prior: a\"}, runs_ahead: true}\n"
-        << "kernels: {fused_attention: true, dropout: false, fused_accumulation: true, loss_bytes: " << loss_bytes
-        << "}\ntensor_parallel: {overlap: " << overlap << ", backward_beside_products: false}\n"
-        << "gradients: {dtype: fp32, overlap: true}\n";
+    std::ofstream("mine.yaml") << "schema: commfuse.framework/1\nname: mine\nsummary: mine\nhost: {issue: {value: "
+                               << host << ", provenance: \"prior: a\"}, runs_ahead: true}\n"
+                               << "kernels: {fused_accumulation: true, loss_bytes: " << loss_bytes
+                               << "}\ntensor_parallel: {overlap: " << overlap << ", backward_beside_products: false}\n";
     const std::vector<StepRow> rows = rows_with({"framework=./mine.yaml", "strategy.name=serial"});
     EXPECT_EQ(rows.front().text("framework"), "mine");
     EXPECT_EQ(rows.front().text("strategy"), "mine");

@@ -204,6 +204,36 @@ TEST_F(TuneTest, a_choice_at_every_site_is_no_slower_than_one_for_all_and_no_fas
 }
 
 // Llama's down projection of 1024 rows fills 1.8 waves of an A100; two parts of it fill one each.
+TEST_F(TuneTest, a_framework_prices_all_plans_and_its_own_way_is_the_baseline) {
+  PlanSpace eight = space(8, 16);
+  EXPECT_FALSE(tune(eight, fastest_alone).baseline);
+  eight.framework = load_framework("deepspeed");
+  const Tuning tuning = tune(eight, fastest_alone);
+  StructureCache structures;
+  SiteTimes times(structures, machine_);
+  StepPoint point{
+      .model = &model_, .machine = &machine_, .plan = tuning.best.front().plan, .framework = eight.framework};
+  ASSERT_TRUE(tuning.baseline);
+  EXPECT_EQ(tuning.baseline->time, predict_step(point, times).time);
+  point.strategies = {&serial_strategy};
+  EXPECT_EQ(tuning.serial.time, predict_step(point, times).time);
+}
+
+TEST_F(TuneTest, scores_in_memory_can_be_made_again_and_are_shared_by_no_ranks) {
+  PlanSpace eight = space(8, 16);
+  eight.base.fused_attention = false;
+  std::size_t selective = 0;
+  for (const TrainingPlan& plan : plans_of(eight)) {
+    EXPECT_EQ(plan.context, 1);
+    selective += plan.recompute == Recompute::selective ? 1 : 0;
+  }
+  EXPECT_EQ(selective, plans_of(eight).size() / 3);
+  eight.base.fused_attention = true;
+  for (const TrainingPlan& plan : plans_of(eight)) {
+    EXPECT_NE(plan.recompute, Recompute::selective);
+  }
+}
+
 TEST_F(TuneTest, a_product_is_no_faster_for_being_cut) {
   const Transformer llama = load_model("llama-3.1-8b");
   PlanSpace eight{.model = &llama, .machine = &machine_, .gpus = 8, .base = {.global_batch = 32, .seq = 1024}};

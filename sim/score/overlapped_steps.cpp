@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of torchtitan without and with async tensor parallelism, pair by pair.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "sim/score/model_column.h"
+#include "sim/score/step_case.h"
+
+namespace commfuse::score {
+
+namespace {
+
+/// The only configuration that its rows name; it is recalled there, and fits MFU and throughput.
+constexpr std::string_view configuration = "64x H100, TP=8 x FSDP=8, seq 8192, bf16";
+constexpr std::int64_t ranks = 8;
+constexpr std::int64_t tokens = 8192;
+
+TrainingPlan plan_of(const Framework& framework, std::int64_t local_batch) {
+  TrainingPlan plan = with_defaults_of(framework, TrainingPlan{.tensor = ranks, .sequence_parallel = true});
+  plan.data = ranks;
+  plan.global_batch = ranks * local_batch;
+  plan.micro_batch = local_batch;
+  plan.seq = tokens;
+  plan.recompute = Recompute::full;
+  return plan;
+}
+
+/// Seconds of a step.
+struct Both {
+  double measured = 0.0;
+  double predicted = 0.0;
+};
+
+}  // namespace
+
+void score_overlapped_steps(const Table& table, Context& context, Tally& tally) {
+  const Column rate = table.column("peak_wps_per_gpu");
+  const FoundMachine node = context.machines.in_prose("H100");
+  const Framework exposed = load_framework("torchtitan");
+  const Framework overlapped = load_framework("torchtitan-async-tp");
+  StepScorer scorer(context);
+  ModelColumn models;
+  std::map<std::pair<std::string, std::int64_t>, Both> without;
+  double worst = 0.0;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    const std::string name(row.text(table.column("model")));
+    const bool overlaps = row.text(table.column("async_tp")) == "yes";
+    const std::int64_t local_batch = row.count(table.column("local_batch"));
+    const double tokens_a_second = row.amount(rate);
+    if (!tally.takes(row, true)) {
+      continue;
+    }
+    const std::size_t split = name.find('_');
+    const Transformer* const model =
+        models.of(split == std::string::npos ? name : "llama-3.1-" + name.substr(split + 1));
+    if (model == nullptr || !row.text(table.column("config_recalled")).starts_with(configuration)) {
+      tally.skip(model == nullptr ? "no model file is called so" : "its configuration is not known");
+      continue;
+    }
+    StepCase one;
+    one.model = *model;
+    one.plan = plan_of(overlaps ? overlapped : exposed, local_batch);
+    one.framework = overlaps ? overlapped : exposed;
+    const StepScorer::Answer answer = scorer.predict(one, node, {});
+    if (!answer.step) {
+      tally.skip(answer.why_not);
+      continue;
+    }
+    const double of_a_gpu = static_cast<double>(one.plan.global_batch * tokens) / static_cast<double>(one.plan.gpus());
+    const Both both{of_a_gpu / tokens_a_second, to_seconds(answer.step->time)};
+    const std::string_view part = overlaps ? "async TP" : "no overlap";
+    if (!tally.score(row, *answer.machine, true, {{1e6 * both.measured, 1e6 * both.predicted, std::span(&part, 1)}})) {
+      continue;
+    }
+    if (!overlaps) {
+      without[{name, local_batch}] = both;
+    } else if (const auto pair = without.find({name, local_batch}); pair != without.end()) {
+      const Both& before = pair->second;
+      tally.compare(both.measured / before.measured, both.predicted / before.predicted);
+      const double measured_gain = before.measured / both.measured - 1.0;
+      const double predicted_gain = before.predicted / both.predicted - 1.0;
+      worst = std::max(worst, std::abs(predicted_gain - measured_gain));
+    }
+  }
+  tally.result().remarks.push_back(
+      fmt::format("Marked: the table recalls its configuration. Everything is recomputed, as the share of the forward "
+                  "pass says. The gain of async TP is at most {:.1f} points off. ",
+                  100.0 * worst) +
+      remark_on_spread());
+}
+
+}  // namespace commfuse::score
