@@ -288,6 +288,16 @@ std::string steps_section(Scores scores) {
       text += fmt::format("| `{}`: mean; rank correlation | 8.0; 0.98 | {} | {}; {:.4f} | {} |\n", score.table, steps.n,
                           percent(steps.mean), steps.rank_correlation,
                           steps.mean <= 0.08 && steps.rank_correlation >= 0.98 ? "yes" : "no");
+      if (steps.layout_pairs > 0) {
+        const double named = static_cast<double>(steps.better_named) / static_cast<double>(steps.layout_pairs);
+        text += fmt::format("| `{}`: the better of two layouts is named, more than 5 % apart | 95 | {} | {} | {} |\n",
+                            score.table, steps.layout_pairs, percent(named), named >= 0.95 ? "yes" : "no");
+      }
+    }
+    if (score.gain_distance) {
+      text += fmt::format("| `{}`: largest distance of the gain by overlap, in points | 4.0 | {} | {} | {} |\n",
+                          score.table, score.scored, percent(*score.gain_distance),
+                          *score.gain_distance <= 0.04 ? "yes" : "no");
     }
     if (score.mfu_distance) {
       text += fmt::format("| `{}`: largest distance of MFU, in points | 3.0 | {} | {} | {} |\n", score.table,

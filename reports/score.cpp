@@ -82,8 +82,11 @@ Json table_json(const TableScore& score) {
     object["slicing_penalty"] = penalties_json(score);
   }
   if (score.steps) {
-    object["steps"] = {
-        {"n", score.steps->n}, {"mean", score.steps->mean}, {"rank_correlation", score.steps->rank_correlation}};
+    object["steps"] = {{"n", score.steps->n},
+                       {"mean", score.steps->mean},
+                       {"rank_correlation", score.steps->rank_correlation},
+                       {"layout_pairs", score.steps->layout_pairs},
+                       {"better_named", score.steps->better_named}};
   }
   if (score.variants) {
     object["ratio"] = summary_json(score.variants->ratio_errors);
@@ -153,6 +156,8 @@ std::string more_of(const TableScore& score) {
   if (score.steps) {
     text += fmt::format("    rows held out: mean {} %, rank correlation {:.4f}\n", percent(score.steps->mean),
                         score.steps->rank_correlation);
+    text += fmt::format("    the better of two layouts more than 5 % apart is named: {} of {}\n",
+                        score.steps->better_named, score.steps->layout_pairs);
   }
   for (const std::string& remark : score.remarks) {
     text += wrapped(remark, "    ", "      ");

@@ -101,6 +101,9 @@ struct StepScore {
   std::int64_t n = 0;
   double mean = 0.0;              ///< Of the error.
   double rank_correlation = 0.0;  ///< Spearman's, of measured and predicted times.
+  /// Two layouts of one model, batch and number of GPUs whose measured times differ by more than 5 %.
+  std::int64_t layout_pairs = 0;
+  std::int64_t better_named = 0;  ///< Of these: the faster one was predicted.
 };
 
 struct TableScore {
@@ -131,6 +134,7 @@ struct TableScore {
   std::vector<FitRows> fits;              ///< Where residuals are asked for: all rows of tables that a fit read.
   std::vector<JudgedPairs> judged;        ///< By ways and machine, the same rows.
   std::vector<Observation> observations;  ///< Of tables of single figures.
+  std::optional<double> gain_distance{};  ///< Largest, of a step's gain by overlap: 0.02 is two points.
   std::optional<double> mfu_distance;     ///< The largest of predicted to published MFU, where a table has it.
 
   [[nodiscard]] std::int64_t skipped_rows() const {

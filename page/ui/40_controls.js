@@ -214,7 +214,8 @@ function buildControls(start) {
   $("controls").replaceChildren(
     listField("model", "Model", [["Models", start.models]]),
     listField("hardware", "GPU", [
-      ["One node", start.hardware],
+      ["One node", start.hardware.filter(({ name }) => !isOfSoftware(name))],
+      ["One node, with the kernels of vLLM, SGLang or PyTorch", start.hardware.filter(({ name }) => isOfSoftware(name))],
       ["Clusters", start.clusters],
     ]),
     element("div", { class: "field wide" }, own, picker),
@@ -225,6 +226,7 @@ function buildControls(start) {
   controls.forEach(({ place }, key) => key in state.presets || (place && (place.hidden = true)));
 }
 
+const isOfSoftware = (name) => /-(vllm|sglang|torch)$/.test(name);
 const isBackward = (name) => name.endsWith("_backward");
 const isSharded = (name) => name.startsWith("fsdp") || name === "data_parallel";
 const SCOPE_GROUPS = [

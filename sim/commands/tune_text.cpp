@@ -19,6 +19,7 @@
 #include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/layout_cells.h"
+#include "reports/point_rows.h"
 #include "reports/trace_label.h"
 #include "sim/commands/tune_files.h"
 
@@ -77,7 +78,9 @@ char mark_of(const TunedPlan& plan, const Tuning& tuning) {
 std::string verdict(const TuneHeading& heading, const Tuning& tuning) {
   const char* unknown = tuning.best.front().error ? "" : "; probability unknown (--uncertainty off)";
   if (tuning.ties < 2) {
-    return wrapped(fmt::format("The first wins: no other plan ties with it{}. A win needs {}.", unknown,
+    const bool is_alone = tuning.fitting < 2;
+    return wrapped(fmt::format("The first wins{}: no other plan ties with it. A win needs {}.",
+                               is_alone ? "" : reports::sure_in_words(tuning.best.front().win_probability),
                                reports::rule_in_words(heading.rule)),
                    "", "");
   }
@@ -387,6 +390,7 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
     Json row = plan_json(one.plan);
     row.update(step_json(one.step));
     row["time_error"] = one.error ? Json(*one.error) : Json();
+    row["win_probability"] = one.win_probability ? Json(*one.win_probability) : Json();
     row["ties"] = one.ties;
     json["best"].push_back(std::move(row));
   }

@@ -235,8 +235,7 @@ Imported read_deepspeed(const Source& source) {
   note_recomputation(file, import.notes);
   if (file.flag({"tensor_parallel.tp_overlap_comm"}) && step.tensor > 1) {
     import.notes.emplace_back(
-        "tensor_parallel.tp_overlap_comm has no counterpart: collectives of tensor ranks stand alone in the row of "
-        "deepspeed");
+        "tensor_parallel.tp_overlap_comm has no counterpart: collectives of tensor ranks are simulated as exposed");
   }
   note_unread(file, deepspeed_keys(), import.notes);
   import.step = step;

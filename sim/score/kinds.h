@@ -62,7 +62,7 @@ void score_gpt_steps(const Table& table, Context& context, Tally& tally);
 void score_recomputed_steps(const Table& table, Context& context, Tally& tally);
 void score_weak_scaling(const Table& table, Context& context, Tally& tally);
 void score_llama_steps(const Table& table, Context& context, Tally& tally);
-void score_overlapped_steps(const Table& table, Context& context, Tally& tally);
+void score_step_pairs(const Table& table, Context& context, Tally& tally);
 void score_recipes(const Table& table, Context& context, Tally& tally);
 void score_layer_passes(const Table& table, Context& context, Tally& tally);
 void score_variability(const Table& table, Context& context, Tally& tally);

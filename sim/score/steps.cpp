@@ -6,8 +6,10 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "model/check.h"
@@ -62,6 +64,28 @@ double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
   }
   const auto n = static_cast<double>(pairs.size());
   return n < 2.0 ? 0.0 : 1.0 - 6.0 * squares / (n * (n * n - 1.0));
+}
+
+/// A step of one layout.
+struct MeasuredLayout {
+  double measured = 0.0;  ///< Seconds, as the next.
+  double predicted = 0.0;
+};
+
+/// Counts the pairs of layouts of each piece of work, by its name, of which the faster is told.
+void count_layouts(const std::map<std::string, std::vector<MeasuredLayout>>& by_work, StepScore& into) {
+  constexpr double apart = 1.05;
+  for (const auto& [work, layouts] : by_work) {
+    for (std::size_t a = 0; a < layouts.size(); ++a) {
+      for (std::size_t b = a + 1; b < layouts.size(); ++b) {
+        const double measured = layouts[a].measured / layouts[b].measured;
+        if (measured > apart || measured < 1.0 / apart) {
+          ++into.layout_pairs;
+          into.better_named += (measured > 1.0) == (layouts[a].predicted > layouts[b].predicted) ? 1 : 0;
+        }
+      }
+    }
+  }
 }
 
 /// Megatron-DeepSpeed as vTrain ran it (configs/frameworks), with a vocabulary that is not padded. What issuing a
@@ -166,6 +190,7 @@ void score_gpt_steps(const Table& table, Context& context, Tally& tally) {
   const FoundMachine node = machine_of_table(table, context);
   StepScorer scorer(context);
   std::vector<std::array<double, 2>> pairs;
+  std::map<std::string, std::vector<MeasuredLayout>> by_work;
   double sum = 0.0;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
@@ -180,11 +205,15 @@ void score_gpt_steps(const Table& table, Context& context, Tally& tally) {
     if (score_step(tally, row, answer, measured, held_out, part) && held_out) {
       pairs.push_back({measured, to_seconds(answer.step->time)});
       sum += std::abs(pairs.back()[1] / pairs.back()[0] - 1.0);
+      by_work[fmt::format("{}|{}|{}|{}|{}", one.model.hidden, one.model.layers, one.plan.seq, one.plan.global_batch,
+                          one.plan.gpus())]
+          .push_back({measured, pairs.back()[1]});
     }
   }
   if (!pairs.empty()) {
     tally.result().steps = StepScore{static_cast<std::int64_t>(pairs.size()), sum / static_cast<double>(pairs.size()),
                                      rank_correlation(pairs)};
+    count_layouts(by_work, *tally.result().steps);
   }
   tally.result().remarks.push_back(fmt::format(
       "One constant is fitted, what the host takes to issue a kernel: {:.1f} us, on one group of rows in {} (shape and "

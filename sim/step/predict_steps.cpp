@@ -320,9 +320,10 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
     add_links(rows.back(), *point.machine);
     try {
       if (shared.micro_batch % shared.tensor != 0) {
-        throw ConfigError(
-            fmt::format("{} tensor ranks cannot share the {} tokens of the batch; choose a multiple of {}",
-                        shared.tensor, shared.micro_batch, shared.tensor));
+        throw ConfigError(fmt::format(
+            "{} tensor ranks share the tokens of the batch, and it has {}; choose a batch that is a multiple "
+            "of {}",
+            shared.tensor, shared.micro_batch, shared.tensor));
       }
       require_possible(point);
       add(rows.back(), predict_decode(point, times), point);

@@ -15,7 +15,9 @@ struct TunedPlan {
   TrainingPlan plan;
   StepPrediction step;
   std::optional<double> error{};  ///< One standard error of the time, relative; nothing where nobody asked.
-  bool ties = false;              ///< With the fastest of those looked at, or is it.
+  /// That it takes less time than the fastest other one of those looked at; nothing where nobody asked.
+  std::optional<double> win_probability{};
+  bool ties = false;  ///< With the fastest of those looked at, or is it.
 };
 
 struct FastestPlans {

@@ -121,14 +121,22 @@ void add_errors(StepPoint point, SiteTimes& times, StructureCache& structures, s
   }
 }
 
+/// Each against the fastest of the others. Requires errors, and plans in the order of their times.
+void add_probabilities(std::vector<RankedPlan>& ranked) {
+  for (std::size_t place = 0; place < ranked.size() && ranked.size() > 1; ++place) {
+    RankedPlan& one = ranked[place];
+    const RankedPlan& rival = ranked[place == 0 ? 1 : 0];
+    one.tuned.win_probability = probability_shorter(one.time, one.uncertainty, rival.time, rival.uncertainty);
+  }
+}
+
 /// Of the fastest plans the one to take: the fastest, or of those that tie with it the one that the rule chooses.
 void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, Tuning& tuning) {
   std::vector<Contender> contenders;
   for (const RankedPlan& one : ranked) {
     Contender contender{to_seconds(one.time), one.tuned.error};
-    if (one.tuned.error && &one != &ranked.front()) {
-      contender.win_probability =
-          probability_shorter(one.time, one.uncertainty, ranked.front().time, ranked.front().uncertainty);
+    if (&one != &ranked.front()) {
+      contender.win_probability = one.tuned.win_probability;
     }
     contenders.push_back(contender);
   }
@@ -226,6 +234,7 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   std::vector<RankedPlan> ranked = ranked_plans(point, times, tuning.best, options.minimize);
   if (options.errors) {
     add_errors(point, times, structures, ranked);
+    add_probabilities(ranked);
   }
   take_best(ranked, options.rule, tuning);
   tuning.best.resize(std::min(tuning.best.size(), options.keep));

@@ -104,7 +104,7 @@ TEST(CommfuseSimRunStep, AScheduleThatCannotCutSoFewTokensSaysSo) {
   const Outcome run = run_program("commfuse-sim run --scope decode --seq 8K --batch 4");
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_NE(run.out.find("  all_reduce "), std::string::npos) << run.out;
-  EXPECT_NE(run.out.find("  serial          8 tensor ranks cannot share the 4 tokens of the batch; choose\n"),
+  EXPECT_NE(run.out.find("  serial          8 tensor ranks share the tokens of the batch, and it has 4;\n"),
             std::string::npos)
       << run.out;
   EXPECT_NE(run.out.find("memory of a GPU: weights 17.6 GB"), std::string::npos) << run.out;
@@ -234,7 +234,6 @@ TEST(CommfuseSimRunStep, RefusesSettingsThatOnlyTheScheduleOfALayerHas) {
        {Ignored{"--interference none",
                 "--interference: scope step does not use interference; remove it, or choose "
                 "a layer's scope\n"},
-        Ignored{"--attention-kernel unfused", "--attention-kernel: scope step does not use attention_kernel;"},
         Ignored{"--set evaluator=engine", "--set evaluator=engine: scope step does not use evaluator;"},
         Ignored{"--symmetry off", "--symmetry: scope step does not use symmetry;"}}) {
     const Outcome run = run_program(std::string("commfuse-sim run --scope step ") + ignored.argument);

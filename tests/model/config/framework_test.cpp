@@ -187,7 +187,7 @@ TEST_F(FrameworkTest, NoNameIsThatOfAnotherRow) {
 
 TEST_F(FrameworkTest, GradientsAreSummedUpInSixteenBitsOrMore) {
   EXPECT_EQ(refusal("step.micro_batch: 2", "step.gradient_dtype: fp8"),
-            "./loom.yaml:18:73: unknown dtype of gradients 'fp8'; known dtypes of gradients: fp32, bf16, fp16");
+            "./loom.yaml:18:78: unknown dtype of gradients 'fp8'; known dtypes of gradients: fp32, bf16, fp16");
 }
 
 TEST_F(FrameworkTest, APlanTakesWhatTheFrameworkChooses) {

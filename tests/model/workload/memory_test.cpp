@@ -169,7 +169,7 @@ TEST(StepMemory, of_zero_is_120_31_4_16_6_and_1_9_gigabytes) {
                           .tied_embeddings = true};
   const double parameters = static_cast<double>(parameters_of(model).total());
   const auto gigabytes = [&](Zero zero) {
-    const TrainingPlan plan{.data = 64, .zero = zero, .global_batch = 64};
+    const TrainingPlan plan{.data = 64, .zero = zero, .global_batch = 64, .gradient_dtype = DType::bf16};
     const StepMemory memory = step_memory(model, plan, 0);
     return static_cast<double>((memory.weights + memory.gradients + memory.optimizer).count) * 7.5 / parameters;
   };
@@ -182,7 +182,7 @@ TEST(StepMemory, of_zero_is_120_31_4_16_6_and_1_9_gigabytes) {
 TEST(StepMemory, of_shared_weights_has_two_layers_whole_and_one_of_gradients) {
   const Transformer model{
       .layers = 4, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
-  TrainingPlan plan{.data = 8, .zero = Zero::weights, .global_batch = 16};
+  TrainingPlan plan{.data = 8, .zero = Zero::weights, .global_batch = 16, .gradient_dtype = DType::bf16};
   const std::int64_t layer = parameters_on_gpu(model, plan, LayerKind{.attention = true, .mlp = MlpKind::dense});
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 2 * (2 * layer + layer));
   plan.zero = Zero::gradients;
@@ -193,14 +193,15 @@ TEST(StepMemory, of_shared_weights_has_two_layers_whole_and_one_of_gradients) {
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 0);
   Transformer wordy = model;
   wordy.vocab = 100 * layer / model.hidden;
-  plan = {.data = 8, .zero = Zero::weights, .global_batch = 16};
+  plan = {.data = 8, .zero = Zero::weights, .global_batch = 16, .gradient_dtype = DType::bf16};
   EXPECT_EQ(step_memory(wordy, plan, 0).gathered.count, 4 * wordy.vocab * wordy.hidden);
 }
 
 TEST(StepMemory, of_gradients_that_a_pipeline_adds_up_is_not_shared) {
   const Transformer model{
       .layers = 4, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
-  TrainingPlan plan{.pipeline = 2, .data = 8, .zero = Zero::gradients, .global_batch = 64};
+  TrainingPlan plan{
+      .pipeline = 2, .data = 8, .zero = Zero::gradients, .global_batch = 64, .gradient_dtype = DType::bf16};
   EXPECT_EQ(step_memory(model, plan, 0).gradients.count, 2 * parameters_on_gpu(model, plan, 0));
   plan.pipeline = 1;
   EXPECT_EQ(step_memory(model, plan, 0).gradients.count, 2 * parameters_on_gpu(model, plan, 0) / 8);

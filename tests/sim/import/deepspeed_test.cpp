@@ -198,7 +198,7 @@ TEST_F(Deepspeed, GradientsAreReducedInTheDtypeThatDeepspeedTakes) {
   EXPECT_EQ(dtype(R"("bf16": {"enabled": false})"), "fp32");
   EXPECT_EQ(dtype(R"("torch_autocast": {"enabled": true})"), "fp32");
   EXPECT_EQ(refusal(R"({"train_micro_batch_size_per_gpu": 1, "communication_data_type": "int8"})"),
-            "a.json:1:40: communication_data_type is 'int8'; write fp32, bf16 or fp16");
+            "a.json:1:39: communication_data_type is 'int8'; write fp32, bf16 or fp16");
 }
 
 TEST_F(Deepspeed, EveryKeyThatIsLeftOutIsSaid) {

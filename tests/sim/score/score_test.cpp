@@ -342,6 +342,41 @@ TEST(Score, TrainingStepsAreScoredWithTheirMeanAndRankCorrelation) {
   EXPECT_LT(summary_of(score.errors).max, 0.3);
   ASSERT_TRUE(score.steps.has_value());
   EXPECT_EQ(score.steps->rank_correlation, 1.0);
+  EXPECT_EQ(score.steps->layout_pairs, 0);  // three pieces of work
+}
+
+TEST(Score, TheBetterOfTwoLayoutsOfOnePieceOfWorkIsNamedOrNot) {
+  const auto layouts = [](const std::string& last) {
+    // The first two are 1.3 % apart and no pair; each with the third is one.
+    return *score_text(std::string(steps_header) +
+                           "2,16,8,1024,16,24,1024,1,1,2,372.1\n2,16,4,1024,16,24,1024,1,1,2,377.1\n"
+                           "2,16,1,1024,16,24,1024,1,1,2," +
+                           last,
+                       "x.csv", {})
+                .steps;
+  };
+  EXPECT_EQ(layouts("717.0\n").layout_pairs, 2);
+  EXPECT_EQ(layouts("717.0\n").better_named, 2);
+  EXPECT_EQ(layouts("200.0\n").layout_pairs, 2);  // small micro-batches are not that fast
+  EXPECT_EQ(layouts("200.0\n").better_named, 0);
+}
+
+TEST(Score, StepsWithoutAndWithAsyncTensorParallelismArePairs) {
+  const std::string config = ",\"64x H100, TP=8 x FSDP=8, seq 8192, bf16 (recalled)\"\n";
+  const TableScore score =
+      score_text("model,local_batch,async_tp,peak_wps_per_gpu,config_recalled\nllama3_8b,8,no,4401" + config +
+                     "llama3_8b,8,yes,4725" + config + "llama3_8b,8,yes,4725,another\n",
+                 "x.csv", {});
+  EXPECT_EQ(score.kind, "step_pairs");
+  EXPECT_EQ(score.scored, 2);
+  ASSERT_EQ(score.skipped.size(), 1U);
+  EXPECT_EQ(score.skipped.front().reason, "its configuration is not known");
+  ASSERT_TRUE(score.variants.has_value());
+  EXPECT_EQ(score.variants->compared, 1);
+  EXPECT_EQ(score.variants->agreed, 1);
+  ASSERT_TRUE(score.gain_distance.has_value());
+  EXPECT_GT(*score.gain_distance, 0.0);
+  EXPECT_LT(*score.gain_distance, 0.04);
 }
 
 TEST(Score, ATrainingStepThatCannotBeSpreadIsSkippedWithTheTwoSettings) {

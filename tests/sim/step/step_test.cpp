@@ -71,7 +71,7 @@ TEST_F(StepTest, of_one_gpu_is_its_micro_batches_and_the_optimizer) {
 }
 
 TEST_F(StepTest, gradients_that_no_product_adds_up_are_read_and_written_once_more_a_micro_batch) {
-  TrainingPlan plan{.global_batch = 4};
+  TrainingPlan plan{.global_batch = 4, .gradient_dtype = DType::bf16};
   framework_.fuses_accumulation = false;
   const StepPrediction narrow = predict(small, plan);
   plan.gradient_dtype = DType::fp32;
@@ -149,7 +149,7 @@ TEST_F(StepTest, selective_recomputation_makes_scores_again_only_where_they_woul
 }
 
 TEST_F(StepTest, hides_gradients_beside_the_last_backward_pass) {
-  TrainingPlan plan{.data = 8, .global_batch = 32};
+  TrainingPlan plan{.data = 8, .global_batch = 32, .gradient_dtype = DType::bf16};
   const StepPrediction hidden = predict(small, plan);
   plan.overlap_gradients = false;
   const StepPrediction shown = predict(small, plan);
@@ -288,7 +288,8 @@ TEST_F(StepTest, decoding_reads_the_experts_that_some_token_takes) {
 
 TEST_F(StepTest, gradients_of_experts_are_summed_by_those_who_have_copies) {
   // Eight replicas share eight experts: each rank has its own, and nobody else's gradient of it.
-  TrainingPlan plan{.data = 8, .expert = 8, .global_batch = 8, .overlap_gradients = false};
+  TrainingPlan plan{
+      .data = 8, .expert = 8, .global_batch = 8, .gradient_dtype = DType::bf16, .overlap_gradients = false};
   const Transformer model = mixture();
   const StepPrediction step = predict(model, plan);
   const std::int64_t others = parameters_on_gpu(model, plan, 0) - experts_on_gpu(model, plan, 0);
@@ -301,7 +302,11 @@ TEST_F(StepTest, gradients_of_experts_are_summed_by_those_who_have_copies) {
 }
 
 TEST_F(StepTest, shared_gradients_are_scattered_with_every_micro_batch_unless_a_pipeline_adds_them_up) {
-  TrainingPlan plan{.data = 8, .zero = Zero::optimizer, .global_batch = 64, .overlap_gradients = false};
+  TrainingPlan plan{.data = 8,
+                    .zero = Zero::optimizer,
+                    .global_batch = 64,
+                    .gradient_dtype = DType::bf16,
+                    .overlap_gradients = false};
   const StepPrediction once = predict(small, plan);
   plan.zero = Zero::gradients;
   const StepPrediction each = predict(small, plan);

@@ -40,7 +40,7 @@ struct Both {
 
 }  // namespace
 
-void score_overlapped_steps(const Table& table, Context& context, Tally& tally) {
+void score_step_pairs(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("peak_wps_per_gpu");
   const FoundMachine node = context.machines.in_prose("H100");
   const Framework exposed = load_framework("torchtitan");
@@ -90,6 +90,7 @@ void score_overlapped_steps(const Table& table, Context& context, Tally& tally) 
       worst = std::max(worst, std::abs(predicted_gain - measured_gain));
     }
   }
+  tally.result().gain_distance = worst;
   tally.result().remarks.push_back(
       fmt::format("Marked: the table recalls its configuration. Everything is recomputed, as the share of the forward "
                   "pass says. The gain of async TP is at most {:.1f} points off. ",
