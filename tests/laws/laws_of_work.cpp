@@ -139,6 +139,21 @@ std::optional<Setting> lighter_optimizer(const Setting& setting, Draws&) {
              : std::nullopt;
 }
 
+std::optional<Setting> with_dropout(const Setting& setting, Draws&) {
+  return is_step(setting) ? std::optional(setting.with("step.dropout", "on")) : std::nullopt;
+}
+
+/// Ranks that share a sequence have a fused kernel.
+std::optional<Setting> unfused_attention(const Setting& setting, Draws&) {
+  return is_step(setting) && setting.count("parallel.context") == 1
+             ? std::optional(setting.with("attention_kernel", "unfused"))
+             : std::nullopt;
+}
+
+std::optional<Setting> narrow_gradients(const Setting& setting, Draws&) {
+  return is_step(setting) ? std::optional(setting.with("step.gradient_dtype", "bf16")) : std::nullopt;
+}
+
 /// A part of the scope, by the same schedule.
 std::optional<Setting> part_of_scope(const Setting& setting, Draws& draws) {
   using Part = std::pair<std::string_view, std::string_view>;
@@ -191,6 +206,11 @@ constexpr std::array laws{
         must_not_shrink<time_of>},
     Law{"lighter-optimizer-time", "SGD never takes longer than Adam", lighter_optimizer, must_not_grow<time_of>},
     Law{"lighter-optimizer-memory", "SGD never needs more memory than Adam", lighter_optimizer,
+        must_not_grow<memory_of>},
+    Law{"dropout-more-time", "Dropout never makes a step faster", with_dropout, must_not_shrink<time_of>},
+    Law{"dropout-more-memory", "Dropout never needs less memory", with_dropout, must_not_shrink<memory_of>},
+    Law{"unfused-more-memory", "Scores in memory never need less of it", unfused_attention, must_not_shrink<memory_of>},
+    Law{"narrow-gradients-memory", "Gradients of 16 bits never need more memory than those of 32", narrow_gradients,
         must_not_grow<memory_of>},
     Law{"part-of-a-scope", "A part of a scope never takes longer than the whole", part_of_scope,
         must_not_grow<time_of>},
