@@ -61,7 +61,7 @@ class WinnersMap {
     });
   }
 
-  /// What is known of a cell; it says so where no implementation runs there.
+  /// Describes a cell, and says so where no implementation runs there.
   known(cell) {
     const said = this.memory.get(this.keyOf(cell));
     return said?.ideal && withImplementations(live.rows ?? []) ? { error: "no implementation runs here" } : said;

@@ -16,8 +16,8 @@ namespace commfuse::sim {
 inline constexpr std::string_view overlap_config_file = "tp_comm_overlap_cfg.yaml";
 
 /// Names and contents: `plan.yaml`, which `commfuse-sim run` plays as a training step; `site-<scope>.yaml`, one
-/// schedule each, for `commfuse-sim run`, `schedule export` and `commfuse-validate`; `tp_comm_overlap_cfg.yaml`
-/// by what TransformerEngine has. `settings` are those that were asked for. Requires a plan that
+/// schedule each, for `commfuse-sim run`, `schedule export` and `commfuse-validate`; and the
+/// overlap_config_file, by what TransformerEngine has. `settings` are those that were asked for. Requires a plan that
 /// fits. Throws ConfigError where a site has no such schedule.
 std::vector<std::pair<std::string, std::string>> tune_files(const Settings& settings, const PlanSpace& space,
                                                             const Tuning& tuning);

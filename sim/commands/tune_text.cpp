@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -114,8 +115,9 @@ std::string plans(const TuneHeading& heading, const Tuning& tuning) {
 std::string gains(const TuneHeading& heading, const Tuning& tuning) {
   const StepPrediction& best = tuning.best.front().step;
   const std::string baseline = tuning.baseline
-                                   ? fmt::format("{:.1f}% less than as {} runs it ({:.1f} ms), ",
-                                                 100.0 * saved(best.time, tuning.baseline->time),
+                                   ? fmt::format("{:.1f}% {} than as {} runs it ({:.1f} ms), ",
+                                                 100.0 * std::abs(saved(best.time, tuning.baseline->time)),
+                                                 best.time > tuning.baseline->time ? "more" : "less",
                                                  heading.space.framework.name, milliseconds(tuning.baseline->time))
                                    : std::string{};
   const std::string text = fmt::format(
@@ -320,6 +322,7 @@ std::string megatron_arguments(const Transformer& model, const TrainingPlan& pla
   text += plan.dtype == DType::fp8 ? " --fp8-format hybrid" : "";
   text +=
       plan.dtype == DType::fp16 && plan.gradient_dtype == DType::fp32 ? " --accumulate-allreduce-grads-in-fp32" : "";
+  text += plan.gradient_dtype == DType::bf16 ? " --grad-reduce-in-bf16" : "";
   if (plan.sequence_parallel) {
     text += " --sequence-parallel --tp-comm-overlap";
     text += overlap_config.empty() ? "" : " --tp-comm-overlap-cfg " + overlap_config;

@@ -249,7 +249,7 @@ bool drops(const Arguments& arguments, std::string_view flag, std::vector<std::s
   const std::optional<std::string> word = word_of(arguments, flag);
   const std::optional<double> share = word ? parse_number(*word) : std::nullopt;
   if (!share) {
-    notes.push_back(fmt::format("{} {} is no number: its default of 0.1 is assumed", arguments.spelled(flag),
+    notes.push_back(fmt::format("{} {} is not a number: its default of 0.1 is assumed", arguments.spelled(flag),
                                 in_quotes(arguments.find(flag)->text)));
   }
   return share.value_or(0.1) > 0.0;

@@ -163,7 +163,7 @@ constexpr std::array left_out{
     LeftOut{"external_cuda_graph", "kernels are launched one by one; --launch graph has them in a graph"},
     LeftOut{"cuda_graph_impl", "kernels are launched one by one; --launch graph has them in a graph"},
     LeftOut{"variable_seq_lengths", "sequences are equally long"},
-    LeftOut{"ffn_dropout", "there is no dropout between the GEMMs of an MLP", "0 0.0"},
+    LeftOut{"ffn_dropout", "an MLP has no dropout between its GEMMs", "0 0.0"},
     LeftOut{"peft", "all weights are trained"},
     LeftOut{"trainer.accumulate_grad_batches", "micro-batches follow from the batch", "1"},
     LeftOut{"use_cpu_optimizer", on_gpu}};

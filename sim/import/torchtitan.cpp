@@ -300,6 +300,17 @@ bool is_of_experts(std::string_view converter) {
   return converter.find("grouped_mm") != std::string_view::npos || converter.find(".moe") != std::string_view::npos;
 }
 
+/// Our word for PyTorch's.
+std::string dtype_in(const Entry& entry) {
+  constexpr std::array<std::pair<std::string_view, const char*>, 3> dtypes{
+      {{"bfloat16", "bf16"}, {"float16", "fp16"}, {"float32", "fp32"}}};
+  const auto* const known = std::ranges::find(dtypes, entry.text, [](const auto& pair) { return pair.first; });
+  if (known == dtypes.end()) {
+    KeyedFile::wrong(entry, fmt::format("is {}; write bfloat16, float16 or float32", in_quotes(entry.text)));
+  }
+  return known->second;
+}
+
 std::string dtype_of(KeyedFile& file, std::vector<std::string>& notes) {
   const Entry* const converters = file.first_of({"model.converters"});
   bool is_eight_bits = file.flag({"float8.enable_float8_linear"});
@@ -315,18 +326,11 @@ std::string dtype_of(KeyedFile& file, std::vector<std::string>& notes) {
     }
   }
   const Entry* const entry = file.first_of({"training.mixed_precision_param"});
-  const std::string dtype = entry == nullptr ? "bfloat16" : entry->text;
   if (is_eight_bits) {
     notes.emplace_back("8-bit products: all linear layers are simulated in fp8, those that filter_fqns leaves out too");
     return "fp8";
   }
-  constexpr std::array<std::pair<std::string_view, const char*>, 3> dtypes{
-      {{"bfloat16", "bf16"}, {"float16", "fp16"}, {"float32", "fp32"}}};
-  const auto* const found = std::ranges::find_if(dtypes, [&](const auto& one) { return one.first == dtype; });
-  if (found == dtypes.end()) {
-    KeyedFile::wrong(*entry, fmt::format("is {}; write bfloat16, float16 or float32", in_quotes(dtype)));
-  }
-  return found->second;
+  return entry == nullptr ? "bf16" : dtype_in(*entry);
 }
 
 bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
@@ -337,19 +341,10 @@ bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
   return name == "SGD";
 }
 
-/// 32 bits, unless the file says otherwise.
+/// Gradients have 32 bits, unless the file says otherwise.
 std::string gradient_dtype_of(KeyedFile& file) {
   const Entry* const entry = file.first_of({"training.mixed_precision_reduce"});
-  constexpr std::array<std::pair<std::string_view, const char*>, 3> dtypes{
-      {{"float32", "fp32"}, {"bfloat16", "bf16"}, {"float16", "fp16"}}};
-  if (entry == nullptr) {
-    return dtypes.front().second;
-  }
-  const auto* const found = std::ranges::find(dtypes, entry->text, [](const auto& one) { return one.first; });
-  if (found == dtypes.end()) {
-    KeyedFile::wrong(*entry, fmt::format("is {}; write float32, bfloat16 or float16", in_quotes(entry->text)));
-  }
-  return found->second;
+  return entry == nullptr ? "fp32" : dtype_in(*entry);
 }
 
 /// torchtitan overlaps the collectives of tensor ranks where the compiler cuts the products.

@@ -23,6 +23,12 @@ struct StepCase {
   bool gpus_differ = true;  ///< All wait for the slowest GPU, with the spread of configs/jitter/default.yaml.
 };
 
+/// Seconds of one step.
+struct StepSeconds {
+  double measured = 0.0;
+  double predicted = 0.0;
+};
+
 /// Predicts cases on machines of as many nodes as they need.
 class StepScorer {
  public:

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,21 +23,19 @@ constexpr std::string_view configuration = "64x H100, TP=8 x FSDP=8, seq 8192, b
 constexpr std::int64_t ranks = 8;
 constexpr std::int64_t tokens = 8192;
 
-TrainingPlan plan_of(const Framework& framework, std::int64_t local_batch) {
-  TrainingPlan plan = with_defaults_of(framework, TrainingPlan{.tensor = ranks, .sequence_parallel = true});
-  plan.data = ranks;
-  plan.global_batch = ranks * local_batch;
-  plan.micro_batch = local_batch;
-  plan.seq = tokens;
-  plan.recompute = Recompute::full;
-  return plan;
+StepCase case_of(const Framework& framework, const Transformer& model, std::int64_t local_batch) {
+  StepCase step;
+  step.model = model;
+  step.run_by(framework);
+  step.plan.tensor = ranks;
+  step.plan.sequence_parallel = true;
+  step.plan.data = ranks;
+  step.plan.global_batch = ranks * local_batch;
+  step.plan.micro_batch = local_batch;
+  step.plan.seq = tokens;
+  step.plan.recompute = Recompute::full;
+  return step;
 }
-
-/// Seconds of a step.
-struct Both {
-  double measured = 0.0;
-  double predicted = 0.0;
-};
 
 }  // namespace
 
@@ -47,8 +46,8 @@ void score_step_pairs(const Table& table, Context& context, Tally& tally) {
   const Framework overlapped = load_framework("torchtitan-async-tp");
   StepScorer scorer(context);
   ModelColumn models;
-  std::map<std::pair<std::string, std::int64_t>, Both> without;
-  double worst = 0.0;
+  std::map<std::pair<std::string, std::int64_t>, StepSeconds> without;
+  std::optional<double> worst;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const std::string name(row.text(table.column("model")));
@@ -65,17 +64,15 @@ void score_step_pairs(const Table& table, Context& context, Tally& tally) {
       tally.skip(model == nullptr ? "no model file is called so" : "its configuration is not known");
       continue;
     }
-    StepCase one;
-    one.model = *model;
-    one.plan = plan_of(overlaps ? overlapped : exposed, local_batch);
-    one.framework = overlaps ? overlapped : exposed;
-    const StepScorer::Answer answer = scorer.predict(one, node, {});
+    const StepCase step = case_of(overlaps ? overlapped : exposed, *model, local_batch);
+    const StepScorer::Answer answer = scorer.predict(step, node, {});
     if (!answer.step) {
       tally.skip(answer.why_not);
       continue;
     }
-    const double of_a_gpu = static_cast<double>(one.plan.global_batch * tokens) / static_cast<double>(one.plan.gpus());
-    const Both both{of_a_gpu / tokens_a_second, to_seconds(answer.step->time)};
+    const double of_a_gpu =
+        static_cast<double>(step.plan.global_batch * tokens) / static_cast<double>(step.plan.gpus());
+    const StepSeconds both{of_a_gpu / tokens_a_second, to_seconds(answer.step->time)};
     const std::string_view part = overlaps ? "async TP" : "no overlap";
     if (!tally.score(row, *answer.machine, true, {{1e6 * both.measured, 1e6 * both.predicted, std::span(&part, 1)}})) {
       continue;
@@ -83,18 +80,18 @@ void score_step_pairs(const Table& table, Context& context, Tally& tally) {
     if (!overlaps) {
       without[{name, local_batch}] = both;
     } else if (const auto pair = without.find({name, local_batch}); pair != without.end()) {
-      const Both& before = pair->second;
+      const StepSeconds& before = pair->second;
       tally.compare(both.measured / before.measured, both.predicted / before.predicted);
       const double measured_gain = before.measured / both.measured - 1.0;
       const double predicted_gain = before.predicted / both.predicted - 1.0;
-      worst = std::max(worst, std::abs(predicted_gain - measured_gain));
+      worst = std::max(worst.value_or(0.0), std::abs(predicted_gain - measured_gain));
     }
   }
   tally.result().gain_distance = worst;
   tally.result().remarks.push_back(
       fmt::format("Marked: the table recalls its configuration. Everything is recomputed, as the share of the forward "
-                  "pass says. The gain of async TP is at most {:.1f} points off. ",
-                  100.0 * worst) +
+                  "pass says.{} ",
+                  worst ? fmt::format(" The gain of async TP is at most {:.1f} points off.", 100.0 * *worst) : "") +
       remark_on_spread());
 }
 

@@ -66,14 +66,8 @@ double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
   return n < 2.0 ? 0.0 : 1.0 - 6.0 * squares / (n * (n * n - 1.0));
 }
 
-/// A step of one layout.
-struct MeasuredLayout {
-  double measured = 0.0;  ///< Seconds, as the next.
-  double predicted = 0.0;
-};
-
 /// Counts the pairs of layouts of each piece of work, by its name, of which the faster is told.
-void count_layouts(const std::map<std::string, std::vector<MeasuredLayout>>& by_work, StepScore& into) {
+void count_layouts(const std::map<std::string, std::vector<StepSeconds>>& by_work, StepScore& into) {
   constexpr double apart = 1.05;
   for (const auto& [work, layouts] : by_work) {
     for (std::size_t a = 0; a < layouts.size(); ++a) {
@@ -190,7 +184,7 @@ void score_gpt_steps(const Table& table, Context& context, Tally& tally) {
   const FoundMachine node = machine_of_table(table, context);
   StepScorer scorer(context);
   std::vector<std::array<double, 2>> pairs;
-  std::map<std::string, std::vector<MeasuredLayout>> by_work;
+  std::map<std::string, std::vector<StepSeconds>> by_work;
   double sum = 0.0;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);

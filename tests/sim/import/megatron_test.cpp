@@ -347,7 +347,7 @@ TEST(Megatron, FlagsSayWhatDropsAndHowAttentionRuns) {
   EXPECT_TRUE(with("--transformer-impl local --use-flash-attn").fused_attention);
   EXPECT_TRUE(with("--transformer-impl transformer_engine").fused_attention);
   EXPECT_EQ(import_with("--hidden-dropout $DROP").notes,
-            std::vector<std::string>{"--hidden-dropout '$DROP' is no number: its default of 0.1 is assumed"});
+            std::vector<std::string>{"--hidden-dropout '$DROP' is not a number: its default of 0.1 is assumed"});
 }
 
 TEST(Megatron, AFlagThatIsOneSlipAwayNamesTheOneThatIsMeant) {

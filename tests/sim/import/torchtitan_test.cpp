@@ -137,7 +137,7 @@ TEST_F(Torchtitan, GradientsAreReducedInTheDtypeOfTheFile) {
   EXPECT_TRUE(has_line(read(reduce + "\"bfloat16\"\n", "8"), "  gradient_dtype: bf16"));
   EXPECT_TRUE(has_line(read(reduce + "\"float32\"\n", "8"), "  gradient_dtype: fp32"));
   EXPECT_EQ(refusal(reduce + "\"int8\"\n"),
-            "a.toml:7:1: training.mixed_precision_reduce is 'int8'; write float32, bfloat16 or float16");
+            "a.toml:7:1: training.mixed_precision_reduce is 'int8'; write bfloat16, float16 or float32");
 }
 
 TEST_F(Torchtitan, UnreadKeysAreNamed) {
