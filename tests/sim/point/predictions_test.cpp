@@ -42,11 +42,15 @@ constexpr std::array<std::string_view, 22> shown{
     "form",       "reason",   "makespan_us", "makespan_error", "compute_us", "slicing_us", "stretch_us", "local_us",
     "exposed_us", "head_us",  "ideal_us",    "link_us",        "mfu",        "p99_us"};
 
+/// In place of a reason: a refusal is a prediction, but its sentence may be reworded.
+constexpr const char* refused = "refused";
+
 std::string layers(const Grid& grid) {
   const Library library = library_of(grid);
   std::string text;
   for (const auto& rows : run_points(points_of(grid), library, {})) {
-    for (const ResultRow& row : rows) {
+    for (ResultRow row : rows) {
+      row.reason = row.feasible() ? "" : refused;
       std::vector<Value> values;
       for (const ResultColumn& column : result_columns()) {
         if (std::find(shown.begin(), shown.end(), column.name) != shown.end()) {
@@ -65,6 +69,11 @@ std::string models(const Grid& grid) {
   std::vector<StepRow> rows;
   for (const Settings& settings : points_of(grid)) {
     for (StepRow& row : steps.rows_or_reason(settings)) {
+      for (auto& [name, value] : row.cells) {
+        if (name == "reason") {
+          value = std::string(refused);
+        }
+      }
       rows.push_back(std::move(row));
     }
   }
