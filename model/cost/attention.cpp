@@ -75,12 +75,8 @@ double work_seconds(const Accelerator& accelerator, const AttentionSize& size, c
   const auto heads = static_cast<double>(size.batch * size.heads);
   const auto seq = static_cast<double>(size.seq);
   const bool is_cut = rows.window.keys > 0 && rows.window.keys < rows.keys;
-  // Queries beyond a window that slides have a second edge.
-  const double beyond = is_cut && !rows.window.chunked
-                            ? static_cast<double>(rows.keys - rows.window.keys) / static_cast<double>(rows.keys)
-                            : 0.0;
-  const double edges = size.causal ? 1.0 + beyond : 0.0;
-  const double masked = 0.5 * parameters.masked_width.value * edges * static_cast<double>(rows.queries);
+  const double edges = size.causal ? static_cast<double>(rows.queries) + rows.beyond : 0.0;
+  const double masked = 0.5 * parameters.masked_width.value * edges;
   const bool is_split = splits_keys(accelerator, size, rows);
   const double score = seconds_a_score(accelerator, size) * (is_split ? parameters.split_cost.value : 1.0);
   const double all = heads * (seq * seq * rows.share + masked) * score / sms;
@@ -120,6 +116,11 @@ double scores_in_window(const AttentionWindow& window, double first, double last
     return query <= width ? 0.5 * query * query : width * (query - 0.5 * width);
   };
   return before(last) - before(first);
+}
+
+double queries_beyond(const AttentionWindow& window, double first, double last) {
+  const auto width = static_cast<double>(window.keys);
+  return window.keys == 0 || window.chunked ? 0.0 : std::max(0.0, last - std::max(first, width));
 }
 
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, int sms) {

@@ -3,9 +3,10 @@
 //
 //   fused  = overhead + tiles + (query cost x (q, output) + key cost x (k, v)) bytes / HBM bandwidth
 //   tiles  = max(all + imbalance x longest, lone tile x longest) + ceil(tiles / sms) x tile overhead
-//   all    = heads x (scores + queries x masked width / 2) x a score / sms            masked width: causal only
+//   all    = heads x (scores + edges x masked width / 2) x a score / sms
 //   a score = sms x ((4 head_dim / (dense peak x loop efficiency))^4 + (1 / exponentials)^4)^(1/4)
 //   longest = 128 x keys x a score
+//   edges   = queries, once more those that see only the last keys of a window; 0 without a causal mask
 //
 // Products and exponentials of different tiles run beside each other, so the slower of them counts, nearly: the fourth
 // root is ours. Heads no wider than 64 have overheads of their own (narrow overhead): other kernels. A tile that has an
@@ -62,12 +63,17 @@ AttentionWindow window_of(const LayerKind& kind);
 /// the number of pairs, about (a query sees half of its own row).
 double scores_in_window(const AttentionWindow& window, double first, double last);
 
+/// How many of the queries from `first` to `last` see only some of the keys before them, behind a window that slides:
+/// the mask has a second edge there. 0 for chunks, whose queries see all that is before them in their own.
+double queries_beyond(const AttentionWindow& window, double first, double last);
+
 /// Some of the query rows of an attention, all its heads.
 struct QueryRows {
   std::int64_t queries = 0;  // of a sequence
   std::int64_t keys = 0;     // of a sequence: those that some of the queries see
   double share = 0.0;  // of the seq x seq scores: those that the mask leaves them; all rows have 1, or 1/2 if causal
-  AttentionWindow window{};  // a tile walks no more keys, and those it meets half masked twice
+  AttentionWindow window{};  // a tile walks no more keys
+  double beyond = 0.0;       // of the queries: those that the mask has a second edge for, behind the window
 };
 
 /// The same for some of its query rows. Parts take no less time than the whole: every part has its overhead and its

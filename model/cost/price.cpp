@@ -103,7 +103,10 @@ class Pricer {
     double scores = 0.0;
     std::int32_t earliest = first.front();
     for (std::size_t i = 0; i < queries.size(); ++i) {
-      scores += scores_in_window(window_, block * first[i], block * (first[i] + queries[i].rows));
+      const double begin = block * first[i];
+      const double end = block * (first[i] + queries[i].rows);
+      scores += scores_in_window(window_, begin, end);
+      rows.beyond += queries_beyond(window_, begin, end);
       earliest = std::min(earliest, first[i]);
     }
     const auto all = static_cast<double>(size.seq);
@@ -213,7 +216,8 @@ class Pricer {
     const QueryRows rows{.queries = size.seq,
                          .keys = size.seq,
                          .share = scores_in_window(window_, 0.0, seq) / (seq * seq),
-                         .window = window_};
+                         .window = window_,
+                         .beyond = queries_beyond(window_, 0.0, seq)};
     return attention_time(machine_.accelerator, size, rows, sms);
   }
 

@@ -252,8 +252,11 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
     // Balanced over context ranks (zig-zag): each has its share of the queries and of the scores.
     const auto ranks = static_cast<double>(plan_.context);
     const double share = mean_keys(model_, kind_, plan_.seq) / static_cast<double>(plan_.seq);
-    const QueryRows rows{
-        .queries = plan_.seq / plan_.context, .keys = plan_.seq, .share = share / ranks, .window = walked()};
+    const QueryRows rows{.queries = plan_.seq / plan_.context,
+                         .keys = plan_.seq,
+                         .share = share / ranks,
+                         .window = walked(),
+                         .beyond = queries_beyond(walked(), 0.0, static_cast<double>(plan_.seq)) / ranks};
     const Duration time = attention_time(machine_.accelerator, size, rows, sms_);
     attention(stream, fused(forward ? time : times(fused_backward, time)));
     return;

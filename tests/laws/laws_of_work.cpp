@@ -20,15 +20,24 @@ std::optional<double> must_not_grow_by_one_schedule(const Outcome& before, const
   return same ? must_not_grow<measure>(before, after) : std::nullopt;
 }
 
-bool has_collectives(const Outcome& outcome) {
+bool has_op(const Outcome& outcome, OpKind kind) {
   return std::ranges::any_of(outcome.prediction->structure->program().ops,
-                             [](const Op& op) { return op.kind == OpKind::collective; });
+                             [kind](const Op& op) { return op.kind == kind; });
 }
 
-/// The step that tables show where NCCL changes kernels; 1 without collectives.
+/// The step where FlashAttention-3 begins to split keys, by a rule that looks at one sequence: its tiles take so many
+/// times as long, or a tile that is not split takes longer alone (model/cost/attention.h). 1 for other kernels, and
+/// for whole models, whose other ops hide it.
+double split_step(const Outcome& before) {
+  return before.whole_model || !has_op(before, OpKind::attention)
+             ? 1.0
+             : std::max(1.0, before.machine->accelerator.attention.split_cost.value);
+}
+
+/// The step that tables show where NCCL changes kernels (1 without collectives), or that of attention.
 double step_of(const Outcome& before) {
-  double step = 1.0;
-  const bool has_any = before.whole_model || has_collectives(before);
+  double step = split_step(before);
+  const bool has_any = before.whole_model || has_op(before, OpKind::collective);
   const Machine& machine = *before.machine;
   for (const Link* link : {&machine.link, machine.network ? &*machine.network : nullptr}) {
     if (link != nullptr && link->collective.nccl != nullptr && has_any) {
@@ -108,7 +117,9 @@ std::optional<double> longer_take_longer(const Outcome& before, const Outcome& a
   const auto is_whole = [](const Outcome& outcome) {
     return outcome.prediction->options.attention == AttentionCut::whole;
   };
-  return is_whole(before) && is_whole(after) ? must_not_shrink<time_of>(before, after) : std::nullopt;
+  const std::optional<double> factor =
+      is_whole(before) && is_whole(after) ? must_not_shrink<time_of>(before, after) : std::nullopt;
+  return factor ? std::optional(std::max(1.0, *factor / split_step(before))) : std::nullopt;
 }
 
 std::optional<Setting> fewer_ranks_of_a_layer(const Setting& setting, Draws&) {
@@ -190,7 +201,8 @@ constexpr std::array laws{
     Law{"smaller-messages", "Smaller messages never take longer, but for steps that are measured",
         fewer_tokens_of_a_layer, messages_must_not_grow},
     Law{"tokens-alone-count", "Without attention only the number of tokens matters", same_tokens, must_stay<time_of>},
-    Law{"longer-sequences", "One sequence never takes less time than two of half its length that fill tiles",
+    Law{"longer-sequences",
+        "One sequence never takes less time than two of half its length that fill tiles, but for split keys",
         longer_sequences_that_attend, longer_take_longer},
     Law{"more-ranks-less-compute", "With more ranks no rank has more to compute", fewer_ranks_of_a_layer,
         must_not_shrink<compute>},

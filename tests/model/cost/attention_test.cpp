@@ -174,6 +174,40 @@ TEST(UnfusedAttentionTime, WritesTheScoresOut) {
   EXPECT_GT(unfused_attention_time(machine.accelerator, size, 132), attention_time(machine.accelerator, size, 132));
 }
 
+TEST(Windows, HaveASecondEdgeForQueriesThatDoNotSeeAllBeforeThem) {
+  const AttentionWindow slides{.keys = 128};
+  EXPECT_EQ(queries_beyond(slides, 0.0, 4096.0), 3968.0);
+  EXPECT_EQ(queries_beyond(slides, 0.0, 100.0), 0.0);
+  EXPECT_EQ(queries_beyond(slides, 64.0, 192.0), 64.0);
+  EXPECT_EQ(queries_beyond(slides, 512.0, 1024.0), 512.0);
+  EXPECT_EQ(queries_beyond(AttentionWindow{}, 0.0, 4096.0), 0.0);
+  EXPECT_EQ(queries_beyond(AttentionWindow{.keys = 128, .chunked = true}, 0.0, 4096.0), 0.0);
+}
+
+// 16 heads of 4096 queries, a window of 128 keys. All tiles: 16 x (scores + (4096 + 3968) x 64 / 2) x 512 FLOP at
+// 10 TFLOP/s; eight slices of the queries have as many scores and edges together.
+TEST(AttentionTime, OfSlicesBehindAWindowIsThatOfTheWhole) {
+  Accelerator accelerator = ten_sms();
+  accelerator.attention.masked_width.value = 64.0;
+  const AttentionWindow window{.keys = 128};
+  const AttentionSize size{.batch = 1, .seq = 4096, .heads = 16, .kv_heads = 16, .head_dim = 128, .causal = true};
+  const auto rows = [&](double first, double last) {
+    const double keys = last - std::max(0.0, first - 128.0);
+    return QueryRows{.queries = static_cast<std::int64_t>(last - first),
+                     .keys = static_cast<std::int64_t>(keys),
+                     .share = scores_in_window(window, first, last) / (4096.0 * 4096.0),
+                     .window = window,
+                     .beyond = queries_beyond(window, first, last)};
+  };
+  // 4096 x 128 - 128 x 64 = 516,096 scores and 258,048 at the edges, a head.
+  EXPECT_EQ(attention_time(accelerator, size, rows(0.0, 4096.0), 10), Duration{634'178'765});
+  Duration slices{0};
+  for (int j = 0; j < 8; ++j) {
+    slices += attention_time(accelerator, size, rows(512.0 * j, 512.0 * (j + 1)), 10);
+  }
+  EXPECT_NEAR(static_cast<double>(slices.count()), 634'178'765.0, 8.0);
+}
+
 TEST(UnfusedAttentionTime, OfSomeQueriesMultipliesAllKeysThatSomeSee) {
   const Machine machine = h100();
   const AttentionSize size{.batch = 2, .seq = 4096, .heads = 8, .kv_heads = 8};
