@@ -9,21 +9,58 @@
 
 namespace commfuse {
 
-double error_of(const Uncertainty& uncertainty) { return ratio_error(uncertainty, {}); }
+namespace {
 
-double ratio_error(const Uncertainty& a, const Uncertainty& b) {
-  double squares = 0.0;
+/// Every doubt that either has, with both effects, in order.
+template <typename Visit>
+void each_doubt(const Uncertainty& a, const Uncertainty& b, Visit&& visit) {
   auto left = a.doubts.begin();
   auto right = b.doubts.begin();
   while (left != a.doubts.end() || right != b.doubts.end()) {
     const bool only_left = right == b.doubts.end() || (left != a.doubts.end() && left->of < right->of);
     const bool only_right = left == a.doubts.end() || (right != b.doubts.end() && right->of < left->of);
-    const double effect = (only_right ? 0.0 : left->effect) - (only_left ? 0.0 : right->effect);
-    squares += effect * effect;
+    visit(only_right ? right->of : left->of, only_right ? 0.0 : left->effect, only_left ? 0.0 : right->effect);
     left += only_right ? 0 : 1;
     right += only_left ? 0 : 1;
   }
+}
+
+double covariance(const Uncertainty& a, const Uncertainty& b) {
+  double sum = 0.0;
+  each_doubt(a, b, [&](const DoubtOf&, double of_a, double of_b) { sum += of_a * of_b; });
+  return sum;
+}
+
+/// By which share of what was measured to be off another is expected to be off.
+double shared_part(const Uncertainty& uncertainty, const Evidence& evidence) {
+  const double variance = covariance(evidence.of, evidence.of);
+  check(variance > 0.0, "what nothing doubts tells nothing of another");
+  return covariance(uncertainty, evidence.of) / variance;
+}
+
+}  // namespace
+
+double error_of(const Uncertainty& uncertainty) { return ratio_error(uncertainty, {}); }
+
+double ratio_error(const Uncertainty& a, const Uncertainty& b) {
+  double squares = 0.0;
+  each_doubt(a, b, [&](const DoubtOf&, double of_a, double of_b) { squares += (of_a - of_b) * (of_a - of_b); });
   return std::sqrt(squares);
+}
+
+double expected_log_ratio(const Uncertainty& uncertainty, const Evidence& evidence) {
+  return shared_part(uncertainty, evidence) * evidence.log_ratio;
+}
+
+Uncertainty given(const Uncertainty& uncertainty, const Evidence& evidence) {
+  const double part = shared_part(uncertainty, evidence);
+  Uncertainty left;
+  each_doubt(uncertainty, evidence.of, [&](const DoubtOf& of, double effect, double measured) {
+    if (const double rest = effect - part * measured; rest != 0.0) {
+      left.doubts.push_back({of, rest});
+    }
+  });
+  return left;
 }
 
 double probability_shorter(Duration a, const Uncertainty& of_a, Duration b, const Uncertainty& of_b) {

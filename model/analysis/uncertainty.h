@@ -27,8 +27,14 @@ struct ImplementationDoubt {
   friend auto operator<=>(const ImplementationDoubt&, const ImplementationDoubt&) = default;
 };
 
+/// What the model of training steps leaves: of all steps on a machine (empty), or of one layout.
+struct StepDoubt {
+  std::string layout;
+  friend auto operator<=>(const StepDoubt&, const StepDoubt&) = default;
+};
+
 /// A parameter of the machine by its place in parameters_of, what the fit leaves of one shape, or one of these.
-using DoubtOf = std::variant<std::size_t, PricedShape, ImplementationDoubt>;
+using DoubtOf = std::variant<std::size_t, PricedShape, ImplementationDoubt, StepDoubt>;
 
 struct Doubt {
   DoubtOf of;
@@ -45,6 +51,19 @@ double error_of(const Uncertainty& uncertainty);
 
 /// Of the ratio of two times on one machine.
 double ratio_error(const Uncertainty& a, const Uncertainty& b);
+
+/// A time that was measured: what its prediction was doubted for, and ln(measured / predicted). Requires some doubt.
+struct Evidence {
+  Uncertainty of;
+  double log_ratio = 0.0;
+};
+
+/// What the evidence makes ln(time / predicted) of another prediction on the machine: 0 where the two share no doubt,
+/// and log_ratio where they share all. The mean of a normal distribution given a sum of its coordinates (Bishop,
+/// "Pattern Recognition and Machine Learning", 2006, equation 2.81).
+double expected_log_ratio(const Uncertainty& uncertainty, const Evidence& evidence);
+/// The doubt that is left (equation 2.82): errors and ratios of what this returns are those given the evidence.
+Uncertainty given(const Uncertainty& uncertainty, const Evidence& evidence);
 
 /// How likely `a` is the shorter. 1/2 for equal times; 0 or 1 for others that nothing doubts. Requires times above 0.
 double probability_shorter(Duration a, const Uncertainty& of_a, Duration b, const Uncertainty& of_b);

@@ -87,6 +87,7 @@ constexpr std::array model_columns{
     ModelColumn{"reason"},
     number("time_error", "one standard error of time_ms, as a share"),
     ModelColumn{"win_probability"},
+    number("correction", "what --measured-step multiplies time_ms by; absent without one"),
 };
 
 Column column_of(const ResultColumn& column) {

@@ -23,6 +23,7 @@
 #include "reports/figure/gantt.h"
 #include "reports/figure/svg.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/measured_step_flags.h"
 #include "sim/commands/plot_text.h"
 #include "sim/commands/render.h"
 #include "sim/commands/run_lab.h"
@@ -46,6 +47,7 @@ struct RunRequest {
   std::string figure;
   std::string file;
   std::string gpus;
+  MeasuredArguments measured;
   bool plot = false;
 };
 
@@ -121,6 +123,15 @@ void require_no_drawing(const RunRequest& request) {
   }
 }
 
+void require_no_measured_step(const RunRequest& request) {
+  for (const auto& [flag, given] : {std::pair("--measured-step", !request.measured.time.empty()),
+                                    std::pair("--measured-config", !request.measured.config.empty())}) {
+    if (given) {
+      throw ConfigError(fmt::format("{}: a layer is no training step; choose --scope step, or remove it", flag));
+    }
+  }
+}
+
 /// What programs read has nothing below it.
 void require_room_for_plot(const RunRequest& request) {
   constexpr std::array<std::string_view, 3> for_programs{"json", "jsonl", "csv"};
@@ -179,8 +190,11 @@ int run(const RunRequest& request) {
   const std::vector<Settings> points = points_of(grid);
   if (std::any_of(points.begin(), points.end(), is_whole_model)) {
     require_no_drawing(request);
-    return run_steps(points, library, request.format);
+    const Settings* own = points.size() == 1 ? &points.front() : nullptr;
+    const auto measured = measured_of(request.measured, own, points.front().text("hardware"));
+    return run_steps(points, library, request.format, measured ? std::optional(evidence_of(*measured)) : std::nullopt);
   }
+  require_no_measured_step(request);
   library.add(*std::move(schedules));
   for (const auto& [flag, path] : {std::pair("--trace", &request.trace), std::pair("--figure", &request.figure)}) {
     if (!path->empty() && points.size() != 1) {
@@ -210,7 +224,7 @@ int run_file(RunRequest request) {
   for (const auto& [flag, given] :
        {std::pair("--trace", !request.trace.empty()), std::pair("--figure", !request.figure.empty()),
         std::pair("--schedule", !request.schedules.files.empty()), std::pair("--plot", request.plot),
-        std::pair("--gpus", !request.gpus.empty())}) {
+        std::pair("--gpus", !request.gpus.empty()), std::pair("--measured-step", !request.measured.time.empty())}) {
     if (given) {
       throw ConfigError(fmt::format("{}: not available for lab workloads; remove it", flag));
     }
@@ -232,6 +246,7 @@ void add_run(CLI::App& app, int& status) {
               ->group("What to simulate")
               ->type_name("COUNT"));
     add_schedule_flags(command, request->schedules);
+    add_measured_flags(command, request->measured);
     add_axis_flag(command, request->settings);
     add_output_flag(command, request->format);
     usual(

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "model/analysis/memory.h"
 #include "model/config/command_line.h"
@@ -38,6 +39,8 @@ template <std::string (*write)(std::span<const StepRow>)>
 std::string plain(std::span<const StepRow> rows, const VerdictRule& /*rule*/, const reports::ModelWords& /*words*/) {
   return write(rows);
 }
+
+bool is_read_by_people(std::string_view format) { return format == "table" || format == "map"; }
 
 }  // namespace
 
@@ -78,10 +81,17 @@ reports::ModelWords models_in_words(const std::vector<Settings>& points, const L
   return words;
 }
 
-int run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format) {
+int run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format,
+              std::optional<StepEvidence> evidence) {
   const StepRender render = step_renderer(format);
   require_whole_models(points);
   StepPoints predicted(library);
+  if (evidence) {
+    if (is_read_by_people(format)) {
+      fmt::print("{}\n", wrapped(in_words(*evidence), "", ""));
+    }
+    predicted.correct_by(*std::move(evidence));
+  }
   std::vector<StepRow> rows;
   for (const Settings& settings : points) {
     for (StepRow& row : predicted.rows(settings)) {

@@ -2,6 +2,7 @@
 // commfuse-sim run and sweep with --scope step|prefill|decode: whole models.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "model/record/step_row.h"
 #include "reports/comparison.h"
 #include "sim/point/request.h"
+#include "sim/step/measured_step.h"
 
 namespace commfuse::sim {
 
@@ -23,7 +25,9 @@ void warn_once(std::span<const StepRow> rows);
 reports::ModelWords models_in_words(const std::vector<Settings>& points, const Library& library);
 
 /// Prints one row a point and strategy and returns the exit code. Throws ConfigError for a plan that clashes, for
-/// points that mix whole models with layers, and for an unknown format. Memory that does not suffice is a result.
-int run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format);
+/// points that mix whole models with layers, and for an unknown format. Memory that does not suffice is a result. With
+/// evidence the rows are corrected by it, and a sentence before a table says so.
+int run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format,
+              std::optional<StepEvidence> evidence = std::nullopt);
 
 }  // namespace commfuse::sim

@@ -20,6 +20,7 @@
 #include "model/config_error.h"
 #include "model/text/quantity.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/measured_step_flags.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/spread.h"
 #include "sim/commands/tune_files.h"
@@ -42,6 +43,7 @@ struct TuneRequest {
   std::string format = "table";
   std::string out;
   std::string minimize = "mean";
+  MeasuredArguments measured;
   std::size_t keep = 5;
 };
 
@@ -88,6 +90,22 @@ void spread_over_cluster(const TuneRequest& request, Settings& settings) {
   if (machine.nodes == 1 && gpus_of(request, machine) > machine.gpus_per_node) {
     settings.put(*find_field("hardware"), {cluster_of_nodes(settings.text("hardware")), {Source::flag, "--gpus"}});
   }
+}
+
+/// Free degrees leave open what was measured, so its settings stand in a file.
+std::optional<StepEvidence> evidence_for(const TuneRequest& request, const Settings& settings) {
+  const std::string& hardware = settings.text("hardware");
+  const std::optional<MeasuredStep> measured = measured_of(request.measured, nullptr, hardware);
+  if (!measured) {
+    return std::nullopt;
+  }
+  if (!choices_of(settings).uncertainty) {
+    throw ConfigError(
+        "--measured-step: without uncertainty nothing says how far it tells of others; remove one of them");
+  }
+  StepEvidence evidence = evidence_of(*measured);
+  require_told_of(hardware, evidence);
+  return evidence;
 }
 
 int run_tune(TuneRequest request) {
@@ -138,6 +156,7 @@ int run_tune(TuneRequest request) {
   if (options.minimize == Minimize::p99 && options.monte_carlo.jitter == nullptr) {
     throw ConfigError("--minimize p99: jitter none has no percentiles; choose another --jitter, or remove it");
   }
+  options.evidence = evidence_for(request, settings);
   const Tuning tuning = tune(space, options);
   const TuneHeading heading{.model = model.name,
                             .hardware = machine.name,
@@ -149,6 +168,7 @@ int run_tune(TuneRequest request) {
                             .rule = options.rule,
                             .jitter = run.jitter,
                             .samples = options.monte_carlo.jitter == nullptr ? 0 : options.monte_carlo.samples,
+                            .evidence = options.evidence,
                             .folder = request.out};
   if (!request.out.empty() && !tuning.best.empty()) {
     write_new(request.out, tune_files(settings, space, tuning));
@@ -183,6 +203,7 @@ void add_tune(CLI::App& app, int& status) {
         ->type_name("COUNT")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
+    add_measured_flags(command, request->measured);
     usual(offers_words(add("-o,--output", request->format, "table, json", "FORMAT")->capture_default_str(),
                        {"table", "json"}));
     usual(add("--out", request->out, "A folder for plan.yaml, a YAML a site, and tp_comm_overlap_cfg.yaml", "FOLDER"));

@@ -53,6 +53,9 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
   if (heading.default_batch) {
     text += "No --batch given; using 4M tokens per step.\n";
   }
+  if (heading.evidence) {
+    text += wrapped(in_words(*heading.evidence), "", "");
+  }
   return text + fmt::format("{} layouts, {} fit the memory\n", format_count(static_cast<std::int64_t>(tuning.plans)),
                             format_count(static_cast<std::int64_t>(tuning.fitting)));
 }
@@ -388,6 +391,11 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
             {"samples", heading.samples},
             {"plans", tuning.plans},
             {"fitting", tuning.fitting}};
+  if (heading.evidence) {
+    json["measured"] = {{"time_ms", milliseconds(heading.evidence->measured)},
+                        {"predicted_ms", milliseconds(heading.evidence->predicted)},
+                        {"error", heading.evidence->error}};
+  }
   json["best"] = Json::array();
   for (const TunedPlan& one : tuning.best) {
     Json row = plan_json(one.plan);
@@ -395,6 +403,9 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
     row["time_error"] = one.error ? Json(*one.error) : Json();
     row["win_probability"] = one.win_probability ? Json(*one.win_probability) : Json();
     row["ties"] = one.ties;
+    if (tuning.correction) {
+      row["correction"] = one.correction;
+    }
     json["best"].push_back(std::move(row));
   }
   if (!tuning.best.empty()) {

@@ -2,6 +2,7 @@
 // What tuning found, for people and for programs.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "sim/tune/tune.h"
@@ -19,8 +20,9 @@ struct TuneHeading {
   Minimize minimize = Minimize::mean;
   VerdictRule rule{};
   std::string jitter = "none";
-  std::size_t samples = 0;  ///< Of a site; none where nothing strays.
-  std::string folder;       ///< Where its files are written; empty: nowhere.
+  std::size_t samples = 0;                 ///< Of a site; none where nothing strays.
+  std::optional<StepEvidence> evidence{};  ///< A step that was measured.
+  std::string folder;                      ///< Where its files are written; empty: nowhere.
 };
 
 /// At most 80 columns wide.

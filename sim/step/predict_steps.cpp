@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -258,6 +259,18 @@ constexpr StepTime prefilling{
 constexpr StepTime decoding{[](const StepPoint& point, SiteTimes& times) { return predict_decode(point, times).time; },
                             false};
 
+/// Every time of the row so many times as long, with the rates that follow from it.
+void lengthen(StepRow& row, double factor) {
+  constexpr std::array<std::string_view, 4> rates{"tokens_per_second", "tokens_per_second_gpu", "mfu", "hfu"};
+  for (auto& [name, value] : row.cells) {
+    if (name.ends_with("_ms")) {
+      value = std::get<double>(value) * factor;
+    } else if (std::ranges::find(rates, name) != rates.end()) {
+      value = std::get<double>(value) / factor;
+    }
+  }
+}
+
 /// How sure the rows of a point are, each by itself and against the fastest of the others.
 class StepDoubts {
  public:
@@ -268,6 +281,17 @@ class StepDoubts {
   void add(const StepPoint& point, std::size_t row) {
     if (!raised_.empty()) {
       doubts_.push_back({row, time_.of(point, times_), step_uncertainty(point, times_, time_, raised_)});
+    }
+  }
+
+  /// Given the evidence, where there is some: the rows too.
+  void correct_by(const StepEvidence& evidence, std::vector<StepRow>& rows) {
+    for (Doubted& one : doubts_) {
+      const double factor = evidence.correction(one.uncertainty);
+      one.time = from_seconds(to_seconds(one.time) * factor);
+      one.uncertainty = given(one.uncertainty, evidence.evidence);
+      lengthen(rows[one.row], factor);
+      rows[one.row].add("correction", factor);
     }
   }
 
@@ -359,13 +383,22 @@ StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoi
 StepPoints::StepPoints(const Library& library) : library_(library), sites_(std::make_unique<Sites>()) {}
 StepPoints::~StepPoints() = default;
 
-std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
+/// What the settings of a whole model ask for, found in the library.
+struct StepPoints::Prepared {
+  Settings settings;  ///< With what the framework chooses.
+  RunChoices run;
+  SizedMachine& site;
+  StepPoint point;
+  std::vector<RaisedStep> raised;
+};
+
+StepPoints::Prepared StepPoints::prepared(const Settings& wanted) {
   const Framework framework = load_framework(wanted.text("framework"));
   Settings settings = with_defaults_of(framework, wanted);
   if (!framework.name.empty()) {  // rows have its name where a path was given
     settings.put(*find_field("framework"), {framework.name, settings.at(*find_field("framework")).origin});
   }
-  const RunChoices run = choices_of(settings);
+  RunChoices run = choices_of(settings);
   check(run.scope.is_whole_model(), "who asks for steps has looked at the scope");
   const Transformer& model = library_.model(run.model);
   const Machine& machine = library_.machine(run.machine);
@@ -391,29 +424,62 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
   if (run.uncertainty) {
     raised = sites_->raised(*library_.raised(run.machine), plan, launch);
   }
+  return {std::move(settings), std::move(run), site, std::move(point), std::move(raised)};
+}
+
+std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
+  Prepared prepared = this->prepared(wanted);
+  const auto& [settings, run, site, unused_point, unused_raised] = prepared;
+  StepPoint& point = prepared.point;
   const Use work = run.scope.work;
   StepDoubts doubts(work == Use::decode    ? decoding
                     : work == Use::prefill ? prefilling
                                            : training,
-                    site.times, std::move(raised));
+                    site.times, std::move(prepared.raised));
   std::vector<StepRow> rows;
   if (work == Use::decode) {
     rows = decode_rows(settings, point, site.times, doubts);
   } else {
     require_possible(point);
-    if (!framework.name.empty()) {
-      point.strategies = strategies_by_default(framework);
-      rows.push_back(row_of(settings, run.scope, point, framework.name, site.times));
+    if (!point.framework.name.empty()) {
+      point.strategies = strategies_by_default(point.framework);
+      rows.push_back(row_of(settings, run.scope, point, point.framework.name, site.times));
       doubts.add(point, 0);
     }
-    for (const Strategy* strategy : strategies_of(run.schedules, plan)) {
+    for (const Strategy* strategy : strategies_of(run.schedules, point.plan)) {
       point.strategies = {strategy};
       rows.push_back(row_of(settings, run.scope, point, strategy->name, site.times));
       doubts.add(point, rows.size() - 1);
     }
   }
+  if (evidence_) {
+    require_told_of(settings.text("hardware"), *evidence_);
+    doubts.correct_by(*evidence_, rows);
+  }
   doubts.put(rows);
   return rows;
+}
+
+StepEvidence StepPoints::evidence_of(const MeasuredStep& measured) {
+  Prepared prepared = this->prepared(measured.settings);
+  StepPoint& point = prepared.point;
+  if (prepared.run.scope.work != Use::step) {
+    throw ConfigError("--measured-step: only training steps are corrected by one; choose scope step");
+  }
+  require_possible(point);
+  const std::vector<const Strategy*>& named = prepared.run.schedules.named;
+  if (!point.framework.name.empty()) {
+    point.strategies = strategies_by_default(point.framework);
+  } else if (named.size() == 1) {
+    point.strategies = named;
+  } else {
+    throw ConfigError(
+        "--measured-step: nothing says what ran the step; name its --framework, such as megatron-lm, or one "
+        "--strategy, such as serial");
+  }
+  SiteTimes& times = prepared.site.times;
+  return step_evidence(prepared.settings.text("hardware"), measured.time, predict_step(point, times).time,
+                       step_uncertainty(point, times, training, prepared.raised));
 }
 
 std::vector<StepRow> StepPoints::rows_or_reason(const Settings& settings) {

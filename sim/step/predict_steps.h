@@ -3,11 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "model/record/step_row.h"
 #include "model/workload/training_plan.h"
 #include "sim/point/request.h"
+#include "sim/step/measured_step.h"
 
 namespace commfuse {
 
@@ -29,9 +32,19 @@ class StepPoints {
   /// The same, but of a plan that clashes one row with the reason.
   [[nodiscard]] std::vector<StepRow> rows_or_reason(const Settings& settings);
 
+  /// Of a training step by its framework, or by the one strategy that its settings name. Throws ConfigError where they
+  /// name neither, or are of another scope, and for a plan that clashes. Requires `uncertainty` on.
+  [[nodiscard]] StepEvidence evidence_of(const MeasuredStep& measured);
+  /// Rows of training steps are given the evidence from now on: corrected, and surer. Those of another machine are
+  /// refused with a ConfigError.
+  void correct_by(StepEvidence evidence) { evidence_ = std::move(evidence); }
+
  private:
   class Sites;
+  struct Prepared;
+  [[nodiscard]] Prepared prepared(const Settings& wanted);
   const Library& library_;
+  std::optional<StepEvidence> evidence_;
   std::unique_ptr<Sites> sites_;
 };
 

@@ -17,7 +17,8 @@ struct TunedPlan {
   std::optional<double> error{};  ///< One standard error of the time, relative; nothing where nobody asked.
   /// That it takes less time than the fastest other one of those looked at; nothing where nobody asked.
   std::optional<double> win_probability{};
-  bool ties = false;  ///< With the fastest of those looked at, or is it.
+  double correction = 1.0;  ///< What its time was multiplied by, where a step was measured.
+  bool ties = false;        ///< With the fastest of those looked at, or is it.
 };
 
 struct FastestPlans {

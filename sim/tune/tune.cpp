@@ -121,6 +121,38 @@ void add_errors(StepPoint point, SiteTimes& times, StructureCache& structures, s
   }
 }
 
+/// Given the evidence, and the fastest first again. Requires errors.
+void correct_by(const StepEvidence& evidence, std::vector<RankedPlan>& ranked) {
+  for (RankedPlan& one : ranked) {
+    one.tuned.correction = evidence.correction(one.uncertainty);
+    one.tuned.step = longer(one.tuned.step, one.tuned.correction);
+    one.time = from_seconds(to_seconds(one.time) * one.tuned.correction);
+    one.uncertainty = given(one.uncertainty, evidence.evidence);
+    one.tuned.error = error_of(one.uncertainty);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
+}
+
+/// The other steps of the first plan, which was corrected before, and what was predicted of it since.
+void correct_others(Tuning& tuning) {
+  tuning.correction = tuning.best.front().correction;
+  const double factor = *tuning.correction;
+  for (StepPrediction* step : {&tuning.serial, &tuning.with_single, &tuning.bound}) {
+    *step = longer(*step, factor);
+  }
+  if (tuning.baseline) {
+    tuning.baseline = longer(*tuning.baseline, factor);
+  }
+  if (tuning.tails) {
+    tuning.best.front().step = longer(tuning.best.front().step, factor);
+    for (StepTail* tail : {&tuning.tails->first, &tuning.tails->second}) {
+      for (Duration* time : {&tail->mean, &tail->p50, &tail->p95, &tail->p99}) {
+        *time = from_seconds(to_seconds(*time) * factor);
+      }
+    }
+  }
+}
+
 /// Each against the fastest of the others. Requires errors, and plans in the order of their times.
 void add_probabilities(std::vector<RankedPlan>& ranked) {
   for (std::size_t place = 0; place < ranked.size() && ranked.size() > 1; ++place) {
@@ -141,16 +173,21 @@ void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, T
     contenders.push_back(contender);
   }
   const Verdict verdict = verdict_of(contenders, rule);
-  std::vector<TiedPlan> tied;
+  const double fastest = to_seconds(ranked.front().time);
+  std::vector<TiedPlan> tied;  // those whose prediction is hardly worse, so that nothing that counts is given away
+  std::vector<std::size_t> places;
   Duration slowest{};
   for (const std::size_t place : verdict.front) {
     const TunedPlan& plan = ranked[place].tuned;
-    tied.push_back(
-        {plan.plan.gpus(), static_cast<double>(plan.step.memory.total().count), plan.plan.kinds_of_parallelism()});
     slowest = std::max(slowest, ranked[place].time);
+    if (to_seconds(ranked[place].time) <= fastest * (1.0 + rule.difference)) {
+      places.push_back(place);
+      tied.push_back(
+          {plan.plan.gpus(), static_cast<double>(plan.step.memory.total().count), plan.plan.kinds_of_parallelism()});
+    }
   }
   const TieBreak broken = break_tie(tied);
-  const std::size_t chosen = verdict.front[broken.chosen];
+  const std::size_t chosen = places[broken.chosen];
   tuning.best.clear();
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     tuning.best.push_back(ranked[i].tuned);
@@ -159,8 +196,13 @@ void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, T
   const auto first = tuning.best.begin();
   std::rotate(first, first + static_cast<std::ptrdiff_t>(chosen), first + static_cast<std::ptrdiff_t>(chosen) + 1);
   tuning.ties = verdict.front.size();
-  tuning.ties_within = to_seconds(slowest) / to_seconds(ranked.front().time) - 1.0;
-  tuning.tie_rule = verdict.wins() ? std::string{} : broken.rule;
+  tuning.ties_within = to_seconds(slowest) / fastest - 1.0;
+  if (!verdict.wins()) {
+    tuning.tie_rule = places.size() == 1 ? "the better prediction" : broken.rule;
+    tuning.tie_rule += places.size() == verdict.front.size() || places.size() == 1
+                           ? ""
+                           : fmt::format(" among the {} within {:g}%", places.size(), 100.0 * rule.difference);
+  }
 }
 
 /// The strategy that is best when it is the same at all sites. Serial cuts nothing and is always one.
@@ -234,6 +276,9 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   std::vector<RankedPlan> ranked = ranked_plans(point, times, tuning.best, options.minimize);
   if (options.errors) {
     add_errors(point, times, structures, ranked);
+    if (options.evidence) {
+      correct_by(*options.evidence, ranked);
+    }
     add_probabilities(ranked);
   }
   take_best(ranked, options.rule, tuning);
@@ -255,6 +300,9 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
       tuning.tails = choose_by_samples(point, times, options, tuning.sites);
       tuning.best.front().step = predict_step(point, times);  // of the schedules chosen
     }
+  }
+  if (options.evidence) {
+    correct_others(tuning);
   }
   return tuning;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "model/analysis/verdict.h"
+#include "sim/step/measured_step.h"
 #include "sim/step/step.h"
 #include "sim/tune/fastest_plans.h"
 #include "sim/tune/plan_space.h"
@@ -73,7 +74,7 @@ struct Tuning {
   std::vector<TunedPlan> best;
   std::size_t ties = 0;      ///< How many of the plans looked at tie with the fastest, itself included; 1: it wins.
   double ties_within = 0.0;  ///< By how much the slowest of these is slower, as a share.
-  std::string tie_rule;      ///< Why the first is taken of them: "less memory"; empty where none ties.
+  std::string tie_rule;      ///< Why the first is taken: "less memory among the 4 within 2%"; empty where none ties.
   /// The first of them otherwise: serial at every site, the best strategy that is the same at all, and with sites that
   /// take compute alone, which no schedule beats.
   StepPrediction serial;
@@ -87,6 +88,8 @@ struct Tuning {
   /// Of the step with the schedules chosen, and with those that the other choice would take; where somebody asked for
   /// samples and there are sites.
   std::optional<std::pair<StepTail, StepTail>> tails;
+  /// What the first plan's time was multiplied by, and all of these with it; nothing where nobody measured a step.
+  std::optional<double> correction;
 };
 
 struct TuneOptions {
@@ -97,6 +100,8 @@ struct TuneOptions {
   Minimize minimize = Minimize::mean;
   VerdictRule rule{};  ///< Which plans tie with the fastest one.
   bool errors = true;  ///< Price plans with each parameter raised, so that ties look at probabilities.
+  /// A step that was measured on the machine: all times are corrected by it. Requires errors.
+  std::optional<StepEvidence> evidence{};
   /// With its jitter, sites are chosen by samples of a single run of each; without, as if nothing strayed.
   MonteCarloOptions monte_carlo{};
   /// The same without the speeds of GPUs, which stay what they are from run to run of a step.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/analysis/critical_path.h"
+#include "model/check.h"
 #include "model/cost/implemented.h"
 #include "model/math/functions.h"
 #include "sim/why/how.h"
@@ -87,8 +88,10 @@ class Holds {
         effects[*parameter] = doubt.effect;
       } else if (const auto* shape = std::get_if<PricedShape>(&doubt.of)) {
         all.push_back(of_shape(*shape, doubt.effect));
+      } else if (const auto* implementation = std::get_if<ImplementationDoubt>(&doubt.of)) {
+        all.push_back(of_implementation(*implementation, doubt.effect));
       } else {
-        all.push_back(of_implementation(std::get<ImplementationDoubt>(doubt.of), doubt.effect));
+        check(false, "a layer has no doubt of whole steps");
       }
     }
     for (std::size_t i = 0; i < parameters.size(); ++i) {

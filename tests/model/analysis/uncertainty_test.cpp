@@ -48,5 +48,36 @@ TEST(Uncertainty, WithoutDoubtTheShorterIsTheShorter) {
   EXPECT_EQ(probability_shorter(1us, shared, 2us, shared), 1.0);
 }
 
+// Two doubts of 0.3 and 0.4 make an error of 0.5. What was measured has both and was off by 0.1.
+TEST(Evidence, OfTheSameTimeLeavesNothingToDoubt) {
+  const Uncertainty measured{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}};
+  const Evidence evidence{measured, 0.1};
+  EXPECT_DOUBLE_EQ(expected_log_ratio(measured, evidence), 0.1);
+  EXPECT_NEAR(error_of(given(measured, evidence)), 0.0, 1e-15);
+}
+
+// Another time shares the first doubt alone: 0.3 x 0.3 / 0.25 of 0.1; and its variance, 0.18, loses 0.09^2 / 0.25.
+TEST(Evidence, TellsOfAnotherTimeWhatTheyShare) {
+  const Evidence evidence{{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}}, 0.1};
+  const Uncertainty other{{{std::size_t{0}, 0.3}, {StepDoubt{"b"}, 0.3}}};
+  EXPECT_DOUBLE_EQ(expected_log_ratio(other, evidence), 0.036);
+  EXPECT_DOUBLE_EQ(error_of(given(other, evidence)), std::sqrt(0.18 - 0.0324));
+}
+
+TEST(Evidence, TellsNothingOfATimeThatSharesNoDoubt) {
+  const Evidence evidence{{{{std::size_t{0}, 0.3}}}, 0.1};
+  const Uncertainty other{{{std::size_t{1}, 0.2}}};
+  EXPECT_EQ(expected_log_ratio(other, evidence), 0.0);
+  EXPECT_DOUBLE_EQ(error_of(given(other, evidence)), 0.2);
+}
+
+// Given the evidence two times are 0.36 and 0.09 / 0.25 of it; their ratio keeps what only one of them has.
+TEST(Evidence, LeavesTheRatioOfTwoTimesWhatNeitherSharesWithIt) {
+  const Evidence evidence{{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}}, 0.1};
+  const Uncertainty b{{{std::size_t{0}, 0.3}, {StepDoubt{"b"}, 0.3}}};
+  const Uncertainty c{{{std::size_t{0}, 0.3}, {StepDoubt{"c"}, 0.4}}};
+  EXPECT_DOUBLE_EQ(ratio_error(given(b, evidence), given(c, evidence)), 0.5);
+}
+
 }  // namespace
 }  // namespace commfuse

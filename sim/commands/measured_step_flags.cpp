@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/measured_step_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "model/config/field.h"
+#include "model/config_error.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
+#include "sim/commands/setting_flags.h"
+#include "sim/commands/spread.h"
+#include "sim/point/request.h"
+#include "sim/step/predict_steps.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+Duration time_of(const std::string& text) {
+  const std::optional<Duration> time = parse_duration(text);
+  if (!time || *time <= Duration::zero()) {
+    throw ConfigError(fmt::format("--measured-step: {} is not a time above 0; write one with its unit, such as 4.2s",
+                                  in_quotes(text)));
+  }
+  return *time;
+}
+
+}  // namespace
+
+void add_measured_flags(CLI::App& command, MeasuredArguments& arguments) {
+  const std::string group = "A step that was measured";
+  command
+      .add_option("--measured-step", arguments.time,
+                  "How long a training step really took, as in 4.2s: times are corrected by it")
+      ->group(group)
+      ->type_name("TIME")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  command.add_option("--measured-config", arguments.config, "Settings of what was measured, if others than these")
+      ->group(group)
+      ->type_name("FILE")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, const Settings* own,
+                                        const std::string& hardware) {
+  if (arguments.time.empty()) {
+    if (!arguments.config.empty()) {
+      throw ConfigError("--measured-config: no --measured-step says how long it took; add one, such as 4.2s");
+    }
+    return std::nullopt;
+  }
+  const Duration time = time_of(arguments.time);
+  if (arguments.config.empty() && own == nullptr) {
+    throw ConfigError(
+        "--measured-step: nothing says what took so long; name the file of its settings by --measured-config");
+  }
+  Settings settings = arguments.config.empty() ? *own : settings_of({.files = {arguments.config}});
+  if (settings.text("hardware") != hardware && cluster_of_nodes(settings.text("hardware")) == hardware) {
+    settings.put(*find_field("hardware"), {hardware, {Source::flag, "--measured-config"}});
+  }
+  return MeasuredStep{std::move(settings), time};
+}
+
+StepEvidence evidence_of(const MeasuredStep& measured) {
+  if (!is_whole_model(measured.settings)) {
+    throw ConfigError("--measured-step: only training steps are corrected by one; choose scope step");
+  }
+  Library library;
+  library.load(measured.settings);
+  return StepPoints(library).evidence_of(measured);
+}
+
+}  // namespace commfuse::sim

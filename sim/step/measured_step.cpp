@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/step/measured_step.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "model/check.h"
+#include "model/config_error.h"
+#include "model/math/functions.h"
+
+namespace commfuse {
+
+double StepEvidence::correction(const Uncertainty& uncertainty) const {
+  return math::exp(expected_log_ratio(uncertainty, evidence));
+}
+
+StepEvidence step_evidence(std::string hardware, Duration measured, Duration predicted, Uncertainty doubts) {
+  // Behind the doubts of layouts: "~" is no name of a model.
+  doubts.doubts.push_back({StepDoubt{"~ the measurement"}, measured_step_error});
+  const double error = error_of(doubts);
+  const double log_ratio = math::log(to_seconds(measured) / to_seconds(predicted));
+  return {.evidence = {std::move(doubts), log_ratio},
+          .hardware = std::move(hardware),
+          .measured = measured,
+          .predicted = predicted,
+          .error = error};
+}
+
+void require_told_of(const std::string& hardware, const StepEvidence& evidence) {
+  if (hardware != evidence.hardware) {
+    throw ConfigError(
+        fmt::format("--measured-step: it was measured on {}, which tells nothing of {}; choose one machine",
+                    evidence.hardware, hardware));
+  }
+}
+
+StepPrediction longer(StepPrediction step, double factor) {
+  check(factor > 0.0, "a time stays above 0");
+  for (Duration* part : {&step.parts.compute, &step.parts.waiting, &step.parts.gradients, &step.parts.optimizer}) {
+    *part = from_seconds(to_seconds(*part) * factor);
+  }
+  step.time = step.parts.compute + step.parts.waiting + step.parts.gradients + step.parts.optimizer;
+  step.tokens_per_second /= factor;
+  step.mfu /= factor;
+  step.hfu /= factor;
+  return step;
+}
+
+std::string in_words(const StepEvidence& evidence) {
+  constexpr double surprising = 3.0;
+  const double off = to_seconds(evidence.measured) / to_seconds(evidence.predicted) - 1.0;
+  const double errors = std::abs(evidence.evidence.log_ratio) / evidence.error;
+  const char* advice = errors > surprising ? " That is more than the errors explain: first look for what differs "
+                                             "(docs/howto/is-my-step-slow.md)."
+                                           : "";
+  return fmt::format(
+      "Measured {:.1f} ms, predicted {:.1f} ms: {:.1f}% {}, {:.1f} standard errors.{} Times below are corrected by "
+      "what "
+      "this tells of them.",
+      1e3 * to_seconds(evidence.measured), 1e3 * to_seconds(evidence.predicted), 100.0 * std::abs(off),
+      off < 0.0 ? "shorter" : "longer", errors, advice);
+}
+
+}  // namespace commfuse

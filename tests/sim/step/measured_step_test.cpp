@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step that was measured corrects predictions of others on the machine, and makes them surer.
+#include "sim/step/measured_step.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/config/resolver.h"
+#include "model/config_error.h"
+#include "sim/point/grid.h"
+#include "sim/step/predict_steps.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Of an 8B model on 8 GPUs by torchtitan.
+Settings step_with(const std::vector<std::string>& more) {
+  Resolver resolver;
+  for (const char* setting : {"model=llama-3.1-8b", "hardware=h100-sxm", "scope=step", "framework=torchtitan",
+                              "strategy.name=serial,commfuse", "batch=16"}) {
+    resolver.read_set(setting);
+  }
+  for (const std::string& setting : more) {
+    resolver.read_set(setting);
+  }
+  return resolver.finish();
+}
+
+const std::vector<std::string> two_by_four{"ranks=2", "parallel.data=4"};
+const std::vector<std::string> four_by_two{"ranks=4", "parallel.data=2"};
+
+Library library_of(const Settings& settings) {
+  Library library;
+  library.load(settings);
+  return library;
+}
+
+StepRow first_row(const std::vector<std::string>& settings, const StepEvidence* evidence = nullptr) {
+  const Settings asked = step_with(settings);
+  const Library library = library_of(asked);
+  StepPoints points(library);
+  if (evidence != nullptr) {
+    points.correct_by(*evidence);
+  }
+  return points.rows(asked).front();
+}
+
+/// The first plan's step took so many times what is predicted.
+StepEvidence measured_at(double factor) {
+  const Settings settings = step_with(two_by_four);
+  const Library library = library_of(settings);
+  const double predicted = first_row(two_by_four).number("time_ms");
+  return StepPoints(library).evidence_of({settings, from_seconds(1e-3 * predicted * factor)});
+}
+
+// The step's own error e, and 1 % of the measurement: corrected by factor^(e^2 / (e^2 + 0.01^2)), and e times 0.01 /
+// sqrt(e^2 + 0.01^2) is left.
+TEST(MeasuredStep, CorrectsItsOwnPredictionAlmostWhole) {
+  const StepRow before = first_row(two_by_four);
+  const double error = before.number("time_error");
+  const StepEvidence evidence = measured_at(1.2);
+  const StepRow after = first_row(two_by_four, &evidence);
+  const double factor = std::pow(1.2, error * error / (error * error + 1e-4));
+  EXPECT_NEAR(after.number("correction"), factor, 1e-9);
+  EXPECT_NEAR(after.number("time_ms"), before.number("time_ms") * factor, 1e-6);
+  EXPECT_NEAR(after.number("mfu"), before.number("mfu") / factor, 1e-12);
+  EXPECT_NEAR(after.number("time_error"), error * 0.01 / std::sqrt(error * error + 1e-4), 1e-9);
+  EXPECT_NEAR(after.number("compute_ms") + after.number("waiting_ms") + after.number("gradients_ms") +
+                  after.number("optimizer_ms"),
+              after.number("time_ms"), 1e-6);
+  EXPECT_EQ(after.number("memory_gb"), before.number("memory_gb"));
+}
+
+TEST(MeasuredStep, TellsLessOfAnotherLayout) {
+  const StepEvidence evidence = measured_at(1.2);
+  const StepRow own = first_row(two_by_four, &evidence);
+  const StepRow other = first_row(four_by_two, &evidence);
+  EXPECT_GT(other.number("correction"), 1.05);
+  EXPECT_LT(other.number("correction"), own.number("correction"));
+  EXPECT_GT(other.number("time_error"), own.number("time_error"));
+  EXPECT_LT(other.number("time_error"), first_row(four_by_two).number("time_error"));
+}
+
+TEST(MeasuredStep, ThatTookAsLongAsPredictedMovesNothing) {
+  const StepEvidence evidence = measured_at(1.0);
+  const StepRow row = first_row(four_by_two, &evidence);
+  EXPECT_NEAR(row.number("correction"), 1.0, 1e-9);
+}
+
+TEST(MeasuredStep, SaysHowSurprisingItIs) {
+  const std::string near = in_words(measured_at(1.05));
+  EXPECT_NE(near.find(": 5.0% longer, 0.7 standard errors. Times below"), std::string::npos) << near;
+  const std::string far = in_words(measured_at(0.5));
+  EXPECT_NE(far.find(": 50.0% shorter, "), std::string::npos) << far;
+  EXPECT_NE(far.find("first look for what differs"), std::string::npos) << far;
+}
+
+std::string refusal(const std::vector<std::string>& settings) {
+  const Settings asked = step_with(settings);
+  const Library library = library_of(asked);
+  try {
+    (void)StepPoints(library).evidence_of({asked, 1s});
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(MeasuredStep, NeedsToKnowWhatRanIt) {
+  EXPECT_EQ(refusal({"framework=none"}),
+            "--measured-step: nothing says what ran the step; name its --framework, such as megatron-lm, or one "
+            "--strategy, such as serial");
+  EXPECT_EQ(refusal({"framework=none", "strategy.name=serial"}), "");
+  EXPECT_EQ(refusal({"framework=none", "scope=prefill"}),
+            "--measured-step: only training steps are corrected by one; choose scope step");
+}
+
+TEST(MeasuredStep, TellsOfItsOwnMachineAlone) {
+  const StepEvidence evidence = measured_at(1.1);
+  try {
+    (void)first_row({"hardware=b200-sxm"}, &evidence);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "--measured-step: it was measured on h100-sxm, which tells nothing of b200-sxm; choose one machine");
+  }
+}
+
+}  // namespace
+}  // namespace commfuse
