@@ -319,11 +319,11 @@ TEST(CommfuseSimRunStep, AMeasuredStepIsToldAndCorrectsTheTable) {
   ASSERT_EQ(corrected.code, 0) << corrected.err;
   EXPECT_TRUE(corrected.out.starts_with("Measured 5000.0 ms, predicted ")) << corrected.out;
   const Outcome as_json = run_program(step + " --measured-step 5s -o json");
-  EXPECT_NE(as_json.out.find("\"correction\": "), std::string::npos) << as_json.out;
+  EXPECT_NE(as_json.out.find("\"correction\":"), std::string::npos) << as_json.out;
   EXPECT_EQ(run_program(step + " -o json").out.find("\"correction\""), std::string::npos);
   EXPECT_EQ(run_program(step + " --measured-step soon").err,
             "--measured-step: 'soon' is not a time above 0; write one with its unit, such as 4.2s\n");
-  EXPECT_EQ(run_program(step + " --axis batch=16,32 --measured-step 5s").err,
+  EXPECT_EQ(run_program(step + " --axis seq=4K,8K --measured-step 5s").err,
             "--measured-step: nothing says what took so long; name the file of its settings by "
             "--measured-config\n");
   EXPECT_EQ(run_program(step + " --measured-config mine.yaml").err,
