@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "model/analysis/error_tail.h"
 #include "model/check.h"
+#include "model/math/functions.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/point_rows.h"
@@ -147,10 +149,13 @@ bool surely_pays(const ResultRow& row, const ResultRow& serial, const VerdictRul
 struct Implementations {
   const ResultRow* fastest = nullptr;
   const ResultRow* chosen = nullptr;
+  std::size_t count = 0;
 };
 
 Implementations implementations_of(const PointVerdict& point, const ResultRow& serial, const VerdictRule& rule) {
   Implementations found;
+  found.count = static_cast<std::size_t>(
+      std::ranges::count_if(point.ranking, [](const ResultRow* row) { return is_implementation(*row); }));
   for (const ResultRow* row : point.ranking) {
     if (is_implementation(*row) && found.fastest == nullptr) {
       found.fastest = found.chosen = row;
@@ -163,7 +168,19 @@ Implementations implementations_of(const PointVerdict& point, const ResultRow& s
   return found;
 }
 
-/// Whether overlap with kernels that one can get beats serial, by how much, how sure.
+/// " (88% sure; nine in ten: -7 to 40%)": between which savings nine in ten lie, of a row that takes so many times as
+/// long as serial; below 0 it takes longer. Without an error `sure` as it is.
+std::string with_interval(std::string sure, const ResultRow& row, double times) {
+  if (!row.saving_error || !sure.ends_with(')')) {
+    return sure;
+  }
+  const double reach = math::exp(errors_with_share_below(0.95) * *row.saving_error);
+  sure.pop_back();
+  return sure +
+         fmt::format("; nine in ten: {:.0f} to {:.0f}%)", 100.0 * (1.0 - times * reach), 100.0 * (1.0 - times / reach));
+}
+
+/// Whether overlap with implementations that exist beats serial, by how much, how sure.
 std::string pay_in_words(const Implementations& found, const ResultRow& serial, const VerdictRule& rule) {
   const ResultRow& have = *found.chosen;
   const double times = ratio(have, serial);
@@ -172,15 +189,15 @@ std::string pay_in_words(const Implementations& found, const ResultRow& serial, 
   const std::optional<double> sure =
       have.beats_serial ? std::optional(times < 1.0 ? *have.beats_serial : 1.0 - *have.beats_serial) : std::nullopt;
   const bool is_clear = std::max(times, 1.0 / times) - 1.0 > rule.difference && sure.value_or(1.0) >= rule.probability;
-  const std::string words = fmt::format(
-      "{}, {}, takes {} time than serial{}.", have.strategy,
-      found.fastest == &have ? std::string("the fastest implementation")
-                             : fmt::format("the fastest that surely does ({} may take less)", found.fastest->strategy),
-      by, sure_in_words(sure));
-  if (!is_clear) {
-    return fmt::format("Whether overlap pays with kernels that one can get is too close to call: {}", words);
+  const char* lead = !is_clear ? "Too close to call" : times < 1.0 ? "Overlap pays" : "Overlap does not pay";
+  std::string text = fmt::format("{}: {} takes {} time than serial{}", lead, have.strategy, by,
+                                 with_interval(sure_in_words(sure), have, times));
+  if (found.count > 1) {
+    text += ", the fastest implementation";
+    text += found.fastest == &have ? std::string{}
+                                   : fmt::format(" that surely does ({} may take less)", found.fastest->strategy);
   }
-  return fmt::format("Overlap {} with kernels that one can get: {}", times < 1.0 ? "pays" : "does not pay", words);
+  return text + ".";
 }
 
 /// What the best schedule could reach, and what holds the fastest implementation back.

@@ -307,7 +307,8 @@ std::string PlanVerdict::sentence() const {
     return {};
   }
   if (verdict_.wins()) {
-    return fmt::format("{} wins{}: {:.1f}% less time than {}.", name(0), sure_in_words(verdict_.probability),
+    const char* wins = is_framework(*able_[verdict_.order.front()]) ? "is already the fastest" : "wins";
+    return fmt::format("{} {}{}: {:.1f}% less time than {}.", name(0), wins, sure_in_words(verdict_.probability),
                        100.0 * (1.0 - time(0) / time(1)), name(1));
   }
   std::vector<std::string> names;
@@ -382,6 +383,24 @@ std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule, c
   }
   const std::string best = best_plan(rows, rule);
   return text + (best.empty() ? best : wrapped(best, "\n", ""));
+}
+
+std::string step_verdicts(std::span<const StepRow> rows, const VerdictRule& rule) {
+  const std::vector<PlanRows> plans = plans_of(rows);
+  const std::string full = memory_sentence(rows);
+  std::string text = full.empty() ? full : wrapped(full, "", "  ");
+  for (const PlanRows& plan : plans) {
+    const std::string which = plans.size() == 1 ? std::string{} : plan_heading(*plan.front()) + ": ";
+    const PlanVerdict verdict(plan, rule);
+    const StepRow& first = *plan.front();
+    const std::string alone = first.feasible()
+                                  ? fmt::format("{} takes {:.1f} ms.", first.text("strategy"), first.number("time_ms"))
+                                  : fmt::format("{} cannot be run: {}.", first.text("strategy"), first.text("reason"));
+    const std::string sentence = verdict.sentence();
+    text += wrapped(which + (sentence.empty() ? alone : sentence), "", "  ");
+  }
+  const std::string best = best_plan(rows, rule);
+  return text + (best.empty() ? best : wrapped(best, "", "  "));
 }
 
 std::string step_verdict(std::span<const StepRow> rows, const VerdictRule& rule) {

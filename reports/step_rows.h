@@ -57,6 +57,9 @@ std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows)
 /// Who wins among the strategies of one plan, or which of them tie, in one sentence; empty of fewer than two results.
 std::string step_verdict(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
+/// The same for every plan, a paragraph each, and the plan to take; at most 80 columns wide.
+std::string step_verdicts(std::span<const StepRow> rows, const VerdictRule& rule = {});
+
 std::string to_json(std::span<const StepRow> rows);
 std::string to_json_lines(std::span<const StepRow> rows);
 /// One header for all; a row leaves open what it does not have.

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "model/check.h"
+
 namespace commfuse {
 
 namespace {
@@ -18,6 +20,20 @@ double share_below(double standard_errors) {
   // 3) with q = t / sqrt(4 + t^2), written so that neither 0 nor infinity hurts.
   const double q = std::copysign(1.0 / std::sqrt(1.0 + 4.0 / (t * t)), t);
   return 0.5 + 0.75 * (q - q * q * q / 3.0);
+}
+
+double errors_with_share_below(double share) {
+  check(share > 0.0 && share < 1.0, "some errors lie below, and some above");
+  // q - q^3 / 3 rises from -2/3 at -1 to 2/3 at 1: halved until nothing is left.
+  const double sought = (share - 0.5) / 0.75;
+  double low = -1.0;
+  double high = 1.0;
+  for (int i = 0; i < 60; ++i) {
+    const double q = 0.5 * (low + high);
+    (q - q * q * q / 3.0 < sought ? low : high) = q;
+  }
+  const double q = 0.5 * (low + high);
+  return 2.0 * q / std::sqrt(1.0 - q * q) / one_standard_error;
 }
 
 }  // namespace commfuse

@@ -12,4 +12,7 @@ namespace commfuse {
 /// The share of errors below so many standard errors; 0.5 at 0. Only square roots: the same everywhere.
 double share_below(double standard_errors);
 
+/// The other way round, to 1e-12: below how many standard errors such a share lies. Requires 0 < share < 1.
+double errors_with_share_below(double share);
+
 }  // namespace commfuse

@@ -56,6 +56,7 @@ struct ResultRow : Outcome, PricedAs {
   std::optional<double> makespan_error{};   // one standard error, relative
   std::optional<double> win_probability{};  // of being faster than the fastest other schedule of the point
   std::optional<double> beats_serial{};     // of an implementation: probability of being faster than serial
+  std::optional<double> saving_error{};     // of an implementation: one standard error of ln(serial / its time)
   std::string held_back;                    // an implementation: what costs it how much, in words
   std::string warnings;                     // what lies outside what was measured, "; " between
   // How.

@@ -84,6 +84,7 @@ void for_each_member(Columns& columns, Row& row, const Visit& visit) {
   visit(columns.makespan_error, row.makespan_error);
   visit(columns.win_probability, row.win_probability);
   visit(columns.beats_serial, row.beats_serial);
+  visit(columns.saving_error, row.saving_error);
   for_each_outcome(columns, row, visit);
   visit(columns.critical_rank, row.analysis.critical_rank);
   visit(columns.mean_exposed, row.analysis.mean_exposed);

@@ -33,7 +33,7 @@ struct RowColumns {
   WordColumn evaluator, jitter, faults, leans_on;
   std::array<WordColumn, price_settings.size()> priced_as;  ///< By place among price_settings.
   NarrowColumn link_rate, network_rate, ranks, batch, seq, seed, bound, buffers, makespan_error, win_probability,
-      beats_serial;
+      beats_serial, saving_error;
   std::array<NarrowColumn, outcome_columns.size()> outcome;  ///< By place among outcome_columns.
   NarrowColumn critical_rank, mean_exposed, max_exposed;
   NarrowColumn makespan, compute, slicing, stretch, local, exposed, head, bubble, tail, busy;

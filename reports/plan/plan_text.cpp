@@ -116,6 +116,8 @@ std::string plan_text(const CapacityPlan& plan) {
   return text;
 }
 
+std::string plan_sentences(const CapacityPlan& plan) { return wrapped(plan_verdict(plan), "", ""); }
+
 std::string plan_markdown(const CapacityPlan& plan) {
   std::string text = fmt::format("# {}\n\n{}\n", in_markdown(plan.title), in_markdown(plan_verdict(plan)));
   for (const PlanTable& table : plan_tables(plan)) {

@@ -47,7 +47,8 @@ std::string command_of(const PlanRequest& request, const PlanFlags& flags) {
 
 using PlanFormat = std::pair<std::string_view, std::string (*)(const CapacityPlan&)>;
 constexpr std::array formats{PlanFormat{"table", reports::plan_text}, PlanFormat{"json", reports::plan_json},
-                             PlanFormat{"csv", reports::plan_csv}, PlanFormat{"markdown", reports::plan_markdown}};
+                             PlanFormat{"csv", reports::plan_csv}, PlanFormat{"markdown", reports::plan_markdown},
+                             PlanFormat{"verdict", reports::plan_sentences}};
 
 int run_plan(const PlanRequest& request) {
   PlanFlags flags = request.flags;
@@ -114,7 +115,7 @@ void add_plan(CLI::App& app, int& status) {
     for (const auto& [name, write] : formats) {
       names.push_back(name);
     }
-    usual(offers_words(command.add_option("-o,--output", request->format, "table, json, csv, markdown")
+    usual(offers_words(command.add_option("-o,--output", request->format, "table, json, csv, markdown; verdict: the first sentences")
                            ->type_name("FORMAT")
                            ->capture_default_str(),
                        names));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/config/option_marks.h"
+#include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/crossover.h"
@@ -97,6 +98,23 @@ std::string map(std::span<const ResultRow> all, const VerdictRule& rule, const r
   return text;
 }
 
+/// A paragraph a point, and which point it is where there are several.
+std::string verdicts(std::span<const ResultRow> all, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
+  Rows rows;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(rows), [](const ResultRow& row) { return row.feasible(); });
+  rows = reports::ordered_by_point(std::move(rows));
+  const std::vector<std::span<const ResultRow>> points = reports::rows_by_point(rows);
+  std::string text = memory_line(rows);
+  for (const std::span<const ResultRow> point : points) {
+    const ResultRow& one = point.front();
+    const std::string which = points.size() == 1 ? std::string{}
+                                                 : fmt::format("{} {} on {}, ranks {}, seq {}: ", one.model, one.scope,
+                                                               one.hardware, one.ranks, format_count(one.seq));
+    text += wrapped(which + reports::verdict(point, rule), "", "  ");
+  }
+  return text + infeasible(all);
+}
+
 std::string json(std::span<const ResultRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
   return reports::to_json(rows, reports::verdict_words(rows, rule));
 }
@@ -108,19 +126,20 @@ std::string csv(std::span<const ResultRow> rows, const VerdictRule& /*rule*/, co
   return reports::to_csv(rows);
 }
 
-constexpr std::array<std::pair<std::string_view, Render>, 5> formats{
-    {{"table", table}, {"json", json}, {"jsonl", json_lines}, {"csv", csv}, {"map", map}}};
+constexpr std::array<std::pair<std::string_view, Render>, 6> formats{
+    {{"table", table}, {"json", json}, {"jsonl", json_lines}, {"csv", csv}, {"map", map}, {"verdict", verdicts}}};
 
 }  // namespace
 
 void add_output_flag(CLI::App& command, std::string& format) {
-  usual(offers_words(
-      command.add_option("-o,--output", format, "table, json, jsonl, csv; map: who wins where, and where that changes")
-          ->group("Grid and output")
-          ->type_name("FORMAT")
-          ->capture_default_str()
-          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
-      {"table", "json", "jsonl", "csv", "map"}));
+  usual(offers_words(command
+                         .add_option("-o,--output", format,
+                                     "table, json, jsonl, csv; map: who wins where; verdict: only the sentences")
+                         ->group("Grid and output")
+                         ->type_name("FORMAT")
+                         ->capture_default_str()
+                         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
+                     {"table", "json", "jsonl", "csv", "map", "verdict"}));
 }
 
 Render renderer(std::string_view format) {

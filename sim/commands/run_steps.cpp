@@ -35,23 +35,28 @@ std::string map(std::span<const StepRow> rows, const VerdictRule& rule, const re
          reports::map_text(reports::maps_of(rows, rule), rule) + (scaling.empty() ? "" : "\n") + scaling;
 }
 
+std::string verdicts(std::span<const StepRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
+  return reports::step_verdicts(rows, rule);
+}
+
 template <std::string (*write)(std::span<const StepRow>)>
 std::string plain(std::span<const StepRow> rows, const VerdictRule& /*rule*/, const reports::ModelWords& /*words*/) {
   return write(rows);
 }
 
-bool is_read_by_people(std::string_view format) { return format == "table" || format == "map"; }
+bool is_read_by_people(std::string_view format) { return format == "table" || format == "map" || format == "verdict"; }
 
 }  // namespace
 
 StepRender step_renderer(std::string_view format) {
-  constexpr std::array<std::string_view, 5> formats{"table", "json", "jsonl", "csv", "map"};
+  constexpr std::array<std::string_view, 6> formats{"table", "json", "jsonl", "csv", "map", "verdict"};
   require_word("--output", format, formats, "format");
-  return format == "json"    ? plain<reports::to_json>
-         : format == "jsonl" ? plain<reports::to_json_lines>
-         : format == "csv"   ? plain<reports::to_csv>
-         : format == "map"   ? map
-                             : table;
+  return format == "json"      ? plain<reports::to_json>
+         : format == "jsonl"   ? plain<reports::to_json_lines>
+         : format == "csv"     ? plain<reports::to_csv>
+         : format == "map"     ? map
+         : format == "verdict" ? verdicts
+                               : table;
 }
 
 void warn_once(std::span<const StepRow> rows) {

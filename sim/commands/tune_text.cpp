@@ -56,8 +56,9 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
   if (heading.evidence) {
     text += wrapped(in_words(*heading.evidence), "", "");
   }
-  return text + fmt::format("{} layouts, {} fit the memory\n", format_count(static_cast<std::int64_t>(tuning.plans)),
-                            format_count(static_cast<std::int64_t>(tuning.fitting)));
+  return text + fmt::format("{} layout{}, {} fit{} the memory\n", format_count(static_cast<std::int64_t>(tuning.plans)),
+                            tuning.plans == 1 ? "" : "s", format_count(static_cast<std::int64_t>(tuning.fitting)),
+                            tuning.fitting == 1 ? "s" : "");
 }
 
 /// A line of the table of plans, whose sixth cell only a mixture of experts has, with less air around the others.

@@ -244,6 +244,7 @@ void add_beats_serial(std::vector<PlayedRow>& played) {
     if (!one.row.implements.empty() && one.row.makespan_error && competes(one.row)) {
       one.row.beats_serial = probability_shorter(one.row.analysis.critical.makespan, one.uncertainty,
                                                  serial->row.analysis.critical.makespan, serial->uncertainty);
+      one.row.saving_error = ratio_error(one.uncertainty, serial->uncertainty);
     }
   }
 }

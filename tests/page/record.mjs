@@ -31,7 +31,7 @@ const keyOf = (settings) =>
 /// The sentence below a table, on one line.
 function verdictOf(table) {
   const lines = table.split("\n");
-  const at = lines.findIndex((line) => /^  (Tie: |\S.* wins? \(|(Overlap (pays|does not pay)|Whether overlap pays) with kernels that one can get)/.test(line));
+  const at = lines.findIndex((line) => /^  (Tie: |\S.* wins? \(|(Overlap (pays|does not pay)|Too close to call): )/.test(line));
   const end = lines.findIndex((line, i) => i > at && !line.trim());
   return at < 0
     ? ""

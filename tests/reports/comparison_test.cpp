@@ -60,15 +60,24 @@ TEST(Comparison, TheImplementationToTakeIsTheFastestThatSurelyPays) {
   const ResultRow unsure = implemented("triton_distributed", 880us, 0.69);
   EXPECT_EQ(
       verdict(std::vector{serial, unsure, implemented("flux", 900us, 0.86)}),
-      "Overlap pays with kernels that one can get: flux, the fastest that surely does (triton_distributed may take "
-      "less), takes 10.0% less time than serial (86% sure).");
+      "Overlap pays: flux takes 10.0% less time than serial (86% sure), the fastest implementation that surely does "
+      "(triton_distributed may take less).");
   // A gain of 1 % is a tie, however sure; so nothing surely pays.
   EXPECT_EQ(verdict(std::vector{serial, unsure, implemented("flux", 990us, 0.99)}),
-            "Whether overlap pays with kernels that one can get is too close to call: triton_distributed, the fastest "
-            "implementation, takes 12.0% less time than serial (69% sure).");
+            "Too close to call: triton_distributed takes 12.0% less time than serial (69% sure), the fastest "
+            "implementation.");
   EXPECT_EQ(verdict(std::vector{serial, implemented("flux", 900us, 0.86)}),
-            "Overlap pays with kernels that one can get: flux, the fastest implementation, takes 10.0% less time than "
-            "serial (86% sure).");
+            "Overlap pays: flux takes 10.0% less time than serial (86% sure).");
+  EXPECT_EQ(verdict(std::vector{serial, implemented("flux", 1100us, 0.14)}),
+            "Overlap does not pay: flux takes 10.0% more time than serial (86% sure).");
+}
+
+// A tenth less; one standard error of 0.1 reaches 1.867 times as far: between 900 us / e^0.187 and 900 us x e^0.187.
+TEST(Comparison, TheSavingHasAnInterval) {
+  ResultRow flux = implemented("flux", 900us, 0.86);
+  flux.saving_error = 0.1;
+  EXPECT_EQ(verdict(std::vector{row("serial", "", 1000us), flux}),
+            "Overlap pays: flux takes 10.0% less time than serial (86% sure; nine in ten: -8 to 25%).");
 }
 
 TEST(Comparison, TheWinnerSaysHowSureItIs) {

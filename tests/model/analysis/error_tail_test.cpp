@@ -21,6 +21,14 @@ TEST(ErrorTail, IsThatOfStudentsTWithFourDegreesOfFreedom) {
   EXPECT_NEAR(share_below(2.4320080089657694), 0.975, 1e-14);
 }
 
+TEST(ErrorTail, FindsErrorsByTheirShare) {
+  EXPECT_NEAR(errors_with_share_below(0.5), 0.0, 1e-15);
+  EXPECT_NEAR(errors_with_share_below(0.95), 1.8673765415091808, 1e-12);
+  for (const double z : {-6.0, -1.0, -0.01, 0.3, 2.5}) {
+    EXPECT_NEAR(errors_with_share_below(share_below(z)), z, 1e-9);
+  }
+}
+
 TEST(ErrorTail, GrowsFromNothingToAll) {
   EXPECT_EQ(share_below(std::numeric_limits<double>::infinity()), 1.0);
   EXPECT_EQ(share_below(-std::numeric_limits<double>::infinity()), 0.0);
