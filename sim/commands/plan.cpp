@@ -115,10 +115,11 @@ void add_plan(CLI::App& app, int& status) {
     for (const auto& [name, write] : formats) {
       names.push_back(name);
     }
-    usual(offers_words(command.add_option("-o,--output", request->format, "table, json, csv, markdown; verdict: the first sentences")
-                           ->type_name("FORMAT")
-                           ->capture_default_str(),
-                       names));
+    usual(offers_words(
+        command.add_option("-o,--output", request->format, "table, json, csv, markdown; verdict: the first sentences")
+            ->type_name("FORMAT")
+            ->capture_default_str(),
+        names));
     usual(command.add_option("--out", request->out, "A folder for plan.html, plan.json, plan.csv and plan.md")
               ->type_name("FOLDER"));
     command.footer(

@@ -24,9 +24,9 @@ struct Mistake {
 };
 
 TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
-  const std::string unknown =
-      "unknown flag '--zzzzzzzz'; known flags: --help, --help-all, " + known_flags() +
-      ", --config, --set, --gpus, --schedule, --size, --measured-step, --measured-config, --axis, --output, --trace, --figure, --plot";
+  const std::string unknown = "unknown flag '--zzzzzzzz'; known flags: --help, --help-all, " + known_flags() +
+                              ", --config, --set, --gpus, --schedule, --size, --measured-step, --measured-config, "
+                              "--axis, --output, --trace, --figure, --plot";
   const std::string no_strategy = "--strategy: unknown strategy 'zzz'; known strategies: all, " + known_strategies();
   const Mistake mistakes[] = {
       {"run --sheq 8K", "unknown flag '--sheq'; did you mean '--seq'?"},
