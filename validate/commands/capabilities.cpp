@@ -99,7 +99,7 @@ std::string nccl_in_words(const CudaPlugin& plugin) {
                          : fmt::format("no: it needs the GPU, see cuda; of this build: {}", build_info().nccl);
 }
 
-/// Of GPUs, which a node need not have.
+/// A capability that needs GPUs, which a node may lack.
 Capability of_gpus(std::string name, std::string text) {
   Capability capability{.name = std::move(name), .text = std::move(text)};
   if (!capability.text.starts_with("yes")) {

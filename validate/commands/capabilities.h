@@ -22,15 +22,15 @@ struct Capability {
 
 std::span<const std::string_view> capability_names();
 
-/// Those but `skipped`. To look at cuda makes a context on every GPU.
+/// Looks at everything that is not in `skipped`. Looking at cuda makes a context on every GPU.
 std::vector<Capability> capabilities(std::span<const std::string> skipped);
 
-/// One line each, broken at `width` columns.
+/// Text with one line for each, broken at `width` columns.
 std::string capability_lines(std::span<const Capability> capabilities, std::size_t width);
 
 std::vector<HealthCheck> checks_of(std::span<const Capability> capabilities);
 
-/// What of them all nodes of a job must have in common.
+/// Facts that all nodes of a job must have in common.
 std::vector<CommonFact> common_facts(std::span<const Capability> capabilities);
 
 }  // namespace commfuse::validate

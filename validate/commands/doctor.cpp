@@ -105,7 +105,7 @@ std::vector<HostHealth> hosts_of(const std::vector<NodeReport>& reports) {
   return hosts;
 }
 
-/// Without those that capability_lines() prints.
+/// The checks that capability_lines() does not print.
 std::vector<HealthCheck> of_node(const std::vector<HealthCheck>& checks) {
   std::vector<HealthCheck> kept;
   std::ranges::copy_if(checks, std::back_inserter(kept), [](const HealthCheck& check) {
@@ -157,12 +157,29 @@ Crew* crew_of(const DoctorRequest& request, Launch& launch) {
   return launch.under_mpi() && load_mpi_module().open != nullptr ? &launch.crew(default_patience) : nullptr;
 }
 
+/// The same; where MPI does not start, null and a check that says so: that is what one asks a doctor about.
+Crew* crew_or_complaint(const DoctorRequest& request, Launch& launch, std::vector<HealthCheck>& checks) {
+  try {
+    return crew_of(request, launch);
+  } catch (const std::runtime_error& error) {
+    if (request.together) {
+      throw;  // asked for, and not to be had
+    }
+    checks.push_back({.name = "ranks",
+                      .status = HealthStatus::bad,
+                      .found = error.what(),
+                      .wrong = "the processes of this job did not meet",
+                      .remedy = "check the network between the hosts, and start all processes with one launcher"});
+    return nullptr;
+  }
+}
+
 int diagnose(const DoctorRequest& request, Launch& launch) {
   sim::require_word("--output", request.format, formats, "format");
   sim::require_word("--fail-on", request.fail_on, gates, "word");
   require_root(request);
-  const Diagnosis mine = diagnosis(request);
-  Crew* const crew = crew_of(request, launch);
+  Diagnosis mine = diagnosis(request);
+  Crew* const crew = crew_or_complaint(request, launch, mine.report.checks);
   if (crew == nullptr || crew->processes() == 1) {
     return tell(request, mine, {mine.report});
   }

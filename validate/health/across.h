@@ -35,7 +35,7 @@ std::vector<CommonFact> common_facts(const NodeFacts& node, const ManagementFact
 /// alike else. `reports` are by process.
 std::vector<HealthCheck> differences(std::span<const NodeReport> reports);
 
-/// As text and back, between processes. Throws std::runtime_error for anything else.
+/// A report as text for another process, and back. Reading throws std::runtime_error for any other text.
 std::string packed_report(const NodeReport& report);
 NodeReport unpacked_report(const std::string& text);
 

@@ -91,7 +91,7 @@ void add_xid(const XidEvent& event, CheckList& list) {
               .found = found,
               .wrong = "the GPU, its memory or its link failed",
               .remedy = "drain the node, reset the GPU (nvidia-smi --gpu-reset) or reboot, run dcgmi diag -r 3, and "
-                        "replace the GPU if it comes back"});
+                        "replace the GPU if it comes back; when it is mended, dmesg --clear"});
   } else if (contains(by_programs, event.code)) {
     list.warn({.subject = event.address,
                .found = found,
@@ -203,6 +203,11 @@ void look_at_driver(const NodeFacts& node, const ManagementFacts& management, Ch
                 .remedy = "load NVIDIA's driver (modprobe nvidia) and look at dmesg; vfio-pci is right only where the "
                           "GPU is lent to a virtual machine"});
     }
+  }
+  if (management.is_broken) {
+    list.bad({.found = management.missing,
+              .wrong = "programs here cannot use the GPUs",
+              .remedy = "reload the kernel module or reboot, as after an update of the driver, and look at dmesg"});
   }
   if (!node.driver.empty() && !management.driver.empty() && node.driver != management.driver) {
     list.bad({.found = fmt::format("kernel module {}, library {}", node.driver, management.driver),

@@ -2,6 +2,7 @@
 #include "validate/health/management.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -47,11 +48,16 @@ class Functions {
  public:
   explicit Functions(const FindFunction& find) : find_(find) {}
 
+  /// What a function returns; nothing where the library has no such function.
   template <class... Arguments>
-  [[nodiscard]] bool call(const char* name, Arguments... arguments) const {
+  [[nodiscard]] std::optional<int> error_of(const char* name, Arguments... arguments) const {
     // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
     auto* const function = reinterpret_cast<int (*)(Arguments...)>(find_(name));
-    return function != nullptr && function(arguments...) == success;
+    return function == nullptr ? std::nullopt : std::optional(function(arguments...));
+  }
+  template <class... Arguments>
+  [[nodiscard]] bool call(const char* name, Arguments... arguments) const {
+    return error_of(name, arguments...) == success;
   }
   /// What a function writes behind its other arguments.
   template <class Value, class... Arguments>
@@ -70,6 +76,18 @@ class Functions {
  private:
   const FindFunction& find_;
 };
+
+/// As nvml.h counts errors.
+std::string start_error_in_words(std::optional<int> error) {
+  switch (error.value_or(-1)) {
+    case -1: return "it has no nvmlInit_v2";
+    case 4: return "no permission";
+    case 9: return "the driver is not loaded";
+    case 15: return "a GPU is lost";
+    case 18: return "the kernel module is of another version";
+    default: return fmt::format("error {}", *error);
+  }
+}
 
 std::optional<int> whole(std::optional<unsigned> value) {
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
@@ -162,8 +180,9 @@ std::vector<PeerFacts> peers_of(const Functions& library, const std::vector<Devi
 ManagementFacts management_facts(const FindFunction& find) {
   const Functions library(find);
   ManagementFacts facts;
-  if (!library.call("nvmlInit_v2")) {
-    facts.missing = "NVIDIA's management library does not start";
+  if (const std::optional<int> error = library.error_of("nvmlInit_v2"); error != success) {
+    facts.missing = fmt::format("NVIDIA's management library does not start: {}", start_error_in_words(error));
+    facts.is_broken = true;
     return facts;
   }
   facts.driver = library.text("nvmlSystemGetDriverVersion");

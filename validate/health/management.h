@@ -37,8 +37,9 @@ struct PeerFacts {
 };
 
 struct ManagementFacts {
-  std::string missing;  ///< Why the library says nothing; empty where it does.
-  std::string driver;   ///< Version.
+  std::string missing;     ///< Why the library says nothing; empty where it does.
+  bool is_broken = false;  ///< The library is here, and does not start.
+  std::string driver;      ///< Version.
   std::vector<GpuFacts> gpus;
   std::vector<PeerFacts> peers;  ///< Every ordered pair, where the library knows.
 };
@@ -47,7 +48,7 @@ struct ManagementFacts {
 using FindFunction = std::function<void*(const char* name)>;
 
 ManagementFacts management_facts(const FindFunction& find);
-/// Of the library that the loader finds.
+/// Asks the library that the loader finds.
 ManagementFacts management_facts();
 
 }  // namespace commfuse::validate

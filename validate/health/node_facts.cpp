@@ -210,7 +210,7 @@ NodeFacts node_facts(const NodeFiles& files) {
   }
   add_pci(files, facts);
   add_ports(files, facts);
-  if (const std::optional<std::string> text = files.bytes("dev/kmsg", most_log)) {
+  if (const std::optional<std::string> text = files.kernel_log(most_log)) {
     facts.xids = xids_in(*text);
   }
   return facts;

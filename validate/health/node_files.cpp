@@ -33,13 +33,8 @@ class OpenFile {
   int descriptor_;
 };
 
-}  // namespace
-
-std::optional<std::string> NodeFiles::bytes(const std::filesystem::path& path, std::size_t most) const {
-  const OpenFile file(root_ / path);
-  if (file.descriptor() < 0) {
-    return std::nullopt;
-  }
+/// At most `most` bytes, without waiting for more; nothing where it cannot be read.
+std::optional<std::string> content_of(const OpenFile& file, std::size_t most) {
   std::string text;
   std::array<char, 8192> piece{};  // a record of /dev/kmsg fits, and comes whole
   while (text.size() < most) {
@@ -55,6 +50,22 @@ std::optional<std::string> NodeFiles::bytes(const std::filesystem::path& path, s
     }
   }
   return text;
+}
+
+}  // namespace
+
+std::optional<std::string> NodeFiles::bytes(const std::filesystem::path& path, std::size_t most) const {
+  const OpenFile file(root_ / path);
+  return file.descriptor() < 0 ? std::nullopt : content_of(file, most);
+}
+
+std::optional<std::string> NodeFiles::kernel_log(std::size_t most) const {
+  const OpenFile file(root_ / "dev/kmsg");
+  if (file.descriptor() < 0) {
+    return std::nullopt;
+  }
+  static_cast<void>(::lseek(file.descriptor(), 0, SEEK_DATA));  // where the device was cleared; a file's beginning
+  return content_of(file, most);
 }
 
 std::optional<std::string> NodeFiles::text(const std::filesystem::path& path) const {

@@ -247,6 +247,38 @@ TEST_F(HealthChecks, WhatTheDriversLibrarySaysIsJudged) {
   EXPECT_EQ(rest.back().found, "2 uncorrected memory errors since the driver was loaded");
 }
 
+TEST_F(HealthChecks, ALibraryThatDoesNotStartIsBad) {
+  const std::vector<HealthCheck> found = complaints_of(node, {.missing = "it does not start", .is_broken = true});
+  EXPECT_EQ(found.at(0).name, "driver");
+  EXPECT_EQ(found.at(0).status, HealthStatus::bad);
+  EXPECT_EQ(found.at(0).found, "it does not start");
+}
+
+TEST_F(HealthChecks, MemoryWithoutEccAndClocksThatSomebodySetAreWarnings) {
+  ManagementFacts management = two_gpus();
+  management.gpus[0].has_ecc = false;
+  management.gpus[1].held_back = 0x2;
+  management.gpus[1].clock_mhz = 1200;
+  const std::vector<HealthCheck> found = complaints_of(node, management);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].found, "ECC is off");
+  EXPECT_EQ(found[0].status, HealthStatus::warn);
+  EXPECT_EQ(found[1].found, "1200 MHz, held back by clocks that were set, 40 C");
+  EXPECT_EQ(found[1].remedy, "undo it with nvidia-smi --reset-gpu-clocks and --reset-applications-clocks");
+  management.gpus[0].remap_failed = true;
+  EXPECT_EQ(complaints_of(node, management).at(0).remedy, "replace the GPU");
+}
+
+TEST_F(HealthChecks, NvswitchesWhoseStateIsNotToldAreUnknown) {
+  node.plant_function("pci0000:00/0000:00:02.0", "0x068000", "0x10de");
+  EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});  // the GPUs say that they are registered
+  ManagementFacts management = two_gpus();
+  for (GpuFacts& gpu : management.gpus) {
+    gpu.fabric = FabricState::not_supported;
+  }
+  EXPECT_EQ(complaints_of(node, management).at(0).found, "1 NVSwitch function, whose state this driver does not tell");
+}
+
 TEST_F(HealthChecks, AGpuFarFromEveryNicIsAWarning) {
   node.write(nic_1 + "/numa_node", "0");
   EXPECT_EQ(complaints_of(node).at(0).found, "the GPU is on NUMA node 1, no RDMA NIC is");

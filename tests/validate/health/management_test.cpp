@@ -135,7 +135,12 @@ TEST(Management, ReadsEveryGpuAndPair) {
 }
 
 TEST(Management, ALibraryThatDoesNotStartIsMissing) {
-  EXPECT_EQ(management_facts(finds({})).missing, "NVIDIA's management library does not start");
+  const ManagementFacts none = management_facts(finds({}));
+  EXPECT_EQ(none.missing, "NVIDIA's management library does not start: it has no nvmlInit_v2");
+  EXPECT_TRUE(none.is_broken);
+  const auto mismatch = []() { return 18; };
+  EXPECT_EQ(management_facts(finds({{"nvmlInit_v2", at(static_cast<int (*)()>(mismatch))}})).missing,
+            "NVIDIA's management library does not start: the kernel module is of another version");
 }
 
 TEST(Management, ALibraryThatOnlyStartsShowsNoGpu) {
