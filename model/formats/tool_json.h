@@ -48,7 +48,8 @@ struct ToolValue {
 };
 
 /// The document that begins at the first "{" of a text. What stands before it is noted. `program` is what prints such
-/// files, for messages. Throws ConfigError "path:line:col: sentence; remedy" for what is no JSON object.
+/// files, for messages. Throws ConfigError "path:line:col: sentence; remedy" for what is no JSON object,
+/// and for a key that an object has twice.
 nlohmann::json tool_document(std::string_view text, const std::string& path, std::string_view program,
                              ReadingNotes& notes);
 

@@ -136,6 +136,8 @@ TEST(Nvbandwidth, WhatIsWrongIsRefusedWithItsPlace) {
   EXPECT_EQ(refusal("{}"), "bw.json: has no key nvbandwidth; give what nvbandwidth -j printed");
   EXPECT_EQ(refusal("{\"nvbandwidth\": {}}\n{}"),
             "bw.json:2:1: is not one JSON document; give what nvbandwidth -j printed, whole, one run a file");
+  EXPECT_EQ(refusal("{\"nvbandwidth\": {\"error\": \"a\", \"error\": \"b\"}}"),
+            "bw.json: an object has the key 'error' twice; give the whole file as it was printed");
   EXPECT_EQ(refusal("{\"nvbandwidth\": {}}"),
             "bw.json: nvbandwidth: has no test and no error; give the whole file as it was printed");
   EXPECT_EQ(refusal("{\"nvbandwidth\": 3}"),
