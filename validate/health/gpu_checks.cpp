@@ -19,6 +19,7 @@ std::string counted(std::size_t count, std::string_view noun) {
 }
 
 bool is_nvidia(const PciPath& path) { return path.device().is_nvidia; }
+bool is_amd(const PciPath& path) { return path.device().is_amd; }
 
 /// "0000:1b:00.0 (NVIDIA H100)".
 std::string subject_of(const GpuFacts& gpu) { return gpu.address; }
@@ -29,6 +30,12 @@ bool has_answers(const NodeFacts& node, const ManagementFacts& management, Check
     return true;
   }
   if (std::none_of(node.gpus.begin(), node.gpus.end(), is_nvidia)) {
+    if (std::any_of(node.gpus.begin(), node.gpus.end(), is_amd)) {
+      list.unknown({.found = "AMD GPUs",
+                    .wrong = "this check knows NVIDIA's alone",
+                    .remedy = "look at amd-smi (topology, xgmi, metric) and at dmesg"});
+      return false;
+    }
     list.unknown({.found = "no NVIDIA GPU",
                   .wrong = "there is nothing to check",
                   .remedy = "none needed on a node without GPUs; otherwise look for the GPU in lspci and reseat it"});
@@ -162,6 +169,32 @@ void look_at_ecc_of(const GpuFacts& gpu, CheckList& list) {
   }
 }
 
+/// GPUs that a driver other than their own has, or none.
+void look_at_bound_driver(const PciFunction& gpu, CheckList& list) {
+  const std::string own = gpu.is_amd ? "amdgpu" : "nvidia";
+  if (gpu.driver != own) {
+    list.bad(
+        {.subject = gpu.address,
+         .found = gpu.driver.empty() ? "no driver has this GPU" : fmt::format("the driver {} has this GPU", gpu.driver),
+         .wrong = "programs here cannot use it",
+         .remedy = fmt::format("load its driver (modprobe {}) and look at dmesg; vfio-pci is right only where the "
+                               "GPU is lent to a virtual machine",
+                               own)});
+  }
+}
+
+void look_at_amd_errors(const NodeFacts& node, CheckList& list) {
+  for (const AmdErrors& gpu : node.amd_errors) {
+    if (gpu.uncorrected > 0) {
+      list.bad({.subject = gpu.address,
+                .found = fmt::format("{} since the driver was loaded", counted(gpu.uncorrected, "uncorrected error")),
+                .wrong = "this GPU lost data",
+                .remedy = "drain the node, reset the GPU (amd-smi reset --gpureset) or reboot, and look at amd-smi "
+                          "bad-pages; replace the GPU if it comes back"});
+    }
+  }
+}
+
 void look_at_links(const ManagementFacts& management, CheckList& list) {
   int most = 0;
   for (const GpuFacts& gpu : management.gpus) {
@@ -189,20 +222,13 @@ std::vector<HealthCheck> CheckList::take() {
 
 void look_at_driver(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {
   const auto on_bus = static_cast<std::size_t>(std::count_if(node.gpus.begin(), node.gpus.end(), is_nvidia));
-  if (on_bus == 0 && management.gpus.empty()) {
+  if (on_bus == 0 && management.gpus.empty() && node.gpus.empty()) {
     has_answers(node, management, list);
     return;
   }
   const std::string loaded = node.driver.empty() ? management.driver : node.driver;
   for (const PciPath& gpu : node.gpus) {
-    if (is_nvidia(gpu) && gpu.device().driver != "nvidia") {
-      list.bad({.subject = gpu.device().address,
-                .found = gpu.device().driver.empty() ? "no driver has this GPU"
-                                                     : fmt::format("the driver {} has this GPU", gpu.device().driver),
-                .wrong = "programs here cannot use it",
-                .remedy = "load NVIDIA's driver (modprobe nvidia) and look at dmesg; vfio-pci is right only where the "
-                          "GPU is lent to a virtual machine"});
-    }
+    look_at_bound_driver(gpu.device(), list);
   }
   if (management.is_broken) {
     list.bad({.found = management.missing,
@@ -219,6 +245,10 @@ void look_at_driver(const NodeFacts& node, const ManagementFacts& management, Ch
                                     management.gpus.size()),
                .wrong = "a GPU does not answer, or this container was not given all of them",
                .remedy = "compare with nvidia-smi on the host; look for Xid 79 in dmesg, and reboot"});
+  }
+  if (on_bus == 0 && management.gpus.empty()) {
+    list.otherwise_ok(fmt::format("amdgpu, {}", counted(node.gpus.size(), "AMD GPU")));
+    return;
   }
   list.otherwise_ok(fmt::format("NVIDIA {}{}, {}", loaded.empty() ? "of unknown version" : loaded,
                                 node.driver_is_open ? " (open kernel modules)" : "",
@@ -284,6 +314,11 @@ void look_at_fabric(const NodeFacts& node, const ManagementFacts& management, Ch
 }
 
 void look_at_ecc(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {
+  if (management.gpus.empty() && !node.amd_errors.empty()) {
+    look_at_amd_errors(node, list);
+    list.otherwise_ok(fmt::format("no uncorrected error on {}", counted(node.amd_errors.size(), "AMD GPU")));
+    return;
+  }
   if (!has_answers(node, management, list)) {
     return;
   }

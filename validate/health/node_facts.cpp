@@ -58,8 +58,9 @@ PciKind kind_of(const std::string& code, const std::string& vendor) {
   if (is_class("0x0200") || is_class("0x0207")) {
     return PciKind::nic;
   }
-  const bool is_accelerator = is_class("0x0302") || is_class("0x0380") || is_class("0x1200") || is_class("0x0300");
-  return is_accelerator && (is_nvidia || is_amd) ? PciKind::gpu : PciKind::other;
+  const bool is_accelerator = is_class("0x0302") || is_class("0x0380") || is_class("0x1200");
+  const bool is_display = is_class("0x0300");  // of AMD's, the GPU inside a processor
+  return (is_accelerator && (is_nvidia || is_amd)) || (is_display && is_nvidia) ? PciKind::gpu : PciKind::other;
 }
 
 std::uint32_t little_endian(const std::string& bytes, std::size_t at, std::size_t count) {
@@ -98,6 +99,7 @@ PciFunction function_at(const NodeFiles& files, const fs::path& folder) {
   PciFunction function{.address = folder.filename().string(),
                        .kind = kind_of(files.text(folder / "class").value_or(""), vendor),
                        .is_nvidia = vendor == "0x10de",
+                       .is_amd = vendor == "0x1002",
                        .speed = speed_in(files, folder / "current_link_speed"),
                        .most_speed = speed_in(files, folder / "max_link_speed"),
                        .width = width_in(files, folder / "current_link_width"),
@@ -143,6 +145,35 @@ void add_pci(const NodeFiles& files, NodeFacts& facts) {
       facts.switches.push_back(path_of(files, address));
     } else if (kind == PciKind::nic && files.exists(folder / "infiniband")) {
       facts.nics.push_back(path_of(files, address));
+    }
+  }
+}
+
+/// amdgpu's files ras/*_err_count and ras/aca_* say "ue: 0" and "ce: 3", a line each (kernel documentation, "AMDGPU RAS
+/// Support"). Nothing of other text.
+std::optional<std::int64_t> uncorrected_in(const std::string& text) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  constexpr std::string_view mark = "ue: ";
+  if (!text.starts_with(mark)) {
+    return std::nullopt;
+  }
+  const std::optional<std::int64_t> count = parse_integer(text.substr(mark.size(), text.find('\n') - mark.size()));
+  return count && *count >= 0 ? std::optional(std::min(*count, most)) : std::nullopt;
+}
+
+void add_amd_errors(const NodeFiles& files, NodeFacts& facts) {
+  for (const PciPath& gpu : facts.gpus) {
+    const fs::path folder = pci_folder / gpu.device().address / "ras";
+    std::optional<AmdErrors> errors;
+    for (const std::string& name : gpu.device().is_amd ? files.names(folder) : std::vector<std::string>{}) {
+      const bool is_count = name.ends_with("_err_count") || name.starts_with("aca_");
+      if (const auto count = is_count ? uncorrected_in(files.text(folder / name).value_or("")) : std::nullopt) {
+        errors = errors.value_or(AmdErrors{.address = gpu.device().address});
+        errors->uncorrected += static_cast<std::uint64_t>(*count);
+      }
+    }
+    if (errors) {
+      facts.amd_errors.push_back(*errors);
     }
   }
 }
@@ -209,6 +240,7 @@ NodeFacts node_facts(const NodeFiles& files) {
     }
   }
   add_pci(files, facts);
+  add_amd_errors(files, facts);
   add_ports(files, facts);
   if (const std::optional<std::string> text = files.kernel_log(most_log)) {
     facts.xids = xids_in(*text);

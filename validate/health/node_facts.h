@@ -19,6 +19,7 @@ struct PciFunction {
   std::string address;  ///< "0000:1b:00.0"
   PciKind kind = PciKind::other;
   bool is_nvidia = false;
+  bool is_amd = false;
   std::optional<double> speed;  ///< Of its link now, in GT/s.
   std::optional<double> most_speed;
   std::optional<int> width;  ///< In lanes.
@@ -27,6 +28,12 @@ struct PciFunction {
   std::string driver;                   ///< Bound to it; empty for none.
   std::string translation;              ///< The type of its IOMMU group: "identity", "DMA", "DMA-FQ".
   std::optional<bool> redirects_peers;  ///< Of a bridge: whether ACS sends requests between devices to the root.
+};
+
+/// Memory and other errors that amdgpu counts in all blocks of a GPU since it was loaded.
+struct AmdErrors {
+  std::string address;
+  std::uint64_t uncorrected = 0;
 };
 
 /// A device and what lies between it and the processor: the device, its port, ..., the root port.
@@ -63,6 +70,7 @@ struct NodeFacts {
   int numa_nodes = 1;
   std::vector<PciPath> gpus, nics, switches;  ///< NICs that have RDMA; NVSwitches.
   std::vector<RdmaPort> ports;
+  std::vector<AmdErrors> amd_errors;          ///< One for each AMD GPU that counts them.
   std::optional<std::vector<XidEvent>> xids;  ///< Nothing where the kernel's log cannot be read.
 };
 

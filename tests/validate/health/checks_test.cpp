@@ -279,6 +279,31 @@ TEST_F(HealthChecks, NvswitchesWhoseStateIsNotToldAreUnknown) {
   EXPECT_EQ(complaints_of(node, management).at(0).found, "1 NVSwitch function, whose state this driver does not tell");
 }
 
+TEST(HealthChecksOfAmdGpus, ReadTheirDriverAndItsCounts) {
+  const PlantedNode node;
+  const std::string gpu = "sys/devices/pci0000:00/0000:05:00.0";
+  node.plant_function("pci0000:00/0000:05:00.0", "0x120000", "0x1002");
+  std::filesystem::create_symlink("/sys/bus/pci/drivers/amdgpu", node.root() / gpu / "driver");
+  node.write("sys/module/amdgpu/version", "6.8.5");
+  node.write(gpu + "/ras/umc_err_count", "ue: 0\nce: 3");
+  node.write(gpu + "/ras/gfx_err_count", "ue: 0\nce: 0");
+  node.plant_function("pci0000:00/0000:06:00.0", "0x030000", "0x1002");  // a processor's own, which nobody computes on
+  node.write(gpu + "/ras/features", "feature mask: 0x3f");
+  const ManagementFacts none{.missing = "no library"};
+  std::vector<HealthCheck> checks = checks_of(node, none);
+  EXPECT_EQ(checks[0].found, "amdgpu, 1 AMD GPU");
+  EXPECT_EQ(checks[0].status, HealthStatus::ok);
+  EXPECT_EQ(checks[1].found, "AMD GPUs");
+  EXPECT_EQ(checks[1].status, HealthStatus::unknown);
+  EXPECT_EQ(checks[3].found, "no uncorrected error on 1 AMD GPU");
+  node.write(gpu + "/ras/aca_umc", "ue: 2\nce: 0\nde: 0");
+  checks = checks_of(node, none);
+  EXPECT_EQ(checks[3].subject, "0000:05:00.0");
+  EXPECT_EQ(checks[3].found, "2 uncorrected errors since the driver was loaded");
+  node.remove(gpu + "/driver");
+  EXPECT_EQ(complaints_of(node, none).at(0).remedy.substr(0, 33), "load its driver (modprobe amdgpu)");
+}
+
 TEST_F(HealthChecks, AGpuFarFromEveryNicIsAWarning) {
   node.write(nic_1 + "/numa_node", "0");
   EXPECT_EQ(complaints_of(node).at(0).found, "the GPU is on NUMA node 1, no RDMA NIC is");
