@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Under a Slurm of one node that this starts and stops itself:
-# - the example of docs/sweeps.md, as it stands there: an array of shards, then a merge that waits for it. What comes out
-#   is what one process leaves, byte for byte.
+# - the example of docs/sweeps.md, as it stands there: an array of shards, then a merge that waits for it. What comes
+#   out is what one process leaves, byte for byte.
 # - docs/examples/nodes: its script is the Prolog of every job and lets them pass; its batch script checks the node; and
 #   when a port of the node's planted /sys goes down, the Prolog drains the node and says which check was bad.
 #   slurm_test.sh BIN_FOLDER SOURCE_FOLDER
@@ -184,7 +184,8 @@ done
 printf 'ok: eight tasks of an array and a merge left the bytes of one process\n'
 
 # The Prolog has looked at the node before each of these jobs.
-grep -q '^rdma       ok       active: 1 port at 400 Gb/sec' "$work/health/node-check.txt" || fail "the Prolog did not check the node"
+grep -q '^rdma       ok       active: 1 port at 400 Gb/sec' "$work/health/node-check.txt" ||
+  fail "the Prolog did not check the node"
 
 sbatch --nodes=1 --output=check-nodes.txt "$source/docs/examples/nodes/check-nodes.sbatch" >/dev/null
 wait_for 60 is_done || fail "the check did not end: $(squeue)"
