@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   commfuse::validate::add_compare(app, status);
   commfuse::validate::add_links(app, launch, status);
   commfuse::validate::add_probe(app, status);
-  commfuse::validate::add_doctor(app, status);
+  commfuse::validate::add_doctor(app, launch, status);
   commfuse::validate::add_version(app, status);
   commfuse::add_pages(app, status, {commfuse::page_forms.begin(), commfuse::page_forms.end()}, commfuse::page_of);
   const commfuse::LastWords words = commfuse::run_quietly(app, argc, argv, status);

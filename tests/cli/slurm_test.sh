@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The Slurm example of docs/sweeps.md, as it stands there, under a Slurm of one node that this starts and stops itself:
-# an array of shards, then a merge that waits for it. What comes out is what one process leaves, byte for byte.
+# Under a Slurm of one node that this starts and stops itself:
+# - the example of docs/sweeps.md, as it stands there: an array of shards, then a merge that waits for it. What comes
+#   out is what one process leaves, byte for byte.
+# - docs/examples/nodes: its script is the Prolog of every job and lets them pass; its batch script checks the node; and
+#   when a port of the node's planted /sys goes down, the Prolog drains the node and says which check was bad.
 #   slurm_test.sh BIN_FOLDER SOURCE_FOLDER
 # Exits with 77, and says why, where there is no Slurm or it does not start.
 set -euo pipefail
@@ -78,6 +81,8 @@ TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
 MpiDefault=none
 ReturnToService=2
+Prolog=$work/slurm/slurm-node-check.sh
+PrologFlags=Alloc
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=1000,sched_interval=1,bf_interval=1
@@ -85,6 +90,28 @@ SlurmdParameters=config_overrides
 NodeName=$host NodeAddr=127.0.0.1 CPUs=16 State=UNKNOWN
 PartitionName=all Nodes=$host Default=YES MaxTime=INFINITE State=UP
 CONF
+}
+
+# A node with one RDMA port, and the script of the examples with settings that lead it there.
+plant_node() {
+  local port=$work/node/sys/class/infiniband/mlx5_0/ports/1
+  mkdir -p "$port" "$work/node/proc" "$work/slurm"
+  printf '400 Gb/sec (4X NDR)\n' >"$port/rate"
+  set_port '4: ACTIVE' '5: LinkUp'
+  cp "$source/docs/examples/nodes/slurm-node-check.sh" "$work/slurm/"
+  cat >"$work/slurm/node-check.conf" <<CONF
+PATH=$bin:\$PATH
+root=$work/node
+log_folder=$work/health
+export SLURM_CONF=$work/slurm.conf
+CONF
+}
+
+# set_port STATE PHYSICAL_STATE
+set_port() {
+  local port=$work/node/sys/class/infiniband/mlx5_0/ports/1
+  printf '%s\n' "$1" >"$port/state"
+  printf '%s\n' "$2" >"$port/phys_state"
 }
 
 start_slurm() {
@@ -96,6 +123,7 @@ start_slurm() {
   mkdir "$work/state" "$work/spool"
   head -c 1024 /dev/urandom >"$work/munge.key"
   chmod 600 "$work/munge.key"
+  plant_node
   write_configuration
   export SLURM_CONF=$work/slurm.conf
   munged --foreground --force --key-file="$work/munge.key" --socket="$work/munge.socket" --log-file="$work/munged.log" \
@@ -109,6 +137,7 @@ start_slurm() {
   wait_for 30 is_idle || skip "Slurm does not start: $(tail -n 1 "$work/slurmctld.log" "$work/slurmd.log" | tr '\n' ' ')"
 }
 
+is_drained() { sinfo --noheader --format=%T | grep -q drain; }
 is_idle() { sinfo --noheader --format=%T | grep -qx idle; }
 is_done() { [[ -z $(squeue --noheader) ]]; }
 
@@ -153,3 +182,18 @@ for name in results.csv results.json map.csv crossovers.csv map.json settings.ya
   cmp "out/one/$name" "out/big/$name" || fail "$name is not what one process leaves"
 done
 printf 'ok: eight tasks of an array and a merge left the bytes of one process\n'
+
+# The Prolog has looked at the node before each of these jobs.
+grep -q '^rdma       ok       active: 1 port at 400 Gb/sec' "$work/health/node-check.txt" ||
+  fail "the Prolog did not check the node"
+
+sbatch --nodes=1 --output=check-nodes.txt "$source/docs/examples/nodes/check-nodes.sbatch" >/dev/null
+wait_for 60 is_done || fail "the check did not end: $(squeue)"
+grep -q '^check      status   found$' check-nodes.txt || fail "the check printed no table: $(cat check-nodes.txt)"
+
+set_port '1: DOWN' '2: Polling'
+sbatch --output=never.txt --wrap 'echo this job must not run' >/dev/null
+wait_for 60 is_drained || fail "the Prolog did not drain the node: $(cat "$work/health/node-check.txt")"
+[[ $(sinfo --noheader --list-reasons --format=%E) == 'commfuse: rdma' ]] || fail "the reason is $(sinfo --list-reasons)"
+[[ ! -e never.txt ]] || fail "the job ran on a bad node"
+printf 'ok: the Prolog let jobs on a healthy node and drained a bad one\n'

@@ -17,7 +17,9 @@
 #include "model/config/plan_file.h"
 #include "model/config/resolver.h"
 #include "model/config_error.h"
+#include "model/formats/dcgm_diag.h"
 #include "model/formats/nccl_tests.h"
+#include "model/formats/nvbandwidth.h"
 #include "model/formats/topology_file.h"
 #include "model/program_text/text.h"
 #include "model/record/result.h"
@@ -119,6 +121,15 @@ void csv(std::string_view bytes) {
   });
 }
 
+/// Every result is of a test, and of a GPU where it has an id.
+void dcgm_diag(std::string_view bytes) {
+  tolerate([&] {
+    for (const DcgmResult& result : read_dcgm_diag(bytes, "input.json").results) {
+      check(!result.test.empty() && result.entity.empty() == !result.id, "results are of tests and entities");
+    }
+  });
+}
+
 void deepspeed(std::string_view bytes) {
   import::Source source{input_file("input.json", bytes).string(), "input"};
   source.options.set("--model", {"llama-3.1-8b"});
@@ -187,6 +198,20 @@ void nemo(std::string_view bytes) {
   import::Source source{input_file("input.yaml", bytes).string(), "input"};
   source.options.set("OVERRIDES", {"model.num_layers=4"});
   tolerate([&] { import::read_nemo(source); });
+}
+
+/// Matrices of tests that passed are rectangles of values from 0 on.
+void nvbandwidth(std::string_view bytes) {
+  tolerate([&] {
+    for (const BandwidthMatrix& matrix : read_nvbandwidth(bytes, "input.json").matrices) {
+      check(matrix.values.empty() == (matrix.status != BandwidthStatus::passed), "who passed has values");
+      for (const auto& row : matrix.values) {
+        check(row.size() == matrix.values.front().size(), "rows are equally long");
+        check(std::none_of(row.begin(), row.end(), [](const auto& one) { return one && !(*one >= 0.0); }),
+              "rates and latencies are from 0 on");
+      }
+    }
+  });
 }
 
 void overlap_config(std::string_view bytes) {
@@ -287,6 +312,7 @@ constexpr std::array all{
     Target{"chakra", chakra},
     Target{"config", config},
     Target{"csv", csv},
+    Target{"dcgm_diag", dcgm_diag},
     Target{"deepspeed", deepspeed},
     Target{"framework", framework},
     Target{"hf_config", hf_config},
@@ -297,6 +323,7 @@ constexpr std::array all{
     Target{"nemo", nemo},
     Target{"nsight", nsight},
     Target{"nsight_table", nsight_table},
+    Target{"nvbandwidth", nvbandwidth},
     Target{"overlap_config", overlap_config},
     Target{"rows", rows},
     Target{"run_record", run_record},

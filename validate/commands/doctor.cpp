@@ -1,118 +1,234 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate doctor: what can run here, and what is missing.
+// commfuse-validate doctor: what can run here, what is missing, and whether the node is healthy.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <optional>
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "model/build_info.h"
-#include "model/config/catalogue.h"
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/text/ranges.h"
+#include "model/text/suggest.h"
+#include "model/wrapped.h"
+#include "sim/commands/setting_flags.h"
+#include "validate/commands/capabilities.h"
 #include "validate/commands/commands.h"
-#include "validate/cuda/load.h"
-#include "validate/cuda/nvml.h"
-#include "validate/measure/protocol.h"
+#include "validate/health/across.h"
+#include "validate/health/checks.h"
+#include "validate/health/health_text.h"
 #include "validate/mpi/launch.h"
 
 namespace commfuse::validate {
 
 namespace {
 
-constexpr int threads = 8;
+struct DoctorRequest {
+  std::string format = "table";
+  std::string root = "/";
+  std::string skip;
+  std::string fail_on = "never";
+  bool together = false;
+};
 
-/// Beyond, a sleeping thread is so late that emulated runs need more dilation.
-constexpr Duration late = std::chrono::microseconds(500);
+constexpr std::array<std::string_view, 2> formats{"table", "json"};
+constexpr std::array<std::string_view, 3> gates{"never", "warn", "bad"};
 
-std::string timer_in_words(const NoiseFloor& noise) {
-  const bool is_late = summary_of(noise.samples).p90 > noise.stated + late;
-  return fmt::format("{}{}", in_words(noise, threads),
-                     is_late ? "; end other programs, or give compare a larger --dilation" : "");
+std::vector<std::string_view> check_names() {
+  std::vector<std::string_view> names(capability_names().begin(), capability_names().end());
+  names.insert(names.end(), health_check_names().begin(), health_check_names().end());
+  return names;
 }
 
-/// Loads MPI, but does not start it.
-std::string mpi_in_words() {
-  const MpiModule module = load_mpi_module();
-  return module.open == nullptr ? "no: " + module.missing : "yes: check and run under mpirun, ranks are processes";
-}
-
-std::string device_in_words(const DeviceFacts& device) {
-  constexpr double giga = 1e9;
-  return fmt::format("{} ({} multiprocessors, {:.0f} GB), driver for CUDA {}, runtime {}, cuBLASLt {}", device.name,
-                     device.multiprocessors, static_cast<double>(device.memory.count) / giga, device.driver,
-                     device.runtime, device.cublaslt);
-}
-
-/// Looks at every device, which makes a context there.
-std::string cuda_in_words(const CudaPlugin& plugin) {
-  if (!plugin.usable()) {
-    return "no: " + plugin.missing;
+std::vector<std::string> skipped_of(const DoctorRequest& request) {
+  std::vector<std::string> skipped;
+  if (request.skip.empty()) {
+    return skipped;
   }
-  std::vector<std::string> devices;
-  for (int device = 0; device < plugin.module->devices(); ++device) {
-    try {
-      const DeviceFacts facts = plugin.module->open(device)->facts();
-      const std::optional<DeviceState> state = device_state(facts.uuid);
-      devices.push_back(device_in_words(facts) + (state ? ", " + in_words(*state) : ""));
-    } catch (const std::runtime_error& error) {
-      return fmt::format("no: GPU {}: {}", device, error.what());
+  const std::vector<std::string_view> known = check_names();
+  for (const std::string_view name : split_list(request.skip)) {
+    sim::require_word("--skip", name, known, "check");
+    skipped.emplace_back(name);
+  }
+  return skipped;
+}
+
+void require_root(const DoctorRequest& request) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(request.root, error)) {
+    throw ConfigError(fmt::format("--root: {} is not a folder; give the one that has proc, sys and dev of the node",
+                                  in_quotes(request.root)));
+  }
+}
+
+/// What this process finds.
+struct Diagnosis {
+  std::vector<Capability> capabilities;
+  NodeReport report;
+};
+
+Diagnosis diagnosis(const DoctorRequest& request) {
+  const std::vector<std::string> skipped = skipped_of(request);
+  const NodeFacts node = node_facts(NodeFiles(request.root));
+  const ManagementFacts management = management_facts();
+  Diagnosis found{.capabilities = capabilities(skipped), .report = {.host = node.host}};
+  found.report.checks = checks_of(found.capabilities);
+  for (HealthCheck& check : health_checks(node, management, skipped)) {
+    found.report.checks.push_back(std::move(check));
+  }
+  found.report.facts = common_facts(found.capabilities);
+  for (CommonFact& fact : common_facts(node, management)) {
+    found.report.facts.push_back(std::move(fact));
+  }
+  return found;
+}
+
+/// The processes by host, each host with the checks of its first process.
+std::vector<HostHealth> hosts_of(const std::vector<NodeReport>& reports) {
+  std::vector<HostHealth> hosts;
+  std::map<std::string, std::size_t> places;
+  for (std::size_t process = 0; process < reports.size(); ++process) {
+    const auto [place, is_new] = places.emplace(reports[process].host, hosts.size());
+    if (is_new) {
+      hosts.push_back({.host = reports[process].host, .processes = {}, .checks = reports[process].checks});
     }
+    hosts[place->second].processes.push_back(static_cast<int>(process));
   }
-  return fmt::format("yes: {}", fmt::join(devices, "; "));
+  return hosts;
 }
 
-std::string nccl_in_words(const CudaPlugin& plugin) {
-  if (plugin.module == nullptr) {
-    return "no: it needs the GPU, see cuda";
-  }
-  if (!plugin.module->has_nccl()) {
-    return fmt::format("no: {}", plugin.module->nccl_absence());
-  }
-  return plugin.usable() ? fmt::format("yes: {}", plugin.module->open(0)->facts().nccl)
-                         : fmt::format("no: it needs the GPU, see cuda; of this build: {}", build_info().nccl);
+/// The checks that capability_lines() does not print.
+std::vector<HealthCheck> of_node(const std::vector<HealthCheck>& checks) {
+  std::vector<HealthCheck> kept;
+  std::ranges::copy_if(checks, std::back_inserter(kept), [](const HealthCheck& check) {
+    return std::ranges::find(capability_names(), check.name) == capability_names().end();
+  });
+  return kept;
 }
 
-std::string configs_in_words() {
+void print_tables(const Diagnosis& mine, const std::vector<HostHealth>& hosts, const std::vector<HealthCheck>& across) {
+  const std::size_t width = terminal_width();
+  fmt::print("{}", capability_lines(mine.capabilities, width));
+  for (const HostHealth& host : hosts) {
+    const std::vector<HealthCheck> checks = of_node(host.checks);
+    fmt::print("\n{}", hosts.size() > 1 ? fmt::format("{}: {}\n", host.host, health_totals(checks)) : "");
+    fmt::print("{}", health_table(checks, width));
+  }
+  if (!across.empty()) {
+    fmt::print("\n{}", health_table(across, width));
+  }
+}
+
+/// The exit code that --fail-on asks for.
+int code_of(const DoctorRequest& request, HealthStatus worst) {
+  const bool is_missed = (request.fail_on == "bad" && worst == HealthStatus::bad) ||
+                         (request.fail_on == "warn" && worst >= HealthStatus::warn);
+  return is_missed ? exit_code::gate_missed : exit_code::done;
+}
+
+int tell(const DoctorRequest& request, const Diagnosis& mine, const std::vector<NodeReport>& reports) {
+  const std::vector<HostHealth> hosts = hosts_of(reports);
+  const std::vector<HealthCheck> across = reports.size() == 1 ? std::vector<HealthCheck>{} : differences(reports);
+  HealthStatus worst = worst_of(across);
+  for (const HostHealth& host : hosts) {
+    worst = std::max(worst, worst_of(host.checks));
+  }
+  if (request.format == "json") {
+    fmt::print("{}", health_json(hosts, across));
+  } else {
+    print_tables(mine, hosts, across);
+  }
+  return code_of(request, worst);
+}
+
+/// The processes that were started together, where they can talk; null where this one speaks for itself.
+Crew* crew_of(const DoctorRequest& request, Launch& launch) {
+  if (request.together) {
+    return &launch.crew_anyhow(default_patience);
+  }
+  return launch.under_mpi() && load_mpi_module().open != nullptr ? &launch.crew(default_patience) : nullptr;
+}
+
+/// The same; where MPI does not start, null and a check that says so: that is what one asks a doctor about.
+Crew* crew_or_complaint(const DoctorRequest& request, Launch& launch, std::vector<HealthCheck>& checks) {
   try {
-    return fmt::format("yes: {} models, {} machines", known_names(Catalogue::models).size(),
-                       known_names(Catalogue::hardware).size());
-  } catch (const ConfigError& error) {
-    return fmt::format("no: {}", error.what());
+    return crew_of(request, launch);
+  } catch (const std::runtime_error& error) {
+    if (request.together) {
+      throw;  // asked for, and not to be had
+    }
+    checks.push_back({.name = "ranks",
+                      .status = HealthStatus::bad,
+                      .found = error.what(),
+                      .wrong = "the processes of this job did not meet",
+                      .remedy = "check the network between the hosts, and start all processes with one launcher"});
+    return nullptr;
   }
 }
 
-void print_diagnosis() {
-  constexpr auto line = "{:<10} {}\n";
-  const Environment here = this_environment();
-  const BuildInfo& build = build_info();
-  fmt::print(line, "machine", fmt::format("{}, {} cores, {}", here.cpu, here.cores, here.os));
-  fmt::print(line, "build", fmt::format("{} {}, {}", build.version, here.build, here.compiler));
-  fmt::print(line, "timer", timer_in_words(noise_floor(threads)));
-  fmt::print(line, "reference", "yes: check runs every schedule one op after another");
-  fmt::print(line, "cpu", "yes: check, run, compare, bench and calibrate on threads");
-  fmt::print(line, "mpi", mpi_in_words());
-  const CudaPlugin cuda = load_cuda_plugin();
-  fmt::print(line, "cuda", cuda_in_words(cuda));
-  fmt::print(line, "nccl", nccl_in_words(cuda));
-  fmt::print(line, "configs", configs_in_words());
+int diagnose(const DoctorRequest& request, Launch& launch) {
+  sim::require_word("--output", request.format, formats, "format");
+  sim::require_word("--fail-on", request.fail_on, gates, "word");
+  require_root(request);
+  Diagnosis mine = diagnosis(request);
+  Crew* const crew = crew_or_complaint(request, launch, mine.report.checks);
+  if (crew == nullptr || crew->processes() == 1) {
+    return tell(request, mine, {mine.report});
+  }
+  NodeReport report = mine.report;
+  if (report.host.empty()) {
+    report.host = crew->world().host();
+  }
+  std::vector<NodeReport> reports;
+  for (const Payload& theirs : crew->gather(crew->processes(), text_payload(packed_report(report)))) {
+    reports.push_back(unpacked_report(PayloadReader(theirs).get_text()));
+  }
+  return crew->leads() ? tell(request, mine, reports) : exit_code::done;
+}
+
+void add_flags(CLI::App& command, DoctorRequest& request) {
+  usual(offers_words(command.add_option("-o,--output", request.format, "table, json")->capture_default_str(),
+                     {formats.begin(), formats.end()}));
+  usual(offers_words(command.add_option("--fail-on", request.fail_on, "Exit with 4 where a check says this or worse")
+                         ->capture_default_str(),
+                     {gates.begin(), gates.end()}));
+  usual(offers_words(
+      command.add_option("--skip", request.skip, "Checks to leave out, between commas")->type_name("CHECKS"),
+      check_names()));
+  usual(command.add_option("--root", request.root, "Folder that has proc, sys and dev of the node, as in /host")
+            ->capture_default_str()
+            ->type_name("FOLDER"));
+  usual(command.add_flag("--together", request.together,
+                         "Compare the processes that srun or torchrun started (mpirun's always are)"));
 }
 
 }  // namespace
 
-void add_doctor(CLI::App& app, int& status) {
-  add_verb(app, "doctor", "Show what can run here and what is missing", [&status](CLI::App& command) {
-    command.footer(
-        "Example:\n"
-        "  commfuse-validate doctor\n\n"
-        "Exit codes: 0 done; 1 failed.");
-    command.callback([&status] {
-      print_diagnosis();
-      status = exit_code::done;
-    });
-  });
+void add_doctor(CLI::App& app, Launch& launch, int& status) {
+  add_verb(app, "doctor", "Show what can run here, what is missing, and whether the node is healthy",
+           [&launch, &status](CLI::App& command) {
+             const auto request = std::make_shared<DoctorRequest>();
+             add_flags(command, *request);
+             command.footer(
+                 "What can run comes first. Then the node is checked: driver, peer access, NVLink fabric,\n"
+                 "memory errors, Xid, clocks, PCIe links, NUMA, RDMA ports, GPUDirect RDMA, ACS and IOMMU.\n"
+                 "A finding says what is wrong and what to do; unknown: not checked, and why. Under mpirun,\n"
+                 "versions and devices of all processes are compared.\n\n"
+                 "Examples:\n"
+                 "  commfuse-validate doctor\n"
+                 "  commfuse-validate doctor -o json --skip cuda,nccl,timer\n"
+                 "  mpirun -np 2 commfuse-validate doctor\n\n"
+                 "Exit codes: 0 done; 4 a check is as bad as --fail-on says; 1 failed; 2 the input is wrong.");
+             command.callback([request, &launch, &status] { status = diagnose(*request, launch); });
+           });
 }
 
 }  // namespace commfuse::validate

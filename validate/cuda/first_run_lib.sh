@@ -105,7 +105,9 @@ validate() {
 require_gpu() {
   local line answer code=0
   answer=$(ours_in 60 commfuse-validate doctor 2>&1) || code=$?
-  line=$(grep -E '^cuda +(yes|no): ' <<<"$answer" | sed -E 's/^cuda +//') ||
+  # What goes on in a line that begins with blanks belongs to the line above.
+  line=$(sed -e ':join' -e 'N' -e '$!bjoin' -e 's/\n  */ /g' <<<"$answer" | grep -E '^cuda +(yes|no): ' |
+    sed -E 's/^cuda +//') ||
     unavailable "nothing can run on a GPU here: doctor ends with exit $code: $(tail -n 1 <<<"$answer")"
   [[ $line == yes:* ]] || unavailable "nothing can run on a GPU here: ${line#no: }"
   line=${line#yes: }

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/formats/tool_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "model/config_error.h"
+#include "model/json_budget.h"
+#include "model/text/files.h"
+#include "model/text/suggest.h"
+
+namespace commfuse {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t most_notes = 100;
+
+/// What nlohmann's SAX parser tells: throws ConfigError for an object that has a key twice, since the parser of
+/// documents would keep one value and drop the other.
+class KeysOnce {
+ public:
+  explicit KeysOnce(const std::string& path) : path_(path) {}
+
+  bool null() { return true; }
+  bool boolean(bool /*is*/) { return true; }
+  bool number_integer(Json::number_integer_t /*is*/) { return true; }
+  bool number_unsigned(Json::number_unsigned_t /*is*/) { return true; }
+  bool number_float(Json::number_float_t /*is*/, const std::string& /*text*/) { return true; }
+  bool string(std::string& /*text*/) { return true; }
+  bool binary(Json::binary_t& /*is*/) { return true; }
+  bool start_array(std::size_t /*size*/) { return true; }
+  bool end_array() { return true; }
+  bool parse_error(std::size_t /*byte*/, const std::string& /*token*/, const Json::exception& /*error*/) {
+    return false;
+  }
+  bool start_object(std::size_t /*size*/) {
+    open_.emplace_back();
+    return true;
+  }
+  bool end_object() {
+    open_.pop_back();
+    return true;
+  }
+  bool key(std::string& text) {
+    if (!open_.back().insert(text).second) {
+      throw ConfigError(fmt::format("{}: an object has the key {} twice; give the whole file as it was printed", path_,
+                                    in_quotes(text)));
+    }
+    return true;
+  }
+
+ private:
+  const std::string& path_;
+  std::vector<std::set<std::string>> open_;  // keys of the objects that have begun
+};
+
+std::string below(const std::string& place, std::string_view key) {
+  return place.empty() ? std::string(key) : fmt::format("{}.{}", place, key);
+}
+
+}  // namespace
+
+void ReadingNotes::add(std::string sentence) {
+  if (notes_.size() < most_notes) {
+    notes_.push_back(std::move(sentence));
+  } else {
+    ++left_out_;
+  }
+}
+
+std::vector<std::string> ReadingNotes::take() {
+  if (left_out_ > 0) {
+    notes_.push_back(fmt::format("{} more notes are not shown", left_out_));
+  }
+  return std::move(notes_);
+}
+
+void ToolValue::refuse(std::string_view sentence) const {
+  throw ConfigError(place.empty() ? fmt::format("{}: {}", path, sentence)
+                                  : fmt::format("{}: {}: {}", path, place, sentence));
+}
+
+std::optional<ToolValue> ToolValue::find(const char* key) const {
+  const auto found = json.find(key);
+  return found == json.end() ? std::nullopt : std::optional(ToolValue{*found, path, below(place, key)});
+}
+
+void ToolValue::require_object() const {
+  if (!json.is_object()) {
+    refuse("is not an object; give the whole file as it was printed");
+  }
+}
+
+std::vector<ToolValue> ToolValue::items() const {
+  if (!json.is_array()) {
+    refuse("is not a list; give the whole file as it was printed");
+  }
+  std::vector<ToolValue> items;
+  items.reserve(json.size());
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    items.push_back({json[i], path, fmt::format("{}[{}]", place, i)});
+  }
+  return items;
+}
+
+std::string ToolValue::text() const {
+  if (!json.is_string()) {
+    refuse("is not text; give the whole file as it was printed");
+  }
+  return json.get<std::string>();
+}
+
+std::int64_t ToolValue::whole(std::int64_t most) const {
+  const std::optional<std::int64_t> number = whole_number(json);
+  if (!number || *number < 0 || *number > most) {
+    refuse(fmt::format("is not a whole number from 0 to {}; give the whole file as it was printed", most));
+  }
+  return *number;
+}
+
+std::string ToolValue::text_at(const char* key) const {
+  const std::optional<ToolValue> value = find(key);
+  return value ? value->text() : "";
+}
+
+void ToolValue::note_others(std::span<const std::string_view> known, ReadingNotes& notes) const {
+  for (const auto& [key, value] : json.items()) {
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      notes.add(fmt::format("{}: {}key {} is not used", path, place.empty() ? "" : place + ": ", in_quotes(key)));
+    }
+  }
+}
+
+Json tool_document(std::string_view text, const std::string& path, std::string_view program, ReadingNotes& notes) {
+  text = without_byte_order_mark(text);
+  const std::size_t begin = text.find('{');
+  if (begin == std::string_view::npos) {
+    throw ConfigError(fmt::format("{}: holds no JSON; give what {} printed", path, program));
+  }
+  const std::string_view before = text.substr(0, begin);
+  if (before.find_first_not_of(" \t\r\n") != std::string_view::npos) {
+    notes.add(fmt::format("{}: text before the JSON is not used: {}", path, in_quotes(before)));
+  }
+  try {
+    Json document = parse_json<Json>(text.substr(begin), path);
+    KeysOnce once(path);
+    Json::sax_parse(text.substr(begin), &once);
+    return document;
+  } catch (const Json::parse_error& error) {
+    throw ConfigError(fmt::format("{}:{}: is not one JSON document; give what {} printed, whole, one run a file", path,
+                                  line_and_column(text, begin + error.byte), program));
+  } catch (const Json::exception&) {  // a number that fits no double
+    throw ConfigError(fmt::format("{}: a number is out of range; give what {} printed", path, program));
+  }
+}
+
+}  // namespace commfuse

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// doctor on planted nodes: exit codes, its JSON, processes that are compared. What a machine's own /sys says is not
+// tested here.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "tests/cli/mpirun.h"
+#include "tests/cli/program.h"
+#include "tests/own_folder.h"
+#include "tests/validate/health/planted_node.h"
+
+namespace commfuse::test {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Without what takes time or depends on this machine.
+const std::string doctor = "commfuse-validate doctor --skip timer,cuda,nccl,mpi,configs ";
+
+Outcome doctor_of(const PlantedNode& node, const std::string& flags = "") {
+  return run_program(doctor + "--root '" + node.root().string() + "' " + flags);
+}
+
+/// The check of a name on the first node of the document.
+Json check_of(const std::string& document, const std::string& name) {
+  const Json json = Json::parse(document);
+  for (const Json& check : json.at("nodes").at(0).at("checks")) {
+    if (check.at("name") == name) {
+      return check;
+    }
+  }
+  return {};
+}
+
+TEST(DoctorCommand, JsonHasASchemaAndEveryCheckOfAPlantedNode) {
+  PlantedNode node;
+  node.plant_healthy_node();
+  const Outcome outcome = doctor_of(node, "-o json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json.at("schema"), "commfuse.doctor/1");
+  EXPECT_EQ(json.at("nodes").at(0).at("host"), "node-1");
+  EXPECT_EQ(json.at("nodes").at(0).at("processes"), Json::array({0}));
+  EXPECT_EQ(json.at("across"), Json::array());
+  for (const char* const name : {"machine", "build", "reference", "cpu", "driver", "peers", "fabric", "ecc", "xid",
+                                 "clocks", "pcie", "numa", "rdma", "gdr", "acs", "iommu"}) {
+    EXPECT_FALSE(check_of(outcome.out, name).is_null()) << name;
+  }
+  EXPECT_EQ(check_of(outcome.out, "pcie").at("status"), "ok");
+  EXPECT_EQ(check_of(outcome.out, "timer"), Json());
+  for (const Json& check : json.at("nodes").at(0).at("checks")) {
+    EXPECT_EQ(check.at("remedy") == "", check.at("status") == "ok") << check;
+  }
+}
+
+TEST(DoctorCommand, ABadNodeExitsWith4OnlyWhenAsked) {
+  PlantedNode node;
+  node.plant_healthy_node();
+  node.set_port("mlx5_0", "1: DOWN", "2: Polling", "10 Gb/sec (4X SDR)");
+  EXPECT_EQ(doctor_of(node).code, 0);
+  EXPECT_EQ(doctor_of(node, "--fail-on bad").code, 4);
+  EXPECT_EQ(doctor_of(node, "--fail-on warn").code, 4);
+  EXPECT_EQ(doctor_of(node, "--fail-on bad -o json").code, 4);
+  EXPECT_EQ(run_program("commfuse-validate doctor --skip timer,cuda,nccl,mpi,configs,rdma --fail-on bad --root '" +
+                        node.root().string() + "'")
+                .code,
+            0);
+  node.set_port("mlx5_0", "1: DOWN", "3: Disabled", "10 Gb/sec (4X SDR)");
+  EXPECT_EQ(doctor_of(node, "--fail-on bad").code, 0);
+  EXPECT_EQ(doctor_of(node, "--fail-on warn").code, 4);
+}
+
+TEST(DoctorCommand, TheTableFits80ColumnsAndNamesTheRemedy) {
+  PlantedNode node;
+  node.plant_healthy_node();
+  node.remove("sys/module/nvidia_peermem");
+  const Outcome outcome = doctor_of(node);
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 80U) << line;
+  }
+  EXPECT_NE(outcome.out.find("\ngdr        bad      nvidia_peermem is not loaded, and the driver has no DMA-BUF\n"
+                             "                    wrong: NICs cannot read GPU memory, so every message is\n"),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("do: modprobe nvidia_peermem"), std::string::npos) << outcome.out;
+}
+
+TEST(DoctorCommand, ProcessesThatALauncherStartedAreCompared) {
+  const OwnFolder folder;
+  PlantedNode first;
+  PlantedNode second;
+  first.plant_healthy_node();
+  second.plant_healthy_node();
+  second.write("proc/sys/kernel/hostname", "node-2");
+  second.plant_driver("535.129.03");
+  const std::string port = std::to_string(20000 + getpid() % 20000);
+  const auto process = [&](int rank, const PlantedNode& node) {
+    return "RANK=" + std::to_string(rank) + " WORLD_SIZE=2 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + port +
+           " " + doctor + "--together -o json --fail-on bad --root " + node.root().string();
+  };
+  const Outcome outcome = run_program("sh -c '" + process(1, second) + " >second.out 2>&1 & " + process(0, first) +
+                                      "; code=$?; wait; exit $code'");
+  EXPECT_EQ(outcome.code, 4) << outcome.err;
+  EXPECT_EQ(contents_of("second.out"), "");  // one process speaks
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json.at("nodes").size(), 2U);
+  EXPECT_EQ(json.at("nodes").at(1).at("host"), "node-2");
+  const Json& across = json.at("across");
+  const auto driver =
+      std::find_if(across.begin(), across.end(), [](const Json& check) { return check.at("subject") == "driver"; });
+  ASSERT_NE(driver, across.end()) << across;
+  EXPECT_EQ(driver->at("found"), "process 1 on node-2 has 535.129.03; 1 of 2 have 550.54.15");
+  EXPECT_EQ(driver->at("status"), "bad");
+}
+
+TEST(UnderMpirunDoctor, ComparesItsProcesses) {
+  if (!has_mpi()) {
+    GTEST_SKIP() << "there is no MPI here";
+  }
+  PlantedNode node;
+  node.plant_healthy_node();
+  const Outcome outcome = run_program(mpirun(2) + doctor + "-o json --root " + node.root().string());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json.at("nodes").at(0).at("processes"), Json::array({0, 1}));
+  EXPECT_EQ(json.at("across").at(0).at("found"), "2 processes on 1 host have the same versions and devices");
+}
+
+TEST(DoctorCommand, MistakesAreNamed) {
+  const auto refusal = [](const std::string& flags) {
+    const Outcome outcome = run_program("commfuse-validate doctor " + flags);
+    EXPECT_EQ(outcome.code, 2) << flags;
+    return outcome.err;
+  };
+  EXPECT_EQ(refusal("--root /nowhere"),
+            "--root: '/nowhere' is not a folder; give the one that has proc, sys and dev of the node\n");
+  EXPECT_NE(refusal("--skip rmda").find("--skip: unknown check 'rmda'; did you mean 'rdma'?"), std::string::npos);
+  EXPECT_NE(refusal("--fail-on worse").find("--fail-on: unknown word 'worse'"), std::string::npos);
+  EXPECT_NE(refusal("-o xml").find("--output: unknown format 'xml'"), std::string::npos);
+  EXPECT_NE(refusal("--together").find("only one was started"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace commfuse::test

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planted nodes: a healthy one, and one thing wrong with each of the others.
+#include "validate/health/checks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/validate/health/planted_node.h"
+
+namespace commfuse::validate {
+namespace {
+
+using test::PlantedNode;
+
+const std::string gpu_0 = "sys/devices/pci0000:00/0000:00:01.0/0000:10:00.0/0000:20:00.0/0000:30:00.0";
+const std::string nic_1 = "sys/devices/pci0000:01/0000:01:01.0/0000:11:00.0/0000:21:01.0/0000:41:00.0";
+const std::string port_of_gpu_0 = "sys/devices/pci0000:00/0000:00:01.0/0000:10:00.0/0000:20:00.0";
+
+/// What the driver's library would say of the planted GPUs.
+ManagementFacts two_gpus() {
+  const auto gpu = [](const char* address) {
+    return GpuFacts{.name = "NVIDIA H100 80GB HBM3",
+                    .address = address,
+                    .clock_mhz = 1980,
+                    .most_clock_mhz = 1980,
+                    .celsius = 40,
+                    .held_back = 0,
+                    .has_ecc = true,
+                    .uncorrected = 0,
+                    .remap_pending = false,
+                    .remap_failed = false,
+                    .links = 18,
+                    .links_up = 18,
+                    .fabric = FabricState::completed};
+  };
+  return {.missing = "",
+          .driver = "550.54.15",
+          .gpus = {gpu("0000:30:00.0"), gpu("0000:31:00.0")},
+          .peers = {{0, 1, 0, 0}, {1, 0, 0, 0}}};
+}
+
+std::vector<HealthCheck> checks_of(const PlantedNode& node, const ManagementFacts& management = two_gpus()) {
+  return health_checks(node_facts(NodeFiles(node.root())), management);
+}
+
+/// Those that are not ok.
+std::vector<HealthCheck> complaints_of(const PlantedNode& node, const ManagementFacts& management = two_gpus()) {
+  std::vector<HealthCheck> checks = checks_of(node, management);
+  std::erase_if(checks, [](const HealthCheck& check) { return check.status == HealthStatus::ok; });
+  return checks;
+}
+
+struct Healthy : testing::Test {
+  Healthy() { node.plant_healthy_node(); }
+  PlantedNode node;
+};
+using HealthChecks = Healthy;
+
+TEST_F(HealthChecks, AHealthyNodeIsOkEverywhere) {
+  std::vector<std::string> lines;
+  for (const HealthCheck& check : checks_of(node)) {
+    lines.push_back(check.name + " " + name_of(check.status) + ": " + check.found);
+  }
+  EXPECT_EQ(lines, (std::vector<std::string>{
+                       "driver ok: NVIDIA 550.54.15, 2 x NVIDIA H100 80GB HBM3",
+                       "peers ok: 2 GPUs, all 2 pairs reach each other's memory, 18 NVLinks up on each",
+                       "fabric ok: completed on 2 GPUs",
+                       "ecc ok: no uncorrected memory error, no row to remap on 2 GPUs",
+                       "xid ok: no Xid and no SXid in the kernel's log",
+                       "clocks ok: 1980 of 1980 MHz, not held back",
+                       "pcie ok: 2 GPUs at PCIe generation 5 x16, 2 NICs at PCIe generation 5 x16",
+                       "numa ok: 2 GPUs on 2 NUMA nodes, a NIC near each",
+                       "rdma ok: active: 2 ports at 400 Gb/sec (4X NDR)",
+                       "gdr ok: nvidia_peermem is loaded",
+                       "acs ok: off at 8 bridges above GPUs and NICs",
+                       "iommu ok: off",
+                   }));
+}
+
+TEST_F(HealthChecks, AGpuAtGeneration3WhereGeneration5IsPossibleIsBad) {
+  node.write(gpu_0 + "/current_link_speed", "8.0 GT/s PCIe");
+  EXPECT_EQ(complaints_of(node),
+            (std::vector<HealthCheck>{
+                {.name = "pcie",
+                 .subject = "0000:30:00.0",
+                 .status = HealthStatus::bad,
+                 .found = "GPU at PCIe generation 3 x16, PCIe generation 5 x16 is possible",
+                 .wrong = "the link trained below what both of its ends can do",
+                 .remedy = "reboot; if it comes back, reseat the card and its riser or cable, update the firmware, and "
+                           "check the slot's speed in the BIOS"}}));
+}
+
+TEST_F(HealthChecks, AnIdleGpuMaySaveItsLinksPower) {
+  node.write(gpu_0 + "/current_link_speed", "2.5 GT/s PCIe");
+  const std::vector<HealthCheck> found = complaints_of(node);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].status, HealthStatus::warn);
+  node.write(gpu_0 + "/current_link_width", "8");  // lanes are not turned off
+  EXPECT_EQ(complaints_of(node).at(0).status, HealthStatus::bad);
+}
+
+TEST_F(HealthChecks, ANarrowLinkOfANicAndASlowOneOfASwitchAreBad) {
+  node.write(nic_1 + "/current_link_width", "8");
+  node.write("sys/devices/pci0000:00/0000:00:01.0/0000:10:00.0/current_link_speed", "16.0 GT/s PCIe");
+  const std::vector<HealthCheck> found = complaints_of(node);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].found, "PCIe switch at PCIe generation 4 x16, PCIe generation 5 x16 is possible");
+  EXPECT_EQ(found[0].subject, "0000:10:00.0");
+  EXPECT_EQ(found[1].found, "NIC at PCIe generation 5 x8, PCIe generation 5 x16 is possible");
+  EXPECT_EQ(found[1].subject, "0000:41:00.0");
+}
+
+TEST_F(HealthChecks, ASlotThatIsSlowerThanItsCardIsAWarning) {
+  node.set_link(port_of_gpu_0, "16.0 GT/s PCIe", "16");
+  node.write(gpu_0 + "/current_link_speed", "16.0 GT/s PCIe");
+  const std::vector<HealthCheck> found = complaints_of(node);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].status, HealthStatus::warn);
+  EXPECT_EQ(found[0].found, "GPU for PCIe generation 5 x16 in a slot of PCIe generation 4 x16");
+}
+
+TEST_F(HealthChecks, APortThatIsDownIsBadAndOneThatIsTurnedOffAWarning) {
+  node.set_port("mlx5_0", "1: DOWN", "2: Polling", "10 Gb/sec (4X SDR)");
+  node.set_port("mlx5_1", "1: DOWN", "3: Disabled", "10 Gb/sec (4X SDR)");
+  const std::vector<HealthCheck> found = complaints_of(node);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].subject, "mlx5_0/1");
+  EXPECT_EQ(found[0].status, HealthStatus::bad);
+  EXPECT_EQ(found[0].found, "InfiniBand port is DOWN, physically Polling");
+  EXPECT_EQ(found[0].remedy, "check the cable, the transceiver and the switch's port (mlxlink, ibstat)");
+  EXPECT_EQ(found[1].status, HealthStatus::warn);
+  node.set_port("mlx5_0", "2: INIT", "5: LinkUp", "400 Gb/sec (4X NDR)");
+  EXPECT_EQ(complaints_of(node).at(0).remedy, "start a subnet manager (opensm), or look for the port on the switch");
+}
+
+TEST_F(HealthChecks, APortSlowerThanOthersOfItsKindIsBad) {
+  node.set_port("mlx5_1", "4: ACTIVE", "5: LinkUp", "200 Gb/sec (4X HDR)");
+  const std::vector<HealthCheck> found = complaints_of(node);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].found, "200 Gb/sec (4X HDR), 400 Gb/s on other ports of this kind");
+  node.write("sys/class/infiniband/mlx5_1/board_id", "MT_0000000224");  // another kind: nothing to compare
+  EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});
+}
+
+TEST_F(HealthChecks, WithoutPeermemOrDmaBufGpuMemoryIsCopied) {
+  node.remove("sys/module/nvidia_peermem");
+  const std::vector<HealthCheck> found = complaints_of(node);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].name, "gdr");
+  EXPECT_EQ(found[0].status, HealthStatus::bad);
+  EXPECT_EQ(found[0].found, "nvidia_peermem is not loaded, and the driver has no DMA-BUF");
+  node.write("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.15");
+  EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});
+  node.write("proc/sys/kernel/osrelease", "5.4.0-150-generic");
+  EXPECT_EQ(complaints_of(node).size(), 1U);
+}
+
+TEST_F(HealthChecks, AcsThatRedirectsInASwitchIsBad) {
+  node.write_acs(port_of_gpu_0, 0x1D);  // as BIOSes set it: SrcValid, ReqRedir, CmpltRedir, UpstreamFwd
+  const std::vector<HealthCheck> found = complaints_of(node);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].status, HealthStatus::bad);
+  EXPECT_EQ(found[0].found, "ACS redirects requests at 1 bridge: 0000:20:00.0");
+  node.write_acs(port_of_gpu_0, 0x01);  // SrcValid alone redirects nothing
+  EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});
+  node.write(port_of_gpu_0 + "/config", std::string(64, '\0'));  // all that others than root may read
+  EXPECT_EQ(complaints_of(node).at(0).found, "the bridges' configuration is readable by root alone");
+}
+
+TEST_F(HealthChecks, AConfigurationSpaceWhoseCapabilitiesGoInCirclesEnds) {
+  std::string space(4096, '\0');
+  space[0x100] = 0x01;
+  space[0x103] = 0x10;  // the next is itself
+  node.write(port_of_gpu_0 + "/config", space);
+  EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});
+}
+
+TEST_F(HealthChecks, AnIommuThatTranslatesIsAWarning) {
+  node.write("sys/class/iommu/dmar0/name", "dmar0");
+  node.write(gpu_0 + "/iommu_group/type", "DMA-FQ");
+  const std::vector<HealthCheck> found = complaints_of(node);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].found, "on, and translates addresses of 0000:30:00.0");
+  node.write(gpu_0 + "/iommu_group/type", "identity");
+  EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});
+}
+
+TEST_F(HealthChecks, XidsAreReadFromTheKernelsLog) {
+  node.write("dev/kmsg",
+             "3,900,5000000,-;NVRM: Xid (PCI:0000:30:00): 79, pid=1, name=python, GPU has fallen off the bus.\n"
+             "3,901,5000001,-;NVRM: Xid (PCI:0000:31:00): 31, pid=2, name=python, MMU Fault\n"
+             "3,902,5000002,-;NVRM: Xid (PCI:0000:31:00): 31, pid=3, name=python, MMU Fault\n"
+             "4,903,5000003,-;nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32\n"
+             "4,904,5000004,-;NVRM: Xid (PCI:here): 13\n");
+  const std::vector<HealthCheck> found = complaints_of(node);
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0].found, "Xid 79 in the kernel's log");
+  EXPECT_EQ(found[0].status, HealthStatus::bad);
+  EXPECT_EQ(found[1].subject, "0000:31:00");
+  EXPECT_EQ(found[1].status, HealthStatus::warn);
+  EXPECT_EQ(found[2].found, "SXid 12028 in the kernel's log");
+  node.remove("dev/kmsg");
+  EXPECT_EQ(complaints_of(node).at(0).status, HealthStatus::unknown);
+}
+
+TEST_F(HealthChecks, AGpuWithoutItsDriverAndOneThatDoesNotAnswer) {
+  node.remove(gpu_0 + "/driver");
+  EXPECT_EQ(complaints_of(node).at(0).found, "no driver has this GPU");
+  ManagementFacts one = two_gpus();
+  one.gpus.pop_back();
+  one.peers.clear();
+  EXPECT_EQ(complaints_of(node, one).at(1).found, "2 GPUs on the PCI bus, 1 shown by the driver");
+}
+
+TEST_F(HealthChecks, ALibraryOfAnotherVersionThanTheModuleIsBad) {
+  ManagementFacts management = two_gpus();
+  management.driver = "550.90.07";
+  EXPECT_EQ(complaints_of(node, management).at(0).found, "kernel module 550.54.15, library 550.90.07");
+}
+
+TEST_F(HealthChecks, WhatTheDriversLibrarySaysIsJudged) {
+  ManagementFacts management = two_gpus();
+  GpuFacts& gpu = management.gpus[1];
+  gpu.links_up = 16;
+  gpu.fabric = FabricState::in_progress;
+  gpu.remap_pending = true;
+  gpu.held_back = 0x40;
+  gpu.celsius = 91;
+  management.peers[0].write = 4;
+  std::vector<std::string> found;
+  for (const HealthCheck& check : complaints_of(node, management)) {
+    EXPECT_EQ(check.status, HealthStatus::bad);
+    found.push_back(check.name + ", " + check.subject + ": " + check.found);
+  }
+  EXPECT_EQ(found, (std::vector<std::string>{
+                       "peers, 0000:31:00.0: 16 of 18 NVLinks up, 18 on other GPUs",
+                       "peers, GPU 0 to 1: peer access is disabled by a registry key of the driver",
+                       "fabric, 0000:31:00.0: the GPU's registration with the NVSwitches is in progress",
+                       "ecc, 0000:31:00.0: a memory row waits for its replacement",
+                       "clocks, 0000:31:00.0: 1980 MHz, held back by heat, by the hardware, 91 C",
+                   }));
+  gpu.held_back = 0x4 | 0x1;  // the power cap and idling are a GPU's everyday
+  gpu.uncorrected = 2;
+  gpu.remap_pending = false;
+  const std::vector<HealthCheck> rest = complaints_of(node, management);
+  EXPECT_EQ(rest.back().found, "2 uncorrected memory errors since the driver was loaded");
+}
+
+TEST_F(HealthChecks, ALibraryThatDoesNotStartIsBad) {
+  const std::vector<HealthCheck> found = complaints_of(node, {.missing = "it does not start", .is_broken = true});
+  EXPECT_EQ(found.at(0).name, "driver");
+  EXPECT_EQ(found.at(0).status, HealthStatus::bad);
+  EXPECT_EQ(found.at(0).found, "it does not start");
+}
+
+TEST_F(HealthChecks, MemoryWithoutEccAndClocksThatSomebodySetAreWarnings) {
+  ManagementFacts management = two_gpus();
+  management.gpus[0].has_ecc = false;
+  management.gpus[1].held_back = 0x2;
+  management.gpus[1].clock_mhz = 1200;
+  const std::vector<HealthCheck> found = complaints_of(node, management);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].found, "ECC is off");
+  EXPECT_EQ(found[0].status, HealthStatus::warn);
+  EXPECT_EQ(found[1].found, "1200 MHz, held back by clocks that were set, 40 C");
+  EXPECT_EQ(found[1].remedy, "undo it with nvidia-smi --reset-gpu-clocks and --reset-applications-clocks");
+  management.gpus[0].remap_failed = true;
+  EXPECT_EQ(complaints_of(node, management).at(0).remedy, "replace the GPU");
+}
+
+TEST_F(HealthChecks, NvswitchesWhoseStateIsNotToldAreUnknown) {
+  node.plant_function("pci0000:00/0000:00:02.0", "0x068000", "0x10de");
+  EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});  // the GPUs say that they are registered
+  ManagementFacts management = two_gpus();
+  for (GpuFacts& gpu : management.gpus) {
+    gpu.fabric = FabricState::not_supported;
+  }
+  EXPECT_EQ(complaints_of(node, management).at(0).found, "1 NVSwitch function, whose state this driver does not tell");
+}
+
+TEST(HealthChecksOfAmdGpus, ReadTheirDriverAndItsCounts) {
+  const PlantedNode node;
+  const std::string gpu = "sys/devices/pci0000:00/0000:05:00.0";
+  node.plant_function("pci0000:00/0000:05:00.0", "0x120000", "0x1002");
+  std::filesystem::create_symlink("/sys/bus/pci/drivers/amdgpu", node.root() / gpu / "driver");
+  node.write("sys/module/amdgpu/version", "6.8.5");
+  node.write(gpu + "/ras/umc_err_count", "ue: 0\nce: 3");
+  node.write(gpu + "/ras/gfx_err_count", "ue: 0\nce: 0");
+  node.plant_function("pci0000:00/0000:06:00.0", "0x030000", "0x1002");  // a processor's own, which nobody computes on
+  node.write(gpu + "/ras/features", "feature mask: 0x3f");
+  const ManagementFacts none{.missing = "no library"};
+  std::vector<HealthCheck> checks = checks_of(node, none);
+  EXPECT_EQ(checks[0].found, "amdgpu, 1 AMD GPU");
+  EXPECT_EQ(checks[0].status, HealthStatus::ok);
+  EXPECT_EQ(checks[1].found, "AMD GPUs");
+  EXPECT_EQ(checks[1].status, HealthStatus::unknown);
+  EXPECT_EQ(checks[3].found, "no uncorrected error on 1 AMD GPU");
+  node.write(gpu + "/ras/aca_umc", "ue: 2\nce: 0\nde: 0");
+  checks = checks_of(node, none);
+  EXPECT_EQ(checks[3].subject, "0000:05:00.0");
+  EXPECT_EQ(checks[3].found, "2 uncorrected errors since the driver was loaded");
+  node.remove(gpu + "/driver");
+  EXPECT_EQ(complaints_of(node, none).at(0).remedy.substr(0, 33), "load its driver (modprobe amdgpu)");
+}
+
+TEST_F(HealthChecks, AGpuFarFromEveryNicIsAWarning) {
+  node.write(nic_1 + "/numa_node", "0");
+  EXPECT_EQ(complaints_of(node).at(0).found, "the GPU is on NUMA node 1, no RDMA NIC is");
+  node.write(gpu_0 + "/numa_node", "-1");
+  EXPECT_EQ(complaints_of(node).at(0).found, "the GPU's NUMA node is unknown, of 2");
+}
+
+TEST(HealthChecksOfAnEmptyRoot, AreUnknownAndSayWhy) {
+  const PlantedNode node;
+  for (const HealthCheck& check : checks_of(node, {.missing = "no library"})) {
+    EXPECT_LE(check.status, HealthStatus::unknown) << check.name;
+    EXPECT_EQ(check.remedy.empty(), check.status == HealthStatus::ok) << check.name;
+    EXPECT_EQ(check.wrong.empty(), check.status == HealthStatus::ok) << check.name;
+  }
+}
+
+TEST_F(HealthChecks, WithoutTheDriversLibraryItsChecksAreUnknown) {
+  const std::vector<HealthCheck> found = complaints_of(node, {.missing = "the library is not here"});
+  ASSERT_EQ(found.size(), 4U);
+  for (const HealthCheck& check : found) {
+    EXPECT_EQ(check.status, HealthStatus::unknown);
+    EXPECT_EQ(check.found, "the library is not here");
+  }
+}
+
+TEST_F(HealthChecks, SkippedOnesAreNotMade) {
+  const std::vector<std::string> skipped{"rdma", "pcie"};
+  const std::vector<HealthCheck> checks = health_checks(node_facts(NodeFiles(node.root())), two_gpus(), skipped);
+  EXPECT_EQ(checks.size(), health_check_names().size() - 2);
+  EXPECT_TRUE(std::none_of(checks.begin(), checks.end(), [](const auto& one) { return one.name == "rdma"; }));
+}
+
+TEST_F(HealthChecks, FilesThatHoldAnythingAreNoCrash) {
+  const std::string anything = "\xff\x1b[2J 99999999999999999999 GT/s nan \0 -5";
+  for (const char* const name : {"/current_link_speed", "/max_link_speed", "/current_link_width", "/max_link_width",
+                                 "/numa_node", "/class", "/vendor", "/config"}) {
+    PlantedNode other;
+    other.plant_healthy_node();
+    other.write(gpu_0 + name, anything);
+    EXPECT_FALSE(checks_of(other).empty()) << name;
+  }
+  node.write("sys/class/infiniband/mlx5_0/ports/1/rate", "nan Gb/sec");
+  node.write("sys/devices/system/node/online", "0-99999999999,x,-");
+  EXPECT_FALSE(checks_of(node).empty());
+}
+
+}  // namespace
+}  // namespace commfuse::validate

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/commands/capabilities.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <stdexcept>
+
+#include "model/build_info.h"
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "model/wrapped.h"
+#include "validate/cuda/load.h"
+#include "validate/cuda/nvml.h"
+#include "validate/measure/protocol.h"
+#include "validate/mpi/launch.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+constexpr int threads = 8;
+constexpr std::array<std::string_view, 9> names{"machine", "build", "timer", "reference", "cpu",
+                                                "mpi",     "cuda",  "nccl",  "configs"};
+
+/// Beyond, a sleeping thread is so late that emulated runs need more dilation.
+constexpr Duration late = std::chrono::microseconds(500);
+
+Capability machine() {
+  const Environment here = this_environment();
+  return {.name = "machine", .text = fmt::format("{}, {} cores, {}", here.cpu, here.cores, here.os)};
+}
+
+Capability build() {
+  const BuildInfo& build = build_info();
+  return {.name = "build", .text = fmt::format("{} {}, {}", build.version, build.build_type, build.compiler)};
+}
+
+Capability timer() {
+  const NoiseFloor noise = noise_floor(threads);
+  Capability timer{.name = "timer", .text = in_words(noise, threads)};
+  if (summary_of(noise.samples).p90 > noise.stated + late) {
+    timer.text += "; end other programs, or give compare a larger --dilation";
+    timer.status = HealthStatus::warn;
+    timer.wrong = "sleeping threads wake up late, so emulated runs are inaccurate";
+    timer.remedy = "end other programs, or give compare a larger --dilation";
+  }
+  return timer;
+}
+
+/// Loads MPI, but does not start it.
+Capability mpi() {
+  const MpiModule module = load_mpi_module();
+  if (module.open != nullptr) {
+    return {.name = "mpi", .text = "yes: check and run under mpirun, ranks are processes"};
+  }
+  return {.name = "mpi",
+          .text = "no: " + module.missing,
+          .status = HealthStatus::unknown,
+          .wrong = "ranks cannot be processes",
+          .remedy = "install Open MPI where you want --executor mpi, and build again"};
+}
+
+std::string device_in_words(const DeviceFacts& device) {
+  constexpr double giga = 1e9;
+  return fmt::format("{} ({} multiprocessors, {:.0f} GB), driver for CUDA {}, runtime {}, cuBLASLt {}", device.name,
+                     device.multiprocessors, static_cast<double>(device.memory.count) / giga, device.driver,
+                     device.runtime, device.cublaslt);
+}
+
+/// Looks at every device, which makes a context there.
+std::string cuda_in_words(const CudaPlugin& plugin) {
+  if (!plugin.usable()) {
+    return "no: " + plugin.missing;
+  }
+  std::vector<std::string> devices;
+  for (int device = 0; device < plugin.module->devices(); ++device) {
+    try {
+      const DeviceFacts facts = plugin.module->open(device)->facts();
+      const std::optional<DeviceState> state = device_state(facts.uuid);
+      devices.push_back(device_in_words(facts) + (state ? ", " + in_words(*state) : ""));
+    } catch (const std::runtime_error& error) {
+      return fmt::format("no: GPU {}: {}", device, error.what());
+    }
+  }
+  return fmt::format("yes: {}", fmt::join(devices, "; "));
+}
+
+std::string nccl_in_words(const CudaPlugin& plugin) {
+  if (plugin.module == nullptr) {
+    return "no: it needs the GPU, see cuda";
+  }
+  if (!plugin.module->has_nccl()) {
+    return fmt::format("no: {}", plugin.module->nccl_absence());
+  }
+  return plugin.usable() ? fmt::format("yes: {}", plugin.module->open(0)->facts().nccl)
+                         : fmt::format("no: it needs the GPU, see cuda; of this build: {}", build_info().nccl);
+}
+
+/// A capability that needs GPUs, which a node may lack.
+Capability of_gpus(std::string name, std::string text) {
+  Capability capability{.name = std::move(name), .text = std::move(text)};
+  if (!capability.text.starts_with("yes")) {
+    capability.status = HealthStatus::unknown;
+    capability.wrong = "GPU executors cannot run here";
+    capability.remedy = "none needed without a GPU; otherwise do what the finding says (docs/cluster.md)";
+  }
+  return capability;
+}
+
+Capability configs() {
+  try {
+    return {.name = "configs",
+            .text = fmt::format("yes: {} models, {} machines", known_names(Catalogue::models).size(),
+                                known_names(Catalogue::hardware).size())};
+  } catch (const ConfigError& error) {
+    return {.name = "configs",
+            .text = fmt::format("no: {}", error.what()),
+            .status = HealthStatus::bad,
+            .wrong = "names of models and machines are unknown",
+            .remedy = "set COMMFUSE_CONFIG_DIR to the folder configs of commfuse, or install it again"};
+  }
+}
+
+}  // namespace
+
+std::span<const std::string_view> capability_names() { return names; }
+
+std::vector<Capability> capabilities(std::span<const std::string> skipped) {
+  const auto wanted = [&](std::string_view name) {
+    return std::find(skipped.begin(), skipped.end(), name) == skipped.end();
+  };
+  std::optional<CudaPlugin> plugin;
+  if (wanted("cuda") || wanted("nccl")) {
+    plugin = load_cuda_plugin();
+  }
+  std::vector<Capability> all;
+  for (const std::string_view name : names) {
+    if (!wanted(name)) {
+      continue;
+    }
+    all.push_back(name == "machine"     ? machine()
+                  : name == "build"     ? build()
+                  : name == "timer"     ? timer()
+                  : name == "reference" ? Capability{"reference", "yes: check runs every schedule one op after another"}
+                  : name == "cpu"       ? Capability{"cpu", "yes: check, run, compare, bench and calibrate on threads"}
+                  : name == "mpi"       ? mpi()
+                  : name == "cuda"      ? of_gpus("cuda", cuda_in_words(*plugin))
+                  : name == "nccl"      ? of_gpus("nccl", nccl_in_words(*plugin))
+                                        : configs());
+  }
+  return all;
+}
+
+std::string capability_lines(std::span<const Capability> capabilities, std::size_t width) {
+  std::string lines;
+  for (const Capability& one : capabilities) {
+    lines += wrapped(one.text, fmt::format("{:<10} ", one.name), std::string(11, ' '), width);
+  }
+  return lines;
+}
+
+std::vector<HealthCheck> checks_of(std::span<const Capability> capabilities) {
+  std::vector<HealthCheck> checks;
+  for (const Capability& one : capabilities) {
+    checks.push_back(
+        {.name = one.name, .status = one.status, .found = one.text, .wrong = one.wrong, .remedy = one.remedy});
+  }
+  return checks;
+}
+
+std::vector<CommonFact> common_facts(std::span<const Capability> capabilities) {
+  const BuildInfo& build = build_info();
+  std::vector<CommonFact> facts{{"commfuse build", fmt::format("{} {}", build.version, build.git_revision)}};
+  for (const Capability& one : capabilities) {
+    if (one.name == "machine") {
+      facts.push_back({"processor", one.text.substr(0, one.text.rfind(", ")), HealthStatus::warn});
+    } else if (one.name == "nccl") {
+      facts.push_back({"NCCL", one.text});
+    } else if (one.name == "mpi") {
+      facts.push_back({"MPI module", one.text.substr(0, one.text.find(':'))});
+    }
+  }
+  return facts;
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/health/across.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+
+#include "model/json_budget.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+using Json = nlohmann::json;
+
+std::string named(const std::string& value) { return value.empty() ? "none" : value; }
+
+std::string tally(const std::map<std::string, int>& counts) {
+  std::vector<std::string> words;
+  for (const auto& [what, count] : counts) {
+    words.push_back(fmt::format("{} x {}", count, what));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+/// "process 3 on node-2", and how many more.
+std::string who(std::span<const NodeReport> reports, const std::vector<std::size_t>& processes) {
+  constexpr std::size_t few = 4;
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < std::min(few, processes.size()); ++i) {
+    words.push_back(fmt::format("process {} on {}", processes[i], named(reports[processes[i]].host)));
+  }
+  return fmt::format("{}{}", fmt::join(words, ", "),
+                     processes.size() > few ? fmt::format(" and {} more", processes.size() - few) : "");
+}
+
+/// The processes of each value of one fact.
+using Values = std::map<std::string, std::vector<std::size_t>>;
+
+HealthCheck difference(std::span<const NodeReport> reports, const CommonFact& fact, const Values& values) {
+  const auto usual = std::max_element(values.begin(), values.end(), [](const auto& a, const auto& b) {
+    return a.second.size() != b.second.size() ? a.second.size() < b.second.size() : a.second.front() > b.second.front();
+  });
+  std::vector<std::string> words;
+  for (const auto& [value, processes] : values) {
+    if (value != usual->first) {
+      words.push_back(fmt::format("{} has {}", who(reports, processes), named(value)));
+    }
+  }
+  return {.name = "ranks",
+          .subject = fact.name,
+          .status = fact.unlike,
+          .found = fmt::format("{}; {} of {} have {}", fmt::join(words, "; "), usual->second.size(), reports.size(),
+                               named(usual->first)),
+          .wrong = fmt::format("nodes of this job differ in their {}", fact.name),
+          .remedy = "make the named nodes like the others, or leave them out of the job (--exclude)"};
+}
+
+Json json_of(const HealthCheck& check) {
+  return {{"name", check.name},   {"subject", check.subject}, {"status", static_cast<int>(check.status)},
+          {"found", check.found}, {"wrong", check.wrong},     {"remedy", check.remedy}};
+}
+
+HealthStatus status_in(const Json& number) {
+  const int status = number.get<int>();
+  if (status < 0 || status > static_cast<int>(HealthStatus::bad)) {
+    throw std::runtime_error("a process sent an unknown status; run the same program everywhere");
+  }
+  return static_cast<HealthStatus>(status);
+}
+
+}  // namespace
+
+std::vector<CommonFact> common_facts(const NodeFacts& node, const ManagementFacts& management) {
+  std::map<std::string, int> gpus, ports;
+  std::set<std::string> firmware;
+  for (const GpuFacts& gpu : management.gpus) {
+    ++gpus[gpu.name];
+  }
+  for (const RdmaPort& port : node.ports) {
+    ++ports[port.rate];
+    firmware.insert(port.firmware);
+  }
+  return {{"kernel", node.kernel, HealthStatus::warn},
+          {"driver", node.driver.empty() ? management.driver : node.driver},
+          {"GPUs", tally(gpus)},
+          {"RDMA ports", tally(ports)},
+          {"NIC firmware", fmt::format("{}", fmt::join(firmware, ", ")), HealthStatus::warn},
+          {"modules of GPUDirect RDMA", fmt::format("{}", fmt::join(node.modules, ", "))}};
+}
+
+std::vector<HealthCheck> differences(std::span<const NodeReport> reports) {
+  std::vector<HealthCheck> checks;
+  if (reports.empty()) {
+    return checks;
+  }
+  std::set<std::string> hosts;
+  for (const NodeReport& report : reports) {
+    hosts.insert(report.host);
+  }
+  for (const CommonFact& fact : reports.front().facts) {
+    Values values;
+    for (std::size_t process = 0; process < reports.size(); ++process) {
+      const std::vector<CommonFact>& theirs = reports[process].facts;
+      const auto same =
+          std::find_if(theirs.begin(), theirs.end(), [&](const auto& one) { return one.name == fact.name; });
+      values[same == theirs.end() ? "" : same->value].push_back(process);
+    }
+    if (values.size() > 1) {
+      checks.push_back(difference(reports, fact, values));
+    }
+  }
+  if (checks.empty()) {
+    checks.push_back({.name = "ranks",
+                      .found = fmt::format("{} {} on {} {} have the same versions and devices", reports.size(),
+                                           reports.size() == 1 ? "process" : "processes", hosts.size(),
+                                           hosts.size() == 1 ? "host" : "hosts")});
+  }
+  return checks;
+}
+
+std::string packed_report(const NodeReport& report) {
+  Json checks = Json::array();
+  for (const HealthCheck& check : report.checks) {
+    checks.push_back(json_of(check));
+  }
+  Json facts = Json::array();
+  for (const CommonFact& fact : report.facts) {
+    facts.push_back({fact.name, fact.value, static_cast<int>(fact.unlike)});
+  }
+  const Json json{{"host", report.host}, {"checks", checks}, {"facts", facts}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+NodeReport unpacked_report(const std::string& text) {
+  try {
+    const Json json = parse_json<Json>(text, "report");
+    NodeReport report{.host = json.at("host").get<std::string>()};
+    for (const Json& check : json.at("checks")) {
+      report.checks.push_back({.name = check.at("name").get<std::string>(),
+                               .subject = check.at("subject").get<std::string>(),
+                               .status = status_in(check.at("status")),
+                               .found = check.at("found").get<std::string>(),
+                               .wrong = check.at("wrong").get<std::string>(),
+                               .remedy = check.at("remedy").get<std::string>()});
+    }
+    for (const Json& fact : json.at("facts")) {
+      report.facts.push_back({fact.at(0).get<std::string>(), fact.at(1).get<std::string>(), status_in(fact.at(2))});
+    }
+    return report;
+  } catch (const Json::exception&) {
+    throw std::runtime_error("a process sent a report that cannot be read; run the same program everywhere");
+  }
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What processes of one job must have in common, and which differ.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "validate/health/health_check.h"
+#include "validate/health/management.h"
+#include "validate/health/node_facts.h"
+
+namespace commfuse::validate {
+
+/// Something that is the same on every node of a healthy job.
+struct CommonFact {
+  std::string name;                         ///< "driver"
+  std::string value;                        ///< "550.54.15"; empty for none.
+  HealthStatus unlike = HealthStatus::bad;  ///< How severe it is when nodes differ.
+  friend bool operator==(const CommonFact&, const CommonFact&) = default;
+};
+
+/// What one process says.
+struct NodeReport {
+  std::string host;
+  std::vector<HealthCheck> checks;
+  std::vector<CommonFact> facts;
+  friend bool operator==(const NodeReport&, const NodeReport&) = default;
+};
+
+std::vector<CommonFact> common_facts(const NodeFacts& node, const ManagementFacts& management);
+
+/// One check a fact that differs, which names the processes and hosts that are unlike the most; one check that all is
+/// alike else. `reports` are by process.
+std::vector<HealthCheck> differences(std::span<const NodeReport> reports);
+
+/// A report as text for another process, and back. Reading throws std::runtime_error for any other text.
+std::string packed_report(const NodeReport& report);
+NodeReport unpacked_report(const std::string& text);
+
+}  // namespace commfuse::validate

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// One check as it is made, and the functions that make them: GPUs (gpu_checks.cpp), wires (wire_checks.cpp).
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "validate/health/health_check.h"
+#include "validate/health/management.h"
+#include "validate/health/node_facts.h"
+
+namespace commfuse::validate {
+
+/// What one check says: either that all is well, or what is not.
+class CheckList {
+ public:
+  explicit CheckList(std::string name) : name_(std::move(name)) {}
+
+  /// A finding about one subject.
+  struct Finding {
+    std::string subject{};
+    std::string found{};
+    std::string wrong{};
+    std::string remedy{};
+  };
+  void bad(Finding finding) { add(HealthStatus::bad, std::move(finding)); }
+  void warn(Finding finding) { add(HealthStatus::warn, std::move(finding)); }
+  void unknown(Finding finding) { add(HealthStatus::unknown, std::move(finding)); }
+  /// What was found where nothing was added.
+  void otherwise_ok(std::string found) { ok_ = std::move(found); }
+
+  [[nodiscard]] bool empty() const { return checks_.empty(); }
+  /// What was added, or the one check that all is well.
+  [[nodiscard]] std::vector<HealthCheck> take();
+
+ private:
+  void add(HealthStatus status, Finding finding) {
+    checks_.push_back({.name = name_,
+                       .subject = std::move(finding.subject),
+                       .status = status,
+                       .found = std::move(finding.found),
+                       .wrong = std::move(finding.wrong),
+                       .remedy = std::move(finding.remedy)});
+  }
+
+  std::string name_;
+  std::string ok_;
+  std::vector<HealthCheck> checks_;
+};
+
+void look_at_driver(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
+void look_at_peers(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
+void look_at_fabric(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
+void look_at_ecc(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
+void look_at_xids(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
+void look_at_clocks(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
+void look_at_pcie(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
+void look_at_numa(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
+void look_at_rdma(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
+void look_at_gdr(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
+void look_at_acs(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
+void look_at_iommu(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
+
+}  // namespace commfuse::validate

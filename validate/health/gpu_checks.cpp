@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of GPUs: what their driver and its log say.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "validate/cuda/nvml.h"
+#include "validate/health/check_list.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+bool is_nvidia(const PciPath& path) { return path.device().is_nvidia; }
+bool is_amd(const PciPath& path) { return path.device().is_amd; }
+
+/// "0000:1b:00.0 (NVIDIA H100)".
+std::string subject_of(const GpuFacts& gpu) { return gpu.address; }
+
+/// Whether there are GPUs whose driver answers; says so where not.
+bool has_answers(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {
+  if (!management.gpus.empty()) {
+    return true;
+  }
+  if (std::none_of(node.gpus.begin(), node.gpus.end(), is_nvidia)) {
+    if (std::any_of(node.gpus.begin(), node.gpus.end(), is_amd)) {
+      list.unknown({.found = "AMD GPUs",
+                    .wrong = "this check knows NVIDIA's alone",
+                    .remedy = "look at amd-smi (topology, xgmi, metric) and at dmesg"});
+      return false;
+    }
+    list.unknown({.found = "no NVIDIA GPU",
+                  .wrong = "there is nothing to check",
+                  .remedy = "none needed on a node without GPUs; otherwise look for the GPU in lspci and reseat it"});
+  } else {
+    list.unknown({.found = management.missing.empty() ? "the driver shows no GPU" : management.missing,
+                  .wrong = "only the driver's library says this",
+                  .remedy = "install the driver's libraries here, or in a container start it with --gpus all"});
+  }
+  return false;
+}
+
+/// Names and counts: "8 x NVIDIA H100 80GB HBM3".
+std::string gpus_in_words(const ManagementFacts& management) {
+  std::map<std::string, std::size_t> counts;
+  for (const GpuFacts& gpu : management.gpus) {
+    ++counts[gpu.name.empty() ? "GPU" : gpu.name];
+  }
+  std::vector<std::string> words;
+  for (const auto& [name, count] : counts) {
+    words.push_back(fmt::format("{} x {}", count, name));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+constexpr std::array<const char*, 7> peer_statuses{"possible",
+                                                   "not supported by the chipset",
+                                                   "not supported by the GPU",
+                                                   "not possible across these root ports",
+                                                   "disabled by a registry key of the driver",
+                                                   "not supported",
+                                                   "unknown"};
+
+std::string peer_status_in_words(int status) {
+  const bool is_known = status >= 0 && status < static_cast<int>(peer_statuses.size());
+  return is_known ? peer_statuses[static_cast<std::size_t>(status)] : fmt::format("status {}", status);
+}
+
+/// Codes of NVIDIA's "XID Errors" that a program causes more often than the hardware.
+constexpr std::array by_programs{13, 31, 43, 45, 68, 69};
+/// Those after which a GPU or its link is not to be used until it is reset or replaced.
+constexpr std::array by_hardware{48,  62,  64,  74,  79,  95,  110, 119, 120, 136, 140,
+                                 143, 144, 145, 146, 147, 148, 149, 150, 155, 156};
+
+template <class Codes>
+bool contains(const Codes& codes, int code) {
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
+
+void add_xid(const XidEvent& event, CheckList& list) {
+  const std::string found = fmt::format("{} {} in the kernel's log", event.of_switch ? "SXid" : "Xid", event.code);
+  if (event.of_switch) {
+    list.bad({.subject = event.address,
+              .found = found,
+              .wrong = "an NVSwitch reported an error",
+              .remedy =
+                  "read the line's severity in dmesg; if it is fatal, drain the node, reset all GPUs and switches "
+                  "together, and restart nvidia-fabricmanager"});
+  } else if (contains(by_hardware, event.code)) {
+    list.bad({.subject = event.address,
+              .found = found,
+              .wrong = "the GPU, its memory or its link failed",
+              .remedy = "drain the node, reset the GPU (nvidia-smi --gpu-reset) or reboot, run dcgmi diag -r 3, and "
+                        "replace the GPU if it comes back; when it is mended, dmesg --clear"});
+  } else if (contains(by_programs, event.code)) {
+    list.warn({.subject = event.address,
+               .found = found,
+               .wrong = "a program on this GPU ended in an error, most often its own",
+               .remedy = "look for the job that ran at that time in dmesg -T; if several jobs fail on this GPU alone, "
+                         "run dcgmi diag -r 3"});
+  } else {
+    list.warn({.subject = event.address,
+               .found = found,
+               .wrong = "the driver reported an error since boot",
+               .remedy = "look up the code in NVIDIA's list of Xid errors, and run dcgmi diag -r 3"});
+  }
+}
+
+// Bits of nvmlDeviceGetCurrentClocksEventReasons.
+constexpr std::uint64_t idle = 0x1;
+constexpr std::uint64_t set_clocks = 0x2;
+constexpr std::uint64_t power_cap = 0x4;
+constexpr std::uint64_t hot = 0x8 | 0x20 | 0x40 | 0x80;  // hardware slowdown, heat twice, power brake
+
+void look_at_clocks_of(const GpuFacts& gpu, CheckList& list) {
+  if (!gpu.held_back || (*gpu.held_back & ~(idle | power_cap)) == 0) {
+    return;
+  }
+  const std::string found =
+      fmt::format("{}held back by {}{}", gpu.clock_mhz ? fmt::format("{} MHz, ", *gpu.clock_mhz) : "",
+                  reasons_in_words(*gpu.held_back), gpu.celsius ? fmt::format(", {} C", *gpu.celsius) : "");
+  if ((*gpu.held_back & hot) != 0) {
+    list.bad({.subject = subject_of(gpu),
+              .found = found,
+              .wrong = "heat or a missing power supply lowers the clocks",
+              .remedy = "check fans, air inlets and power supplies of the node (ipmitool sdr), then run this again"});
+  } else if ((*gpu.held_back & set_clocks) != 0) {
+    list.warn({.subject = subject_of(gpu),
+               .found = found,
+               .wrong = "somebody set lower clocks",
+               .remedy = "undo it with nvidia-smi --reset-gpu-clocks and --reset-applications-clocks"});
+  } else {
+    list.warn({.subject = subject_of(gpu),
+               .found = found,
+               .wrong = "clocks are lower than they could be",
+               .remedy = "look at nvidia-smi -q -d PERFORMANCE while a program uses the GPU"});
+  }
+}
+
+void look_at_ecc_of(const GpuFacts& gpu, CheckList& list) {
+  if (gpu.remap_failed.value_or(false)) {
+    list.bad({.subject = subject_of(gpu),
+              .found = "a memory row could not be remapped",
+              .wrong = "the memory has no spare rows left for its errors",
+              .remedy = "replace the GPU"});
+  } else if (gpu.remap_pending.value_or(false)) {
+    list.bad({.subject = subject_of(gpu),
+              .found = "a memory row waits for its replacement",
+              .wrong = "the broken row is in use until the GPU is reset",
+              .remedy = "drain the node and reset the GPU (nvidia-smi --gpu-reset) or reboot"});
+  } else if (gpu.uncorrected.value_or(0) > 0) {
+    list.bad(
+        {.subject = subject_of(gpu),
+         .found = fmt::format("{} since the driver was loaded", counted(*gpu.uncorrected, "uncorrected memory error")),
+         .wrong = "memory of this GPU lost data",
+         .remedy = "drain the node, reset the GPU (nvidia-smi --gpu-reset) and run dcgmi diag -r 3"});
+  } else if (gpu.has_ecc && !*gpu.has_ecc) {
+    list.warn({.subject = subject_of(gpu),
+               .found = "ECC is off",
+               .wrong = "memory errors go unnoticed",
+               .remedy = "turn it on with nvidia-smi -e 1 and reboot"});
+  }
+}
+
+/// GPUs that a driver other than their own has, or none.
+void look_at_bound_driver(const PciFunction& gpu, CheckList& list) {
+  const std::string own = gpu.is_amd ? "amdgpu" : "nvidia";
+  if (gpu.driver != own) {
+    list.bad(
+        {.subject = gpu.address,
+         .found = gpu.driver.empty() ? "no driver has this GPU" : fmt::format("the driver {} has this GPU", gpu.driver),
+         .wrong = "programs here cannot use it",
+         .remedy = fmt::format("load its driver (modprobe {}) and look at dmesg; vfio-pci is right only where the "
+                               "GPU is lent to a virtual machine",
+                               own)});
+  }
+}
+
+void look_at_amd_errors(const NodeFacts& node, CheckList& list) {
+  for (const AmdErrors& gpu : node.amd_errors) {
+    if (gpu.uncorrected > 0) {
+      list.bad({.subject = gpu.address,
+                .found = fmt::format("{} since the driver was loaded", counted(gpu.uncorrected, "uncorrected error")),
+                .wrong = "this GPU lost data",
+                .remedy = "drain the node, reset the GPU (amd-smi reset --gpureset) or reboot, and look at amd-smi "
+                          "bad-pages; replace the GPU if it comes back"});
+    }
+  }
+}
+
+void look_at_links(const ManagementFacts& management, CheckList& list) {
+  int most = 0;
+  for (const GpuFacts& gpu : management.gpus) {
+    most = std::max(most, gpu.links_up);
+  }
+  for (const GpuFacts& gpu : management.gpus) {
+    if (gpu.links_up < most) {
+      list.bad({.subject = subject_of(gpu),
+                .found = fmt::format("{} of {} NVLinks up, {} on other GPUs", gpu.links_up, gpu.links, most),
+                .wrong = "NVLinks of this GPU are down",
+                .remedy = "drain the node, reset all GPUs together or reboot; if it comes back, look at nvidia-smi "
+                          "nvlink -e and replace the GPU or its board"});
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<HealthCheck> CheckList::take() {
+  if (checks_.empty()) {
+    add(HealthStatus::ok, {.found = ok_});
+  }
+  return std::move(checks_);
+}
+
+void look_at_driver(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {
+  const auto on_bus = static_cast<std::size_t>(std::count_if(node.gpus.begin(), node.gpus.end(), is_nvidia));
+  if (on_bus == 0 && management.gpus.empty() && node.gpus.empty()) {
+    has_answers(node, management, list);
+    return;
+  }
+  const std::string loaded = node.driver.empty() ? management.driver : node.driver;
+  for (const PciPath& gpu : node.gpus) {
+    look_at_bound_driver(gpu.device(), list);
+  }
+  if (management.is_broken) {
+    list.bad({.found = management.missing,
+              .wrong = "programs here cannot use the GPUs",
+              .remedy = "reload the kernel module or reboot, as after an update of the driver, and look at dmesg"});
+  }
+  if (!node.driver.empty() && !management.driver.empty() && node.driver != management.driver) {
+    list.bad({.found = fmt::format("kernel module {}, library {}", node.driver, management.driver),
+              .wrong = "the driver's module and library are of different versions",
+              .remedy = "reload the module or reboot after an update of the driver"});
+  }
+  if (management.missing.empty() && on_bus > management.gpus.size()) {
+    list.warn({.found = fmt::format("{} on the PCI bus, {} shown by the driver", counted(on_bus, "GPU"),
+                                    management.gpus.size()),
+               .wrong = "a GPU does not answer, or this container was not given all of them",
+               .remedy = "compare with nvidia-smi on the host; look for Xid 79 in dmesg, and reboot"});
+  }
+  if (on_bus == 0 && management.gpus.empty()) {
+    list.otherwise_ok(fmt::format("amdgpu, {}", counted(node.gpus.size(), "AMD GPU")));
+    return;
+  }
+  list.otherwise_ok(fmt::format("NVIDIA {}{}, {}", loaded.empty() ? "of unknown version" : loaded,
+                                node.driver_is_open ? " (open kernel modules)" : "",
+                                management.gpus.empty() ? counted(on_bus, "GPU") : gpus_in_words(management)));
+}
+
+void look_at_peers(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {
+  if (!has_answers(node, management, list)) {
+    return;
+  }
+  look_at_links(management, list);
+  bool has_links = false;
+  for (const GpuFacts& gpu : management.gpus) {
+    has_links = has_links || gpu.links_up > 0;
+  }
+  for (const PeerFacts& pair : management.peers) {
+    const int status = pair.read != 0 ? pair.read : pair.write;
+    if (status == 0) {
+      continue;
+    }
+    CheckList::Finding finding{
+        .subject = fmt::format("GPU {} to {}", pair.from, pair.to),
+        .found = fmt::format("peer access is {}", peer_status_in_words(status)),
+        .wrong = "messages between these GPUs go through the processor's memory",
+        .remedy = "see the checks fabric, acs and iommu; without NVLink, some processors allow no peer access"};
+    has_links ? list.bad(std::move(finding)) : list.warn(std::move(finding));
+  }
+  list.otherwise_ok(management.gpus.size() == 1 ? "one GPU, no peers"
+                    : management.peers.empty()
+                        ? counted(management.gpus.size(), "GPU")
+                        : fmt::format("{}, all {} pairs reach each other's memory, {} NVLinks up on each",
+                                      counted(management.gpus.size(), "GPU"), management.peers.size(),
+                                      management.gpus.front().links_up));
+}
+
+void look_at_fabric(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {
+  if (!has_answers(node, management, list)) {
+    return;
+  }
+  std::size_t completed = 0;
+  for (const GpuFacts& gpu : management.gpus) {
+    if (gpu.fabric == FabricState::completed && gpu.fabric_error == 0) {
+      ++completed;
+    } else if (gpu.fabric != FabricState::not_supported) {
+      const char* const state = gpu.fabric == FabricState::not_started   ? "has not started"
+                                : gpu.fabric == FabricState::in_progress ? "is in progress"
+                                                                         : "failed";
+      list.bad({.subject = subject_of(gpu),
+                .found = fmt::format("the GPU's registration with the NVSwitches {}{}", state,
+                                     gpu.fabric_error == 0 ? "" : fmt::format(" with error {}", gpu.fabric_error)),
+                .wrong = "CUDA does not start on it, or runs without NVLink",
+                .remedy = "start nvidia-fabricmanager of the driver's version (systemctl status nvidia-fabricmanager), "
+                          "on racks with nvidia-imex too"});
+    }
+  }
+  if (completed == 0 && !node.switches.empty() && list.empty()) {
+    list.unknown({.found = fmt::format("{}, whose state this driver does not tell",
+                                       counted(node.switches.size(), "NVSwitch function")),
+                  .wrong = "the fabric was not checked",
+                  .remedy = "look at systemctl status nvidia-fabricmanager"});
+  }
+  list.otherwise_ok(completed == 0 ? "no NVSwitch" : fmt::format("completed on {}", counted(completed, "GPU")));
+}
+
+void look_at_ecc(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {
+  if (management.gpus.empty() && !node.amd_errors.empty()) {
+    look_at_amd_errors(node, list);
+    list.otherwise_ok(fmt::format("no uncorrected error on {}", counted(node.amd_errors.size(), "AMD GPU")));
+    return;
+  }
+  if (!has_answers(node, management, list)) {
+    return;
+  }
+  std::size_t known = 0;
+  for (const GpuFacts& gpu : management.gpus) {
+    known += gpu.has_ecc || gpu.uncorrected || gpu.remap_pending ? 1 : 0;
+    look_at_ecc_of(gpu, list);
+  }
+  if (known == 0) {
+    list.unknown({.found = "these GPUs count no memory errors",
+                  .wrong = "memory errors were not checked",
+                  .remedy = "none; use GPUs with ECC where results matter"});
+  }
+  list.otherwise_ok(fmt::format("no uncorrected memory error, no row to remap on {}", counted(known, "GPU")));
+}
+
+void look_at_xids(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {
+  if (management.gpus.empty() && std::none_of(node.gpus.begin(), node.gpus.end(), is_nvidia)) {
+    has_answers(node, management, list);
+  } else if (!node.xids) {
+    list.unknown({.found = "the kernel's log (/dev/kmsg) is not readable",
+                  .wrong = "errors that the driver reported were not checked",
+                  .remedy = "run this as root, or with kernel.dmesg_restrict=0 (sysctl); a container needs /dev/kmsg "
+                            "of its host"});
+  } else {
+    for (const XidEvent& event : *node.xids) {
+      add_xid(event, list);
+    }
+    list.otherwise_ok("no Xid and no SXid in the kernel's log");
+  }
+}
+
+void look_at_clocks(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {
+  if (!has_answers(node, management, list)) {
+    return;
+  }
+  std::set<std::string> clocks;
+  for (const GpuFacts& gpu : management.gpus) {
+    look_at_clocks_of(gpu, list);
+    if (gpu.clock_mhz) {
+      clocks.insert(fmt::format("{}{} MHz", *gpu.clock_mhz,
+                                gpu.most_clock_mhz ? fmt::format(" of {}", *gpu.most_clock_mhz) : ""));
+    }
+  }
+  list.otherwise_ok(clocks.empty() ? "not held back" : fmt::format("{}, not held back", fmt::join(clocks, "; ")));
+}
+
+}  // namespace commfuse::validate

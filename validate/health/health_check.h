@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a check of a node's health says.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace commfuse::validate {
+
+/// In order of severity. `unknown`: not checked, because it could not be read or there is nothing to check.
+enum class HealthStatus : std::uint8_t { ok, unknown, warn, bad };
+
+/// "ok", "unknown", "warn", "bad".
+std::string name_of(HealthStatus status);
+
+struct HealthCheck {
+  std::string name;     ///< "pcie"; several checks may share it, one for each subject.
+  std::string subject;  ///< A device ("0000:1b:00.0", "mlx5_0"); empty where it is the node.
+  HealthStatus status = HealthStatus::ok;
+  std::string found;   ///< A fact, without a full stop.
+  std::string wrong;   ///< What is wrong with it; empty exactly where the status is ok.
+  std::string remedy;  ///< What to do about it; empty exactly where the status is ok.
+
+  friend bool operator==(const HealthCheck&, const HealthCheck&) = default;
+};
+
+/// The most severe one; ok for none.
+HealthStatus worst_of(std::span<const HealthCheck> checks);
+
+}  // namespace commfuse::validate

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/health/management.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstddef>
+
+namespace commfuse::validate {
+
+namespace {
+
+// As nvml.h declares them, which not every toolkit brings along.
+using Device = struct Opaque*;
+constexpr int success = 0;
+constexpr unsigned clock_of_multiprocessors = 1;
+constexpr unsigned sensor_of_the_die = 0;
+constexpr unsigned uncorrected_errors = 1;
+constexpr unsigned since_the_driver_was_loaded = 0;
+constexpr unsigned read_capability = 0;
+constexpr unsigned write_capability = 1;
+constexpr unsigned most_links = 18;
+constexpr unsigned most_gpus = 64;
+constexpr std::size_t text_size = 96;
+
+struct PciInfo {
+  std::array<char, 16> legacy_address{};
+  std::array<unsigned, 5> numbers{};
+  std::array<char, 32> address{};
+};
+
+/// Version 2 of nvmlGpuFabricInfoV_t.
+struct FabricInfo {
+  static constexpr unsigned size_and_version = 36U | (2U << 24U);
+  unsigned version = size_and_version;
+  std::array<unsigned char, 16> cluster{};
+  int status = 0;
+  unsigned clique = 0;
+  unsigned char state = 0;
+  unsigned health = 0;
+};
+static_assert(sizeof(FabricInfo) == 36);
+
+class Functions {
+ public:
+  explicit Functions(const FindFunction& find) : find_(find) {}
+
+  /// What a function returns; nothing where the library has no such function.
+  template <class... Arguments>
+  [[nodiscard]] std::optional<int> error_of(const char* name, Arguments... arguments) const {
+    // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
+    auto* const function = reinterpret_cast<int (*)(Arguments...)>(find_(name));
+    return function == nullptr ? std::nullopt : std::optional(function(arguments...));
+  }
+  template <class... Arguments>
+  [[nodiscard]] bool call(const char* name, Arguments... arguments) const {
+    return error_of(name, arguments...) == success;
+  }
+  /// What a function writes behind its other arguments.
+  template <class Value, class... Arguments>
+  [[nodiscard]] std::optional<Value> ask(const char* name, Arguments... arguments) const {
+    Value value{};
+    return call(name, arguments..., &value) ? std::optional(value) : std::nullopt;
+  }
+  template <class... Arguments>
+  [[nodiscard]] std::string text(const char* name, Arguments... arguments) const {
+    std::array<char, text_size> text{};
+    const bool is_known = call(name, arguments..., text.data(), static_cast<unsigned>(text.size()));
+    text.back() = '\0';
+    return is_known ? text.data() : "";
+  }
+
+ private:
+  const FindFunction& find_;
+};
+
+/// As nvml.h counts errors.
+std::string start_error_in_words(std::optional<int> error) {
+  switch (error.value_or(-1)) {
+    case -1: return "it has no nvmlInit_v2";
+    case 4: return "no permission";
+    case 9: return "the driver is not loaded";
+    case 15: return "a GPU is lost";
+    case 18: return "the kernel module is of another version";
+    default: return fmt::format("error {}", *error);
+  }
+}
+
+std::optional<int> whole(std::optional<unsigned> value) {
+  return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
+}
+
+/// "0000:1b:00.0" of "00000000:1B:00.0".
+std::string address_of(const PciInfo& info) {
+  constexpr std::size_t domain = 4;
+  std::string address(info.address.begin(), std::find(info.address.begin(), info.address.end(), '\0'));
+  const std::size_t colon = address.find(':');
+  if (colon != std::string::npos && colon > domain) {
+    address.erase(0, colon - domain);
+  }
+  std::transform(address.begin(), address.end(), address.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return address;
+}
+
+void add_memory(const Functions& library, Device device, GpuFacts& gpu) {
+  unsigned is_on = 0;
+  unsigned will_be_on = 0;
+  if (library.call("nvmlDeviceGetEccMode", device, &is_on, &will_be_on)) {
+    gpu.has_ecc = is_on != 0;
+  }
+  using Count = unsigned long long;
+  if (const auto errors =
+          library.ask<Count>("nvmlDeviceGetTotalEccErrors", device, uncorrected_errors, since_the_driver_was_loaded)) {
+    gpu.uncorrected = *errors;
+  }
+  std::array<unsigned, 4> rows{};  // remapped by corrected errors, by uncorrected ones; pending, failed
+  if (library.call("nvmlDeviceGetRemappedRows", device, &rows[0], &rows[1], &rows[2], &rows[3])) {
+    gpu.remap_pending = rows[2] != 0;
+    gpu.remap_failed = rows[3] != 0;
+  }
+}
+
+void add_links(const Functions& library, Device device, GpuFacts& gpu) {
+  for (unsigned link = 0; link < most_links; ++link) {
+    if (const std::optional<unsigned> up = library.ask<unsigned>("nvmlDeviceGetNvLinkState", device, link)) {
+      ++gpu.links;
+      gpu.links_up += *up != 0 ? 1 : 0;
+    }
+  }
+  FabricInfo fabric;
+  if (library.call("nvmlDeviceGetGpuFabricInfoV", device, &fabric) &&
+      fabric.state <= static_cast<unsigned char>(FabricState::completed)) {
+    gpu.fabric = static_cast<FabricState>(fabric.state);
+    gpu.fabric_error = fabric.status;
+  }
+}
+
+GpuFacts gpu_facts(const Functions& library, Device device) {
+  GpuFacts gpu{
+      .name = library.text("nvmlDeviceGetName", device),
+      .address = address_of(library.ask<PciInfo>("nvmlDeviceGetPciInfo_v3", device).value_or(PciInfo{})),
+      .clock_mhz = whole(library.ask<unsigned>("nvmlDeviceGetClockInfo", device, clock_of_multiprocessors)),
+      .most_clock_mhz = whole(library.ask<unsigned>("nvmlDeviceGetMaxClockInfo", device, clock_of_multiprocessors)),
+      .celsius = whole(library.ask<unsigned>("nvmlDeviceGetTemperature", device, sensor_of_the_die))};
+  using Bits = unsigned long long;
+  std::optional<Bits> held_back = library.ask<Bits>("nvmlDeviceGetCurrentClocksEventReasons", device);
+  if (!held_back) {  // its name until CUDA 12.2
+    held_back = library.ask<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons", device);
+  }
+  gpu.held_back = held_back ? std::optional(std::uint64_t{*held_back}) : std::nullopt;
+  add_memory(library, device, gpu);
+  add_links(library, device, gpu);
+  return gpu;
+}
+
+std::vector<PeerFacts> peers_of(const Functions& library, const std::vector<Device>& devices) {
+  std::vector<PeerFacts> peers;
+  for (std::size_t from = 0; from < devices.size(); ++from) {
+    for (std::size_t to = 0; to < devices.size(); ++to) {
+      const auto status = [&](unsigned capability) {
+        return library.ask<unsigned>("nvmlDeviceGetP2PStatus", devices[from], devices[to], capability);
+      };
+      const std::optional<unsigned> read = from == to ? std::nullopt : status(read_capability);
+      const std::optional<unsigned> write = from == to ? std::nullopt : status(write_capability);
+      if (read && write) {
+        peers.push_back(
+            {static_cast<int>(from), static_cast<int>(to), static_cast<int>(*read), static_cast<int>(*write)});
+      }
+    }
+  }
+  return peers;
+}
+
+}  // namespace
+
+ManagementFacts management_facts(const FindFunction& find) {
+  const Functions library(find);
+  ManagementFacts facts;
+  if (const std::optional<int> error = library.error_of("nvmlInit_v2"); error != success) {
+    facts.missing = fmt::format("NVIDIA's management library does not start: {}", start_error_in_words(error));
+    facts.is_broken = true;
+    return facts;
+  }
+  facts.driver = library.text("nvmlSystemGetDriverVersion");
+  const unsigned count = std::min(most_gpus, library.ask<unsigned>("nvmlDeviceGetCount_v2").value_or(0));
+  std::vector<Device> devices;
+  for (unsigned index = 0; index < count; ++index) {
+    if (const std::optional<Device> device = library.ask<Device>("nvmlDeviceGetHandleByIndex_v2", index)) {
+      devices.push_back(*device);
+      facts.gpus.push_back(gpu_facts(library, *device));
+    }
+  }
+  facts.peers = peers_of(library, devices);
+  static_cast<void>(library.call("nvmlShutdown"));
+  return facts;
+}
+
+ManagementFacts management_facts() {
+  void* const library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    return {.missing = "NVIDIA's management library (libnvidia-ml.so.1) is not here"};
+  }
+  ManagementFacts facts = management_facts([library](const char* name) { return ::dlsym(library, name); });
+  ::dlclose(library);
+  return facts;
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NVIDIA's management library (NVML) says of all GPUs: errors, clocks, who reaches whom, the fabric.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace commfuse::validate {
+
+/// As nvml.h counts the states of a GPU on NVSwitches.
+enum class FabricState : std::uint8_t { not_supported, not_started, in_progress, completed };
+
+/// One GPU; what the library does not say is missing.
+struct GpuFacts {
+  std::string name;
+  std::string address;  ///< "0000:1b:00.0", as /sys writes it.
+  std::optional<int> clock_mhz, most_clock_mhz, celsius;
+  std::optional<std::uint64_t> held_back;  ///< Why clocks are lower than they could be, as bits.
+  std::optional<bool> has_ecc;
+  std::optional<std::uint64_t> uncorrected;  ///< Memory errors since the driver was loaded.
+  std::optional<bool> remap_pending, remap_failed;
+  int links = 0;     ///< NVLinks that the GPU has,
+  int links_up = 0;  ///< and that are up.
+  FabricState fabric = FabricState::not_supported;
+  int fabric_error = 0;  ///< Of a fabric that is completed.
+};
+
+/// Whether one GPU may read and write another one's memory: 0, or the library's reason.
+struct PeerFacts {
+  int from = 0;
+  int to = 0;
+  int read = 0;
+  int write = 0;
+};
+
+struct ManagementFacts {
+  std::string missing;     ///< Why the library says nothing; empty where it does.
+  bool is_broken = false;  ///< The library is here, and does not start.
+  std::string driver;      ///< Version.
+  std::vector<GpuFacts> gpus;
+  std::vector<PeerFacts> peers;  ///< Every ordered pair, where the library knows.
+};
+
+/// Gives the library's function of a name, or null.
+using FindFunction = std::function<void*(const char* name)>;
+
+ManagementFacts management_facts(const FindFunction& find);
+/// Asks the library that the loader finds.
+ManagementFacts management_facts();
+
+}  // namespace commfuse::validate

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Linux says of a node's GPUs, NICs, links and modules in /proc and /sys.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "validate/health/kernel_log.h"
+#include "validate/health/node_files.h"
+
+namespace commfuse::validate {
+
+enum class PciKind : std::uint8_t { other, gpu, nic, nvswitch, bridge };
+
+/// One PCI function; what Linux does not say is missing.
+struct PciFunction {
+  std::string address;  ///< "0000:1b:00.0"
+  PciKind kind = PciKind::other;
+  bool is_nvidia = false;
+  bool is_amd = false;
+  std::optional<double> speed;  ///< Of its link now, in GT/s.
+  std::optional<double> most_speed;
+  std::optional<int> width;  ///< In lanes.
+  std::optional<int> most_width;
+  std::optional<int> numa_node;
+  std::string driver;                   ///< Bound to it; empty for none.
+  std::string translation;              ///< The type of its IOMMU group: "identity", "DMA", "DMA-FQ".
+  std::optional<bool> redirects_peers;  ///< Of a bridge: whether ACS sends requests between devices to the root.
+};
+
+/// Memory and other errors that amdgpu counts in all blocks of a GPU since it was loaded.
+struct AmdErrors {
+  std::string address;
+  std::uint64_t uncorrected = 0;
+};
+
+/// A device and what lies between it and the processor: the device, its port, ..., the root port.
+struct PciPath {
+  std::vector<PciFunction> steps;  ///< At least the device.
+  [[nodiscard]] const PciFunction& device() const { return steps.front(); }
+};
+
+/// "PCIe generation 5" of 32 GT/s; "3.5 GT/s" for a rate of no generation.
+std::string generation_in_words(double speed);
+
+/// A port of an RDMA device (InfiniBand, RoCE, EFA).
+struct RdmaPort {
+  std::string device;  ///< "mlx5_0"
+  std::string board;   ///< Its chip and board; alike for NICs of one kind.
+  std::string number;  ///< "1"
+  std::string layer;   ///< "InfiniBand" or "Ethernet"
+  std::string state;   ///< "4: ACTIVE"
+  std::string physical_state;
+  std::string rate;  ///< "400 Gb/sec (4X NDR)"
+  std::optional<double> gigabits;
+  std::string pci_address;
+  std::string firmware;
+};
+
+struct NodeFacts {
+  std::string host;
+  std::string kernel;
+  std::string command_line;
+  std::string driver;                    ///< Version of NVIDIA's kernel module; empty where it is not loaded.
+  bool driver_is_open = false;           ///< The open kernel modules.
+  std::vector<std::string> modules;      ///< Loaded, of those that GPUDirect RDMA needs.
+  std::vector<std::string> iommu_units;  ///< "dmar0"; none: no IOMMU is on.
+  int numa_nodes = 1;
+  std::vector<PciPath> gpus, nics, switches;  ///< NICs that have RDMA; NVSwitches.
+  std::vector<RdmaPort> ports;
+  std::vector<AmdErrors> amd_errors;          ///< One for each AMD GPU that counts them.
+  std::optional<std::vector<XidEvent>> xids;  ///< Nothing where the kernel's log cannot be read.
+};
+
+NodeFacts node_facts(const NodeFiles& files);
+
+}  // namespace commfuse::validate

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/health/node_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+namespace commfuse::validate {
+
+namespace {
+
+constexpr std::size_t most_text = std::size_t{64} << 10U;
+constexpr std::string_view blanks = " \t\r\n";
+
+class OpenFile {
+ public:
+  explicit OpenFile(const std::filesystem::path& path)
+      : descriptor_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)) {}  // NOLINT(*-vararg)
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() {
+    if (descriptor_ >= 0) {
+      ::close(descriptor_);
+    }
+  }
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+/// At most `most` bytes, without waiting for more; nothing where it cannot be read.
+std::optional<std::string> content_of(const OpenFile& file, std::size_t most) {
+  std::string text;
+  std::array<char, 8192> piece{};  // a record of /dev/kmsg fits, and comes whole
+  while (text.size() < most) {
+    const ssize_t count = ::read(file.descriptor(), piece.data(), std::min(piece.size(), most - text.size()));
+    if (count > 0) {
+      text.append(piece.data(), static_cast<std::size_t>(count));
+    } else if (count < 0 && (errno == EINTR || errno == EPIPE)) {
+      continue;  // EPIPE: /dev/kmsg has overwritten records since the last call
+    } else if (count < 0 && errno != EAGAIN && text.empty()) {
+      return std::nullopt;
+    } else {
+      break;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> NodeFiles::bytes(const std::filesystem::path& path, std::size_t most) const {
+  const OpenFile file(root_ / path);
+  return file.descriptor() < 0 ? std::nullopt : content_of(file, most);
+}
+
+std::optional<std::string> NodeFiles::kernel_log(std::size_t most) const {
+  const OpenFile file(root_ / "dev/kmsg");
+  if (file.descriptor() < 0) {
+    return std::nullopt;
+  }
+  static_cast<void>(::lseek(file.descriptor(), 0, SEEK_DATA));  // where the device was cleared; a file's beginning
+  return content_of(file, most);
+}
+
+std::optional<std::string> NodeFiles::text(const std::filesystem::path& path) const {
+  std::optional<std::string> all = bytes(path, most_text);
+  if (!all) {
+    return std::nullopt;
+  }
+  const std::size_t first = all->find_first_not_of(blanks);
+  if (first == std::string::npos) {
+    return "";
+  }
+  return all->substr(first, all->find_last_not_of(blanks) - first + 1);
+}
+
+std::vector<std::string> NodeFiles::names(const std::filesystem::path& path) const {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(root_ / path, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool NodeFiles::exists(const std::filesystem::path& path) const {
+  std::error_code error;
+  return std::filesystem::exists(root_ / path, error);
+}
+
+std::optional<std::string> NodeFiles::link_name(const std::filesystem::path& path) const {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::read_symlink(root_ / path, error);
+  return error ? std::nullopt : std::optional(target.filename().string());
+}
+
+std::filesystem::path NodeFiles::resolved(const std::filesystem::path& path) const {
+  std::error_code error;
+  const std::filesystem::path root = std::filesystem::canonical(root_, error);
+  const std::filesystem::path whole = error ? std::filesystem::path() : std::filesystem::canonical(root_ / path, error);
+  if (error) {
+    return path;
+  }
+  std::filesystem::path relative = whole.lexically_relative(root);
+  return relative.empty() || *relative.begin() == ".." ? path : relative;
+}
+
+}  // namespace commfuse::validate
