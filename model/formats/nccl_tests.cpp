@@ -588,4 +588,18 @@ std::vector<NcclTestsRun> read_nccl_tests(std::string_view text, const std::stri
   return all.finish(path, op);
 }
 
+std::optional<std::string> nccl_program_in(std::string_view file) {
+  std::string letters;
+  std::copy_if(file.begin(), file.end(), std::back_inserter(letters), [](char c) { return c != '_' && c != '-'; });
+  std::vector<std::string> found;
+  for (const auto& [bare, program] :
+       {std::pair("allgather", "all_gather"), std::pair("reducescatter", "reduce_scatter"),
+        std::pair("allreduce", "all_reduce"), std::pair("alltoall", "alltoall"), std::pair("sendrecv", "sendrecv")}) {
+    if (letters.find(bare) != std::string::npos) {
+      found.emplace_back(program);
+    }
+  }
+  return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+}
+
 }  // namespace commfuse

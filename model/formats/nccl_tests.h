@@ -56,4 +56,8 @@ class NoNcclTests : public ConfigError {
 std::vector<NcclTestsRun> read_nccl_tests(std::string_view text, const std::string& path,
                                           const std::optional<std::string>& op = std::nullopt);
 
+/// The collective that the name of a file tells: all_gather of "allgather-2.txt". Nothing where it tells none, or
+/// several.
+std::optional<std::string> nccl_program_in(std::string_view file);
+
 }  // namespace commfuse

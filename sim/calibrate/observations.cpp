@@ -126,7 +126,8 @@ class Reader {
   /// A file that is neither profile nor record, nor a known table: what nccl-tests printed, or nothing that is read.
   void read_runs(const Table& table) {
     try {
-      for (const NcclTestsRun& run : read_nccl_tests(read_log(path_.string()), path_.string(), program_in(name_))) {
+      for (const NcclTestsRun& run :
+           read_nccl_tests(read_log(path_.string()), path_.string(), nccl_program_in(name_))) {
         read_run(run);
       }
     } catch (const NoNcclTests&) {
@@ -343,24 +344,6 @@ class Reader {
                 .bytes = one.bytes,
                 .time_us = one.time_us,
                 .place = path_.string()});
-  }
-
-  /// Older nccl-tests do not name their program in what they print; the file's name may.
-  static std::optional<std::string> program_in(std::string_view file) {
-    std::string letters;
-    std::copy_if(file.begin(), file.end(), std::back_inserter(letters), [](char c) { return c != '_' && c != '-'; });
-    std::vector<std::string> found;
-    for (const auto& [bare, program] :
-         {std::pair("allgather", "all_gather"), std::pair("reducescatter", "reduce_scatter"),
-          std::pair("allreduce", "all_reduce"), std::pair("alltoall", "alltoall"), std::pair("sendrecv", "sendrecv")}) {
-      if (letters.find(bare) != std::string::npos) {
-        found.emplace_back(program);
-      }
-    }
-    if (found.size() == 1) {
-      return found.front();
-    }
-    return std::nullopt;
   }
 
   /// One message of a table or of nccl-tests, `op` by its word for it.
