@@ -4,8 +4,8 @@
 // Rows of one collective among as many ranks are a class. Of a class the median of ln(measured / expected) counts, once
 // over its rows that bandwidth limits and once over those that latency limits; one row decides nothing. For class c
 //
-//   median_c = fault_c + shared_c n + own_c e_c      n normal, of the node; e_c of the class, with the tails of
-//                                                    error_tail.h
+//   median_c = fault_c + shared_c n + own_c e_c      n normal, of the node; e_c of the class, normal where bandwidth
+//                                                    limits, with the tails of error_tail.h where latency does
 //   shared_c^2 = parameters_c^2 + node share x residual_c^2 + repeat^2
 //   own_c^2    = (class share + row share / rows) x residual_c^2 + repeat^2
 //
@@ -84,7 +84,7 @@ double log_likelihood(std::span<const ClassHalf> halves, const FaultPattern& pat
 /// Whether there is enough to call a node healthy: eight rows that bandwidth limits, of two collectives with two such
 /// rows each.
 bool is_enough(std::span<const ClassHalf> halves);
-/// Whether there is enough to call it bad: eight rows that bandwidth limits, of any collectives.
+/// Whether there is enough to call it bad, if the odds say so: eight rows of any kind.
 bool may_condemn(std::span<const ClassHalf> halves);
 
 }  // namespace commfuse

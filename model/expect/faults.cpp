@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <set>
 
 #include "model/expect/machine_change.h"
 
@@ -76,9 +77,10 @@ std::vector<Machine> slow_host(const Machine& machine) {
 
 std::vector<Machine> dead_rail(const Machine& machine) {
   std::vector<Machine> machines;
-  for (const int dead : {1, 2}) {
-    if (machine.network && machine.nics_per_node > dead) {
-      machines.push_back(with_rails(machine, machine.nics_per_node - dead));
+  const int nics = machine.network ? machine.nics_per_node : 0;
+  for (const int left : std::set{nics - 1, nics - 2, nics / 2, nics / 4, 1}) {
+    if (left >= 1 && left < nics) {
+      machines.push_back(with_rails(machine, left));
     }
   }
   return machines;
@@ -107,6 +109,9 @@ std::vector<Machine> sockets(const Machine& machine) {
             [&](double times) { return with_latencies(with_network_rates(machine, times), 2.0); });
 }
 
+/// All nodes of a cluster have the same settings, so a node that has others than its neighbours is rare.
+constexpr double of_a_setting = 0.5;
+
 constexpr std::array faults{
     Fault{"uniform_slowdown", "all sizes are slower by one factor: a power cap, another job, or another part",
           "nvidia-smi --query-gpu=name,power.limit,utilization.gpu,clocks_event_reasons.active --format=csv", uniform},
@@ -118,11 +123,11 @@ constexpr std::array faults{
     Fault{"missing_nvls", "all-reduce is not summed in the switch (NVLS)",
           "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NVLS all_reduce_perf -b 1G -e 1G -g 8", missing_nvls},
     Fault{"few_ctas", "NCCL runs on fewer CTAs than usual: NCCL_MAX_CTAS, NCCL_MAX_NCHANNELS or a tuner",
-          "env | grep -E '^NCCL_(MAX|MIN)_(CTAS|NCHANNELS)'", few_ctas},
+          "env | grep -E '^NCCL_(MAX|MIN)_(CTAS|NCHANNELS)'", few_ctas, of_a_setting},
     Fault{"low_clocks", "SM clocks are low", "nvidia-smi -q -d CLOCK,PERFORMANCE", low_clocks},
     Fault{"slow_host", "every launch takes long: CPU power saving, busy cores or a wrong NUMA node",
           "cpupower frequency-info --policy", slow_host},
-    Fault{"dead_rail", "a rail between nodes is down", "ibstat", dead_rail},
+    Fault{"dead_rail", "rails between nodes are down, or NCCL_IB_HCA leaves NICs out", "ibstat", dead_rail},
     Fault{"degraded_nic", "a NIC between nodes runs at a part of its rate", "ibstat", degraded_nic},
     Fault{"missing_gdr", "NICs do not read GPU memory themselves: GPUDirect RDMA is off, or ACS reroutes it",
           "lsmod | grep nvidia_peermem; NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=NET all_reduce_perf -b 1G -e 1G",

@@ -17,6 +17,7 @@ struct Fault {
   std::string_view next;     ///< The command that tells more.
   /// The machine at each degree of the fault; none where the machine cannot have it.
   std::vector<Machine> (*degrees)(const Machine& machine);
+  double weight = 1.0;  ///< How often beside the others, before anything was measured: assumed.
 };
 
 /// Those of one node, and those of a network.

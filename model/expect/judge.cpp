@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <set>
 #include <utility>
 
 #include "model/check.h"
@@ -122,31 +121,35 @@ const Judge::Known& Judge::known_of(std::span<const MeasuredMessage> measured) {
   return known;
 }
 
-void Judge::decide(Judgement& judgement, const Known& known) const {
-  const double none = log_likelihood(judgement.halves, FaultPattern(judgement.halves.size(), 0.0));
-  std::map<const Fault*, double> by_fault;
-  std::set<const Fault*> possible;
-  std::size_t likeliest = 0;
-  double most = 0.0;
+/// How much likelier than no fault each degree makes the medians, times its share of its fault's weight; ln.
+std::vector<double> Judge::log_ratios(std::span<const ClassHalf> halves, const Known& known) const {
+  const double none = log_likelihood(halves, FaultPattern(halves.size(), 0.0));
+  std::vector<double> ratios;
   for (std::size_t i = 0; i < degrees_.size(); ++i) {
-    constexpr double largest = 600.0;  // e^600 is still a number
-    const double ratio = math::exp(std::min(largest, log_likelihood(judgement.halves, known.patterns[i]) - none));
-    const double share = ratio / static_cast<double>(degrees_[i].degrees);
-    by_fault[degrees_[i].fault] += share;
-    possible.insert(degrees_[i].fault);
-    if (share > most) {
-      most = share;
-      likeliest = i;
-    }
+    ratios.push_back(log_likelihood(halves, known.patterns[i]) - none -
+                     math::log(static_cast<double>(degrees_[i].degrees) / degrees_[i].fault->weight));
   }
-  const double weight = 1.0 / static_cast<double>(possible.size());
-  for (const auto& [fault, ratio] : by_fault) {
-    judgement.odds += weight * ratio;
+  return ratios;
+}
+
+void Judge::decide(Judgement& judgement, const Known& known) const {
+  const std::vector<double> ratios = log_ratios(judgement.halves, known);
+  const auto likeliest = std::max_element(ratios.begin(), ratios.end());
+  std::map<const Fault*, double> by_fault;  // over the likeliest degree, so that nothing overflows
+  for (std::size_t i = 0; i < degrees_.size(); ++i) {
+    by_fault[degrees_[i].fault] += math::exp(ratios[i] - *likeliest);
   }
-  const double bad = judgement.odds * bad_share / (1.0 - bad_share);
-  judgement.healthy_probability = 1.0 / (1.0 + bad);
+  double sum = 0.0;
+  double weights = 0.0;
   for (const auto& [fault, ratio] : by_fault) {
-    const double probability = (1.0 - judgement.healthy_probability) * weight * ratio / judgement.odds;
+    sum += ratio;
+    weights += fault->weight;
+  }
+  constexpr double largest = 600.0;  // e^600 is still a number
+  judgement.odds = math::exp(std::min(largest, *likeliest)) * sum / weights;
+  judgement.healthy_probability = 1.0 / (1.0 + judgement.odds * bad_share / (1.0 - bad_share));
+  for (const auto& [fault, ratio] : by_fault) {
+    const double probability = (1.0 - judgement.healthy_probability) * ratio / sum;
     if (probability > 0.01) {
       judgement.suspects.push_back({fault, probability});
     }
@@ -156,7 +159,8 @@ void Judge::decide(Judgement& judgement, const Known& known) const {
   const bool is_bad = judgement.odds >= 1.0 / false_alarms_ && may_condemn(judgement.halves);
   judgement.health = is_bad ? Health::bad : is_enough(judgement.halves) ? Health::healthy : Health::undecided;
   if (is_bad) {
-    judgement.slowdown = slowdown_of(judgement.halves, known.patterns[likeliest]);
+    judgement.slowdown =
+        slowdown_of(judgement.halves, known.patterns[static_cast<std::size_t>(likeliest - ratios.begin())]);
     judgement.severity = severity_of(judgement.slowdown);
   }
 }

@@ -63,6 +63,7 @@ class Judge {
     std::vector<FaultPattern> patterns;  ///< By degrees_.
   };
   const Known& known_of(std::span<const MeasuredMessage> measured);
+  [[nodiscard]] std::vector<double> log_ratios(std::span<const ClassHalf> halves, const Known& known) const;
   void decide(Judgement& judgement, const Known& known) const;
 
   Expectation expectation_;

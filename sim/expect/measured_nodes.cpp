@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/expect/measured_nodes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -24,8 +26,9 @@ struct KnownTable {
   std::int64_t gpus = 0;  ///< 0: any.
 };
 
-// Degraded as their sources, or the data's README, say. Where the tables do not say which way it is, they are unknown:
-// 20 racks of GB200, whose network no file describes, and a Slingshot cluster without a healthy twin.
+// Degraded as their sources, or the data's README, say. Unknown are smaller groups of the L40S box whose eight GPUs are
+// degraded (configs/hardware/l40s-pcie.yaml), 20 racks of GB200, whose network no file describes, and a Slingshot
+// cluster without a healthy twin.
 constexpr std::array known_tables{
     KnownTable{"nccl_a100_1node_vtrain_allreduce"},
     KnownTable{"nccl_a100_2node_allgather"},
@@ -42,8 +45,6 @@ constexpr std::array known_tables{
     KnownTable{"nccl_mi300x_rccl"},
     KnownTable{"nccl_rtxpro6000_pcie_aic"},
     KnownTable{"nccl_vllm42324_h100_allreduce"},
-    KnownTable{"nccl_l40s_pcie_aic", Known::healthy, 2},
-    KnownTable{"nccl_l40s_pcie_aic", Known::healthy, 4},
     KnownTable{"nccl_l40s_pcie_aic", Known::degraded, 8},
     KnownTable{"nccl_h100_ib400_2node_degraded_issue319", Known::degraded},
     KnownTable{"nccl_gh200_2node_cscs_nohook", Known::degraded},
@@ -59,11 +60,13 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
   const score::Column bytes = table.column("bytes");
   const score::Column time = table.column("time_us");
   const score::Column run = table.column("run");
+  const score::Column version = table.column("nccl_version");
   const score::FoundMachine found = score::machine_of_table(table, stem, machines);
   if (found.machine == nullptr) {
     return;
   }
   Nodes by_run;
+  std::map<decltype(key_of(Message{})), int> seen;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     score::Row row(table, i);
     const std::optional<LinkOp> what = link_op_named(row.text(op));
@@ -78,10 +81,13 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
         !fits(*machine.machine, message)) {
       continue;
     }
-    const std::string which(row.text(run));
+    // Where no column tells runs apart, the n-th row of a message is of the n-th run.
+    const int times = ++seen[{message.op, message.gpus, message.nodes, message.bytes.count}];
+    const std::string which = row.has(run) ? std::string(row.text(run)) : fmt::format("#{}", times);
     MeasuredNode& node = by_run[{which, message.gpus}];
     if (node.rows.empty()) {
-      node = {stem, which, message.gpus, known_of(stem, message.gpus), *machine.machine, {}};
+      node = {stem, which, message.gpus, std::string(row.text(version)), known_of(stem, message.gpus), *machine.machine,
+              {}};
     }
     node.rows.push_back({message, us});
   }

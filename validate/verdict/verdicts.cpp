@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
+#include <memory>
 #include <utility>
 
 #include "model/math/functions.h"
@@ -34,6 +34,37 @@ std::vector<MeasuredMessage> median_node(const Reference& fleet, const Expectati
   return rows;
 }
 
+/// Judges against healthy nodes of the same NCCL: another version is another machine. Where either side does not say
+/// which it was, all of them count.
+class HealthyJudges {
+ public:
+  HealthyJudges(const Expectation& expectation, double false_alarms, const std::vector<NodeLog>& healthy)
+      : expectation_(expectation), false_alarms_(false_alarms), healthy_(healthy) {}
+
+  Judge& of(const NodeLog& log) {
+    const std::string version = log.nccl_versions.size() == 1 ? log.nccl_versions.front() : "";
+    const auto [place, is_new] = judges_.try_emplace(version);
+    if (is_new) {
+      std::vector<std::vector<MeasuredMessage>> rows;
+      for (const NodeLog& one : healthy_) {
+        const bool is_other = !version.empty() && one.nccl_versions.size() == 1 && one.nccl_versions.front() != version;
+        if (!is_other) {
+          rows.push_back(one.rows);
+        }
+      }
+      place->second = std::make_unique<Judge>(expectation_, false_alarms_,
+                                              rows.empty() ? Reference{} : reference_of(rows, expectation_));
+    }
+    return *place->second;
+  }
+
+ private:
+  const Expectation& expectation_;
+  double false_alarms_;
+  const std::vector<NodeLog>& healthy_;
+  std::map<std::string, std::unique_ptr<Judge>> judges_;
+};
+
 std::string where_of(const NodeLog& log) {
   return log.hosts.size() < 2 ? fmt::format("inside {}", log.name)
                               : fmt::format("between {}", fmt::join(log.hosts, " and "));
@@ -59,6 +90,16 @@ void explain_bad(NodeVerdict& verdict, bool by_fleet) {
   verdict.next = first == nullptr ? "" : std::string(first->fault->next);
 }
 
+/// What is likelier than its base rate is worth a look.
+void explain_healthy(NodeVerdict& verdict) {
+  const SuspectedFault* first = verdict.suspects.empty() ? nullptr : &verdict.suspects.front();
+  const bool is_sure = first == nullptr || verdict.healthy_probability > 1.0 - 2.0 * bad_share;
+  verdict.why = is_sure ? "as expected"
+                        : fmt::format("within the model's errors, but perhaps {} ({})", first->fault->summary,
+                                      percent(first->probability));
+  verdict.next = is_sure ? "" : std::string(first->fault->next);
+}
+
 void decide(NodeVerdict& verdict) {
   take(verdict.judgement, verdict);
   const bool by_machine = verdict.judgement.health == Health::bad;
@@ -76,7 +117,7 @@ void decide(NodeVerdict& verdict) {
   } else if (by_machine || by_fleet) {
     explain_bad(verdict, !by_machine);
   } else if (verdict.health == Health::healthy) {
-    verdict.why = "as expected";
+    explain_healthy(verdict);
   } else {
     verdict.why = "not enough to decide: eight sizes that bandwidth limits, of two collectives, are needed";
     verdict.next = "for c in all_reduce all_gather; do ${c}_perf -b 1K -e 8G -f 2 -g 8; done";
@@ -116,24 +157,24 @@ std::vector<std::string> blamed(const std::vector<NodeVerdict>& verdicts) {
 
 Verdicts verdicts_on(const std::vector<NodeLog>& logs, const Machine& machine, const VerdictOptions& options) {
   const Expectation expectation(machine);
-  const Reference healthy = options.healthy.empty() ? Reference{} : reference_of(rows_of(options.healthy), expectation);
   const bool has_fleet = logs.size() >= least_fleet;
   // Two questions share the false alarms.
   const double false_alarms = has_fleet ? 0.5 * options.false_alarms : options.false_alarms;
-  Judge by_machine(expectation, false_alarms, healthy);
+  HealthyJudges by_machine(expectation, false_alarms, options.healthy);
   Verdicts verdicts;
   std::optional<Judge> by_fleet;
   if (has_fleet) {
     const Reference fleet = reference_of(rows_of(logs), expectation, least_fleet);
-    Judge against(expectation, options.false_alarms, healthy);
-    verdicts.fleet = FleetVerdict{
-        .nodes = logs.size(), .median = against.of(median_node(fleet, expectation)), .spread = fleet.spread};
+    HealthyJudges against(expectation, options.false_alarms, options.healthy);
+    verdicts.fleet = FleetVerdict{.nodes = logs.size(),
+                                  .median = against.of(logs.front()).of(median_node(fleet, expectation)),
+                                  .spread = fleet.spread};
     by_fleet.emplace(expectation, false_alarms, fleet);
   }
   for (const NodeLog& log : logs) {
     NodeVerdict& verdict = verdicts.nodes.emplace_back();
     verdict.log = log;
-    verdict.judgement = by_machine.of(log.rows);
+    verdict.judgement = by_machine.of(log).of(log.rows);
     if (by_fleet) {
       verdict.in_fleet = by_fleet->of(log.rows);
     }
