@@ -44,48 +44,76 @@ void judge(ClassHalf& half, std::span<const MeasuredMessage> measured, std::span
   half.own_error = std::sqrt((shares.of_class + shares.row / static_cast<double>(half.rows.size())) * square + repeat);
 }
 
-/// ln of the density of the normal distribution. Of 143 medians of bandwidth-limited rows on healthy machines none is
-/// 1.7 standard errors off (docs/accuracy.md); those of latency-limited rows have tails.
-double log_normal_density(double standard_errors) {
-  return -0.5 * (standard_errors * standard_errors + math::log(2.0 * std::numbers::pi));
-}
-
-/// ln of the density of error_tail.h: Student's t with four degrees of freedom, scaled.
-double log_tail_density(double standard_errors) {
-  constexpr double one_standard_error = 1.1416266290909542;  // error_tail.cpp
-  constexpr double constant = 0.375 * one_standard_error;
-  const double t = one_standard_error * standard_errors;
-  return math::log(constant) - 2.5 * math::log1p(0.25 * t * t);
-}
-
 /// How far a real fault is from its pattern, relative: no link is slow by one of the degrees that are tried, and no
 /// fault is only what its pattern says. Assumed.
 constexpr double pattern_error = 0.15;
 
-/// Of one side, over the part of the errors that the node shares, by the trapezoid rule.
-double side_likelihood(std::span<const ClassHalf> halves, const FaultPattern& pattern, bool latency) {
+/// A half under a pattern: what is left of its median, and the errors around that.
+struct Left {
+  double off = 0.0;
+  double shared = 0.0;
+  double own = 0.0;
+};
+
+std::vector<Left> left_of(std::span<const ClassHalf> halves, const FaultPattern& pattern, bool latency) {
+  std::vector<Left> left;
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    if ((halves[i].limit == Limit::latency) == latency) {
+      left.push_back({halves[i].median - pattern[i], halves[i].shared_error,
+                      std::hypot(halves[i].own_error, pattern_error * pattern[i])});
+    }
+  }
+  return left;
+}
+
+/// Of normal errors with one that all share: of 133 medians of bandwidth-limited rows on healthy machines none is 1.7
+/// standard errors off (docs/accuracy.md). The matrix of errors is diagonal but for one rank: Sherman and Morrison.
+double bandwidth_likelihood(const std::vector<Left>& left) {
+  double squares = 0.0;
+  double along = 0.0;
+  double shared = 1.0;
+  double logs = 0.0;
+  for (const Left& one : left) {
+    const double precision = 1.0 / (one.own * one.own);
+    squares += one.off * one.off * precision;
+    along += one.off * one.shared * precision;
+    shared += one.shared * one.shared * precision;
+    logs += math::log(2.0 * std::numbers::pi * one.own * one.own);
+  }
+  return -0.5 * (squares - along * along / shared + logs + math::log(shared));
+}
+
+/// Of errors with the tails of error_tail.h, Student's t with four degrees of freedom, over the part that the node
+/// shares, by the trapezoid rule.
+double latency_likelihood(const std::vector<Left>& left) {
+  constexpr double one_standard_error = 1.1416266290909542;  // error_tail.cpp
   constexpr int steps = 32;
   constexpr double reach = 8.0;
+  double logs = 0.0;
+  for (const Left& one : left) {
+    logs += math::log(0.375 * one_standard_error / one.own);
+  }
   std::array<double, 2 * steps + 1> terms{};
   for (int step = -steps; step <= steps; ++step) {
     const double node = reach * step / steps;
-    double term = -0.5 * node * node;
-    for (std::size_t i = 0; i < halves.size(); ++i) {
-      const ClassHalf& half = halves[i];
-      if ((half.limit == Limit::latency) == latency) {
-        const double off = half.median - pattern[i] - node * half.shared_error;
-        const double own = std::hypot(half.own_error, pattern_error * pattern[i]);
-        term += (latency ? log_tail_density(off / own) : log_normal_density(off / own)) - math::log(own);
+    double product = 1.0;
+    double taken = 0.0;  // of the product's logarithm, before it leaves the range of numbers
+    for (const Left& one : left) {
+      const double t = one_standard_error * (one.off - node * one.shared) / one.own;
+      product *= 1.0 + 0.25 * t * t;
+      if (product > 1e200) {
+        taken += math::log(product);
+        product = 1.0;
       }
     }
-    terms[static_cast<std::size_t>(step + steps)] = term;
+    terms[static_cast<std::size_t>(step + steps)] = -0.5 * node * node - 2.5 * (taken + math::log(product));
   }
   const double most = *std::max_element(terms.begin(), terms.end());
   double sum = 0.0;
   for (const double term : terms) {
     sum += math::exp(term - most);
   }
-  return most + math::log(sum * reach / steps / std::sqrt(2.0 * std::numbers::pi));
+  return logs + most + math::log(sum * reach / steps / std::sqrt(2.0 * std::numbers::pi));
 }
 
 }  // namespace
@@ -120,7 +148,7 @@ std::vector<ClassHalf> class_halves(std::span<const MeasuredMessage> measured, s
 
 double log_likelihood(std::span<const ClassHalf> halves, const FaultPattern& pattern) {
   check(halves.size() == pattern.size(), "a pattern has a number for each half");
-  return side_likelihood(halves, pattern, false) + side_likelihood(halves, pattern, true);
+  return bandwidth_likelihood(left_of(halves, pattern, false)) + latency_likelihood(left_of(halves, pattern, true));
 }
 
 namespace {

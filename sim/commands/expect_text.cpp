@@ -89,6 +89,8 @@ std::string expected_table(std::span<const ExpectedRow> rows, const ExpectedOf& 
                     time_text(row.range.slow), algorithm_bandwidth(message, row.time).value / giga,
                     bus_bandwidth(message, row.time).value / giga, bus_bandwidth(message, row.range.slow).value / giga,
                     name_of(row.limit), row.kernel.empty() ? "" : "  " + row.kernel);
+    text.erase(text.find_last_not_of(" \n") + 1);
+    text += "\n";
   }
   return text;
 }
