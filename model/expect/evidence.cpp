@@ -59,8 +59,9 @@ std::vector<Left> left_of(std::span<const ClassHalf> halves, const FaultPattern&
   std::vector<Left> left;
   for (std::size_t i = 0; i < halves.size(); ++i) {
     if ((halves[i].limit == Limit::latency) == latency) {
+      const double by_degree = pattern_error * pattern[i];
       left.push_back({halves[i].median - pattern[i], halves[i].shared_error,
-                      std::hypot(halves[i].own_error, pattern_error * pattern[i])});
+                      std::sqrt(halves[i].own_error * halves[i].own_error + by_degree * by_degree)});
     }
   }
   return left;
@@ -117,6 +118,10 @@ double latency_likelihood(const std::vector<Left>& left) {
 }
 
 }  // namespace
+
+double error_of(const ClassHalf& half) {
+  return std::sqrt(half.shared_error * half.shared_error + half.own_error * half.own_error);
+}
 
 std::tuple<LinkOp, std::int64_t, std::int64_t, std::int64_t> key_of(const Message& message) {
   return {message.op, message.gpus, message.nodes, message.bytes.count};

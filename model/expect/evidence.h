@@ -70,6 +70,9 @@ struct ClassHalf {
   double own_error = 0.0;
 };
 
+/// One standard error of the median.
+double error_of(const ClassHalf& half);
+
 /// In the order of op, GPUs, nodes; the bandwidth half first. `spread` takes the place of repeat_error among what the
 /// rows of a node share. Requires one expectation for each row.
 std::vector<ClassHalf> class_halves(std::span<const MeasuredMessage> measured, std::span<const Expected> expected,

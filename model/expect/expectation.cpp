@@ -29,7 +29,9 @@ Duration times(double factor, Duration time) { return from_seconds(factor * to_s
 
 }  // namespace
 
-double error_of(const Expected& expected) { return std::hypot(expected.shared_error, expected.own_error); }
+double error_of(const Expected& expected) {
+  return std::sqrt(expected.shared_error * expected.shared_error + expected.own_error * expected.own_error);
+}
 
 ExpectedRange range_of(const Expected& expected, double false_alarms) {
   check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");

@@ -247,7 +247,7 @@ void add_spreads(const std::vector<MeasuredNode>& healthy, Judges& judges, Verdi
     for (const MeasuredNode& node : healthy) {
       for (const ClassHalf& half : judges.of(node.machine).of(node.rows).halves) {
         if (half.limit == side) {
-          const double errors = half.median / std::hypot(half.shared_error, half.own_error);
+          const double errors = half.median / error_of(half);
           squares += errors * errors;
           spread.largest = std::max(spread.largest, std::abs(errors));
           ++spread.medians;

@@ -51,8 +51,7 @@ std::string half_lines(const Judgement& judgement) {
                                  "limited by", "sizes", "time / expected", "error");
   for (const ClassHalf& half : judgement.halves) {
     text += fmt::format("  {:<15}{:>6}{:>7}  {:<10}{:>6}{:>17.3f}{:>7.1f}%\n", name_of(half.op), half.gpus, half.nodes,
-                        name_of(half.limit), half.rows.size(), ratio_of(half),
-                        100.0 * std::hypot(half.shared_error, half.own_error));
+                        name_of(half.limit), half.rows.size(), ratio_of(half), 100.0 * error_of(half));
   }
   return text;
 }
