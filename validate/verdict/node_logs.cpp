@@ -20,6 +20,8 @@ namespace commfuse::validate {
 namespace {
 
 constexpr std::size_t most_bytes = std::size_t{64} << 20U;
+/// Of a node: five collectives of 2, 4 and 8 ranks over all sizes, run a hundred times, have fewer.
+constexpr std::size_t most_rows = 50'000;
 
 struct ReadRun {
   std::string file;
@@ -109,6 +111,8 @@ class ByNode {
       } else if (!fits(machine_, message)) {
         pass_over(fmt::format("{}: {} GPUs on {} {}, which {} has not", read.file, run.ranks, message.nodes,
                               message.nodes == 1 ? "node" : "nodes", machine_.name));
+      } else if (node.rows.size() >= most_rows) {
+        pass_over(fmt::format("{}: rows beyond {} of {}", read.file, most_rows, node.name));
       } else {
         node.rows.push_back({message, row.time_us});
       }
