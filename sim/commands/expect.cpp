@@ -15,6 +15,7 @@
 #include "model/config/meant.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/dtype.h"
 #include "model/expect/expectation.h"
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
@@ -22,6 +23,7 @@
 #include "sim/commands/commands.h"
 #include "sim/commands/expect_text.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/expect/expected_kernels.h"
 #include "sim/expect/expected_rows.h"
 #include "sim/expect/thresholds.h"
 
@@ -42,6 +44,9 @@ struct ExpectRequest {
   std::optional<int> ctas;
   std::optional<int> rails;
   std::string false_alarms = "1%";
+  std::string gemms;
+  std::string copies;
+  std::string dtype = "bf16";
   std::string form;
   std::string format = "table";
 };
@@ -136,6 +141,31 @@ double false_alarms_of(const ExpectRequest& request) {
   return *share;
 }
 
+/// GEMMs and copies in place of collectives.
+std::string kernels_text(const ExpectRequest& request, const Machine& machine, double false_alarms) {
+  const std::optional<DType> dtype = dtype_named(request.dtype);
+  if (!dtype) {
+    throw ConfigError(fmt::format("--dtype: unknown dtype {}; use bf16, fp16, fp32 or fp8", in_quotes(request.dtype)));
+  }
+  expect::KernelQuestion question{.false_alarms = false_alarms};
+  if (!request.gemms.empty()) {
+    for (const std::string_view word : split_list(request.gemms)) {
+      question.gemms.push_back(expect::parse_gemm_size(word, *dtype));
+    }
+  }
+  if (!request.copies.empty()) {
+    for (const std::string_view word : split_list(request.copies)) {
+      question.copies.push_back(size_of("--copy", word));
+    }
+  }
+  const std::vector<expect::ExpectedKernelRow> rows = expect::expected_kernels(machine, question);
+  const ExpectedOf of{machine.name, false_alarms};
+  return request.format == "json"   ? kernel_json(rows, of)
+         : request.format == "csv"  ? kernel_csv(rows, of)
+         : request.format == "yaml" ? kernel_yaml(rows, of)
+                                    : kernel_table(rows, of);
+}
+
 std::string text_of(const ExpectRequest& request) {
   constexpr std::array<std::string_view, 4> formats{"table", "json", "csv", "yaml"};
   require_word("--output", request.format, formats, "format");
@@ -144,6 +174,9 @@ std::string text_of(const ExpectRequest& request) {
   const Machine& machine = expectation.machine();
   if (!request.form.empty()) {
     return expect::thresholds(request.form, expectation, false_alarms);
+  }
+  if (!request.gemms.empty() || !request.copies.empty()) {
+    return kernels_text(request, machine, false_alarms);
   }
   const std::vector<expect::ExpectedRow> rows = expect::expected_rows(expectation, {.ops = ops_of(request),
                                                                                     .gpus = ranks_of(request, machine),
@@ -164,6 +197,16 @@ void add_setup_flags(CLI::App& command, ExpectRequest& request) {
   command.add_option("--rails", request.rails, "NICs of a node that work (default: all)")->type_name("COUNT");
 }
 
+void add_kernel_flags(CLI::App& command, ExpectRequest& request) {
+  command.add_option("--gemm", request.gemms, "GEMMs in place of collectives, as in 8Kx8Kx8K,4096x28672x8192")
+      ->type_name("SIZES");
+  command.add_option("--copy", request.copies, "Copies in HBM in place of collectives, as in 1G")->type_name("SIZES");
+  offers_words(command.add_option("--dtype", request.dtype, "Of --gemm: bf16, fp16, fp32 or fp8")
+                   ->capture_default_str()
+                   ->type_name("DTYPE"),
+               {"bf16", "fp16", "fp32", "fp8"});
+}
+
 void add_size_flags(CLI::App& command, ExpectRequest& request) {
   usual(
       command.add_option("--sizes", request.sizes, "Sizes as FIRST..LAST by powers of -f, or a list (default 1K..8G)")
@@ -171,6 +214,32 @@ void add_size_flags(CLI::App& command, ExpectRequest& request) {
   command.add_option("-b,--minbytes", request.least, "Least size, as nccl-tests takes it")->type_name("SIZE");
   command.add_option("-e,--maxbytes", request.largest, "Largest size, as nccl-tests takes it")->type_name("SIZE");
   command.add_option("-f,--stepfactor", request.factor, "Factor between sizes")->capture_default_str();
+}
+
+/// What a question does not take is not passed over in silence.
+void refuse_idle_flags(CLI::App& command) {
+  const auto has = [&](const char* flag) { return command.count(flag) > 0; };
+  const bool asks_for_kernels = has("--gemm") || has("--copy");
+  constexpr std::array<const char*, 6> of_messages{"--collective", "--ranks", "--sizes", "-b", "-e", "-f"};
+  constexpr std::array<const char*, 4> of_links{"--nodes", "--nvls", "--ctas", "--rails"};
+  const auto refuse = [&](const auto& flags, std::string_view why) {
+    for (const char* const flag : flags) {
+      if (has(flag)) {
+        throw ConfigError(fmt::format("{}: {}; remove it", flag, why));
+      }
+    }
+  };
+  if (has("--thresholds")) {
+    refuse(of_messages, "--thresholds prints the sizes that the checker measures");
+    refuse(std::array{"--gemm", "--copy", "--dtype"}, "--thresholds prints floors of collectives");
+    refuse(std::array{"--output"}, "--thresholds prints the checker's own form");
+  } else if (asks_for_kernels) {
+    refuse(of_messages, "GEMMs and copies take the place of collectives");
+    refuse(of_links, "GEMMs and copies are of one GPU");
+  }
+  if (has("--dtype") && !has("--gemm")) {
+    throw ConfigError("--dtype: is of --gemm alone; remove it, or add --gemm");
+  }
 }
 
 std::vector<std::string_view> form_names() {
@@ -197,6 +266,7 @@ void add_flags(CLI::App& command, ExpectRequest& request) {
             ->type_name("NAMES"));
   add_size_flags(command, request);
   add_setup_flags(command, request);
+  add_kernel_flags(command, request);
   usual(command.add_option("--false-alarms", request.false_alarms, "Share of healthy measurements beyond 'slow'")
             ->capture_default_str()
             ->type_name("SHARE"));
@@ -227,11 +297,10 @@ void add_expect(CLI::App& app, int& status) {
         "  commfuse-sim expect --hardware h100-sxm --collective all_reduce\n"
         "  commfuse-sim expect --cluster dgx-h100-x4 --sizes 1M..8G -o csv\n"
         "  commfuse-sim expect --hardware h100-sxm -b 8 -e 128M --nvls off\n"
+        "  commfuse-sim expect --hardware h100-sxm --gemm 8Kx8Kx8K --copy 1G\n"
         "  commfuse-sim expect --hardware h100-sxm --thresholds nvsentinel");
     command.callback([request, &command, &status] {
-      if (!request->form.empty() && command.count("--output") > 0) {
-        throw ConfigError("--thresholds prints the checker's own form; remove -o");
-      }
+      refuse_idle_flags(command);
       fmt::print("{}", text_of(*request));
       status = exit_code::done;
     });

@@ -16,6 +16,7 @@ namespace commfuse::sim {
 
 namespace {
 
+using expect::ExpectedKernelRow;
 using expect::ExpectedRow;
 
 constexpr double giga = 1e9;
@@ -48,6 +49,44 @@ std::vector<Value> values_of(const ExpectedRow& row, const ExpectedOf& of) {
           row.kernel.empty() ? Value{} : Value{row.kernel},
           row.saturation.count,
           of.false_alarms};
+}
+
+constexpr std::array<std::string_view, 15> kernel_columns{
+    "schema",  "machine",    "kernel",           "dtype",      "m",           "n", "k", "bytes", "time_us", "fast_us",
+    "slow_us", "rate_per_s", "rate_floor_per_s", "limited_by", "false_alarms"};
+
+std::vector<Value> kernel_values(const ExpectedKernelRow& row, const ExpectedOf& of) {
+  const auto extent = [&](std::int64_t GemmSize::*member) { return row.gemm ? Value{(*row.gemm).*member} : Value{}; };
+  return {std::string("commfuse.expectation_kernel/1"),
+          of.machine,
+          std::string(row.gemm ? "gemm" : "copy"),
+          row.gemm ? Value{std::string(name_of(row.gemm->dtype))} : Value{},
+          extent(&GemmSize::m),
+          extent(&GemmSize::n),
+          extent(&GemmSize::k),
+          row.gemm ? Value{} : Value{row.copied.count},
+          rounded(to_microseconds(row.time)),
+          rounded(to_microseconds(row.range.fast)),
+          rounded(to_microseconds(row.range.slow)),
+          rounded(rate_of(row, row.time)),
+          rounded(rate_of(row, row.range.slow)),
+          std::string(name_of(row.limit)),
+          of.false_alarms};
+}
+
+std::string name_of(const ExpectedKernelRow& row) {
+  return row.gemm ? fmt::format("gemm {}x{}x{} {}", row.gemm->m, row.gemm->n, row.gemm->k, name_of(row.gemm->dtype))
+                  : fmt::format("copy {}", format_size(row.copied));
+}
+
+/// One of a list.
+std::string yaml_map(std::span<const std::string_view> names, const std::vector<Value>& values) {
+  const auto object = nlohmann::ordered_json::parse(reports::json_object(names, values));
+  std::string text;
+  for (const auto& [key, value] : object.items()) {
+    text += fmt::format("{}{}: {}\n", text.empty() ? "- " : "  ", key, value.dump());  // JSON values are YAML
+  }
+  return text;
 }
 
 std::string title_of(const ExpectedRow& row) {
@@ -111,12 +150,44 @@ std::string expected_csv(std::span<const ExpectedRow> rows, const ExpectedOf& of
 std::string expected_yaml(std::span<const ExpectedRow> rows, const ExpectedOf& of) {
   std::string text;
   for (const ExpectedRow& row : rows) {
-    const auto object = nlohmann::ordered_json::parse(reports::json_object(columns, values_of(row, of)));
-    std::string_view mark = "- ";
-    for (const auto& [key, value] : object.items()) {
-      text += fmt::format("{}{}: {}\n", mark, key, value.dump());  // JSON values are YAML
-      mark = "  ";
-    }
+    text += yaml_map(columns, values_of(row, of));
+  }
+  return text;
+}
+
+std::string kernel_table(std::span<const ExpectedKernelRow> rows, const ExpectedOf& of) {
+  std::string text =
+      fmt::format("one GPU of {}; one healthy measurement in {:g} is slower than 'slow' and below 'floor'\n\n",
+                  of.machine, 1.0 / of.false_alarms);
+  text += fmt::format("{:<28}  {:>12}  {:>12}  {:>12}  {:>16}  {:>9}  {}\n", "kernel", "time us", "fast", "slow",
+                      "rate", "floor", "limited by");
+  for (const ExpectedKernelRow& row : rows) {
+    const double unit = row.gemm ? 1e12 : giga;
+    text +=
+        fmt::format("{:<28}  {:>12}  {:>12}  {:>12}  {:>8.1f} {:>7}  {:>9.1f}  {}\n", name_of(row), time_text(row.time),
+                    time_text(row.range.fast), time_text(row.range.slow), rate_of(row, row.time) / unit,
+                    row.gemm ? "TFLOP/s" : "GB/s", rate_of(row, row.range.slow) / unit, name_of(row.limit));
+  }
+  return text;
+}
+
+std::string kernel_json(std::span<const ExpectedKernelRow> rows, const ExpectedOf& of) {
+  return reports::json_array(
+      rows, [&](const ExpectedKernelRow& row) { return reports::json_object(kernel_columns, kernel_values(row, of)); });
+}
+
+std::string kernel_csv(std::span<const ExpectedKernelRow> rows, const ExpectedOf& of) {
+  std::string text = reports::csv_line(std::span<const std::string_view>(kernel_columns));
+  for (const ExpectedKernelRow& row : rows) {
+    text += reports::csv_line(kernel_values(row, of));
+  }
+  return text;
+}
+
+std::string kernel_yaml(std::span<const ExpectedKernelRow> rows, const ExpectedOf& of) {
+  std::string text;
+  for (const ExpectedKernelRow& row : rows) {
+    text += yaml_map(kernel_columns, kernel_values(row, of));
   }
   return text;
 }

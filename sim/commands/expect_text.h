@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "sim/expect/expected_kernels.h"
 #include "sim/expect/expected_rows.h"
 
 namespace commfuse::sim {
@@ -21,5 +22,12 @@ std::string expected_json(std::span<const expect::ExpectedRow> rows, const Expec
 std::string expected_csv(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
 /// A list of maps with the same keys.
 std::string expected_yaml(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
+
+// The same of kernels on one GPU.
+
+std::string kernel_table(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
+std::string kernel_json(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
+std::string kernel_csv(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
+std::string kernel_yaml(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
 
 }  // namespace commfuse::sim

@@ -124,6 +124,20 @@ TEST(ExpectCommand, prints_the_same_figures_in_every_form) {
   EXPECT_NE(run_program(ask + "yaml").out.find("  time_us: " + time + "\n"), std::string::npos);
 }
 
+TEST(ExpectCommand, has_gemms_and_copies_of_one_gpu) {
+  const auto json = nlohmann::json::parse(run_program("commfuse-sim expect --gemm 8Kx4Kx2K --copy 1G -o json").out);
+  ASSERT_EQ(json.size(), 2U);
+  EXPECT_EQ(json[0]["kernel"], "gemm");
+  EXPECT_EQ(json[0]["m"], 8192);
+  EXPECT_EQ(json[0]["k"], 2048);
+  // 2 m n k over the time.
+  EXPECT_NEAR(json[0]["rate_per_s"].get<double>(), 2.0 * 8192 * 4096 * 2048 / (1e-6 * json[0]["time_us"].get<double>()),
+              1e-5 * json[0]["rate_per_s"].get<double>());
+  EXPECT_EQ(json[1]["kernel"], "copy");
+  EXPECT_EQ(json[1]["bytes"], std::int64_t{1} << 30U);
+  EXPECT_TRUE(json[1]["m"].is_null());
+}
+
 TEST(ExpectCommand, takes_sizes_as_nccl_tests_does_and_refuses_both_ways) {
   const Outcome outcome = run_program("commfuse-sim expect --collective all_gather -b 1024 -e 64K -f 4 -o csv");
   EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 5);
@@ -132,7 +146,13 @@ TEST(ExpectCommand, takes_sizes_as_nccl_tests_does_and_refuses_both_ways) {
   EXPECT_EQ(says("--collective broadcast"),
             "--collective: unknown collective 'broadcast'; known collectives: all_gather, reduce_scatter, all_reduce, "
             "all_to_all, send_recv\n");
-  EXPECT_EQ(says("--thresholds aicr -o json"), "--thresholds prints the checker's own form; remove -o\n");
+  EXPECT_EQ(says("--thresholds aicr -o json"), "--output: --thresholds prints the checker's own form; remove it\n");
+  EXPECT_EQ(says("--thresholds aicr --sizes 1G"),
+            "--sizes: --thresholds prints the sizes that the checker measures; remove it\n");
+  EXPECT_EQ(says("--gemm 8x8x8 --ranks 4"), "--ranks: GEMMs and copies take the place of collectives; remove it\n");
+  EXPECT_EQ(says("--copy 1G --nvls off"), "--nvls: GEMMs and copies are of one GPU; remove it\n");
+  EXPECT_EQ(says("--dtype fp8"), "--dtype: is of --gemm alone; remove it, or add --gemm\n");
+  EXPECT_EQ(says("--gemm 8Kx8K"), "--gemm: '8Kx8K' is not a GEMM; write m, n and k up to 16M, as in 4096x8192x8192\n");
   EXPECT_EQ(says("--nodes 2"), "--nodes: h100-sxm has no network; use a cluster such as dgx-h100-x2\n");
 }
 
