@@ -391,7 +391,8 @@ constexpr std::string_view heading =
     "score`.\n\n"
     "<!-- test: skip run by AccuracyDoc.IsTheWholePageWhereTheMeasurementsLieBeside -->\n```console\n"
     "$ commfuse-sim score --data ../shared/data --data configs/published -o markdown > docs/accuracy.md\n"
-    "$ commfuse-sim score --dynamic -o markdown >> docs/accuracy.md\n```\n\n"
+    "$ commfuse-sim score --dynamic -o markdown >> docs/accuracy.md\n"
+    "$ commfuse-sim score --verdicts --data ../shared/data/measured -o markdown >> docs/accuracy.md\n```\n\n"
     "An error is |predicted / measured - 1|. Nothing is looked up: a prediction comes from the parameters in\n"
     "`configs/hardware` and `configs/clusters`, and each says whether it was fitted, published or a prior.\n\n";
 

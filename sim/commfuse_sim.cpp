@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
   commfuse::sim::add_diff(app, status);
   commfuse::sim::add_score(app, status);
   commfuse::sim::add_calibrate(app, status);
+  commfuse::sim::add_expect(app, status);
   commfuse::sim::add_import(app, status);
   commfuse::sim::add_schedule(app, status);
   commfuse::sim::add_schema(app, status);
@@ -55,7 +56,8 @@ int main(int argc, char** argv) {
   commfuse::add_pages(app, status, {commfuse::page_forms.begin(), commfuse::page_forms.end()}, commfuse::page_of);
   group(app, "Predictions", {"run", "sweep", "why", "tune", "plan"});
   group(app, "Results", {"merge", "report", "plot", "results", "best", "diff"});
-  group(app, "Measurements and inputs", {"score", "calibrate", "import", "schedule", "schema", "list", "config"});
+  group(app, "Measurements and inputs",
+        {"expect", "score", "calibrate", "import", "schedule", "schema", "list", "config"});
   group(app, "This program", {"version", "pages"});
   return commfuse::run_command_line(app, argc, argv, status);
 }

@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
       "  mpirun -np 8 commfuse-validate links\n"
       "  commfuse-validate check --executor cuda-virtual --ranks 2,4,8\n"
       "  commfuse-validate probe --out probes.csv\n"
+      "  commfuse-validate verdict logs/ --expect h100-sxm\n"
       "  commfuse-validate doctor\n"
       "  commfuse-validate version\n\n" +
       commfuse::exit_codes_in_words());
@@ -37,6 +38,7 @@ int main(int argc, char** argv) {
   commfuse::validate::add_links(app, launch, status);
   commfuse::validate::add_probe(app, status);
   commfuse::validate::add_doctor(app, launch, status);
+  commfuse::validate::add_verdict(app, status);
   commfuse::validate::add_version(app, status);
   commfuse::add_pages(app, status, {commfuse::page_forms.begin(), commfuse::page_forms.end()}, commfuse::page_of);
   const commfuse::LastWords words = commfuse::run_quietly(app, argc, argv, status);

@@ -89,6 +89,7 @@ class Reading {
   void name_ranks_a_device(std::int64_t ranks) { ranks_a_device_ = std::clamp<std::int64_t>(ranks, 1, most_ranks); }
   void name_op(std::string op) { run_.op = std::move(op); }
   void leave_out_devices() { lacks_devices_ = true; }
+  void name_version(std::string version) { run_.nccl_version = std::move(version); }
 
   void add_row(std::string place, std::int64_t bytes, std::optional<double> time, std::optional<double> in_place) {
     std::string reason;
@@ -102,8 +103,8 @@ class Reading {
     }
   }
 
-  void add_mistake(std::string place, std::string reason) {
-    run_.mistakes.push_back({std::move(place), std::move(reason)});
+  void add_mistake(std::string place, std::string reason, bool is_wrong_result = false) {
+    run_.mistakes.push_back({std::move(place), std::move(reason), is_wrong_result});
   }
 
   [[nodiscard]] bool has_rows() const { return !run_.rows.empty() || !run_.mistakes.empty(); }
@@ -147,8 +148,8 @@ class Reading {
       groups.insert(device.group);
       last = std::max(last, device.rank);
       last_device = std::max(last_device, device.device);
-      if (device.group == devices_.front().group) {
-        hosts.insert(device.host);
+      if (device.group == devices_.front().group && hosts.insert(device.host).second) {
+        run_.hosts.push_back(device.host);
       }
     }
     const auto named = static_cast<std::int64_t>(devices_.size()) * ranks_a_device_;
@@ -159,6 +160,9 @@ class Reading {
     if (named < all || lacks_devices_) {
       const std::int64_t nodes = (run_.ranks + last_device) / (last_device + 1);
       run_.nodes = std::max(run_.nodes, static_cast<int>(nodes));
+      if (static_cast<std::size_t>(run_.nodes) != run_.hosts.size()) {
+        run_.hosts.clear();
+      }
       run_.notes.push_back(fmt::format("the list of ranks is cut off; taken for {} ranks on {} {}", run_.ranks,
                                        run_.nodes, run_.nodes == 1 ? "node" : "nodes"));
     }
@@ -238,6 +242,25 @@ std::optional<std::int64_t> number_behind(const std::vector<std::string_view>& w
   return number && *number < most_ranks ? number : std::nullopt;
 }
 
+/// "2.28.9" of 22809, and of 2804 before 2.9 ("2.8.4"); empty for other numbers.
+std::string version_of_code(std::int64_t code) {
+  constexpr std::int64_t first_long = 10000;
+  const std::int64_t major = code >= first_long ? code / 10000 : code / 1000;
+  const std::int64_t rest = code >= first_long ? code % 10000 : code % 1000;
+  return code < 1000 || code >= 1'000'000 ? "" : fmt::format("{}.{}.{}", major, rest / 100, rest % 100);
+}
+
+/// Of "# nccl-tests version 2.17.6 nccl-headers=22803 nccl-library=22803"; empty where it does not say.
+std::string library_version_in(const std::vector<std::string_view>& words) {
+  constexpr std::string_view key = "nccl-library=";
+  for (const std::string_view word : words) {
+    if (word.starts_with(key)) {
+      return version_of_code(parse_integer(word.substr(key.size())).value_or(0));
+    }
+  }
+  return "";
+}
+
 /// "#  Rank  0 Group  0 Pid  4242 on node-1 device  0 [0x07] NVIDIA H100"; older ones know no group.
 std::optional<Device> device_in(const std::vector<std::string_view>& words) {
   const std::optional<std::int64_t> rank = number_behind(words, "Rank");
@@ -268,6 +291,11 @@ void read_comment(const std::vector<std::string_view>& words, const std::string&
     if (std::optional<std::string> op = op_of_program(words.back())) {
       runs.current().name_op(std::move(*op));
     }
+  } else if (says(1, "nccl-tests")) {
+    if (runs.current().has_rows()) {
+      runs.begin();
+    }
+    runs.current().name_version(library_version_in(words));
   } else if (says(1, "nThread")) {
     runs.begin();  // an attempt before may have died behind its list of devices
   } else if (says(1, "Using") && says(2, "devices") && runs.current().has_rows()) {
@@ -324,7 +352,7 @@ void read_row(std::string place, std::vector<std::string_view> words, Reading& r
   const std::size_t body = body_columns + (has_iterations ? iteration_columns : 0);
   const std::size_t out_of_place = words.size() - 2 * body;
   if (std::string wrong = wrong_elements(words[out_of_place + body_columns - 1]); !wrong.empty()) {
-    reading.add_mistake(std::move(place), std::move(wrong));
+    reading.add_mistake(std::move(place), std::move(wrong), true);
     return;
   }
   if (*bytes > 0) {
@@ -480,7 +508,7 @@ void read_result(std::string place, const Json& row, const std::string& path, Re
       refuse(path, "times are those of the processor, which only issues (-C 1); run nccl-tests without it");
     }
     if (const double wrong = number_at(*out, "nwrong").value_or(0.0); wrong > 0.0) {
-      reading.add_mistake(std::move(place), fmt::format("{} elements were wrong", wrong));
+      reading.add_mistake(std::move(place), fmt::format("{} elements were wrong", wrong), true);
       return;
     }
   }
@@ -513,6 +541,8 @@ void read_json(std::string_view text, const std::string& path, Reading& reading)
       reading.name_op(std::move(*op));
     }
   }
+  const double code = json.is_object() ? number_at(json, "nccl_version").value_or(0.0) : 0.0;
+  reading.name_version(version_of_code(static_cast<std::int64_t>(std::clamp(code, 0.0, 1e9))));
   const auto config = json.find("config");
   const Json& settings = config != json.end() && config->is_object() ? *config : none;
   std::int64_t place = 0;
@@ -556,6 +586,20 @@ std::vector<NcclTestsRun> read_nccl_tests(std::string_view text, const std::stri
     all.take(std::move(runs));
   }
   return all.finish(path, op);
+}
+
+std::optional<std::string> nccl_program_in(std::string_view file) {
+  std::string letters;
+  std::copy_if(file.begin(), file.end(), std::back_inserter(letters), [](char c) { return c != '_' && c != '-'; });
+  std::vector<std::string> found;
+  for (const auto& [bare, program] :
+       {std::pair("allgather", "all_gather"), std::pair("reducescatter", "reduce_scatter"),
+        std::pair("allreduce", "all_reduce"), std::pair("alltoall", "alltoall"), std::pair("sendrecv", "sendrecv")}) {
+    if (letters.find(bare) != std::string::npos) {
+      found.emplace_back(program);
+    }
+  }
+  return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
 
 }  // namespace commfuse

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads what nccl-tests and rccl-tests print (2.0 to 2.20), as text or as their JSON (-J). Of a file only what is below
-// is kept: never its dump of the environment, its arguments, host names or process ids.
+// is kept: never its dump of the environment, its arguments or process ids.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,9 @@ struct NcclTestsRow {
 
 /// A row that was left out.
 struct NcclTestsMistake {
-  std::string place;   ///< "line 14" or "results[3]"
-  std::string reason;  ///< A sentence without its point.
+  std::string place;             ///< "line 14" or "results[3]"
+  std::string reason;            ///< A sentence without its point.
+  bool is_wrong_result = false;  ///< The collective gave wrong elements.
 };
 
 /// One program on one group of ranks.
@@ -33,6 +34,8 @@ struct NcclTestsRun {
   int ranks = 0;   ///< Of a group.
   int nodes = 1;   ///< That have ranks of a group.
   int groups = 1;  ///< That ran at once, each with as many ranks (NCCL_TESTS_SPLIT).
+  std::vector<std::string> hosts;  ///< Of the first group, each once, in the order of ranks; empty where cut off.
+  std::string nccl_version;        ///< "2.28.9"; empty where the output does not say.
   std::vector<NcclTestsRow> rows;
   std::vector<NcclTestsMistake> mistakes;
   std::vector<std::string> notes;  ///< Sentences: what was not there and is taken to be so.
@@ -52,5 +55,9 @@ class NoNcclTests : public ConfigError {
 /// and the rest is read.
 std::vector<NcclTestsRun> read_nccl_tests(std::string_view text, const std::string& path,
                                           const std::optional<std::string>& op = std::nullopt);
+
+/// The collective that the name of a file tells: all_gather of "allgather-2.txt". Nothing where it tells none, or
+/// several.
+std::optional<std::string> nccl_program_in(std::string_view file);
 
 }  // namespace commfuse

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "model/config_error.h"
+#include "model/expect/message.h"
 #include "model/fit/parameter_yaml.h"
 #include "model/formats/nccl_tests.h"
 #include "model/text/files.h"
@@ -125,7 +126,8 @@ class Reader {
   /// A file that is neither profile nor record, nor a known table: what nccl-tests printed, or nothing that is read.
   void read_runs(const Table& table) {
     try {
-      for (const NcclTestsRun& run : read_nccl_tests(read_log(path_.string()), path_.string(), program_in(name_))) {
+      for (const NcclTestsRun& run :
+           read_nccl_tests(read_log(path_.string()), path_.string(), nccl_program_in(name_))) {
         read_run(run);
       }
     } catch (const NoNcclTests&) {
@@ -344,24 +346,6 @@ class Reader {
                 .place = path_.string()});
   }
 
-  /// Older nccl-tests do not name their program in what they print; the file's name may.
-  static std::optional<std::string> program_in(std::string_view file) {
-    std::string letters;
-    std::copy_if(file.begin(), file.end(), std::back_inserter(letters), [](char c) { return c != '_' && c != '-'; });
-    std::vector<std::string> found;
-    for (const auto& [bare, program] :
-         {std::pair("allgather", "all_gather"), std::pair("reducescatter", "reduce_scatter"),
-          std::pair("allreduce", "all_reduce"), std::pair("alltoall", "alltoall"), std::pair("sendrecv", "sendrecv")}) {
-      if (letters.find(bare) != std::string::npos) {
-        found.emplace_back(program);
-      }
-    }
-    if (found.size() == 1) {
-      return found.front();
-    }
-    return std::nullopt;
-  }
-
   /// One message of a table or of nccl-tests, `op` by its word for it.
   struct Message {
     std::string op;
@@ -378,7 +362,7 @@ class Reader {
     if (base_ == nullptr) {
       return false;
     }
-    const bool is_exchange = score::op_in_table(message.op) == score::LinkOp::send_recv;
+    const bool is_exchange = link_op_named(message.op) == LinkOp::send_recv;
     const auto ranks = static_cast<double>(message.ranks);
     const auto nodes = static_cast<double>(message.nodes);
     const double moved = static_cast<double>(message.bytes) * (is_exchange ? 1.0 : (ranks - 1.0) / ranks);
@@ -444,7 +428,7 @@ class Reader {
   }
 
   void add(Message message) {
-    const std::optional<score::LinkOp> op = score::op_in_table(message.op);
+    const std::optional<LinkOp> op = link_op_named(message.op);
     message.nodes = nodes_of(message);
     if (!op) {
       pass_over(fmt::format("{}: {}, which the model has not", name_, message.op));
@@ -477,7 +461,7 @@ class Reader {
              .time_us = message.time_us}};
   }
 
-  void add_to_network(const Message& message, score::LinkOp op) {
+  void add_to_network(const Message& message, LinkOp op) {
     const std::optional<CollectiveKind> kind = collective_of(op);
     const bool has_network = base_ != nullptr && base_->network.has_value();
     if (!has_network) {
@@ -501,13 +485,13 @@ class Reader {
     }
   }
 
-  static std::optional<CollectiveKind> collective_of(score::LinkOp op) {
+  static std::optional<CollectiveKind> collective_of(LinkOp op) {
     switch (op) {
-      case score::LinkOp::all_gather: return CollectiveKind::all_gather;
-      case score::LinkOp::reduce_scatter: return CollectiveKind::reduce_scatter;
-      case score::LinkOp::all_reduce: return CollectiveKind::all_reduce;
-      case score::LinkOp::all_to_all: return CollectiveKind::all_to_all;
-      case score::LinkOp::send_recv: return std::nullopt;
+      case LinkOp::all_gather: return CollectiveKind::all_gather;
+      case LinkOp::reduce_scatter: return CollectiveKind::reduce_scatter;
+      case LinkOp::all_reduce: return CollectiveKind::all_reduce;
+      case LinkOp::all_to_all: return CollectiveKind::all_to_all;
+      case LinkOp::send_recv: return std::nullopt;
     }
     return std::nullopt;
   }

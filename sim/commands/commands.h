@@ -12,6 +12,7 @@ void add_best(CLI::App& app, int& status);
 void add_calibrate(CLI::App& app, int& status);
 void add_config(CLI::App& app, int& status);
 void add_diff(CLI::App& app, int& status);
+void add_expect(CLI::App& app, int& status);
 void add_import(CLI::App& app, int& status);
 void add_plan(CLI::App& app, int& status);
 void add_list(CLI::App& app, int& status);

@@ -25,6 +25,8 @@
 #include "reports/score.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/commands/verdict_score_text.h"
+#include "sim/expect/verdict_score.h"
 #include "sim/score/engine_agreement.h"
 #include "sim/score/implementation_fit.h"
 #include "sim/score/kinds.h"
@@ -43,6 +45,7 @@ struct ScoreRequest {
   std::optional<double> max_median;  // fractions
   std::optional<double> max_p90;
   bool dynamic = false;
+  bool verdicts = false;
   bool implementations = false;
   bool pairs = false;
   bool rows = false;
@@ -158,6 +161,19 @@ int run_agreement(const ScoreRequest& request) {
   return met ? exit_code::done : exit_code::gate_missed;
 }
 
+/// Misses the gate where a bar is not reached.
+int run_verdicts(const ScoreRequest& request) {
+  const expect::VerdictScore score = expect::score_verdicts(tables_of(request));
+  if (score.healthy == 0) {
+    throw ConfigError("--verdicts: no table of a node that is known to be healthy; name a folder of them with --data");
+  }
+  fmt::print("{}", request.format == "json"       ? verdict_score_json(score)
+                   : request.format == "markdown" ? verdict_score_section(score)
+                                                  : verdict_score_table(score));
+  const bool met = std::ranges::all_of(score.counts, &expect::VerdictCount::is_met);
+  return met ? exit_code::done : exit_code::gate_missed;
+}
+
 std::string residuals_of(const ScoreRequest& request, const Scores& scores) {
   return request.format == "json" ? reports::residuals_json(scores) : reports::residuals_table(scores);
 }
@@ -171,6 +187,9 @@ int run_score(const ScoreRequest& request) {
   }
   if (request.dynamic) {
     return run_agreement(request);
+  }
+  if (request.verdicts) {
+    return run_verdicts(request);
   }
   if (request.implementations) {
     fmt::print("{}", score::implementation_costs_yaml(tables_of(request)));
@@ -250,6 +269,16 @@ void add_score(CLI::App& app, int& status) {
         ->excludes(residuals)
         ->excludes(median)
         ->excludes(p90);
+    command.add_flag("--verdicts", request->verdicts, "Score verdicts on nodes known to be healthy or degraded")
+        ->excludes("--dynamic")
+        ->excludes("--implementations")
+        ->excludes("--pairs")
+        ->excludes("--rows")
+        ->excludes(kind)
+        ->excludes(held_out)
+        ->excludes(residuals)
+        ->excludes(median)
+        ->excludes(p90);
     usual(offers_words(command.add_option("-o,--output", request->format, "table, json, markdown (docs/accuracy.md)")
                            ->type_name("FORMAT")
                            ->capture_default_str()
@@ -274,6 +303,7 @@ void add_score(CLI::App& app, int& status) {
         "  commfuse-sim score --data measured/ --held-out -o json\n"
         "  commfuse-sim score --data mine.csv --max-median 8 --max-p90 20\n"
         "  commfuse-sim score --data measured/ --residuals\n"
+        "  commfuse-sim score --verdicts --data measured/\n"
         "  commfuse-sim score --dynamic");
     command.callback([request, &status] { status = run_score(*request); });
   });

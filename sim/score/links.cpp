@@ -8,53 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "model/cost/communication.h"
-#include "model/cost/group.h"
+#include "model/expect/message.h"
 #include "model/fit/holdout.h"
 #include "sim/score/checked_interval.h"
 #include "sim/score/judged_ways.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
-#include "sim/score/sizes.h"
 
 namespace commfuse::score {
 
 namespace {
-
-/// Who takes part and how much is sent.
-struct Message {
-  LinkOp op = LinkOp::all_gather;
-  std::int64_t gpus = 1;
-  std::int64_t nodes = 1;
-  Bytes bytes;
-};
-
-/// Of a group that is smaller than its node, where such groups are faster, or that has fewer NICs (machine.h).
-const CollectiveParameters& collective_of(const Machine& machine, const Message& message) {
-  if (message.nodes > 1) {
-    return collective_across(machine, static_cast<int>(message.gpus / message.nodes));
-  }
-  const bool fits = message.gpus <= machine.gpus_per_node;
-  return fits ? collective_over(machine, 0, static_cast<int>(message.gpus)) : machine.link.collective;
-}
-
-/// `machine` has all the nodes of the message.
-Duration predicted(const Machine& machine, const Message& message) {
-  const int gpus = static_cast<int>(message.gpus);
-  if (message.op == LinkOp::send_recv) {
-    return p2p_time(message.nodes == 1 ? machine.link.peer : machine.network->peer, message.bytes);
-  }
-  const CollectiveParameters& collective = collective_of(machine, message);
-  const int nodes = static_cast<int>(message.nodes);
-  switch (message.op) {
-    case LinkOp::all_gather: return all_gather_time(collective, gpus, message.bytes, nodes);
-    case LinkOp::reduce_scatter: return reduce_scatter_time(collective, gpus, message.bytes, nodes);
-    case LinkOp::all_reduce: return all_reduce_time(collective, gpus, message.bytes, nodes);
-    default:
-      return nodes == 1 ? all_to_all_time(collective, gpus, message.bytes)
-                        : group_of(machine, machine.gpus_per_node / (gpus / nodes), gpus).all_to_all(message.bytes);
-  }
-}
 
 /// From where on bandwidth counts: collectives across nodes wait for the network longer.
 std::int64_t large_from(const Message& message) {
@@ -100,22 +63,6 @@ class PartNames {
   std::map<std::tuple<LinkOp, std::int64_t, bool, bool>, std::string> names_;
 };
 
-PricedKind priced_kind(LinkOp op) {
-  switch (op) {
-    case LinkOp::all_gather: return PricedKind::all_gather;
-    case LinkOp::reduce_scatter: return PricedKind::reduce_scatter;
-    case LinkOp::all_reduce: return PricedKind::all_reduce;
-    case LinkOp::all_to_all: return PricedKind::all_to_all;
-    case LinkOp::send_recv: return PricedKind::exchange;
-  }
-  return PricedKind::exchange;
-}
-
-PricedShape shape_of(const Message& message) {
-  const bool exchange = message.op == LinkOp::send_recv;
-  return score::shape_of(priced_kind(message.op), message.bytes, exchange ? 0 : message.gpus);
-}
-
 /// The kind of op whose intervals are checked together.
 std::string_view kind_of(const Message& message) {
   const bool large = message.bytes.count >= large_from(message);
@@ -129,12 +76,6 @@ std::string_view kind_of(const Message& message) {
     return large ? "all-to-all >= 64 KiB" : "all-to-all < 64 KiB";
   }
   return large ? "collectives >= 64 KiB" : "collectives < 64 KiB";
-}
-
-/// As fit_of asks: an exchange between nodes has the fit of the network.
-int ranks_of(const Machine& machine, const Message& message) {
-  const bool crosses = message.op == LinkOp::send_recv && message.nodes > 1;
-  return crosses ? machine.gpus_per_node + 1 : static_cast<int>(message.gpus);
 }
 
 /// A row of a table of messages, as far as the three kinds agree.
@@ -153,7 +94,7 @@ class LinkScorer {
   LinkScorer(Context& context, Tally& tally) : context_(context), tally_(tally) {}
 
   void score(const Row& row, LinkRow read) {
-    const std::optional<LinkOp> op = op_in_table(read.op);
+    const std::optional<LinkOp> op = link_op_named(read.op);
     if (!op || !row.is_sound()) {
       if (tally_.takes(row, read.held_back)) {
         tally_.skip(fmt::format("the model has no {}", read.op));
@@ -194,7 +135,7 @@ class LinkScorer {
       return;
     }
     const std::string_view part = parts_.of(*found.machine, read.message);
-    const Compared time{read.measured_us, to_microseconds(predicted(*found.machine, read.message)),
+    const Compared time{read.measured_us, to_microseconds(message_time(*found.machine, read.message)),
                         std::span(&part, 1)};
     if (tally_.score(row, *found.machine, unseen, {time})) {
       check(*found.machine, read.message, unseen, time);
@@ -202,13 +143,13 @@ class LinkScorer {
   }
 
   void check(const Machine& machine, const Message& message, bool held_back, const Compared& time) {
-    const auto price = [&](const Machine& other) { return to_microseconds(predicted(other, message)); };
+    const auto price = [&](const Machine& other) { return to_microseconds(message_time(other, message)); };
     check_interval(machine,
                    {.shape = shape_of(message),
                     .kind = kind_of(message),
                     .key = {static_cast<std::int64_t>(message.op), message.bytes.count},
                     .held_back = held_back,
-                    .ranks = ranks_of(machine, message)},
+                    .ranks = ranks_for_fit(machine, message)},
                    time, context_, tally_, price);
     if (is_unseen(machine, held_back, context_) && time.predicted_us < longest_checked_us) {
       times_.try_emplace({&machine, message.gpus, message.nodes, message.bytes.count, message.op}, time.measured_us,
@@ -263,14 +204,15 @@ class LinkScorer {
     Way way;
     for (const Sent& one : sent) {
       const PricedShape shape = shape_of(one.message);
-      shapes.push_back({shape, one.time.predicted_us, residual_of(shape, machine, ranks_of(machine, one.message))});
+      shapes.push_back(
+          {shape, one.time.predicted_us, residual_of(shape, machine, ranks_for_fit(machine, one.message))});
       way.measured_us += one.time.measured_us;
       way.predicted_us += one.time.predicted_us;
     }
     way.uncertainty = context_.doubts.of(machine, shapes, [&](const Machine& other) {
       double us = 0.0;
       for (const Sent& one : sent) {
-        us += to_microseconds(predicted(other, one.message));
+        us += to_microseconds(message_time(other, one.message));
       }
       return us;
     });
@@ -286,7 +228,7 @@ class LinkScorer {
 /// What nccl-tests calls bus bandwidth: doc/PERFORMANCE.md there.
 double microseconds_at(double bus_gigabytes_per_second, std::string_view op, const Message& message) {
   const auto ranks = static_cast<double>(message.gpus);
-  const double passes = op_in_table(op) == LinkOp::all_reduce ? 2.0 : 1.0;
+  const double passes = link_op_named(op) == LinkOp::all_reduce ? 2.0 : 1.0;
   return static_cast<double>(message.bytes.count) * passes * (ranks - 1.0) / ranks / bus_gigabytes_per_second / 1e3;
 }
 

@@ -21,31 +21,6 @@ std::optional<Ours> among(const std::array<std::pair<std::string_view, Ours>, n>
 
 }  // namespace
 
-std::string_view name_of(LinkOp op) {
-  switch (op) {
-    case LinkOp::all_gather: return "all_gather";
-    case LinkOp::reduce_scatter: return "reduce_scatter";
-    case LinkOp::all_reduce: return "all_reduce";
-    case LinkOp::all_to_all: return "all_to_all";
-    case LinkOp::send_recv: return "send_recv";
-  }
-  return "";
-}
-
-std::optional<LinkOp> op_in_table(std::string_view word) {
-  constexpr std::array<std::pair<std::string_view, LinkOp>, 10> words{{{"all_gather", LinkOp::all_gather},
-                                                                       {"allgather", LinkOp::all_gather},
-                                                                       {"reduce_scatter", LinkOp::reduce_scatter},
-                                                                       {"reducescatter", LinkOp::reduce_scatter},
-                                                                       {"all_reduce", LinkOp::all_reduce},
-                                                                       {"allreduce", LinkOp::all_reduce},
-                                                                       {"all_to_all", LinkOp::all_to_all},
-                                                                       {"alltoall", LinkOp::all_to_all},
-                                                                       {"send_recv", LinkOp::send_recv},
-                                                                       {"sendrecv", LinkOp::send_recv}}};
-  return among(words, word);
-}
-
 std::optional<DType> dtype_in_table(std::string_view word) {
   constexpr std::array<std::pair<std::string_view, DType>, 8> words{{{"bfloat16", DType::bf16},
                                                                      {"float16", DType::fp16},

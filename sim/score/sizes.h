@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cells of a row say was measured: the operation of a message, the sizes of a product or an attention.
+// What the cells of a row say was measured: the sizes of a product or an attention.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,6 @@
 #include "sim/score/table.h"
 
 namespace commfuse::score {
-
-enum class LinkOp : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all, send_recv };
-
-std::string_view name_of(LinkOp op);
-
-/// Ours for what tables and nccl-tests call allgather, alltoall, sendrecv and so on; nothing for other operations.
-std::optional<LinkOp> op_in_table(std::string_view word);
 
 /// Our name of what tables call bfloat16, float16, half, fp8_e4m3 and so on; nothing for other formats.
 std::optional<DType> dtype_in_table(std::string_view word);

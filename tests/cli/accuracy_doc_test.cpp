@@ -17,12 +17,20 @@ namespace fs = std::filesystem;
 const fs::path page = COMMFUSE_SOURCE_DIR "/docs/accuracy.md";
 const fs::path data = COMMFUSE_SOURCE_DIR "/../shared/data";
 
-/// The last section of the page, which another command writes; empty where the page has none yet.
-std::string section_of_engines() {
+constexpr const char* engines = "\n## Static against dynamic\n";
+constexpr const char* verdicts = "\n## Verdicts\n";
+
+/// What the page has from one place on, up to another; empty where it has none of it yet.
+std::string section(const char* from, const char* to = nullptr) {
   const std::string text = contents_of(page);
-  const std::size_t begin = text.find("\n## Static against dynamic\n");
-  return begin == std::string::npos ? std::string{} : text.substr(begin);
+  const std::size_t begin = text.find(from);
+  const std::size_t end = to == nullptr ? std::string::npos : text.find(to);
+  return begin == std::string::npos ? std::string{} : text.substr(begin, end == std::string::npos ? end : end - begin);
 }
+
+/// The last sections of the page, each written by a command of its own.
+std::string section_of_engines() { return section(engines, verdicts); }
+std::string section_of_verdicts() { return section(verdicts); }
 
 TEST(AccuracyDoc, HoldsTheScoresOfTheTablesThatTheProjectBringsAlong) {
   const std::string text = contents_of(page);
@@ -46,24 +54,40 @@ TEST(AccuracyDoc, IsTheWholePageWhereTheMeasurementsLieBeside) {
                                      " --data " COMMFUSE_SOURCE_DIR "/configs/published");
   ASSERT_EQ(scored.code, 0) << scored.err;
   if (renews()) {
-    const std::string last = section_of_engines();
+    const std::string last = section_of_engines() + section_of_verdicts();
     std::ofstream(page) << scored.out << last;
   }
-  EXPECT_EQ(contents_of(page), scored.out + section_of_engines());
+  EXPECT_EQ(contents_of(page), scored.out + section_of_engines() + section_of_verdicts());
 }
 
 // The bars of static against dynamic are met, as the command ends with 4 where they are not. It needs no measurements.
-TEST(AccuracyDoc, EndsWithStaticAgainstDynamicOnEveryMachine) {
+TEST(AccuracyDoc, HasStaticAgainstDynamicOnEveryMachine) {
   const Outcome compared = run_program("commfuse-sim score --dynamic -o markdown");
   ASSERT_EQ(compared.code, 0) << compared.out << compared.err;
   if (renews()) {
+    const std::string last = section_of_verdicts();
     const std::string text = contents_of(page);
-    const std::size_t old = section_of_engines().size();
-    std::ofstream(page) << text.substr(0, text.size() - old) << compared.out;
+    const std::string first = text.substr(0, text.find(engines));
+    std::ofstream(page) << first << compared.out << last;
   }
   EXPECT_EQ(section_of_engines(), compared.out);
   EXPECT_NE(compared.out.find("| h100-sxm | 4, 8 |"), std::string::npos);
   EXPECT_NE(compared.out.find("| dgx-h100-x2 | 4, 8, 16 |"), std::string::npos);
+}
+
+// The bars of verdicts are met, as the command ends with 4 where they are not.
+TEST(AccuracyDoc, EndsWithVerdictsWhereTheMeasurementsLieBeside) {
+  if (!fs::is_directory(data)) {
+    GTEST_SKIP() << "the tables are not beside the project: " << data;
+  }
+  const Outcome scored =
+      run_program("commfuse-sim score --verdicts -o markdown --data " + (data / "measured").string());
+  ASSERT_EQ(scored.code, 0) << scored.out << scored.err;
+  if (renews()) {
+    const std::string text = contents_of(page);
+    std::ofstream(page) << text.substr(0, text.find(verdicts)) << scored.out;
+  }
+  EXPECT_EQ(section_of_verdicts(), scored.out);
 }
 
 }  // namespace

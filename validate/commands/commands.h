@@ -18,6 +18,7 @@ void add_doctor(CLI::App& app, Launch& launch, int& status);
 void add_links(CLI::App& app, Launch& launch, int& status);
 void add_probe(CLI::App& app, int& status);
 void add_run(CLI::App& app, Launch& launch, int& status);
+void add_verdict(CLI::App& app, int& status);
 void add_version(CLI::App& app, int& status);
 
 }  // namespace commfuse::validate

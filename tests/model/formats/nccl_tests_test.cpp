@@ -393,5 +393,47 @@ TEST(NcclTests, json_lists_the_first_device_of_a_process_alone) {
   EXPECT_EQ(run.nodes, 2);
 }
 
+TEST(NcclTests, hosts_and_versions_are_kept_and_wrong_results_marked) {
+  const std::string rows =
+      "     1048576        262144     float     sum      -1    17.13   61.21   53.56      0    16.90   62.05   54.29   "
+      "   0\n"
+      "     2097152        524288     float     sum      -1    27.13   61.21   53.56      5    26.90   62.05   54.29   "
+      "   0\n";
+  const NcclTestsRun run = only_run("# nccl-tests version 2.17.6 nccl-headers=22803 nccl-library=22809\n" + head + rows,
+                                    "o.txt", "all_reduce");
+  EXPECT_EQ(run.hosts, (std::vector<std::string>{"node-a", "node-b"}));
+  EXPECT_EQ(run.nccl_version, "2.28.9");
+  ASSERT_EQ(run.mistakes.size(), 1U);
+  EXPECT_TRUE(run.mistakes[0].is_wrong_result);
+  EXPECT_EQ(only_run(head + rows, "o.txt", "all_reduce").nccl_version, "");
+  EXPECT_EQ(only_run("# nccl-tests version 2.17.6 nccl-headers=1 nccl-library=x\n" + head + rows, "o", "all_reduce")
+                .nccl_version,
+            "");
+}
+
+// Two programs in one log, each with a version line of its own.
+TEST(NcclTests, versions_belong_to_the_run_behind_them) {
+  const std::string row =
+      "     1048576        262144     float     sum      -1    17.13   61.21   53.56      0    16.90   62.05   54.29   "
+      "   0\n";
+  const auto program = [&](const std::string& code, const std::string& name) {
+    return "# nccl-tests version 2.17.6 nccl-headers=22803 nccl-library=" + code +
+           "\n# Collective test starting: " + name + "_perf\n" + head + row;
+  };
+  const std::vector<NcclTestsRun> runs =
+      read_nccl_tests(program("22809", "all_gather") + program("22902", "all_reduce"), "o.txt");
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].nccl_version, "2.28.9");
+  EXPECT_EQ(runs[1].nccl_version, "2.29.2");
+  EXPECT_EQ(runs[1].op, "all_reduce");
+}
+
+TEST(NcclTests, a_files_name_may_tell_the_collective) {
+  EXPECT_EQ(nccl_program_in("allgather-2.txt"), "all_gather");
+  EXPECT_EQ(nccl_program_in("reduce_scatter.log"), "reduce_scatter");
+  EXPECT_EQ(nccl_program_in("all_gather_and_allreduce.txt"), std::nullopt);
+  EXPECT_EQ(nccl_program_in("out.txt"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace commfuse

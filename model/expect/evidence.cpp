@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/expect/evidence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <set>
+#include <tuple>
+
+#include "model/check.h"
+#include "model/math/functions.h"
+
+namespace commfuse {
+
+namespace {
+
+double middle(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
+}
+
+/// Median of what `number` says of the rows of a half.
+template <class Number>
+double middle_of(const ClassHalf& half, const Number& number) {
+  std::vector<double> values;
+  for (const std::size_t row : half.rows) {
+    values.push_back(number(row));
+  }
+  return middle(std::move(values));
+}
+
+void judge(ClassHalf& half, std::span<const MeasuredMessage> measured, std::span<const Expected> expected,
+           double spread) {
+  half.median = middle_of(
+      half, [&](std::size_t i) { return math::log(measured[i].time_us / to_microseconds(expected[i].time)); });
+  const double parameters = middle_of(half, [&](std::size_t i) { return expected[i].shared_error; });
+  const double residual = middle_of(half, [&](std::size_t i) { return expected[i].own_error; });
+  const ErrorShares shares = half.limit == Limit::latency ? latency_shares : bandwidth_shares;
+  const double repeat = repeat_error * repeat_error;
+  const double square = residual * residual;
+  half.shared_error = std::sqrt(parameters * parameters + shares.node * square + spread * spread);
+  half.own_error = std::sqrt((shares.of_class + shares.row / static_cast<double>(half.rows.size())) * square + repeat);
+}
+
+/// How far a real fault is from its pattern, relative: no link is slow by one of the degrees that are tried, and no
+/// fault is only what its pattern says. Assumed.
+constexpr double pattern_error = 0.15;
+
+/// A half under a pattern: what is left of its median, and the errors around that.
+struct Left {
+  double off = 0.0;
+  double shared = 0.0;
+  double own = 0.0;
+};
+
+std::vector<Left> left_of(std::span<const ClassHalf> halves, const FaultPattern& pattern, bool latency) {
+  std::vector<Left> left;
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    if ((halves[i].limit == Limit::latency) == latency) {
+      const double by_degree = pattern_error * pattern[i];
+      left.push_back({halves[i].median - pattern[i], halves[i].shared_error,
+                      std::sqrt(halves[i].own_error * halves[i].own_error + by_degree * by_degree)});
+    }
+  }
+  return left;
+}
+
+/// Of normal errors with one that all share: of 133 medians of bandwidth-limited rows on healthy machines none is 1.7
+/// standard errors off (docs/accuracy.md). The matrix of errors is diagonal but for one rank: Sherman and Morrison.
+double bandwidth_likelihood(const std::vector<Left>& left) {
+  double squares = 0.0;
+  double along = 0.0;
+  double shared = 1.0;
+  double logs = 0.0;
+  for (const Left& one : left) {
+    const double precision = 1.0 / (one.own * one.own);
+    squares += one.off * one.off * precision;
+    along += one.off * one.shared * precision;
+    shared += one.shared * one.shared * precision;
+    logs += math::log(2.0 * std::numbers::pi * one.own * one.own);
+  }
+  return -0.5 * (squares - along * along / shared + logs + math::log(shared));
+}
+
+/// Of errors with the tails of error_tail.h, Student's t with four degrees of freedom, over the part that the node
+/// shares, by the trapezoid rule.
+double latency_likelihood(const std::vector<Left>& left) {
+  constexpr double one_standard_error = 1.1416266290909542;  // error_tail.cpp
+  constexpr int steps = 32;
+  constexpr double reach = 8.0;
+  double logs = 0.0;
+  for (const Left& one : left) {
+    logs += math::log(0.375 * one_standard_error / one.own);
+  }
+  std::array<double, 2 * steps + 1> terms{};
+  for (int step = -steps; step <= steps; ++step) {
+    const double node = reach * step / steps;
+    double product = 1.0;
+    double taken = 0.0;  // of the product's logarithm, before it leaves the range of numbers
+    for (const Left& one : left) {
+      const double t = one_standard_error * (one.off - node * one.shared) / one.own;
+      product *= 1.0 + 0.25 * t * t;
+      if (product > 1e200) {
+        taken += math::log(product);
+        product = 1.0;
+      }
+    }
+    terms[static_cast<std::size_t>(step + steps)] = -0.5 * node * node - 2.5 * (taken + math::log(product));
+  }
+  const double most = *std::max_element(terms.begin(), terms.end());
+  double sum = 0.0;
+  for (const double term : terms) {
+    sum += math::exp(term - most);
+  }
+  return logs + most + math::log(sum * reach / steps / std::sqrt(2.0 * std::numbers::pi));
+}
+
+}  // namespace
+
+double error_of(const ClassHalf& half) {
+  return std::sqrt(half.shared_error * half.shared_error + half.own_error * half.own_error);
+}
+
+std::tuple<LinkOp, std::int64_t, std::int64_t, std::int64_t> key_of(const Message& message) {
+  return {message.op, message.gpus, message.nodes, message.bytes.count};
+}
+
+std::vector<ClassHalf> class_halves(std::span<const MeasuredMessage> measured, std::span<const Expected> expected,
+                                    double spread) {
+  check(measured.size() == expected.size(), "each row has its expectation");
+  std::map<std::tuple<LinkOp, std::int64_t, std::int64_t, bool>, ClassHalf> by_class;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const Message& message = measured[i].message;
+    const bool latency = expected[i].limit == Limit::latency;
+    ClassHalf& half = by_class[{message.op, message.gpus, message.nodes, latency}];
+    half.op = message.op;
+    half.gpus = message.gpus;
+    half.nodes = message.nodes;
+    half.limit = latency ? Limit::latency : Limit::bandwidth;
+    half.rows.push_back(i);
+  }
+  std::vector<ClassHalf> halves;
+  for (auto& [key, half] : by_class) {
+    if (half.rows.size() >= 2) {  // one row decides nothing
+      judge(half, measured, expected, spread);
+      halves.push_back(std::move(half));
+    }
+  }
+  return halves;
+}
+
+double log_likelihood(std::span<const ClassHalf> halves, const FaultPattern& pattern) {
+  check(halves.size() == pattern.size(), "a pattern has a number for each half");
+  return bandwidth_likelihood(left_of(halves, pattern, false)) + latency_likelihood(left_of(halves, pattern, true));
+}
+
+namespace {
+
+struct BandwidthRows {
+  std::size_t rows = 0;
+  std::set<LinkOp> ops;
+};
+
+BandwidthRows bandwidth_rows(std::span<const ClassHalf> halves) {
+  BandwidthRows found;
+  for (const ClassHalf& half : halves) {
+    if (half.limit == Limit::bandwidth) {
+      found.rows += half.rows.size();
+      found.ops.insert(half.op);
+    }
+  }
+  return found;
+}
+
+constexpr std::size_t least_rows = 8;
+
+}  // namespace
+
+bool is_enough(std::span<const ClassHalf> halves) {
+  const BandwidthRows found = bandwidth_rows(halves);
+  return found.rows >= least_rows && found.ops.size() >= 2;
+}
+
+bool may_condemn(std::span<const ClassHalf> halves) {
+  std::size_t rows = 0;
+  for (const ClassHalf& half : halves) {
+    rows += half.rows.size();
+  }
+  return rows >= least_rows;
+}
+
+}  // namespace commfuse

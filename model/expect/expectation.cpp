@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/expect/expectation.h"
+
+#include <cmath>
+#include <utility>
+
+#include "model/analysis/error_tail.h"
+#include "model/check.h"
+#include "model/hardware/raised.h"
+#include "model/math/functions.h"
+
+namespace commfuse {
+
+namespace {
+
+/// So many standard errors leave a share above. Bisection: the distribution is monotone.
+double standard_errors_above(double share) {
+  double low = 0.0;
+  double high = 1e3;
+  constexpr int halvings = 60;
+  for (int i = 0; i < halvings; ++i) {
+    const double middle = 0.5 * (low + high);
+    (1.0 - share_below(middle) > share ? low : high) = middle;
+  }
+  return high;
+}
+
+Duration times(double factor, Duration time) { return from_seconds(factor * to_seconds(time)); }
+
+}  // namespace
+
+double error_of(const Expected& expected) {
+  return std::sqrt(expected.shared_error * expected.shared_error + expected.own_error * expected.own_error);
+}
+
+ExpectedRange range_of(const Expected& expected, double false_alarms) {
+  check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
+  const double off = math::exp(standard_errors_above(false_alarms) * error_of(expected));
+  return {times(1.0 / off, expected.time), times(off, expected.time)};
+}
+
+BytesPerSecond algorithm_bandwidth(const Message& message, Duration time) {
+  return {static_cast<double>(message.bytes.count) / to_seconds(time)};
+}
+
+BytesPerSecond bus_bandwidth(const Message& message, Duration time) {
+  return {bus_factor(message.op, message.gpus) * algorithm_bandwidth(message, time).value};
+}
+
+bool fits(const Machine& machine, const Message& message) {
+  const bool divides = message.nodes >= 1 && message.gpus >= 2 && message.gpus % message.nodes == 0;
+  return divides && message.gpus / message.nodes <= machine.gpus_per_node && message.nodes <= machine.nodes &&
+         (message.nodes == 1 || machine.network.has_value()) && (message.op != LinkOp::send_recv || message.gpus == 2);
+}
+
+Expectation::Expectation(Machine machine) : machine_(std::make_shared<const Machine>(std::move(machine))) {
+  const std::vector<NamedParameter> parameters = parameters_of(*machine_);
+  for (RaisedMachine& one : raised_by_error(*machine_)) {
+    if (!parameters[one.parameter].name.starts_with("accelerator.")) {
+      raised_.push_back(std::move(one.machine));
+    }
+  }
+}
+
+Expected Expectation::of(const Message& message) const {
+  const PricedShape shape = shape_of(message);
+  const int ranks = ranks_for_fit(*machine_, message);
+  Expected expected{.message = message,
+                    .time = message_time(*machine_, message),
+                    .own_error = residual_of(shape, *machine_, ranks),
+                    .limit = limit_of(shape, *machine_, ranks)};
+  double squares = 0.0;
+  for (const Machine& other : raised_) {
+    const double effect = math::log(to_seconds(message_time(other, message)) / to_seconds(expected.time));
+    squares += effect * effect;
+  }
+  expected.shared_error = std::sqrt(squares);
+  return expected;
+}
+
+Bytes Expectation::saturation(const Message& message) const {
+  constexpr std::int64_t largest = std::int64_t{16} << 30U;
+  constexpr double share = 0.9;
+  const auto rate = [&](std::int64_t bytes) {
+    Message sized = message;
+    sized.bytes = {bytes};
+    return bus_bandwidth(sized, message_time(*machine_, sized)).value;
+  };
+  const double most = rate(largest);
+  std::int64_t bytes = largest;
+  while (bytes > 1 && rate(bytes / 2) >= share * most) {
+    bytes /= 2;
+  }
+  return {bytes};
+}
+
+}  // namespace commfuse

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/expect/faults.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <set>
+
+#include "model/expect/machine_change.h"
+
+namespace commfuse {
+
+namespace {
+
+template <class Change>
+std::vector<Machine> at(std::initializer_list<double> degrees, const Change& change) {
+  std::vector<Machine> machines;
+  for (const double degree : degrees) {
+    machines.push_back(change(degree));
+  }
+  return machines;
+}
+
+bool is_pcie(const Machine& machine) {
+  const CollectiveParameters& inside = machine.link.collective;
+  const bool says_nccl = inside.nccl != nullptr && inside.nccl->tuning.wire == NcclWire::pcie;
+  return says_nccl || (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree);
+}
+
+/// Another board, a power cap, a second job: rates and latencies alike.
+std::vector<Machine> uniform(const Machine& machine) {
+  return at({0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.35}, [&](double times) {
+    Machine slow = with_latencies(with_link_rates(machine, times), 1.0 / times);
+    return slow.network ? with_network_rates(std::move(slow), times) : slow;
+  });
+}
+
+/// Every collective over all GPUs goes over the slow link, and waits for it.
+std::vector<Machine> slow_link(const Machine& machine) {
+  return at({0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3}, [&](double times) { return with_link_rates(machine, times); });
+}
+
+std::vector<Machine> pcie_generation(const Machine& machine) {
+  if (!is_pcie(machine)) {
+    return {};
+  }
+  return at({0.5, 0.25}, [&](double times) { return with_link_rates(machine, times); });
+}
+
+/// Both ways of the copy through host memory share the wires, so less than half is left.
+std::vector<Machine> host_path(const Machine& machine) {
+  return at({0.4, 0.3, 0.2, 0.1, 0.05},
+            [&](double times) { return with_latencies(with_link_rates(machine, times), 1.5); });
+}
+
+std::vector<Machine> missing_nvls(const Machine& machine) {
+  return has_nvls(machine) ? std::vector{without_nvls(machine)} : std::vector<Machine>{};
+}
+
+std::vector<Machine> few_ctas(const Machine& machine) {
+  std::vector<Machine> machines;
+  for (const int ctas : {16, 12, 8, 6, 4, 2, 1}) {
+    if (ctas < machine.link.collective.ctas.value) {
+      machines.push_back(with_ctas(machine, ctas));
+    }
+  }
+  return machines;
+}
+
+std::vector<Machine> low_clocks(const Machine& machine) {
+  return at({0.85, 0.7, 0.6, 0.5, 0.35, 0.2}, [&](double share) { return with_clock(machine, share); });
+}
+
+std::vector<Machine> slow_host(const Machine& machine) {
+  return at({1.3, 1.6, 2.0, 3.0, 5.0}, [&](double times) { return with_latencies(machine, times); });
+}
+
+std::vector<Machine> dead_rail(const Machine& machine) {
+  std::vector<Machine> machines;
+  const int nics = machine.network ? machine.nics_per_node : 0;
+  for (const int left : std::set{nics - 1, nics - 2, nics / 2, nics / 4, 1}) {
+    if (left >= 1 && left < nics) {
+      machines.push_back(with_rails(machine, left));
+    }
+  }
+  return machines;
+}
+
+/// Rings pass every NIC of a node, so the slowest decides.
+std::vector<Machine> degraded_nic(const Machine& machine) {
+  if (!machine.network) {
+    return {};
+  }
+  return at({0.5, 0.25, 0.125}, [&](double times) { return with_network_rates(machine, times); });
+}
+
+std::vector<Machine> missing_gdr(const Machine& machine) {
+  if (!machine.network) {
+    return {};
+  }
+  return at({0.65, 0.45, 0.35}, [&](double times) { return with_latencies(with_network_rates(machine, times), 1.4); });
+}
+
+std::vector<Machine> sockets(const Machine& machine) {
+  if (!machine.network) {
+    return {};
+  }
+  return at({0.2, 0.1, 0.05, 0.02},
+            [&](double times) { return with_latencies(with_network_rates(machine, times), 2.0); });
+}
+
+/// All nodes of a cluster have the same settings, so a node that has others than its neighbours is rare.
+constexpr double of_a_setting = 0.5;
+
+constexpr std::array faults{
+    Fault{"uniform_slowdown", "all sizes are slower by one factor: a power cap, another job, or another part",
+          "nvidia-smi --query-gpu=name,power.limit,utilization.gpu,clocks_event_reasons.active --format=csv", uniform},
+    Fault{"slow_link", "a link inside the node lost rate or lanes", "nvidia-smi nvlink --status", slow_link},
+    Fault{"pcie_generation", "PCIe runs at a lower generation or width",
+          "nvidia-smi --query-gpu=pcie.link.gen.current,pcie.link.width.current --format=csv", pcie_generation},
+    Fault{"host_path", "GPUs reach each other through host memory: peer access is off, by ACS, the IOMMU or NCCL_P2P_*",
+          "nvidia-smi topo -p2p rw", host_path},
+    Fault{"missing_nvls", "all-reduce is not summed in the switch (NVLS)",
+          "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NVLS all_reduce_perf -b 1G -e 1G -g 8", missing_nvls},
+    Fault{"few_ctas", "NCCL runs on fewer CTAs than usual: NCCL_MAX_CTAS, NCCL_MAX_NCHANNELS or a tuner",
+          "env | grep -E '^NCCL_(MAX|MIN)_(CTAS|NCHANNELS)'", few_ctas, of_a_setting},
+    Fault{"low_clocks", "SM clocks are low", "nvidia-smi -q -d CLOCK,PERFORMANCE", low_clocks},
+    Fault{"slow_host", "every launch takes long: CPU power saving, busy cores or a wrong NUMA node",
+          "cpupower frequency-info --policy", slow_host},
+    Fault{"dead_rail", "rails between nodes are down, or NCCL_IB_HCA leaves NICs out", "ibstat", dead_rail},
+    Fault{"degraded_nic", "a NIC between nodes runs at a part of its rate", "ibstat", degraded_nic},
+    Fault{"missing_gdr", "NICs do not read GPU memory themselves: GPUDirect RDMA is off, or ACS reroutes it",
+          "lsmod | grep nvidia_peermem; NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=NET all_reduce_perf -b 1G -e 1G",
+          missing_gdr},
+    Fault{"sockets", "NCCL goes over TCP sockets in place of RDMA",
+          "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET all_reduce_perf -b 1G -e 1G", sockets}};
+
+}  // namespace
+
+std::span<const Fault> all_faults() { return faults; }
+
+const Fault* fault_named(std::string_view name) {
+  const auto* const found =
+      std::find_if(faults.begin(), faults.end(), [&](const Fault& one) { return one.name == name; });
+  return found == faults.end() ? nullptr : found;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/expect/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "model/check.h"
+#include "model/math/functions.h"
+
+namespace commfuse {
+
+namespace {
+
+/// A half that a fault does not slow by as much says nothing of its degree.
+constexpr double least_effect = 0.03;
+
+double middle(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+Severity severity_of(double slowdown) {
+  return slowdown >= 1.5 ? Severity::critical : slowdown >= 1.15 ? Severity::major : Severity::minor;
+}
+
+double slowdown_of(std::span<const ClassHalf> halves, const FaultPattern& pattern) {
+  std::vector<double> medians;
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    if (pattern[i] > least_effect) {
+      medians.push_back(halves[i].median);
+    }
+  }
+  return medians.empty() ? 1.0 : math::exp(std::max(0.0, middle(std::move(medians))));
+}
+
+/// Of times as the model has them.
+FaultPattern pattern_of(const Machine& machine, std::span<const MeasuredMessage> measured,
+                        std::span<const Expected> expected, std::span<const ClassHalf> halves) {
+  FaultPattern pattern;
+  for (const ClassHalf& half : halves) {
+    std::vector<double> effects;
+    for (const std::size_t row : half.rows) {
+      effects.push_back(
+          math::log(to_seconds(message_time(machine, measured[row].message)) / to_seconds(expected[row].time)));
+    }
+    pattern.push_back(middle(std::move(effects)));
+  }
+  return pattern;
+}
+
+void take_from(const Reference& reference, Expected& expected) {
+  const auto found = reference.offsets.find(key_of(expected.message));
+  if (found != reference.offsets.end()) {
+    expected.time = from_seconds(math::exp(found->second) * to_seconds(expected.time));
+    expected.shared_error = 0.0;
+    expected.own_error = 0.0;
+  }
+}
+
+std::string text_of(std::span<const MeasuredMessage> measured) {
+  std::string key;
+  for (const MeasuredMessage& one : measured) {
+    const Message& message = one.message;
+    fmt::format_to(std::back_inserter(key), "{} {} {} {};", static_cast<int>(message.op), message.gpus, message.nodes,
+                   message.bytes.count);
+  }
+  return key;
+}
+
+}  // namespace
+
+std::string_view name_of(Health health) {
+  switch (health) {
+    case Health::healthy: return "healthy";
+    case Health::bad: return "bad";
+    case Health::undecided: return "undecided";
+  }
+  return "";
+}
+
+std::string_view name_of(Severity severity) {
+  switch (severity) {
+    case Severity::none: return "none";
+    case Severity::minor: return "minor";
+    case Severity::major: return "major";
+    case Severity::critical: return "critical";
+  }
+  return "";
+}
+
+Judge::Judge(Expectation expectation, double false_alarms, Reference reference)
+    : expectation_(std::move(expectation)), false_alarms_(false_alarms), reference_(std::move(reference)) {
+  check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
+  for (const Fault& fault : all_faults()) {
+    std::vector<Machine> machines = fault.degrees(expectation_.machine());
+    for (Machine& machine : machines) {
+      degrees_.push_back({&fault, machines.size(), std::move(machine)});
+    }
+  }
+}
+
+const Judge::Known& Judge::known_of(std::span<const MeasuredMessage> measured) {
+  const auto [place, is_new] = known_.try_emplace(text_of(measured));
+  Known& known = place->second;
+  if (is_new) {
+    for (const MeasuredMessage& one : measured) {
+      known.expected.push_back(expectation_.of(one.message));
+    }
+    const std::vector<ClassHalf> halves = class_halves(measured, known.expected);
+    for (const Degree& degree : degrees_) {
+      known.patterns.push_back(pattern_of(degree.machine, measured, known.expected, halves));
+    }
+    for (Expected& one : known.expected) {
+      take_from(reference_, one);
+    }
+  }
+  return known;
+}
+
+/// How much likelier than no fault each degree makes the medians, times its share of its fault's weight; ln.
+std::vector<double> Judge::log_ratios(std::span<const ClassHalf> halves, const Known& known) const {
+  const double none = log_likelihood(halves, FaultPattern(halves.size(), 0.0));
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < degrees_.size(); ++i) {
+    ratios.push_back(log_likelihood(halves, known.patterns[i]) - none -
+                     math::log(static_cast<double>(degrees_[i].degrees) / degrees_[i].fault->weight));
+  }
+  return ratios;
+}
+
+void Judge::decide(Judgement& judgement, const Known& known) const {
+  const std::vector<double> ratios = log_ratios(judgement.halves, known);
+  const auto likeliest = std::max_element(ratios.begin(), ratios.end());
+  std::map<const Fault*, double> by_fault;  // over the likeliest degree, so that nothing overflows
+  for (std::size_t i = 0; i < degrees_.size(); ++i) {
+    by_fault[degrees_[i].fault] += math::exp(ratios[i] - *likeliest);
+  }
+  double sum = 0.0;
+  double weights = 0.0;
+  for (const auto& [fault, ratio] : by_fault) {
+    sum += ratio;
+    weights += fault->weight;
+  }
+  constexpr double largest = 600.0;  // e^600 is still a number
+  judgement.odds = math::exp(std::min(largest, *likeliest)) * sum / weights;
+  judgement.healthy_probability = 1.0 / (1.0 + judgement.odds * bad_share / (1.0 - bad_share));
+  for (const auto& [fault, ratio] : by_fault) {
+    const double probability = (1.0 - judgement.healthy_probability) * ratio / sum;
+    if (probability > 0.01) {
+      judgement.suspects.push_back({fault, probability});
+    }
+  }
+  std::stable_sort(judgement.suspects.begin(), judgement.suspects.end(),
+                   [](const auto& a, const auto& b) { return a.probability > b.probability; });
+  const bool is_bad = judgement.odds >= 1.0 / false_alarms_ && may_condemn(judgement.halves);
+  judgement.health = is_bad ? Health::bad : is_enough(judgement.halves) ? Health::healthy : Health::undecided;
+  if (is_bad) {
+    judgement.slowdown =
+        slowdown_of(judgement.halves, known.patterns[static_cast<std::size_t>(likeliest - ratios.begin())]);
+    judgement.severity = severity_of(judgement.slowdown);
+  }
+}
+
+Judgement Judge::of(std::span<const MeasuredMessage> measured) {
+  const Known& known = known_of(measured);
+  Judgement judgement{.expected = known.expected};
+  judgement.halves = class_halves(measured, known.expected, reference_.spread);
+  if (!judgement.halves.empty()) {
+    decide(judgement, known);
+  }
+  return judgement;
+}
+
+Reference reference_of(std::span<const std::vector<MeasuredMessage>> nodes, const Expectation& expectation,
+                       std::size_t least) {
+  using Key = decltype(key_of(Message{}));
+  std::map<Key, double> expected_us;
+  std::map<Key, std::vector<double>> offsets;
+  const auto offset_of = [&](const MeasuredMessage& one) {
+    const auto [place, is_new] = expected_us.try_emplace(key_of(one.message));
+    if (is_new) {
+      place->second = to_microseconds(message_time(expectation.machine(), one.message));
+    }
+    return math::log(one.time_us / place->second);
+  };
+  for (const std::vector<MeasuredMessage>& node : nodes) {
+    for (const MeasuredMessage& one : node) {
+      offsets[key_of(one.message)].push_back(offset_of(one));
+    }
+  }
+  Reference reference;
+  for (auto& [key, values] : offsets) {
+    if (values.size() >= least) {
+      reference.offsets.emplace(key, middle(std::move(values)));
+    }
+  }
+  std::vector<double> distances;
+  for (const std::vector<MeasuredMessage>& node : nodes) {
+    std::vector<double> own;
+    for (const MeasuredMessage& one : node) {
+      if (const auto found = reference.offsets.find(key_of(one.message)); found != reference.offsets.end()) {
+        own.push_back(offset_of(one) - found->second);
+      }
+    }
+    if (!own.empty()) {
+      distances.push_back(std::abs(middle(std::move(own))));
+    }
+  }
+  constexpr double of_normal = 1.4826;  // a standard deviation over the median distance
+  if (!distances.empty()) {
+    reference.spread = std::max(repeat_error, of_normal * middle(std::move(distances)));
+  }
+  return reference;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a GEMM and a copy in HBM take on a healthy GPU, with the same errors as messages.
+#pragma once
+
+#include <vector>
+
+#include "model/cost/gemm.h"
+#include "model/expect/expectation.h"
+#include "model/hardware/raised.h"
+
+namespace commfuse {
+
+/// Errors are standard errors of ln(time).
+struct ExpectedKernel {
+  Duration time{};
+  double shared_error = 0.0;
+  double own_error = 0.0;
+  Limit limit = Limit::compute;
+};
+
+double error_of(const ExpectedKernel& expected);
+
+/// As range_of of a message.
+ExpectedRange range_of(const ExpectedKernel& expected, double false_alarms);
+
+/// Asks one machine many times, on all SMs and with cold weights.
+class KernelExpectation {
+ public:
+  explicit KernelExpectation(const Machine& machine);
+
+  /// Requires sizes above 0 and a dtype that the machine has.
+  [[nodiscard]] ExpectedKernel gemm(const GemmSize& size) const;
+  /// `copied` bytes from HBM to HBM: twice the traffic. Requires bytes above 0.
+  [[nodiscard]] ExpectedKernel copy(Bytes copied) const;
+
+ private:
+  template <class Time>
+  ExpectedKernel of(const PricedShape& shape, const Time& time) const;
+
+  Machine machine_;
+  std::vector<RaisedMachine> raised_;
+};
+
+}  // namespace commfuse

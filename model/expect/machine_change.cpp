@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/expect/machine_change.h"
+
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "model/check.h"
+#include "model/hardware/described.h"
+
+namespace commfuse {
+
+namespace {
+
+/// What others share is copied first.
+template <class T, class Change>
+void change(std::shared_ptr<const T>& shared, const Change& how) {
+  if (shared != nullptr) {
+    auto copy = std::make_shared<T>(*shared);
+    how(*copy);
+    shared = std::move(copy);
+  }
+}
+
+template <class Change>
+void change_inside(Machine& machine, const Change& how) {
+  how(machine.link.collective);
+  change(machine.group_collectives, [&](auto& groups) { std::for_each(groups.begin(), groups.end(), how); });
+}
+
+template <class Change>
+void change_across(Machine& machine, const Change& how) {
+  if (machine.network) {
+    how(machine.network->collective);
+    change(machine.network_groups, [&](auto& groups) { std::for_each(groups.begin(), groups.end(), how); });
+  }
+}
+
+/// Every exchange inside a node.
+template <class Change>
+void change_peers(Machine& machine, const Change& how) {
+  how(machine.link.peer);
+  change(machine.pair_peers, [&](auto& pairs) { std::for_each(pairs.kinds.begin(), pairs.kinds.end(), how); });
+}
+
+void multiply(PeerParameters& peer, double times) {
+  peer.rate.value.value *= times;
+  peer.aggregate_rate.value.value *= times;
+  if (peer.small) {
+    peer.small->rate.value.value *= times;
+  }
+}
+
+/// Of every kernel that is not summed in the switch.
+template <class Change>
+void change_protocols(CollectiveParameters& collective, const Change& how) {
+  how(static_cast<ProtocolParameters&>(collective));
+  change(collective.nccl, [&](NcclKernels& nccl) {
+    how(nccl.ll);
+    if (nccl.ll128) {
+      how(*nccl.ll128);
+    }
+  });
+  change(collective.all_to_all, [&](AllToAllParameters& direct) {
+    how(direct.small);
+    how(direct.large);
+  });
+}
+
+template <class Wanted, class Visit>
+void each_tree_parameter(CollectiveParameters& collective, const Visit& visit) {
+  change(collective.tree, [&](TreeParameters& tree) {
+    each_parameter(tree, NoNames{}, [&](NoNames, auto& parameter) {
+      if constexpr (std::is_same_v<decltype(parameter), Wanted&>) {
+        visit(parameter);
+      }
+    });
+  });
+}
+
+void multiply_latencies(CollectiveParameters& collective, double times) {
+  const auto longer = [&](Parameter<Duration>& latency) {
+    latency.value = from_seconds(times * to_seconds(latency.value));
+  };
+  change_protocols(collective, [&](ProtocolParameters& protocol) {
+    longer(protocol.base_latency);
+    longer(protocol.step_latency);
+  });
+  change(collective.nccl, [&](NcclKernels& nccl) {
+    if (nccl.nvls) {
+      longer(nccl.nvls->base_latency);
+    }
+  });
+  each_tree_parameter<Parameter<Duration>>(collective, longer);
+}
+
+void multiply_latencies(PeerParameters& peer, double times) {
+  peer.latency.value = from_seconds(times * to_seconds(peer.latency.value));
+  if (peer.small) {
+    peer.small->latency.value = from_seconds(times * to_seconds(peer.small->latency.value));
+  }
+}
+
+}  // namespace
+
+Machine with_link_rates(Machine machine, double times) {
+  check(times > 0.0, "rates stay above 0");
+  change_inside(machine, [&](CollectiveParameters& one) { one = with_rates(std::move(one), times); });
+  change_peers(machine, [&](PeerParameters& peer) { multiply(peer, times); });
+  const BytesPerSecond most = machine.link.collective.rate.value;
+  if (times < 1.0) {
+    change_across(machine, [&](CollectiveParameters& one) { one = with_rates_up_to(std::move(one), most); });
+  }
+  return machine;
+}
+
+Machine with_network_rates(Machine machine, double times) {
+  check(times > 0.0 && machine.network.has_value(), "rates of a network stay above 0");
+  change_across(machine, [&](CollectiveParameters& one) { one = with_rates(std::move(one), times); });
+  multiply(machine.network->peer, times);
+  return machine;
+}
+
+Machine with_rails(Machine machine, int rails) {
+  check(rails >= 1 && rails <= machine.nics_per_node, "a node has these NICs");
+  const double share = static_cast<double>(rails) / machine.nics_per_node;
+  change_across(machine, [&](CollectiveParameters& one) { one = with_rates(std::move(one), share); });
+  machine.nics_per_node = rails;
+  return machine;
+}
+
+Machine with_latencies(Machine machine, double times) {
+  const auto longer = [&](auto& parameters) { multiply_latencies(parameters, times); };
+  change_inside(machine, longer);
+  change_across(machine, longer);
+  change_peers(machine, longer);
+  if (machine.network) {
+    multiply_latencies(machine.network->peer, times);
+  }
+  return machine;
+}
+
+bool has_nvls(const Machine& machine) {
+  const CollectiveParameters& inside = machine.link.collective;
+  return inside.nccl != nullptr && inside.nccl->nvls.has_value();
+}
+
+Machine without_nvls(Machine machine) {
+  check(has_nvls(machine), "only sums in the switch can be left out");
+  change_inside(machine,
+                [](CollectiveParameters& one) { change(one.nccl, [](NcclKernels& nccl) { nccl.nvls.reset(); }); });
+  return machine;
+}
+
+Machine with_ctas(Machine machine, int ctas) {
+  check(ctas >= 1, "a kernel holds a CTA");
+  const auto fewer = [&](CollectiveParameters& one) {
+    const double share = one.ctas.value > 0 ? std::min(1.0, static_cast<double>(ctas) / one.ctas.value) : 1.0;
+    const auto slower = [&](Parameter<BytesPerSecond>& rate) { rate.value.value *= share; };
+    change_protocols(one, [&](ProtocolParameters& protocol) {
+      slower(protocol.rate);
+      slower(protocol.own_copy_rate);
+    });
+    each_tree_parameter<Parameter<BytesPerSecond>>(one, slower);
+    one.ctas.value = std::min(one.ctas.value, ctas);
+  };
+  change_inside(machine, fewer);
+  change_across(machine, fewer);
+  return machine;
+}
+
+Machine with_clock(Machine machine, double share) {
+  check(share > 0.0 && share <= 1.0, "a lower clock is a share of the usual one");
+  machine = with_latencies(std::move(machine), 1.0 / share);
+  const auto slower = [&](CollectiveParameters& one) {
+    change_protocols(one, [&](ProtocolParameters& protocol) { protocol.own_copy_rate.value.value *= share; });
+    change(one.nccl, [&](NcclKernels& nccl) {
+      nccl.ll.rate.value.value *= share;
+      if (nccl.ll128) {
+        nccl.ll128->rate.value.value *= share;
+      }
+    });
+  };
+  change_inside(machine, slower);
+  change_across(machine, slower);
+  return machine;
+}
+
+}  // namespace commfuse

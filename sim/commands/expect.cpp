@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim expect: what a machine should do, and floors for checkers.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/config/catalogue.h"
+#include "model/config/command_line.h"
+#include "model/config/meant.h"
+#include "model/config/option_marks.h"
+#include "model/config_error.h"
+#include "model/dtype.h"
+#include "model/expect/expectation.h"
+#include "model/text/quantity.h"
+#include "model/text/ranges.h"
+#include "model/text/suggest.h"
+#include "sim/commands/commands.h"
+#include "sim/commands/expect_text.h"
+#include "sim/commands/setting_flags.h"
+#include "sim/expect/expected_kernels.h"
+#include "sim/expect/expected_rows.h"
+#include "sim/expect/thresholds.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+struct ExpectRequest {
+  std::string hardware = "h100-sxm";
+  std::optional<int> nodes;
+  std::string ranks;
+  std::string collectives = "all";
+  std::string sizes;
+  std::string least;
+  std::string largest;
+  std::int64_t factor = 2;
+  std::string nvls;
+  std::optional<int> ctas;
+  std::optional<int> rails;
+  std::string false_alarms = "1%";
+  std::string gemms;
+  std::string copies;
+  std::string dtype = "bf16";
+  std::string form;
+  std::string format = "table";
+};
+
+Machine machine_asked(const ExpectRequest& request) {
+  Machine machine = load_machine(meant_name(Catalogue::hardware, request.hardware));
+  if (request.nodes) {
+    if (*request.nodes < 1 || (!machine.network && *request.nodes > 1)) {
+      throw ConfigError(fmt::format("--nodes: {} has no network; use a cluster such as dgx-h100-x2", machine.name));
+    }
+    machine.nodes = *request.nodes;
+  }
+  return machine;
+}
+
+expect::Setup setup_of(const ExpectRequest& request) {
+  expect::Setup setup{.ctas = request.ctas, .rails = request.rails};
+  if (!request.nvls.empty()) {
+    require_word("--nvls", request.nvls, std::array<std::string_view, 2>{"on", "off"}, "choice");
+    setup.nvls = request.nvls == "on";
+  }
+  return setup;
+}
+
+Bytes size_of(std::string_view flag, std::string_view text) {
+  const std::optional<Bytes> size = parse_size(text);
+  if (!size) {
+    const std::optional<std::int64_t> plain = parse_integer(text);  // as nccl-tests takes them
+    if (plain) {
+      return {*plain};
+    }
+    throw ConfigError(fmt::format("{}: {} is not a size; write one, as in 64M", flag, in_quotes(text)));
+  }
+  return *size;
+}
+
+std::vector<Bytes> sizes_of(const ExpectRequest& request) {
+  if (!request.sizes.empty() && (!request.least.empty() || !request.largest.empty())) {
+    throw ConfigError("--sizes and -b, -e say the same; keep one of them");
+  }
+  const std::size_t dots = request.sizes.find("..");
+  if (!request.sizes.empty() && dots == std::string::npos) {
+    std::vector<Bytes> sizes;
+    for (const std::string_view word : split_list(request.sizes)) {
+      const Bytes size = size_of("--sizes", word);
+      sizes.push_back(expect::sizes_between(size, size, 2).front());
+    }
+    return sizes;
+  }
+  const bool is_range = dots != std::string::npos;
+  const std::string least = is_range ? request.sizes.substr(0, dots) : request.least.empty() ? "1K" : request.least;
+  const std::string largest = is_range                  ? request.sizes.substr(dots + 2)
+                              : request.largest.empty() ? "8G"
+                                                        : request.largest;
+  return expect::sizes_between(size_of(is_range ? "--sizes" : "-b", least),
+                               size_of(is_range ? "--sizes" : "-e", largest), request.factor);
+}
+
+std::vector<LinkOp> ops_of(const ExpectRequest& request) {
+  if (request.collectives == "all") {
+    return {all_link_ops.begin(), all_link_ops.end()};
+  }
+  std::vector<LinkOp> ops;
+  for (const std::string_view word : split_list(request.collectives)) {
+    const std::optional<LinkOp> op = link_op_named(word);
+    if (!op) {
+      constexpr std::array<std::string_view, 5> known{"all_gather", "reduce_scatter", "all_reduce", "all_to_all",
+                                                      "send_recv"};
+      throw ConfigError(fmt::format("--collective: unknown collective {}; {}", in_quotes(word),
+                                    remedy_for(word, known, "collectives")));
+    }
+    ops.push_back(*op);
+  }
+  return ops;
+}
+
+std::vector<std::int64_t> ranks_of(const ExpectRequest& request, const Machine& machine) {
+  if (request.ranks.empty()) {
+    return {machine.nodes == 1 ? machine.gpus_per_node : total_gpus(machine)};
+  }
+  const std::vector<std::int32_t> ranks =
+      parse_whole_numbers(request.ranks, {.flag = "--ranks", .lowest = 2, .highest = 1 << 20});
+  return {ranks.begin(), ranks.end()};
+}
+
+double false_alarms_of(const ExpectRequest& request) {
+  const std::optional<double> share = parse_share(request.false_alarms);
+  if (!share || *share < 1e-6 || *share > 0.25) {
+    throw ConfigError(fmt::format("--false-alarms: {} is not a share of 0.0001% to 25%; write one, as in 1%",
+                                  in_quotes(request.false_alarms)));
+  }
+  return *share;
+}
+
+/// GEMMs and copies in place of collectives.
+std::string kernels_text(const ExpectRequest& request, const Machine& machine, double false_alarms) {
+  const std::optional<DType> dtype = dtype_named(request.dtype);
+  if (!dtype) {
+    throw ConfigError(fmt::format("--dtype: unknown dtype {}; use bf16, fp16, fp32 or fp8", in_quotes(request.dtype)));
+  }
+  expect::KernelQuestion question{.false_alarms = false_alarms};
+  if (!request.gemms.empty()) {
+    for (const std::string_view word : split_list(request.gemms)) {
+      question.gemms.push_back(expect::parse_gemm_size(word, *dtype));
+    }
+  }
+  if (!request.copies.empty()) {
+    for (const std::string_view word : split_list(request.copies)) {
+      question.copies.push_back(size_of("--copy", word));
+    }
+  }
+  const std::vector<expect::ExpectedKernelRow> rows = expect::expected_kernels(machine, question);
+  const ExpectedOf of{machine.name, false_alarms};
+  return request.format == "json"   ? kernel_json(rows, of)
+         : request.format == "csv"  ? kernel_csv(rows, of)
+         : request.format == "yaml" ? kernel_yaml(rows, of)
+                                    : kernel_table(rows, of);
+}
+
+std::string text_of(const ExpectRequest& request) {
+  constexpr std::array<std::string_view, 4> formats{"table", "json", "csv", "yaml"};
+  require_word("--output", request.format, formats, "format");
+  const double false_alarms = false_alarms_of(request);
+  const Expectation expectation(expect::with_setup(machine_asked(request), setup_of(request)));
+  const Machine& machine = expectation.machine();
+  if (!request.form.empty()) {
+    return expect::thresholds(request.form, expectation, false_alarms);
+  }
+  if (!request.gemms.empty() || !request.copies.empty()) {
+    return kernels_text(request, machine, false_alarms);
+  }
+  const std::vector<expect::ExpectedRow> rows = expect::expected_rows(expectation, {.ops = ops_of(request),
+                                                                                    .gpus = ranks_of(request, machine),
+                                                                                    .sizes = sizes_of(request),
+                                                                                    .false_alarms = false_alarms});
+  const ExpectedOf of{machine.name, false_alarms};
+  return request.format == "json"   ? expected_json(rows, of)
+         : request.format == "csv"  ? expected_csv(rows, of)
+         : request.format == "yaml" ? expected_yaml(rows, of)
+                                    : expected_table(rows, of);
+}
+
+void add_setup_flags(CLI::App& command, ExpectRequest& request) {
+  offers_words(command.add_option("--nvls", request.nvls, "Sums in the switch: on or off (default: on where it can)")
+                   ->type_name("CHOICE"),
+               {"on", "off"});
+  command.add_option("--ctas", request.ctas, "CTAs of a kernel at most, as NCCL_MAX_CTAS")->type_name("COUNT");
+  command.add_option("--rails", request.rails, "NICs of a node that work (default: all)")->type_name("COUNT");
+}
+
+void add_kernel_flags(CLI::App& command, ExpectRequest& request) {
+  command.add_option("--gemm", request.gemms, "GEMMs in place of collectives, as in 8Kx8Kx8K,4096x28672x8192")
+      ->type_name("SIZES");
+  command.add_option("--copy", request.copies, "Copies in HBM in place of collectives, as in 1G")->type_name("SIZES");
+  offers_words(command.add_option("--dtype", request.dtype, "Of --gemm: bf16, fp16, fp32 or fp8")
+                   ->capture_default_str()
+                   ->type_name("DTYPE"),
+               {"bf16", "fp16", "fp32", "fp8"});
+}
+
+void add_size_flags(CLI::App& command, ExpectRequest& request) {
+  usual(
+      command.add_option("--sizes", request.sizes, "Sizes as FIRST..LAST by powers of -f, or a list (default 1K..8G)")
+          ->type_name("SIZES"));
+  command.add_option("-b,--minbytes", request.least, "Least size, as nccl-tests takes it")->type_name("SIZE");
+  command.add_option("-e,--maxbytes", request.largest, "Largest size, as nccl-tests takes it")->type_name("SIZE");
+  command.add_option("-f,--stepfactor", request.factor, "Factor between sizes")->capture_default_str();
+}
+
+/// What a question does not take is not passed over in silence.
+void refuse_idle_flags(CLI::App& command) {
+  const auto has = [&](const char* flag) { return command.count(flag) > 0; };
+  const bool asks_for_kernels = has("--gemm") || has("--copy");
+  constexpr std::array<const char*, 6> of_messages{"--collective", "--ranks", "--sizes", "-b", "-e", "-f"};
+  constexpr std::array<const char*, 4> of_links{"--nodes", "--nvls", "--ctas", "--rails"};
+  const auto refuse = [&](const auto& flags, std::string_view why) {
+    for (const char* const flag : flags) {
+      if (has(flag)) {
+        throw ConfigError(fmt::format("{}: {}; remove it", flag, why));
+      }
+    }
+  };
+  if (has("--thresholds")) {
+    refuse(of_messages, "--thresholds prints the sizes that the checker measures");
+    refuse(std::array{"--gemm", "--copy", "--dtype"}, "--thresholds prints floors of collectives");
+    refuse(std::array{"--output"}, "--thresholds prints the checker's own form");
+  } else if (asks_for_kernels) {
+    refuse(of_messages, "GEMMs and copies take the place of collectives");
+    refuse(of_links, "GEMMs and copies are of one GPU");
+  }
+  if (has("--dtype") && !has("--gemm")) {
+    throw ConfigError("--dtype: is of --gemm alone; remove it, or add --gemm");
+  }
+}
+
+std::vector<std::string_view> form_names() {
+  std::vector<std::string_view> names;
+  for (const expect::ThresholdForm& form : expect::threshold_forms()) {
+    names.push_back(form.name);
+  }
+  return names;
+}
+
+void add_flags(CLI::App& command, ExpectRequest& request) {
+  usual(offers_names(
+      command
+          .add_option("--hardware,--cluster", request.hardware, "Hardware or cluster: a name, or a file of your own")
+          ->capture_default_str()
+          ->type_name("NAME"),
+      Catalogue::hardware));
+  usual(command.add_option("--nodes", request.nodes, "Nodes of a cluster (default: those of its file)")
+            ->type_name("COUNT"));
+  usual(
+      command.add_option("--ranks", request.ranks, "GPUs of a group, as in 2,4,8 (default: all)")->type_name("COUNTS"));
+  usual(command.add_option("--collective", request.collectives, "Collectives between commas; send_recv is a pair")
+            ->capture_default_str()
+            ->type_name("NAMES"));
+  add_size_flags(command, request);
+  add_setup_flags(command, request);
+  add_kernel_flags(command, request);
+  usual(command.add_option("--false-alarms", request.false_alarms, "Share of healthy measurements beyond 'slow'")
+            ->capture_default_str()
+            ->type_name("SHARE"));
+  usual(offers_words(command
+                         .add_option("--thresholds", request.form,
+                                     "Print floors for a checker: nccl-tests, nvsentinel, aicr, superbench or "
+                                     "prometheus")
+                         ->type_name("FORM"),
+                     form_names()));
+  usual(offers_words(command.add_option("-o,--output", request.format, "Format: table, json, csv or yaml")
+                         ->capture_default_str()
+                         ->type_name("FORMAT"),
+                     {"table", "json", "csv", "yaml"}));
+}
+
+}  // namespace
+
+void add_expect(CLI::App& app, int& status) {
+  add_verb(app, "expect", "Say what collectives of a machine should reach", [&status](CLI::App& command) {
+    const auto request = std::make_shared<ExpectRequest>();
+    add_flags(command, *request);
+    command.footer(
+        "Times are out of place, bandwidths in GB/s, both as nccl-tests prints them.\n"
+        "Ranges come from the errors of the machine's parameters and from what its fit\n"
+        "leaves. A floor is for a single measurement; commfuse-validate verdict judges a\n"
+        "node by all of its measurements and finds smaller faults.\n\n"
+        "Examples:\n"
+        "  commfuse-sim expect --hardware h100-sxm --collective all_reduce\n"
+        "  commfuse-sim expect --cluster dgx-h100-x4 --sizes 1M..8G -o csv\n"
+        "  commfuse-sim expect --hardware h100-sxm -b 8 -e 128M --nvls off\n"
+        "  commfuse-sim expect --hardware h100-sxm --gemm 8Kx8Kx8K --copy 1G\n"
+        "  commfuse-sim expect --hardware h100-sxm --thresholds nvsentinel");
+    command.callback([request, &command, &status] {
+      refuse_idle_flags(command);
+      fmt::print("{}", text_of(*request));
+      status = exit_code::done;
+    });
+  });
+}
+
+}  // namespace commfuse::sim

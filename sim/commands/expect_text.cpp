@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/expect_text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "model/text/quantity.h"
+#include "reports/json_rows.h"
+#include "reports/rows.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+using expect::ExpectedKernelRow;
+using expect::ExpectedRow;
+
+constexpr double giga = 1e9;
+
+constexpr std::array<std::string_view, 16> columns{"schema",     "machine",     "collective",       "ranks",
+                                                   "nodes",      "bytes",       "time_us",          "fast_us",
+                                                   "slow_us",    "algbw_gb_s",  "busbw_gb_s",       "busbw_floor_gb_s",
+                                                   "limited_by", "nccl_kernel", "saturation_bytes", "false_alarms"};
+
+/// Figures below what a model knows are noise.
+double rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
+
+double gigabytes(BytesPerSecond rate) { return rounded(rate.value / giga); }
+
+std::vector<Value> values_of(const ExpectedRow& row, const ExpectedOf& of) {
+  const Message& message = row.message;
+  return {std::string("commfuse.expectation/1"),
+          of.machine,
+          std::string(name_of(message.op)),
+          message.gpus,
+          message.nodes,
+          message.bytes.count,
+          rounded(to_microseconds(row.time)),
+          rounded(to_microseconds(row.range.fast)),
+          rounded(to_microseconds(row.range.slow)),
+          gigabytes(algorithm_bandwidth(message, row.time)),
+          gigabytes(bus_bandwidth(message, row.time)),
+          gigabytes(bus_bandwidth(message, row.range.slow)),
+          std::string(name_of(row.limit)),
+          row.kernel.empty() ? Value{} : Value{row.kernel},
+          row.saturation.count,
+          of.false_alarms};
+}
+
+constexpr std::array<std::string_view, 15> kernel_columns{
+    "schema",  "machine",    "kernel",           "dtype",      "m",           "n", "k", "bytes", "time_us", "fast_us",
+    "slow_us", "rate_per_s", "rate_floor_per_s", "limited_by", "false_alarms"};
+
+std::vector<Value> kernel_values(const ExpectedKernelRow& row, const ExpectedOf& of) {
+  const auto extent = [&](std::int64_t GemmSize::*member) { return row.gemm ? Value{(*row.gemm).*member} : Value{}; };
+  return {std::string("commfuse.expectation_kernel/1"),
+          of.machine,
+          std::string(row.gemm ? "gemm" : "copy"),
+          row.gemm ? Value{std::string(name_of(row.gemm->dtype))} : Value{},
+          extent(&GemmSize::m),
+          extent(&GemmSize::n),
+          extent(&GemmSize::k),
+          row.gemm ? Value{} : Value{row.copied.count},
+          rounded(to_microseconds(row.time)),
+          rounded(to_microseconds(row.range.fast)),
+          rounded(to_microseconds(row.range.slow)),
+          rounded(rate_of(row, row.time)),
+          rounded(rate_of(row, row.range.slow)),
+          std::string(name_of(row.limit)),
+          of.false_alarms};
+}
+
+std::string name_of(const ExpectedKernelRow& row) {
+  return row.gemm ? fmt::format("gemm {}x{}x{} {}", row.gemm->m, row.gemm->n, row.gemm->k, name_of(row.gemm->dtype))
+                  : fmt::format("copy {}", format_size(row.copied));
+}
+
+/// One of a list.
+std::string yaml_map(std::span<const std::string_view> names, const std::vector<Value>& values) {
+  const auto object = nlohmann::ordered_json::parse(reports::json_object(names, values));
+  std::string text;
+  for (const auto& [key, value] : object.items()) {
+    text += fmt::format("{}{}: {}\n", text.empty() ? "- " : "  ", key, value.dump());  // JSON values are YAML
+  }
+  return text;
+}
+
+std::string title_of(const ExpectedRow& row) {
+  const Message& message = row.message;
+  const std::string where = message.nodes == 1 ? "one node" : fmt::format("{} nodes", message.nodes);
+  return fmt::format("{}, {} GPUs, {}: 90% of its bus bandwidth from {} on\n", name_of(message.op), message.gpus, where,
+                     format_size(row.saturation));
+}
+
+bool begins_group(std::span<const ExpectedRow> rows, std::size_t i) {
+  const Message& now = rows[i].message;
+  if (i == 0) {
+    return true;
+  }
+  const Message& before = rows[i - 1].message;
+  return now.op != before.op || now.gpus != before.gpus || now.nodes != before.nodes;
+}
+
+std::string_view kernel_column(const ExpectedRow& row) { return row.kernel.empty() ? "" : "  kernel"; }
+
+std::string time_text(Duration time) { return fmt::format("{:.2f}", to_microseconds(time)); }
+
+}  // namespace
+
+std::string expected_table(std::span<const ExpectedRow> rows, const ExpectedOf& of) {
+  std::string text = fmt::format("{}; one healthy measurement in {:g} is slower than 'slow' and below 'floor'\n",
+                                 of.machine, 1.0 / of.false_alarms);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const ExpectedRow& row = rows[i];
+    if (begins_group(rows, i)) {
+      text += "\n" + title_of(row);
+      text += fmt::format("{:>12}  {:>12}  {:>12}  {:>12}  {:>9}  {:>9}  {:>9}  {:<10}{}\n", "size", "time us", "fast",
+                          "slow", "algbw", "busbw", "floor", "limited by", kernel_column(row));
+    }
+    const Message& message = row.message;
+    text +=
+        fmt::format("{:>12}  {:>12}  {:>12}  {:>12}  {:>9.2f}  {:>9.2f}  {:>9.2f}  {:<10}{}\n",
+                    format_size(message.bytes), time_text(row.time), time_text(row.range.fast),
+                    time_text(row.range.slow), algorithm_bandwidth(message, row.time).value / giga,
+                    bus_bandwidth(message, row.time).value / giga, bus_bandwidth(message, row.range.slow).value / giga,
+                    name_of(row.limit), row.kernel.empty() ? "" : "  " + row.kernel);
+    text.erase(text.find_last_not_of(" \n") + 1);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string expected_json(std::span<const ExpectedRow> rows, const ExpectedOf& of) {
+  return reports::json_array(rows,
+                             [&](const ExpectedRow& row) { return reports::json_object(columns, values_of(row, of)); });
+}
+
+std::string expected_csv(std::span<const ExpectedRow> rows, const ExpectedOf& of) {
+  std::string text = reports::csv_line(std::span<const std::string_view>(columns));
+  for (const ExpectedRow& row : rows) {
+    text += reports::csv_line(values_of(row, of));
+  }
+  return text;
+}
+
+std::string expected_yaml(std::span<const ExpectedRow> rows, const ExpectedOf& of) {
+  std::string text;
+  for (const ExpectedRow& row : rows) {
+    text += yaml_map(columns, values_of(row, of));
+  }
+  return text;
+}
+
+std::string kernel_table(std::span<const ExpectedKernelRow> rows, const ExpectedOf& of) {
+  std::string text =
+      fmt::format("one GPU of {}; one healthy measurement in {:g} is slower than 'slow' and below 'floor'\n\n",
+                  of.machine, 1.0 / of.false_alarms);
+  text += fmt::format("{:<28}  {:>12}  {:>12}  {:>12}  {:>16}  {:>9}  {}\n", "kernel", "time us", "fast", "slow",
+                      "rate", "floor", "limited by");
+  for (const ExpectedKernelRow& row : rows) {
+    const double unit = row.gemm ? 1e12 : giga;
+    text +=
+        fmt::format("{:<28}  {:>12}  {:>12}  {:>12}  {:>8.1f} {:>7}  {:>9.1f}  {}\n", name_of(row), time_text(row.time),
+                    time_text(row.range.fast), time_text(row.range.slow), rate_of(row, row.time) / unit,
+                    row.gemm ? "TFLOP/s" : "GB/s", rate_of(row, row.range.slow) / unit, name_of(row.limit));
+  }
+  return text;
+}
+
+std::string kernel_json(std::span<const ExpectedKernelRow> rows, const ExpectedOf& of) {
+  return reports::json_array(
+      rows, [&](const ExpectedKernelRow& row) { return reports::json_object(kernel_columns, kernel_values(row, of)); });
+}
+
+std::string kernel_csv(std::span<const ExpectedKernelRow> rows, const ExpectedOf& of) {
+  std::string text = reports::csv_line(std::span<const std::string_view>(kernel_columns));
+  for (const ExpectedKernelRow& row : rows) {
+    text += reports::csv_line(kernel_values(row, of));
+  }
+  return text;
+}
+
+std::string kernel_yaml(std::span<const ExpectedKernelRow> rows, const ExpectedOf& of) {
+  std::string text;
+  for (const ExpectedKernelRow& row : rows) {
+    text += yaml_map(kernel_columns, kernel_values(row, of));
+  }
+  return text;
+}
+
+}  // namespace commfuse::sim

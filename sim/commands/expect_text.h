@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a machine should do, as text: a table, JSON, CSV, YAML.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "sim/expect/expected_kernels.h"
+#include "sim/expect/expected_rows.h"
+
+namespace commfuse::sim {
+
+/// What is said around the rows.
+struct ExpectedOf {
+  std::string machine;
+  double false_alarms = 0.01;
+};
+
+std::string expected_table(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
+/// An array of objects, one a row.
+std::string expected_json(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
+std::string expected_csv(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
+/// A list of maps with the same keys.
+std::string expected_yaml(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
+
+// The same of kernels on one GPU.
+
+std::string kernel_table(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
+std::string kernel_json(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
+std::string kernel_csv(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
+std::string kernel_yaml(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
+
+}  // namespace commfuse::sim

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/verdict_score_text.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace commfuse::sim {
+
+namespace {
+
+using expect::VerdictScore;
+using Json = nlohmann::ordered_json;
+
+std::string percent(double share) { return fmt::format("{:.2f}%", 100.0 * share); }
+
+constexpr std::string_view yes_or_no(bool yes) { return yes ? "yes" : "no"; }
+
+/// What is said of how the figures were found.
+std::string method(const VerdictScore& score) {
+  return fmt::format(
+      "Written by `commfuse-sim score --verdicts -o markdown`. A node is what one group of GPUs of one run of a table\n"
+      "measured: {} healthy ones with enough rows ({} more have too few). Each counts as measured and in 20 "
+      "repetitions\n"
+      "with errors of 2.4% of the node, of each collective and of each row, so the table counts more nodes than there\n"
+      "are. Faults multiply measured times; a fault of a link by what the model says of a machine that has it.\n"
+      "`sim/expect/measured_nodes.cpp` lists healthy and degraded tables. With a reference (`--healthy`), each node "
+      "is\n"
+      "held against one other node of the same machine and NCCL version; some runs may be of one node. At most 1% "
+      "false\n"
+      "alarms are asked for.\n",
+      score.healthy, score.too_small);
+}
+
+}  // namespace
+
+std::string verdict_score_table(const VerdictScore& score) {
+  std::string text =
+      fmt::format("{:<72}  {:>7}  {:>6}  {:>6}  {:>8}  {}\n", "what", "bar", "nodes", "hits", "share", "met");
+  for (const expect::VerdictCount& one : score.counts) {
+    text += fmt::format("{:<72}  {:>7}  {:>6}  {:>6}  {:>8}  {}\n", one.what, one.bar, one.nodes, one.hits,
+                        percent(one.share()), yes_or_no(one.is_met()));
+  }
+  text += "\n";
+  for (const expect::DegradedVerdict& one : score.degraded) {
+    text += fmt::format("{}: {}, {:.2f} times as slow; {}\n", one.node, one.health, one.slowdown, one.suspects);
+  }
+  text += "\n";
+  for (const expect::NamedFault& one : score.faults) {
+    text += fmt::format("{} on {}: {}{}; {}\n", one.fault, one.machine, one.is_right ? "named" : "missed",
+                        one.is_bad ? ", called bad" : ", not called bad", one.suspects);
+  }
+  text += "\n";
+  for (const expect::MedianSpread& one : score.spreads) {
+    text += fmt::format("{} medians: {}, deviation {:.2f} standard errors, largest {:.2f}\n", one.side, one.medians,
+                        one.deviation, one.largest);
+  }
+  return text;
+}
+
+std::string verdict_score_json(const VerdictScore& score) {
+  Json json{{"schema", "commfuse.verdict_score/1"}, {"healthy", score.healthy}, {"too_small", score.too_small}};
+  for (const expect::VerdictCount& one : score.counts) {
+    json["counts"].push_back({{"what", one.what},
+                              {"bar", one.bar},
+                              {"nodes", one.nodes},
+                              {"hits", one.hits},
+                              {"share", one.share()},
+                              {"met", one.is_met()}});
+  }
+  for (const expect::DegradedVerdict& one : score.degraded) {
+    json["degraded"].push_back(
+        {{"node", one.node}, {"health", one.health}, {"slowdown", one.slowdown}, {"suspects", one.suspects}});
+  }
+  for (const expect::NamedFault& one : score.faults) {
+    json["faults"].push_back({{"machine", one.machine},
+                              {"fault", one.fault},
+                              {"named", one.is_right},
+                              {"bad", one.is_bad},
+                              {"suspects", one.suspects}});
+  }
+  for (const expect::MedianSpread& one : score.spreads) {
+    json["medians"].push_back(
+        {{"side", one.side}, {"medians", one.medians}, {"deviation", one.deviation}, {"largest", one.largest}});
+  }
+  return json.dump(1) + "\n";
+}
+
+std::string verdict_score_section(const VerdictScore& score) {
+  std::string text = "\n## Verdicts\n\n" + method(score);
+  text += "\n| what | bar | nodes | hits | share | met |\n|---|---|---:|---:|---:|---|\n";
+  for (const expect::VerdictCount& one : score.counts) {
+    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", one.what, one.bar, one.nodes, one.hits,
+                        percent(one.share()), yes_or_no(one.is_met()));
+  }
+  text += "\nDegraded nodes as they were measured:\n\n| node | verdict | slowdown | suspects |\n|---|---|---:|---|\n";
+  for (const expect::DegradedVerdict& one : score.degraded) {
+    text += fmt::format("| {} | {} | {:.2f} | {} |\n", one.node, one.health, one.slowdown, one.suspects);
+  }
+  text +=
+      "\nFaults put into made-up nodes, most at degrees that no pattern has:\n\n"
+      "| fault | machine | named | called bad | suspects |\n|---|---|---|---|---|\n";
+  for (const expect::NamedFault& one : score.faults) {
+    text += fmt::format("| {} | {} | {} | {} | {} |\n", one.fault, one.machine, yes_or_no(one.is_right),
+                        yes_or_no(one.is_bad), one.suspects);
+  }
+  text +=
+      "\nMedians of the healthy nodes around what the model says, in the standard errors of the verdict's error "
+      "model:\n\n"
+      "| limited by | medians | deviation | largest |\n|---|---:|---:|---:|\n";
+  for (const expect::MedianSpread& one : score.spreads) {
+    text += fmt::format("| {} | {} | {:.2f} | {:.2f} |\n", one.side, one.medians, one.deviation, one.largest);
+  }
+  return text;
+}
+
+}  // namespace commfuse::sim

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often verdicts are right, as text.
+#pragma once
+
+#include <string>
+
+#include "sim/expect/verdict_score.h"
+
+namespace commfuse::sim {
+
+std::string verdict_score_table(const expect::VerdictScore& score);
+std::string verdict_score_json(const expect::VerdictScore& score);
+/// The last section of docs/accuracy.md.
+std::string verdict_score_section(const expect::VerdictScore& score);
+
+}  // namespace commfuse::sim

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What GEMMs and copies in HBM should reach on one GPU of a machine.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/expect/kernel_expectation.h"
+
+namespace commfuse::expect {
+
+struct ExpectedKernelRow {
+  std::optional<GemmSize> gemm;  ///< Nothing: a copy.
+  Bytes copied;
+  Duration time{};
+  ExpectedRange range;
+  Limit limit = Limit::compute;
+};
+
+/// FLOP/s of a GEMM, bytes copied a second of a copy.
+double rate_of(const ExpectedKernelRow& row, Duration time);
+
+/// "4096x8192x8K" as m x n x k. Throws ConfigError for any other text, and for extents above 16M.
+GemmSize parse_gemm_size(std::string_view text, DType dtype);
+
+struct KernelQuestion {
+  std::vector<GemmSize> gemms;
+  std::vector<Bytes> copies;
+  double false_alarms = 0.01;
+};
+
+/// Throws ConfigError for a dtype that the machine has not, and for a copy of nothing or above 1 TiB.
+std::vector<ExpectedKernelRow> expected_kernels(const Machine& machine, const KernelQuestion& question);
+
+}  // namespace commfuse::expect

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/expect/expected_rows.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "model/config_error.h"
+#include "model/cost/communication.h"
+#include "model/expect/machine_change.h"
+#include "model/text/quantity.h"
+
+namespace commfuse::expect {
+
+namespace {
+
+/// A group that is larger than a node fills whole nodes.
+Message message_of(const Machine& machine, LinkOp op, std::int64_t gpus, Bytes bytes) {
+  const std::int64_t in_a_node = machine.gpus_per_node;
+  const std::int64_t nodes = (gpus + in_a_node - 1) / in_a_node;
+  const Message message{.op = op, .gpus = gpus, .nodes = nodes, .bytes = bytes};
+  if (!fits(machine, message)) {
+    throw ConfigError(fmt::format(
+        "--ranks: {} GPUs do not fit {}, which has {} of {}; use {}", gpus, machine.name,
+        machine.nodes == 1 ? "one node" : fmt::format("{} nodes", machine.nodes), in_a_node,
+        machine.nodes == 1 ? fmt::format("2 to {}, or a cluster such as dgx-h100-x2", in_a_node)
+                           : fmt::format("2 to {}, or whole nodes up to {}", in_a_node, total_gpus(machine))));
+  }
+  return message;
+}
+
+std::string kernel_of(const Machine& machine, const Message& message) {
+  if (message.op == LinkOp::send_recv || message.op == LinkOp::all_to_all) {
+    return "";
+  }
+  const std::optional<NcclKernel> kernel =
+      kernel_taken(collective_of(machine, message), static_cast<int>(message.gpus), message.bytes,
+                   message.op == LinkOp::all_reduce ? 2 : 1, static_cast<int>(message.nodes));
+  const bool lacks_sums = kernel == NcclKernel::nvls && !has_nvls(machine);
+  return !kernel ? "" : std::string(name_of(lacks_sums ? NcclKernel::simple : *kernel));
+}
+
+/// Who exchanges: two GPUs of a node, and one of each of two nodes.
+std::vector<Message> exchanges_of(const Machine& machine) {
+  std::vector<Message> pairs;
+  if (machine.gpus_per_node > 1) {
+    pairs.push_back({.op = LinkOp::send_recv, .gpus = 2, .nodes = 1, .bytes = {}});
+  }
+  if (machine.nodes > 1) {
+    pairs.push_back({.op = LinkOp::send_recv, .gpus = 2, .nodes = 2, .bytes = {}});
+  }
+  return pairs;
+}
+
+void add_sizes(const Expectation& expectation, Message message, const Question& question,
+               std::vector<ExpectedRow>& rows) {
+  const Bytes saturation = expectation.saturation(message);
+  for (const Bytes size : question.sizes) {
+    message.bytes = size;
+    const Expected expected = expectation.of(message);
+    rows.push_back({.message = message,
+                    .time = expected.time,
+                    .range = range_of(expected, question.false_alarms),
+                    .limit = expected.limit,
+                    .kernel = kernel_of(expectation.machine(), message),
+                    .saturation = saturation});
+  }
+}
+
+}  // namespace
+
+Machine with_setup(Machine machine, const Setup& setup) {
+  if (setup.nvls && !has_nvls(machine)) {
+    throw ConfigError(fmt::format("--nvls: no switch of {} sums; remove it", machine.name));
+  }
+  if (setup.ctas && *setup.ctas < 1) {
+    throw ConfigError("--ctas: a kernel holds at least one CTA; use 1 or more");
+  }
+  if (setup.rails && (!machine.network || *setup.rails < 1 || *setup.rails > machine.nics_per_node)) {
+    throw ConfigError(machine.network
+                          ? fmt::format("--rails: a node of {} has {} NICs; use 1 to {}", machine.name,
+                                        machine.nics_per_node, machine.nics_per_node)
+                          : fmt::format("--rails: {} is one node; use a cluster such as dgx-h100-x2", machine.name));
+  }
+  if (setup.nvls == false) {
+    machine = without_nvls(std::move(machine));
+  }
+  if (setup.ctas) {
+    machine = with_ctas(std::move(machine), *setup.ctas);
+  }
+  if (setup.rails && *setup.rails < machine.nics_per_node) {
+    machine = with_rails(std::move(machine), *setup.rails);
+  }
+  return machine;
+}
+
+std::vector<ExpectedRow> expected_rows(const Expectation& expectation, const Question& question) {
+  std::vector<ExpectedRow> rows;
+  for (const LinkOp op : question.ops) {
+    if (op == LinkOp::send_recv) {
+      for (const Message& pair : exchanges_of(expectation.machine())) {
+        add_sizes(expectation, pair, question, rows);
+      }
+      continue;
+    }
+    for (const std::int64_t gpus : question.gpus) {
+      add_sizes(expectation, message_of(expectation.machine(), op, gpus, question.sizes.front()), question, rows);
+    }
+  }
+  return rows;
+}
+
+std::vector<Bytes> sizes_between(Bytes least, Bytes largest, std::int64_t factor) {
+  constexpr std::int64_t most = std::int64_t{64} << 30U;
+  if (least.count < 1 || largest.count > most || least > largest) {
+    throw ConfigError(fmt::format("sizes go from {} to {}; use a range from 1 B to 64 GiB, as in 1K..8G",
+                                  format_size(least), format_size(largest)));
+  }
+  if (factor < 2) {
+    throw ConfigError(fmt::format("-f: {} is not a step factor; use 2 or more", factor));
+  }
+  std::vector<Bytes> sizes;
+  for (std::int64_t size = least.count; size <= largest.count; size *= factor) {
+    sizes.push_back({size});
+  }
+  return sizes;
+}
+
+}  // namespace commfuse::expect

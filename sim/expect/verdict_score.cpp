@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/expect/verdict_score.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "model/config/catalogue.h"
+#include "model/expect/judge.h"
+#include "model/expect/machine_change.h"
+#include "model/math/functions.h"
+#include "model/random/philox.h"
+#include "sim/expect/measured_nodes.h"
+
+namespace commfuse::expect {
+
+namespace {
+
+constexpr double false_alarms = 0.01;
+/// Made-up repetitions of a measured node, each with errors of repeat_error of the node, its collectives and its rows.
+constexpr std::uint32_t repeats = 20;
+
+/// Normal to about 4 standard deviations: twelve uniform numbers.
+double normal(std::uint32_t node, std::uint32_t part, std::uint32_t which) {
+  double sum = -6.0;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    for (const std::uint32_t word : philox({which, part, node, i}, 45)) {
+      sum += (static_cast<double>(word) + 0.5) / 4294967296.0;
+    }
+  }
+  return sum;
+}
+
+using Rows = std::vector<MeasuredMessage>;
+
+Rows repeated(Rows rows, std::uint32_t node) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double off = normal(node, 0, 0) + normal(node, 1, static_cast<std::uint32_t>(rows[i].message.op)) +
+                       normal(node, 2, static_cast<std::uint32_t>(i));
+    rows[i].time_us *= math::exp(repeat_error * off);
+  }
+  return rows;
+}
+
+/// Factor on the time of a message, given what the machine should take.
+using FaultOn = std::function<double(const Message& message, const Expected& expected)>;
+
+Rows with_fault(Rows rows, const std::vector<Expected>& expected, const FaultOn& fault) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].time_us *= fault(rows[i].message, expected[i]);
+  }
+  return rows;
+}
+
+FaultOn slower(double rate) {
+  return [rate](const Message&, const Expected&) { return 1.0 / rate; };
+}
+
+double latency_doubled(const Message&, const Expected& expected) {
+  return expected.limit == Limit::latency ? 2.0 : 1.0;
+}
+
+/// What the model says of a machine that has the fault.
+FaultOn as_on(const Machine& healthy, const Machine& faulty) {
+  return [&healthy, faulty](const Message& message, const Expected&) {
+    return to_seconds(message_time(faulty, message)) / to_seconds(message_time(healthy, message));
+  };
+}
+
+std::string suspects_of(const Judgement& judgement) {
+  std::string text;
+  for (const SuspectedFault& one : judgement.suspects) {
+    text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", one.fault->name, 100.0 * one.probability);
+  }
+  return text;
+}
+
+bool is_bad(const Judgement& judgement) { return judgement.health == Health::bad; }
+
+bool names_a_link(const Judgement& judgement) {
+  constexpr std::array<std::string_view, 3> links{"slow_link", "pcie_generation", "degraded_nic"};
+  return is_bad(judgement) && !judgement.suspects.empty() &&
+         std::find(links.begin(), links.end(), judgement.suspects.front().fault->name) != links.end();
+}
+
+/// Judges by machine, each made once.
+class Judges {
+ public:
+  Judge& of(const Machine& machine) {
+    std::unique_ptr<Judge>& judge = judges_[fmt::format("{} {}", machine.name, machine.nodes)];
+    if (judge == nullptr) {
+      judge = std::make_unique<Judge>(Expectation(machine), false_alarms);
+    }
+    return *judge;
+  }
+
+ private:
+  std::map<std::string, std::unique_ptr<Judge>> judges_;
+};
+
+/// Counts what becomes of a node and its repetitions.
+void count(VerdictCount& into, Judge& judge, const Rows& rows, std::uint32_t node, const std::optional<FaultOn>& fault,
+           bool (*is_hit)(const Judgement&) = is_bad) {
+  const std::vector<Expected> expected = judge.of(rows).expected;
+  for (std::uint32_t i = 0; i <= repeats; ++i) {
+    const Rows again = i == 0 ? rows : repeated(rows, node * (repeats + 1) + i);
+    ++into.nodes;
+    into.hits += is_hit(judge.of(fault ? with_fault(again, expected, *fault) : again)) ? 1 : 0;
+  }
+}
+
+VerdictCount at_most(std::string what, double limit) {
+  return {std::move(what), fmt::format("<= {:.3g}%", 100.0 * limit), limit, true};
+}
+VerdictCount at_least(std::string what, double limit) {
+  return {std::move(what), fmt::format(">= {:.3g}%", 100.0 * limit), limit, false};
+}
+
+void add_with_priors(const std::vector<MeasuredNode>& healthy, Judges& judges, VerdictScore& score) {
+  VerdictCount called = at_most("shipped file: healthy called bad", 0.01);
+  VerdictCount slow = at_least("shipped file: all rates x 0.7 called bad", 0.95);
+  VerdictCount latency = at_least("shipped file: latency-bound sizes x 2 called bad", 0.95);
+  VerdictCount link = at_least("shipped file: one link at half its rate, called bad and a link named", 0.90);
+  std::uint32_t number = 0;
+  for (const MeasuredNode& node : healthy) {
+    Judge& judge = judges.of(node.machine);
+    const Machine half = with_link_rates(node.machine, 0.5);
+    count(called, judge, node.rows, number, std::nullopt);
+    count(slow, judge, node.rows, number, slower(0.7));
+    count(latency, judge, node.rows, number, FaultOn(latency_doubled));
+    count(link, judge, node.rows, number, as_on(node.machine, half), names_a_link);
+    ++number;
+  }
+  score.counts.insert(score.counts.end(), {called, slow, latency, link});
+}
+
+/// Another NCCL is another machine.
+bool are_of_one_fleet(const MeasuredNode& a, const MeasuredNode& b) {
+  return &a != &b && a.machine.name == b.machine.name && a.gpus == b.gpus && !a.nccl_version.empty() &&
+         a.nccl_version == b.nccl_version;
+}
+
+void add_with_references(const std::vector<MeasuredNode>& healthy, VerdictScore& score) {
+  VerdictCount called = at_most("another node as reference: healthy called bad", 0.01);
+  VerdictCount slow = at_least("another node as reference: all rates x 0.85 called bad", 0.95);
+  VerdictCount latency = at_least("another node as reference: latency-bound sizes x 2 called bad", 0.95);
+  std::uint32_t number = 1000;
+  for (const MeasuredNode& known : healthy) {
+    const Expectation expectation(known.machine);
+    std::optional<Judge> judge;
+    for (const MeasuredNode& node : healthy) {
+      if (!are_of_one_fleet(known, node)) {
+        continue;
+      }
+      if (!judge) {
+        const std::array<Rows, 1> reference{known.rows};
+        judge.emplace(expectation, false_alarms, reference_of(reference, expectation));
+      }
+      count(called, *judge, node.rows, number, std::nullopt);
+      count(slow, *judge, node.rows, number, slower(0.85));
+      count(latency, *judge, node.rows, number, FaultOn(latency_doubled));
+      ++number;
+    }
+  }
+  score.counts.insert(score.counts.end(), {called, slow, latency});
+}
+
+void add_degraded(const std::vector<MeasuredNode>& nodes, Judges& judges, VerdictScore& score) {
+  VerdictCount called = at_least("degraded tables called bad", 1.0);
+  for (const MeasuredNode& node : nodes) {
+    if (node.known == Known::degraded) {
+      const Judgement judgement = judges.of(node.machine).of(node.rows);
+      score.degraded.push_back({fmt::format("{}, {} GPUs", node.table, node.gpus),
+                                std::string(name_of(judgement.health)), judgement.slowdown, suspects_of(judgement)});
+      ++called.nodes;
+      called.hits += is_bad(judgement) ? 1 : 0;
+    }
+  }
+  score.counts.push_back(called);
+}
+
+/// A fault that is none of the degrees that are tried.
+struct MadeFault {
+  std::string_view machine;
+  std::string_view fault;
+  Machine (*on)(const Machine& machine);
+};
+
+constexpr std::array made_faults{
+    MadeFault{"h100-sxm", "uniform_slowdown",
+              [](const Machine& m) { return with_latencies(with_link_rates(m, 0.65), 1.0 / 0.65); }},
+    MadeFault{"h100-sxm", "slow_link", [](const Machine& m) { return with_link_rates(m, 0.55); }},
+    MadeFault{"pcie-rtx-pro-6000", "pcie_generation", [](const Machine& m) { return with_link_rates(m, 0.5); }},
+    MadeFault{"h100-sxm", "host_path", [](const Machine& m) { return with_latencies(with_link_rates(m, 0.15), 1.4); }},
+    MadeFault{"h100-sxm", "missing_nvls", [](const Machine& m) { return without_nvls(m); }},
+    MadeFault{"h100-sxm", "few_ctas", [](const Machine& m) { return with_ctas(m, 10); }},
+    MadeFault{"h100-sxm", "low_clocks", [](const Machine& m) { return with_clock(m, 0.4); }},
+    MadeFault{"h100-sxm", "slow_host", [](const Machine& m) { return with_latencies(m, 2.5); }},
+    MadeFault{"dgx-h100-x2", "dead_rail", [](const Machine& m) { return with_rails(m, 6); }},
+    MadeFault{"dgx-h100-x2", "degraded_nic", [](const Machine& m) { return with_network_rates(m, 0.5); }},
+    MadeFault{"dgx-h100-x2", "missing_gdr",
+              [](const Machine& m) { return with_latencies(with_network_rates(m, 0.4), 1.5); }},
+    MadeFault{"dgx-h100-x2", "sockets",
+              [](const Machine& m) { return with_latencies(with_network_rates(m, 0.07), 2.2); }}};
+
+/// As nccl-tests would print them: 1 KiB to 8 GiB.
+Rows made_rows(const Machine& machine) {
+  Rows rows;
+  for (const LinkOp op : {LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce, LinkOp::all_to_all}) {
+    for (std::int64_t bytes = 1024; bytes <= std::int64_t{8} << 30U; bytes *= 2) {
+      const Message message{.op = op, .gpus = total_gpus(machine), .nodes = machine.nodes, .bytes = {bytes}};
+      rows.push_back({message, to_microseconds(message_time(machine, message))});
+    }
+  }
+  return rows;
+}
+
+void add_made_faults(Judges& judges, VerdictScore& score) {
+  VerdictCount named = at_least("cause right on 12 generated faults", 10.0 / 12.0);
+  std::uint32_t number = 5000;
+  for (const MadeFault& made : made_faults) {
+    const Machine machine = load_machine(made.machine);
+    Judge& judge = judges.of(machine);
+    const Judgement judgement = judge.of(repeated(made_rows(made.on(machine)), number++));
+    const bool is_right = !judgement.suspects.empty() && judgement.suspects.front().fault->name == made.fault;
+    score.faults.push_back(
+        {std::string(made.machine), std::string(made.fault), suspects_of(judgement), is_right, is_bad(judgement)});
+    ++named.nodes;
+    named.hits += is_right ? 1 : 0;
+  }
+  score.counts.push_back(named);
+}
+
+void add_spreads(const std::vector<MeasuredNode>& healthy, Judges& judges, VerdictScore& score) {
+  for (const Limit side : {Limit::bandwidth, Limit::latency}) {
+    MedianSpread spread{.side = std::string(name_of(side))};
+    double squares = 0.0;
+    for (const MeasuredNode& node : healthy) {
+      for (const ClassHalf& half : judges.of(node.machine).of(node.rows).halves) {
+        if (half.limit == side) {
+          const double errors = half.median / error_of(half);
+          squares += errors * errors;
+          spread.largest = std::max(spread.largest, std::abs(errors));
+          ++spread.medians;
+        }
+      }
+    }
+    spread.deviation = spread.medians == 0 ? 0.0 : std::sqrt(squares / static_cast<double>(spread.medians));
+    score.spreads.push_back(spread);
+  }
+}
+
+}  // namespace
+
+VerdictScore score_verdicts(const std::vector<std::filesystem::path>& tables) {
+  const std::vector<MeasuredNode> nodes = measured_nodes(tables);
+  Judges judges;
+  VerdictScore score;
+  std::vector<MeasuredNode> healthy;
+  for (const MeasuredNode& node : nodes) {
+    if (node.known == Known::healthy) {
+      if (is_enough(judges.of(node.machine).of(node.rows).halves)) {
+        healthy.push_back(node);
+      } else {
+        ++score.too_small;
+      }
+    }
+  }
+  score.healthy = healthy.size();
+  add_with_priors(healthy, judges, score);
+  add_with_references(healthy, score);
+  add_degraded(nodes, judges, score);
+  add_made_faults(judges, score);
+  add_spreads(healthy, judges, score);
+  return score;
+}
+
+}  // namespace commfuse::expect

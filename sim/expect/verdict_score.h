@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often verdicts are right: on measured nodes that are known to be healthy or degraded, on the same with faults put
+// in, and on nodes that are wholly made up.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace commfuse::expect {
+
+/// Nodes of which some were called bad, or their fault was named.
+struct VerdictCount {
+  std::string what;
+  std::string bar;  ///< "<= 1%", ">= 95%"
+  double limit = 0.0;
+  bool at_most = false;  ///< Else at least.
+  std::size_t nodes = 0;
+  std::size_t hits = 0;
+  [[nodiscard]] double share() const {
+    return nodes == 0 ? 0.0 : static_cast<double>(hits) / static_cast<double>(nodes);
+  }
+  [[nodiscard]] bool is_met() const { return nodes > 0 && (at_most ? share() <= limit : share() >= limit); }
+};
+
+/// A degraded node as it was measured, and what was said of it.
+struct DegradedVerdict {
+  std::string node;
+  std::string health;
+  double slowdown = 1.0;
+  std::string suspects;  ///< "degraded_nic 38%, few_ctas 26%"
+};
+
+/// A fault put into a made-up node.
+struct NamedFault {
+  std::string machine;
+  std::string fault;      ///< What was put in.
+  std::string suspects;   ///< As above.
+  bool is_right = false;  ///< The likeliest fault is it.
+  bool is_bad = false;    ///< The node was called bad.
+};
+
+/// Spread of medians around what the model says, in standard errors of the verdict's own error model.
+struct MedianSpread {
+  std::string side;  ///< "bandwidth", "latency"
+  std::size_t medians = 0;
+  double deviation = 0.0;
+  double largest = 0.0;
+};
+
+struct VerdictScore {
+  std::vector<VerdictCount> counts;
+  std::vector<DegradedVerdict> degraded;
+  std::vector<NamedFault> faults;
+  std::vector<MedianSpread> spreads;
+  std::size_t healthy = 0;    ///< Measured nodes with enough rows.
+  std::size_t too_small = 0;  ///< Healthy ones without.
+};
+
+/// At 1% false alarms. The same tables give the same score. Throws ConfigError as measured_nodes.
+VerdictScore score_verdicts(const std::vector<std::filesystem::path>& tables);
+
+}  // namespace commfuse::expect

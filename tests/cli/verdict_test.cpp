@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both programs on logs of nodes, as an operator runs them: what is printed, and the exit codes.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "model/config/catalogue.h"
+#include "model/expect/message.h"
+#include "tests/cli/program.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::test {
+namespace {
+
+/// A log of two collectives of eight H100, each so many times as long as the model says.
+std::string log_of(const std::string& host, double factor, const std::string& wrong = "0") {
+  const Machine machine = load_machine("h100-sxm");
+  std::string text;
+  for (const LinkOp op : {LinkOp::all_reduce, LinkOp::all_gather}) {
+    text += fmt::format(
+        "# nccl-tests version 2.17.6 nccl-headers=22903 nccl-library=22903\n"
+        "# Collective test starting: {}_perf\n# nThread 1 nGpus 8\n# Using devices\n",
+        name_of(op));
+    for (int rank = 0; rank < 8; ++rank) {
+      text += fmt::format("#  Rank {:2} Group  0 Pid 42 on {} device {:2} [0x07] NVIDIA H100 80GB HBM3\n", rank, host,
+                          rank);
+    }
+    for (std::int64_t bytes = 1024; bytes <= std::int64_t{4} << 30U; bytes *= 4) {
+      const double us = factor * to_microseconds(message_time(machine, {op, 8, 1, {bytes}}));
+      text +=
+          fmt::format("{:12} {:12} float sum -1 {:.3f} 1.0 1.0 {} {:.3f} 1.0 1.0 0\n", bytes, bytes / 4, us, wrong, us);
+    }
+  }
+  return text;
+}
+
+void write(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
+
+TEST(VerdictCommand, exits_with_0_4_and_3) {
+  const OwnFolder folder;
+  write("good.txt", log_of("good", 1.0));
+  write("bad.txt", log_of("bad", 2.0));
+  write("other.txt", "no log\n");
+  const auto code = [](const std::string& files) {
+    return run_program("commfuse-validate verdict " + files + " --expect h100-sxm").code;
+  };
+  EXPECT_EQ(code("good.txt"), 0);
+  EXPECT_EQ(code("good.txt bad.txt"), 4);
+  EXPECT_EQ(code("good.txt other.txt"), 3);
+  EXPECT_EQ(code("bad.txt other.txt"), 4);
+  EXPECT_EQ(code("good.txt good.txt"), 2);
+  EXPECT_EQ(code("nowhere.txt"), 3);
+}
+
+TEST(VerdictCommand, too_short_a_log_is_undecided) {
+  const OwnFolder folder;
+  const std::string whole = log_of("short", 1.0);
+  write("short.txt", whole.substr(0, whole.find("# nccl-tests", 10)));
+  const Outcome outcome = run_program("commfuse-validate verdict short.txt --expect h100-sxm");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_NE(outcome.out.find("not enough to decide"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("0 healthy, 0 bad, 1 undecided"), std::string::npos) << outcome.out;
+}
+
+TEST(VerdictCommand, json_has_one_object_a_node) {
+  const OwnFolder folder;
+  write("a.txt", log_of("node-a", 1.0));
+  write("b.txt", log_of("node-b", 1.0, "3"));
+  const Outcome outcome = run_program("commfuse-validate verdict a.txt b.txt --expect h100-sxm -o json --rows");
+  EXPECT_EQ(outcome.code, 4);
+  const auto json = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(json.size(), 2U);
+  EXPECT_EQ(json[0]["schema"], "commfuse.verdict/1");
+  EXPECT_EQ(json[0]["node"], "node-a");
+  EXPECT_EQ(json[0]["health"], "healthy");
+  EXPECT_EQ(json[0]["nccl_versions"][0], "2.29.3");
+  EXPECT_EQ(json[0]["rows"].size(), 24U);
+  EXPECT_NEAR(json[0]["rows"][11]["measured_us"].get<double>(), json[0]["rows"][11]["expected_us"].get<double>(), 0.01);
+  EXPECT_EQ(json[1]["health"], "bad");
+  EXPECT_EQ(json[1]["severity"], "critical");
+  EXPECT_EQ(json[1]["wrong_results"].size(), 24U);
+}
+
+TEST(VerdictCommand, junit_prometheus_and_markdown_name_the_bad_node) {
+  const OwnFolder folder;
+  write("a.txt", log_of("node-a", 1.0));
+  write("b.txt", log_of("node \"b\"", 2.0));
+  const auto out = [](const std::string& form) {
+    return run_program("commfuse-validate verdict a.txt b.txt --expect h100-sxm --by file -o " + form).out;
+  };
+  EXPECT_NE(out("junit").find("tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\""), std::string::npos)
+      << out("junit");
+  EXPECT_NE(out("prometheus").find("commfuse_node_bad{node=\"a.txt\",fault=\"\"} 0\n"), std::string::npos);
+  EXPECT_NE(out("prometheus").find("commfuse_node_bad{node=\"b.txt\",fault=\"uniform_slowdown\"} 1\n"),
+            std::string::npos);
+  EXPECT_NE(out("markdown").find("| b.txt | bad | <1% | critical | 2.00 |"), std::string::npos) << out("markdown");
+}
+
+TEST(VerdictCommand, refuses_what_it_cannot_do) {
+  const OwnFolder folder;
+  write("a.txt", log_of("node-a", 1.0));
+  const auto says = [](const std::string& flags) {
+    return run_program("commfuse-validate verdict a.txt " + flags).err;
+  };
+  EXPECT_EQ(says("--expect h100-sxm --rows"), "--rows adds measurements to JSON alone; add -o json\n");
+  EXPECT_EQ(says("--expect h100-sxm --false-alarms 60%"),
+            "--false-alarms: '60%' is not a share of 0.0001% to 25%; write one, as in 1%\n");
+  EXPECT_NE(says("--expect h100-smx").find("h100-sxm"), std::string::npos);
+}
+
+TEST(ExpectCommand, prints_the_same_figures_in_every_form) {
+  const std::string ask = "commfuse-sim expect --collective all_reduce --sizes 1G -o ";
+  const auto json = nlohmann::json::parse(run_program(ask + "json").out);
+  ASSERT_EQ(json.size(), 1U);
+  EXPECT_EQ(json[0]["schema"], "commfuse.expectation/1");
+  EXPECT_EQ(json[0]["bytes"], std::int64_t{1} << 30U);
+  EXPECT_EQ(json[0]["nccl_kernel"], "NVLS");
+  EXPECT_GT(json[0]["busbw_gb_s"], json[0]["busbw_floor_gb_s"]);
+  const std::string time = json[0]["time_us"].dump();
+  EXPECT_NE(run_program(ask + "csv").out.find("," + time + ","), std::string::npos);
+  EXPECT_NE(run_program(ask + "yaml").out.find("  time_us: " + time + "\n"), std::string::npos);
+}
+
+TEST(ExpectCommand, has_gemms_and_copies_of_one_gpu) {
+  const auto json = nlohmann::json::parse(run_program("commfuse-sim expect --gemm 8Kx4Kx2K --copy 1G -o json").out);
+  ASSERT_EQ(json.size(), 2U);
+  EXPECT_EQ(json[0]["kernel"], "gemm");
+  EXPECT_EQ(json[0]["m"], 8192);
+  EXPECT_EQ(json[0]["k"], 2048);
+  // 2 m n k over the time.
+  EXPECT_NEAR(json[0]["rate_per_s"].get<double>(), 2.0 * 8192 * 4096 * 2048 / (1e-6 * json[0]["time_us"].get<double>()),
+              1e-5 * json[0]["rate_per_s"].get<double>());
+  EXPECT_EQ(json[1]["kernel"], "copy");
+  EXPECT_EQ(json[1]["bytes"], std::int64_t{1} << 30U);
+  EXPECT_TRUE(json[1]["m"].is_null());
+}
+
+TEST(ExpectCommand, takes_sizes_as_nccl_tests_does_and_refuses_both_ways) {
+  const Outcome outcome = run_program("commfuse-sim expect --collective all_gather -b 1024 -e 64K -f 4 -o csv");
+  EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 5);
+  const auto says = [](const std::string& flags) { return run_program("commfuse-sim expect " + flags).err; };
+  EXPECT_EQ(says("--sizes 1K -b 8"), "--sizes and -b, -e say the same; keep one of them\n");
+  EXPECT_EQ(says("--collective broadcast"),
+            "--collective: unknown collective 'broadcast'; known collectives: all_gather, reduce_scatter, all_reduce, "
+            "all_to_all, send_recv\n");
+  EXPECT_EQ(says("--thresholds aicr -o json"), "--output: --thresholds prints the checker's own form; remove it\n");
+  EXPECT_EQ(says("--thresholds aicr --sizes 1G"),
+            "--sizes: --thresholds prints the sizes that the checker measures; remove it\n");
+  EXPECT_EQ(says("--gemm 8x8x8 --ranks 4"), "--ranks: GEMMs and copies take the place of collectives; remove it\n");
+  EXPECT_EQ(says("--copy 1G --nvls off"), "--nvls: GEMMs and copies are of one GPU; remove it\n");
+  EXPECT_EQ(says("--dtype fp8"), "--dtype: is of --gemm alone; remove it, or add --gemm\n");
+  EXPECT_EQ(says("--gemm 8Kx8K"), "--gemm: '8Kx8K' is not a GEMM; write m, n and k up to 16M, as in 4096x8192x8192\n");
+  EXPECT_EQ(says("--nodes 2"), "--nodes: h100-sxm has no network; use a cluster such as dgx-h100-x2\n");
+}
+
+}  // namespace
+}  // namespace commfuse::test

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/expect/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "model/config/catalogue.h"
+#include "model/expect/machine_change.h"
+
+namespace commfuse {
+namespace {
+
+using Rows = std::vector<MeasuredMessage>;
+
+/// What a machine would print: two collectives, 1 KiB to 8 GiB.
+Rows rows_of(const Machine& machine, std::vector<LinkOp> ops = {LinkOp::all_gather, LinkOp::all_reduce}) {
+  Rows rows;
+  for (const LinkOp op : ops) {
+    for (std::int64_t bytes = 1024; bytes <= std::int64_t{8} << 30U; bytes *= 2) {
+      const Message message{.op = op, .gpus = total_gpus(machine), .nodes = machine.nodes, .bytes = {bytes}};
+      rows.push_back({message, to_microseconds(message_time(machine, message))});
+    }
+  }
+  return rows;
+}
+
+Rows times(double factor, Rows rows) {
+  for (MeasuredMessage& row : rows) {
+    row.time_us *= factor;
+  }
+  return rows;
+}
+
+Judgement judged(const Rows& rows, const Machine& machine) { return Judge(Expectation(machine), 0.01).of(rows); }
+
+Expected expected_of(const Message& message, Limit limit) {
+  return {.message = message,
+          .time = std::chrono::microseconds(100),
+          .shared_error = 0.03,
+          .own_error = 0.1,
+          .limit = limit};
+}
+
+// Two collectives of three sizes, of which one size is latency's alone: its half has one row and is left out.
+TEST(Evidence, takes_medians_of_collectives_and_limits) {
+  Rows rows;
+  std::vector<Expected> expected;
+  const auto add = [&](LinkOp op, std::int64_t bytes, double us, Limit limit) {
+    rows.push_back({{.op = op, .gpus = 8, .nodes = 1, .bytes = {bytes}}, us});
+    expected.push_back(expected_of(rows.back().message, limit));
+  };
+  add(LinkOp::all_reduce, 1, 100.0, Limit::latency);
+  add(LinkOp::all_reduce, 1 << 20, 110.0, Limit::bandwidth);
+  add(LinkOp::all_reduce, 2 << 20, 120.0, Limit::bandwidth);
+  add(LinkOp::all_reduce, 4 << 20, 900.0, Limit::bandwidth);
+  add(LinkOp::all_gather, 1 << 20, 100.0, Limit::bandwidth);
+  add(LinkOp::all_gather, 2 << 20, 121.0, Limit::bandwidth);
+  const std::vector<ClassHalf> halves = class_halves(rows, expected);
+  ASSERT_EQ(halves.size(), 2U);
+  EXPECT_EQ(halves[0].op, LinkOp::all_gather);
+  EXPECT_NEAR(halves[0].median, std::log(1.1), 1e-12);  // the mean of the logarithms of 1 and 1.21
+  EXPECT_NEAR(halves[1].median, std::log(1.2), 1e-12);  // whatever the third row says
+  EXPECT_NEAR(halves[1].shared_error, std::sqrt(0.03 * 0.03 + 0.10 * 0.01 + 0.024 * 0.024), 1e-12);
+  EXPECT_NEAR(halves[1].own_error, std::sqrt((0.40 + 1.8 / 3) * 0.01 + 0.024 * 0.024), 1e-12);
+}
+
+// One half is normal with both errors: exp(-x^2 / 2 s^2) / (s sqrt(2 pi)).
+TEST(Evidence, one_bandwidth_median_is_normal) {
+  const ClassHalf half{
+      .limit = Limit::bandwidth, .rows = {0, 1}, .median = 0.2, .shared_error = 0.06, .own_error = 0.08};
+  const std::vector<ClassHalf> halves{half};
+  EXPECT_NEAR(log_likelihood(halves, {0.0}), -2.0 - std::log(0.1 * std::sqrt(2.0 * std::numbers::pi)), 1e-9);
+}
+
+// Two collectives that are off together are likelier than two that are off in turn: the errors are shared.
+TEST(Evidence, shared_errors_make_common_shifts_likelier) {
+  ClassHalf one{.limit = Limit::bandwidth, .rows = {0, 1}, .median = 0.1, .shared_error = 0.08, .own_error = 0.04};
+  ClassHalf other = one;
+  const std::vector<ClassHalf> together{one, other};
+  other.median = -0.1;
+  const std::vector<ClassHalf> apart{one, other};
+  EXPECT_GT(log_likelihood(together, {0.0, 0.0}), log_likelihood(apart, {0.0, 0.0}) + 1.0);
+}
+
+TEST(Evidence, asks_for_eight_sizes_of_two_collectives) {
+  const auto half = [](LinkOp op, std::size_t rows, Limit limit = Limit::bandwidth) {
+    return ClassHalf{.op = op, .limit = limit, .rows = std::vector<std::size_t>(rows)};
+  };
+  using Halves = std::vector<ClassHalf>;
+  EXPECT_TRUE(is_enough(Halves{half(LinkOp::all_reduce, 4), half(LinkOp::all_gather, 4)}));
+  EXPECT_FALSE(is_enough(Halves{half(LinkOp::all_reduce, 4), half(LinkOp::all_gather, 3)}));
+  EXPECT_FALSE(is_enough(Halves{half(LinkOp::all_reduce, 20)}));
+  EXPECT_FALSE(is_enough(Halves{half(LinkOp::all_reduce, 4), half(LinkOp::all_gather, 9, Limit::latency)}));
+  EXPECT_TRUE(may_condemn(Halves{half(LinkOp::all_reduce, 8)}));
+  EXPECT_FALSE(may_condemn(Halves{half(LinkOp::all_reduce, 7)}));
+}
+
+TEST(Judge, calls_what_is_as_expected_healthy) {
+  const Machine machine = load_machine("h100-sxm");
+  const Judgement judgement = judged(rows_of(machine), machine);
+  EXPECT_EQ(judgement.health, Health::healthy);
+  EXPECT_LT(judgement.odds, 1.0);
+  EXPECT_GT(judgement.healthy_probability, 0.95);
+  EXPECT_EQ(judgement.severity, Severity::none);
+}
+
+TEST(Judge, faster_than_expected_is_no_fault) {
+  const Machine machine = load_machine("h100-sxm");
+  EXPECT_EQ(judged(times(0.8, rows_of(machine)), machine).health, Health::healthy);
+}
+
+TEST(Judge, names_what_the_measurements_look_like) {
+  const Machine machine = load_machine("h100-sxm");
+  const auto first = [&](const Rows& rows) {
+    const Judgement judgement = judged(rows, machine);
+    EXPECT_EQ(judgement.health, Health::bad);
+    return judgement.suspects.empty() ? "" : std::string(judgement.suspects.front().fault->name);
+  };
+  const std::vector<LinkOp> ops{LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce};
+  EXPECT_EQ(first(times(1.6, rows_of(machine, ops))), "uniform_slowdown");
+  EXPECT_EQ(first(rows_of(with_link_rates(machine, 0.55), ops)), "slow_link");
+  EXPECT_EQ(first(rows_of(with_ctas(machine, 10), ops)), "few_ctas");
+  EXPECT_EQ(first(rows_of(with_latencies(with_link_rates(machine, 0.15), 1.4), ops)), "host_path");
+}
+
+// 1.6 times as slow everywhere: e^(median) is 1.6.
+TEST(Judge, says_how_much_slower) {
+  const Machine machine = load_machine("h100-sxm");
+  const Judgement judgement = judged(times(1.6, rows_of(machine)), machine);
+  EXPECT_NEAR(judgement.slowdown, 1.6, 1e-9);
+  EXPECT_EQ(judgement.severity, Severity::critical);
+  EXPECT_EQ(judged(times(1.45, rows_of(machine)), machine).severity, Severity::major);
+}
+
+TEST(Judge, one_row_decides_nothing) {
+  const Machine machine = load_machine("h100-sxm");
+  Rows rows = rows_of(machine);
+  rows.back().time_us *= 100.0;
+  EXPECT_EQ(judged(rows, machine).health, Health::healthy);
+}
+
+TEST(Judge, is_undecided_where_a_log_is_short) {
+  const Machine machine = load_machine("h100-sxm");
+  EXPECT_EQ(judged(rows_of(machine, {LinkOp::all_reduce}), machine).health, Health::undecided);
+  EXPECT_EQ(judged({}, machine).health, Health::undecided);
+  // Slow enough is bad all the same.
+  EXPECT_EQ(judged(times(4.0, rows_of(machine, {LinkOp::all_reduce})), machine).health, Health::bad);
+}
+
+// Slower by 20 % than a node that is itself 5 % slower than the file says.
+TEST(Judge, sees_smaller_faults_against_a_healthy_node) {
+  const Machine machine = load_machine("h100-sxm");
+  const Expectation expectation(machine);
+  const Rows healthy = times(1.05, rows_of(machine));
+  const Rows slow = times(1.05 * 1.2, rows_of(machine));
+  const std::vector<Rows> known{healthy};
+  Judge judge(expectation, 0.01, reference_of(known, expectation));
+  EXPECT_EQ(judge.of(healthy).health, Health::healthy);
+  const Judgement judgement = judge.of(slow);
+  EXPECT_EQ(judgement.health, Health::bad);
+  EXPECT_NEAR(judgement.slowdown, 1.2, 1e-6);
+}
+
+TEST(Judge, stays_sane_on_absurd_times) {
+  const Machine machine = load_machine("h100-sxm");
+  for (const double factor : {1e-9, 1e9}) {
+    const Judgement judgement = judged(times(factor, rows_of(machine)), machine);
+    EXPECT_TRUE(std::isfinite(judgement.odds)) << factor;
+    EXPECT_GE(judgement.healthy_probability, 0.0);
+    EXPECT_LE(judgement.healthy_probability, 1.0);
+  }
+}
+
+// Three nodes: the median of ln is that of the middle one, and they differ by its distance to the others.
+TEST(Reference, is_the_middle_of_several_nodes) {
+  const Machine machine = load_machine("h100-sxm");
+  const Expectation expectation(machine);
+  const std::vector<Rows> nodes{times(1.0, rows_of(machine)), times(1.1, rows_of(machine)),
+                                times(1.3, rows_of(machine))};
+  const Reference reference = reference_of(nodes, expectation, 3);
+  EXPECT_NEAR(reference.offsets.at(key_of(nodes[0][0].message)), std::log(1.1), 1e-9);
+  EXPECT_NEAR(reference.spread, 1.4826 * std::log(1.1), 1e-9);  // of 0.095, 0, 0.167
+  EXPECT_TRUE(reference_of(nodes, expectation, 4).offsets.empty());
+}
+
+TEST(Faults, are_known_by_their_names) {
+  ASSERT_NE(fault_named("missing_nvls"), nullptr);
+  EXPECT_EQ(fault_named("gremlins"), nullptr);
+  EXPECT_TRUE(fault_named("pcie_generation")->degrees(load_machine("h100-sxm")).empty());
+  EXPECT_EQ(fault_named("pcie_generation")->degrees(load_machine("pcie-rtx-pro-6000")).size(), 2U);
+  EXPECT_TRUE(fault_named("dead_rail")->degrees(load_machine("h100-sxm")).empty());
+  EXPECT_EQ(fault_named("dead_rail")->degrees(load_machine("dgx-h100-x2")).size(), 5U);  // 7, 6, 4, 2 or 1 of 8 left
+}
+
+}  // namespace
+}  // namespace commfuse

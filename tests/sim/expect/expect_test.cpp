@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "sim/expect/expected_rows.h"
+#include "sim/expect/measured_nodes.h"
+#include "sim/expect/thresholds.h"
+
+namespace commfuse::expect {
+namespace {
+
+constexpr std::int64_t gib = std::int64_t{1} << 30U;
+
+template <class Ask>
+std::string why(const Ask& ask) {
+  try {
+    ask();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ExpectedRows, follow_the_question) {
+  const Expectation expectation(load_machine("dgx-h100-x2"));
+  const std::vector<ExpectedRow> rows =
+      expected_rows(expectation, {.ops = {LinkOp::all_reduce, LinkOp::send_recv}, .gpus = {8, 16}, .sizes = {{gib}}});
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_EQ(rows[0].message.nodes, 1);
+  EXPECT_EQ(rows[0].kernel, "NVLS");
+  EXPECT_EQ(rows[1].message.nodes, 2);
+  EXPECT_EQ(rows[1].message.gpus, 16);
+  EXPECT_EQ(rows[2].message.op, LinkOp::send_recv);  // of a pair in a node, and of one of each of two
+  EXPECT_EQ(rows[2].message.nodes, 1);
+  EXPECT_EQ(rows[3].message.nodes, 2);
+  for (const ExpectedRow& row : rows) {
+    EXPECT_EQ(row.time, message_time(expectation.machine(), row.message));
+    EXPECT_LT(row.range.fast, row.time);
+    EXPECT_GT(row.range.slow, row.time);
+  }
+}
+
+TEST(ExpectedRows, refuse_gpus_that_are_not_there) {
+  const Expectation node(load_machine("h100-sxm"));
+  const auto ask = [](const Expectation& of, std::int64_t gpus) {
+    return why([&] { expected_rows(of, {.ops = {LinkOp::all_reduce}, .gpus = {gpus}, .sizes = {{gib}}}); });
+  };
+  EXPECT_EQ(ask(node, 16),
+            "--ranks: 16 GPUs do not fit h100-sxm, which has one node of 8; use 2 to 8, or a cluster such as "
+            "dgx-h100-x2");
+  EXPECT_EQ(ask(Expectation(load_machine("dgx-h100-x2")), 11),
+            "--ranks: 11 GPUs do not fit dgx-h100-x2, which has 2 nodes of 8; use 2 to 8, or whole nodes up to 16");
+}
+
+TEST(ExpectedRows, know_setups_and_refuse_those_that_cannot_be) {
+  EXPECT_EQ(why([] { with_setup(load_machine("l40s-pcie"), {.nvls = false}); }),
+            "--nvls: no switch of l40s-pcie sums; remove it");
+  EXPECT_EQ(why([] { with_setup(load_machine("h100-sxm"), {.ctas = 0}); }),
+            "--ctas: a kernel holds at least one CTA; use 1 or more");
+  EXPECT_EQ(why([] { with_setup(load_machine("h100-sxm"), {.rails = 4}); }),
+            "--rails: h100-sxm is one node; use a cluster such as dgx-h100-x2");
+  EXPECT_EQ(why([] { with_setup(load_machine("dgx-h100-x2"), {.rails = 9}); }),
+            "--rails: a node of dgx-h100-x2 has 8 NICs; use 1 to 8");
+  const Machine machine = load_machine("h100-sxm");
+  const Message message{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {gib}};
+  EXPECT_GT(message_time(with_setup(machine, {.nvls = false}), message), message_time(machine, message));
+  EXPECT_EQ(message_time(with_setup(machine, {.nvls = true}), message), message_time(machine, message));
+}
+
+TEST(ExpectedRows, sizes_are_powers_of_the_factor) {
+  const std::vector<Bytes> sizes = sizes_between({1024}, {100'000}, 4);
+  ASSERT_EQ(sizes.size(), 4U);
+  EXPECT_EQ(sizes.back().count, 65536);
+  EXPECT_EQ(why([] { sizes_between({8}, {4}, 2); }),
+            "sizes go from 8 B to 4 B; use a range from 1 B to 64 GiB, as in 1K..8G");
+  EXPECT_EQ(why([] { sizes_between({1}, {4}, 1); }), "-f: 1 is not a step factor; use 2 or more");
+}
+
+/// GB/s with one decimal, rounded down, as every form has it.
+std::string floor_text(const Expectation& expectation, const Message& message, double divisor = 1.0) {
+  const double rate = bus_bandwidth(message, range_of(expectation.of(message), 0.01).slow).value / divisor;
+  const auto tenths = static_cast<long long>(rate / 1e8);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+}
+
+TEST(Thresholds, have_the_floors_where_each_checker_reads_them) {
+  const Expectation node(load_machine("h100-sxm"));
+  const Message quarter{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {gib / 4}};
+  const Message eight{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {8 * gib}};
+  EXPECT_EQ(thresholds("nvsentinel", node, 0.01),
+            "# commfuse-sim expect --hardware h100-sxm: one healthy measurement in 100 is below a floor\n"
+            "# Helm replaces lists whole: merge these env entries into the initContainers of your values.\n"
+            "initContainers:\n"
+            "  - name: preflight-nccl-loopback\n"
+            "    env:\n"
+            "      - name: BW_THRESHOLD_GBPS\n"
+            "        value: \"" +
+                floor_text(node, quarter) +
+                "\"\n"
+                "      - name: TEST_SIZE_MB\n"
+                "        value: \"256\"\n");
+  EXPECT_NE(thresholds("nccl-tests", node, 0.01)
+                .find("NCCL_TESTS_MIN_BW=" + floor_text(node, eight, 0.9) + " all_reduce_perf -b 8G -e 8G -g 8\n"),
+            std::string::npos);
+  EXPECT_NE(thresholds("superbench", node, 0.01)
+                .find("    nccl_allreduce_8589934592_rule:\n"
+                      "      function: value\n"
+                      "      criteria: 'lambda x:x<" +
+                      floor_text(node, eight) +
+                      "'\n"
+                      "      categories: NCCL\n"
+                      "      metrics:\n"
+                      "        - nccl-bw:*.*/allreduce_8589934592_busbw\n"),
+            std::string::npos);
+  EXPECT_NE(thresholds("prometheus", node, 0.01).find("{collective=\"all_reduce\",ranks=\"8\",nodes=\"1\""),
+            std::string::npos);
+}
+
+TEST(Thresholds, of_several_nodes_ask_for_a_cluster) {
+  const Expectation cluster(load_machine("dgx-h100-x2"));
+  const Message message{.op = LinkOp::all_reduce, .gpus = 16, .nodes = 2, .bytes = {16 * gib}};
+  EXPECT_NE(thresholds("aicr", cluster, 0.01)
+                .find("    constraints:\n"
+                      "      - name: nccl-all-reduce-bw\n"
+                      "        value: \">= " +
+                      floor_text(cluster, message) + "\"\n"),
+            std::string::npos);
+  EXPECT_NE(thresholds("nvsentinel", cluster, 0.01).find("preflight-nccl-allreduce"), std::string::npos);
+  const Expectation node(load_machine("h100-sxm"));
+  EXPECT_EQ(why([&] { thresholds("aicr", node, 0.01); }),
+            "--thresholds aicr: its check needs two nodes, and h100-sxm is one; use a cluster such as dgx-h100-x2");
+  EXPECT_EQ(why([&] { thresholds("nagios", node, 0.01); }),
+            "--thresholds: unknown form 'nagios'; known forms: nccl-tests, nvsentinel, aicr, superbench, prometheus");
+}
+
+TEST(MeasuredNodes, healthy_and_degraded_tables_are_named_in_one_list) {
+  EXPECT_EQ(known_of("nccl_h100sxm_1node_aic_v2", 8), Known::healthy);
+  EXPECT_EQ(known_of("nccl_h100_ib400_2node_degraded_issue319", 16), Known::degraded);
+  EXPECT_EQ(known_of("nccl_l40s_pcie_aic", 8), Known::degraded);
+  EXPECT_EQ(known_of("nccl_l40s_pcie_aic", 4), Known::unknown);
+  EXPECT_EQ(known_of("mine", 8), Known::unknown);
+}
+
+}  // namespace
+}  // namespace commfuse::expect

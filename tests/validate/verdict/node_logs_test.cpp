@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/verdict/node_logs.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "model/config/catalogue.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::validate {
+namespace {
+
+/// What nccl-tests prints of two ranks on some hosts.
+std::string log_of(const std::string& program, const std::vector<std::string>& hosts, const std::string& rows) {
+  std::string text = fmt::format(
+      "# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22903\n"
+      "# Collective test starting: {}_perf\n# nThread 1 nGpus 1\n# Using devices\n",
+      program);
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    text += fmt::format("#  Rank {:2} Group  0 Pid   4242 on {} device {:2} [0x07] NVIDIA H100\n", i, hosts[i], i);
+  }
+  return text + rows;
+}
+
+const std::string two_rows =
+    "  1048576   262144  float  sum  -1   25.0  41.9  73.4  0   24.0  43.7  76.5  0\n"
+    "  2097152   524288  float  sum  -1   38.0  55.2  96.6  0   37.0  56.7  99.2  0\n";
+
+class NodeLogsTest : public testing::Test {
+ protected:
+  std::string file(const std::string& name, const std::string& text) {
+    std::ofstream(name) << text;
+    return name;
+  }
+  NodeLogs read(const std::vector<std::string>& files, NodeBy by = NodeBy::host) {
+    return read_node_logs(files, by, machine);
+  }
+  Machine machine = load_machine("h100-sxm");
+
+ private:
+  OwnFolder folder_;
+};
+
+TEST_F(NodeLogsTest, collectives_of_one_host_are_one_node) {
+  const NodeLogs logs = read({file("a.txt", log_of("all_reduce", {"node-1", "node-1"}, two_rows)),
+                              file("b.txt", log_of("all_gather", {"node-1", "node-1"}, two_rows)),
+                              file("c.txt", log_of("all_reduce", {"node-0", "node-0"}, two_rows))});
+  ASSERT_EQ(logs.nodes.size(), 2U);
+  EXPECT_EQ(logs.nodes[0].name, "node-0");
+  EXPECT_EQ(logs.nodes[1].name, "node-1");
+  ASSERT_EQ(logs.nodes[1].rows.size(), 4U);
+  EXPECT_EQ(logs.nodes[1].rows[2].message.op, LinkOp::all_gather);
+  EXPECT_EQ(logs.nodes[1].rows[2].message.gpus, 2);
+  EXPECT_EQ(logs.nodes[1].rows[2].message.bytes.count, 1048576);
+  EXPECT_DOUBLE_EQ(logs.nodes[1].rows[2].time_us, 25.0);  // out of place
+  EXPECT_EQ(logs.nodes[1].nccl_versions, std::vector<std::string>{"2.29.3"});
+  EXPECT_TRUE(logs.unread.empty());
+  EXPECT_TRUE(logs.passed_over.empty());
+}
+
+TEST_F(NodeLogsTest, files_tell_nodes_apart_where_hosts_do_not) {
+  const std::vector<std::string> files{file("a.txt", log_of("all_reduce", {"pod", "pod"}, two_rows)),
+                                       file("b.txt", log_of("all_reduce", {"pod", "pod"}, two_rows))};
+  EXPECT_EQ(read(files).nodes.size(), 1U);
+  const NodeLogs logs = read(files, NodeBy::file);
+  ASSERT_EQ(logs.nodes.size(), 2U);
+  EXPECT_EQ(logs.nodes[0].name, files[0]);
+}
+
+TEST_F(NodeLogsTest, hosts_that_ran_together_are_judged_together) {
+  machine = load_machine("dgx-h100-x2");
+  const NodeLogs logs = read({file("a.txt", log_of("all_reduce", {"b", "a", "c"}, two_rows))});
+  ASSERT_EQ(logs.nodes.size(), 1U);
+  EXPECT_EQ(logs.nodes[0].name, "a+b+c");
+  EXPECT_EQ(logs.nodes[0].rows.front().message.nodes, 3);
+  EXPECT_EQ(machine.nodes, 3);
+}
+
+TEST_F(NodeLogsTest, says_what_is_not_judged) {
+  const std::string wide = log_of("broadcast", {"n", "n"}, two_rows);
+  const NodeLogs logs = read({file("a.txt", wide), file("b.txt", log_of("sendrecv", {"n", "n", "n"}, two_rows)),
+                              file("c.txt", log_of("all_reduce", {"x", "y"}, two_rows))});
+  ASSERT_EQ(logs.passed_over.size(), 3U);
+  EXPECT_NE(logs.passed_over[0].find("the model has no broadcast (2 rows)"), std::string::npos);
+  EXPECT_NE(logs.passed_over[1].find("send_recv of 3 GPUs, which share wires; two are judged (2 rows)"),
+            std::string::npos);
+  EXPECT_NE(logs.passed_over[2].find("2 GPUs on 2 nodes, which h100-sxm has not (2 rows)"), std::string::npos);
+}
+
+TEST_F(NodeLogsTest, wrong_elements_are_kept_as_such) {
+  const std::string wrong = "  1048576   262144  float  sum  -1   25.0  41.9  73.4  7   24.0  43.7  76.5  0\n";
+  const NodeLogs logs = read({file("a.txt", log_of("all_reduce", {"n", "n"}, wrong + two_rows))});
+  ASSERT_EQ(logs.nodes.front().wrong_results.size(), 1U);
+  EXPECT_NE(logs.nodes.front().wrong_results[0].find("a.txt: line 7: 7 elements were wrong"), std::string::npos);
+  EXPECT_EQ(logs.nodes.front().rows.size(), 2U);
+}
+
+TEST_F(NodeLogsTest, what_is_no_log_is_named_and_the_rest_is_read) {
+  const NodeLogs logs =
+      read({file("a.txt", "hello\n"), "/nowhere/b.txt", file("c.txt", log_of("all_reduce", {"n", "n"}, two_rows))});
+  EXPECT_EQ(logs.nodes.size(), 1U);
+  ASSERT_EQ(logs.unread.size(), 2U);
+  EXPECT_NE(logs.unread[0].find("a.txt: has no rows of nccl-tests; give what one of its programs printed"),
+            std::string::npos);
+  EXPECT_NE(logs.unread[1].find("/nowhere/b.txt: cannot be read"), std::string::npos);
+}
+
+TEST_F(NodeLogsTest, names_of_strangers_are_written_out) {
+  const NodeLogs logs = read({file("a.txt", log_of("all_reduce", {"no\x1b[31mde", "no\x1b[31mde"}, two_rows))});
+  ASSERT_EQ(logs.nodes.size(), 1U);
+  EXPECT_EQ(logs.nodes.front().name, "no\\x1b[31mde");
+}
+
+}  // namespace
+}  // namespace commfuse::validate

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/verdict/verdicts.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "model/config/catalogue.h"
+#include "model/expect/machine_change.h"
+
+namespace commfuse::validate {
+namespace {
+
+std::vector<MeasuredMessage> rows_of(const Machine& machine, double factor = 1.0) {
+  std::vector<MeasuredMessage> rows;
+  for (const LinkOp op : {LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce}) {
+    for (std::int64_t bytes = 1024; bytes <= std::int64_t{8} << 30U; bytes *= 2) {
+      const Message message{.op = op, .gpus = total_gpus(machine), .nodes = machine.nodes, .bytes = {bytes}};
+      rows.push_back({message, factor * to_microseconds(message_time(machine, message))});
+    }
+  }
+  return rows;
+}
+
+NodeLog log_of(const std::string& name, std::vector<MeasuredMessage> rows) {
+  return {.name = name, .hosts = {name}, .rows = std::move(rows)};
+}
+
+/// So many healthy nodes that differ a little.
+std::vector<NodeLog> fleet_of(const Machine& machine, int nodes, double factor = 1.0) {
+  std::vector<NodeLog> logs;
+  for (int i = 0; i < nodes; ++i) {
+    logs.push_back(log_of(fmt::format("node-{}", i), rows_of(machine, factor * (1.0 + 0.01 * (i % 3 - 1)))));
+  }
+  return logs;
+}
+
+TEST(Verdicts, a_healthy_node_is_as_expected) {
+  const Machine machine = load_machine("h100-sxm");
+  const Verdicts verdicts = verdicts_on({log_of("node-1", rows_of(machine))}, machine, {});
+  ASSERT_EQ(verdicts.nodes.size(), 1U);
+  EXPECT_EQ(verdicts.nodes[0].health, Health::healthy);
+  EXPECT_EQ(verdicts.nodes[0].why, "as expected");
+  EXPECT_EQ(verdicts.nodes[0].next, "");
+  EXPECT_FALSE(verdicts.fleet.has_value());
+}
+
+TEST(Verdicts, a_slow_link_is_named_with_its_node_and_the_next_command) {
+  const Machine machine = load_machine("h100-sxm");
+  const Verdicts verdicts = verdicts_on({log_of("node-7", rows_of(with_link_rates(machine, 0.5)))}, machine, {});
+  const NodeVerdict& verdict = verdicts.nodes[0];
+  EXPECT_EQ(verdict.health, Health::bad);
+  EXPECT_EQ(verdict.where, "inside node-7");
+  EXPECT_NE(verdict.why.find("a link inside the node lost rate or lanes"), std::string::npos) << verdict.why;
+  EXPECT_EQ(verdict.next, "nvidia-smi nvlink --status");
+}
+
+TEST(Verdicts, wrong_results_are_bad_at_any_speed) {
+  const Machine machine = load_machine("h100-sxm");
+  NodeLog log = log_of("node-1", rows_of(machine));
+  log.wrong_results.push_back("a.txt: line 9: 3 elements were wrong");
+  const NodeVerdict verdict = verdicts_on({log}, machine, {}).nodes[0];
+  EXPECT_EQ(verdict.health, Health::bad);
+  EXPECT_EQ(verdict.severity, Severity::critical);
+  EXPECT_DOUBLE_EQ(verdict.healthy_probability, 0.0);
+  EXPECT_EQ(verdict.why, "wrong results: a.txt: line 9: 3 elements were wrong");
+}
+
+TEST(Verdicts, too_little_is_never_called_healthy) {
+  const Machine machine = load_machine("h100-sxm");
+  std::vector<MeasuredMessage> few = rows_of(machine);
+  few.resize(3);
+  for (const NodeVerdict& verdict :
+       verdicts_on({log_of("a", few), log_of("b", std::vector<MeasuredMessage>{})}, machine, {}).nodes) {
+    EXPECT_EQ(verdict.health, Health::undecided);
+    EXPECT_EQ(verdict.why, "not enough to decide: eight sizes that bandwidth limits, of two collectives, are needed");
+  }
+}
+
+// 14 % is inside the errors of the shipped file; no other node of nine is as slow.
+TEST(Verdicts, a_fleet_shows_who_is_slower_than_its_neighbours) {
+  const Machine machine = load_machine("h100-sxm");
+  std::vector<NodeLog> logs = fleet_of(machine, 9);
+  logs[4] = log_of("node-4", rows_of(machine, 1.14));
+  const Verdicts alone = verdicts_on({logs[4]}, machine, {});
+  EXPECT_EQ(alone.nodes[0].health, Health::healthy);
+  const Verdicts verdicts = verdicts_on(logs, machine, {});
+  ASSERT_TRUE(verdicts.fleet.has_value());
+  EXPECT_EQ(verdicts.fleet->median.health, Health::healthy);
+  for (const NodeVerdict& verdict : verdicts.nodes) {
+    EXPECT_EQ(verdict.health, verdict.log.name == "node-4" ? Health::bad : Health::healthy) << verdict.log.name;
+  }
+  EXPECT_NE(verdicts.nodes[4].why.find("from its fleet"), std::string::npos) << verdicts.nodes[4].why;
+}
+
+TEST(Verdicts, a_fleet_that_is_slow_as_a_whole_is_seen) {
+  const Machine machine = load_machine("h100-sxm");
+  const Verdicts verdicts = verdicts_on(fleet_of(machine, 6, 1.6), machine, {});
+  EXPECT_EQ(verdicts.fleet->median.health, Health::bad);
+  EXPECT_NEAR(verdicts.fleet->median.slowdown, 1.6, 0.02);
+  for (const NodeVerdict& verdict : verdicts.nodes) {
+    EXPECT_EQ(verdict.health, Health::bad);
+    EXPECT_EQ(verdict.in_fleet->health, Health::healthy);
+  }
+}
+
+TEST(Verdicts, healthy_nodes_of_another_nccl_are_no_reference) {
+  const Machine machine = load_machine("h100-sxm");
+  NodeLog known = log_of("good", rows_of(machine));
+  known.nccl_versions = {"2.23.4"};
+  NodeLog slow = log_of("slow", rows_of(machine, 1.14));
+  slow.nccl_versions = {"2.29.2"};
+  VerdictOptions options{.healthy = {known}};
+  EXPECT_EQ(verdicts_on({slow}, machine, options).nodes[0].health, Health::healthy);
+  options.healthy[0].nccl_versions = {"2.29.2"};
+  EXPECT_EQ(verdicts_on({slow}, machine, options).nodes[0].health, Health::bad);
+}
+
+// Pairs a-b, a-c and b-c over the network; whatever has c is slow.
+TEST(Verdicts, a_host_that_is_slow_with_everybody_is_named) {
+  const Machine machine = load_machine("dgx-h100-x2");
+  const auto pair = [&](const std::string& one, const std::string& other, double rate) {
+    const Machine as_is = rate == 1.0 ? machine : with_network_rates(machine, rate);
+    return NodeLog{.name = one + "+" + other, .hosts = {one, other}, .rows = rows_of(as_is)};
+  };
+  const Verdicts verdicts = verdicts_on({pair("a", "b", 1.0), pair("a", "c", 0.4), pair("b", "c", 0.4)}, machine, {});
+  EXPECT_EQ(verdicts.nodes[0].health, Health::healthy);
+  EXPECT_EQ(verdicts.nodes[1].health, Health::bad);
+  EXPECT_EQ(verdicts.nodes[1].where, "between a and c");
+  EXPECT_EQ(verdicts.blamed_hosts, std::vector<std::string>{"c"});
+}
+
+}  // namespace
+}  // namespace commfuse::validate

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-validate verdict: are these nodes healthy, and if not, why?
+#include "validate/verdict/verdicts.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/config/catalogue.h"
+#include "model/config/command_line.h"
+#include "model/config/meant.h"
+#include "model/config/option_marks.h"
+#include "model/config_error.h"
+#include "model/text/files.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
+#include "reports/atomic_file.h"
+#include "sim/commands/setting_flags.h"
+#include "validate/commands/commands.h"
+#include "validate/commands/verdict_text.h"
+#include "validate/verdict/node_logs.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+struct VerdictRequest {
+  std::vector<std::string> files;
+  std::vector<std::string> healthy;
+  std::string machine;
+  std::string by = "host";
+  std::string false_alarms = "1%";
+  std::string format = "table";
+  std::string out;
+  bool rows = false;
+};
+
+double false_alarms_of(const VerdictRequest& request) {
+  const std::optional<double> share = parse_share(request.false_alarms);
+  if (!share || *share < 1e-6 || *share > 0.25) {
+    throw ConfigError(fmt::format("--false-alarms: {} is not a share of 0.0001% to 25%; write one, as in 1%",
+                                  in_quotes(request.false_alarms)));
+  }
+  return *share;
+}
+
+/// Every file of a folder, or the file itself, sorted.
+std::vector<std::string> files_of(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
+      if (entry.is_regular_file()) {
+        found.push_back(entry.path().string());
+      }
+    }
+    std::sort(found.begin(), found.end());
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  const std::vector<std::filesystem::path> given(files.begin(), files.end());
+  refuse_twice(given);
+  return files;
+}
+
+std::string rendered(const VerdictRequest& request, const Verdicts& verdicts, const VerdictPage& page) {
+  return request.format == "json"         ? verdict_json(verdicts, page)
+         : request.format == "junit"      ? verdict_junit(verdicts, page)
+         : request.format == "prometheus" ? verdict_prometheus(verdicts, page)
+         : request.format == "markdown"   ? verdict_markdown(verdicts, page)
+                                          : verdict_table(verdicts, page);
+}
+
+int code_of(const Verdicts& verdicts, const std::vector<std::string>& unread) {
+  const auto has = [&](Health health) {
+    return std::any_of(verdicts.nodes.begin(), verdicts.nodes.end(),
+                       [&](const NodeVerdict& one) { return one.health == health; });
+  };
+  const bool is_fleet_bad = verdicts.fleet && verdicts.fleet->median.health == Health::bad;
+  return has(Health::bad) || is_fleet_bad            ? exit_code::gate_missed
+         : !unread.empty() || has(Health::undecided) ? exit_code::failed_points
+                                                     : exit_code::done;
+}
+
+int run(const VerdictRequest& request) {
+  sim::require_word("--output", request.format,
+                    std::array<std::string_view, 5>{"table", "json", "junit", "prometheus", "markdown"}, "format");
+  sim::require_word("--by", request.by, std::array<std::string_view, 2>{"host", "file"}, "choice");
+  if (request.rows && request.format != "json") {
+    throw ConfigError("--rows adds measurements to JSON alone; add -o json");
+  }
+  VerdictOptions options{.false_alarms = false_alarms_of(request)};
+  const NodeBy by = request.by == "file" ? NodeBy::file : NodeBy::host;
+  Machine machine = load_machine(meant_name(Catalogue::hardware, request.machine));
+  NodeLogs logs = read_node_logs(files_of(request.files), by, machine);
+  if (!request.healthy.empty()) {
+    NodeLogs healthy = read_node_logs(files_of(request.healthy), by, machine);
+    options.healthy = std::move(healthy.nodes);
+    logs.unread.insert(logs.unread.end(), healthy.unread.begin(), healthy.unread.end());
+  }
+  const Verdicts verdicts = verdicts_on(logs.nodes, machine, options);
+  const VerdictPage page{.machine = machine.name,
+                         .false_alarms = options.false_alarms,
+                         .unread = logs.unread,
+                         .passed_over = logs.passed_over,
+                         .has_rows = request.rows};
+  const std::string text = rendered(request, verdicts, page);
+  if (request.out.empty()) {
+    fmt::print("{}", text);
+  } else {
+    reports::atomic_write(request.out, text);
+  }
+  for (const std::string& sentence : logs.unread) {
+    fmt::print(stderr, "{}\n", sentence);
+  }
+  return code_of(verdicts, logs.unread);
+}
+
+void add_flags(CLI::App& command, VerdictRequest& request) {
+  command.add_option("FILES", request.files, "Logs of nccl-tests or rccl-tests, text or JSON; or folders of them")
+      ->required()
+      ->type_name("PATH");
+  usual(offers_names(command
+                         .add_option("--expect", request.machine,
+                                     "What the nodes should be: hardware or cluster, or a calibrated file")
+                         ->required()
+                         ->type_name("NAME"),
+                     Catalogue::hardware));
+  usual(command.add_option("--healthy", request.healthy, "Logs of nodes known to be healthy, to compare with")
+            ->type_name("PATH"));
+  usual(offers_words(command.add_option("--by", request.by, "What tells nodes apart: host or file")
+                         ->capture_default_str()
+                         ->type_name("CHOICE"),
+                     {"host", "file"}));
+  usual(command.add_option("--false-alarms", request.false_alarms, "Share of healthy nodes called bad at most")
+            ->capture_default_str()
+            ->type_name("SHARE"));
+  usual(offers_words(
+      command.add_option("-o,--output", request.format, "Format: table, json, junit, prometheus or markdown")
+          ->capture_default_str()
+          ->type_name("FORMAT"),
+      {"table", "json", "junit", "prometheus", "markdown"}));
+  usual(command.add_option("--out", request.out, "Write it here")->type_name("FILE"));
+  command.add_flag("--rows", request.rows, "Every measurement beside what was expected; needs -o json");
+}
+
+}  // namespace
+
+void add_verdict(CLI::App& app, int& status) {
+  add_verb(app, "verdict", "Tell healthy nodes from bad ones by their logs", [&status](CLI::App& command) {
+    const auto request = std::make_shared<VerdictRequest>();
+    add_flags(command, *request);
+    command.footer(
+        "A node is judged by all its collectives together: eight sizes that bandwidth\n"
+        "limits, of two collectives, are the least. Sizes that latency limits are judged\n"
+        "beside them. Four nodes and more are compared with each other as well, and the\n"
+        "median node with the machine, so that a fleet that is slow as a whole is seen.\n\n"
+        "Examples:\n"
+        "  commfuse-validate verdict all_reduce.txt all_gather.txt --expect h100-sxm\n"
+        "  commfuse-validate verdict logs/ --expect h100-sxm --healthy good/ -o json\n"
+        "  commfuse-validate verdict logs/ --expect dgx-h100-x2 -o junit --out nodes.xml\n\n"
+        "Exit codes: 0 all healthy; 4 something is bad; 3 some files could not be read, or\n"
+        "say too little of a node; 1 failed; 2 the input is wrong. 4 wins over 3.");
+    command.callback([request, &status] { status = run(*request); });
+  });
+}
+
+}  // namespace commfuse::validate

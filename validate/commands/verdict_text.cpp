@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/commands/verdict_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <pugixml.hpp>
+#include <sstream>
+#include <string_view>
+
+#include "model/math/functions.h"
+#include "model/text/quantity.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string percent(double share) {
+  return share > 0.0 && share < 0.005 ? "<1%" : fmt::format("{:.0f}%", 100.0 * share);
+}
+
+std::size_t count_of(const Verdicts& verdicts, Health health) {
+  return static_cast<std::size_t>(std::count_if(verdicts.nodes.begin(), verdicts.nodes.end(),
+                                                [&](const NodeVerdict& one) { return one.health == health; }));
+}
+
+std::string counts(const Verdicts& verdicts) {
+  return fmt::format("{} healthy, {} bad, {} undecided", count_of(verdicts, Health::healthy),
+                     count_of(verdicts, Health::bad), count_of(verdicts, Health::undecided));
+}
+
+double ratio_of(const ClassHalf& half) { return math::exp(half.median); }
+
+std::string fleet_sentence(const FleetVerdict& fleet) {
+  const std::string off =
+      fleet.median.health == Health::bad
+          ? fmt::format(
+                "the whole fleet is {:.2f} times as slow as expected{}", fleet.median.slowdown,
+                fleet.median.suspects.empty() ? "" : fmt::format("; {}", fleet.median.suspects.front().fault->summary))
+      : fleet.median.health == Health::healthy ? "its median is as expected"
+                                               : "its median cannot be judged";
+  return fmt::format("fleet of {}: {}; nodes differ by {:.1f}%", fleet.nodes, off, 100.0 * fleet.spread);
+}
+
+std::string half_lines(const Judgement& judgement) {
+  std::string text = fmt::format("  {:<15}{:>6}{:>7}  {:<10}{:>6}{:>17}{:>8}\n", "collective", "ranks", "nodes",
+                                 "limited by", "sizes", "time / expected", "error");
+  for (const ClassHalf& half : judgement.halves) {
+    text += fmt::format("  {:<15}{:>6}{:>7}  {:<10}{:>6}{:>17.3f}{:>7.1f}%\n", name_of(half.op), half.gpus, half.nodes,
+                        name_of(half.limit), half.rows.size(), ratio_of(half), 100.0 * error_of(half));
+  }
+  return text;
+}
+
+std::string node_lines(const NodeVerdict& verdict) {
+  std::string text = fmt::format("{}: {}\n", verdict.where, verdict.why);
+  for (std::size_t i = 1; i < std::min<std::size_t>(3, verdict.suspects.size()); ++i) {
+    text +=
+        fmt::format("  or: {} ({})\n", verdict.suspects[i].fault->summary, percent(verdict.suspects[i].probability));
+  }
+  if (!verdict.next.empty()) {
+    text += fmt::format("  next: {}\n", verdict.next);
+  }
+  return text;
+}
+
+Json suspects_of(const NodeVerdict& verdict) {
+  Json list = Json::array();
+  for (const SuspectedFault& one : verdict.suspects) {
+    list.push_back({{"fault", one.fault->name},
+                    {"summary", one.fault->summary},
+                    {"probability", one.probability},
+                    {"next", one.fault->next}});
+  }
+  return list;
+}
+
+Json halves_of(const Judgement& judgement) {
+  Json list = Json::array();
+  for (const ClassHalf& half : judgement.halves) {
+    list.push_back({{"collective", name_of(half.op)},
+                    {"ranks", half.gpus},
+                    {"nodes", half.nodes},
+                    {"limited_by", name_of(half.limit)},
+                    {"sizes", half.rows.size()},
+                    {"time_over_expected", ratio_of(half)},
+                    {"shared_error", half.shared_error},
+                    {"own_error", half.own_error}});
+  }
+  return list;
+}
+
+Json rows_of(const NodeVerdict& verdict) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < verdict.log.rows.size(); ++i) {
+    const MeasuredMessage& row = verdict.log.rows[i];
+    const Expected& expected = verdict.judgement.expected[i];
+    list.push_back({{"collective", name_of(row.message.op)},
+                    {"ranks", row.message.gpus},
+                    {"nodes", row.message.nodes},
+                    {"bytes", row.message.bytes.count},
+                    {"measured_us", row.time_us},
+                    {"expected_us", to_microseconds(expected.time)},
+                    {"busbw_gb_s", bus_bandwidth(row.message, from_seconds(1e-6 * row.time_us)).value / 1e9},
+                    {"expected_busbw_gb_s", bus_bandwidth(row.message, expected.time).value / 1e9},
+                    {"limited_by", name_of(expected.limit)}});
+  }
+  return list;
+}
+
+Json object_of(const NodeVerdict& verdict, const VerdictPage& page) {
+  Json json{{"schema", "commfuse.verdict/1"},
+            {"node", verdict.log.name},
+            {"hosts", verdict.log.hosts},
+            {"machine", page.machine},
+            {"health", name_of(verdict.health)},
+            {"healthy_probability", verdict.healthy_probability},
+            {"severity", name_of(verdict.severity)},
+            {"slowdown", verdict.slowdown},
+            {"where", verdict.where},
+            {"why", verdict.why},
+            {"next", verdict.next},
+            {"suspects", suspects_of(verdict)},
+            {"wrong_results", verdict.log.wrong_results},
+            {"nccl_versions", verdict.log.nccl_versions},
+            {"false_alarms", page.false_alarms},
+            {"medians", halves_of(verdict.judgement)}};
+  if (page.has_rows) {
+    json["rows"] = rows_of(verdict);
+  }
+  return json;
+}
+
+/// Bad bytes are no reason to lose a verdict.
+std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+/// A label's value as Prometheus reads it.
+std::string label(std::string_view value) {
+  std::string text;
+  for (const char c : value) {
+    text += c == '\\' ? "\\\\" : c == '"' ? "\\\"" : c == '\n' ? "\\n" : std::string(1, c);
+  }
+  return text;
+}
+
+/// Cells of Markdown hold no bars.
+std::string cell(std::string_view value) {
+  std::string text;
+  for (const char c : value) {
+    text += c == '|' ? "\\|" : std::string(1, c);
+  }
+  return text;
+}
+
+std::string gauge(std::string_view name, std::string_view help) {
+  return fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", name, help);
+}
+
+}  // namespace
+
+std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page) {
+  constexpr std::size_t few = 16;
+  const bool shows_all = verdicts.nodes.size() <= few;
+  std::size_t width = 4;
+  for (const NodeVerdict& one : verdicts.nodes) {
+    width = std::max(width, one.log.name.size());
+  }
+  std::string text = fmt::format("against {}, at most {} false alarms: {}\n", page.machine, percent(page.false_alarms),
+                                 counts(verdicts));
+  if (verdicts.fleet) {
+    text += fleet_sentence(*verdicts.fleet) + "\n";
+  }
+  text += fmt::format("\n{:<{}}  {:<9}  {:>12}  {:<8}  {:>8}\n", "node", width, "health", "P(healthy)", "severity",
+                      "slowdown");
+  for (const NodeVerdict& one : verdicts.nodes) {
+    if (shows_all || one.health != Health::healthy) {
+      text += fmt::format("{:<{}}  {:<9}  {:>12}  {:<8}  {:>8.2f}\n", one.log.name, width, name_of(one.health),
+                          percent(one.healthy_probability), name_of(one.severity), one.slowdown);
+    }
+  }
+  text += "\n";
+  for (const NodeVerdict& one : verdicts.nodes) {
+    if (one.health != Health::healthy || verdicts.nodes.size() == 1) {
+      text += node_lines(one);
+      text += shows_all && !one.judgement.halves.empty() ? half_lines(one.judgement) : "";
+    }
+  }
+  if (!verdicts.blamed_hosts.empty()) {
+    text += fmt::format("bad in all its runs with other hosts: {}\n", fmt::join(verdicts.blamed_hosts, ", "));
+  }
+  for (const std::string& sentence : page.passed_over) {
+    text += fmt::format("not judged: {}\n", sentence);
+  }
+  return text;
+}
+
+std::string verdict_json(const Verdicts& verdicts, const VerdictPage& page) {
+  std::string text = "[";
+  for (const NodeVerdict& one : verdicts.nodes) {
+    text += (&one == verdicts.nodes.data() ? "\n" : ",\n") + dumped(object_of(one, page));
+  }
+  return text + "\n]\n";
+}
+
+std::string verdict_junit(const Verdicts& verdicts, const VerdictPage& page) {
+  pugi::xml_document document;
+  pugi::xml_node suite = document.append_child("testsuite");
+  suite.append_attribute("name") = fmt::format("commfuse-validate verdict {}", page.machine).c_str();
+  suite.append_attribute("tests") = static_cast<unsigned>(verdicts.nodes.size() + page.unread.size());
+  suite.append_attribute("failures") = static_cast<unsigned>(count_of(verdicts, Health::bad));
+  suite.append_attribute("errors") = static_cast<unsigned>(page.unread.size());
+  suite.append_attribute("skipped") = static_cast<unsigned>(count_of(verdicts, Health::undecided));
+  const auto add_case = [&](const std::string& name) {
+    pugi::xml_node test = suite.append_child("testcase");
+    test.append_attribute("classname") = "node";
+    test.append_attribute("name") = name.c_str();
+    return test;
+  };
+  for (const NodeVerdict& one : verdicts.nodes) {
+    pugi::xml_node test = add_case(one.log.name);
+    if (one.health == Health::bad) {
+      pugi::xml_node failure = test.append_child("failure");
+      failure.append_attribute("message") = one.why.c_str();
+      failure.append_attribute("type") = std::string(name_of(one.severity)).c_str();
+      failure.text() = node_lines(one).c_str();
+    } else if (one.health == Health::undecided) {
+      test.append_child("skipped").append_attribute("message") = one.why.c_str();
+    }
+  }
+  for (const std::string& sentence : page.unread) {
+    add_case(sentence.substr(0, sentence.find(':'))).append_child("error").append_attribute("message") =
+        sentence.c_str();
+  }
+  std::ostringstream out;
+  document.save(out, "  ", pugi::format_indent, pugi::encoding_utf8);
+  return out.str();
+}
+
+std::string verdict_prometheus(const Verdicts& verdicts, const VerdictPage& /*page*/) {
+  std::string text = gauge("commfuse_node_healthy_probability", "Probability that the node is healthy.");
+  for (const NodeVerdict& one : verdicts.nodes) {
+    text += fmt::format("commfuse_node_healthy_probability{{node=\"{}\"}} {:.6g}\n", label(one.log.name),
+                        one.healthy_probability);
+  }
+  text += gauge("commfuse_node_bad", "1 where the node is bad, 0 where it is healthy; absent where undecided.");
+  for (const NodeVerdict& one : verdicts.nodes) {
+    if (one.health != Health::undecided) {
+      text += fmt::format("commfuse_node_bad{{node=\"{}\",fault=\"{}\"}} {}\n", label(one.log.name),
+                          one.suspects.empty() || one.health != Health::bad ? "" : one.suspects.front().fault->name,
+                          one.health == Health::bad ? 1 : 0);
+    }
+  }
+  text += gauge("commfuse_bus_bandwidth_bytes_per_second", "Bus bandwidth as nccl-tests counts it, out of place.");
+  for (const NodeVerdict& one : verdicts.nodes) {
+    for (const MeasuredMessage& row : one.log.rows) {
+      const Message& message = row.message;
+      fmt::format_to(std::back_inserter(text),
+                     "commfuse_bus_bandwidth_bytes_per_second{{node=\"{}\",collective=\"{}\",ranks=\"{}\",nodes=\"{}\","
+                     "bytes=\"{}\"}} {:.6g}\n",
+                     label(one.log.name), name_of(message.op), message.gpus, message.nodes, message.bytes.count,
+                     bus_bandwidth(message, from_seconds(1e-6 * row.time_us)).value);
+    }
+  }
+  return text;
+}
+
+std::string verdict_markdown(const Verdicts& verdicts, const VerdictPage& page) {
+  std::string text = fmt::format("Against {}, at most {} false alarms: {}.\n", page.machine, percent(page.false_alarms),
+                                 counts(verdicts));
+  if (verdicts.fleet) {
+    text += fmt::format("\n{}.\n", fleet_sentence(*verdicts.fleet));
+  }
+  text += "\n| node | health | P(healthy) | severity | slowdown | why | next |\n|---|---|---:|---|---:|---|---|\n";
+  for (const NodeVerdict& one : verdicts.nodes) {
+    if (one.health != Health::healthy || verdicts.nodes.size() == 1) {
+      text += fmt::format("| {} | {} | {} | {} | {:.2f} | {} | {} |\n", cell(one.log.name), name_of(one.health),
+                          percent(one.healthy_probability), name_of(one.severity), one.slowdown, cell(one.why),
+                          one.next.empty() ? "" : fmt::format("`{}`", cell(one.next)));
+    }
+  }
+  for (const std::string& sentence : page.unread) {
+    text += fmt::format("\nNot read: {}\n", sentence);
+  }
+  return text;
+}
+
+}  // namespace commfuse::validate

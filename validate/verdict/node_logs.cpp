@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/verdict/node_logs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "model/config_error.h"
+#include "model/expect/expectation.h"
+#include "model/formats/nccl_tests.h"
+#include "model/text/files.h"
+#include "model/text/plain_text.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{64} << 20U;
+/// Of a node: five collectives of 2, 4 and 8 ranks over all sizes, run a hundred times, have fewer.
+constexpr std::size_t most_rows = 50'000;
+
+struct ReadRun {
+  std::string file;
+  NcclTestsRun run;
+};
+
+std::vector<NcclTestsRun> runs_of(const std::string& file) {
+  std::string text = read_file(file, most_bytes);
+  if (text.size() > most_bytes) {
+    throw ConfigError(fmt::format("{}: is larger than 64 MiB; leave out what is not of nccl-tests", file));
+  }
+  return read_nccl_tests(text, file, nccl_program_in(std::filesystem::path(file).filename().string()));
+}
+
+/// A rack whose GPUs share one switch has many hosts and is one node.
+std::int64_t nodes_of(const NcclTestsRun& run, const Machine& machine) {
+  constexpr int most_of_a_host = 16;
+  return machine.gpus_per_node > most_of_a_host ? (run.ranks + machine.gpus_per_node - 1) / machine.gpus_per_node
+                                                : run.nodes;
+}
+
+class ByNode {
+ public:
+  ByNode(NodeBy by, const Machine& machine) : by_(by), machine_(machine) {}
+
+  void add(const ReadRun& read) {
+    const NcclTestsRun& run = read.run;
+    NodeLog& node = node_of(read);
+    for (const NcclTestsMistake& mistake : run.mistakes) {
+      const std::string place = fmt::format("{}: {}: {}", read.file, mistake.place, mistake.reason);
+      if (mistake.is_wrong_result) {
+        node.wrong_results.push_back(with_escapes(place));
+      } else {
+        pass_over(
+            fmt::format("{}: rows that cannot be read, the first: {}: {}", read.file, mistake.place, mistake.reason));
+      }
+    }
+    if (!run.nccl_version.empty() &&
+        std::find(node.nccl_versions.begin(), node.nccl_versions.end(), run.nccl_version) == node.nccl_versions.end()) {
+      node.nccl_versions.push_back(run.nccl_version);
+    }
+    add_rows(read, node);
+  }
+
+  NodeLogs logs() && {
+    NodeLogs logs;
+    for (auto& [name, node] : nodes_) {
+      logs.nodes.push_back(std::move(node));
+    }
+    for (const auto& [sentence, count] : passed_over_) {
+      logs.passed_over.push_back(fmt::format("{} ({} {})", sentence, count, count == 1 ? "row" : "rows"));
+    }
+    return logs;
+  }
+
+ private:
+  NodeLog& node_of(const ReadRun& read) {
+    const bool has_hosts = by_ == NodeBy::host && !read.run.hosts.empty() && !read.run.hosts.front().empty();
+    std::vector<std::string> hosts = has_hosts ? read.run.hosts : std::vector{read.file};
+    std::vector<std::string> sorted = hosts;
+    std::sort(sorted.begin(), sorted.end());
+    const std::string name = with_escapes(fmt::format("{}", fmt::join(sorted, "+")));
+    NodeLog& node = nodes_[name];
+    if (node.name.empty()) {
+      node.name = name;
+      for (const std::string& host : hosts) {
+        node.hosts.push_back(with_escapes(host));
+      }
+    }
+    return node;
+  }
+
+  void add_rows(const ReadRun& read, NodeLog& node) {
+    const NcclTestsRun& run = read.run;
+    const std::optional<LinkOp> op = link_op_named(run.op);
+    for (const NcclTestsRow& row : run.rows) {
+      const Message message{.op = op.value_or(LinkOp::all_gather),
+                            .gpus = run.ranks,
+                            .nodes = nodes_of(run, machine_),
+                            .bytes = {row.bytes}};
+      if (!op) {
+        pass_over(fmt::format("{}: the model has no {}", read.file, run.op));
+      } else if (run.groups > 1) {
+        pass_over(fmt::format("{}: {} groups ran at once, and a time is of no single one", read.file, run.groups));
+      } else if (op == LinkOp::send_recv && run.ranks != 2) {
+        pass_over(fmt::format("{}: send_recv of {} GPUs, which share wires; two are judged", read.file, run.ranks));
+      } else if (!fits(machine_, message)) {
+        pass_over(fmt::format("{}: {} GPUs on {} {}, which {} has not", read.file, run.ranks, message.nodes,
+                              message.nodes == 1 ? "node" : "nodes", machine_.name));
+      } else if (node.rows.size() >= most_rows) {
+        pass_over(fmt::format("{}: rows beyond {} of {}", read.file, most_rows, node.name));
+      } else {
+        node.rows.push_back({message, row.time_us});
+      }
+    }
+  }
+
+  void pass_over(const std::string& sentence) { ++passed_over_[with_escapes(sentence)]; }
+
+  NodeBy by_;
+  const Machine& machine_;
+  std::map<std::string, NodeLog> nodes_;
+  std::map<std::string, std::size_t> passed_over_;
+};
+
+}  // namespace
+
+NodeLogs read_node_logs(const std::vector<std::string>& files, NodeBy by, Machine& machine) {
+  std::vector<ReadRun> runs;
+  std::vector<std::string> unread;
+  for (const std::string& file : files) {
+    try {
+      for (NcclTestsRun& run : runs_of(file)) {
+        runs.push_back({file, std::move(run)});
+      }
+    } catch (const ConfigError& error) {
+      unread.emplace_back(error.what());
+    }
+  }
+  if (machine.network) {
+    for (const ReadRun& one : runs) {
+      machine.nodes = std::max(machine.nodes, static_cast<int>(nodes_of(one.run, machine)));
+    }
+  }
+  ByNode by_node(by, machine);
+  for (const ReadRun& one : runs) {
+    by_node.add(one);
+  }
+  NodeLogs logs = std::move(by_node).logs();
+  logs.unread = std::move(unread);
+  return logs;
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logs of nccl-tests and rccl-tests by the nodes that they are of.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/expect/evidence.h"
+#include "model/hardware/machine.h"
+
+namespace commfuse::validate {
+
+/// What tells one node from another.
+enum class NodeBy : std::uint8_t {
+  host,  ///< What the log calls the hosts of its ranks; a run over several is of all of these together.
+  file,  ///< The file: for pods that all have one name.
+};
+
+/// One node, or several that ran together.
+struct NodeLog {
+  std::string name;                ///< "node-7", "node-7+node-8".
+  std::vector<std::string> hosts;  ///< One of a node; of several in the order of ranks.
+  std::vector<MeasuredMessage> rows;
+  std::vector<std::string> wrong_results;  ///< "all_reduce.txt: line 14: 3 elements were wrong"
+  std::vector<std::string> nccl_versions;  ///< Each once, as far as logs say.
+};
+
+struct NodeLogs {
+  std::vector<NodeLog> nodes;            ///< In the order of their names.
+  std::vector<std::string> unread;       ///< Sentences: files that could not be read, and why.
+  std::vector<std::string> passed_over;  ///< Sentences: what was read and is not judged, with a count.
+};
+
+/// Reads all files; one that is no log of nccl-tests is among the unread. Rows that do not fit the machine and
+/// collectives that the model has not are passed over. `machine` gets as many nodes as the largest run, where it has a
+/// network.
+NodeLogs read_node_logs(const std::vector<std::string>& files, NodeBy by, Machine& machine);
+
+}  // namespace commfuse::validate

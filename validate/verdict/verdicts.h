@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// One verdict a node, against the machine that it should be and against the other nodes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/expect/judge.h"
+#include "validate/verdict/node_logs.h"
+
+namespace commfuse::validate {
+
+struct NodeVerdict {
+  NodeLog log;
+  Judgement judgement;                ///< Against the machine, or what healthy nodes of it measured.
+  std::optional<Judgement> in_fleet;  ///< Against the other nodes; nothing where there are too few.
+  Health health = Health::undecided;
+  double healthy_probability = 1.0;
+  Severity severity = Severity::none;
+  std::vector<SuspectedFault> suspects;
+  double slowdown = 1.0;
+  std::string why;    ///< A sentence: what was decided, by what.
+  std::string where;  ///< "inside node-7", "between node-7 and node-8"
+  std::string next;   ///< The command to run next; empty where there is nothing to do.
+};
+
+/// The median node of a fleet.
+struct FleetVerdict {
+  std::size_t nodes = 0;
+  Judgement median;     ///< Against the machine.
+  double spread = 0.0;  ///< Standard error of ln(time) between nodes.
+};
+
+struct Verdicts {
+  std::vector<NodeVerdict> nodes;
+  std::optional<FleetVerdict> fleet;
+  /// Hosts all of whose runs with other hosts are bad, where those are not bad without it.
+  std::vector<std::string> blamed_hosts;
+};
+
+struct VerdictOptions {
+  double false_alarms = 0.01;    ///< Of healthy nodes.
+  std::vector<NodeLog> healthy;  ///< Nodes known to be healthy, whose measurements take the place of the model's.
+};
+
+/// Fewer nodes have no fleet.
+inline constexpr std::size_t least_fleet = 4;
+
+Verdicts verdicts_on(const std::vector<NodeLog>& logs, const Machine& machine, const VerdictOptions& options);
+
+}  // namespace commfuse::validate
