@@ -71,8 +71,10 @@ int current_device();
 std::string uuid_of(int device);
 /// Whether all of it is one piece of memory that is allocated on this device.
 bool is_device_memory(const void* at, std::size_t bytes, int device);
-/// Memory may wait for the device: fails where that does not become idle within the patience, as behind a gate.
+/// Memory may wait for the device: fails where that stands still for longer than the patience, as behind a gate.
 cudaError_t wait_to_allocate(const char* call);
+/// The same, by a library that may allocate during a capture.
+cudaError_t wait_to_allocate_on(int device, const char* call);
 /// A number that differs from call to call, of the seed.
 std::uint64_t random_number();
 /// Once in a while waits for a short time, as the seed has it.

@@ -49,7 +49,7 @@ class Device {
  public:
   void begin_work();
   void end_work(cudaError_t status);
-  /// Whether it becomes idle within that time; negative: however long it takes.
+  /// Whether it becomes idle, and no longer than that time passes in which no work ends; negative: however long it takes.
   bool wait_until_idle(int patience_ms);
   [[nodiscard]] cudaError_t error() const { return error_.load(); }
 
@@ -57,6 +57,7 @@ class Device {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::int64_t works_ = 0;
+  std::int64_t ended_ = 0;
   std::atomic<cudaError_t> error_ = cudaSuccess;
 };
 Device& device(int which);

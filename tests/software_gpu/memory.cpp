@@ -167,18 +167,18 @@ bool is_kind(cudaMemcpyKind kind) {
 bool is_device_memory(const void* at, std::size_t bytes, int device) { return memory().contains(at, bytes, device); }
 
 cudaError_t wait_to_allocate(const char* call) {
-  if (forbidden_by_capture()) {
-    return cudaErrorStreamCaptureUnsupported;
-  }
-  Device& here = device(current_device());
+  return forbidden_by_capture() ? cudaErrorStreamCaptureUnsupported : wait_to_allocate_on(current_device(), call);
+}
+
+cudaError_t wait_to_allocate_on(int device, const char* call) {
+  Device& here = software_gpu::device(device);
   if (here.error() != cudaSuccess) {
     return here.error();
   }
   if (here.wait_until_idle(settings().patience_ms)) {
     return cudaSuccess;
   }
-  std::fprintf(stderr, "software GPU: %s waits for a device that did not become idle, as it does behind a gate\n",
-               call);
+  std::fprintf(stderr, "software GPU: %s waits for a device that stands still, as it does behind a gate\n", call);
   return cudaErrorMemoryAllocation;
 }
 

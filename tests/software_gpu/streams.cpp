@@ -153,17 +153,22 @@ void Device::end_work(cudaError_t status) {
   }
   const std::lock_guard lock(mutex_);
   --works_;
+  ++ended_;
   changed_.notify_all();
 }
 
 bool Device::wait_until_idle(int patience_ms) {
   std::unique_lock lock(mutex_);
   const auto idle = [this] { return works_ == 0; };
-  if (patience_ms < 0) {
-    changed_.wait(lock, idle);
-    return true;
+  while (patience_ms >= 0 && !idle()) {
+    const std::int64_t ended = ended_;
+    const auto moves_on = [&] { return idle() || ended_ != ended; };
+    if (!changed_.wait_for(lock, std::chrono::milliseconds(patience_ms), moves_on)) {
+      return false;
+    }
   }
-  return changed_.wait_for(lock, std::chrono::milliseconds(patience_ms), idle);
+  changed_.wait(lock, idle);
+  return true;
 }
 
 std::uint32_t new_correlation() {
@@ -362,8 +367,10 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   if (const cudaError_t error = device(stream->device).error(); error != cudaSuccess) {
     return said(error);
   }
-  const std::lock_guard lock(stream->mutex);
-  return stream->works == 0 ? cudaSuccess : cudaErrorNotReady;
+  constexpr std::chrono::microseconds pause{20};  // callers poll, and streams need the processor
+  std::unique_lock lock(stream->mutex);
+  const bool idle = stream->changed.wait_for(lock, pause, [&] { return stream->works == 0; });
+  return idle ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
