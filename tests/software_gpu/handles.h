@@ -49,7 +49,8 @@ class Device {
  public:
   void begin_work();
   void end_work(cudaError_t status);
-  /// Whether it becomes idle, and no longer than that time passes in which no work ends; negative: however long it takes.
+  /// Whether it becomes idle, and no longer than that time passes in which no work ends; negative: however long it
+  /// takes.
   bool wait_until_idle(int patience_ms);
   [[nodiscard]] cudaError_t error() const { return error_.load(); }
 

@@ -161,9 +161,8 @@ ncclResult_t split(ncclComm& parent, ncclComm& child, Member mine, std::uint64_t
       members.push_back(member);
     }
   }
-  std::ranges::sort(members, [](const Member& a, const Member& b) {
-    return std::pair(a.key, a.rank) < std::pair(b.key, b.rank);
-  });
+  std::ranges::sort(
+      members, [](const Member& a, const Member& b) { return std::pair(a.key, a.rank) < std::pair(b.key, b.rank); });
   for (const Member& member : members) {
     child.rank = member.rank == mine.rank ? static_cast<int>(child.members.size()) : child.rank;
     child.members.push_back(parent.members[static_cast<std::size_t>(member.rank)]);
@@ -201,13 +200,14 @@ ncclResult_t connect(ncclComm& comm, const std::vector<Operation>& operations) {
     if (sends) {
       comm.mesh->send(comm.members[static_cast<std::size_t>(peer)], {comm.id, Purpose::connection}, {});
     } else {
-      comm.mesh->send(comm.members[static_cast<std::size_t>(peer)], {comm.id | std::uint64_t{1} << 63U, Purpose::connection}, {});
+      comm.mesh->send(comm.members[static_cast<std::size_t>(peer)],
+                      {comm.id | std::uint64_t{1} << 63U, Purpose::connection}, {});
     }
   }
   for (const auto& [peer, sends] : missing) {
     const std::uint64_t way = sends ? comm.id | std::uint64_t{1} << 63U : comm.id;
-    static_cast<void>(comm.mesh->receive(comm.members[static_cast<std::size_t>(peer)], {way, Purpose::connection},
-                                         comm.aborted));
+    static_cast<void>(
+        comm.mesh->receive(comm.members[static_cast<std::size_t>(peer)], {way, Purpose::connection}, comm.aborted));
   }
   if (needs_rings) {
     static_cast<void>(software_gpu::gather(comm, Purpose::registration, {}));
@@ -276,17 +276,17 @@ ncclResult_t issue(ncclComm& comm, const std::vector<Operation>& operations) {
   const bool is_message = operations.front().kind != Operation::Kind::collective;
   const int counted = software_gpu::is_captured(stream) ? 0 : 1;
   comm.operations += counted;
-  const cudaError_t status = software_gpu::enqueue(
-      stream, {.kind = software_gpu::WorkKind::kernel,
-               .name = is_message ? "ncclDevKernel_SendRecv" : "ncclDevKernel_Collective",
-               .ctas = 4,
-               .run =
-                   [&comm, operations, counted] {
-                     const cudaError_t ended = carry_out(comm, operations);
-                     comm.operations -= counted;
-                     return ended;
-                   },
-               .line = line_of(comm, stream)});
+  const cudaError_t status =
+      software_gpu::enqueue(stream, {.kind = software_gpu::WorkKind::kernel,
+                                     .name = is_message ? "ncclDevKernel_SendRecv" : "ncclDevKernel_Collective",
+                                     .ctas = 4,
+                                     .run =
+                                         [&comm, operations, counted] {
+                                           const cudaError_t ended = carry_out(comm, operations);
+                                           comm.operations -= counted;
+                                           return ended;
+                                         },
+                                     .line = line_of(comm, stream)});
   if (status != cudaSuccess) {
     comm.operations -= counted;
     return refuse(&comm, ncclUnhandledCudaError, cudaGetErrorString(status));
@@ -510,8 +510,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
 }
 
 const char* ncclGetErrorString(ncclResult_t result) {
-  constexpr std::array names{"no error",         "unhandled cuda error", "unhandled system error", "internal error",
-                             "invalid argument", "invalid usage",        "remote process exited",  "NCCL operation in progress"};
+  constexpr std::array names{
+      "no error",         "unhandled cuda error", "unhandled system error", "internal error",
+      "invalid argument", "invalid usage",        "remote process exited",  "NCCL operation in progress"};
   return names.at(static_cast<std::size_t>(result));
 }
 

@@ -56,8 +56,8 @@ void run_messages(ncclComm& comm, const std::vector<Operation>& operations) {
     }
     const Header asked = header_in(receive(comm, one.peer, Purpose::ready));
     const std::size_t bytes = one.count * size_of(one.type);
-    check(asked.count == bytes, fmt::format("rank {} sends {} bytes to rank {}, which receives {}", comm.rank, bytes,
-                                            one.peer, asked.count));
+    check(asked.count == bytes,
+          fmt::format("rank {} sends {} bytes to rank {}, which receives {}", comm.rank, bytes, one.peer, asked.count));
     send(comm, one.peer, Purpose::message, bytes_at(one.from, bytes));
   }
   for (const Operation& one : operations) {
@@ -186,9 +186,7 @@ void run_collective(ncclComm& comm, const Operation& one) {
   const std::size_t size = size_of(one.type);
   const auto* from = static_cast<const std::byte*>(one.from);
   switch (one.collective) {
-    case Collective::all_gather:
-      ring.gather(bytes_at(from, one.count * size), static_cast<std::byte*>(one.to));
-      return;
+    case Collective::all_gather: ring.gather(bytes_at(from, one.count * size), static_cast<std::byte*>(one.to)); return;
     case Collective::reduce_scatter: {
       const auto n = static_cast<std::size_t>(ranks_of(comm));
       const Bytes sums = ring.reduce(from, equal_parts(one.count * n, ranks_of(comm), size), one.type);

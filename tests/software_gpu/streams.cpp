@@ -367,7 +367,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   if (const cudaError_t error = device(stream->device).error(); error != cudaSuccess) {
     return said(error);
   }
-  constexpr std::chrono::microseconds pause{20};  // callers poll, and streams need the processor
+  constexpr std::chrono::milliseconds pause{1};  // callers poll, and streams need the processor
   std::unique_lock lock(stream->mutex);
   const bool idle = stream->changed.wait_for(lock, pause, [&] { return stream->works == 0; });
   return idle ? cudaSuccess : cudaErrorNotReady;
