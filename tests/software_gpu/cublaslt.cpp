@@ -183,6 +183,7 @@ void multiply(const Product& product, const Algorithm& algorithm, const Operands
     const std::vector<float> b = vectors_over_k(operands.b, product.b, i * product.b.step, product.columns,
                                                 product.depth, product.what.transpose_b == CUBLAS_OP_N);
     for (std::int64_t column = 0; column < product.columns; ++column) {
+      software_gpu::beat();
       for (std::int64_t row = 0; row < product.rows; ++row) {
         const std::int64_t at = i * product.d.step + column * product.d.stride + row;
         const float sum = operands.alpha * dot(a.data() + row * product.depth, b.data() + column * product.depth,
@@ -436,7 +437,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what
            return cudaErrorIllegalAddress;
          }
          const InUse use(workspace);
-         multiply(product, chosen, operands);
+         const double flops = 2.0 * static_cast<double>(product.rows * product.columns) *
+                              static_cast<double>(product.depth * product.a.count);
+         if (software_gpu::computes(flops)) {
+           multiply(product, chosen, operands);
+         } else {
+           software_gpu::take_time(flops);
+         }
          return cudaSuccess;
        }});
   return status == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/software_gpu/gpu.h"
 #include "tests/software_gpu/misuse.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -360,7 +361,11 @@ void run_kernel(const char* name, const KernelShape& shape, const std::function<
   std::vector<std::unique_ptr<Block>> begun;
   for (;;) {
     std::int64_t wakes = INT64_MAX;
-    std::erase_if(begun, [&](const std::unique_ptr<Block>& block) { return block->run(body); });
+    const std::size_t ended =
+        std::erase_if(begun, [&](const std::unique_ptr<Block>& block) { return block->run(body); });
+    if (ended > 0) {
+      beat();
+    }
     for (const std::unique_ptr<Block>& block : begun) {
       wakes = std::min(wakes, block->wakes());
     }

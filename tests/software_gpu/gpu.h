@@ -21,7 +21,10 @@ struct Settings {
   int devices = 1;           ///< COMMFUSE_SOFTWARE_GPU_DEVICES: of the machine, before CUDA_VISIBLE_DEVICES
   std::size_t memory = 0;    ///< COMMFUSE_SOFTWARE_GPU_MEMORY: bytes of each
   std::size_t queue = 1000;  ///< COMMFUSE_SOFTWARE_GPU_QUEUE: works that a stream takes before its host waits
-  int patience_ms = 1000;    ///< COMMFUSE_SOFTWARE_GPU_PATIENCE_MS: how long memory waits for an idle device
+  /// COMMFUSE_SOFTWARE_GPU_PATIENCE_MS: how long a device may stand still that an allocation waits for
+  int patience_ms = 1500;
+  /// COMMFUSE_SOFTWARE_GPU_MOST_WORK: FLOPs up to which a kernel computes; larger ones only take their time. 0: all do
+  double most_work = 0.0;
 };
 const Settings& settings();
 
@@ -79,6 +82,12 @@ cudaError_t wait_to_allocate_on(int device, const char* call);
 std::uint64_t random_number();
 /// Once in a while waits for a short time, as the seed has it.
 void dawdle();
+
+/// Says that the work of this thread goes on; one that says nothing stands still.
+void beat();
+/// Whether a kernel of so many FLOPs is to compute; where not, the caller lets take_time() stand for it.
+bool computes(double flops);
+void take_time(double flops);
 
 /// Who wants to know what happens: CUPTI.
 class Watcher {

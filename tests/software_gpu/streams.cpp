@@ -64,7 +64,8 @@ const Settings& settings() {
       .devices = static_cast<int>(std::min<std::uint64_t>(number_in("COMMFUSE_SOFTWARE_GPU_DEVICES", 1), most_devices)),
       .memory = number_in("COMMFUSE_SOFTWARE_GPU_MEMORY", std::uint64_t{16} << 30U),
       .queue = std::max<std::size_t>(number_in("COMMFUSE_SOFTWARE_GPU_QUEUE", 1000), 1),
-      .patience_ms = static_cast<int>(number_in("COMMFUSE_SOFTWARE_GPU_PATIENCE_MS", 1000))};
+      .patience_ms = static_cast<int>(number_in("COMMFUSE_SOFTWARE_GPU_PATIENCE_MS", 1500)),
+      .most_work = static_cast<double>(number_in("COMMFUSE_SOFTWARE_GPU_MOST_WORK", 0))};
   return read;
 }
 
@@ -86,6 +87,25 @@ void dawdle() {
   } else if (random % 4 == 0) {
     std::this_thread::yield();
   }
+}
+
+namespace {
+
+std::atomic<std::uint64_t>& beats() {
+  static std::atomic<std::uint64_t> count = 0;
+  return count;
+}
+
+}  // namespace
+
+void beat() { beats().fetch_add(1, std::memory_order_relaxed); }
+
+bool computes(double flops) { return settings().most_work == 0.0 || flops <= settings().most_work; }
+
+void take_time(double flops) {
+  constexpr double seconds_per_flop = 1e-15;
+  constexpr double seconds_at_least = 5e-6;
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds_at_least + flops * seconds_per_flop));
 }
 
 cudaError_t said(cudaError_t status) {
@@ -162,8 +182,10 @@ bool Device::wait_until_idle(int patience_ms) {
   const auto idle = [this] { return works_ == 0; };
   while (patience_ms >= 0 && !idle()) {
     const std::int64_t ended = ended_;
-    const auto moves_on = [&] { return idle() || ended_ != ended; };
-    if (!changed_.wait_for(lock, std::chrono::milliseconds(patience_ms), moves_on)) {
+    const std::uint64_t before = beats();
+    const auto moves_on = [&] { return idle() || ended_ != ended || beats() != before; };
+    changed_.wait_for(lock, std::chrono::milliseconds(patience_ms), [&] { return idle() || ended_ != ended; });
+    if (!moves_on()) {
       return false;
     }
   }
