@@ -17,13 +17,13 @@ namespace software_gpu {
 
 /// What variables of the environment say; read once.
 struct Settings {
-  std::uint64_t seed = 1;    ///< COMMFUSE_SOFTWARE_GPU_SEED: of speeds and orders; 0: no delays
-  int devices = 1;           ///< COMMFUSE_SOFTWARE_GPU_DEVICES: of the machine, before CUDA_VISIBLE_DEVICES
-  std::size_t memory = 0;    ///< COMMFUSE_SOFTWARE_GPU_MEMORY: bytes of each
-  std::size_t queue = 1000;  ///< COMMFUSE_SOFTWARE_GPU_QUEUE: works that a stream takes before its host waits
-  /// COMMFUSE_SOFTWARE_GPU_PATIENCE_MS: how long a device may stand still that an allocation waits for
+  std::uint64_t seed = 1;    ///< SOFTWARE_GPU_SEED: of speeds and orders; 0: no delays
+  int devices = 1;           ///< SOFTWARE_GPU_DEVICES: of the machine, before CUDA_VISIBLE_DEVICES
+  std::size_t memory = 0;    ///< SOFTWARE_GPU_MEMORY: bytes of each
+  std::size_t queue = 1000;  ///< SOFTWARE_GPU_QUEUE: works that a stream takes before its host waits
+  /// SOFTWARE_GPU_PATIENCE_MS: how long a device may stand still that an allocation waits for
   int patience_ms = 1500;
-  /// COMMFUSE_SOFTWARE_GPU_MOST_WORK: FLOPs up to which a kernel computes; larger ones only take their time. 0: all do
+  /// SOFTWARE_GPU_MOST_WORK: FLOPs up to which a kernel computes; larger ones only take their time. 0: all do
   double most_work = 0.0;
 };
 const Settings& settings();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of NCCL: libnccl.so.2. COMMFUSE_SOFTWARE_GPU_NCCL is the version that it says it is, 2.30.7 without; a
+// The double of NCCL: libnccl.so.2. SOFTWARE_GPU_NCCL is the version that it says it is, 2.30.7 without; a
 // function that this version lacks ends the process. Groups of communicators that do not block are issued by another
 // thread; the first message between two ranks connects them, which takes both and an idle device; operations of a
 // communicator follow each other in the order of issue, and those of all communicators of a device do so before 2.26
@@ -39,9 +39,9 @@ int version() {
     int major = 2;
     int minor = 30;
     int patch = 7;
-    const std::string chosen = variable("COMMFUSE_SOFTWARE_GPU_NCCL");
+    const std::string chosen = variable("SOFTWARE_GPU_NCCL");
     if (!chosen.empty() && std::sscanf(chosen.c_str(), "%d.%d.%d", &major, &minor, &patch) != 3) {
-      software_gpu::misuse("COMMFUSE_SOFTWARE_GPU_NCCL is no version, as 2.28.9 is");
+      software_gpu::misuse("SOFTWARE_GPU_NCCL is no version, as 2.28.9 is");
     }
     return NCCL_VERSION(major, minor, patch);
   }();

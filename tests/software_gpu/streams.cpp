@@ -60,12 +60,12 @@ thread_local cudaError_t last_error = cudaSuccess;
 
 const Settings& settings() {
   static const Settings read{
-      .seed = number_in("COMMFUSE_SOFTWARE_GPU_SEED", 1),
-      .devices = static_cast<int>(std::min<std::uint64_t>(number_in("COMMFUSE_SOFTWARE_GPU_DEVICES", 1), most_devices)),
-      .memory = number_in("COMMFUSE_SOFTWARE_GPU_MEMORY", std::uint64_t{16} << 30U),
-      .queue = std::max<std::size_t>(number_in("COMMFUSE_SOFTWARE_GPU_QUEUE", 1000), 1),
-      .patience_ms = static_cast<int>(number_in("COMMFUSE_SOFTWARE_GPU_PATIENCE_MS", 1500)),
-      .most_work = static_cast<double>(number_in("COMMFUSE_SOFTWARE_GPU_MOST_WORK", 0))};
+      .seed = number_in("SOFTWARE_GPU_SEED", 1),
+      .devices = static_cast<int>(std::min<std::uint64_t>(number_in("SOFTWARE_GPU_DEVICES", 1), most_devices)),
+      .memory = number_in("SOFTWARE_GPU_MEMORY", std::uint64_t{16} << 30U),
+      .queue = std::max<std::size_t>(number_in("SOFTWARE_GPU_QUEUE", 1000), 1),
+      .patience_ms = static_cast<int>(number_in("SOFTWARE_GPU_PATIENCE_MS", 1500)),
+      .most_work = static_cast<double>(number_in("SOFTWARE_GPU_MOST_WORK", 0))};
   return read;
 }
 
