@@ -164,12 +164,13 @@ EventId CudaDriver::make_event(bool timed) {
 void CudaDriver::record(EventId event_id, StreamId stream_id) {
   const Event& event = this->event(event_id);
   cudaStream_t on = stream_of(stream_id);
-  if (event.time == nullptr || capturing_) {
-    require(cudaEventRecord(event.order.get(), on), "cudaEventRecord");
-  }
   if (event.time != nullptr) {
     const unsigned how = capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault;
     require(cudaEventRecordWithFlags(event.time.get(), on, how), "cudaEventRecordWithFlags");
+  }
+  // Behind the node that notes the time: a capture cannot end with a node that nothing waits for.
+  if (event.time == nullptr || capturing_) {
+    require(cudaEventRecord(event.order.get(), on), "cudaEventRecord");
   }
 }
 

@@ -88,7 +88,7 @@ __device__ void fill_weights(const Query& query, double* weights) {
 }
 
 __global__ void __launch_bounds__(threads) exact_attention(const __grid_constant__ ExactAttention of) {
-  extern __shared__ double weights[];
+  double* const weights = dynamic_shared<double>();
   const Query query = query_of(of);
   fill_scores(of, query, weights);
   if (of.real && query.keys > 0) {
@@ -134,7 +134,7 @@ void launch_exact_attention(cudaStream_t stream, const AttentionCall& call) {
       continue;
     }
     const dim3 grid(static_cast<unsigned>(part.queries.rows), static_cast<unsigned>(heads));
-    exact_attention<<<grid, threads, static_cast<std::size_t>(room), stream>>>(of);
+    launch("exact_attention", exact_attention, {grid, threads, stream, static_cast<std::size_t>(room)}, of);
     require(cudaGetLastError(), "an attention kernel");
   }
 }

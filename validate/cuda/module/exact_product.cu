@@ -97,7 +97,7 @@ void launch_exact_product(cudaStream_t stream, const ProductCall& call) {
     return;
   }
   const dim3 grid(static_cast<unsigned>(groups_of(of.columns, tile)), static_cast<unsigned>(tall));
-  exact_product<<<grid, width * width, 0, stream>>>(of);
+  launch("exact_product", exact_product, {grid, width * width, stream}, of);
   require(cudaGetLastError(), "an exact product");
 }
 

@@ -264,7 +264,7 @@ void launch_norm(cudaStream_t stream, const FunctionCall& call) {
   const Norm of{view_of(in), view_of(call.out), all_aligned(call), call.out.rows, call.out.columns};
   const auto blocks = static_cast<unsigned>(std::min(of.rows, most_blocks));
   const auto kernel = is_fast(call) ? norm<float> : norm<double>;
-  kernel<<<blocks, threads, 0, stream>>>(of);
+  launch("norm", kernel, {blocks, threads, stream}, of);
   require(cudaGetLastError(), "a norm kernel");
 }
 
@@ -289,7 +289,7 @@ void launch_function(cudaStream_t stream, const FunctionCall& call) {
   std::transform(call.inputs.begin(), call.inputs.end(), of.inputs, view_of);
   const std::int64_t work = of.rows * groups_of(of.columns, Eight::size);
   const auto blocks = static_cast<unsigned>(std::min(groups_of(work, threads), most_blocks));
-  kernel_of(rule_of(call))<<<blocks, threads, 0, stream>>>(of);
+  launch("elementwise", kernel_of(rule_of(call)), {blocks, threads, stream}, of);
   require(cudaGetLastError(), "a function kernel");
 }
 

@@ -198,7 +198,7 @@ void launch_move(cudaStream_t stream, const MoveCall& call, int ctas, std::int64
                 .since_clock = launches > 1,
                 .hold_ns = i + 1 == launches ? hold : -1};
     std::copy_n(table.begin(), batch.count, batch.pieces);
-    move<<<static_cast<unsigned>(ctas), threads, 0, stream>>>(batch);
+    launch("move", move, {static_cast<unsigned>(ctas), threads, stream}, batch);
     require(cudaGetLastError(), "a move kernel");
   }
 }

@@ -5,6 +5,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "validate/cuda/module/device_code.cuh"
 #include "validate/cuda/module/views.h"
 
 namespace commfuse::validate {

@@ -34,7 +34,8 @@ __global__ void randomize(View to, std::int64_t rows, std::int64_t columns, std:
 void launch_randomize(cudaStream_t stream, const Panel& panel, std::uint64_t seed) {
   const std::int64_t blocks = std::min((panel.rows * panel.columns + threads - 1) / threads, most_blocks);
   if (blocks > 0) {
-    randomize<<<static_cast<unsigned>(blocks), threads, 0, stream>>>(view_of(panel), panel.rows, panel.columns, seed);
+    launch("randomize", randomize, {static_cast<unsigned>(blocks), threads, stream}, view_of(panel), panel.rows,
+           panel.columns, seed);
     require(cudaGetLastError(), "a kernel that fills memory");
   }
 }

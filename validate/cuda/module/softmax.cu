@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(threads) softmax(SoftmaxCall of) {
 
 void launch_softmax(cudaStream_t stream, const SoftmaxCall& call) {
   const dim3 grid(static_cast<unsigned>(call.queries), static_cast<unsigned>(call.heads));
-  softmax<<<grid, threads, 0, stream>>>(call);
+  launch("softmax", softmax, {grid, threads, stream}, call);
   require(cudaGetLastError(), "a softmax kernel");
 }
 

@@ -86,12 +86,12 @@ unsigned blocks_for(const TagCall& call) {
 }  // namespace
 
 void launch_tags(cudaStream_t stream, const TagCall& call) {
-  fill_tags<<<blocks_for(call), threads, 0, stream>>>(tags_of(call));
+  launch("fill_tags", fill_tags, {blocks_for(call), threads, stream}, tags_of(call));
   require(cudaGetLastError(), "a tag kernel");
 }
 
 void launch_count_of_wrong_tags(cudaStream_t stream, const TagCall& call, unsigned long long* count) {
-  count_wrong_tags<<<blocks_for(call), threads, 0, stream>>>(tags_of(call), count);
+  launch("count_wrong_tags", count_wrong_tags, {blocks_for(call), threads, stream}, tags_of(call), count);
   require(cudaGetLastError(), "a count of tags");
 }
 

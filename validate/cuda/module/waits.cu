@@ -28,12 +28,12 @@ __global__ void gate(volatile GateFlags* flags) {
 }  // namespace
 
 void launch_spin(cudaStream_t stream, Duration time) {
-  spin<<<1, 1, 0, stream>>>(std::chrono::ceil<std::chrono::nanoseconds>(time).count());
+  launch("spin", spin, {1, 1, stream}, std::chrono::ceil<std::chrono::nanoseconds>(time).count());
   require(cudaGetLastError(), "a spin kernel");
 }
 
 void launch_gate(cudaStream_t stream, GateFlags* flags) {
-  gate<<<1, 1, 0, stream>>>(flags);
+  launch("gate", gate, {1, 1, stream}, flags);
   require(cudaGetLastError(), "a gate kernel");
 }
 

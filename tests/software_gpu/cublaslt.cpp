@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+// The double of cuBLASLt: libcublasLt.so.13. Its algorithms sum k in another order than the reference, and the one it
+// prefers depends on the shape; one algorithm gives a row the same bits whatever the rows beside it. It refuses what
+// cuBLASLt refuses, and ends the process where two kernels share a workspace at a time.
+#include <cublasLt.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "tests/software_gpu/gpu.h"
+#include "tests/software_gpu/misuse.h"
+
+struct cublasLtContext {
+  bool alive = true;
+};
+
+namespace {
+
+using software_gpu::misuse;
+
+constexpr std::uint64_t magic = 0x5347505542l;
+
+// What lies in the opaque structures.
+
+struct Description {
+  std::uint64_t magic = 0;
+  std::int32_t transpose_a = CUBLAS_OP_N;
+  std::int32_t transpose_b = CUBLAS_OP_N;
+  std::int32_t multiprocessors = 0;
+};
+struct Layout {
+  std::uint64_t magic = 0;
+  std::int64_t rows = 0, columns = 0, stride = 0;
+  std::int64_t step = 0;
+  std::int32_t count = 1;
+  std::int32_t type = CUDA_R_32F;
+};
+struct Wish {
+  std::uint64_t magic = 0;
+  std::uint64_t workspace = 0;
+  std::uint32_t reductions = ~0U;
+  std::uint32_t alignments[4] = {256, 256, 256, 256};
+};
+struct Algorithm {
+  std::uint64_t magic = 0;
+  std::uint32_t parts = 1;      // of k, summed apart
+  std::uint32_t lanes = 1;      // interleaved sums within a part
+  std::uint32_t alignment = 1;  // bytes, of every operand
+  std::uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_NONE;
+};
+
+template <class Content, class Opaque>
+Content content_of(const Opaque* opaque) {
+  static_assert(sizeof(Content) <= sizeof(Opaque));
+  Content content;
+  std::memcpy(static_cast<void*>(&content), opaque, sizeof content);
+  if (content.magic != magic) {
+    misuse("cuBLASLt is given a structure that was not initialised");
+  }
+  return content;
+}
+template <class Content, class Opaque>
+void put(Opaque* opaque, Content content) {
+  content.magic = magic;
+  std::memcpy(opaque, &content, sizeof content);
+}
+template <class Value>
+bool take(Value& to, const void* from, std::size_t size) {
+  if (size != sizeof to) {
+    return false;
+  }
+  std::memcpy(&to, from, size);
+  return true;
+}
+
+std::int64_t bytes_of(std::int32_t type) { return type == CUDA_R_32F ? 4 : 2; }
+
+/// A product as it was described, and whether its parts fit each other.
+struct Product {
+  Description what;
+  Layout a, b, d;
+  std::int64_t rows = 0, columns = 0, depth = 0;  // of op(a) op(b), by columns
+  bool fits = false;
+};
+
+Product product_of(cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                   cublasLtMatrixLayout_t d) {
+  Product made{.what = content_of<Description>(what),
+               .a = content_of<Layout>(a),
+               .b = content_of<Layout>(b),
+               .d = content_of<Layout>(d)};
+  const bool ta = made.what.transpose_a == CUBLAS_OP_T;
+  const bool tb = made.what.transpose_b == CUBLAS_OP_T;
+  made.rows = ta ? made.a.columns : made.a.rows;
+  made.depth = ta ? made.a.rows : made.a.columns;
+  made.columns = tb ? made.b.rows : made.b.columns;
+  const auto holds = [](const Layout& one) { return one.rows > 0 && one.columns > 0 && one.stride >= one.rows; };
+  made.fits = holds(made.a) && holds(made.b) && holds(made.d) && made.depth == (tb ? made.b.columns : made.b.rows) &&
+              made.d.rows == made.rows && made.d.columns == made.columns && made.a.type == made.b.type &&
+              made.a.count == made.b.count && made.a.count == made.d.count && made.a.count > 0;
+  return made;
+}
+
+std::size_t workspace_of(const Product& product, const Algorithm& algorithm) {
+  return algorithm.parts == 1 ? 0
+                              : static_cast<std::size_t>(product.rows * product.columns * product.a.count) *
+                                    algorithm.parts * sizeof(float);
+}
+
+/// How the strides and steps of all operands are aligned.
+bool strides_fit(const Product& product, const Algorithm& algorithm) {
+  const auto fits = [&](const Layout& one) {
+    return one.stride * bytes_of(one.type) % algorithm.alignment == 0 &&
+           (one.count == 1 || one.step * bytes_of(one.type) % algorithm.alignment == 0);
+  };
+  return fits(product.a) && fits(product.b) && fits(product.d);
+}
+
+float value_at(const void* from, std::int64_t at, std::int32_t type) {
+  switch (type) {
+    case CUDA_R_16BF: return __bfloat162float(static_cast<const __nv_bfloat16*>(from)[at]);
+    case CUDA_R_16F: return __half2float(static_cast<const __half*>(from)[at]);
+    default: return static_cast<const float*>(from)[at];
+  }
+}
+
+void store_at(void* to, std::int64_t at, std::int32_t type, float value) {
+  switch (type) {
+    case CUDA_R_16BF: static_cast<__nv_bfloat16*>(to)[at] = __float2bfloat16_rn(value); return;
+    case CUDA_R_16F: static_cast<__half*>(to)[at] = __float2half_rn(value); return;
+    default: static_cast<float*>(to)[at] = value;
+  }
+}
+
+/// The vectors over k of op(a)'s rows, or of op(b)'s columns, one behind the other.
+std::vector<float> vectors_over_k(const void* from, const Layout& layout, std::int64_t first, std::int64_t vectors,
+                                  std::int64_t depth, bool along_columns) {
+  std::vector<float> all(static_cast<std::size_t>(vectors * depth));
+  for (std::int64_t i = 0; i < vectors; ++i) {
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const std::int64_t at = along_columns ? i * layout.stride + k : k * layout.stride + i;
+      all[static_cast<std::size_t>(i * depth + k)] = value_at(from, first + at, layout.type);
+    }
+  }
+  return all;
+}
+
+/// The sum over k as the algorithm makes it: parts, and interleaved lanes within them.
+float dot(const float* a, const float* b, std::int64_t depth, const Algorithm& algorithm) {
+  float total = 0.0F;
+  const auto parts = static_cast<std::int64_t>(algorithm.parts);
+  for (std::int64_t part = 0; part < parts; ++part) {
+    float lanes[8] = {};
+    const std::int64_t end = depth * (part + 1) / parts;
+    for (std::int64_t k = depth * part / parts; k < end; ++k) {
+      lanes[static_cast<std::uint64_t>(k) % algorithm.lanes] += a[k] * b[k];
+    }
+    float sum = lanes[0];
+    for (std::uint32_t lane = 1; lane < algorithm.lanes; ++lane) {
+      sum += lanes[lane];
+    }
+    total = part == 0 ? sum : total + sum;
+  }
+  return total;
+}
+
+struct Operands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* d = nullptr;
+  float alpha = 1.0F, beta = 0.0F;
+};
+
+void multiply(const Product& product, const Algorithm& algorithm, const Operands& operands) {
+  for (std::int64_t i = 0; i < product.a.count; ++i) {
+    const std::vector<float> a = vectors_over_k(operands.a, product.a, i * product.a.step, product.rows, product.depth,
+                                                product.what.transpose_a == CUBLAS_OP_T);
+    const std::vector<float> b = vectors_over_k(operands.b, product.b, i * product.b.step, product.columns,
+                                                product.depth, product.what.transpose_b == CUBLAS_OP_N);
+    for (std::int64_t column = 0; column < product.columns; ++column) {
+      software_gpu::beat();
+      for (std::int64_t row = 0; row < product.rows; ++row) {
+        const std::int64_t at = i * product.d.step + column * product.d.stride + row;
+        const float sum = operands.alpha * dot(a.data() + row * product.depth, b.data() + column * product.depth,
+                                               product.depth, algorithm);
+        // C is not read where beta is zero: it may hold NaN.
+        store_at(operands.d, at, product.d.type,
+                 operands.beta == 0.0F ? sum : sum + operands.beta * value_at(operands.d, at, product.d.type));
+      }
+    }
+  }
+}
+
+/// Whether an operand lies in memory of the device.
+bool is_there(const void* at, const Layout& layout, int device) {
+  const std::int64_t elements = (layout.count - 1) * layout.step + (layout.columns - 1) * layout.stride + layout.rows;
+  return software_gpu::is_device_memory(at, static_cast<std::size_t>(elements * bytes_of(layout.type)), device);
+}
+
+/// A workspace while a kernel uses it.
+class InUse {
+ public:
+  explicit InUse(void* at) : at_(at) {
+    const std::lock_guard lock(mutex());
+    if (at_ != nullptr && !all().insert(at_).second) {
+      misuse("two kernels of cuBLASLt use one workspace at a time");
+    }
+  }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+  ~InUse() {
+    const std::lock_guard lock(mutex());
+    all().erase(at_);
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static auto& one = *new std::mutex;
+    return one;
+  }
+  static std::set<void*>& all() {
+    static auto& one = *new std::set<void*>;
+    return one;
+  }
+  void* at_;
+};
+
+unsigned ctas_of(const Product& product) {
+  constexpr std::int64_t tile = 128;
+  const std::int64_t tiles = (product.rows + tile - 1) / tile * ((product.columns + tile - 1) / tile) * product.a.count;
+  const std::int64_t most =
+      product.what.multiprocessors > 0 ? product.what.multiprocessors : software_gpu::multiprocessors;
+  return static_cast<unsigned>(std::min(tiles, most));
+}
+
+bool is_aligned(const void* at, std::uint32_t to) { return reinterpret_cast<std::uintptr_t>(at) % to == 0; }
+
+}  // namespace
+
+extern "C" {
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  *handle = new cublasLtContext;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  if (handle == nullptr || !handle->alive) {
+    return CUBLAS_STATUS_NOT_INITIALIZED;
+  }
+  handle->alive = false;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+std::size_t cublasLtGetVersion() { return 130100; }
+
+const char* cublasLtGetStatusString(cublasStatus_t status) {
+  switch (status) {
+    case CUBLAS_STATUS_SUCCESS: return "CUBLAS_STATUS_SUCCESS";
+    case CUBLAS_STATUS_NOT_INITIALIZED: return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case CUBLAS_STATUS_INVALID_VALUE: return "CUBLAS_STATUS_INVALID_VALUE";
+    case CUBLAS_STATUS_EXECUTION_FAILED: return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case CUBLAS_STATUS_NOT_SUPPORTED: return "CUBLAS_STATUS_NOT_SUPPORTED";
+  }
+  return "unknown";
+}
+
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t what, std::size_t size, cublasComputeType_t compute,
+                                               cudaDataType_t scale) {
+  if (size != sizeof *what || compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  put(what, Description{});
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t what, cublasLtMatmulDescAttributes_t attribute,
+                                              const void* value, std::size_t size) {
+  auto content = content_of<Description>(what);
+  bool taken = false;
+  switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_TRANSA: taken = take(content.transpose_a, value, size); break;
+    case CUBLASLT_MATMUL_DESC_TRANSB: taken = take(content.transpose_b, value, size); break;
+    case CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET: taken = take(content.multiprocessors, value, size); break;
+  }
+  put(what, content);
+  return taken ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, std::size_t size, cudaDataType_t type,
+                                                 std::uint64_t rows, std::uint64_t columns, std::int64_t stride) {
+  if (size != sizeof *layout) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  put(layout, Layout{.rows = static_cast<std::int64_t>(rows),
+                     .columns = static_cast<std::int64_t>(columns),
+                     .stride = stride,
+                     .type = type});
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute, const void* value,
+                                                std::size_t size) {
+  auto content = content_of<Layout>(layout);
+  bool taken = false;
+  switch (attribute) {
+    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT: taken = take(content.count, value, size); break;
+    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET: taken = take(content.step, value, size); break;
+  }
+  put(layout, content);
+  return taken ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t wish, std::size_t size) {
+  if (size != sizeof *wish) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  put(wish, Wish{});
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t wish,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
+                                                    std::size_t size) {
+  auto content = content_of<Wish>(wish);
+  bool taken = false;
+  switch (attribute) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES: taken = take(content.workspace, value, size); break;
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK: taken = take(content.reductions, value, size); break;
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES: taken = take(content.alignments[0], value, size); break;
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES: taken = take(content.alignments[1], value, size); break;
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES: taken = take(content.alignments[2], value, size); break;
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES: taken = take(content.alignments[3], value, size); break;
+  }
+  put(wish, content);
+  return taken ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t what,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t /*c*/, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int most,
+                                              cublasLtMatmulHeuristicResult_t* found, int* count) {
+  *count = 0;
+  if (handle == nullptr || !handle->alive) {
+    return CUBLAS_STATUS_NOT_INITIALIZED;
+  }
+  const Product product = product_of(what, a, b, d);
+  const auto wish = content_of<Wish>(preference);
+  if (!product.fits) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  const std::uint32_t alignment = *std::ranges::min_element(wish.alignments);
+  const auto offer = [&](const Algorithm& one, cublasStatus_t state) {
+    const bool allowed = one.reduction == CUBLASLT_REDUCTION_SCHEME_NONE || (wish.reductions & one.reduction) != 0;
+    if (*count == most || !allowed || one.alignment > alignment || !strides_fit(product, one) ||
+        workspace_of(product, one) > wish.workspace) {
+      return;
+    }
+    cublasLtMatmulHeuristicResult_t& result = found[(*count)++];
+    result = {
+        .algo = {}, .workspaceSize = workspace_of(product, one), .state = state, .wavesCount = 1.0F, .reserved = {}};
+    put(&result.algo, one);
+  };
+  offer({.lanes = 8}, CUBLAS_STATUS_NOT_SUPPORTED);  // callers have to look
+  offer({.parts = 2, .lanes = 4, .reduction = CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE}, CUBLAS_STATUS_SUCCESS);
+  constexpr std::int64_t few_columns = 200;
+  if (product.columns < few_columns) {
+    offer({.parts = 2, .lanes = 4, .alignment = 16, .reduction = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE},
+          CUBLAS_STATUS_SUCCESS);
+  }
+  offer({.lanes = 8, .alignment = 16}, CUBLAS_STATUS_SUCCESS);
+  offer({.lanes = 2}, CUBLAS_STATUS_SUCCESS);
+  return *count == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a,
+                                       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t /*c*/, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulHeuristicResult_t* result) {
+  if (handle == nullptr || !handle->alive) {
+    return CUBLAS_STATUS_NOT_INITIALIZED;
+  }
+  const Product product = product_of(what, a, b, d);
+  const auto chosen = content_of<Algorithm>(algorithm);
+  if (!product.fits) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  *result = {.algo = *algorithm,
+             .workspaceSize = workspace_of(product, chosen),
+             .state = strides_fit(product, chosen) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED,
+             .wavesCount = 1.0F,
+             .reserved = {}};
+  return result->state;
+}
+
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algorithm,
+                                                    cublasLtMatmulAlgoConfigAttributes_t attribute, void* value,
+                                                    std::size_t size, std::size_t* written) {
+  const auto content = content_of<Algorithm>(algorithm);
+  if (attribute != CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME || size != sizeof content.reduction) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  std::memcpy(value, &content.reduction, size);
+  *written = size;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what, const void* alpha, const void* a,
+                              cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
+                              const void* beta, const void* c, cublasLtMatrixLayout_t /*c_layout*/, void* d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
+                              std::size_t workspace_bytes, cudaStream_t stream) {
+  if (handle == nullptr || !handle->alive) {
+    return CUBLAS_STATUS_NOT_INITIALIZED;
+  }
+  const Product product = product_of(what, a_layout, b_layout, d_layout);
+  const auto chosen = content_of<Algorithm>(algorithm);
+  const int device = software_gpu::device_of(stream);
+  if (!product.fits || c != d || device < 0 || workspace_of(product, chosen) > workspace_bytes ||
+      !is_aligned(a, chosen.alignment) || !is_aligned(b, chosen.alignment) || !is_aligned(d, chosen.alignment) ||
+      !strides_fit(product, chosen)) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  Operands operands{.a = a, .b = b, .d = d};
+  std::memcpy(&operands.alpha, alpha, sizeof operands.alpha);
+  std::memcpy(&operands.beta, beta, sizeof operands.beta);
+  const cudaError_t status = software_gpu::enqueue(
+      stream,
+      {.kind = software_gpu::WorkKind::kernel, .name = "gemm", .ctas = ctas_of(product), .run = [=] {
+         if (!is_there(a, product.a, device) || !is_there(b, product.b, device) || !is_there(d, product.d, device)) {
+           return cudaErrorIllegalAddress;
+         }
+         const InUse use(workspace);
+         const double flops = 2.0 * static_cast<double>(product.rows * product.columns) *
+                              static_cast<double>(product.depth * product.a.count);
+         if (software_gpu::computes(flops)) {
+           multiply(product, chosen, operands);
+         } else {
+           software_gpu::take_time(flops);
+         }
+         return cudaSuccess;
+       }});
+  return status == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+}  // extern "C"

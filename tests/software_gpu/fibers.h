@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a kernel on one thread of the host: a fiber for each thread of a block (docs/decisions/0064-software-gpu.md).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "tests/software_gpu/include/software_gpu.h"
+
+namespace software_gpu {
+
+/// Runs `body` once for every thread of the grid; returns when all have returned. Blocks begin in an order of the seed,
+/// and so do threads behind every barrier. A block begins once those before it have ended or sleep. Ends the process
+/// with a sentence where threads of a block wait for each other in vain.
+void run_kernel(const char* name, const KernelShape& shape, const std::function<void()>& body, std::uint64_t seed);
+
+}  // namespace software_gpu

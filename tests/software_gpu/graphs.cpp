@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events, captures and graphs, by CUDA's rules: a stream joins a capture by waiting for one of its events and has to be
+// waited for before its end; what is captured orders nothing outside of the graph.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "tests/software_gpu/handles.h"
+#include "tests/software_gpu/misuse.h"
+
+namespace software_gpu {
+
+namespace {
+
+std::vector<std::shared_ptr<Capture>>& captures() {
+  static auto& all = *new std::vector<std::shared_ptr<Capture>>;
+  return all;
+}
+
+void merge(std::vector<std::size_t>& into, const std::vector<std::size_t>& more) {
+  for (const std::size_t one : more) {
+    if (std::ranges::find(into, one) == into.end()) {
+      into.push_back(one);
+    }
+  }
+}
+
+cudaError_t invalidate(Capture& capture, cudaError_t why) {
+  capture.invalid = why;
+  return why;
+}
+
+/// Everything that these nodes wait for, and themselves.
+std::vector<bool> ancestors_of(const std::vector<Node>& nodes, const std::vector<std::size_t>& last) {
+  std::vector<bool> reached(nodes.size());
+  std::vector<std::size_t> next = last;
+  while (!next.empty()) {
+    const std::size_t one = next.back();
+    next.pop_back();
+    if (!reached[one]) {
+      reached[one] = true;
+      next.insert(next.end(), nodes[one].after.begin(), nodes[one].after.end());
+    }
+  }
+  return reached;
+}
+
+}  // namespace
+
+std::mutex& captures_mutex() {
+  static auto& one = *new std::mutex;
+  return one;
+}
+
+bool is_captured(cudaStream_t stream) {
+  const std::lock_guard lock(captures_mutex());
+  return stream->capture != nullptr;
+}
+
+bool forbidden_by_capture() {
+  const std::lock_guard lock(captures_mutex());
+  bool forbidden = false;
+  for (const std::shared_ptr<Capture>& capture : captures()) {
+    if (!capture->only_its_thread || capture->thread == std::this_thread::get_id()) {
+      capture->invalid = cudaErrorStreamCaptureInvalidated;
+      forbidden = true;
+    }
+  }
+  return forbidden;
+}
+
+namespace {
+
+/// One launch of a graph: a thread of its own for every stream that it was captured from, so that nodes which wait for
+/// the host or for time keep nobody else waiting.
+class Launch {
+ public:
+  Launch(std::shared_ptr<const std::vector<Node>> nodes, std::map<std::size_t, std::shared_ptr<Record>> records,
+         std::map<Line*, std::uint64_t> places)
+      : nodes_(std::move(nodes)), records_(std::move(records)), places_(std::move(places)), done_(nodes_->size()) {}
+
+  cudaError_t run() {
+    std::set<std::size_t> chains;
+    for (const Node& node : *nodes_) {
+      chains.insert(node.chain);
+    }
+    for (const auto& [line, place] : places_) {
+      line->wait(place);
+    }
+    std::vector<std::thread> threads;
+    for (const std::size_t chain : chains) {
+      threads.emplace_back([this, chain] { run(chain); });
+    }
+    for (std::thread& one : threads) {
+      one.join();
+    }
+    for (const auto& [line, place] : places_) {
+      line->leave(place);
+    }
+    return status_;
+  }
+
+ private:
+  void run(std::size_t chain) {
+    for (std::size_t i = 0; i < nodes_->size(); ++i) {
+      const Node& node = (*nodes_)[i];
+      if (node.chain != chain) {
+        continue;
+      }
+      cudaError_t before = cudaSuccess;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock,
+                      [&] { return std::ranges::all_of(node.after, [&](std::size_t one) { return done_[one]; }); });
+        before = status_;
+      }
+      dawdle();
+      cudaError_t status = before;
+      if (const auto record = records_.find(i); record != records_.end()) {
+        record->second->complete();
+      } else if (before == cudaSuccess) {
+        status = run_watched(node.work);
+      }
+      const std::lock_guard lock(mutex_);
+      status_ = status;
+      done_[i] = true;
+      changed_.notify_all();
+    }
+  }
+
+  std::shared_ptr<const std::vector<Node>> nodes_;
+  std::map<std::size_t, std::shared_ptr<Record>> records_;
+  std::map<Line*, std::uint64_t> places_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<bool> done_;
+  cudaError_t status_ = cudaSuccess;
+};
+
+cudaError_t record(cudaEvent_t event, cudaStream_t stream, bool external) {
+  if (!is_alive(stream) || !is_alive(event) || event->device != stream->device) {
+    return cudaErrorInvalidResourceHandle;
+  }
+  {
+    const std::lock_guard lock(captures_mutex());
+    if (stream->capture != nullptr && !external) {
+      if (stream->capture->invalid != cudaSuccess) {
+        return cudaErrorStreamCaptureInvalidated;
+      }
+      const std::lock_guard inside(event->mutex);
+      event->capture = stream->capture;
+      event->nodes = stream->last;
+      event->record = nullptr;
+      return cudaSuccess;
+    }
+  }
+  if (is_captured(stream)) {
+    return enqueue(stream, {.name = "an event", .run = [] { return cudaSuccess; }, .records = event});
+  }
+  if (external) {
+    return cudaErrorInvalidValue;  // outside of a capture
+  }
+  auto made = std::make_shared<Record>();
+  {
+    const std::lock_guard lock(event->mutex);
+    event->record = made;
+    event->capture = nullptr;
+  }
+  const cudaError_t status = enqueue(stream, {.name = "an event", .run = [made] {
+                                                made->complete();
+                                                return cudaSuccess;
+                                              }});
+  return status;
+}
+
+/// Under captures_mutex(): `stream` waits for an event that was captured.
+cudaError_t join(cudaStream_t stream, const std::shared_ptr<Capture>& capture, const std::vector<std::size_t>& nodes) {
+  if (!capture->goes_on) {
+    return cudaErrorCapturedEvent;
+  }
+  if (stream->capture != nullptr && stream->capture != capture) {
+    return invalidate(*capture, invalidate(*stream->capture, cudaErrorStreamCaptureMerge));
+  }
+  if (stream->capture == nullptr) {
+    stream->capture = capture;
+    stream->last.clear();
+    stream->chain = capture->streams.size();
+    capture->streams.push_back(stream);
+  }
+  merge(stream->last, nodes);
+  return cudaSuccess;
+}
+
+}  // namespace
+
+}  // namespace software_gpu
+
+using namespace software_gpu;  // NOLINT(google-build-using-namespace): this file defines its C interface
+
+extern "C" {
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) { return said(record(event, stream, false)); }
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  return said(flags > cudaEventRecordExternal ? cudaErrorInvalidValue : record(event, stream, flags != 0));
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  if (!is_alive(stream) || !is_alive(event)) {
+    return said(cudaErrorInvalidResourceHandle);
+  }
+  if (flags != 0) {
+    return said(cudaErrorInvalidValue);
+  }
+  std::shared_ptr<Record> last;
+  {
+    const std::lock_guard lock(captures_mutex());
+    const std::lock_guard inside(event->mutex);
+    if (event->capture != nullptr) {
+      return said(join(stream, event->capture, event->nodes));
+    }
+    if (event->record == nullptr) {
+      return cudaSuccess;  // of an event that was never recorded
+    }
+    if (stream->capture != nullptr) {
+      return said(invalidate(*stream->capture, cudaErrorStreamCaptureIsolation));
+    }
+    last = event->record;
+  }
+  return said(enqueue(stream, {.name = "a wait", .run = [last] {
+                                 last->wait();
+                                 return cudaSuccess;
+                               }}));
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  if (!is_alive(stream)) {
+    return said(cudaErrorInvalidResourceHandle);
+  }
+  const std::lock_guard lock(captures_mutex());
+  if (stream->capture != nullptr) {
+    return said(cudaErrorIllegalState);
+  }
+  auto made = std::make_shared<Capture>();
+  made->origin = stream;
+  made->thread = std::this_thread::get_id();
+  made->only_its_thread = mode == cudaStreamCaptureModeThreadLocal;
+  made->streams = {stream};
+  if (mode != cudaStreamCaptureModeRelaxed) {
+    captures().push_back(made);
+  }
+  stream->capture = made;
+  stream->chain = 0;
+  stream->last.clear();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  *graph = nullptr;
+  if (!is_alive(stream)) {
+    return said(cudaErrorInvalidResourceHandle);
+  }
+  const std::lock_guard lock(captures_mutex());
+  const std::shared_ptr<Capture> capture = stream->capture;
+  if (capture == nullptr) {
+    return said(cudaErrorIllegalState);
+  }
+  if (capture->thread != std::this_thread::get_id()) {
+    return said(cudaErrorStreamCaptureWrongThread);
+  }
+  if (capture->origin != stream) {
+    return said(invalidate(*capture, cudaErrorStreamCaptureUnmatched));
+  }
+  const std::vector<bool> joined = ancestors_of(capture->nodes, stream->last);
+  const bool complete = std::ranges::all_of(joined, [](bool one) { return one; });
+  for (cudaStream_t one : capture->streams) {
+    one->capture = nullptr;
+    one->last.clear();
+  }
+  capture->goes_on = false;
+  std::erase(captures(), capture);
+  if (capture->invalid != cudaSuccess) {
+    return said(cudaErrorStreamCaptureInvalidated);
+  }
+  if (!complete) {
+    return said(cudaErrorStreamCaptureUnjoined);
+  }
+  *graph = new CUgraph_st{.nodes = std::move(capture->nodes)};
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long flags) {
+  if (graph == nullptr || !graph->alive || flags != 0) {
+    return said(cudaErrorInvalidValue);
+  }
+  std::vector<Node> nodes = graph->nodes;
+  const std::shared_ptr<Watcher> watching = watcher();
+  for (Node& node : nodes) {
+    const std::uint64_t original = std::exchange(node.work.node, new_node());
+    if (watching != nullptr) {
+      watching->node_cloned(node.work.node, original);
+    }
+  }
+  *made = new CUgraphExec_st{.device = current_device(),
+                             .nodes = std::make_shared<const std::vector<Node>>(std::move(nodes)),
+                             .launches = std::make_shared<Line>()};
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t stream) {
+  if (graph == nullptr || !graph->alive) {
+    return said(cudaErrorInvalidValue);
+  }
+  return said(enqueue(stream, {.name = "an upload", .run = [] { return cudaSuccess; }}));
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+  if (graph == nullptr || !graph->alive) {
+    return said(cudaErrorInvalidValue);
+  }
+  if (!is_alive(stream) || is_captured(stream)) {
+    return said(is_alive(stream) ? cudaErrorStreamCaptureUnsupported : cudaErrorInvalidResourceHandle);
+  }
+  std::map<std::size_t, std::shared_ptr<Record>> records;
+  std::map<Line*, std::uint64_t> places;
+  for (std::size_t i = 0; i < graph->nodes->size(); ++i) {
+    const Work& work = (*graph->nodes)[i].work;
+    if (work.records != nullptr) {
+      records[i] = std::make_shared<Record>();
+      const std::lock_guard lock(work.records->mutex);
+      work.records->record = records[i];
+      work.records->capture = nullptr;
+    }
+    if (work.line != nullptr && !places.contains(work.line.get())) {
+      places[work.line.get()] = work.line->take();
+    }
+  }
+  auto launch = std::make_shared<Launch>(graph->nodes, std::move(records), std::move(places));
+  return said(enqueue(stream, {.name = "a graph", .run = [launch] { return launch->run(); }, .line = graph->launches}));
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  if (graph == nullptr || !std::exchange(graph->alive, false)) {
+    return said(cudaErrorInvalidValue);
+  }
+  graph->nodes.clear();
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+  if (graph == nullptr || !std::exchange(graph->alive, false)) {
+    return said(cudaErrorInvalidValue);
+  }
+  graph->nodes = nullptr;  // launches that go on keep theirs
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind the handles of streams, events and graphs, and the state of a device.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <set>
+#include <thread>
+
+#include "tests/software_gpu/gpu.h"
+
+namespace software_gpu {
+
+/// One time that an event was recorded.
+class Record {
+ public:
+  void complete();
+  void wait();
+  [[nodiscard]] bool done();
+  /// Nanoseconds; of one that is done.
+  [[nodiscard]] std::int64_t time();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::int64_t time_ = 0;
+};
+
+struct Node {
+  Work work;
+  std::vector<std::size_t> after;
+  std::size_t chain = 0;  // the stream that it was captured from
+};
+
+/// A capture that goes on, or did.
+struct Capture {
+  cudaStream_t origin = nullptr;
+  std::thread::id thread;
+  bool only_its_thread = false;
+  bool goes_on = true;
+  cudaError_t invalid = cudaSuccess;
+  std::vector<Node> nodes;
+  std::vector<cudaStream_t> streams;
+  std::vector<std::pair<const Line*, std::size_t>> last_of_lines;
+};
+
+class Device {
+ public:
+  void begin_work();
+  void end_work(cudaError_t status);
+  /// Whether it becomes idle, and no longer than that time passes in which no work ends; negative: however long it
+  /// takes.
+  bool wait_until_idle(int patience_ms);
+  [[nodiscard]] cudaError_t error() const { return error_.load(); }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::int64_t works_ = 0;
+  std::int64_t ended_ = 0;
+  std::atomic<cudaError_t> error_ = cudaSuccess;
+};
+Device& device(int which);
+
+}  // namespace software_gpu
+
+struct CUstream_st {
+  int device = 0;
+  int priority = 0;
+  CUgreenCtx context = nullptr;
+  bool alive = true;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<software_gpu::Work> queue;
+  std::size_t works = 0;  // queued and running
+
+  // Guarded by captures_mutex().
+  std::shared_ptr<software_gpu::Capture> capture;
+  std::vector<std::size_t> last;  // nodes that what comes next waits for
+  std::size_t chain = 0;
+};
+
+struct CUevent_st {
+  int device = 0;
+  bool timed = false;
+  bool alive = true;
+  std::mutex mutex;
+  std::shared_ptr<software_gpu::Record> record;  // the last one; null: none
+  // Where the last record was captured.
+  std::shared_ptr<software_gpu::Capture> capture;
+  std::vector<std::size_t> nodes;
+};
+
+struct CUgraph_st {
+  bool alive = true;
+  std::vector<software_gpu::Node> nodes;
+};
+
+struct CUgraphExec_st {
+  bool alive = true;
+  int device = 0;
+  std::shared_ptr<const std::vector<software_gpu::Node>> nodes;
+  std::shared_ptr<software_gpu::Line> launches;  // one after another
+};
+
+namespace software_gpu {
+
+/// Guards all captures, and which stream belongs to which.
+std::mutex& captures_mutex();
+/// Whether the calling thread may not call what waits or allocates; its capture is invalid from then on.
+bool forbidden_by_capture();
+cudaStream_t new_stream(int device, int priority, CUgreenCtx context);
+bool is_alive(cudaStream_t stream);
+bool is_alive(cudaEvent_t event);
+/// Queues, whatever is captured.
+void push(cudaStream_t stream, Work work);
+/// Runs a work on this thread, watched.
+cudaError_t run_watched(const Work& work);
+std::uint32_t new_correlation();
+std::uint64_t new_node();
+/// Sets what cudaGetLastError() returns, unless it is success or not ready.
+cudaError_t said(cudaError_t status);
+
+}  // namespace software_gpu

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device code on a processor: the words of CUDA C++ and the functions that kernels call. Threads of a block are fibers
+// of one thread of the host, so a variable in shared memory is one of that thread. A kernel that sleeps (__nanosleep)
+// lets other blocks begin meanwhile, so it may not have any.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <type_traits>
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static thread_local
+#define __launch_bounds__(...)
+#define __grid_constant__
+
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+
+extern constinit thread_local uint3 threadIdx;
+extern constinit thread_local uint3 blockIdx;
+extern constinit thread_local dim3 blockDim;
+extern constinit thread_local dim3 gridDim;
+
+/// Of all threads of the block that have not returned.
+void __syncthreads();
+void __nanosleep(unsigned nanoseconds);
+
+namespace software_gpu {
+
+/// Nanoseconds of the clock that all streams share.
+std::int64_t device_time();
+/// The dynamic shared memory of the block that runs, aligned to 16 bytes.
+void* dynamic_shared_memory();
+/// Gives the lane whose number differs by `mask` these bits and returns its own; all lanes of the warp call it.
+std::uint64_t exchange_in_warp(std::uint64_t bits, int mask);
+
+struct KernelShape {
+  dim3 grid;
+  dim3 block;
+  std::size_t shared_bytes = 0;
+};
+/// Queues a kernel: `body` runs once for every thread. `kernel` is what cudaFuncSetAttribute() calls it. An error is
+/// left for cudaGetLastError().
+void launch(const void* kernel, const char* name, const KernelShape& shape, cudaStream_t stream,
+            std::function<void()> body);
+
+}  // namespace software_gpu
+
+inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline unsigned long long atomicAdd(unsigned long long* at, unsigned long long more) {
+  return __atomic_fetch_add(at, more, __ATOMIC_RELAXED);
+}
+
+inline float __shfl_xor_sync(unsigned /*mask*/, float value, int lane_mask) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = software_gpu::exchange_in_warp(bits, lane_mask);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
+inline float __expf(float x) { return std::exp(x); }
+
+// Kernels call these without a namespace, as nvcc declares them.
+using std::erfc;
+using std::exp;
+using std::min;
+using std::remainder;
+using std::sqrt;

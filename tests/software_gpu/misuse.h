@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a real GPU answers with a crash, a hang or silence: the software GPU ends the process with a sentence.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace software_gpu {
+
+/// Prints "software GPU: sentence" and aborts.
+[[noreturn]] inline void misuse(const std::string& sentence) {
+  std::fprintf(stderr, "software GPU: %s\n", sentence.c_str());
+  std::abort();
+}
+
+inline void check(bool holds, const std::string& sentence) {
+  if (!holds) {
+    misuse(sentence);
+  }
+}
+
+}  // namespace software_gpu

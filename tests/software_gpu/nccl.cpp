@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: Apache-2.0
+// The double of NCCL: libnccl.so.2. SOFTWARE_GPU_NCCL is the version that it says it is, 2.30.7 without; a
+// function that this version lacks ends the process. Groups of communicators that do not block are issued by another
+// thread; the first message between two ranks connects them, which takes both and an idle device; operations of a
+// communicator follow each other in the order of issue, and those of all communicators of a device do so before 2.26
+// or without NCCL_LAUNCH_ORDER_IMPLICIT=1.
+#include <nccl.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "tests/software_gpu/misuse.h"
+#include "tests/software_gpu/nccl_ops.h"
+
+using software_gpu::Bytes;
+using software_gpu::Collective;
+using software_gpu::Operation;
+using software_gpu::Purpose;
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): as NCCL reads it
+  return text == nullptr ? "" : text;
+}
+
+int version() {
+  static const int code = [] {
+    int major = 2;
+    int minor = 30;
+    int patch = 7;
+    const std::string chosen = variable("SOFTWARE_GPU_NCCL");
+    if (!chosen.empty() && std::sscanf(chosen.c_str(), "%d.%d.%d", &major, &minor, &patch) != 3) {
+      software_gpu::misuse("SOFTWARE_GPU_NCCL is no version, as 2.28.9 is");
+    }
+    return NCCL_VERSION(major, minor, patch);
+  }();
+  return code;
+}
+
+void require_version(int first, const char* call) {
+  software_gpu::check(version() >= first, fmt::format("{} is called, which NCCL {} lacks", call, version()));
+}
+
+std::mutex& mutex() {
+  static auto& one = *new std::mutex;
+  return one;
+}
+using Lock = std::unique_lock<std::mutex>;
+
+std::set<ncclComm*>& communicators() {
+  static auto& all = *new std::set<ncclComm*>;
+  return all;
+}
+
+thread_local int depth = 0;
+thread_local std::vector<Operation> group;
+
+ncclResult_t refuse(ncclComm* comm, ncclResult_t why, std::string sentence) {
+  if (comm != nullptr) {
+    comm->last_error = std::move(sentence);
+  }
+  return why;
+}
+
+/// As ncclCommEnsureReady(); under the mutex.
+ncclResult_t ready(ncclComm* comm) {
+  if (comm == nullptr || !communicators().contains(comm) || !comm->alive) {
+    software_gpu::misuse("NCCL is called on a communicator that is gone");
+  }
+  if (comm->state == ncclInProgress) {
+    return refuse(comm, ncclInvalidUsage, "the last call on the communicator is still in progress");
+  }
+  return comm->state;
+}
+
+void join(Lock& lock, ncclComm& comm) {
+  if (comm.worker.joinable()) {
+    std::thread worker = std::move(comm.worker);
+    lock.unlock();
+    worker.join();
+    lock.lock();
+  }
+}
+
+/// Runs `work` and returns what came of it, or, for a communicator that does not block, lets a thread run it.
+template <class Work>
+ncclResult_t run(Lock& lock, ncclComm& comm, Work work) {
+  const auto all = [&comm, work] {
+    ncclResult_t status = ncclSuccess;
+    try {
+      status = work();
+    } catch (const software_gpu::Aborted&) {
+      status = ncclInternalError;
+    }
+    const Lock inside(mutex());
+    comm.state = status;
+    return status;
+  };
+  join(lock, comm);
+  comm.state = ncclInProgress;
+  if (comm.blocks) {
+    lock.unlock();
+    return all();
+  }
+  comm.worker = std::thread([all] {
+    software_gpu::dawdle();
+    static_cast<void>(all());
+  });
+  return ncclInProgress;
+}
+
+ncclComm* new_communicator(const ncclConfig_t& config) {
+  auto* made = new ncclComm;
+  made->device = software_gpu::current_device();
+  made->blocks = config.blocking != 0;
+  communicators().insert(made);
+  return made;
+}
+
+bool is_valid(const ncclConfig_t* config) {
+  return config != nullptr && config->size == sizeof *config && config->magic == 0xcafebeef;
+}
+
+/// One GPU is one rank's, but for the latest versions.
+ncclResult_t introduce(ncclComm& comm) {
+  const std::string mine = software_gpu::uuid_of(comm.device);
+  Bytes bytes(mine.size());
+  std::memcpy(bytes.data(), mine.data(), mine.size());
+  const std::vector<Bytes> all = software_gpu::gather(comm, Purpose::introduction, bytes);
+  if (std::set<Bytes>(all.begin(), all.end()).size() != all.size()) {
+    return refuse(&comm, ncclInvalidUsage, "Duplicate GPU detected");
+  }
+  return ncclSuccess;
+}
+
+struct Member {
+  std::int32_t color = 0;
+  std::int32_t key = 0;
+  std::int32_t rank = 0;
+};
+
+ncclResult_t split(ncclComm& parent, ncclComm& child, Member mine, std::uint64_t id, std::uint32_t number) {
+  Bytes bytes(sizeof mine);
+  std::memcpy(bytes.data(), &mine, sizeof mine);
+  std::vector<Member> members;
+  for (const Bytes& one : software_gpu::gather(parent, Purpose::split, bytes)) {
+    Member member;
+    std::memcpy(&member, one.data(), sizeof member);
+    if (member.color == mine.color) {
+      members.push_back(member);
+    }
+  }
+  std::ranges::sort(
+      members, [](const Member& a, const Member& b) { return std::pair(a.key, a.rank) < std::pair(b.key, b.rank); });
+  for (const Member& member : members) {
+    child.rank = member.rank == mine.rank ? static_cast<int>(child.members.size()) : child.rank;
+    child.members.push_back(parent.members[static_cast<std::size_t>(member.rank)]);
+  }
+  child.mesh = parent.mesh;
+  child.parent = &parent;
+  child.id = (id * 1000003U + number) * 1000003U + static_cast<std::uint64_t>(mine.color) + 1U;
+  return ncclSuccess;
+}
+
+/// A communicator's first message to a peer, or from one, needs the peer's host and memory; so does its first
+/// collective.
+ncclResult_t connect(ncclComm& comm, const std::vector<Operation>& operations) {
+  std::vector<std::pair<int, bool>> missing;
+  bool needs_rings = false;
+  {
+    const Lock lock(mutex());
+    for (const Operation& one : operations) {
+      const bool is_message = one.kind != Operation::Kind::collective;
+      const std::pair way(one.peer, one.kind == Operation::Kind::send);
+      if (is_message && one.peer != comm.rank && std::ranges::find(comm.connected, way) == comm.connected.end()) {
+        comm.connected.push_back(way);
+        missing.push_back(way);
+      }
+      needs_rings = needs_rings || (!is_message && !std::exchange(comm.has_rings, true));
+    }
+  }
+  if (missing.empty() && !needs_rings) {
+    return ncclSuccess;
+  }
+  if (software_gpu::wait_to_allocate_on(comm.device, "NCCL's first connection") != cudaSuccess) {
+    return refuse(&comm, ncclUnhandledCudaError, "no memory for a connection");
+  }
+  for (const auto& [peer, sends] : missing) {
+    if (sends) {
+      comm.mesh->send(comm.members[static_cast<std::size_t>(peer)], {comm.id, Purpose::connection}, {});
+    } else {
+      comm.mesh->send(comm.members[static_cast<std::size_t>(peer)],
+                      {comm.id | std::uint64_t{1} << 63U, Purpose::connection}, {});
+    }
+  }
+  for (const auto& [peer, sends] : missing) {
+    const std::uint64_t way = sends ? comm.id | std::uint64_t{1} << 63U : comm.id;
+    static_cast<void>(
+        comm.mesh->receive(comm.members[static_cast<std::size_t>(peer)], {way, Purpose::connection}, comm.aborted));
+  }
+  if (needs_rings) {
+    static_cast<void>(software_gpu::gather(comm, Purpose::registration, {}));
+  }
+  return ncclSuccess;
+}
+
+/// Of all communicators of a device.
+std::shared_ptr<software_gpu::Line> line_of_device(int device) {
+  static auto& all = *new std::map<int, std::shared_ptr<software_gpu::Line>>;
+  const Lock lock(mutex());
+  std::shared_ptr<software_gpu::Line>& line = all[device];
+  if (line == nullptr) {
+    line = std::make_shared<software_gpu::Line>();
+  }
+  return line;
+}
+
+std::shared_ptr<software_gpu::Line> line_of(const ncclComm& comm, cudaStream_t stream) {
+  constexpr int first_with_implicit_order = 22600;
+  constexpr int first_with_ordered_graphs = 23000;
+  const bool beside = version() >= first_with_implicit_order && variable("NCCL_LAUNCH_ORDER_IMPLICIT") == "1";
+  const bool ordered = software_gpu::is_captured(stream) && version() >= first_with_ordered_graphs;
+  return beside && !ordered ? comm.line : line_of_device(comm.device);
+}
+
+/// Memory that an operation reads and writes.
+bool is_there(const Operation& one, int members) {
+  const std::size_t bytes = one.count * software_gpu::size_of(one.type);
+  const std::size_t all = bytes * static_cast<std::size_t>(members);
+  const auto holds = [&](const void* at, std::size_t size) {
+    return size == 0 || software_gpu::is_device_memory(at, size, one.comm->device);
+  };
+  switch (one.kind) {
+    case Operation::Kind::send: return holds(one.from, bytes);
+    case Operation::Kind::receive: return holds(one.to, bytes);
+    case Operation::Kind::collective: break;
+  }
+  switch (one.collective) {
+    case Collective::all_gather: return holds(one.from, bytes) && holds(one.to, all);
+    case Collective::reduce_scatter: return holds(one.from, all) && holds(one.to, bytes);
+    case Collective::all_reduce: return holds(one.from, bytes) && holds(one.to, bytes);
+    case Collective::all_to_all: return holds(one.from, all) && holds(one.to, all);
+  }
+  return false;
+}
+
+/// What a stream does when it comes to the operations.
+cudaError_t carry_out(ncclComm& comm, const std::vector<Operation>& operations) {
+  for (const Operation& one : operations) {
+    if (!comm.aborted && !is_there(one, software_gpu::ranks_of(comm))) {
+      return cudaErrorIllegalAddress;
+    }
+  }
+  if (!comm.aborted) {
+    software_gpu::run_operations(comm, operations);
+  }
+  return cudaSuccess;
+}
+
+ncclResult_t issue(ncclComm& comm, const std::vector<Operation>& operations) {
+  if (const ncclResult_t status = connect(comm, operations); status != ncclSuccess) {
+    return status;
+  }
+  cudaStream_t stream = operations.front().stream;
+  const bool is_message = operations.front().kind != Operation::Kind::collective;
+  const int counted = software_gpu::is_captured(stream) ? 0 : 1;
+  comm.operations += counted;
+  const cudaError_t status =
+      software_gpu::enqueue(stream, {.kind = software_gpu::WorkKind::kernel,
+                                     .name = is_message ? "ncclDevKernel_SendRecv" : "ncclDevKernel_Collective",
+                                     .ctas = 4,
+                                     .run =
+                                         [&comm, operations, counted] {
+                                           const cudaError_t ended = carry_out(comm, operations);
+                                           comm.operations -= counted;
+                                           return ended;
+                                         },
+                                     .line = line_of(comm, stream)});
+  if (status != cudaSuccess) {
+    comm.operations -= counted;
+    return refuse(&comm, ncclUnhandledCudaError, cudaGetErrorString(status));
+  }
+  return ncclSuccess;
+}
+
+/// Whether the calls of a group can be one group of this double.
+ncclResult_t refusal(const std::vector<Operation>& operations) {
+  const Operation& first = operations.front();
+  for (const Operation& one : operations) {
+    if (one.comm != first.comm || one.stream != first.stream ||
+        (one.kind == Operation::Kind::collective && operations.size() > 1)) {
+      return refuse(first.comm, ncclInvalidUsage,
+                    "the double takes groups of messages of one communicator on one stream");
+    }
+    if (one.kind != Operation::Kind::collective && (one.peer < 0 || one.peer >= software_gpu::ranks_of(*one.comm))) {
+      return refuse(first.comm, ncclInvalidArgument, "a peer is none of the communicator's ranks");
+    }
+    if (software_gpu::device_of(one.stream) != first.comm->device) {
+      return refuse(first.comm, ncclInvalidUsage, "a stream is none of the communicator's device");
+    }
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t launch(const std::vector<Operation>& operations) {
+  if (operations.empty()) {
+    return ncclSuccess;
+  }
+  Lock lock(mutex());
+  ncclComm& comm = *operations.front().comm;
+  if (const ncclResult_t status = ready(&comm); status != ncclSuccess) {
+    return status;
+  }
+  if (const ncclResult_t status = refusal(operations); status != ncclSuccess) {
+    return status;
+  }
+  return run(lock, comm, [&comm, operations] { return issue(comm, operations); });
+}
+
+ncclResult_t add(Operation operation) {
+  {
+    const Lock lock(mutex());
+    if (const ncclResult_t status = ready(operation.comm); status != ncclSuccess) {
+      return status;
+    }
+  }
+  group.push_back(operation);
+  return depth > 0 ? ncclSuccess : launch(std::exchange(group, {}));
+}
+
+ncclResult_t add_collective(Collective which, const void* from, void* to, std::size_t count, ncclDataType_t type,
+                            ncclComm* comm, cudaStream_t stream) {
+  return add({.kind = Operation::Kind::collective,
+              .collective = which,
+              .from = from,
+              .to = to,
+              .count = count,
+              .type = type,
+              .comm = comm,
+              .stream = stream});
+}
+
+/// All members register the same sizes in the same order.
+ncclResult_t enroll(ncclComm* comm, void* at, std::size_t bytes, bool window) {
+  Lock lock(mutex());
+  if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
+    return status;
+  }
+  if (!software_gpu::is_device_memory(at, bytes, comm->device)) {
+    return refuse(comm, ncclInvalidArgument, "a registration is not of memory of the device");
+  }
+  constexpr std::uintptr_t page = 4096;
+  if (window && (reinterpret_cast<std::uintptr_t>(at) % page != 0 || bytes % page != 0)) {
+    return refuse(comm, ncclInvalidArgument, "a window is not aligned to 4096 bytes");
+  }
+  comm->registered.push_back(at);
+  return run(lock, *comm, [comm, bytes] {
+    Bytes mine(sizeof bytes);
+    std::memcpy(mine.data(), &bytes, sizeof bytes);
+    for (const Bytes& one : software_gpu::gather(*comm, Purpose::registration, mine)) {
+      software_gpu::check(one == mine, "ranks register memory of different sizes with one communicator");
+    }
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t withdraw(ncclComm* comm, void* handle) {
+  const Lock lock(mutex());
+  if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
+    return status;
+  }
+  const auto found = std::ranges::find(comm->registered, handle);
+  if (found == comm->registered.end()) {
+    return refuse(comm, ncclInvalidArgument, "a registration ends that is none");
+  }
+  comm->registered.erase(found);
+  return ncclSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+ncclResult_t ncclGetVersion(int* code) {
+  *code = version();
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  *id = {};
+  std::random_device random;
+  const std::string token = fmt::format("{:08x}{:08x}", random(), random());
+  std::copy(token.begin(), token.end(), id->internal);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
+  if (!is_valid(config) || ranks < 1 || rank < 0 || rank >= ranks) {
+    return ncclInvalidArgument;
+  }
+  Lock lock(mutex());
+  ncclComm* made = new_communicator(*config);
+  *comm = made;
+  made->rank = rank;
+  for (int i = 0; i < ranks; ++i) {
+    made->members.push_back(i);
+  }
+  id.internal[NCCL_UNIQUE_ID_BYTES - 1] = '\0';
+  const std::string token = id.internal;
+  return run(lock, *made, [made, token, rank, ranks] {
+    made->mesh = std::make_shared<software_gpu::Mesh>(token, rank, ranks, made->aborted);
+    return introduce(*made);
+  });
+}
+
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made, ncclConfig_t* config) {
+  Lock lock(mutex());
+  *made = nullptr;
+  if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
+    return status;
+  }
+  if (!is_valid(config) || color < 0) {
+    return refuse(comm, ncclInvalidArgument, "a communicator is split without a configuration or a color");
+  }
+  ncclComm* child = new_communicator(*config);
+  child->device = comm->device;
+  if (config->splitShare == 1) {
+    child->line = comm->line;
+  }
+  const std::uint32_t number = ++comm->splits;
+  const Member mine{.color = color, .key = key, .rank = comm->rank};
+  return run(lock, *comm, [=] {
+    const ncclResult_t status = split(*comm, *child, mine, comm->id, number);
+    *made = child;
+    return status;
+  });
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  Lock lock(mutex());
+  if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
+    return status;
+  }
+  return run(lock, *comm, [comm] {
+    while (comm->operations > 0) {
+      if (comm->aborted) {
+        throw software_gpu::Aborted{};
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    comm->finalized = true;
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  Lock lock(mutex());
+  if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
+    return status;
+  }
+  software_gpu::check(comm->finalized, "a communicator is destroyed that was not finalized");
+  software_gpu::check(comm->registered.empty(), "a communicator is destroyed with memory registered");
+  software_gpu::check(comm->mesh->left_over(comm->id) == 0,
+                      "a communicator is destroyed with messages that nobody received");
+  join(lock, *comm);
+  comm->alive = false;
+  comm->mesh = nullptr;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  Lock lock(mutex());
+  if (comm == nullptr || !communicators().contains(comm) || !comm->alive) {
+    software_gpu::misuse("ncclCommAbort of a communicator that is gone");
+  }
+  comm->aborted = true;
+  if (comm->mesh != nullptr) {
+    comm->mesh->wake();
+  }
+  join(lock, *comm);
+  comm->alive = false;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommCount(ncclComm_t comm, int* count) {
+  const Lock lock(mutex());
+  const ncclResult_t status = ready(comm);
+  *count = software_gpu::ranks_of(*comm);
+  return status;
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  const Lock lock(mutex());
+  if (comm == nullptr || !communicators().contains(comm) || !comm->alive) {
+    software_gpu::misuse("ncclCommGetAsyncError of a communicator that is gone");
+  }
+  *error = comm->state;
+  return ncclSuccess;
+}
+
+const char* ncclGetErrorString(ncclResult_t result) {
+  constexpr std::array names{
+      "no error",         "unhandled cuda error", "unhandled system error", "internal error",
+      "invalid argument", "invalid usage",        "remote process exited",  "NCCL operation in progress"};
+  return names.at(static_cast<std::size_t>(result));
+}
+
+const char* ncclGetLastError(ncclComm_t comm) {
+  const Lock lock(mutex());
+  return comm == nullptr || !communicators().contains(comm) ? "" : comm->last_error.c_str();
+}
+
+ncclResult_t ncclGroupStart() {
+  ++depth;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd() {
+  if (depth == 0) {
+    return ncclInvalidUsage;
+  }
+  return --depth > 0 ? ncclSuccess : launch(std::exchange(group, {}));
+}
+
+ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return add({.kind = Operation::Kind::send,
+              .from = from,
+              .count = count,
+              .type = type,
+              .peer = peer,
+              .comm = comm,
+              .stream = stream});
+}
+
+ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return add({.kind = Operation::Kind::receive,
+              .to = to,
+              .count = count,
+              .type = type,
+              .peer = peer,
+              .comm = comm,
+              .stream = stream});
+}
+
+ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
+  return add_collective(Collective::all_gather, from, to, count, type, comm, stream);
+}
+
+ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t comm, cudaStream_t stream) {
+  return op != ncclSum ? ncclInvalidArgument
+                       : add_collective(Collective::reduce_scatter, from, to, count, type, comm, stream);
+}
+
+ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return op != ncclSum ? ncclInvalidArgument
+                       : add_collective(Collective::all_reduce, from, to, count, type, comm, stream);
+}
+
+ncclResult_t ncclAlltoAll(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclComm_t comm,
+                          cudaStream_t stream) {
+  require_version(22803, "ncclAlltoAll");
+  return add_collective(Collective::all_to_all, from, to, count, type, comm, stream);
+}
+
+ncclResult_t ncclMemAlloc(void** at, std::size_t bytes) {
+  require_version(21900, "ncclMemAlloc");
+  return cudaMalloc(at, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+ncclResult_t ncclMemFree(void* at) {
+  require_version(21900, "ncclMemFree");
+  {
+    const Lock lock(mutex());
+    for (const ncclComm* comm : communicators()) {
+      software_gpu::check(!comm->alive || std::ranges::find(comm->registered, at) == comm->registered.end(),
+                          "memory is freed that is registered with a communicator");
+    }
+  }
+  return cudaFree(at) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+ncclResult_t ncclCommRegister(ncclComm_t comm, void* at, std::size_t bytes, void** handle) {
+  require_version(21900, "ncclCommRegister");
+  *handle = at;
+  return enroll(comm, at, bytes, false);
+}
+
+ncclResult_t ncclCommDeregister(ncclComm_t comm, void* handle) {
+  require_version(21900, "ncclCommDeregister");
+  return withdraw(comm, handle);
+}
+
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* at, std::size_t bytes, ncclWindow_t* window, int flags) {
+  require_version(22700, "ncclCommWindowRegister");
+  *window = static_cast<ncclWindow_t>(at);
+  return flags != NCCL_WIN_COLL_SYMMETRIC ? ncclInvalidArgument : enroll(comm, at, bytes, true);
+}
+
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
+  require_version(22700, "ncclCommWindowDeregister");
+  return withdraw(comm, window);
+}
+
+}  // extern "C"

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// How ranks of the double of NCCL reach each other, be they threads or processes of one machine: a local socket between
+// every two of them, found by the unique id.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace software_gpu {
+
+using Bytes = std::vector<std::byte>;
+
+/// What messages are for: those of one kind between two ranks arrive in order.
+enum class Purpose : std::uint32_t { introduction, split, connection, registration, ready, message, collective };
+
+struct Tag {
+  std::uint64_t communicator = 0;
+  Purpose purpose = Purpose::message;
+  friend auto operator<=>(const Tag&, const Tag&) = default;
+};
+
+/// Thrown where an aborted communicator waits.
+struct Aborted {};
+
+class Mesh {
+ public:
+  /// Returns when all ranks have come. Throws Aborted once `aborted`.
+  Mesh(const std::string& token, int rank, int ranks, const std::atomic<bool>& aborted);
+  Mesh(const Mesh&) = delete;
+  Mesh& operator=(const Mesh&) = delete;
+  ~Mesh();
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int ranks() const { return static_cast<int>(peers_.size()); }
+
+  /// Does not wait for the receiver.
+  void send(int peer, Tag tag, const Bytes& bytes);
+  /// Waits, for ever where the peer is gone: NCCL does not notice either. Throws Aborted once `aborted`.
+  Bytes receive(int peer, Tag tag, const std::atomic<bool>& aborted);
+  /// How many messages of a communicator arrived and were not received.
+  [[nodiscard]] std::size_t left_over(std::uint64_t communicator);
+  /// Wakes who waits, to see that it is aborted.
+  void wake();
+
+ private:
+  struct Peer {
+    int socket = -1;
+    std::mutex writing;
+    std::thread reader;
+  };
+  void connect(const std::string& token, const std::atomic<bool>& aborted);
+  void read(int peer);
+  void deliver(int peer, Tag tag, Bytes bytes);
+
+  int rank_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::map<std::pair<int, Tag>, std::deque<Bytes>> mail_;
+};
+
+}  // namespace software_gpu

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/software_gpu/nccl_ops.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "tests/software_gpu/misuse.h"
+
+namespace software_gpu {
+
+namespace {
+
+Bytes bytes_at(const void* from, std::size_t count) {
+  const auto* begin = static_cast<const std::byte*>(from);
+  return {begin, begin + count};
+}
+
+/// What a receiver says when it is ready, and members of a collective before they begin.
+struct Header {
+  std::uint64_t count = 0;
+  std::int32_t what = 0;
+  std::int32_t type = 0;
+  friend bool operator==(const Header&, const Header&) = default;
+};
+
+Header header_in(const Bytes& bytes) {
+  Header header;
+  check(bytes.size() == sizeof header, "a message of the double of NCCL is damaged");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  return header;
+}
+
+int peer_of(const ncclComm& comm, int member) { return comm.members[static_cast<std::size_t>(member)]; }
+
+void send(ncclComm& comm, int member, Purpose purpose, const Bytes& bytes) {
+  comm.mesh->send(peer_of(comm, member), {comm.id, purpose}, bytes);
+}
+Bytes receive(ncclComm& comm, int member, Purpose purpose) {
+  return comm.mesh->receive(peer_of(comm, member), {comm.id, purpose}, comm.aborted);
+}
+
+/// All receives are ready before any send waits for its receiver, as in a kernel that works on all of them.
+void run_messages(ncclComm& comm, const std::vector<Operation>& operations) {
+  for (const Operation& one : operations) {
+    if (one.kind == Operation::Kind::receive) {
+      const Header header{.count = one.count * size_of(one.type)};
+      send(comm, one.peer, Purpose::ready, bytes_at(&header, sizeof header));
+    }
+  }
+  for (const Operation& one : operations) {
+    if (one.kind != Operation::Kind::send) {
+      continue;
+    }
+    const Header asked = header_in(receive(comm, one.peer, Purpose::ready));
+    const std::size_t bytes = one.count * size_of(one.type);
+    check(asked.count == bytes,
+          fmt::format("rank {} sends {} bytes to rank {}, which receives {}", comm.rank, bytes, one.peer, asked.count));
+    send(comm, one.peer, Purpose::message, bytes_at(one.from, bytes));
+  }
+  for (const Operation& one : operations) {
+    if (one.kind == Operation::Kind::receive) {
+      const Bytes bytes = receive(comm, one.peer, Purpose::message);
+      std::memcpy(one.to, bytes.data(), bytes.size());
+    }
+  }
+}
+
+template <class Element, class Read, class Round>
+void add_elements(Bytes& sums, const std::byte* more, const Read& read, const Round& round) {
+  for (std::size_t at = 0; at + sizeof(Element) <= sums.size(); at += sizeof(Element)) {
+    Element left;
+    Element right;
+    std::memcpy(&left, sums.data() + at, sizeof left);
+    std::memcpy(&right, more + at, sizeof right);
+    left = round(read(left) + read(right));
+    std::memcpy(sums.data() + at, &left, sizeof left);
+  }
+}
+
+/// Rounded to the dtype at every hop of a ring, as NCCL does.
+void add(Bytes& sums, const std::byte* more, ncclDataType_t type) {
+  switch (type) {
+    case ncclBfloat16: add_elements<__nv_bfloat16>(sums, more, __bfloat162float, __float2bfloat16_rn); return;
+    case ncclFloat16: add_elements<__half>(sums, more, __half2float, __float2half_rn); return;
+    case ncclFloat32:
+      add_elements<float>(
+          sums, more, [](float x) { return x; }, [](float x) { return x; });
+      return;
+    case ncclUint8: misuse("a sum of bytes is asked of NCCL");
+  }
+}
+
+class Ring {
+ public:
+  explicit Ring(ncclComm& comm) : comm_(comm), n_(ranks_of(comm)) {}
+
+  /// Sends to the next rank, receives from the one before.
+  Bytes pass(const Bytes& bytes) {
+    send(comm_, (comm_.rank + 1) % n_, Purpose::collective, bytes);
+    return receive(comm_, (comm_.rank + n_ - 1) % n_, Purpose::collective);
+  }
+
+  void gather(const Bytes& mine, std::byte* to) {
+    Bytes part = mine;
+    for (int step = 0;; ++step) {
+      const int owner = (comm_.rank - step + n_) % n_;
+      std::memcpy(to + static_cast<std::size_t>(owner) * part.size(), part.data(), part.size());
+      if (step == n_ - 1) {
+        return;
+      }
+      part = pass(part);
+    }
+  }
+
+  /// `parts` has one for every rank; where they begin is `begins`. The sum of a part starts at the rank behind its
+  /// owner.
+  Bytes reduce(const std::byte* from, const std::vector<std::size_t>& begins, ncclDataType_t type) {
+    const auto mine = [&](int part) {
+      const auto i = static_cast<std::size_t>(part);
+      return bytes_at(from + begins[i], begins[i + 1] - begins[i]);
+    };
+    int part = (comm_.rank + n_ - 1) % n_;
+    Bytes sums = mine(part);
+    for (int step = 1; step < n_; ++step) {
+      sums = pass(sums);
+      part = (part + n_ - 1) % n_;
+      add(sums, mine(part).data(), type);
+    }
+    return sums;
+  }
+
+ private:
+  ncclComm& comm_;
+  int n_;
+};
+
+std::vector<std::size_t> equal_parts(std::size_t elements, int parts, std::size_t size) {
+  std::vector<std::size_t> begins;
+  for (int i = 0; i <= parts; ++i) {
+    begins.push_back(elements * static_cast<std::size_t>(i) / static_cast<std::size_t>(parts) * size);
+  }
+  return begins;
+}
+
+void run_all_to_all(ncclComm& comm, const Operation& one) {
+  const std::size_t bytes = one.count * size_of(one.type);
+  for (int peer = 0; peer < ranks_of(comm); ++peer) {
+    const auto* from = static_cast<const std::byte*>(one.from) + static_cast<std::size_t>(peer) * bytes;
+    send(comm, peer, Purpose::collective, bytes_at(from, bytes));
+  }
+  for (int peer = 0; peer < ranks_of(comm); ++peer) {
+    const Bytes part = receive(comm, peer, Purpose::collective);
+    std::memcpy(static_cast<std::byte*>(one.to) + static_cast<std::size_t>(peer) * bytes, part.data(), part.size());
+  }
+}
+
+void run_all_reduce(ncclComm& comm, const Operation& one) {
+  const int n = ranks_of(comm);
+  const std::vector<std::size_t> begins = equal_parts(one.count, n, size_of(one.type));
+  Ring ring(comm);
+  Bytes part = ring.reduce(static_cast<const std::byte*>(one.from), begins, one.type);
+  for (int step = 0;; ++step) {
+    const auto owner = static_cast<std::size_t>((comm.rank - step + n) % n);
+    std::memcpy(static_cast<std::byte*>(one.to) + begins[owner], part.data(), part.size());
+    if (step == n - 1) {
+      return;
+    }
+    part = ring.pass(part);
+  }
+}
+
+const char* name_of(std::int32_t collective) {
+  constexpr const char* names[] = {"an all-gather", "a reduce-scatter", "an all-reduce", "an all-to-all"};
+  return names[collective];
+}
+
+void run_collective(ncclComm& comm, const Operation& one) {
+  Ring ring(comm);
+  const Header mine{.count = one.count, .what = static_cast<std::int32_t>(one.collective), .type = one.type};
+  const Header before = header_in(ring.pass(bytes_at(&mine, sizeof mine)));
+  check(mine == before, fmt::format("rank {} runs {} of {} elements where the rank before runs {} of {}", comm.rank,
+                                    name_of(mine.what), mine.count, name_of(before.what), before.count));
+  const std::size_t size = size_of(one.type);
+  const auto* from = static_cast<const std::byte*>(one.from);
+  switch (one.collective) {
+    case Collective::all_gather: ring.gather(bytes_at(from, one.count * size), static_cast<std::byte*>(one.to)); return;
+    case Collective::reduce_scatter: {
+      const auto n = static_cast<std::size_t>(ranks_of(comm));
+      const Bytes sums = ring.reduce(from, equal_parts(one.count * n, ranks_of(comm), size), one.type);
+      std::memcpy(one.to, sums.data(), sums.size());
+      return;
+    }
+    case Collective::all_reduce: run_all_reduce(comm, one); return;
+    case Collective::all_to_all: run_all_to_all(comm, one); return;
+  }
+}
+
+}  // namespace
+
+std::size_t size_of(ncclDataType_t type) {
+  switch (type) {
+    case ncclUint8: return 1;
+    case ncclFloat16:
+    case ncclBfloat16: return 2;
+    case ncclFloat32: return 4;
+  }
+  misuse("NCCL is given a dtype that it does not have");
+}
+
+void run_operations(ncclComm& comm, const std::vector<Operation>& operations) {
+  try {
+    if (operations.front().kind == Operation::Kind::collective) {
+      run_collective(comm, operations.front());
+    } else {
+      run_messages(comm, operations);
+    }
+  } catch (const Aborted&) {  // the kernel ends, and what it was to write is not there
+  }
+}
+
+Bytes exchange(ncclComm& comm, int to, int from, Purpose purpose, const Bytes& bytes) {
+  send(comm, to, purpose, bytes);
+  return receive(comm, from, purpose);
+}
+
+std::vector<Bytes> gather(ncclComm& comm, Purpose purpose, const Bytes& bytes) {
+  std::vector<Bytes> all;
+  for (int member = 0; member < ranks_of(comm); ++member) {
+    send(comm, member, purpose, bytes);
+  }
+  for (int member = 0; member < ranks_of(comm); ++member) {
+    all.push_back(receive(comm, member, purpose));
+  }
+  return all;
+}
+
+}  // namespace software_gpu

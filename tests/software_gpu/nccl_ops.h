@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communicators of the double of NCCL, and what their operations do when a stream comes to them.
+#pragma once
+
+#include <nccl.h>
+
+#include <string>
+
+#include "tests/software_gpu/gpu.h"
+#include "tests/software_gpu/nccl_mesh.h"
+
+/// Kept for ever, so that a use after its end is noticed.
+struct ncclComm {
+  std::shared_ptr<software_gpu::Mesh> mesh;  // null: not connected yet
+  std::uint64_t id = 0;
+  std::vector<int> members;  // ranks of the mesh
+  int rank = 0;              // among the members
+  int device = 0;
+  bool blocks = true;
+  ncclComm* parent = nullptr;
+  std::shared_ptr<software_gpu::Line> line = std::make_shared<software_gpu::Line>();
+
+  std::atomic<bool> aborted = false;
+  std::thread worker;  // of a call in progress
+
+  // Guarded by the mutex of nccl.cpp.
+  bool alive = true;
+  bool finalized = false;
+  ncclResult_t state = ncclSuccess;
+  std::string last_error;
+  std::vector<std::pair<int, bool>> connected;  // peers, and whether to send to them
+  bool has_rings = false;
+  std::uint32_t splits = 0;
+  std::vector<void*> registered;
+
+  std::atomic<int> operations = 0;  // not ended
+};
+
+namespace software_gpu {
+
+inline int ranks_of(const ncclComm& comm) { return static_cast<int>(comm.members.size()); }
+
+enum class Collective : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all };
+
+/// A call between ncclGroupStart() and ncclGroupEnd(), or outside of any.
+struct Operation {
+  enum class Kind : std::uint8_t { send, receive, collective };
+  Kind kind = Kind::send;
+  Collective collective = Collective::all_gather;
+  const void* from = nullptr;
+  void* to = nullptr;
+  std::size_t count = 0;
+  ncclDataType_t type = ncclUint8;
+  int peer = 0;  // of the communicator
+  ncclComm* comm = nullptr;
+  cudaStream_t stream = nullptr;
+};
+
+std::size_t size_of(ncclDataType_t type);
+/// Runs messages of one communicator together, or one collective: at once on all members, in the order in which each
+/// of them issued it. Ends the process with a sentence where two ranks disagree about sizes or kinds.
+void run_operations(ncclComm& comm, const std::vector<Operation>& operations);
+
+Bytes exchange(ncclComm& comm, int to, int from, Purpose purpose, const Bytes& bytes);
+/// Gives every member these bytes; returns all, by member.
+std::vector<Bytes> gather(ncclComm& comm, Purpose purpose, const Bytes& bytes);
+
+}  // namespace software_gpu
