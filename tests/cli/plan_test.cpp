@@ -152,7 +152,7 @@ TEST(CommfuseSimPlan, ThatNothingKeepsTheLimitsIsAResult) {
 TEST(CommfuseSimPlan, AMistakeIsOneSentence) {
   const Outcome wrong = run_program("commfuse-sim plan " + plans + "train-70b.yaml -o html");
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_EQ(wrong.err, "--output: unknown format 'html'; known formats: table, json, csv, markdown\n");
+  EXPECT_EQ(wrong.err, "--output: unknown format 'html'; known formats: table, json, csv, markdown, verdict\n");
   EXPECT_EQ(run_program("commfuse-sim plan absent.yaml").err,
             "absent.yaml: cannot be read (No such file or directory); check the path\n");
 }
