@@ -146,7 +146,7 @@ TEST(NodeExamples, TheJobFailsOnABadNode) {
   std::string command = "commfuse-validate";
   for (const YAML::Node& argument : container_of(manifest)["args"]) {
     const auto word = argument.as<std::string>();
-    command += " '" + (word == "/host" ? node.root().string() : word) + "'";
+    command += fmt::format(" '{}'", word == "/host" ? node.root().string() : word);
   }
   const Outcome healthy = run_program(command);
   EXPECT_EQ(healthy.code, 0) << healthy.err;
@@ -169,7 +169,7 @@ TEST(NodeExamples, ThePodOfTheDaemonSetIsReadyWhileItsNodeIsHealthy) {
                               : name == "HEALTH"   ? "."
                               : name == "INTERVAL" ? "never"  // ends the loop
                                                    : variable["value"].as<std::string>();
-    environment += name + "='" + value + "' ";
+    environment += fmt::format("{}='{}' ", name, value);
   }
   std::ofstream("loop.sh") << container["command"][2].as<std::string>();
   std::ofstream("ready.sh") << container["readinessProbe"]["exec"]["command"][2].as<std::string>();

@@ -45,15 +45,15 @@ TEST(DoctorCommand, JsonHasASchemaAndEveryCheckOfAPlantedNode) {
   EXPECT_EQ(json.at("schema"), "commfuse.doctor/1");
   EXPECT_EQ(json.at("nodes").at(0).at("host"), "node-1");
   EXPECT_EQ(json.at("nodes").at(0).at("processes"), Json::array({0}));
-  EXPECT_EQ(json.at("across"), Json::array());
+  EXPECT_TRUE(json.at("across").empty());
   for (const char* const name : {"machine", "build", "reference", "cpu", "driver", "peers", "fabric", "ecc", "xid",
                                  "clocks", "pcie", "numa", "rdma", "gdr", "acs", "iommu"}) {
     EXPECT_FALSE(check_of(outcome.out, name).is_null()) << name;
   }
   EXPECT_EQ(check_of(outcome.out, "pcie").at("status"), "ok");
-  EXPECT_EQ(check_of(outcome.out, "timer"), Json());
+  EXPECT_TRUE(check_of(outcome.out, "timer").is_null());
   for (const Json& check : json.at("nodes").at(0).at("checks")) {
-    EXPECT_EQ(check.at("remedy") == "", check.at("status") == "ok") << check;
+    EXPECT_EQ(check.at("remedy").get<std::string>().empty(), check.at("status") == "ok") << check;
   }
 }
 

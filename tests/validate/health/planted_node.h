@@ -2,8 +2,7 @@
 // A node's /proc, /sys and /dev as files in a temporary folder: GPUs and NICs behind PCIe switches, RDMA ports.
 #pragma once
 
-#include <stdlib.h>  // mkdtemp
-
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
