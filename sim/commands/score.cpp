@@ -226,6 +226,16 @@ CLI::Option* add_limit(CLI::App& command, const std::string& flag, std::optional
       ->type_name("PERCENT");
 }
 
+/// Behind the flags that it excludes.
+void add_verdicts_flag(CLI::App& command, ScoreRequest& request) {
+  CLI::Option* verdicts =
+      command.add_flag("--verdicts", request.verdicts, "Score verdicts on nodes known to be healthy or degraded");
+  for (const char* const other : {"--dynamic", "--implementations", "--pairs", "--rows", "--kind", "--held-out",
+                                  "--residuals", "--max-median", "--max-p90"}) {
+    verdicts->excludes(other);
+  }
+}
+
 }  // namespace
 
 void add_score(CLI::App& app, int& status) {
@@ -269,16 +279,7 @@ void add_score(CLI::App& app, int& status) {
         ->excludes(residuals)
         ->excludes(median)
         ->excludes(p90);
-    command.add_flag("--verdicts", request->verdicts, "Score verdicts on nodes known to be healthy or degraded")
-        ->excludes("--dynamic")
-        ->excludes("--implementations")
-        ->excludes("--pairs")
-        ->excludes("--rows")
-        ->excludes(kind)
-        ->excludes(held_out)
-        ->excludes(residuals)
-        ->excludes(median)
-        ->excludes(p90);
+    add_verdicts_flag(command, *request);
     usual(offers_words(command.add_option("-o,--output", request->format, "table, json, markdown (docs/accuracy.md)")
                            ->type_name("FORMAT")
                            ->capture_default_str()

@@ -128,7 +128,9 @@ int run(const VerdictRequest& request) {
 }
 
 void add_flags(CLI::App& command, VerdictRequest& request) {
-  command.add_option("FILES", request.files, "Logs of nccl-tests or rccl-tests, text or JSON; or folders of them")
+  command
+      .add_option("FILES", request.files,
+                  "Logs of nccl-tests or rccl-tests, text or JSON; records of bench; folders of them")
       ->required()
       ->type_name("PATH");
   usual(offers_names(command

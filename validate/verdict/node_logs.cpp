@@ -9,9 +9,11 @@
 #include <optional>
 #include <utility>
 
+#include "model/analysis/percentiles.h"
 #include "model/config_error.h"
 #include "model/expect/expectation.h"
 #include "model/formats/nccl_tests.h"
+#include "model/record/run_record.h"
 #include "model/text/files.h"
 #include "model/text/plain_text.h"
 
@@ -28,10 +30,56 @@ struct ReadRun {
   NcclTestsRun run;
 };
 
+/// What begins as run_record.h writes it.
+bool is_run_record(std::string_view text) {
+  const std::string_view head = text.substr(0, 64);
+  return head.starts_with('{') && head.find(run_record_schema) != std::string_view::npos;
+}
+
+/// A collective of a record, as nccl-tests would have printed it.
+NcclTestsRun run_of(const MicroBenchmark& one, const RunRecord& record) {
+  NcclTestsRun run{.op = one.op, .ranks = static_cast<int>(one.ranks)};
+  for (std::size_t rank = 0; rank < record.environment.hosts.size() && rank < static_cast<std::size_t>(one.ranks);
+       ++rank) {
+    const std::string& host = record.environment.hosts[rank];
+    if (std::find(run.hosts.begin(), run.hosts.end(), host) == run.hosts.end()) {
+      run.hosts.push_back(host);
+    }
+  }
+  run.nodes = std::max(1, static_cast<int>(run.hosts.size()));
+  std::vector<Duration> samples = one.samples;
+  std::sort(samples.begin(), samples.end());
+  run.rows.push_back({.bytes = one.bytes, .time_us = to_microseconds(percentile(samples, 500).value), .place = one.op});
+  return run;
+}
+
+/// The collectives that `commfuse-validate bench` measured, of all ranks together and with nothing beside.
+std::vector<NcclTestsRun> runs_of_record(const std::string& file) {
+  constexpr std::int64_t most_ranks = 1 << 20;
+  const RunRecord record = load_run_record(file);
+  if (record.links == "emulated") {
+    throw ConfigError(fmt::format("{}: its links were emulated at their prices; give measurements", file));
+  }
+  std::vector<NcclTestsRun> runs;
+  for (const MicroBenchmark& one : record.micro_benchmarks) {
+    const bool is_collective = link_op_named(one.op) && one.rank < 0 && one.beside.empty();
+    if (is_collective && one.ranks >= 2 && one.ranks <= most_ranks && one.bytes > 0 && !one.samples.empty()) {
+      runs.push_back(run_of(one, record));
+    }
+  }
+  if (runs.empty()) {
+    throw ConfigError(fmt::format("{}: has no collectives; give a record of commfuse-validate bench", file));
+  }
+  return runs;
+}
+
 std::vector<NcclTestsRun> runs_of(const std::string& file) {
   std::string text = read_file(file, most_bytes);
   if (text.size() > most_bytes) {
     throw ConfigError(fmt::format("{}: is larger than 64 MiB; leave out what is not of nccl-tests", file));
+  }
+  if (is_run_record(text)) {
+    return runs_of_record(file);
   }
   return read_nccl_tests(text, file, nccl_program_in(std::filesystem::path(file).filename().string()));
 }

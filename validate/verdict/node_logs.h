@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of nccl-tests and rccl-tests by the nodes that they are of.
+// Logs of nccl-tests and rccl-tests, and records of commfuse-validate bench, by the nodes that they are of.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct NodeLogs {
   std::vector<std::string> passed_over;  ///< Sentences: what was read and is not judged, with a count.
 };
 
-/// Reads all files; one that is no log of nccl-tests is among the unread. Rows that do not fit the machine and
+/// Reads all files; one that is neither is among the unread. Rows that do not fit the machine and
 /// collectives that the model has not are passed over. `machine` gets as many nodes as the largest run, where it has a
 /// network.
 NodeLogs read_node_logs(const std::vector<std::string>& files, NodeBy by, Machine& machine);

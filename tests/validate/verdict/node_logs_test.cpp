@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "model/config/catalogue.h"
+#include "model/record/run_record.h"
 #include "tests/own_folder.h"
 
 namespace commfuse::validate {
@@ -105,6 +106,33 @@ TEST_F(NodeLogsTest, what_is_no_log_is_named_and_the_rest_is_read) {
   EXPECT_NE(logs.unread[0].find("a.txt: has no rows of nccl-tests; give what one of its programs printed"),
             std::string::npos);
   EXPECT_NE(logs.unread[1].find("/nowhere/b.txt: cannot be read"), std::string::npos);
+}
+
+TEST_F(NodeLogsTest, records_of_bench_have_collectives_too) {
+  RunRecord record{.executor = "mpi", .compute = "real", .links = "mpi"};
+  record.environment.mpi = "Open MPI 4.1";  // only then are there hosts
+  record.environment.hosts = {"node-1", "node-1"};
+  using std::chrono::microseconds;
+  record.micro_benchmarks = {
+      {.op = "all_gather",
+       .bytes = 1 << 20,
+       .ranks = 2,
+       .samples = {microseconds(30), microseconds(10), microseconds(20)}},
+      {.op = "all_gather", .beside = "product", .bytes = 1 << 20, .ranks = 2, .samples = {microseconds(99)}},
+      {.op = "transfer", .bytes = 1 << 20, .ranks = 2, .rank = 0, .peer = 1, .samples = {microseconds(99)}}};
+  const NodeLogs logs = read({file("a.json", to_json(record))});
+  ASSERT_TRUE(logs.unread.empty()) << logs.unread.front();
+  ASSERT_EQ(logs.nodes.size(), 1U);
+  EXPECT_EQ(logs.nodes[0].name, "node-1");
+  ASSERT_EQ(logs.nodes[0].rows.size(), 1U);
+  EXPECT_DOUBLE_EQ(logs.nodes[0].rows[0].time_us, 20.0);
+  record.links = "emulated";
+  EXPECT_EQ(read({file("b.json", to_json(record))}).unread.front(),
+            "b.json: its links were emulated at their prices; give measurements");
+  record.links = "mpi";
+  record.micro_benchmarks.clear();
+  EXPECT_EQ(read({file("c.json", to_json(record))}).unread.front(),
+            "c.json: has no collectives; give a record of commfuse-validate bench");
 }
 
 TEST_F(NodeLogsTest, names_of_strangers_are_written_out) {
