@@ -125,7 +125,8 @@ std::optional<std::string> breach(const File& file, std::string_view header, boo
   if (header.starts_with("boost/math/")) {
     return name + " calls functions of the C library, whose results depend on the machine; use model/math";
   }
-  if (is_cuda_header(header) && !file.path.starts_with("validate/cuda/")) {
+  const bool may_know_cuda = file.path.starts_with("validate/cuda/") || file.path.starts_with("tests/software_gpu/");
+  if (is_cuda_header(header) && !may_know_cuda) {
     return name + " is only for validate/cuda";
   }
   if (header == "mpi.h" && !file.path.starts_with("model/process/module/")) {

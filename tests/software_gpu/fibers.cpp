@@ -35,7 +35,6 @@ namespace {
 constexpr std::size_t stack_bytes = std::size_t{256} << 10U;
 constexpr std::size_t page_bytes = 4096;
 constexpr unsigned warp = 32;
-constexpr unsigned most_threads = 1024;
 
 enum class State : std::uint8_t { ready, at_block_barrier, at_warp_barrier, asleep, returned };
 

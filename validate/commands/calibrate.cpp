@@ -62,7 +62,8 @@ int run(const CalibrateRequest& request, Launch& launch) {
   if (!request.record.empty()) {  // whatever the fit says
     reports::atomic_write(request.record, to_json(record));
   }
-  const calibrate::Observations seen = calibrate::observations_of(record, "micro-benchmarks");
+  const calibrate::Observations seen = calibrate::observations_of(
+      record, where.gpu && where.gpu->is_software() ? "micro-benchmarks on a software GPU" : "micro-benchmarks");
   const calibrate::Calibration calibration =
       calibrate::calibrate(base, request.base, name, seen, "commfuse-validate calibrate");
   sim::write_machine(out, request.base, calibration.yaml);

@@ -238,6 +238,7 @@ Gpu::Gpu(const GpuArguments& arguments, const std::optional<Pace>& pace)
   }
   open(arguments, device);
   leave_sms_to_copies(arguments);
+  say_software();
 }
 
 Gpu::Gpu(const GpuArguments& arguments, CudaPlugin plugin, int device)
@@ -318,6 +319,12 @@ std::string Gpu::in_words() const { return validate::in_words(driver_->facts());
 
 std::string Gpu::attention_by() const { return driver_->attention_by(); }
 
+void Gpu::say_software() const {
+  if (is_software()) {
+    fmt::print(stderr, "software GPU: a program on this machine's processor; no time here is a GPU's\n");
+  }
+}
+
 void Gpu::say_attention() const {
   if (const std::string by = driver_->attention_by(); !by.empty()) {
     fmt::print(stderr, "attention by {}\n", by);
@@ -396,6 +403,9 @@ GpuCrew::GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks)
   network_ = gpu_->module().connect(gpu_->driver(), shared_key(crew, ranks, gpu_->module()), crew.process(), ranks,
                                     network_options_);
   communicators_ = std::make_unique<Communicators>(*network_);
+  if (crew.leads()) {
+    gpu_->say_software();
+  }
 }
 
 std::vector<DeviceReading> GpuCrew::readings(const std::string& when) const {

@@ -82,6 +82,10 @@ class Gpu {
   /// "copied", "paced" or "bounced".
   [[nodiscard]] std::string links() const;
   [[nodiscard]] std::string in_words() const;
+  /// Whether it is no hardware, so that its times are not a GPU's.
+  [[nodiscard]] bool is_software() const { return driver_->facts().is_software(); }
+  /// A line on stderr where it is no hardware.
+  void say_software() const;
   /// What computed attention, once something did.
   [[nodiscard]] std::string attention_by() const;
   /// A line on stderr: what computed attention; none where nothing did.

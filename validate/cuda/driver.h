@@ -155,6 +155,9 @@ struct DeviceFacts {
   std::string runtime;
   std::string cublaslt;
   std::string nccl;  ///< Empty: none.
+
+  /// Whether it is no hardware: what it computes counts, how long that takes does not.
+  [[nodiscard]] bool is_software() const { return name.starts_with("software GPU"); }
 };
 
 /// One kernel or copy as the tracer saw it; times are nanoseconds of one clock.

@@ -19,7 +19,7 @@ using CUgraphNode = struct CUgraphNode_st*;
 using CUgraphExec = struct CUgraphExec_st*;
 using CUdevResourceDesc = struct CUdevResourceDesc_st*;
 
-enum CUresult {
+enum cudaError_enum {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,
   CUDA_ERROR_OUT_OF_MEMORY = 2,
@@ -28,6 +28,7 @@ enum CUresult {
   CUDA_ERROR_INVALID_RESOURCE_TYPE = 914,
   CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION = 915,
 };
+using CUresult = cudaError_enum;
 
 enum CUstream_flags { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
 enum CUgreenCtxCreate_flags { CU_GREEN_CTX_DEFAULT_STREAM = 1 };
@@ -39,8 +40,9 @@ struct CUdevSmResource {
   unsigned minSmPartitionSize;
   unsigned smCoscheduledAlignment;
 };
-struct CUdevResource {
+struct CUdevResource_st {
   CUdevResourceType type;
   std::uint64_t members[4];  // ours: which multiprocessors
   CUdevSmResource sm;
 };
+using CUdevResource = CUdevResource_st;

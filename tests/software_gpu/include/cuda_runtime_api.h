@@ -140,8 +140,3 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph);
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value);
 }
-/// As NVIDIA's, for functions.
-template <class Function>
-cudaError_t cudaFuncSetAttribute(Function* function, cudaFuncAttribute attribute, int value) {
-  return cudaFuncSetAttribute(reinterpret_cast<const void*>(function), attribute, value);
-}

@@ -57,6 +57,12 @@ void launch(const void* kernel, const char* name, const KernelShape& shape, cuda
 
 }  // namespace software_gpu
 
+/// As NVIDIA's, for functions.
+template <class Function>
+cudaError_t cudaFuncSetAttribute(Function* function, cudaFuncAttribute attribute, int value) {
+  return cudaFuncSetAttribute(reinterpret_cast<const void*>(function), attribute, value);
+}
+
 inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline unsigned long long atomicAdd(unsigned long long* at, unsigned long long more) {
   return __atomic_fetch_add(at, more, __ATOMIC_RELAXED);

@@ -180,6 +180,48 @@ TEST_F(CudaDevice, ATraceTellsKernelsByTheirLabels) {
   EXPECT_LE(spans[0].end, spans[1].begin);
 }
 
+TEST_F(CudaDevice, ATraceTellsCopiesAndTheNodesOfAGraph) {
+  const Panel from = put(some_values(8, 8, DType::fp32, 8), DType::fp32);
+  const Panel to = room(8, 8, DType::fp32);
+  const MoveCall bounced{.parts = {{from, to}}, .wire = DType::fp32, .link = {.kind = LinkKind::bounce, .ctas = 1}};
+  driver().move(stream(), bounced);  // asks for its memory
+  ASSERT_TRUE(driver().finish(patience));
+  driver().begin_trace();
+  driver().label(5);
+  driver().begin_capture(stream());
+  driver().spin(stream(), std::chrono::microseconds(50));
+  const GraphId graph = driver().end_capture();
+  driver().label(6);
+  driver().launch(stream(), graph);
+  driver().label(7);
+  driver().move(stream(), bounced);
+  ASSERT_TRUE(driver().finish(patience));
+  const std::vector<DeviceSpan> spans = driver().end_trace();
+  ASSERT_EQ(spans.size(), 3U);
+  EXPECT_EQ(spans[0].label, 5U) << "that of its capture";
+  EXPECT_EQ(spans[1].label, 7U);
+  EXPECT_EQ(spans[1].name, "copy down");
+  EXPECT_TRUE(spans[1].by_copy_engine);
+  EXPECT_EQ(spans[2].name, "copy up");
+}
+
+TEST_F(CudaDevice, MultiprocessorsThatAreGivenBackCanBeSetApartAgain) {
+  Partition first;
+  try {
+    first = driver().set_apart(16);
+  } catch (const std::runtime_error& error) {
+    GTEST_SKIP() << error.what();  // CUDA or its driver is too old
+  }
+  const StreamId ended = driver().make_stream_on(first, true);
+  driver().spin(ended, std::chrono::microseconds(50));
+  driver().give_back(first);
+  EXPECT_THROW(driver().spin(ended, std::chrono::microseconds(50)), std::runtime_error);
+  EXPECT_THROW(driver().give_back(first), std::runtime_error);
+  const Partition large = driver().set_apart(driver().facts().multiprocessors / 2 + 1);
+  EXPECT_THROW(static_cast<void>(driver().set_apart(large.multiprocessors)), std::runtime_error);
+  driver().give_back(large);
+}
+
 TEST_F(CudaDevice, OneRankSendsToItselfThroughNccl) {
   if (!module().has_nccl()) {
     GTEST_SKIP() << "built without NCCL";

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices in the memory of a GPU, for tests that need one and are skipped without.
+// Matrices in the memory of a GPU, for tests of the plugin. Where there is no GPU they run on the software GPU, and say
+// so; with SOFTWARE_GPU=off they are skipped there, so that a pass is a pass on hardware.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "validate/cuda/load.h"
@@ -36,12 +40,23 @@ inline Matrix<float> stored_as(DType dtype, Matrix<float> values) {
   return values;
 }
 
+/// The plugin, or the same on the software GPU where it finds no GPU.
+inline CudaPlugin plugin_for_tests() {
+  CudaPlugin plugin = load_cuda_plugin();
+  const char* wanted = std::getenv("SOFTWARE_GPU");  // NOLINT(concurrency-mt-unsafe): nobody changes it
+  if (!plugin.usable() && (wanted == nullptr || std::string(wanted) != "off")) {
+    std::printf("no GPU here, so the plugin runs on the software GPU\n");
+    return load_cuda_plugin(COMMFUSE_SOFTWARE_GPU);
+  }
+  return plugin;
+}
+
 class OnDevice : public testing::Test {
  protected:
   static constexpr Duration patience = std::chrono::seconds(20);
 
   void SetUp() override {
-    static const CudaPlugin plugin = load_cuda_plugin();
+    static const CudaPlugin plugin = plugin_for_tests();
     if (!plugin.usable()) {
       GTEST_SKIP() << plugin.missing;
     }

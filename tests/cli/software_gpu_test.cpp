@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every command that needs a GPU, whole, with the plugin itself on the software GPU: virtual ranks on one GPU, and
+// processes with one visible GPU each under NCCL. What it computes is checked; how long that takes says nothing.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "model/record/run_record.h"
+#include "tests/cli/program.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::test {
+namespace {
+
+constexpr const char* small_point =
+    " --hardware h100-sxm --model 64x128 --seq 64 --scope gate_up --strategy serial,commfuse --iterations 2 --warm-up "
+    "1";
+/// Kernels of more FLOPs only take their time.
+constexpr const char* few_flops = "SOFTWARE_GPU_MOST_WORK=10000000 ";
+
+class SoftwareGpu : public testing::Test {
+ protected:
+  /// `variables`: "NAME=value ".
+  static Outcome on_one(const std::string& command, const std::string& variables = "") {
+    Outcome outcome =
+        run_program("COMMFUSE_CUDA_PLUGIN='" COMMFUSE_SOFTWARE_GPU "' " + variables + "commfuse-validate " + command);
+    EXPECT_EQ(outcome.code, 0) << command << '\n' << outcome.out << outcome.err;
+    EXPECT_NE(outcome.err.find("software GPU"), std::string::npos) << command << '\n' << outcome.err;
+    return outcome;
+  }
+
+  /// Processes with a GPU each, which meet over TCP. The first one's output.
+  static Outcome on_ranks(int ranks, const std::string& command, const std::string& variables = "") {
+    static int port = 20000 + static_cast<int>(::getpid() % 20000);
+    ++port;
+    const std::string count = std::to_string(ranks);
+    std::ofstream("ranks.sh")
+        << "for r in $(seq 0 " << ranks - 1 << "); do\n"
+        << "  RANK=$r WORLD_SIZE=" << count << " LOCAL_RANK=$r MASTER_ADDR=127.0.0.1 MASTER_PORT=" << port
+        << " SOFTWARE_GPU_DEVICES=" << count << " CUDA_VISIBLE_DEVICES=$r " << variables
+        << "COMMFUSE_CUDA_PLUGIN='" COMMFUSE_SOFTWARE_GPU "' commfuse-validate " << command
+        << " >out.$r 2>err.$r || echo \"rank $r: $?\" >>failed &\n"
+        << "done\nwait\ncat out.0\ncat err.0 >&2\ntest ! -e failed || { cat failed err.* >&2; exit 1; }\n";
+    std::filesystem::remove("failed");
+    Outcome outcome = run_program("bash ranks.sh");
+    EXPECT_EQ(outcome.code, 0) << command << '\n' << outcome.out << outcome.err;
+    EXPECT_NE(outcome.err.find("software GPU"), std::string::npos) << command << '\n' << outcome.err;
+    return outcome;
+  }
+
+  static RunRecord record_of_software(const std::string& path) {
+    RunRecord record = load_run_record(path);
+    EXPECT_TRUE(record.environment.gpu.starts_with("software GPU")) << record.environment.gpu;
+    return record;
+  }
+
+  const OwnFolder folder_;
+};
+
+class SoftwareGpuOnRanks : public SoftwareGpu, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(OneToEight, SoftwareGpuOnRanks, testing::Values(1, 2, 4, 8));
+
+/// More schedules on few ranks: a GPU of software takes its time.
+std::string strategies_on(int ranks) { return ranks <= 2 ? "serial,sliced" : "serial"; }
+
+TEST_P(SoftwareGpuOnRanks, CheckOfVirtualRanksIsRight) {
+  const Outcome outcome = on_one("check --executor cuda-virtual --scope ag_gemm,gemm_rs --ranks " +
+                                 std::to_string(GetParam()) + " --strategy " + strategies_on(GetParam()));
+  EXPECT_NE(outcome.out.find("schedules right on cuda-virtual"), std::string::npos) << outcome.out;
+}
+
+TEST_P(SoftwareGpuOnRanks, CheckOfProcessesIsRight) {
+  const Outcome outcome =
+      on_ranks(GetParam(), "check --executor nccl --scope gemm_rs --strategy " + strategies_on(GetParam()));
+  EXPECT_NE(outcome.out.find("schedules right on nccl"), std::string::npos) << outcome.out;
+}
+
+TEST_F(SoftwareGpu, AttentionAndItsAllToAllsAreRight) {
+  on_one("check --executor cuda-virtual --scope attention,ulysses --strategy serial --ranks 2");
+}
+
+TEST_F(SoftwareGpu, RunsInEveryModeAndOverEveryLink) {
+  for (const char* how : {"--issue gated", "--issue stream --view all-ranks", "--issue graph --spans", "--link bounce",
+                          "--partition 16", "--link-bandwidth '1 GB/s' --link-latency '20 us'"}) {
+    std::filesystem::remove("run.json");
+    on_one(std::string("run --executor cuda-virtual --ranks 2 --out run.json ") + how + small_point);
+    const RunRecord record = record_of_software("run.json");
+    ASSERT_EQ(record.runs.size(), 2U) << how;
+    for (const MeasuredRun& run : record.runs) {
+      EXPECT_EQ(run.status, RunStatus::done) << how << ": " << run.message;
+      EXPECT_EQ(run.makespans.size(), 2U) << how;
+    }
+  }
+}
+
+TEST_F(SoftwareGpu, ComparesWithPredictions) {
+  const Outcome outcome = on_one(std::string("compare --executor cuda-virtual --ranks 2") + small_point);
+  EXPECT_NE(outcome.out.find("Measured and predicted differ"), std::string::npos) << outcome.out;
+}
+
+class SoftwareGpuProbes : public SoftwareGpu, public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Stages, SoftwareGpuProbes,
+                         testing::Values("launch", "products", "attention", "links", "interference", "engines",
+                                         "partitions", "nccl", "pinned"));
+
+TEST_P(SoftwareGpuProbes, LeaveTheRowsOfTheirStage) {
+  const std::string stage = GetParam();
+  on_one("probe --quick --out probes.csv --stage " + stage, few_flops);
+  std::ifstream lines("probes.csv");
+  std::set<std::string> stages;
+  for (std::string line; std::getline(lines, line);) {
+    stages.insert(line.substr(0, line.find(',')));
+  }
+  EXPECT_EQ(stages, (std::set<std::string>{"stage", stage}));
+}
+
+TEST_F(SoftwareGpu, TimesOpsAndLinks) {
+  on_one("bench --quick --executor cuda-virtual --out bench.json", few_flops);
+  EXPECT_FALSE(record_of_software("bench.json").micro_benchmarks.empty());
+  on_one("links --executor cuda-virtual --ranks 3 --tolerance 1000000 --out links.json", few_flops);
+  EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
+}
+
+TEST_F(SoftwareGpu, AHardwareFileSaysWhereItsValuesAreFrom) {
+  on_one("calibrate --quick --executor cuda-virtual --base h100-sxm --out soft.yaml", few_flops);
+  const std::string text = contents_of("soft.yaml");
+  EXPECT_NE(text.find("on a software GPU"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\"measured: micro-benchmarks\""), std::string::npos) << text;
+}
+
+TEST_F(SoftwareGpu, ProcessesRunAndCapture) {
+  for (const char* how : {"", "--issue graph --nccl-register on", "--nccl-register on --cta-policy zero"}) {
+    std::filesystem::remove("run.json");
+    on_ranks(4, std::string("run --executor nccl --ranks 4 --out run.json ") + how + small_point);
+    const RunRecord record = record_of_software("run.json");
+    ASSERT_EQ(record.runs.size(), 2U) << how;
+    for (const MeasuredRun& run : record.runs) {
+      EXPECT_EQ(run.status, RunStatus::done) << how << ": " << run.message;
+    }
+    EXPECT_NE(record.environment.gpu.find("4 GPUs"), std::string::npos) << record.environment.gpu;
+  }
+}
+
+TEST_F(SoftwareGpu, ProcessesTimeOpsAndLinksThoughSomeAreIdle) {
+  on_ranks(2, "bench --executor nccl --quick --only neighbours --out bench.json", few_flops);
+  EXPECT_FALSE(record_of_software("bench.json").micro_benchmarks.empty());
+  on_ranks(3, "links --executor nccl --ranks 2 --bytes '8 KiB' --tolerance 1000000 --out links.json", few_flops);
+  EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
+}
+
+class SoftwareGpuWithNccl : public SoftwareGpu, public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Versions, SoftwareGpuWithNccl,
+                         testing::Values("2.18.5", "2.19.3", "2.26.2", "2.27.3", "2.28.9", "2.29.2", "2.30.7"));
+
+TEST_P(SoftwareGpuWithNccl, IsAskedForNothingThatItsVersionLacks) {
+  const std::string version = std::string("SOFTWARE_GPU_NCCL=") + GetParam() + ' ';
+  on_ranks(2, "check --executor nccl --scope ulysses --strategy serial", version);
+  on_ranks(
+      2, std::string("run --executor nccl --ranks 2 --nccl-register on --cta-policy zero --out run.json") + small_point,
+      version);
+  const RunRecord record = record_of_software("run.json");
+  EXPECT_NE(record.environment.gpu.find(std::string("NCCL ") + GetParam()), std::string::npos)
+      << record.environment.gpu;
+}
+
+}  // namespace
+}  // namespace commfuse::test

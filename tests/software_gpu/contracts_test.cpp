@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the doubles of CUDA, cuBLASLt and NCCL promise, and what they refuse: a contract that is not kept here would let
+// a mistake of the plugin's pass.
+#include <cublasLt.h>
+#include <cudaTypedefs.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <gtest/gtest.h>
+#include <nccl.h>
+#include <software_gpu.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "validate/reference/rounding.h"
+
+namespace software_gpu {
+namespace {
+
+using namespace std::chrono_literals;
+
+cudaStream_t new_stream() {
+  cudaStream_t stream = nullptr;
+  EXPECT_EQ(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, 0), cudaSuccess);
+  return stream;
+}
+
+cudaEvent_t new_event(unsigned flags = cudaEventDefault) {
+  cudaEvent_t event = nullptr;
+  EXPECT_EQ(cudaEventCreateWithFlags(&event, flags), cudaSuccess);
+  return event;
+}
+
+template <class Element>
+Element* new_memory(std::size_t count) {
+  void* at = nullptr;
+  EXPECT_EQ(cudaMalloc(&at, count * sizeof(Element)), cudaSuccess);
+  return static_cast<Element*>(at);
+}
+
+cudaError_t run(cudaStream_t stream, const KernelShape& shape, std::function<void()> body) {
+  static const int kernel = 0;
+  launch(&kernel, "a test", shape, stream, std::move(body));
+  const cudaError_t status = cudaGetLastError();
+  return status == cudaSuccess ? cudaStreamSynchronize(stream) : status;
+}
+
+/// A kernel that waits for the test.
+class Gate {
+ public:
+  explicit Gate(cudaStream_t stream) {
+    launch(this, "gate", {.grid = 1, .block = 1}, stream, [this] {
+      while (!open_) {
+        __nanosleep(1000);
+      }
+    });
+  }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+  ~Gate() { open_ = true; }
+  void open() { open_ = true; }
+
+ private:
+  std::atomic<bool> open_ = false;
+};
+
+TEST(SoftwareGpuKernels, ThreadsMeetAtABarrierInRandomOrders) {
+  cudaStream_t stream = new_stream();
+  std::vector<int> before(96);
+  std::vector<int> sums(96);
+  std::vector<unsigned> order;
+  EXPECT_EQ(run(stream, {.grid = 1, .block = 96},
+                [&] {
+                  order.push_back(threadIdx.x);
+                  before[threadIdx.x] = static_cast<int>(threadIdx.x);
+                  __syncthreads();
+                  sums[threadIdx.x] = std::accumulate(before.begin(), before.end(), 0);
+                }),
+            cudaSuccess);
+  EXPECT_EQ(sums, std::vector<int>(96, 95 * 96 / 2));
+  EXPECT_FALSE(std::ranges::is_sorted(order));
+}
+
+TEST(SoftwareGpuKernels, LanesOfAWarpExchangeTheirValues) {
+  cudaStream_t stream = new_stream();
+  std::vector<float> got(64);
+  EXPECT_EQ(run(stream, {.grid = 1, .block = 64},
+                [&] { got[threadIdx.x] = __shfl_xor_sync(~0U, static_cast<float>(threadIdx.x), 5); }),
+            cudaSuccess);
+  for (unsigned i = 0; i < 64; ++i) {
+    EXPECT_EQ(got[i], static_cast<float>(i ^ 5U));
+  }
+}
+
+TEST(SoftwareGpuKernels, EveryBlockRunsOnceWithSharedMemoryOfItsOwn) {
+  cudaStream_t stream = new_stream();
+  std::vector<int> runs(12);
+  EXPECT_EQ(run(stream, {.grid = {3, 4}, .block = 8, .shared_bytes = 8 * sizeof(int)},
+                [&] {
+                  int* const shared = static_cast<int*>(dynamic_shared_memory());
+                  shared[threadIdx.x] = static_cast<int>(blockIdx.x + 3 * blockIdx.y);
+                  __syncthreads();
+                  if (threadIdx.x == 0) {
+                    ++runs[static_cast<std::size_t>(shared[7])];
+                  }
+                }),
+            cudaSuccess);
+  EXPECT_EQ(runs, std::vector<int>(12, 1));
+}
+
+TEST(SoftwareGpuKernels, LaunchesThatNoGpuTakesAreRefused) {
+  cudaStream_t stream = new_stream();
+  const auto nothing = [] {};
+  EXPECT_EQ(run(stream, {.grid = 1, .block = 1025}, nothing), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(run(stream, {.grid = 0, .block = 1}, nothing), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(run(stream, {.grid = {1, 65536}, .block = 1}, nothing), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(run(stream, {.grid = 1, .block = 1, .shared_bytes = 48 * 1024 + 1}, nothing), cudaErrorInvalidValue);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_EQ(run(stream, {.grid = 1, .block = 1}, nothing), cudaErrorInvalidResourceHandle);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+}
+
+TEST(SoftwareGpuKernels, ABarrierThatSomeThreadsPassByEndsTheProcess) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(run(new_stream(), {.grid = 1, .block = 64},
+                   [] {
+                     if (threadIdx.x < 32) {
+                       __syncthreads();
+                     } else if (threadIdx.x < 48) {
+                       static_cast<void>(__shfl_xor_sync(~0U, 1.0F, 1));
+                       __syncthreads();
+                     } else {
+                       __syncthreads();
+                     }
+                   }),
+               "wait for each other at different barriers");
+}
+
+TEST(SoftwareGpuNumbers, Bf16AndFp16AreThoseOfTheReference) {
+  using commfuse::DType;
+  std::uint32_t bits = 1;
+  for (int i = 0; i < 2'000'000; ++i) {
+    bits = bits * 1664525U + 1013904223U;
+    const float value = std::bit_cast<float>(bits);
+    if (!std::isnan(value)) {
+      ASSERT_EQ(__bfloat162float(__float2bfloat16_rn(value)), commfuse::validate::stored(DType::bf16, value)) << value;
+      ASSERT_EQ(__half2float(__float2half_rn(value)), commfuse::validate::stored(DType::fp16, value)) << value;
+    }
+  }
+  for (unsigned i = 0; i < 65536; ++i) {
+    const auto pattern = static_cast<unsigned short>(i);
+    if (!std::isnan(__half2float({pattern}))) {
+      ASSERT_EQ(__float2half_rn(__half2float({pattern})).bits, pattern);
+    }
+    if (!std::isnan(__bfloat162float({pattern}))) {
+      ASSERT_EQ(__float2bfloat16_rn(__bfloat162float({pattern})).bits, pattern);
+    }
+  }
+}
+
+TEST(SoftwareGpuMemory, HoldsNanAtFirstAndIsNotUsedAfterItsEnd) {
+  float* const at = new_memory<float>(10);
+  std::array<float, 10> values{};
+  ASSERT_EQ(cudaMemcpy(values.data(), at, sizeof values, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_TRUE(std::ranges::all_of(values, [](float value) { return std::isnan(value); }));
+  EXPECT_EQ(cudaMemcpy(values.data(), at + 1, sizeof values, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(at, at, sizeof values, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  ASSERT_EQ(cudaFree(at), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(values.data(), at, sizeof values, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(at), cudaErrorInvalidValue);
+  EXPECT_NE(new_memory<float>(10), at);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+}
+
+TEST(SoftwareGpuMemory, OfAnotherDeviceIsRefused) {
+  float* const at = new_memory<float>(4);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(at, 0, 16, new_stream()), cudaErrorInvalidValue);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+}
+
+TEST(SoftwareGpuMemory, AKernelThatUsesWhatWasFreedEndsTheProcess) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(
+      {
+        float* const at = new_memory<float>(4);
+        static_cast<void>(cudaFree(at));
+        static_cast<void>(run(new_stream(), {.grid = 1, .block = 1}, [at] { *at = 1.0F; }));
+      },
+      "");
+}
+
+TEST(SoftwareGpuMemory, IsNotGivenBehindAGate) {
+  cudaStream_t stream = new_stream();
+  Gate gate(stream);
+  void* at = nullptr;
+  EXPECT_EQ(cudaMalloc(&at, 16), cudaErrorMemoryAllocation);
+  gate.open();
+  EXPECT_EQ(cudaMalloc(&at, 16), cudaSuccess);
+}
+
+TEST(SoftwareGpuStreams, TakeSoMuchAndThenKeepTheHostWaiting) {
+  cudaStream_t stream = new_stream();
+  Gate gate(stream);
+  std::atomic<int> issued = 0;
+  std::thread host([&] {
+    for (int i = 0; i < 1200; ++i) {
+      launch(&issued, "a test", {.grid = 1, .block = 1}, stream, [] {});
+      ++issued;
+    }
+  });
+  std::this_thread::sleep_for(300ms);
+  EXPECT_LE(issued, 1000);
+  gate.open();
+  host.join();
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+}
+
+TEST(SoftwareGpuStreams, AreUsedByTheirOwnersAndWhileTheyLive) {
+  cudaStream_t stream = new_stream();
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  cudaEvent_t elsewhere = new_event();
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(elsewhere, stream), cudaErrorInvalidResourceHandle);
+  ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamQuery(stream), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaErrorInvalidResourceHandle);
+  cudaStream_t other = nullptr;
+  EXPECT_EQ(cudaStreamCreateWithPriority(&other, cudaStreamNonBlocking, 1), cudaErrorInvalidValue);
+}
+
+TEST(SoftwareGpuStreams, EventsOrderAndTime) {
+  cudaStream_t first = new_stream();
+  cudaStream_t second = new_stream();
+  cudaEvent_t begin = new_event();
+  cudaEvent_t end = new_event();
+  cudaEvent_t untimed = new_event(cudaEventDisableTiming);
+  float milliseconds = 0.0F;
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin, end), cudaErrorInvalidResourceHandle);
+  int value = 0;
+  Gate gate(first);
+  ASSERT_EQ(cudaEventRecord(begin, first), cudaSuccess);
+  launch(&value, "a test", {.grid = 1, .block = 1}, first, [&] { value = 1; });
+  ASSERT_EQ(cudaEventRecord(untimed, first), cudaSuccess);
+  ASSERT_EQ(cudaStreamWaitEvent(second, untimed, 0), cudaSuccess);
+  launch(&value, "a test", {.grid = 1, .block = 1}, second, [&] { value *= 2; });
+  ASSERT_EQ(cudaEventRecord(end, second), cudaSuccess);
+  EXPECT_EQ(cudaStreamQuery(second), cudaErrorNotReady);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin, end), cudaErrorNotReady);
+  gate.open();
+  ASSERT_EQ(cudaStreamSynchronize(second), cudaSuccess);
+  EXPECT_EQ(value, 2);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin, end), cudaSuccess);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin, untimed), cudaErrorInvalidResourceHandle);
+}
+
+class SoftwareGpuGraphs : public testing::Test {
+ protected:
+  void SetUp() override {
+    static_cast<void>(cudaGetLastError());  // of tests before
+    ASSERT_EQ(cudaStreamBeginCapture(origin_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  }
+  void add(cudaStream_t stream, std::function<void()> body) {
+    launch(this, "a test", {.grid = 1, .block = 1}, stream, std::move(body));
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  }
+  void fork() {
+    ASSERT_EQ(cudaEventRecord(event_, origin_), cudaSuccess);
+    ASSERT_EQ(cudaStreamWaitEvent(other_, event_, 0), cudaSuccess);
+  }
+  cudaError_t end() { return cudaStreamEndCapture(origin_, &graph_); }
+
+  cudaStream_t origin_ = new_stream();
+  cudaStream_t other_ = new_stream();
+  cudaEvent_t event_ = new_event();
+  cudaGraph_t graph_ = nullptr;
+};
+
+TEST_F(SoftwareGpuGraphs, DoWhatWasCapturedAsOftenAsTheyAreLaunched) {
+  int value = 1;
+  add(origin_, [&] { value += 2; });
+  fork();
+  add(other_, [&] { value *= 3; });
+  ASSERT_EQ(cudaEventRecord(event_, other_), cudaSuccess);
+  ASSERT_EQ(cudaStreamWaitEvent(origin_, event_, 0), cudaSuccess);
+  add(origin_, [&] { value -= 1; });
+  ASSERT_EQ(end(), cudaSuccess);
+  EXPECT_EQ(value, 1);
+  cudaGraphExec_t made = nullptr;
+  ASSERT_EQ(cudaGraphInstantiate(&made, graph_, 0), cudaSuccess);
+  ASSERT_EQ(cudaGraphDestroy(graph_), cudaSuccess);
+  ASSERT_EQ(cudaGraphLaunch(made, origin_), cudaSuccess);
+  ASSERT_EQ(cudaGraphLaunch(made, other_), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(value, ((1 + 2) * 3 - 1 + 2) * 3 - 1);
+  ASSERT_EQ(cudaGraphExecDestroy(made), cudaSuccess);
+  EXPECT_EQ(cudaGraphLaunch(made, origin_), cudaErrorInvalidValue);
+}
+
+TEST_F(SoftwareGpuGraphs, EndWithEveryStreamJoined) {
+  fork();
+  add(other_, [] {});
+  EXPECT_EQ(end(), cudaErrorStreamCaptureUnjoined);
+  EXPECT_EQ(graph_, nullptr);
+}
+
+TEST_F(SoftwareGpuGraphs, ANodeBehindTheLastRecordIsUnjoinedToo) {
+  fork();
+  ASSERT_EQ(cudaEventRecord(event_, other_), cudaSuccess);
+  ASSERT_EQ(cudaEventRecordWithFlags(new_event(), other_, cudaEventRecordExternal), cudaSuccess);
+  ASSERT_EQ(cudaStreamWaitEvent(origin_, event_, 0), cudaSuccess);
+  EXPECT_EQ(end(), cudaErrorStreamCaptureUnjoined);
+}
+
+TEST_F(SoftwareGpuGraphs, DoNotWaitForWhatWasNotCaptured) {
+  cudaEvent_t before = new_event();
+  ASSERT_EQ(cudaEventRecord(before, other_), cudaSuccess);
+  EXPECT_EQ(cudaStreamWaitEvent(origin_, before, 0), cudaErrorStreamCaptureIsolation);
+  EXPECT_EQ(end(), cudaErrorStreamCaptureInvalidated);
+}
+
+TEST_F(SoftwareGpuGraphs, AllocateNothingAndAskForNoEnd) {
+  void* at = nullptr;
+  EXPECT_EQ(cudaStreamQuery(origin_), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(cudaMalloc(&at, 16), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(end(), cudaErrorStreamCaptureInvalidated);
+}
+
+TEST_F(SoftwareGpuGraphs, AnotherThreadMayAllocateButNotEndTheCapture) {
+  std::thread([&] {
+    void* at = nullptr;
+    EXPECT_EQ(cudaMalloc(&at, 16), cudaSuccess);
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(origin_, &graph), cudaErrorStreamCaptureWrongThread);
+  }).join();
+  EXPECT_EQ(end(), cudaSuccess);
+}
+
+template <class Function>
+Function driver(const char* name, unsigned version) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
+  EXPECT_EQ(cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result), cudaSuccess);
+  return reinterpret_cast<Function>(found);
+}
+
+CUdevResource whole_device() {
+  CUdevResource whole{};
+  EXPECT_EQ(
+      driver<PFN_cuDeviceGetDevResource_v12040>("cuDeviceGetDevResource", 12040)(0, &whole, CU_DEV_RESOURCE_TYPE_SM),
+      CUDA_SUCCESS);
+  return whole;
+}
+
+CUgreenCtx context_of(unsigned multiprocessors) {
+  const CUdevResource whole = whole_device();
+  CUdevResource part{};
+  CUdevResource rest{};
+  unsigned groups = 1;
+  EXPECT_EQ(driver<PFN_cuDevSmResourceSplitByCount_v12040>("cuDevSmResourceSplitByCount", 12040)(
+                &part, &groups, &whole, &rest, 0, multiprocessors),
+            CUDA_SUCCESS);
+  CUdevResourceDesc description = nullptr;
+  EXPECT_EQ(driver<PFN_cuDevResourceGenerateDesc_v12040>("cuDevResourceGenerateDesc", 12040)(&description, &part, 1),
+            CUDA_SUCCESS);
+  CUgreenCtx context = nullptr;
+  EXPECT_EQ(driver<PFN_cuGreenCtxCreate_v12040>("cuGreenCtxCreate", 12040)(&context, description, 0,
+                                                                           CU_GREEN_CTX_DEFAULT_STREAM),
+            CUDA_SUCCESS);
+  return context;
+}
+
+TEST(SoftwareGpuContexts, MultiprocessorsComeInGroupsOfEight) {
+  const CUdevResource whole = whole_device();
+  const auto split = driver<PFN_cuDevSmResourceSplitByCount_v12040>("cuDevSmResourceSplitByCount", 12040);
+  CUdevResource part{};
+  CUdevResource rest{};
+  unsigned groups = 1;
+  ASSERT_EQ(split(&part, &groups, &whole, &rest, 0, 17), CUDA_SUCCESS);
+  EXPECT_EQ(part.sm.smCount, 24U);
+  EXPECT_EQ(rest.sm.smCount, 132U - 24U);
+  EXPECT_EQ(split(&part, &groups, &whole, &rest, 0, 133), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+  EXPECT_EQ(driver<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate", 12040), nullptr) << "of 12.5";
+}
+
+TEST(SoftwareGpuContexts, AreGivenBackBeforeTheProcessEndsAndAfterTheirStreams) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        static_cast<void>(context_of(8));
+        std::exit(0);  // NOLINT(concurrency-mt-unsafe)
+      },
+      testing::ExitedWithCode(98), "1 green contexts that were not given back");
+  EXPECT_DEATH(
+      {
+        CUgreenCtx context = context_of(8);
+        CUstream stream = nullptr;
+        static_cast<void>(driver<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate", 12050)(
+            &stream, context, CU_STREAM_NON_BLOCKING, 0));
+        static_cast<void>(driver<PFN_cuGreenCtxDestroy_v12040>("cuGreenCtxDestroy", 12040)(context));
+      },
+      "a green context is destroyed that still has a stream");
+}
+
+/// A product of 8 x 8 matrices by the algorithm that cuBLASLt's double offers first.
+class Gemm {
+ public:
+  Gemm() {
+    EXPECT_EQ(cublasLtCreate(&handle_), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasLtMatmulDescInit_internal(&what_, sizeof what_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasLtMatrixLayoutInit_internal(&layout_, sizeof layout_, CUDA_R_32F, 8, 8, 8), CUBLAS_STATUS_SUCCESS);
+    cublasLtMatmulPreferenceOpaque_t wish{};
+    EXPECT_EQ(cublasLtMatmulPreferenceInit_internal(&wish, sizeof wish), CUBLAS_STATUS_SUCCESS);
+    const std::uint64_t bytes = workspace_bytes;
+    EXPECT_EQ(
+        cublasLtMatmulPreferenceSetAttribute(&wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes),
+        CUBLAS_STATUS_SUCCESS);
+    std::array<cublasLtMatmulHeuristicResult_t, 8> found{};
+    int count = 0;
+    EXPECT_EQ(cublasLtMatmulAlgoGetHeuristic(handle_, &what_, &layout_, &layout_, &layout_, &layout_, &wish, 8,
+                                             found.data(), &count),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(found[0].state, CUBLAS_STATUS_NOT_SUPPORTED) << "callers have to look";
+    algorithm_ = found[1].algo;
+    needed_ = found[1].workspaceSize;
+  }
+
+  cublasStatus_t run(cudaStream_t stream, void* workspace, std::size_t bytes, std::size_t shift = 0) {
+    const float one = 1.0F;
+    const float zero = 0.0F;
+    return cublasLtMatmul(handle_, &what_, &one, a_ + shift, &layout_, b_, &layout_, &zero, d_, &layout_, d_, &layout_,
+                          &algorithm_, workspace, bytes, stream);
+  }
+
+  static constexpr std::size_t workspace_bytes = 4096;
+  [[nodiscard]] std::size_t needed() const { return needed_; }
+
+ private:
+  cublasLtHandle_t handle_ = nullptr;
+  cublasLtMatmulDescOpaque_t what_{};
+  cublasLtMatrixLayoutOpaque_t layout_{};
+  cublasLtMatmulAlgo_t algorithm_{};
+  std::size_t needed_ = 0;
+  float* a_ = new_memory<float>(80);
+  float* b_ = new_memory<float>(64);
+  float* d_ = new_memory<float>(64);
+};
+
+TEST(SoftwareGpuGemms, AreRefusedWithoutTheirWorkspace) {
+  Gemm gemm;
+  cudaStream_t stream = new_stream();
+  float* const workspace = new_memory<float>(1024);
+  ASSERT_GT(gemm.needed(), 0U);
+  EXPECT_EQ(gemm.run(stream, workspace, gemm.needed() - 1), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(gemm.run(stream, workspace, Gemm::workspace_bytes), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+}
+
+TEST(SoftwareGpuGemms, OutsideOfTheirMemoryAreAnIllegalAddress) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";  // the error stays with the process
+  EXPECT_EXIT(
+      {
+        Gemm gemm;
+        cudaStream_t stream = new_stream();
+        float* const workspace = new_memory<float>(1024);
+        static_cast<void>(gemm.run(stream, workspace, Gemm::workspace_bytes, 20));
+        const bool first = cudaStreamSynchronize(stream) == cudaErrorIllegalAddress;
+        void* at = nullptr;
+        std::_Exit(first && cudaMalloc(&at, 16) == cudaErrorIllegalAddress ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+constexpr ncclConfig_t blocking = [] {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 1;
+  return config;
+}();
+
+/// So many threads, each with a device, a stream and a communicator.
+template <class Body>
+void on_ranks(int ranks, const Body& body) {
+  ncclUniqueId id{};
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      ASSERT_EQ(cudaSetDevice(rank), cudaSuccess);
+      ncclConfig_t config = blocking;
+      ncclComm_t comm = nullptr;
+      ASSERT_EQ(ncclCommInitRankConfig(&comm, ranks, id, rank, &config), ncclSuccess);
+      body(rank, comm, new_stream());
+    });
+  }
+  for (std::thread& one : threads) {
+    one.join();
+  }
+}
+
+unsigned short bf16(float value) { return __float2bfloat16_rn(value).bits; }
+
+TEST(SoftwareGpuNccl, SumsInBf16AreRoundedAtEveryHopOfTheRing) {
+  // Chunk 0 begins at rank 1: (1 + 2^-8) rounds to 1, and 1 again; begun at rank 2, 2^-8 + 2^-8 would have counted.
+  const std::array<float, 3> values{0x1p-8F, 1.0F, 0x1p-8F};
+  on_ranks(3, [&](int rank, ncclComm_t comm, cudaStream_t stream) {
+    auto* const from = new_memory<unsigned short>(3);
+    auto* const to = new_memory<unsigned short>(1);
+    const std::array<unsigned short, 3> mine{bf16(values[static_cast<std::size_t>(rank)]), bf16(0.0F), bf16(0.0F)};
+    ASSERT_EQ(cudaMemcpy(from, mine.data(), sizeof mine, cudaMemcpyHostToDevice), cudaSuccess);
+    ASSERT_EQ(ncclReduceScatter(from, to, 1, ncclBfloat16, ncclSum, comm, stream), ncclSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    unsigned short sum = 0;
+    ASSERT_EQ(cudaMemcpy(&sum, to, sizeof sum, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(sum, bf16(rank == 0 ? 1.0F : 0.0F));
+    EXPECT_EQ(ncclCommFinalize(comm), ncclSuccess);
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  });
+}
+
+TEST(SoftwareGpuNccl, CommunicatorsInDifferentOrdersWaitUntilTheyAreAborted) {
+  std::atomic<int> stuck = 0;
+  on_ranks(2, [&](int rank, ncclComm_t parent, cudaStream_t stream) {
+    std::array<ncclComm_t, 2> comms{};
+    auto* const at = new_memory<float>(4);
+    for (ncclComm_t& comm : comms) {
+      ncclConfig_t config = blocking;
+      ASSERT_EQ(ncclCommSplit(parent, 0, rank, &comm, &config), ncclSuccess);
+      ASSERT_EQ(ncclAllReduce(at, at, 4, ncclFloat32, ncclSum, comm, stream), ncclSuccess);  // connects
+      ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    }
+    const auto first = static_cast<std::size_t>(rank);
+    for (const std::size_t which : {first, 1 - first}) {
+      ASSERT_EQ(ncclAllReduce(at, at, 4, ncclFloat32, ncclSum, comms[which], stream), ncclSuccess);
+    }
+    std::this_thread::sleep_for(300ms);
+    stuck += cudaStreamQuery(stream) == cudaErrorNotReady ? 1 : 0;
+    for (ncclComm_t comm : comms) {
+      EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+    }
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  });
+  EXPECT_EQ(stuck, 2);
+}
+
+TEST(SoftwareGpuNccl, AGroupOfACommunicatorThatDoesNotBlockGoesOnInAnotherThread) {
+  ncclUniqueId id{};
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ncclConfig_t config = blocking;
+  config.blocking = 0;
+  ncclComm_t comm = nullptr;
+  EXPECT_EQ(ncclCommInitRankConfig(&comm, 1, id, 0, &config), ncclInProgress);
+  const auto settle = [&] {
+    for (ncclResult_t status = ncclInProgress; status == ncclInProgress;) {
+      ASSERT_EQ(ncclCommGetAsyncError(comm, &status), ncclSuccess);
+    }
+  };
+  settle();
+  auto* const at = new_memory<float>(4);
+  cudaStream_t stream = new_stream();
+  EXPECT_EQ(ncclAllReduce(at, at, 4, ncclFloat32, ncclSum, comm, stream), ncclInProgress);
+  settle();
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+}
+
+TEST(SoftwareGpuNccl, TwoRanksOnOneGpuAreRefused) {
+  ncclUniqueId id{};
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      ncclConfig_t config = blocking;
+      ncclComm_t comm = nullptr;
+      EXPECT_EQ(ncclCommInitRankConfig(&comm, 2, id, rank, &config), ncclInvalidUsage);
+      EXPECT_STREQ(ncclGetLastError(comm), "Duplicate GPU detected");
+    });
+  }
+  for (std::thread& one : threads) {
+    one.join();
+  }
+}
+
+TEST(SoftwareGpuNccl, MessagesOfDifferentSizesAndVersionsThatLackACallEndTheProcess) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(on_ranks(2,
+                        [](int rank, ncclComm_t comm, cudaStream_t stream) {
+                          auto* const at = new_memory<float>(8);
+                          static_cast<void>(rank == 0 ? ncclSend(at, 4, ncclFloat32, 1, comm, stream)
+                                                      : ncclRecv(at, 8, ncclFloat32, 0, comm, stream));
+                          static_cast<void>(cudaStreamSynchronize(stream));
+                        }),
+               "rank 0 sends 16 bytes to rank 1, which receives 32");
+  EXPECT_DEATH(
+      {
+        ::setenv("SOFTWARE_GPU_NCCL", "2.18.5", 1);  // NOLINT(concurrency-mt-unsafe)
+        void* at = nullptr;
+        static_cast<void>(ncclMemAlloc(&at, 16));
+      },
+      "ncclMemAlloc is called, which NCCL 21805 lacks");
+}
+
+}  // namespace
+}  // namespace software_gpu
+
+int main(int argc, char** argv) {
+  // NOLINTBEGIN(concurrency-mt-unsafe): before the threads
+  ::setenv("SOFTWARE_GPU_DEVICES", "3", 1);
+  ::setenv("SOFTWARE_GPU_PATIENCE_MS", "200", 1);
+  // NOLINTEND(concurrency-mt-unsafe)
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What headers say of the symbols that the plugin uses: ours, and NVIDIA's where there are any.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace software_gpu {
+
+/// A name, and its value or signature.
+struct HeaderFact {
+  std::string name;
+  std::string value;
+  friend bool operator==(const HeaderFact&, const HeaderFact&) = default;
+};
+using HeaderFacts = std::vector<HeaderFact>;
+
+HeaderFacts our_runtime();
+HeaderFacts our_cublaslt();
+HeaderFacts our_nccl();
+HeaderFacts our_cupti();
+// Defined where the header was found.
+HeaderFacts their_runtime();
+HeaderFacts their_cublaslt();
+HeaderFacts their_nccl();
+HeaderFacts their_cupti();
+
+}  // namespace software_gpu

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Headers of ours say what NVIDIA's say, where those are found at build time.
+#include "tests/software_gpu/header_facts.h"
+
+#include <gtest/gtest.h>
+
+namespace software_gpu {
+namespace {
+
+void expect_equal(const HeaderFacts& ours, const HeaderFacts& theirs) {
+  ASSERT_EQ(ours.size(), theirs.size());
+  EXPECT_GT(ours.size(), 20U);
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_EQ(ours[i].value, theirs[i].value) << ours[i].name;
+  }
+}
+
+TEST(SoftwareGpuHeaders, SayWhatTheRuntimesSay) {
+#ifdef COMMFUSE_HAS_CUDA_HEADERS
+  expect_equal(our_runtime(), their_runtime());
+#else
+  GTEST_SKIP() << "no CUDA 13 headers";
+#endif
+}
+
+TEST(SoftwareGpuHeaders, SayWhatCublasLtsSay) {
+#ifdef COMMFUSE_HAS_CUBLASLT_HEADERS
+  expect_equal(our_cublaslt(), their_cublaslt());
+#else
+  GTEST_SKIP() << "no headers of cuBLASLt 13";
+#endif
+}
+
+TEST(SoftwareGpuHeaders, SayWhatNcclsSays) {
+#ifdef COMMFUSE_HAS_NCCL_HEADERS
+  HeaderFacts theirs = their_nccl();
+  for (HeaderFact& one : theirs) {  // named after the version that changed it last
+    if (const std::size_t at = one.value.find("ncclConfig_v"); at != std::string::npos) {
+      one.value.replace(at, sizeof "ncclConfig_v22800" - 1, "ncclConfig_t");
+    }
+  }
+  expect_equal(our_nccl(), theirs);
+#else
+  GTEST_SKIP() << "no headers of NCCL 2.28";
+#endif
+}
+
+TEST(SoftwareGpuHeaders, SayWhatCuptisSay) {
+#ifdef COMMFUSE_HAS_CUPTI_HEADERS
+  expect_equal(our_cupti(), their_cupti());
+#else
+  GTEST_SKIP() << "no headers of CUPTI 13";
+#endif
+}
+
+}  // namespace
+}  // namespace software_gpu
