@@ -569,6 +569,9 @@ TEST(SoftwareGpuNccl, AGroupOfACommunicatorThatDoesNotBlockGoesOnInAnotherThread
   EXPECT_EQ(ncclAllReduce(at, at, 4, ncclFloat32, ncclSum, comm, stream), ncclInProgress);
   settle();
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(ncclCommFinalize(comm), ncclInProgress);
+  settle();
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
 }
 
 TEST(SoftwareGpuNccl, TwoRanksOnOneGpuAreRefused) {

@@ -245,7 +245,7 @@ bool is_aligned(const void* at, std::uint32_t to) { return reinterpret_cast<std:
 extern "C" {
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
-  *handle = new cublasLtContext;
+  *handle = software_gpu::kept(new cublasLtContext);
   return CUBLAS_STATUS_SUCCESS;
 }
 

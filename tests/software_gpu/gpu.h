@@ -83,6 +83,14 @@ std::uint64_t random_number();
 /// Once in a while waits for a short time, as the seed has it.
 void dawdle();
 
+/// Holds a handle for ever, so that it is no leak.
+void keep(const void* handle);
+template <class Handle>
+Handle kept(Handle handle) {
+  keep(handle);
+  return handle;
+}
+
 /// Says that the work of this thread goes on; one that says nothing stands still.
 void beat();
 /// Whether a kernel of so many FLOPs is to compute; where not, the caller lets take_time() stand for it.

@@ -285,7 +285,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   if (!complete) {
     return said(cudaErrorStreamCaptureUnjoined);
   }
-  *graph = new CUgraph_st{.nodes = std::move(capture->nodes)};
+  *graph = kept(new CUgraph_st{.nodes = std::move(capture->nodes)});
   return cudaSuccess;
 }
 
@@ -301,9 +301,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsig
       watching->node_cloned(node.work.node, original);
     }
   }
-  *made = new CUgraphExec_st{.device = current_device(),
-                             .nodes = std::make_shared<const std::vector<Node>>(std::move(nodes)),
-                             .launches = std::make_shared<Line>()};
+  *made = kept(new CUgraphExec_st{.device = current_device(),
+                                  .nodes = std::make_shared<const std::vector<Node>>(std::move(nodes)),
+                                  .launches = std::make_shared<Line>()});
   return cudaSuccess;
 }
 

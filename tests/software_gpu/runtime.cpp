@@ -347,7 +347,7 @@ CUresult create_context(CUgreenCtx* context, CUdevResourceDesc description, CUde
   }
   static const int registered = std::atexit(require_none_left);
   static_cast<void>(registered);
-  *context = new CUgreenCtx_st{.device = device, .resource = description->resource};
+  *context = kept(new CUgreenCtx_st{.device = device, .resource = description->resource});
   delete description;
   ++contexts();
   return CUDA_SUCCESS;

@@ -108,6 +108,13 @@ void take_time(double flops) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds_at_least + flops * seconds_per_flop));
 }
 
+void keep(const void* handle) {
+  static auto& mutex = *new std::mutex;
+  static auto& all = *new std::vector<const void*>;
+  const std::lock_guard lock(mutex);
+  all.push_back(handle);
+}
+
 cudaError_t said(cudaError_t status) {
   if (status != cudaSuccess && status != cudaErrorNotReady) {
     last_error = status;
@@ -267,7 +274,7 @@ void serve(cudaStream_t stream) {
 }  // namespace
 
 cudaStream_t new_stream(int device, int priority, CUgreenCtx context) {
-  auto* stream = new CUstream_st;
+  auto* stream = kept(new CUstream_st);
   stream->device = device;
   stream->priority = priority;
   stream->context = context;
@@ -414,7 +421,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if ((flags & ~cudaEventDisableTiming) != 0) {
     return said(cudaErrorInvalidValue);
   }
-  *event = new CUevent_st;
+  *event = kept(new CUevent_st);
   (*event)->device = current_device();
   (*event)->timed = (flags & cudaEventDisableTiming) == 0;
   events().add(*event);
