@@ -218,10 +218,11 @@ void add_doctor(CLI::App& app, Launch& launch, int& status) {
              const auto request = std::make_shared<DoctorRequest>();
              add_flags(command, *request);
              command.footer(
-                 "What can run comes first. Then the node is checked: driver, peer access, NVLink fabric,\n"
-                 "memory errors, Xid, clocks, PCIe links, NUMA, RDMA ports, GPUDirect RDMA, ACS and IOMMU.\n"
-                 "A finding says what is wrong and what to do; unknown: not checked, and why. Under mpirun,\n"
-                 "versions and devices of all processes are compared.\n\n"
+                 "What can run comes first. Then the node is checked: driver, peer access, NVLink\n"
+                 "fabric, memory errors, Xid, clocks, PCIe links, NUMA, RDMA ports, GPUDirect\n"
+                 "RDMA, ACS and IOMMU. A finding says what is wrong and what to do; unknown: not\n"
+                 "checked, and why. Under mpirun, versions and devices of all processes are\n"
+                 "compared.\n\n"
                  "Examples:\n"
                  "  commfuse-validate doctor\n"
                  "  commfuse-validate doctor -o json --skip cuda,nccl,timer\n"

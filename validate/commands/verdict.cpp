@@ -172,8 +172,8 @@ void add_verdict(CLI::App& app, int& status) {
         "  commfuse-validate verdict all_reduce.txt all_gather.txt --expect h100-sxm\n"
         "  commfuse-validate verdict logs/ --expect h100-sxm --healthy good/ -o json\n"
         "  commfuse-validate verdict logs/ --expect dgx-h100-x2 -o junit --out nodes.xml\n\n"
-        "Exit codes: 0 all healthy; 4 something is bad; 3 some files could not be read, or\n"
-        "say too little of a node; 1 failed; 2 the input is wrong. 4 wins over 3.");
+        "Exit codes: 0 all healthy; 4 something is bad; 3 some files could not be read,\n"
+        "or say too little of a node; 1 failed; 2 the input is wrong. 4 wins over 3.");
     command.callback([request, &status] { status = run(*request); });
   });
 }
