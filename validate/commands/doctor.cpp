@@ -227,7 +227,8 @@ void add_doctor(CLI::App& app, Launch& launch, int& status) {
                  "  commfuse-validate doctor\n"
                  "  commfuse-validate doctor -o json --skip cuda,nccl,timer\n"
                  "  mpirun -np 2 commfuse-validate doctor\n\n"
-                 "Exit codes: 0 done; 4 a check is as bad as --fail-on says; 1 failed; 2 the input is wrong.");
+                 "Exit codes: 0 done; 4 a check is as bad as --fail-on says; 1 failed; 2 the\n"
+                 "input is wrong.");
              command.callback([request, &launch, &status] { status = diagnose(*request, launch); });
            });
 }

@@ -12,6 +12,7 @@
 
 #include "model/math/functions.h"
 #include "model/text/quantity.h"
+#include "model/wrapped.h"
 
 namespace commfuse::validate {
 
@@ -31,6 +32,12 @@ std::size_t count_of(const Verdicts& verdicts, Health health) {
 std::string counts(const Verdicts& verdicts) {
   return fmt::format("{} healthy, {} bad, {} undecided", count_of(verdicts, Health::healthy),
                      count_of(verdicts, Health::bad), count_of(verdicts, Health::undecided));
+}
+
+/// "tray00 to tray17 (18)" of many hosts.
+std::string shown_name(const NodeLog& log) {
+  return has_many_hosts(log) ? fmt::format("{} to {} ({})", log.hosts.front(), log.hosts.back(), log.hosts.size())
+                             : log.name;
 }
 
 double ratio_of(const ClassHalf& half) { return math::exp(half.median); }
@@ -57,10 +64,11 @@ std::string half_lines(const Judgement& judgement) {
 }
 
 std::string node_lines(const NodeVerdict& verdict) {
-  std::string text = fmt::format("{}: {}\n", verdict.where, verdict.why);
+  std::string text = wrapped(fmt::format("{}: {}", verdict.where, verdict.why), "", "  ");
   for (std::size_t i = 1; i < std::min<std::size_t>(3, verdict.suspects.size()); ++i) {
-    text +=
-        fmt::format("  or: {} ({})\n", verdict.suspects[i].fault->summary, percent(verdict.suspects[i].probability));
+    text += wrapped(
+        fmt::format("or: {} ({})", verdict.suspects[i].fault->summary, percent(verdict.suspects[i].probability)), "  ",
+        "    ");
   }
   if (!verdict.next.empty()) {
     text += fmt::format("  next: {}\n", verdict.next);
@@ -167,7 +175,7 @@ std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page) {
   const bool shows_all = verdicts.nodes.size() <= few;
   std::size_t width = 4;
   for (const NodeVerdict& one : verdicts.nodes) {
-    width = std::max(width, one.log.name.size());
+    width = std::max(width, shown_name(one.log).size());
   }
   std::string text = fmt::format("against {}, at most {} false alarms: {}\n", page.machine, percent(page.false_alarms),
                                  counts(verdicts));
@@ -178,7 +186,7 @@ std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page) {
                       "slowdown");
   for (const NodeVerdict& one : verdicts.nodes) {
     if (shows_all || one.health != Health::healthy) {
-      text += fmt::format("{:<{}}  {:<9}  {:>12}  {:<8}  {:>8.2f}\n", one.log.name, width, name_of(one.health),
+      text += fmt::format("{:<{}}  {:<9}  {:>12}  {:<8}  {:>8.2f}\n", shown_name(one.log), width, name_of(one.health),
                           percent(one.healthy_probability), name_of(one.severity), one.slowdown);
     }
   }
@@ -193,7 +201,7 @@ std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page) {
     text += fmt::format("bad in all its runs with other hosts: {}\n", fmt::join(verdicts.blamed_hosts, ", "));
   }
   for (const std::string& sentence : page.passed_over) {
-    text += fmt::format("not judged: {}\n", sentence);
+    text += wrapped(fmt::format("not judged: {}", sentence), "", "  ");
   }
   return text;
 }

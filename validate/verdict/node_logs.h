@@ -26,6 +26,9 @@ struct NodeLog {
   std::vector<std::string> nccl_versions;  ///< Each once, as far as logs say.
 };
 
+/// More than a line has room for: a rack's.
+inline bool has_many_hosts(const NodeLog& log) { return log.hosts.size() > 3; }
+
 struct NodeLogs {
   std::vector<NodeLog> nodes;            ///< In the order of their names.
   std::vector<std::string> unread;       ///< Sentences: files that could not be read, and why.

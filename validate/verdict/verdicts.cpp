@@ -67,7 +67,9 @@ class HealthyJudges {
 
 std::string where_of(const NodeLog& log) {
   return log.hosts.size() < 2 ? fmt::format("inside {}", log.name)
-                              : fmt::format("between {}", fmt::join(log.hosts, " and "));
+         : has_many_hosts(log)
+             ? fmt::format("between {} hosts, {} to {}", log.hosts.size(), log.hosts.front(), log.hosts.back())
+             : fmt::format("between {}", fmt::join(log.hosts, " and "));
 }
 
 void take(const Judgement& from, NodeVerdict& verdict) {

@@ -129,5 +129,12 @@ TEST(Verdicts, a_host_that_is_slow_with_everybody_is_named) {
   EXPECT_EQ(verdicts.blamed_hosts, std::vector<std::string>{"c"});
 }
 
+TEST(Verdicts, a_rack_is_named_by_its_first_and_last_host) {
+  NodeLog rack{.name = "a+b+c+d", .hosts = {"a", "b", "c", "d"}};
+  const Verdicts verdicts = verdicts_on({rack}, load_machine("h100-sxm"), {});
+  EXPECT_EQ(verdicts.nodes[0].where, "between 4 hosts, a to d");
+  EXPECT_EQ(verdicts.nodes[0].health, Health::undecided);
+}
+
 }  // namespace
 }  // namespace commfuse::validate
