@@ -378,6 +378,17 @@ StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoi
   return row;
 }
 
+/// By a step that was measured.
+void require_correctable(const RunChoices& run) {
+  if (run.scope.work != Use::step) {
+    throw ConfigError("--measured-step: only training steps are corrected by one; choose scope step");
+  }
+  if (!run.uncertainty) {
+    throw ConfigError(
+        "--measured-step: without uncertainty nothing says how far it tells of others; remove one of them");
+  }
+}
+
 }  // namespace
 
 StepPoints::StepPoints(const Library& library) : library_(library), sites_(std::make_unique<Sites>()) {}
@@ -430,6 +441,10 @@ StepPoints::Prepared StepPoints::prepared(const Settings& wanted) {
 std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
   Prepared prepared = this->prepared(wanted);
   const auto& [settings, run, site, unused_point, unused_raised] = prepared;
+  if (evidence_) {
+    require_told_of(settings.text("hardware"), *evidence_);
+    require_correctable(run);
+  }
   StepPoint& point = prepared.point;
   const Use work = run.scope.work;
   StepDoubts doubts(work == Use::decode    ? decoding
@@ -453,7 +468,6 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
     }
   }
   if (evidence_) {
-    require_told_of(settings.text("hardware"), *evidence_);
     doubts.correct_by(*evidence_, rows);
   }
   doubts.put(rows);
@@ -463,9 +477,7 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
 StepEvidence StepPoints::evidence_of(const MeasuredStep& measured) {
   Prepared prepared = this->prepared(measured.settings);
   StepPoint& point = prepared.point;
-  if (prepared.run.scope.work != Use::step) {
-    throw ConfigError("--measured-step: only training steps are corrected by one; choose scope step");
-  }
+  require_correctable(prepared.run);
   require_possible(point);
   const std::vector<const Strategy*>& named = prepared.run.schedules.named;
   if (!point.framework.name.empty()) {

@@ -33,10 +33,10 @@ class StepPoints {
   [[nodiscard]] std::vector<StepRow> rows_or_reason(const Settings& settings);
 
   /// Of a training step by its framework, or by the one strategy that its settings name. Throws ConfigError where they
-  /// name neither, or are of another scope, and for a plan that clashes. Requires `uncertainty` on.
+  /// name neither, are of another scope or have `uncertainty` off, and for a plan that clashes.
   [[nodiscard]] StepEvidence evidence_of(const MeasuredStep& measured);
-  /// Rows of training steps are given the evidence from now on: corrected, and surer. Those of another machine are
-  /// refused with a ConfigError.
+  /// Rows are given the evidence from now on: corrected, and surer. Throws ConfigError, when they are asked for, for
+  /// another machine, for what is no training step, and with `uncertainty` off.
   void correct_by(StepEvidence evidence) { evidence_ = std::move(evidence); }
 
  private:

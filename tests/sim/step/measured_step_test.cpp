@@ -122,6 +122,14 @@ TEST(MeasuredStep, NeedsToKnowWhatRanIt) {
             "--measured-step: only training steps are corrected by one; choose scope step");
 }
 
+TEST(MeasuredStep, CorrectsNothingSilentlyOrByHalves) {
+  EXPECT_EQ(refusal({"uncertainty=off"}),
+            "--measured-step: without uncertainty nothing says how far it tells of others; remove one of them");
+  const StepEvidence evidence = measured_at(1.1);
+  EXPECT_THROW((void)first_row({"uncertainty=off"}, &evidence), ConfigError);
+  EXPECT_THROW((void)first_row({"framework=none", "scope=prefill"}, &evidence), ConfigError);
+}
+
 TEST(MeasuredStep, TellsOfItsOwnMachineAlone) {
   const StepEvidence evidence = measured_at(1.1);
   try {
