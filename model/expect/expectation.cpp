@@ -13,18 +13,6 @@ namespace commfuse {
 
 namespace {
 
-/// So many standard errors leave a share above. Bisection: the distribution is monotone.
-double standard_errors_above(double share) {
-  double low = 0.0;
-  double high = 1e3;
-  constexpr int halvings = 60;
-  for (int i = 0; i < halvings; ++i) {
-    const double middle = 0.5 * (low + high);
-    (1.0 - share_below(middle) > share ? low : high) = middle;
-  }
-  return high;
-}
-
 Duration times(double factor, Duration time) { return from_seconds(factor * to_seconds(time)); }
 
 }  // namespace
@@ -35,7 +23,7 @@ double error_of(const Expected& expected) {
 
 ExpectedRange range_of(const Expected& expected, double false_alarms) {
   check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
-  const double off = math::exp(standard_errors_above(false_alarms) * error_of(expected));
+  const double off = math::exp(errors_with_share_below(1.0 - false_alarms) * error_of(expected));
   return {times(1.0 / off, expected.time), times(off, expected.time)};
 }
 
