@@ -67,8 +67,9 @@ std::vector<Left> left_of(std::span<const ClassHalf> halves, const FaultPattern&
   return left;
 }
 
-/// Of normal errors with one that all share: of 133 medians of bandwidth-limited rows on healthy machines none is 1.7
-/// standard errors off (docs/accuracy.md). The matrix of errors is diagonal but for one rank: Sherman and Morrison.
+/// The likelihood of normal errors, one of which all share: of 133 medians of bandwidth-limited rows on healthy
+/// machines none is 1.7 standard errors off (docs/accuracy.md). The matrix of errors is diagonal but for one rank:
+/// Sherman and Morrison.
 double bandwidth_likelihood(const std::vector<Left>& left) {
   double squares = 0.0;
   double along = 0.0;
@@ -84,8 +85,8 @@ double bandwidth_likelihood(const std::vector<Left>& left) {
   return -0.5 * (squares - along * along / shared + logs + math::log(shared));
 }
 
-/// Of errors with the tails of error_tail.h, Student's t with four degrees of freedom, over the part that the node
-/// shares, by the trapezoid rule.
+/// The likelihood of errors with the tails of error_tail.h, Student's t with four degrees of freedom, over the part
+/// that the node shares, by the trapezoid rule.
 double latency_likelihood(const std::vector<Left>& left) {
   constexpr double one_standard_error = 1.1416266290909542;  // error_tail.cpp
   constexpr int steps = 32;

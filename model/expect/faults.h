@@ -20,7 +20,7 @@ struct Fault {
   double weight = 1.0;  ///< How often beside the others, before anything was measured: assumed.
 };
 
-/// Those of one node, and those of a network.
+/// The faults of one node, then those of a network.
 std::span<const Fault> all_faults();
 
 /// Nothing where there is none of that name.

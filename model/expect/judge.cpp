@@ -37,7 +37,7 @@ double slowdown_of(std::span<const ClassHalf> halves, const FaultPattern& patter
   return medians.empty() ? 1.0 : math::exp(std::max(0.0, middle(std::move(medians))));
 }
 
-/// Of times as the model has them.
+/// The pattern of times as the model has them.
 FaultPattern pattern_of(const Machine& machine, std::span<const MeasuredMessage> measured,
                         std::span<const Expected> expected, std::span<const ClassHalf> halves) {
   FaultPattern pattern;

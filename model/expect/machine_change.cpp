@@ -8,33 +8,24 @@
 #include <vector>
 
 #include "model/check.h"
+#include "model/hardware/change_shared.h"
 #include "model/hardware/described.h"
 
 namespace commfuse {
 
 namespace {
 
-/// What others share is copied first.
-template <class T, class Change>
-void change(std::shared_ptr<const T>& shared, const Change& how) {
-  if (shared != nullptr) {
-    auto copy = std::make_shared<T>(*shared);
-    how(*copy);
-    shared = std::move(copy);
-  }
-}
-
 template <class Change>
 void change_inside(Machine& machine, const Change& how) {
   how(machine.link.collective);
-  change(machine.group_collectives, [&](auto& groups) { std::for_each(groups.begin(), groups.end(), how); });
+  change_shared(machine.group_collectives, [&](auto& groups) { std::for_each(groups.begin(), groups.end(), how); });
 }
 
 template <class Change>
 void change_across(Machine& machine, const Change& how) {
   if (machine.network) {
     how(machine.network->collective);
-    change(machine.network_groups, [&](auto& groups) { std::for_each(groups.begin(), groups.end(), how); });
+    change_shared(machine.network_groups, [&](auto& groups) { std::for_each(groups.begin(), groups.end(), how); });
   }
 }
 
@@ -42,7 +33,7 @@ void change_across(Machine& machine, const Change& how) {
 template <class Change>
 void change_peers(Machine& machine, const Change& how) {
   how(machine.link.peer);
-  change(machine.pair_peers, [&](auto& pairs) { std::for_each(pairs.kinds.begin(), pairs.kinds.end(), how); });
+  change_shared(machine.pair_peers, [&](auto& pairs) { std::for_each(pairs.kinds.begin(), pairs.kinds.end(), how); });
 }
 
 void multiply(PeerParameters& peer, double times) {
@@ -53,17 +44,17 @@ void multiply(PeerParameters& peer, double times) {
   }
 }
 
-/// Of every kernel that is not summed in the switch.
+/// Changes every kernel that is not summed in the switch.
 template <class Change>
 void change_protocols(CollectiveParameters& collective, const Change& how) {
   how(static_cast<ProtocolParameters&>(collective));
-  change(collective.nccl, [&](NcclKernels& nccl) {
+  change_shared(collective.nccl, [&](NcclKernels& nccl) {
     how(nccl.ll);
     if (nccl.ll128) {
       how(*nccl.ll128);
     }
   });
-  change(collective.all_to_all, [&](AllToAllParameters& direct) {
+  change_shared(collective.all_to_all, [&](AllToAllParameters& direct) {
     how(direct.small);
     how(direct.large);
   });
@@ -71,7 +62,7 @@ void change_protocols(CollectiveParameters& collective, const Change& how) {
 
 template <class Wanted, class Visit>
 void each_tree_parameter(CollectiveParameters& collective, const Visit& visit) {
-  change(collective.tree, [&](TreeParameters& tree) {
+  change_shared(collective.tree, [&](TreeParameters& tree) {
     each_parameter(tree, NoNames{}, [&](NoNames, auto& parameter) {
       if constexpr (std::is_same_v<decltype(parameter), Wanted&>) {
         visit(parameter);
@@ -88,7 +79,7 @@ void multiply_latencies(CollectiveParameters& collective, double times) {
     longer(protocol.base_latency);
     longer(protocol.step_latency);
   });
-  change(collective.nccl, [&](NcclKernels& nccl) {
+  change_shared(collective.nccl, [&](NcclKernels& nccl) {
     if (nccl.nvls) {
       longer(nccl.nvls->base_latency);
     }
@@ -149,8 +140,9 @@ bool has_nvls(const Machine& machine) {
 
 Machine without_nvls(Machine machine) {
   check(has_nvls(machine), "only sums in the switch can be left out");
-  change_inside(machine,
-                [](CollectiveParameters& one) { change(one.nccl, [](NcclKernels& nccl) { nccl.nvls.reset(); }); });
+  change_inside(machine, [](CollectiveParameters& one) {
+    change_shared(one.nccl, [](NcclKernels& nccl) { nccl.nvls.reset(); });
+  });
   return machine;
 }
 
@@ -176,7 +168,7 @@ Machine with_clock(Machine machine, double share) {
   machine = with_latencies(std::move(machine), 1.0 / share);
   const auto slower = [&](CollectiveParameters& one) {
     change_protocols(one, [&](ProtocolParameters& protocol) { protocol.own_copy_rate.value.value *= share; });
-    change(one.nccl, [&](NcclKernels& nccl) {
+    change_shared(one.nccl, [&](NcclKernels& nccl) {
       nccl.ll.rate.value.value *= share;
       if (nccl.ll128) {
         nccl.ll128->rate.value.value *= share;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/hardware/change_shared.h"
 #include "model/hardware/described.h"
 
 namespace commfuse {
@@ -47,26 +48,16 @@ void visit(AllToAllParameters& direct, const std::string& at, const Visit& one) 
   each_parameter(large, at + "large.", one);
 }
 
-/// What others share is copied first.
-template <class T, class Change>
-void change(std::shared_ptr<const T>& shared, const Change& how) {
-  if (shared != nullptr) {
-    auto copy = std::make_shared<T>(*shared);
-    how(*copy);
-    shared = std::move(copy);
-  }
-}
-
 template <class Visit>
 void visit(CollectiveParameters& collective, const std::string& at, const Visit& one) {
   each_parameter(static_cast<ProtocolParameters&>(collective), at, one);
   one(at + "ctas", collective.ctas);
   one(at + "issue_cost", collective.issue_cost);
-  change(collective.nccl, [&](NcclKernels& nccl) { visit(nccl, at + "nccl.", one); });
-  change(collective.all_to_all, [&](AllToAllParameters& direct) { visit(direct, at + "all_to_all.", one); });
+  change_shared(collective.nccl, [&](NcclKernels& nccl) { visit(nccl, at + "nccl.", one); });
+  change_shared(collective.all_to_all, [&](AllToAllParameters& direct) { visit(direct, at + "all_to_all.", one); });
   each_algorithm([&](const auto& entry) {
-    change(collective.*entry.member,
-           [&](auto& algorithm) { each_parameter(algorithm, fmt::format("{}{}.", at, entry.key), one); });
+    change_shared(collective.*entry.member,
+                  [&](auto& algorithm) { each_parameter(algorithm, fmt::format("{}{}.", at, entry.key), one); });
   });
 }
 
@@ -87,7 +78,7 @@ void visit_given(Machine& machine, const Visit& one) {
     visit(*machine.network, "network.", one);
   }
   if (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree && !machine.plan->wires) {
-    change(machine.plan, [&](TopologyPlan& plan) {
+    change_shared(machine.plan, [&](TopologyPlan& plan) {
       one("topology.bridge_rate", plan.bridge_rate);
       if (plan.root_rate) {
         one("topology.root_rate", *plan.root_rate);
@@ -99,7 +90,7 @@ void visit_given(Machine& machine, const Visit& one) {
 /// Those that were worked out from them, by the same names.
 template <class Visit>
 void visit_derived(Machine& machine, const Visit& one) {
-  change(machine.pair_peers, [&](PairPeers& pairs) {
+  change_shared(machine.pair_peers, [&](PairPeers& pairs) {
     for (PeerParameters& kind : pairs.kinds) {
       each_parameter(kind, std::string("link.peer."), one);
     }
@@ -109,8 +100,8 @@ void visit_derived(Machine& machine, const Visit& one) {
       visit(group, at, one);
     }
   };
-  change(machine.group_collectives, [&](auto& groups) { all(groups, "link.collective."); });
-  change(machine.network_groups, [&](auto& groups) { all(groups, "network.collective."); });
+  change_shared(machine.group_collectives, [&](auto& groups) { all(groups, "link.collective."); });
+  change_shared(machine.network_groups, [&](auto& groups) { all(groups, "network.collective."); });
 }
 
 void raise(Duration& value, double share) { value += Duration{std::llround(to_seconds(value) * share * 1e12)}; }
