@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/parallel/parallel.h"
 
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 
 #ifdef __has_feature
@@ -35,6 +36,10 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& b
   begun.give();
   tbb::parallel_for(std::size_t{0}, count, told({.from = &begun, .to = &done}, [&](std::size_t i) { body(i); }));
   done.take();
+}
+
+std::size_t threads_at_most() {
+  return tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
 }
 
 }  // namespace commfuse

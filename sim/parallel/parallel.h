@@ -14,6 +14,9 @@ namespace commfuse {
 /// a call throws.
 void for_each_index(std::size_t count, const std::function<void(std::size_t)>& body);
 
+/// Returns the number of threads that tbb::global_control allows.
+std::size_t threads_at_most();
+
 /// What comes before `give` is seen behind a later `take`. This only says so: somebody else has to see to it.
 class Handover {
  public:

@@ -107,7 +107,7 @@ std::vector<Sizes> checked_sizes(const Program& program) {
 
 CheckResult check_point(const CheckPoint& point) { return check_point(point, {}); }
 
-CheckResult check_point(const CheckPoint& point, const CheckHow& how) {
+CheckResult check_point(const CheckPoint& point, const CheckHow& how, References* references) {
   check(point.ranks <= most_ranks, "a point has at most most_ranks ranks");
   const auto program = std::make_shared<const Program>(program_of(point));
   CheckResult result{
@@ -127,7 +127,8 @@ CheckResult check_point(const CheckPoint& point, const CheckHow& how) {
                                 .executor = how.executor,
                                 .oracle = how.oracle,
                                 .chaos = how.chaos,
-                                .library_sums = how.library_sums});
+                                .library_sums = how.library_sums,
+                                .references = references});
     }
     if (how.together) {
       result.verdict = how.together(point.ranks, result.verdict);

@@ -62,6 +62,8 @@ std::vector<Sizes> checked_sizes(const Program& program);
 /// Of a file it throws ConfigError as sizes_for.
 CheckResult check_point(const CheckPoint& point);
 
+class References;
+
 /// Who is to run the points, and in how many orders.
 struct CheckHow {
   std::string name = "reference";
@@ -73,6 +75,7 @@ struct CheckHow {
   /// Where several processes each look at their own ranks: what they found together.
   std::function<Verdict(int ranks, const Verdict& mine)> together{};
 };
-CheckResult check_point(const CheckPoint& point, const CheckHow& how);
+/// `references`: as VerifyOptions.
+CheckResult check_point(const CheckPoint& point, const CheckHow& how, References* references = nullptr);
 
 }  // namespace commfuse::validate

@@ -25,6 +25,7 @@ void decode(DType dtype, std::span<const std::byte> bytes, std::span<float> valu
 struct Roundoff {
   double relative = 0.0;
   double absolute = 0.0;
+  friend bool operator==(const Roundoff&, const Roundoff&) = default;
 };
 
 /// Of storing; fp32 stores exactly what fp32 arithmetic gives, so its roundoff is that of the arithmetic.

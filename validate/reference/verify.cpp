@@ -9,6 +9,7 @@
 
 #include "validate/reference/data.h"
 #include "validate/reference/interpreter.h"
+#include "validate/reference/references.h"
 #include "validate/reference/unfused.h"
 
 namespace commfuse::validate {
@@ -59,9 +60,8 @@ Tally compare_bound(const Executor& executor, std::span<const Bounded> expected)
   return tally;
 }
 
-Tally verify_integers(Interpreter& interpreter, const VerifyOptions& options) {
-  const Program& program = interpreter.program();
-  const auto [inputs, expected] = integer_data(program, interpreter.sizes(), options.seed);
+Tally verify_integers(Interpreter& interpreter, References& references, const VerifyOptions& options) {
+  const auto& [inputs, expected] = references.integers(interpreter.program(), interpreter.sizes(), options.seed);
   Tally tally;
   for (int order = 0; order < options.orders; ++order) {
     const RunOptions run{.functions = Functions::integer, .order = static_cast<std::uint64_t>(order)};
@@ -130,12 +130,13 @@ Tally verify_memory(Executor& executor, Executor& oracle, std::span<const Matrix
   return tally;
 }
 
-Verdict verify_executor(Executor& executor, Executor& oracle, const VerifyOptions& options) {
+Verdict verify_executor(Executor& executor, Executor& oracle, References& references, const VerifyOptions& options) {
   const Program& program = executor.program();
-  const auto of_kind = [&](DataKind kind) { return input_data(program, executor.sizes(), kind, options.seed); };
+  const Sizes& sizes = executor.sizes();
   Verdict verdict;
-  verdict.moved = verify_memory(executor, oracle, of_kind(DataKind::tags), Functions::none, options.chaos, 2);
-  const auto [integers, unfused_integers] = integer_data(program, executor.sizes(), options.seed);
+  verdict.moved = verify_memory(executor, oracle, input_data(program, sizes, DataKind::tags, options.seed),
+                                Functions::none, options.chaos, 2);
+  const auto& [integers, unfused_integers] = references.integers(program, sizes, options.seed);
   for (int order = 0; order < 2; ++order) {
     executor.prepare(integers);
     executor.run({.functions = Functions::integer,
@@ -143,7 +144,7 @@ Verdict verify_executor(Executor& executor, Executor& oracle, const VerifyOption
                   .iterations = iterations_of(order)});
     verdict.integers += compare_bits(executor, unfused_integers);
   }
-  const auto inputs = of_kind(DataKind::random);
+  const auto& inputs = references.inputs(program, sizes, options.seed);
   if (options.library_sums && has_collective_sums(program)) {
     executor.prepare(inputs);
     executor.run({.order = options.chaos});
@@ -151,9 +152,9 @@ Verdict verify_executor(Executor& executor, Executor& oracle, const VerifyOption
     verdict.same_order = verify_memory(executor, oracle, inputs, Functions::real, options.chaos, options.orders);
   }
   if (cuts_no_sum(program)) {
-    verdict.bitwise = compare_bits(executor, unfused(program, executor.sizes(), inputs, Functions::real));
+    verdict.bitwise = compare_bits(executor, references.unfused(program, sizes, options.seed));
   }
-  verdict.bound = compare_bound(executor, bounded(program, executor.sizes(), inputs));
+  verdict.bound = compare_bound(executor, references.bounded(program, sizes, options.seed));
   return verdict;
 }
 
@@ -220,19 +221,21 @@ bool has_collective_sums(const Program& program) {
 }
 
 Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options) {
+  References own;
+  References& references = options.references == nullptr ? own : *options.references;
   Interpreter interpreter(lower(program), sizes);
   if (options.executor) {
     const std::unique_ptr<Executor> oracle = options.oracle ? options.oracle(lower(program), sizes) : nullptr;
-    return verify_executor(*options.executor(lower(program), sizes), oracle ? *oracle : interpreter, options);
+    return verify_executor(*options.executor(lower(program), sizes), oracle ? *oracle : interpreter, references,
+                           options);
   }
-  Verdict verdict{.integers = verify_integers(interpreter, options), .bitwise = {}, .bound = {}};
-  const auto inputs = input_data(*program, sizes, DataKind::random, options.seed);
-  interpreter.prepare(inputs);
+  Verdict verdict{.integers = verify_integers(interpreter, references, options), .bitwise = {}, .bound = {}};
+  interpreter.prepare(references.inputs(*program, sizes, options.seed));
   interpreter.run({});
   if (cuts_no_sum(*program)) {
-    verdict.bitwise = compare_bits(interpreter, unfused(*program, sizes, inputs, Functions::real));
+    verdict.bitwise = compare_bits(interpreter, references.unfused(*program, sizes, options.seed));
   }
-  verdict.bound = compare_bound(interpreter, bounded(*program, sizes, inputs));
+  verdict.bound = compare_bound(interpreter, references.bounded(*program, sizes, options.seed));
   return verdict;
 }
 

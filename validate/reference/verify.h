@@ -38,6 +38,8 @@ struct Verdict {
   Verdict& operator+=(const Verdict& other);
 };
 
+class References;
+
 struct VerifyOptions {
   std::uint64_t seed = 1;
   /// In how many orders of its ops the program runs on integers: one after the other, and so many more at random, each
@@ -54,6 +56,8 @@ struct VerifyOptions {
   /// wire's dtype at every hop. Where such sums have more than two terms, T1 is not asked; T-int and T3 are, and the
   /// bound of T3 allows the N - 1 roundings of N ranks (unfused.cpp).
   bool library_sums = false;
+  /// Where what schedules are compared with is kept from call to call; null: it is worked out anew.
+  References* references = nullptr;
 };
 
 /// Whether every sum of the integer data of this seed is exact, whatever its order.
