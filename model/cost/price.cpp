@@ -339,7 +339,7 @@ Coordinates first_taking_part(const Program& program, const Op& op) {
 
 /// Where the positions of queries differ by rank, so does the price of their attention.
 void add_positions(const Program& program, const Pricer& pricer, const std::vector<Meetings>& meetings,
-                   const Machine& machine, Interference interference, Costs& costs) {
+                   const Machine& machine, Interference interference, KernelTimes& known, Costs& costs) {
   const std::size_t ops = program.ops.size();
   std::vector<std::size_t> differing;
   for (std::size_t op = 0; op < ops; ++op) {
@@ -351,6 +351,7 @@ void add_positions(const Program& program, const Pricer& pricer, const std::vect
     return;
   }
   spread_rows(costs, static_cast<std::size_t>(program.mesh.ranks()));
+  known.attention_by_rank.resize(static_cast<std::size_t>(program.mesh.ranks()) * ops);
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
     const Coordinates here = program.mesh.coordinates(rank);
     const std::size_t first = static_cast<std::size_t>(rank) * ops;
@@ -360,9 +361,14 @@ void add_positions(const Program& program, const Pricer& pricer, const std::vect
       if (!program.ops[op].where.holds(here)) {
         continue;
       }
-      const int sms = sms_left(program, machine, meetings[op], interference);
-      costs.by_rank[first + op] = pricer.attention(program.ops[op], here, sms);
-      costs.undisturbed_by_rank[first + op] = pricer.attention(program.ops[op], here, machine.accelerator.sms);
+      KernelTimes::Attention& times = known.attention_by_rank[first + op];
+      if (times.met == KernelTimes::unknown) {
+        const int sms = sms_left(program, machine, meetings[op], interference);
+        times = {.met = pricer.attention(program.ops[op], here, sms),
+                 .alone = pricer.attention(program.ops[op], here, machine.accelerator.sms)};
+      }
+      costs.by_rank[first + op] = times.met;
+      costs.undisturbed_by_rank[first + op] = times.alone;
     }
   }
 }
@@ -510,8 +516,59 @@ Flops unfused_products(const Program& program, const Sizes& sizes) {
 
 namespace {
 
+/// Whether a shape is one of those that move values between ranks.
+bool is_transfer(const Shape& shape) {
+  return std::holds_alternative<ExchangeShape>(shape) || std::holds_alternative<CollectiveShape>(shape);
+}
+
+template <class IsForgotten>
+void forget(const Program& program, const IsForgotten& is_forgotten, KernelTimes& known) {
+  for (std::size_t i = 0; i < known.shapes.size(); ++i) {
+    if (is_forgotten(program.shapes[i])) {
+      known.shapes[i].fill(KernelTimes::unknown);
+    }
+  }
+  for (std::size_t i = 0; i < known.unfused.size(); ++i) {
+    if (is_forgotten(program.unfused[i])) {
+      known.unfused[i] = KernelTimes::unknown;
+    }
+  }
+}
+
+void forget_attention_of_ops(KernelTimes& known) {
+  known.attention.clear();
+  known.attention_by_rank.clear();
+}
+
+}  // namespace
+
+void KernelTimes::forget_products(const Program& program) {
+  // Attention runs on the same units.
+  const auto is_product = [](const Shape& shape) {
+    return std::holds_alternative<GemmShape>(shape) || std::holds_alternative<AttentionShape>(shape);
+  };
+  forget(program, is_product, *this);
+  forget_attention_of_ops(*this);
+}
+
+void KernelTimes::forget_attention(const Program& program) {
+  forget(
+      program, [](const Shape& shape) { return std::holds_alternative<AttentionShape>(shape); }, *this);
+  forget_attention_of_ops(*this);
+}
+
+void KernelTimes::forget_kernels(const Program& program) {
+  forget(
+      program, [](const Shape& shape) { return !is_transfer(shape); }, *this);
+  forget_attention_of_ops(*this);
+}
+
+void KernelTimes::forget_transfers(const Program& program) { forget(program, is_transfer, *this); }
+
+namespace {
+
 Costs priced(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
-             const PriceOptions& options, bool alone) {
+             const PriceOptions& options, bool alone, KernelTimes& known) {
   check(meetings.size() == program.ops.size(), "meetings belong to the program");
   const Pricer pricer(program, sizes, machine, options);
   const KernelParts parts(program);
@@ -521,14 +578,22 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   costs.duration.reserve(program.ops.size());
   costs.issue.reserve(program.ops.size());
   costs.undisturbed.reserve(program.ops.size());
-  constexpr Duration unknown{-1};
-  std::vector<std::array<Duration, 4>> known(program.shapes.size(), {unknown, unknown, unknown, unknown});
-  const auto time = [&](const Op& op, const Meetings& met) {
+  constexpr Duration unknown = KernelTimes::unknown;
+  known.shapes.resize(program.shapes.size(), {unknown, unknown, unknown, unknown});
+  known.attention.resize(program.ops.size());
+  known.unfused.resize(program.unfused.size(), unknown);
+  const auto time = [&](std::size_t place, bool is_alone) {
+    const Op& op = program.ops[place];
+    const Meetings met = is_alone ? Meetings{} : meetings[place];
     if (op.kind == OpKind::attention) {
-      const int sms = sms_left(program, machine, met, options.interference);
-      return pricer.attention(op, first_taking_part(program, op), sms);
+      Duration& cost = is_alone ? known.attention[place].alone : known.attention[place].met;
+      if (cost == unknown) {
+        const int sms = sms_left(program, machine, met, options.interference);
+        cost = pricer.attention(op, first_taking_part(program, op), sms);
+      }
+      return cost;
     }
-    Duration& cost = known[op.shape][(met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U)];
+    Duration& cost = known.shapes[op.shape][(met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U)];
     if (cost == unknown) {
       cost = pricer.time(program.shapes[op.shape], sms_left(program, machine, met, options.interference));
     }
@@ -540,12 +605,16 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
       costs.undisturbed.push_back(costs.duration.back());
       continue;
     }
-    costs.duration.push_back(parts.share(op, time(program.ops[op], meetings[op])));
-    costs.undisturbed.push_back(parts.share(op, time(program.ops[op], {})));
+    costs.duration.push_back(parts.share(op, time(op, false)));
+    costs.undisturbed.push_back(parts.share(op, time(op, true)));
   }
   Duration products{};
-  for (const Shape& shape : program.unfused) {
-    const Duration whole = pricer.time(shape, machine.accelerator.sms);
+  for (std::size_t i = 0; i < program.unfused.size(); ++i) {
+    const Shape& shape = program.unfused[i];
+    Duration& whole = known.unfused[i];
+    if (whole == unknown) {
+      whole = pricer.time(shape, machine.accelerator.sms);
+    }
     const OpKind kind = std::holds_alternative<AttentionShape>(shape)     ? OpKind::attention
                         : std::holds_alternative<ElementwiseShape>(shape) ? OpKind::elementwise
                                                                           : OpKind::gemm;
@@ -565,7 +634,7 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   if (options.implementation != nullptr) {
     implement(program, sizes, machine, *options.implementation, costs);
   }
-  add_positions(program, pricer, meetings, machine, options.interference, costs);
+  add_positions(program, pricer, meetings, machine, options.interference, known, costs);
   add_issue_costs(program, parts, machine, options.launch, costs);
   return costs;
 }
@@ -574,14 +643,22 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
 
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options) {
+  KernelTimes known;
   return options.interference == Interference::dynamic
              ? price_alone(program, contenders_of(meetings), sizes, machine, options)
-             : priced(program, meetings, sizes, machine, options, false);
+             : price(program, meetings, sizes, machine, options, known);
+}
+
+Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
+            const PriceOptions& options, KernelTimes& known) {
+  check(options.interference != Interference::dynamic, "known times are of prices that stay fixed");
+  return priced(program, meetings, sizes, machine, options, false, known);
 }
 
 Costs price_alone(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                   const Machine& machine, const PriceOptions& options) {
-  return priced(program, meetings, sizes, machine, options, true);
+  KernelTimes known;
+  return priced(program, meetings, sizes, machine, options, true, known);
 }
 
 std::array<bool, all_provenances.size()> leans_on(const Program& program, const Machine& machine,

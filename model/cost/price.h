@@ -2,6 +2,8 @@
 // From a program, sizes and a machine to what every op costs.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -45,6 +47,31 @@ struct PriceOptions {
 /// Requires meetings_of(program), sizes bound to it, and a machine that supports the dtypes of its products.
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options);
+
+/// Times of kernels, worked out once for prices on machines that differ in something else. Belongs to one program,
+/// sizes and options.
+struct KernelTimes {
+  static constexpr Duration unknown{-1};
+  /// Of an attention.
+  struct Attention {
+    Duration met = unknown;    ///< Beside what may run then.
+    Duration alone = unknown;  ///< Beside nothing.
+  };
+  std::vector<std::array<Duration, 4>> shapes;  ///< By shape, and whether it meets an exchange, a collective, both.
+  std::vector<Attention> attention;             ///< By op; of the first rank that takes part.
+  std::vector<Attention> attention_by_rank;     ///< Of those whose queries differ by rank: by rank, then op.
+  std::vector<Duration> unfused;                ///< Program::unfused, alone.
+
+  /// Forgets the times of products, of attention or of everything but transfers.
+  void forget_products(const Program& program);
+  void forget_attention(const Program& program);
+  void forget_kernels(const Program& program);
+  /// Forgets those of exchanges and collectives.
+  void forget_transfers(const Program& program);
+};
+/// The same: takes the times that are known, and adds those that are not. Interference is not dynamic.
+Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
+            const PriceOptions& options, KernelTimes& known);
 
 /// SMs left to a kernel beside the communication it may meet.
 int sms_left(const Program& program, const Machine& machine, const Meetings& meetings, Interference interference);

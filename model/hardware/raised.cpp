@@ -149,6 +149,9 @@ namespace {
 constexpr std::string_view units = "accelerator.matrix_units.";
 
 FeltBy who_feels(std::string_view name) {
+  if (name.ends_with(".ctas")) {  // Kernels beside have fewer SMs.
+    return FeltBy::anything;
+  }
   if (name.starts_with(units)) {
     return FeltBy::products;
   }
@@ -156,7 +159,10 @@ FeltBy who_feels(std::string_view name) {
     return FeltBy::attention;
   }
   if (name.starts_with("link.collective.") || name.starts_with("network.collective.")) {
-    return FeltBy::collectives;
+    const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+    return has(".nvls.") || has(".tree.") ? FeltBy::all_reduces
+           : has(".all_to_all.")          ? FeltBy::all_to_alls
+                                          : FeltBy::collectives;
   }
   return name.starts_with("link.peer.") ? FeltBy::exchanges : FeltBy::anything;
 }
@@ -181,7 +187,8 @@ std::vector<RaisedMachine> raised_by_error(const Machine& machine) {
       all.push_back({.parameter = i,
                      .machine = raised(machine, name, parameters[i].standard_error),
                      .felt_by = who_feels(name),
-                     .dtype = dtype_of_unit(name)});
+                     .dtype = dtype_of_unit(name),
+                     .is_between_nodes = name.starts_with("network.")});
     }
   }
   return all;

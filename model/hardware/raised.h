@@ -35,7 +35,9 @@ enum class FeltBy : std::uint8_t {
   products,   ///< Of one dtype, attention's among them.
   attention,  ///< By one kernel.
   collectives,
-  exchanges,  ///< Inside a node.
+  all_reduces,  ///< By one kernel of theirs.
+  all_to_alls,  ///< By one kernel.
+  exchanges,    ///< Inside a node.
 };
 
 /// One parameter higher by its own standard error.
@@ -43,7 +45,8 @@ struct RaisedMachine {
   std::size_t parameter = 0;  ///< Its place in parameters_of.
   Machine machine;
   FeltBy felt_by = FeltBy::anything;
-  std::optional<DType> dtype{};  ///< Of products.
+  std::optional<DType> dtype{};   ///< Of products.
+  bool is_between_nodes = false;  ///< Ranks of one node feel nothing of it.
 };
 
 /// One a parameter that has an error.

@@ -72,6 +72,9 @@ struct Prediction : Outcome {
   const Structure* structure = nullptr;     // lives as long as the cache, or the file's schedule
 };
 
+/// Returns whether a price of the program may hang on the parameter that is higher: where it says no, none does.
+bool may_feel(const Program& program, const Point& point, const RaisedMachine& raised);
+
 /// What the ops cost on a machine when rates stay fixed: with `constant` interference in place of `dynamic`, without
 /// faults. Requires a structure and sizes of the point.
 Costs static_costs(const Point& point, const Machine& machine, const Structure& structure, const Sizes& sizes);
