@@ -73,11 +73,19 @@ bool same(const Uncertainty& a, const Uncertainty& b) {
                             [](const Doubt& x, const Doubt& y) { return x.of == y.of && x.effect == y.effect; });
 }
 
+Point point_in_all_doubt(const char* hardware) {
+  Point point;
+  point.model = load_model("llama-3.1-8b");
+  point.machine = load_machine(hardware);
+  point.seq = 8192;
+  point.raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(point.machine));
+  return point;
+}
+
 TEST(Uncertainty, IsThatOfPricingEveryParameterAnew) {
   int compared = 0;
   for (const char* hardware : {"h100-sxm", "a100-sxm-80", "b200-sxm", "dgx-h100-x2", "gb200-nvl72-x2", "l40s-pcie"}) {
-    Point point{.model = load_model("llama-3.1-8b"), .machine = load_machine(hardware), .seq = 8192};
-    point.raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(point.machine));
+    Point point = point_in_all_doubt(hardware);
     Point anew = point;
     anew.raised = felt_by_anything(*point.raised);
     for (const Scope scope : {Scope::mlp, Scope::attention, Scope::mlp_ar, Scope::ulysses, Scope::layer}) {
