@@ -56,7 +56,7 @@ void Engine::play() {
   }
 }
 
-/// Speeds change when all that happens at one instant is done.
+/// Speeds change once everything that happens at one instant is done.
 void Engine::play_fluid() {
   fluid_.settle(now_, queue_);
   while (const std::optional<std::int64_t> next = queue_.next()) {
@@ -117,11 +117,12 @@ void Engine::handle(const TimedEvent& event) {
     case EventKind::half_end: end_half(slot); break;
     case EventKind::own_half_end: end_own_half(slot); break;
     case EventKind::collective_end: end_collective(slot); break;
-    case EventKind::wake: break;  // only where links share
+    case EventKind::wake: break;  // only where links share bandwidth
   }
 }
 
-/// Its lane is free. Posts the op at the head, now or when it is issued, if what it waits for has ended.
+/// Called when the lane is free. Posts the op at the head, now or once it is issued, if the ops that it waits for have
+/// ended.
 void Engine::try_head(std::uint32_t slot) {
   Slot& here = slots_[slot];
   const RankPlan& plan = plan_of(here.rank);
@@ -182,8 +183,8 @@ bool Engine::has_ended(std::uint32_t slot, std::int32_t op) const {
   return there.head == plan_of(there.rank).first[there.lane + 1U] || static_cast<std::int32_t>(head_of(there).op) > op;
 }
 
-/// Ends of one half are on lanes of the same name, so that who it meets is at the head of a lane or not posted; the
-/// sender of a push or a pull may also have gone on.
+/// The two ends of one half are on lanes of the same name, so the peer's op is at the head of its lane or not posted
+/// yet. The sender of a push or a pull may also have gone on.
 void Engine::post_exchange(std::uint32_t slot, const PlannedOp& exchange) {
   Slot& here = slots_[slot];
   here.halves = static_cast<std::int8_t>((exchange.sends ? 1 : 0) + (exchange.receives ? 1 : 0));
@@ -202,7 +203,7 @@ void Engine::post_exchange(std::uint32_t slot, const PlannedOp& exchange) {
   if (exchange.receives) {
     const std::uint32_t source = source_of(slot, exchange);
     if (source != slot &&
-        has_posted(source, matching.sender(here.rank, exchange.op))) {  // else the send has seen to it
+        has_posted(source, matching.sender(here.rank, exchange.op))) {  // otherwise the send has already done it
       start_half(source, slot);
     }
   }
@@ -221,7 +222,7 @@ void Engine::post_push(std::uint32_t slot, const PlannedOp& push) {
   }
 }
 
-/// What the sender shows may be fetched long after it went on.
+/// The receiver may fetch the data long after its sender went on.
 void Engine::post_pull(std::uint32_t slot, const PlannedOp& pull) {
   const Matching& matching = plan_->lowered.matching;
   const Rank here = slots_[slot].rank;
@@ -242,7 +243,8 @@ void Engine::post_pull(std::uint32_t slot, const PlannedOp& pull) {
   }
 }
 
-/// Whose lane it holds is the mover: the receiver of a pull, else the sender. Priced with the sender's op.
+/// The mover holds its lane during the half: the receiver of a pull, otherwise the sender. The price is that of the
+/// sender's op.
 void Engine::start_half(std::uint32_t mover, std::uint32_t other) {
   const PlannedOp& exchange = head_of(slots_[mover]);
   const bool pulled = exchange.protocol == Protocol::pull;
@@ -287,7 +289,7 @@ void Engine::end_own_half(std::uint32_t slot) {
   }
 }
 
-/// A group has one open collective a lane and axis at most: nobody posts the next one before this one ends.
+/// A group has at most one open collective per lane and axis: no rank posts the next one before this one ends.
 void Engine::arrive(std::uint32_t slot, const PlannedOp& collective) {
   const auto axis = static_cast<std::size_t>(collective.axis);
   const std::int32_t coordinate = plan_->here[static_cast<std::size_t>(slots_[slot].rank)][axis];

@@ -62,7 +62,8 @@ class RankPlanner {
     return planned;
   }
 
-  /// A lane is in order: the last of the ops that are waited for on it stands for the others, and its own need none.
+  /// A lane is in order, so the last op on it that is waited for stands for the others; ops on the waiting op's own
+  /// lane need no entry.
   void add_waits(std::uint32_t lane, PlannedOp& op) {
     op.waits.first = static_cast<std::uint32_t>(plan_.waits.size());
     for (const OpId wait : program_.waits_of(program_.ops[position(op.op)])) {
@@ -83,7 +84,7 @@ class RankPlanner {
   }
 
   void add_watchers() {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> watched;  // place, lane of what waits for it
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> watched;  // place of an op, and the lane that waits for it
     for (std::uint32_t lane = 0; lane < program_.lanes.size(); ++lane) {
       for (std::uint32_t place = plan_.first[lane]; place < plan_.first[lane + 1]; ++place) {
         for (const PlannedWait& wait : plan_.waits_of(plan_.ops[place])) {
@@ -107,7 +108,7 @@ class RankPlanner {
   RankPlan plan_;
 };
 
-/// Which of the program's predicates hold on a rank.
+/// Tells which of the program's predicates hold on a rank.
 class Predicates {
  public:
   explicit Predicates(const Program& program) {

@@ -40,7 +40,7 @@ std::string kernel_of(const Machine& machine, const Message& message) {
   return !kernel ? "" : std::string(name_of(lacks_sums ? NcclKernel::simple : *kernel));
 }
 
-/// Who exchanges: two GPUs of a node, and one of each of two nodes.
+/// Returns the pairs that exchange: two GPUs of a node, and one GPU of each of two nodes.
 std::vector<Message> exchanges_of(const Machine& machine) {
   std::vector<Message> pairs;
   if (machine.gpus_per_node > 1) {

@@ -23,12 +23,12 @@ namespace {
 struct KnownTable {
   std::string_view table;
   Known known = Known::healthy;
-  std::int64_t gpus = 0;  ///< 0: any.
+  std::int64_t gpus = 0;  ///< 0: any number
 };
 
-// Degraded as their sources, or the data's README, say. Unknown are smaller groups of the L40S box whose eight GPUs are
-// degraded (configs/hardware/l40s-pcie.yaml), 20 racks of GB200, whose network no file describes, and a Slingshot
-// cluster without a healthy twin.
+// Degraded nodes according to their sources or the data's README. Unknown are smaller groups of the L40S box whose
+// eight GPUs are degraded (configs/hardware/l40s-pcie.yaml), 20 racks of GB200, whose network no file describes, and a
+// Slingshot cluster without a healthy twin.
 constexpr std::array known_tables{
     KnownTable{"nccl_a100_1node_vtrain_allreduce"},
     KnownTable{"nccl_a100_2node_allgather"},
@@ -81,7 +81,7 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
         !fits(*machine.machine, message)) {
       continue;
     }
-    // Where no column tells runs apart, the n-th row of a message is of the n-th run.
+    // Where no column tells runs apart, the n-th row of a message belongs to the n-th run.
     const int times = ++seen[{message.op, message.gpus, message.nodes, message.bytes.count}];
     const std::string which = row.has(run) ? std::string(row.text(run)) : fmt::format("#{}", times);
     MeasuredNode& node = by_run[{which, message.gpus}];
