@@ -13,7 +13,7 @@ namespace commfuse::import {
 
 namespace {
 
-/// Calls `is` with each word between blanks until it says yes.
+/// Calls `is` with each word between blanks until it returns true.
 template <class Is>
 bool any_word(std::string_view words, const Is& is) {
   while (!words.empty()) {
@@ -33,7 +33,7 @@ bool matches(std::string_view pattern, std::string_view key) {
   return pattern.starts_with('*') ? key.ends_with(pattern.substr(1)) : key == pattern;
 }
 
-/// The key that was asked for and that this one is a slip of, two edits away.
+/// Returns the requested key of which this one is a misspelling, two edits away.
 std::optional<std::string> slip_of(const KeyedFile& file, std::string_view key) {
   constexpr std::size_t longest = 80;
   constexpr std::size_t shortest = 6;
@@ -84,7 +84,7 @@ void note_unknown(const std::vector<std::string>& unknown, std::vector<std::stri
 void note_unread(const KeyedFile& file, const KeyLists& lists, std::vector<std::string>& notes,
                  std::string_view (*name_of)(std::string_view key)) {
   std::vector<std::string> unknown;
-  constexpr std::size_t most_compared = 200;  // A hostile file may have a hundred thousand.
+  constexpr std::size_t most_compared = 200;  // A hostile file may have a hundred thousand keys.
   for (const auto& [key, entry] : file.entries()) {
     const std::string_view name = name_of(key);
     if (file.is_asked(key) || entry.kind == EntryKind::null) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why no run of a kind of GPUs keeps what was asked for.
+// Explains why no run of a kind of GPUs meets the limits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const Ca
   return run.gpus + node > kind.available ? ", all that are available," : "";
 }
 
-constexpr double least_goodput = 0.01;  // with less, a run hardly gets on
+constexpr double least_goodput = 0.01;  // below this, a run hardly progresses
 
 std::string failures_bind(const PlanFile& file, const CapacityRun& run) {
   const double between = 3600.0 / (static_cast<double>(run.gpus) * file.failures.per_gpu_hour);
@@ -77,7 +77,7 @@ std::string budget_binds(const PlanFile& file, const CapacityRun& run, std::stri
                      *file.budget);
 }
 
-/// Runs that keep a limit.
+/// Returns the runs that meet a limit.
 template <class Keeps>
 std::vector<CapacityRun> those(const std::vector<CapacityRun>& runs, const Keeps& keeps) {
   std::vector<CapacityRun> all;

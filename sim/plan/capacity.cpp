@@ -55,7 +55,7 @@ void put_limits(CapacityPlan& plan, const PlanFile& file) {
   plan.energy_price = file.energy_price;
 }
 
-/// What was asked, as far as an answer must repeat it.
+/// Returns the part of the question that an answer must repeat.
 CapacityPlan asked(const PlanFile& file, const Transformer& model, const LayoutTerms& terms) {
   const TrainingPlan& base = terms.base;
   const ModelParameters parameters = parameters_of(model);
@@ -82,7 +82,7 @@ CapacityPlan asked(const PlanFile& file, const Transformer& model, const LayoutT
   return plan;
 }
 
-/// The price at which a kind costs what the cheapest of the others does.
+/// Sets the price at which a kind costs as much as the cheapest other kind.
 void add_break_even_prices(CapacityPlan& plan) {
   for (CapacityKind& kind : plan.kinds) {
     const CapacityRun* own = kind.best();

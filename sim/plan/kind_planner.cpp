@@ -28,7 +28,7 @@ std::int64_t most_gpus(const PlanFile& file, const GpuOffer& offer) {
   return static_cast<std::int64_t>(std::min(static_cast<double>(offer.available), powered));
 }
 
-/// With room for all GPUs that may be had.
+/// Returns the machine with room for all available GPUs.
 Machine machine_for(const GpuOffer& offer) {
   const Machine machine = machine_of(offer.machine);
   if (!machine.network && offer.available > machine.gpus_per_node) {
@@ -44,7 +44,7 @@ Machine machine_for(const GpuOffer& offer) {
 
 double seconds(Duration time) { return to_seconds(time); }
 
-/// Up and down by the same share of the step.
+/// Scales the value up and down by the same share of the step.
 Interval scaled(double value, double low, double high) { return {value, value * low, value * high}; }
 
 void put_step(CapacityRun& run, const FoundLayout& layout, const RunSpread& spread) {
@@ -81,7 +81,7 @@ void put_totals(CapacityRun& run, const RunTerms& terms, const RunSpread& spread
   }
 }
 
-/// Which limits a run does not keep; `confidence` is what is asked for.
+/// Names the limits that a run misses; `confidence` is the one asked for.
 std::string misses_of(const PlanFile& file, const CapacityRun& run, const RunSpread& spread) {
   constexpr double any = std::numeric_limits<double>::infinity();
   const auto keeps = [&](double value, double limit, double share) {
@@ -224,13 +224,13 @@ CapacityKind KindPlanner::plan() {
   CapacityKind kind = offered();
   try {
     look_at_counts();
-  } catch (const ConfigError& error) {  // what this machine cannot do, others may
+  } catch (const ConfigError& error) {  // other machines may be able to do this
     kind.reason = error.what();
     return kind;
   }
   add_runs(kind, file_.model_error);
   if (!found_.empty()) {
-    // Of the answer, or of the largest count: errors of parameters hardly change with the count.
+    // The run of the answer, or of the largest count: errors of parameters hardly change with the count.
     const std::size_t reference = kind.answer.value_or(found_.size() - 1);
     add_sites(kind, found_[reference]);
     std::vector<CapacityDoubt> doubts = step_doubts(search_, found_[reference], sites_, structures_);

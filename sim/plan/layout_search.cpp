@@ -12,7 +12,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr double longest_step = 1e6;  // seconds at the dense peak: what takes longer is no plan
+constexpr double longest_step = 1e6;  // seconds at the dense peak; longer steps are not planned
 
 bool splits_over(const Transformer& model, std::int64_t stages) {
   return model.layers % stages == 0 || (model.layers + 2) % stages == 0;
@@ -28,7 +28,7 @@ std::vector<std::int64_t> divisors(std::int64_t whole) {
   return all;
 }
 
-/// 1, 2, 4 and so on; or the one that somebody chose.
+/// Returns 1, 2, 4 and so on; or only the degree that the user chose.
 std::vector<std::int64_t> doublings(std::int64_t most, const std::optional<std::int64_t>& wish) {
   std::vector<std::int64_t> all;
   for (std::int64_t one = 1; one <= most && !wish; one *= 2) {
@@ -47,7 +47,7 @@ std::vector<std::int64_t> stages_of(const Transformer& model, const std::optiona
   return all;
 }
 
-/// Of whole nodes, or an even part of one.
+/// Returns whether the GPUs are whole nodes, or an even part of one.
 bool is_even(std::int64_t gpus, std::int64_t of_a_node) {
   return gpus < of_a_node ? of_a_node % gpus == 0 : gpus % of_a_node == 0;
 }

@@ -26,7 +26,7 @@ PathKind kind_of(Purpose purpose) {
   }
 }
 
-/// By shape and what is said of it, so that a product with fewer SMs stands apart.
+/// Groups ops by shape and description, so that a GEMM with fewer SMs is an entry of its own.
 std::vector<ExplainedOp> ops_of(const Point& point, const Prediction& prediction, const Costs& costs) {
   const Program& program = prediction.structure->program();
   const Rank rank = prediction.analysis.critical_rank;
@@ -58,7 +58,7 @@ std::vector<ExplainedOp> ops_of(const Point& point, const Prediction& prediction
   return ops;
 }
 
-/// What the run's time is the sum of, as it is played at prices that stay fixed.
+/// Returns the parts that the run's time is the sum of, at prices that stay fixed.
 std::array<Duration, path_kinds> path_of(const Point& point, const Prediction& prediction, const Costs& costs,
                                          Predictor& predictor) {
   Point still = point;
