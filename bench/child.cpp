@@ -30,7 +30,7 @@ double seconds_of(const timeval& time) {
   throw std::runtime_error(program + " could not be run; build it beside commfuse-bench");
 }
 
-/// All that can be read until the other end is closed.
+/// Reads until the other end is closed.
 std::string contents_of(int pipe) {
   std::string text;
   std::array<char, 256> part{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does one price of a matrix product cost? Read as nanoseconds a product, over shapes from decoding to a long
-// prefill, so that no branch is learnt by heart. The bar of the project is 200 ns.
+// Measures the cost of pricing one GEMM, in nanoseconds, over shapes from decoding to a long prefill, so that branch
+// prediction cannot learn them. The bar of the project is 200 ns.
 #include <benchmark/benchmark.h>
 
 #include <vector>

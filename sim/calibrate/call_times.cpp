@@ -20,7 +20,8 @@ std::string_view plural_of(const Work& work) {
   return std::holds_alternative<AttentionSize>(work) ? "attention calls" : "memory-bound kernels";
 }
 
-/// Microseconds of a kernel beside another one, of its own `duration`, that no rounding explains.
+/// Returns whether the overlap of two kernels, in microseconds, is too long for rounding to explain; `duration` is that
+/// of one of them.
 bool is_beside(double overlap, double duration) { return overlap > std::min(1.0, 0.5 * duration); }
 
 }  // namespace
@@ -95,8 +96,8 @@ Profile CallTimes::profile() && {
 void CallTimes::find_disturbed() {
   for (auto& [device, runs] : device_) {
     std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.begin < b.begin; });
-    Run latest{.begin = 0.0, .end = -std::numeric_limits<double>::infinity()};  // of those before, the last to end
-    Run second = latest;                                                        // and the last to end of other calls
+    Run latest{.begin = 0.0, .end = -std::numeric_limits<double>::infinity()};  // the last earlier run to end
+    Run second = latest;                                                        // the last to end of other calls
     for (std::size_t at = 0; at < runs.size(); ++at) {
       const Run& run = runs[at];
       if (run.kernel != none) {
@@ -115,7 +116,7 @@ void CallTimes::find_disturbed() {
   }
 }
 
-/// `runs` lie by their begin. Where very many begin beside one, it is disturbed however short they are.
+/// `runs` are in order of their begin. Where very many begin beside one, it counts as disturbed however short they are.
 bool CallTimes::is_disturbed_by_later(const std::vector<Run>& runs, std::size_t at) {
   constexpr std::size_t many = 64;
   const Run& run = runs[at];
@@ -165,7 +166,7 @@ void CallTimes::add(const Call& call, const Kernel* first, const Kernel* last) {
   }
 }
 
-/// Of the busy times that begin before the span ends, some one ends last.
+/// It is enough to look at the busy times that begin before the span ends: the last of them to end decides.
 bool CallTimes::is_slowed(const KernelSpan& span) const {
   const auto found = communication_.find(span.device);
   if (found == communication_.end()) {

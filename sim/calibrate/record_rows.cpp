@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The micro-benchmarks of a record as rows of the fits.
+// Converts the micro-benchmarks of a record to rows of the fits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace commfuse::calibrate {
 
 namespace {
 
-/// Smaller ones stay in a core's cache, which the price of a kernel knows nothing of.
+/// Smaller transfers stay in a core's cache, which the price of a kernel does not model.
 constexpr std::int64_t least_traffic = 256 << 10;
 
 Duration median_of(std::vector<Duration> samples) {
@@ -79,7 +79,7 @@ class RecordRows {
     }
   }
 
-  /// In one dtype, as a machine has one rate of memory, and larger than a core's cache.
+  /// Keeps rows in one dtype, as a machine has one memory rate, and larger than a core's cache.
   void add_traffic(const MicroBenchmark& one, Duration time) {
     if (seen_.traffic.rows.empty() && moved_.empty()) {
       moved_ = one.dtype;
@@ -132,7 +132,7 @@ class RecordRows {
   }
 
   std::string source_;
-  std::string moved_;  // the dtype of copies and adds that counts
+  std::string moved_;  // the dtype of the copies and adds that are kept
   std::map<std::string, int> left_out_;
   Observations seen_;
 };
