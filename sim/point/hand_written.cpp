@@ -21,9 +21,9 @@ namespace commfuse {
 
 namespace {
 
-constexpr double most_elements = 0x1p40;  // of a matrix: bytes and FLOPs then stay inside 64 bits
+constexpr double most_elements = 0x1p40;  // of a matrix, so that bytes and FLOPs stay within 64 bits
 
-/// The dimensions that a model and a load give sizes to.
+/// Returns the dimensions whose sizes come from the model and the load.
 std::vector<std::string_view> model_dimensions() {
   std::vector<std::string_view> names;
   for (const Quantity& quantity : quantities_of(Transformer{}, Load{})) {
@@ -37,7 +37,7 @@ bool given_by_model(std::string_view dimension) {
   return std::find(names.begin(), names.end(), dimension) != names.end();
 }
 
-/// visit(shape) for what the ops do and for what they are measured against.
+/// Calls visit(shape) for the schedule's ops and for the operation that they are checked against.
 template <class Visit>
 void for_each_shape(const Program& program, const Visit& visit) {
   for (const auto* shapes : {&program.shapes, &program.unfused}) {
@@ -84,7 +84,7 @@ void require_whole_queries(const ScheduleFile& file) {
   });
 }
 
-/// The scope whose generated schedules do the same work on as many ranks.
+/// Finds the scope whose generated schedules do the same work on the same number of ranks.
 void find_scope(HandWritten& schedule) {
   const Mesh mesh{{{"tp", schedule.ranks()}}};
   const auto does_the_work = [&](Scope scope, bool gated) {
@@ -103,7 +103,7 @@ void find_scope(HandWritten& schedule) {
 
 // --- agreement with settings ---------------------------------------------------------------------------------------
 
-/// What a setting takes where somebody chose it; nothing where it was left open.
+/// The value that the user chose for a setting; nothing where it was left open.
 struct Given {
   std::vector<std::string> values;
   Origin origin;
@@ -167,7 +167,7 @@ void agree(Grid& grid, std::string_view key, std::span<const HandWritten> files,
   }
 }
 
-/// A work of its own has a table of its own.
+/// A schedule with work of its own cannot be compared with others.
 void require_comparable(const Grid& grid, std::span<const HandWritten> files, bool generated) {
   const auto own = std::find_if(files.begin(), files.end(), [](const HandWritten& file) { return !file.scope; });
   if (own == files.end()) {

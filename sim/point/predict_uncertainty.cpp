@@ -13,12 +13,12 @@ namespace commfuse {
 
 namespace {
 
-/// Whether two runs at these prices are one.
+/// Returns whether two runs at these prices are identical.
 bool same(const Costs& a, const Costs& b) {
   return a.duration == b.duration && a.by_rank == b.by_rank && a.issue == b.issue;
 }
 
-/// The ops of each shape that the cost model is asked for.
+/// Groups the ops by the shape that the cost model prices.
 std::map<PricedShape, std::vector<std::size_t>> ops_by_shape(const Program& program, const Sizes& sizes) {
   std::vector<PricedShape> shapes;
   for (const Shape& shape : program.shapes) {
@@ -31,7 +31,7 @@ std::map<PricedShape, std::vector<std::size_t>> ops_by_shape(const Program& prog
   return ops;
 }
 
-/// Whether a price of the program may hang on the parameter that is higher.
+/// Returns whether a price of the program may depend on the raised parameter.
 bool may_feel(const Program& program, const Point& point, const RaisedMachine& raised) {
   if (raised.felt_by == FeltBy::anything) {
     return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of replay: maxima and sums over a register. A value is a time in whole picoseconds held by a double: exact
-// up to 2^53, and what vector units have a maximum for.
+// The loops of replay: maxima and sums over a register. A value is a time in whole picoseconds, held by a double:
+// doubles are exact up to 2^53, and vector units have a maximum for them.
 #pragma once
 
 #include <cstddef>

@@ -44,7 +44,7 @@ Rank distinct_ranks(const Program& program, const Tape& tape, const Costs& costs
 
 namespace {
 
-/// What an op takes, as priced: in one lane, or in all three.
+/// Prices of the ops: in one lane, or in all three.
 class Priced {
  public:
   Priced(const Program& program, const Tape& tape, const Costs& costs, Rank ranks, std::size_t lanes)
@@ -56,7 +56,7 @@ class Priced {
 
   [[nodiscard]] std::size_t lanes() const { return lanes_; }
 
-  /// Of an op on every rank of a register, in every lane.
+  /// Fills in the price of an op on every rank of a register, in every lane.
   void operator()(std::uint32_t op, Rank rank, double* out) const {
     if (costs_.by_rank.empty()) {
       spread(op, static_cast<double>(costs_.duration[op].count()), out);
@@ -88,7 +88,7 @@ class Priced {
   std::size_t lanes_;
 };
 
-/// What an op takes in a batch of samples, one a lane.
+/// Times of the ops in a batch of samples, one per lane.
 class Sampled {
  public:
   Sampled(const Tape& tape, const Costs& costs, JitterSampler& sampler)
@@ -123,8 +123,9 @@ class Sampled {
   const Tape& tape_;
   const Costs& costs_;
   JitterSampler& sampler_;
-  std::vector<double> nominal_;  // one for all ranks, or one a rank
-  std::vector<double> times_;    // of the op drawn last, by rank and lane; where instructions are of single ranks
+  std::vector<double> nominal_;  // one value for all ranks, or one per rank
+  std::vector<double> times_;    // times of the last op drawn, by rank and lane; where instructions are of single
+                                 // ranks
   std::uint32_t drawn_ = Tape::none;
 };
 
@@ -152,7 +153,7 @@ class Replay::Pass {
     sum_issue_costs();
   }
 
-  /// recorder: null when nobody listens.
+  /// `recorder` is null when nothing is recorded.
   void play(Recorder* recorder) {
     const bool single = width_ == 1 && recorder == nullptr;
     for (const Tape::Instruction& instruction : tape_.instructions) {
@@ -190,7 +191,8 @@ class Replay::Pass {
   [[nodiscard]] double* at(std::uint32_t place) { return memory_.values_.data() + std::size_t{place} * width_; }
   [[nodiscard]] double* to(const Instruction& instruction) { return at(instruction.to); }
 
-  /// A kernel or an exchange that meets itself, where registers are single values. False for what waits for others.
+  /// Runs a kernel or a self-paired exchange, where registers are single values. Returns false for an op that waits for
+  /// others.
   bool run_single(const Instruction& instruction) {
     if (instruction.kind != Tape::Kind::kernel && instruction.kind != Tape::Kind::exchange) {
       return false;
@@ -240,7 +242,7 @@ class Replay::Pass {
     }
   }
 
-  /// Calls visit(to, from, count) for every run of values that comes here as one.
+  /// Calls visit(to, from, count) for every contiguous run of values under the turn.
   template <class Visit>
   void for_each_run(std::uint32_t turn, const Visit& visit) const {
     if (ranks_ == 1) {
@@ -272,7 +274,7 @@ class Replay::Pass {
     post(instruction);
     double* end = to(instruction);
     double* half = at(instruction.own);
-    if (ranks_ == 1) {  // it meets itself
+    if (ranks_ == 1) {  // a rank paired with itself
       kernels::add_to(end, memory_.durations_.data(), width_);
       std::copy_n(end, width_, half);
       return;
@@ -324,7 +326,7 @@ class Replay::Pass {
     return program_.mesh.member(instruction.rank, shape.axis, static_cast<std::int32_t>(member));
   }
 
-  /// Every member of a group of ranks gets the largest value of the group.
+  /// Sets the value of every member of a group of ranks to the largest in the group.
   void spread_maximum(double* values, std::size_t members, std::size_t stride) const {
     for (std::size_t first = 0; first < width_; first += members * stride) {
       double* group = values + first;
@@ -344,7 +346,7 @@ class Replay::Pass {
     }
   }
 
-  /// Of communication a summary asks for the last end alone.
+  /// A summary needs only the last end of communication.
   void record(const Instruction& instruction, Recorder& recorder) {
     const Op& op = program_.ops[instruction.op];
     const bool whole = recorder.keeps_timeline();
@@ -357,7 +359,7 @@ class Replay::Pass {
       starts = whole ? starts_of(instruction) : ends;
     } else if (instruction.kind == Tape::Kind::exchange) {
       starts = whole ? first_starts_of(instruction) : ends;
-    } else {  // ends are starts + durations
+    } else {  // ends hold starts + durations
       double* before = memory_.others_.data();
       for (std::size_t i = 0; i < width_; ++i) {
         before[i] = ends[i] - memory_.durations_[i];
@@ -381,7 +383,7 @@ class Replay::Pass {
     }
   }
 
-  /// An exchange starts with its first half, a one-sided one when it is posted.
+  /// Returns the starts of an exchange: that of its first half, or for a one-sided one the time when it is posted.
   const double* starts_of(const Instruction& instruction) {
     double* starts = memory_.others_.data();
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[program_.ops[instruction.op].shape]);
@@ -403,7 +405,7 @@ class Replay::Pass {
     return starts;
   }
 
-  /// Of an exchange that meets itself: that of the half that it sends, or of the one that comes.
+  /// Returns the start of a self-paired exchange: the earlier of the half that it sends and the half that it receives.
   const double* first_starts_of(const Instruction& instruction) {
     double* starts = memory_.others_.data();
     for (std::size_t i = 0; i < width_; ++i) {
@@ -427,8 +429,8 @@ class Replay::Pass {
   const Tape& tape_;
   const Costs& costs_;
   Replay& memory_;
-  FoldedMesh mesh_;    // of the ranks that are replayed
-  std::size_t ranks_;  // of a register
+  FoldedMesh mesh_;    // mesh of the replayed ranks
+  std::size_t ranks_;  // ranks in a register
   std::size_t lanes_;
   std::size_t width_;
   Prices price_;

@@ -30,7 +30,7 @@ Shape dtype() {
 }
 
 ShapeKey dtype_key() { return optional({"dtype", dtype(), "bf16 where nothing is said"}); }
-/// "tokens*4": blocks of a dimension.
+/// "tokens*4": a number of blocks of a dimension.
 Shape extent() { return pattern(R"(^[A-Za-z_][A-Za-z0-9_]* ?\* ?[0-9]+$)"); }
 /// An index, "(tp+3)%4", or a plain number.
 Shape index() { return one_of({text(), count()}); }
@@ -55,7 +55,7 @@ Shape buffer() {
               dtype_key()});
 }
 
-/// What a region of a buffer holds of a tensor.
+/// The part of a tensor in a region of a buffer.
 Shape content() {
   return map({{"here", text(), "A region of a buffer, as in x[tp]"},
               {"tensor", text()},

@@ -30,7 +30,7 @@ Shape quantity(const char* units) { return pattern(std::string(plain_number) + u
 
 Json json_of(const Shape& shape);
 
-/// A whole number that is a limit is written as one.
+/// Writes a limit that is a whole number without a fraction.
 Json limit(double value) {
   constexpr double exact = 1e15;
   const bool is_whole = value <= exact && value == static_cast<double>(static_cast<std::int64_t>(value));

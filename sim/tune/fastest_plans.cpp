@@ -7,10 +7,10 @@ namespace commfuse {
 
 namespace {
 
-/// What a plan takes, or cannot be below.
+/// A plan with its time, or a lower bound of it.
 struct Ranked {
   Duration time{};
-  std::size_t plan = 0;  ///< Its place among those named.
+  std::size_t plan = 0;  ///< index into the plans given
   StepPrediction step;
 };
 

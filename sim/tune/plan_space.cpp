@@ -12,7 +12,7 @@ namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-/// 1, 2, 4 and so on.
+/// Returns 1, 2, 4 and so on, up to `most`.
 Counts doublings(std::int64_t most) {
   Counts all;
   for (std::int64_t one = 1; one <= most; one *= 2) {
@@ -42,7 +42,7 @@ bool is_possible(const Transformer& model, const TrainingPlan& plan) {
   }
 }
 
-/// One plan after the other, each degree inside the one before.
+/// Generates one plan after the other, each degree nested in the one before.
 class Walk {
  public:
   explicit Walk(const PlanSpace& space) : space_(space), model_(*space.model), wish_(space.wish) {}
@@ -80,7 +80,7 @@ class Walk {
     if (space_.gpus % (plan.tensor * plan.pipeline * plan.ulysses) != 0) {
       return;
     }
-    // Latent and unfused attention share no sequence: require_possible of a step.
+    // Latent and unfused attention do not share a sequence between ranks: require_possible of a step.
     const bool shares = !model_.latent && plan.fused_attention;
     const std::int64_t most = !shares ? 1 : std::max<std::int64_t>(1, plan.seq / plan.ulysses / least_tokens);
     for (const std::int64_t context : wished(wish_.context, doublings(most))) {
@@ -104,7 +104,7 @@ class Walk {
     }
   }
 
-  /// All degrees divide the replicas and the experts: what else is possible is the same with each.
+  /// Every degree divides the replicas and the experts; other conditions are the same for each.
   void experts(TrainingPlan plan) {
     const Counts degrees = wished(wish_.expert, expert_degrees(plan));
     const std::size_t begin = plans_.size();
@@ -142,7 +142,7 @@ class Walk {
       kinds = {*wish_.zero};
     }
     std::vector<Recompute> recomputes{Recompute::none, Recompute::full};
-    if (!plan.fused_attention) {  // a fused core keeps no scores that could be made again
+    if (!plan.fused_attention) {  // a fused kernel stores no scores that could be recomputed
       recomputes.push_back(Recompute::selective);
     }
     if (wish_.recompute) {

@@ -11,14 +11,14 @@ namespace commfuse {
 
 namespace {
 
-/// A schedule that may be taken, with its runs in the step.
+/// A candidate schedule, with its runs in the step.
 struct Candidate {
   SampledSite sampled;
   SiteRuns runs;
-  Duration still{};  ///< One run on the slowest GPU's machine, where nothing else strays.
+  Duration still{};  ///< One run on the machine of the slowest GPU, without other jitter.
 };
 
-/// Passes of a stage over the step's time, with those that others wait for.
+/// Returns the passes of a stage in the step's time, with those that other stages wait for.
 std::int64_t passes_of(const TrainingPlan& plan) {
   return plan.micro_batches() + (plan.pipeline - 1 + plan.interleave - 1) / plan.interleave;
 }
@@ -78,7 +78,7 @@ class Chooser {
     return all;
   }
 
-  /// Of equal ones the first, which is the fastest where nothing strays.
+  /// Returns the first of equal ones, which is the fastest without jitter.
   static std::size_t least_mean(const std::vector<Candidate>& all) {
     const auto least = std::min_element(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
       return a.sampled.times.mean < b.sampled.times.mean;
@@ -93,7 +93,7 @@ class Chooser {
     return serial->sampled;
   }
 
-  /// What the runs of all sites take where the slowest GPU and their own strays are at their p99.
+  /// Returns the time of the runs of all sites with both the slowest GPU and the runs' own jitter at their p99.
   [[nodiscard]] double runs_at_p99(const Choice& choice) const {
     double time = 0.0;
     double variance = 0.0;
@@ -106,7 +106,7 @@ class Chooser {
     return time + deviations_at_p99(groups_) * std::sqrt(variance);
   }
 
-  /// From the schedules of the least mean on, one site after the other, as long as it helps.
+  /// Starts from the schedules with the smallest mean and changes one site after the other, as long as it helps.
   [[nodiscard]] Choice least_p99() const {
     Choice choice = by_mean_;
     double least = runs_at_p99(choice);
@@ -127,7 +127,7 @@ class Chooser {
     return choice;
   }
 
-  /// Of the step whose sites have these schedules.
+  /// Returns the percentiles of the step whose sites have these schedules.
   StepTail tail(const std::vector<TunedSite>& sites, const Choice& choice) {
     StepSpread spread{.gpus = point_.plan.gpus(), .rank_sigma = options_.rank_sigma, .groups = groups_};
     for (std::size_t i = 0; i < sites.size(); ++i) {

@@ -20,14 +20,14 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t ranked_by_p99 = 12;  // plans, the fastest in the mean
+constexpr std::size_t ranked_by_p99 = 12;  // plans, fastest mean first
 
-/// SiteTimes of the machine with links of some other rates, each made once.
+/// SiteTimes of the machine with faster links, made once per rate.
 class FasterLinks {
  public:
   FasterLinks(const Machine& machine, StructureCache& structures) : machine_(machine), structures_(structures) {}
 
-  /// The least of the rates, to 5 %. More rate is taken never to hide less.
+  /// Finds the smallest rate, to 5%. Assumes that a higher rate never hides less.
   std::optional<double> least(const SitePoint& site) {
     if (!hides(site, most)) {
       return std::nullopt;
@@ -44,10 +44,10 @@ class FasterLinks {
   static constexpr double step = 0.05;
   static constexpr int most = 56;  // steps to 16 times the rate
 
-  /// Rates stand on a grid, so that sites share machines.
+  /// Rates are on a grid, so that sites share machines.
   static double rate_of(int steps) { return math::exp(step * steps); }
 
-  /// Whether the strategy hides its communication at a site.
+  /// Returns whether the strategy hides its communication at a site.
   bool hides(const SitePoint& site, int steps) {
     constexpr double close = 1.01;
     const SiteTime time = at(steps).of(site);
@@ -76,7 +76,7 @@ void require_some(const PlanSpace& space, std::size_t plans) {
   }
 }
 
-/// A plan, what is minimised of it, and how sure that is.
+/// A plan, its objective, and the error of the latter.
 struct RankedPlan {
   TunedPlan tuned;
   Duration time{};
@@ -121,7 +121,7 @@ void add_errors(StepPoint point, SiteTimes& times, StructureCache& structures, s
   }
 }
 
-/// Given the evidence, and the fastest first again. Requires errors.
+/// Corrects the times by the evidence and sorts them anew, fastest first. Requires errors.
 void correct_by(const StepEvidence& evidence, std::vector<RankedPlan>& ranked) {
   for (RankedPlan& one : ranked) {
     one.tuned.correction = evidence.correction(one.uncertainty);
@@ -133,7 +133,7 @@ void correct_by(const StepEvidence& evidence, std::vector<RankedPlan>& ranked) {
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
 }
 
-/// The other steps of the first plan, which was corrected before, and what was predicted of it since.
+/// Corrects the other steps of the first plan, which was corrected before, and the predictions made since.
 void correct_others(Tuning& tuning) {
   tuning.correction = tuning.best.front().correction;
   const double factor = *tuning.correction;
@@ -153,7 +153,7 @@ void correct_others(Tuning& tuning) {
   }
 }
 
-/// Each against the fastest of the others. Requires errors, and plans in the order of their times.
+/// Compares each plan with the fastest other one. Requires errors, and plans in the order of their times.
 void add_probabilities(std::vector<RankedPlan>& ranked) {
   for (std::size_t place = 0; place < ranked.size() && ranked.size() > 1; ++place) {
     RankedPlan& one = ranked[place];
@@ -162,7 +162,7 @@ void add_probabilities(std::vector<RankedPlan>& ranked) {
   }
 }
 
-/// Of the fastest plans the one to take: the fastest, or of those that tie with it the one that the rule chooses.
+/// Takes the fastest plan, or among those that tie with it the one that the rule prefers.
 void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, Tuning& tuning) {
   std::vector<Contender> contenders;
   for (const RankedPlan& one : ranked) {
@@ -174,7 +174,8 @@ void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, T
   }
   const Verdict verdict = verdict_of(contenders, rule);
   const double fastest = to_seconds(ranked.front().time);
-  std::vector<TiedPlan> tied;  // those whose prediction is hardly worse, so that nothing that counts is given away
+  std::vector<TiedPlan> tied;  // only plans whose prediction is hardly worse, so that the tie costs nothing that
+                               // matters
   std::vector<std::size_t> places;
   Duration slowest{};
   for (const std::size_t place : verdict.front) {
@@ -205,7 +206,7 @@ void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, T
   }
 }
 
-/// The strategy that is best when it is the same at all sites. Serial cuts nothing and is always one.
+/// Finds the strategy that is best when all sites use the same one. Serial splits nothing and is always possible.
 void choose_single(StepPoint point, SiteTimes& times, Tuning& tuning) {
   for (const Strategy* strategy : strategies_for_steps()) {
     point.strategies = {strategy};
@@ -298,7 +299,7 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
     tuning.sites = tune_sites(point, times, structures);
     if (options.monte_carlo.jitter != nullptr) {
       tuning.tails = choose_by_samples(point, times, options, tuning.sites);
-      tuning.best.front().step = predict_step(point, times);  // of the schedules chosen
+      tuning.best.front().step = predict_step(point, times);  // with the schedules chosen
     }
   }
   if (options.evidence) {
