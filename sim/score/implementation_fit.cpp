@@ -36,7 +36,7 @@ struct Sample {
   double us = 0.0;
 };
 
-/// A parameter before any row is seen: judgement over kernels of all kinds, in us and GB/s.
+/// The prior of a parameter: an estimate over kernels of all kinds, in us and GB/s.
 struct CostPrior {
   std::string_view name;
   double start, spread, lower, upper;
@@ -45,8 +45,8 @@ constexpr std::array cost_priors{
     CostPrior{"per_call", 60.0, 0.7, 0.1, 1000.0},   CostPrior{"per_step", 30.0, 1.0, 0.01, 500.0},
     CostPrior{"product_time", 1.06, 0.08, 0.5, 3.0}, CostPrior{"cut_cost", 0.4, 0.8, 0.01, 2.0},
     CostPrior{"rate_share", 0.6, 0.4, 0.02, 1.0},    CostPrior{"rate", 80.0, 0.7, 1.0, 2000.0}};
-constexpr double noise = 0.12;           // Of a row, which the form leaves.
-constexpr double residual_before = 0.2;  // Relative, and so many rows' worth.
+constexpr double noise = 0.12;           // scatter of a row around the fitted form
+constexpr double residual_before = 0.2;  // relative, with the weight of this number of rows
 constexpr double rows_before = 3.0;
 
 const CostPrior& prior_of(std::string_view name) {
@@ -55,7 +55,7 @@ const CostPrior& prior_of(std::string_view name) {
   return *found;
 }
 
-/// "ag_gemm.cut_cost" is of one kind of site, "per_call" of both.
+/// "ag_gemm.cut_cost" belongs to one kind of site, "per_call" to both.
 struct Knob {
   std::string name;
   [[nodiscard]] std::string_view leaf() const { return std::string_view(name).substr(name.rfind('.') + 1); }
@@ -104,7 +104,7 @@ class ImplementationFit {
     return math::log(to_microseconds(best.analysis.critical.makespan) / sample.us);
   }
 
-  /// Without a sample the priors stand.
+  /// Fits the parameters; without samples the priors remain.
   void fit(std::span<const Sample* const> samples) {
     std::vector<PriorParameter> priors;
     for (const Knob& knob : knobs_) {
@@ -177,7 +177,7 @@ class ImplementationFit {
     describe(*parameter, error, kind, source);
   }
 
-  /// What says where it is from; the defaults do not.
+  /// Sets the provenance of a parameter; defaults have none.
   template <class T>
   static std::string line_of(std::string_view key, const Parameter<T>& parameter, int indent) {
     return parameter.source.empty() ? "" : parameter_line(key, parameter, indent);
@@ -232,7 +232,7 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
       for (const auto& [place, us] : read.implemented) {
         const auto one = std::ranges::find(known, columns.implemented[place].implementation);
         const Point point = point_of(read, *found.machine);
-        // Several tables may have a row of one thread.
+        // Several tables may have the same row of a thread.
         const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, found.machine->name,
                                                     columns.implemented[place].time.name, read.scatters, read.m, read.n,
                                                     read.k, read.ranks, name_of(read.dtype)))
@@ -246,7 +246,8 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
   return samples;
 }
 
-/// Whether rows of `measured` count: its own, and for what stands in those of all kernels of its strategy.
+/// Returns whether rows of `measured` count: the implementation's own rows always, and rows of other implementations of
+/// its strategy where it stands for all of them.
 bool counts(const Implementation& implementation, const Implementation& measured) {
   return &implementation == &measured || (implementation.stands_in && measured.strategy == implementation.strategy);
 }

@@ -12,7 +12,7 @@ namespace commfuse::score {
 
 namespace {
 
-/// "72: one rack" as 72 and " one rack".
+/// Splits "72: one rack" into 72 and " one rack".
 struct Clause {
   std::int64_t gpus = 0;
   std::string_view text;

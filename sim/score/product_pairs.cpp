@@ -28,7 +28,7 @@ GemmSize size_of(const TimedProduct& product) {
   return size;
 }
 
-/// So many times one product.
+/// Returns the way that runs one GEMM `times` times.
 Way way_of(const TimedProduct& product, int times, Doubts& doubts) {
   const GemmSize size = size_of(product);
   const PricedShape shape = shape_of(size);
@@ -41,7 +41,7 @@ Way way_of(const TimedProduct& product, int times, Doubts& doubts) {
           .uncertainty = doubts.of(*product.machine, std::span(&timed, 1), price)};
 }
 
-/// The products of one table, each once.
+/// The GEMMs of one table, each once.
 class Products {
  public:
   explicit Products(std::span<const TimedProduct> products) {
@@ -54,7 +54,7 @@ class Products {
   }
 
   [[nodiscard]] const std::vector<TimedProduct>& all() const { return all_; }
-  /// Null where it was not measured.
+  /// Returns null where it was not measured.
   [[nodiscard]] const TimedProduct* find(const TimedProduct& product) const {
     const auto place = std::lower_bound(all_.begin(), all_.end(), product, before);
     return place != all_.end() && key_of(*place) == key_of(product) ? &*place : nullptr;
@@ -71,7 +71,7 @@ const TimedProduct* slice_of(const TimedProduct& whole, int parts, const Product
   return counts ? products.find(slice) : nullptr;
 }
 
-/// The part by columns of the weight of which `by_rows` is a part by rows.
+/// Returns the GEMM with the weight cut by columns, given the one with the weight cut by rows.
 const TimedProduct* other_part(const TimedProduct& by_rows, int parts, const Products& products) {
   TimedProduct by_columns = by_rows;
   by_columns.n = by_rows.n / parts;

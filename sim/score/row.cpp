@@ -22,7 +22,7 @@ std::optional<T> number_in(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-/// "us" of "median_us": a unit belongs into the column's name, not into a cell.
+/// Returns "us" for "median_us": a unit belongs in the column's name, not in a cell.
 std::string_view unit_of(std::string_view name) {
   const std::size_t bar = name.rfind('_');
   return bar == std::string_view::npos ? std::string_view() : name.substr(bar + 1);

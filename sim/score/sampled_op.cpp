@@ -61,7 +61,7 @@ Program program_of(const SampledRuns& runs) {
   return std::move(builder).build();
 }
 
-/// Sorted groups; what is left over at the end is dropped.
+/// Returns sorted groups; the incomplete group at the end is dropped.
 Chunks sorted_groups(const std::vector<double>& values, std::size_t group) {
   Chunks groups;
   for (std::size_t first = 0; first + group <= values.size(); first += group) {

@@ -44,7 +44,7 @@ StepScorer::Answer StepScorer::predict(const StepCase& one, const FoundMachine& 
     require_possible(point);
     SiteTimes& sites = sites_.try_emplace(found.machine, structures_, *found.machine).first->second;
     answer.step = predict_step(point, sites);
-    point.communication_sigma = 0.0;  // a layer alone is a median, as its prices are
+    point.communication_sigma = 0.0;  // a layer alone is a median, like its prices
     LayerCost layer(point, sites);
     const LayerKind first = layer_runs(one.model).front().kind;
     answer.layer = {layer.forward(first).after({}, {}).device, layer.backward(first).after({}, {}).device};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of training steps. What a table does not say is assumed and said in its remarks.
+// Scores tables of training steps. Remarks state the assumptions about settings that a table leaves out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,13 +39,13 @@ Transformer gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads, st
           .positions = seq};
 }
 
-/// With the columns "layers", "hidden", "heads" of a table.
+/// Reads the columns "layers", "hidden", "heads" of a table.
 Transformer gpt_of(const Table& table, Row& row, std::int64_t vocab, std::int64_t seq) {
   return gpt(row.count(table.column("layers")), row.count(table.column("hidden")), row.count(table.column("heads")),
              vocab, seq);
 }
 
-/// Spearman's: of the places in both orders.
+/// Returns Spearman's correlation: that of the places in both orders.
 double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
   std::array<std::vector<double>, 2> places;
   for (std::size_t side = 0; side < 2; ++side) {
@@ -66,7 +66,7 @@ double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
   return n < 2.0 ? 0.0 : 1.0 - 6.0 * squares / (n * (n * n - 1.0));
 }
 
-/// Counts the pairs of layouts of each piece of work, by its name, of which the faster is told.
+/// Counts, for each piece of work by its name, the pairs of layouts of which the faster one is predicted.
 void count_layouts(const std::map<std::string, std::vector<StepSeconds>>& by_work, StepScore& into) {
   constexpr double apart = 1.05;
   for (const auto& [work, layouts] : by_work) {
@@ -82,8 +82,8 @@ void count_layouts(const std::map<std::string, std::vector<StepSeconds>>& by_wor
   }
 }
 
-/// Megatron-DeepSpeed as vTrain ran it (configs/frameworks), with a vocabulary that is not padded. What issuing a
-/// kernel takes is the one constant that is fitted: the mean error over one group of rows in 25 is least.
+/// Megatron-DeepSpeed as vTrain ran it (configs/frameworks), with a vocabulary that is not padded. The time to issue a
+/// kernel is the only fitted constant: it minimises the mean error over one group of rows in 25.
 constexpr std::int64_t vtrain_vocab = 50257;
 constexpr std::int64_t one_group_in = 25;
 
@@ -114,34 +114,34 @@ struct GptColumns {
                 .recompute = Recompute::full,
                 .dtype = DType::fp16};
     one.run_by(framework);
-    one.gpus_differ = false;  // its times are sums, without any spread
+    one.gpus_differ = false;  // its times are sums, without variation
     return one;
   }
 };
 
-/// Rows of one shape, spread in one way, whatever the batch.
+/// Groups rows of one shape and layout, whatever the batch.
 std::string group_of_step(const StepCase& one) {
   return fmt::format("training_step|{}|{}|{}|{}|{}|{}", one.model.hidden, one.model.layers, one.plan.tensor,
                      one.plan.data, one.plan.pipeline, one.plan.micro_batch);
 }
 
-/// 32-bit sums of gradients, an optimizer whose state replicas share, a fused core: Megatron-Core.
+/// Megatron-Core: 32-bit sums of gradients, an optimizer whose state is sharded over replicas, fused attention.
 TrainingPlan megatron_core_plan(std::int64_t tensor) {
   return {.tensor = tensor, .sequence_parallel = tensor > 1, .zero = Zero::optimizer};
 }
 
-/// Where what a table does not say is from.
+/// Returns a sentence about the source of settings that a table leaves out.
 std::string remark_on(const Framework& framework) {
   return fmt::format("Run as by `configs/frameworks/{}.yaml`. ", framework.name);
 }
 
-/// Seconds that so many FLOPs take at a rate of 1e12 a second and GPU.
+/// Returns the seconds for this many FLOPs at a rate of 1e12 per second and GPU.
 double seconds_at(Flops flops, double tflops, const TrainingPlan& plan) {
   return flops.count / (tflops * 1e12 * static_cast<double>(plan.gpus()));
 }
 
-/// What a table does not say is as its authors would have chosen it: of the micro-batches and of the pieces a stage
-/// that fit a GPU's memory those that are fastest. One sequence and one piece where nothing fits.
+/// Fills in settings as the table's authors would have chosen them: the fastest number of micro-batches and of pieces
+/// per stage that fit in a GPU's memory. One sequence and one piece where nothing fits.
 StepScorer::Answer best_answer(StepScorer& scorer, StepCase one, const FoundMachine& node, std::string_view prose) {
   constexpr std::array<std::int64_t, 4> micro_batches{1, 2, 4, 8};
   const std::int64_t a_stage = one.model.layers / one.plan.pipeline;
@@ -165,7 +165,7 @@ StepScorer::Answer best_answer(StepScorer& scorer, StepCase one, const FoundMach
   return *best;
 }
 
-/// One time of a row against a step.
+/// Scores one time of a row against a step.
 bool score_step(Tally& tally, const Row& row, const StepScorer::Answer& answer, double measured_seconds, bool held_out,
                 std::string_view part) {
   if (!answer.step) {
@@ -265,7 +265,7 @@ void score_recomputed_steps(const Table& table, Context& context, Tally& tally) 
                                    std::string("issuing a kernel takes 12 us, a prior. ") + remark_on_spread());
 }
 
-/// Megatron-Core's weak scaling on H100: FLOPs as Korthikanti's equation 7, all scores counted.
+/// Megatron-Core's weak scaling on H100: FLOPs by Korthikanti's equation 7, with all scores counted.
 void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("tflops_per_gpu");
   const FoundMachine node = machine_of_table(table, context);
@@ -297,7 +297,7 @@ void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
                                    remark_on_spread());
 }
 
-/// Table 4 of "The Llama 3 Herd of Models", 2024: one layer a piece of the pipeline (its section 3.3.2).
+/// Table 4 of "The Llama 3 Herd of Models", 2024: one layer per piece of the pipeline (its section 3.3.2).
 void score_llama_steps(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("tflops_per_gpu");
   const Column mfu = table.column("bf16_mfu_pct");
@@ -353,19 +353,20 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
 
 namespace {
 
-/// "29994 (29388)" is of two recipes, in FP8-CS and in FP8-MX: the first number. Nothing where there is one.
+/// Returns the first number of "29994 (29388)", which is for two recipes, in FP8-CS and in FP8-MX. Nothing for a single
+/// number.
 std::optional<double> first_of_two(std::string_view text) {
   const std::size_t bracket = text.find(" (");
   return bracket == std::string_view::npos ? std::nullopt : parse_number(text.substr(0, bracket));
 }
 
-/// A table of NVIDIA's recipes, row by row.
+/// Reads a table of NVIDIA's recipes, row by row.
 class Recipes {
  public:
   Recipes(const Table& table, Context& context)
       : table_(table), machines_(context.machines), of_table_(machine_of_table(table, context)) {}
 
-  /// A row as a step on a node of its machine, or why there is none.
+  /// A row as a step on a node of its machine, or the reason why there is none.
   struct Recipe {
     StepCase step;
     FoundMachine node;
@@ -396,7 +397,7 @@ class Recipes {
   }
 
   [[nodiscard]] const Framework& framework() const { return framework_; }
-  /// Also where the page names no format: it is of releases that had this one alone.
+  /// Also true where the page names no format: it covers releases that had only this one.
   [[nodiscard]] bool is_fp8(const Row& row) const {
     const Column precision = table_.column("precision");
     const std::string_view text = precision.exists() ? row.text(precision) : "";
@@ -435,7 +436,7 @@ class Recipes {
     plan.sequence_parallel = plan.tensor > 1;
     plan.pipeline = count("pp");
     plan.context = count("cp");
-    const Column fsdp = table_.column("fsdp");  // 0: none; else the ranks that share the weights
+    const Column fsdp = table_.column("fsdp");  // 0: none; otherwise the ranks that share the weights
     const std::string_view sharers = fsdp.exists() ? row.text(fsdp) : "";
     plan.zero = sharers.empty() || sharers == "0" ? Zero::optimizer : Zero::weights;
     plan.interleave = plan.pipeline > 1 ? count_or_one("vp") : 1;
@@ -455,7 +456,7 @@ class Recipes {
 
 }  // namespace
 
-/// NVIDIA's recipes: tokens a second and GPU of named models.
+/// NVIDIA's recipes: tokens per second and GPU of named models.
 void score_recipes(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("tokens_s_gpu");
   Recipes recipes(table, context);

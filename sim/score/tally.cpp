@@ -11,7 +11,7 @@ namespace commfuse::score {
 namespace {
 
 constexpr std::size_t most_faults = 100;
-/// A thousand is between us and ms or ns; the worst model is nearer than the root of it times ten.
+/// A factor of 1000 lies between us and ms or ns; the worst model error is below ten times its root.
 constexpr double other_unit = 300.0;
 
 }  // namespace

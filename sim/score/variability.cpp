@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of what public sources say of the spread of times. A row states one observation in words; those that a run
-// under `--jitter default` gives are held against its percentiles, the others are skipped, each with its reason.
+// Scores tables of public statements about the variation of times. A row states one observation in words; some are
+// compared with percentiles of a run under `--jitter default`, the others are skipped, each with its reason.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr std::string_view fleet = "the source does not say over how many GPUs, 
 constexpr std::string_view reliability = "how often parts fail, which the time of a run does not contain";
 constexpr std::string_view jobs = "a share of a fleet's jobs or machines, not of one run's times";
 
-/// Rows that no run gives, by the beginning of `what`.
+/// Rows that no run predicts, by the beginning of `what`.
 struct NotOurs {
   std::string_view begins;
   std::string_view why;
@@ -41,20 +41,20 @@ constexpr std::array not_ours{
     NotOurs{"cross-framework repeatability", "it compares libraries, and a run has one"},
     NotOurs{"apparent speed-up that was only cloud-instance variation", jobs}};
 
-/// The machine that a row names, and the tables of its jitter.
+/// The machine of a row, and the tables of its jitter.
 struct Setting {
   const Machine& machine;
   const Machine* cluster = nullptr;
-  std::shared_ptr<const JitterTables> jitter;      ///< As shipped.
-  std::shared_ptr<const JitterTables> on_one_gpu;  ///< Of repeats on one GPU, which share the factor of its rank.
+  std::shared_ptr<const JitterTables> jitter;      ///< The shipped jitter.
+  std::shared_ptr<const JitterTables> on_one_gpu;  ///< Repeats on one GPU share the factor of its rank.
 };
 
-/// A factor of the figure of that name; nothing where the row does not say enough.
+/// Returns a factor to compare with the figure of that name; nothing where the row does not say enough.
 using Predicted = std::function<std::optional<double>(const Setting& setting, std::string_view figure)>;
 
 struct Ours {
   std::string_view begins;
-  std::string_view where_begins;  ///< Empty: any.
+  std::string_view where_begins;  ///< Empty: any text.
   Predicted predicted;
 };
 
@@ -67,7 +67,7 @@ std::optional<double> share_of_percentile(std::string_view figure) {
 
 using namespace std::chrono_literals;
 
-/// GEMMs of 200 us: one spread for all of them, so every percentile over GEMMs is the same.
+/// GEMMs of 200 us: one distribution for all of them, so every percentile over GEMMs is the same.
 std::optional<double> gemm_variation(const Setting& setting, std::string_view figure) {
   if (figure != "p50" && figure != "p90") {
     return std::nullopt;
@@ -75,7 +75,7 @@ std::optional<double> gemm_variation(const Setting& setting, std::string_view fi
   return 1.0 + variation_of(sampled_us({.price = 200us, .jitter = setting.on_one_gpu, .runs = 4000}));
 }
 
-/// GPUs of a node of eight, on a GEMM of a millisecond.
+/// GPUs of a node of eight, each running a GEMM of a millisecond.
 std::optional<double> spread_of_node(const Setting& setting, std::string_view /*figure*/) {
   return value_at(largest_over_smallest(sampled_us({.price = 1ms, .jitter = setting.jitter, .runs = 4000}), 8), 0.5);
 }
@@ -125,7 +125,7 @@ const std::vector<Ours>& ours() {
   return list;
 }
 
-/// The first machine that a cell such as "A100/H100" or "H100 one NIC" names.
+/// Returns the first machine that a cell such as "A100/H100" or "H100 one NIC" names.
 FoundMachine machine_in(std::string_view cell, const KnownMachines& machines) {
   return machines.by_name(cell.substr(0, cell.find_first_of(" /")));
 }
