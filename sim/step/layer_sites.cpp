@@ -14,7 +14,7 @@ namespace commfuse {
 
 namespace {
 
-/// A projection with what users call it.
+/// A projection with its name for users.
 struct NamedProjection {
   std::string name;
   Transformer shape;
@@ -22,7 +22,7 @@ struct NamedProjection {
   std::int64_t layers = 0;
 };
 
-/// Of layers whose MLP or keys are of other widths one each: "gate_up", and "gate_up_ffn_7168".
+/// Adds a site for each width that layers have for MLP or keys: "gate_up", and "gate_up_ffn_7168".
 void add_sites(const Transformer& model, std::vector<NamedProjection>& all) {
   const auto add = [&](const Transformer& shape, SiteName site, std::string_view width, std::int64_t own,
                        std::int64_t common, std::int64_t layers) {

@@ -22,7 +22,7 @@ struct Pass {
 
 Kind kind_of(bool is_forward) { return is_forward ? Kind::forward : Kind::backward; }
 
-/// Pass number k of one direction on a stage: pieces take turns after as many micro-batches as there are stages.
+/// Returns pass number k of one direction on a stage: pieces alternate after as many micro-batches as there are stages.
 Pass numbered(const Pipeline& pipeline, std::int64_t stage, std::int64_t k, bool is_forward) {
   const std::int64_t round = pipeline.stages * pipeline.interleave;
   if (pipeline.interleave == 1) {
@@ -33,7 +33,7 @@ Pass numbered(const Pipeline& pipeline, std::int64_t stage, std::int64_t k, bool
   return {slot * pipeline.stages + stage, k / round * pipeline.stages + k % pipeline.stages, kind_of(is_forward)};
 }
 
-/// Forward passes of a stage before its first backward pass.
+/// Returns the forward passes of a stage before its first backward pass.
 std::int64_t warm_up(const Pipeline& pipeline, std::int64_t stage) {
   const std::int64_t all = pipeline.micro_batches * pipeline.interleave;
   const std::int64_t behind = pipeline.stages - stage - 1;
@@ -42,7 +42,8 @@ std::int64_t warm_up(const Pipeline& pipeline, std::int64_t stage) {
   return std::min(all, wanted);
 }
 
-/// A stage's passes in its order, by place: warm-up forwards, then one forward and one backward in turn, then the rest.
+/// Returns a stage's pass at a place in its order: warm-up forwards, then one forward and one backward in turn, then
+/// the rest.
 Pass pass_at(const Pipeline& pipeline, std::int64_t stage, std::int64_t place) {
   const std::int64_t all = pipeline.micro_batches * pipeline.interleave;
   const std::int64_t ahead = warm_up(pipeline, stage);
@@ -57,8 +58,9 @@ Pass pass_at(const Pipeline& pipeline, std::int64_t stage, std::int64_t place) {
   return numbered(pipeline, stage, place - all, false);
 }
 
-/// ZB-H1, in the order of a stage: warm-up forwards; then one forward while there are any, one backward and, once as
-/// many micro-batches lie behind as there are stages before, the weights of one; at last the weights that are left.
+/// Returns the passes of ZB-H1 in the order of a stage: warm-up forwards; then one forward while there are any, one
+/// backward and, once the backward passes are ahead by as many micro-batches as there are earlier stages, one pass over
+/// weights; at last the remaining weights.
 std::vector<Pass> split_passes(const Pipeline& pipeline, std::int64_t stage) {
   const std::int64_t all = pipeline.micro_batches;
   const std::int64_t ahead = warm_up(pipeline, stage);
@@ -123,7 +125,7 @@ class Player {
     return split_.empty() ? pass_at(pipeline_, stage, place) : split_[at(stage)][at(place)];
   }
 
-  /// When the input of a pass is there; not_yet where it has not been sent.
+  /// Returns when the input of a pass arrives; not_yet where it has not been sent.
   [[nodiscard]] Duration input_of(const Pass& pass) const {
     const bool is_forward = pass.kind == Kind::forward;
     if (pass.kind == Kind::weights) {
@@ -174,7 +176,7 @@ class Player {
   std::vector<Duration> backward_;  // end
   std::vector<StageTimes> stages_;
   std::vector<StreamState> states_;
-  std::vector<std::int64_t> places_;      // of the next pass, by stage
+  std::vector<std::int64_t> places_;      // the next pass, by stage
   std::vector<std::vector<Pass>> split_;  // by stage; empty where backward passes are whole
 };
 

@@ -22,13 +22,13 @@ void issue_free(Link& link) {
   link.collective.issue_cost.value = Duration::zero();
 }
 
-/// A step lasts far longer than a burst, so all its products run at the sustained share of power.
+/// A step lasts far longer than a burst, so all its GEMMs run at the sustained share of power.
 void heat(MatrixUnit& unit) {
   unit.gemm.burst_efficiency.value *= unit.gemm.sustained_share.value;
   unit.gemm.sustained_share.value = 1.0;
 }
 
-/// In its dtype; of fp8 products everything else has 16 bits.
+/// Returns the schedules in the site's dtype; beside fp8 GEMMs everything else has 16 bits.
 std::vector<StrategyOptions> schedules_of(const Strategy& strategy, const SitePoint& point) {
   StrategyOptions base;
   base.dtype = point.dtype == DType::fp8 ? DType::bf16 : point.dtype;
@@ -141,7 +141,7 @@ std::vector<SampledSite> SiteTimes::sampled(const SitePoint& point, std::span<co
     for (const StrategyOptions& one : schedules_of(*strategy, point)) {
       try {
         candidates.push_back(predictor_.predict(at, *strategy, one));
-      } catch (const ConfigError&) {  // cannot cut so few tokens
+      } catch (const ConfigError&) {  // cannot split so few tokens
         continue;
       }
     }

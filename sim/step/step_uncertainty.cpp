@@ -14,7 +14,7 @@ namespace commfuse {
 
 namespace {
 
-/// A site of the plan and its schedule on the machine as it is.
+/// A site of the plan and its schedule on the unchanged machine.
 struct ChosenSite {
   Transformer shape;
   Scope scope = Scope::qkv;
@@ -34,7 +34,8 @@ std::vector<ChosenSite> chosen_sites(const StepPoint& point, SiteTimes& times, b
   return sites;
 }
 
-/// Whatever makes two steps take the same schedules and kernels but for those of tensor ranks: as text, to be compared.
+/// Returns everything that makes two steps use the same schedules and kernels, except those of tensor ranks, as text
+/// for comparison.
 std::string layout_in_words(const StepPoint& point) {
   const TrainingPlan& plan = point.plan;
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", point.model->name, plan.tensor,
