@@ -39,7 +39,7 @@ std::int64_t number_of(const Database& database, std::string_view sql) {
       database.path().string()));
 }
 
-/// Version of its tables, 0 of an empty file. Throws ConfigError for what is no store of ours.
+/// Returns the version of its tables, 0 for an empty file. Throws ConfigError for a file that is not our store.
 int version_of(const Database& database) {
   const std::string path = database.path().string();
   const auto id = number_of(database, "PRAGMA application_id");
@@ -85,7 +85,7 @@ Meta read_meta(const Database& database) {
   return meta;
 }
 
-/// Throws ConfigError, before anything else is read, where they are not those of its version.
+/// Throws ConfigError, before anything else is read, where the tables are not those of the version.
 StoreTables tables_of(const Database& database, int version) {
   std::optional<StoreTables> tables = tables_in(database, version);
   if (!tables) {
@@ -132,7 +132,7 @@ void write_meta(const Database& database, const StoreIdentity& identity) {
   }
 }
 
-/// Throws ConfigError unless it holds the results that are wanted.
+/// Throws ConfigError unless the store holds the results that are wanted.
 void require_same(const fs::path& path, const StoreIdentity& held, const StoreIdentity& wanted) {
   const auto refuse = [&](const std::string& what) {
     throw ConfigError(
@@ -152,7 +152,7 @@ void require_same(const fs::path& path, const StoreIdentity& held, const StoreId
   }
 }
 
-/// Rows of two versions of the program do not go into one store.
+/// Rows of two versions of the program must not be mixed in one store.
 void require_own_columns(const fs::path& path, const StoreTables& tables) {
   if (tables.columns != own_columns(tables.kind)) {
     throw ConfigError(
@@ -162,7 +162,7 @@ void require_own_columns(const fs::path& path, const StoreTables& tables) {
   }
 }
 
-/// Texts that rows name by number.
+/// Texts that rows reference by number.
 class Words {
  public:
   explicit Words(const Database& database) {
@@ -171,7 +171,7 @@ class Words {
       words_.emplace(statement.whole(0), statement.text(1));
     }
   }
-  /// Null where there is none.
+  /// Returns null where there is none.
   [[nodiscard]] const std::string* find(std::int64_t id) const {
     const auto found = words_.find(id);
     return found == words_.end() ? nullptr : &found->second;
@@ -190,7 +190,7 @@ std::string selection_of(const std::vector<HeldColumn>& columns) {
   return sql + " FROM rows ORDER BY id";
 }
 
-/// What rows there are: calls visit(point, whether it has a result) for each, in their order.
+/// Calls visit(point, whether it has a result) for each row, in order.
 template <class Visit>
 void for_each_row(const Database& database, const Visit& visit) {
   Statement statement(database, "SELECT id, reason IS NULL FROM rows ORDER BY id");
@@ -205,14 +205,14 @@ void count(StoreCounts& counts, bool is_new_point, bool has_result) {
   counts.infeasible_rows += has_result ? 0 : 1;
 }
 
-/// Rows of points that are neither in the sweep nor in the shard are nobody's.
+/// Refuses rows of points that are neither in the sweep nor in the shard.
 void require_known(const Database& database, const StoreIdentity& identity, std::size_t point) {
   if (point >= identity.points || !belongs_to(identity.shard, point, identity.points)) {
     damaged(database.path(), fmt::format("it has a row of point {}, which is not its own", point));
   }
 }
 
-/// For people another process is a reason to choose another folder, no failure.
+/// If another process has the store, the remedy is another folder, so this is no internal failure.
 Database taken(const fs::path& path) {
   try {
     return {path, Database::Access::take};
@@ -228,7 +228,7 @@ Database taken(const fs::path& path) {
 
 struct StoreReader::State {
   explicit State(const fs::path& path) : database(path, Database::Access::read) {
-    database.run("BEGIN");  // One view of it, whoever comes meanwhile.
+    database.run("BEGIN");  // one view of it, whatever others write meanwhile
     const int version = version_of(database);
     if (version == 0) {
       throw ConfigError(fmt::format("{} is empty; run the sweep that fills it", path.string()));
@@ -243,7 +243,7 @@ struct StoreReader::State {
     has_row = rows->step();
   }
 
-  /// By own column: its place among the columns of the file. Nothing where it was not written.
+  /// Returns for each own column its index in the file; nothing where it was not written.
   static std::vector<std::optional<std::size_t>> places_of(const std::vector<HeldColumn>& columns, StoreKind kind) {
     std::vector<std::optional<std::size_t>> places;
     for (const StoreColumn& own : store_columns(kind)) {
@@ -255,8 +255,8 @@ struct StoreReader::State {
     return places;
   }
 
-  /// The row that comes next, with a value for each own column; what the file does not have is absent. It stays until
-  /// the next call. Requires that there is one.
+  /// Returns the next row, with a value for each own column; columns that the file lacks are absent. It is valid until
+  /// the next call. Requires that there is a next row.
   const StoreRow& row() {
     read_held();
     if (has_own_columns) {
@@ -281,7 +281,7 @@ struct StoreReader::State {
     }
   }
 
-  /// `word` is the number of the text that the value is, where it is one by number: most rows have that of the row
+  /// `word` is the number of the text, where the value is a text by number: most rows have the same one as the row
   /// before.
   void read_value(int column, StoreType type, Value& value, std::optional<std::int64_t>& word) const {
     const Type held_type = rows->type(column);
@@ -325,7 +325,7 @@ struct StoreReader::State {
   std::vector<HeldColumn> columns;
   std::vector<std::optional<std::size_t>> places;
   bool has_own_columns = false;
-  StoreRow held;  // as the columns of the file
+  StoreRow held;  // in the columns of the file
   std::vector<std::optional<std::int64_t>> held_words;
   StoreRow own;
   std::optional<Words> words;
@@ -426,7 +426,7 @@ struct StoreWriter::State {
     });
   }
 
-  /// Wall clock, for people: nothing is ever decided by it.
+  /// Records the wall clock, for people: no result depends on it.
   void open_session() {
     const auto now =
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
@@ -457,7 +457,7 @@ struct StoreWriter::State {
     return number;
   }
 
-  /// Most rows say in most columns what the one before them said.
+  /// Most rows have the same texts in most columns as the row before.
   std::int64_t number_of_word(std::size_t column, const std::string& word) {
     auto& [text, number] = last_words[column];
     if (number == 0 || text != word) {
@@ -500,7 +500,7 @@ struct StoreWriter::State {
   std::vector<std::pair<std::string, std::int64_t>> last_words;  // by column; 0: none yet
   std::optional<Statement> insert;
   std::optional<Statement> insert_word;
-  bool is_open = false;  // a transaction
+  bool is_open = false;  // a transaction is open
   std::int64_t session = 0;
   std::int64_t added = 0;
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();

@@ -67,7 +67,7 @@ std::string causes_text(const P99Causes& causes) {
   throw ConfigError(fmt::format("{}: a row is not as a sweep writes it ({}); run the sweep anew", store, why));
 }
 
-/// What `make` makes of values that are a row.
+/// Calls `make` with values that are a row, and returns its result.
 template <class Make>
 decltype(auto) fitting(std::string_view store, const Make& make) {
   try {
@@ -77,7 +77,7 @@ decltype(auto) fitting(std::string_view store, const Make& make) {
   }
 }
 
-/// A cell has no whole number where one belongs.
+/// A cell lacks a whole number where one is required.
 class NoWholeNumber : public std::exception {};
 
 std::int64_t whole_in(const ordered_json& value) {
@@ -87,7 +87,7 @@ std::int64_t whole_in(const ordered_json& value) {
   throw NoWholeNumber();
 }
 
-/// What `make` makes of a cell of JSON.
+/// Calls `make` with a cell of JSON, and returns its result.
 template <class Make>
 auto from_json(const Value& cell, std::string_view store, const Make& make) {
   try {
@@ -117,7 +117,7 @@ P99Causes causes_of(const ordered_json& json) {
   return causes;
 }
 
-/// It has as much of every rank, and no more time than adds up.
+/// Requires the same lists for every rank, and times that add up.
 void require_whole(const P99Causes& causes, std::string_view store) {
   const std::size_t ranks = causes.rank_time_on_path.size();
   if (ranks == 0 || causes.rank_on_path.size() != ranks) {
@@ -141,7 +141,7 @@ void put_number(std::uint64_t bits, std::size_t bytes, std::string& out) {
   out.append(text.data(), bytes);
 }
 
-/// A tag and a number, as put_number() puts them.
+/// Appends a tag and a number, as put_number() does.
 void put_tagged(Tag tag, std::uint64_t bits, std::size_t bytes, std::string& out) {
   std::array<char, 9> text{static_cast<char>(tag)};
   for (std::size_t i = 1; i < text.size(); ++i) {
@@ -177,7 +177,7 @@ class Unpacker {
     return bits;
   }
 
-  /// Of a row, each of whose values takes a byte at least.
+  /// Reads the length of a row, each of whose values takes at least one byte.
   std::size_t length() {
     const std::uint64_t values = number(4);
     if (values > bytes_.size()) {
