@@ -15,7 +15,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Widths and depths of a product: of small models' layers and their shards.
+/// A width and depth of a GEMM, from layers of small models and their shards.
 struct Width {
   std::int64_t n;
   std::int64_t k;
@@ -39,7 +39,7 @@ constexpr std::array<Width, 2> quick_widths{{{512, 512}, {1600, 800}}};
 constexpr std::array<std::int64_t, 7> heights{32, 64, 96, 128, 192, 256, 512};
 constexpr std::array<std::int64_t, 2> quick_heights{64, 256};
 
-/// Of a GPU: shards of Llama-3 8B to 405B and of GPT-3 in groups of eight, and a grid between them.
+/// Sizes for a GPU: shards of Llama-3 8B to 405B and of GPT-3 in groups of eight, and a grid between them.
 constexpr std::array<Width, 14> gpu_widths{{{1024, 8192},
                                             {2048, 2048},
                                             {2560, 8192},
@@ -59,12 +59,12 @@ constexpr std::array<std::int64_t, 8> gpu_heights{128, 256, 512, 1024, 1536, 204
 constexpr std::array<std::int64_t, 2> quick_gpu_heights{512, 4096};
 
 constexpr std::int64_t least_message = 8 << 10;
-/// The largest message.
+/// Returns the size of the largest message.
 std::int64_t most_message(const BenchPlan& plan) { return std::int64_t{plan.gpu ? 256 : 16} << 20U; }
 constexpr std::array all_collectives{CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                      CollectiveKind::all_reduce, CollectiveKind::all_to_all};
 
-/// From the least to the most, doubled, and the same times one and a half.
+/// Returns the doublings from the smallest to the largest, and each times one and a half.
 std::vector<Bytes> message_sizes(const BenchPlan& plan) {
   const std::int64_t most = most_message(plan);
   std::vector<Bytes> sizes;
@@ -109,7 +109,7 @@ void add_messages(const BenchPlan& plan, DType wire, std::vector<MicroProgram>& 
   }
 }
 
-/// Exchanges in a row beside a product.
+/// Largest number of consecutive exchanges beside a GEMM.
 constexpr int most_exchanges = 512;
 /// On a GPU two iterations have to fit behind a gate, which takes most_behind_gate (launch_mode.h) commands of a
 /// stream: an exchange of virtual ranks is a copy, a record and two waits.
@@ -119,7 +119,7 @@ void add_neighbours(const BenchPlan& plan, DType dtype, std::vector<MicroProgram
   const GemmSize size = plan.gpu ? GemmSize{.m = 4096, .n = 7168, .k = 8192, .dtype = dtype}
                                  : GemmSize{.m = 256, .n = 1600, .k = 800, .dtype = dtype};
   for (const std::int64_t bytes : {std::int64_t{256} << 10U, std::int64_t{4} << 20U}) {
-    constexpr std::int64_t moved = std::int64_t{512} << 20U;  // takes longer than the product
+    constexpr std::int64_t moved = std::int64_t{512} << 20U;  // takes longer than the GEMM
     const int most = plan.gpu ? most_gpu_exchanges : most_exchanges;
     const int exchanges = static_cast<int>(std::min<std::int64_t>(moved / bytes, most));
     for (const Watched watched : {Watched::product, Watched::exchange}) {
@@ -135,7 +135,7 @@ std::string size_of(const MicroBenchmark& one) {
   return one.bytes > 0 ? fmt::format("{} KiB", one.bytes >> 10U) : "";
 }
 
-/// What it comes to a second.
+/// Returns the rate in words.
 std::string rate_of(const MicroBenchmark& one, Duration time) {
   const double seconds = to_seconds(time);
   if (seconds <= 0.0 || (one.op != "product" && one.bytes == 0)) {
@@ -181,7 +181,7 @@ std::vector<MicroProgram> micro_programs(const BenchPlan& plan) {
 
 namespace {
 
-/// One visit: the op runs once without counting, then as often as is asked for.
+/// Runs the op once without counting it, then as often as asked for.
 std::vector<Duration> samples_of(const MicroProgram& micro, const BenchOptions& options, const MakeExecutor& make) {
   const std::unique_ptr<Executor> executor = make(lower(micro.program), micro.sizes);
   if (!executor->holds_own_data()) {
@@ -213,7 +213,7 @@ BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions&
     try {
       std::ranges::copy(samples_of(programs[place], options, make), std::back_inserter(one.samples));
     } catch (const Stuck&) {
-      throw;  // the executor is of no further use
+      throw;  // the executor cannot be used any more
     } catch (const std::runtime_error& error) {
       if (!options.alone) {
         throw;

@@ -13,7 +13,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// In a row, of one pair, in one run of its program.
+/// Consecutive transfers of one pair in one run of its program.
 constexpr int transfers = 4;
 
 std::string size_in_words(Bytes bytes) {
@@ -57,7 +57,7 @@ void compare(PartGroup& group, double tolerance) {
   }
 }
 
-/// What may be to blame for several links: a rank's way out, its way in, or both.
+/// A possible cause of several slow links: a rank's way out, its way in, or both.
 struct Suspect {
   Rank rank = 0;
   bool out = false;
@@ -71,10 +71,10 @@ struct Suspect {
   }
 };
 
-/// One rank's share in a group's trouble.
+/// A rank's share of a group's slow links.
 struct Blame {
   Suspect suspect;
-  std::vector<std::size_t> off;  // places of links that nobody else is blamed for
+  std::vector<std::size_t> off;  // indices of links that no other rank is blamed for
   std::size_t all = 0;
 
   [[nodiscard]] bool guilty() const { return off.size() >= 2 && 4 * off.size() >= 3 * all; }
@@ -93,7 +93,7 @@ Blame blame_of(const Suspect& suspect, const PartGroup& group, const std::vector
   return blame;
 }
 
-/// The one that most links speak against.
+/// Returns the suspect with the most slow links.
 std::optional<Blame> worst_of(const PartGroup& group, const std::vector<bool>& explained) {
   std::optional<Blame> worst;
   Rank last = 0;
@@ -147,7 +147,7 @@ void name_culprits(const PartGroup& group, std::vector<std::string>& sentences) 
   }
 }
 
-/// Small messages by their time, in microseconds, large ones by their rate, in GB/s; products in milliseconds.
+/// Small messages are shown by their time, in microseconds, large ones by their rate, in GB/s; GEMMs in milliseconds.
 enum class Unit : std::uint8_t { us, gb_per_s, ms };
 
 Unit unit_of(const PartGroup& group) {
@@ -166,7 +166,7 @@ std::string value_of(const PartGroup& group, Duration time) {
   return "";
 }
 
-/// Aligned where marked or not.
+/// Returns the value, with a blank in place of a missing mark.
 std::string marked(const PartGroup& group, const ComparedPart& part) {
   return value_of(group, part.median.value) + (part.off ? "!" : " ");
 }

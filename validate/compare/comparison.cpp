@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 double seconds(const ComparedSchedule& one) { return to_seconds(one.measured->median.value); }
 
-/// Places of the measured ones.
+/// Returns the indices of the measured schedules.
 std::vector<std::size_t> measured_places(std::span<const ComparedSchedule> schedules) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < schedules.size(); ++i) {
@@ -36,7 +36,7 @@ double median_of(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2.0;
 }
 
-/// Pairs that are clearly apart, and those of them that came in the order predicted.
+/// Counts pairs that are clearly apart, and those among them that were measured in the predicted order.
 void count_pairs(std::span<const ComparedSchedule> schedules, std::span<const std::size_t> places, Agreement& result) {
   for (const std::size_t faster : places) {
     for (const std::size_t slower : places) {
@@ -50,7 +50,7 @@ void count_pairs(std::span<const ComparedSchedule> schedules, std::span<const st
   }
 }
 
-/// Those that set out for a second place, and how far behind the winner it is.
+/// Returns the lead of the winner over the best rival: the fastest other schedule, or the predicted winner if it lost.
 std::optional<Ratio> lead_of(std::span<const ComparedSchedule> schedules, std::span<const std::size_t> places,
                              const Agreement& result) {
   constexpr std::uint64_t seed = 1;
@@ -68,7 +68,7 @@ std::optional<Ratio> lead_of(std::span<const ComparedSchedule> schedules, std::s
   return ratio_of_medians(rival->makespans, schedules[result.measured_winner].makespans, seed);
 }
 
-/// "2.2 % ahead of the next (95 % interval 1.1 to 3.0)"
+/// Returns "2.2 % ahead of the next (95 % interval 1.1 to 3.0)".
 std::string in_words(const Ratio& lead, std::string_view of) {
   const auto percent = [](double ratio) { return fmt::format("{:.1f}", (ratio - 1.0) * 100.0); };
   return fmt::format("{} % ahead of {} (95 % interval {} to {}){}", percent(lead.value), of, percent(lead.low),
@@ -91,7 +91,7 @@ std::string winner_in_words(std::span<const ComparedSchedule> schedules, const A
 
 std::string ms(Duration time) { return fmt::format("{:.3f}", to_seconds(time) * 1e3); }
 
-/// What is below a schedule's line.
+/// Returns the lines below a schedule's line.
 std::string lines_of(const ComparedOps& ops) {
   std::string text;
   const auto line = [&](const std::string& what, const OpTimes& times) {
@@ -120,7 +120,7 @@ Json json_of(const ComparedOps& ops) {
   return {{"kinds", std::move(kinds)}, {"furthest", json_of(ops.furthest)}};
 }
 
-/// "1.234..1.240", or "-" of too few samples.
+/// Returns "1.234..1.240", or "-" for too few samples.
 std::string range_of(const Estimate& estimate) {
   return estimate.range ? fmt::format("{}..{}", ms(estimate.range->low), ms(estimate.range->high)) : "-";
 }

@@ -58,7 +58,7 @@ bool Board::may_go_on(const Lane& lane) const {
   return false;
 }
 
-// Called with the mutex held, as are all private members that change something.
+// Called with the mutex held, like all private members that change state.
 void Board::set_off() {
   for (Lane& lane : lanes_) {
     if (lane.wait != Wait::none && lane.wait != Wait::left && may_go_on(lane)) {

@@ -15,7 +15,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// When the host has issued each command, counted from the release.
+/// Returns when the host has issued each command, counted from the release.
 std::vector<std::vector<Duration>> issue_times(std::span<const std::vector<Command>> commands, const Costs& costs) {
   std::vector<std::vector<Duration>> all;
   for (const std::vector<Command>& of_rank : commands) {
@@ -29,7 +29,7 @@ std::vector<std::vector<Duration>> issue_times(std::span<const std::vector<Comma
   return all;
 }
 
-/// The lanes that have something to do.
+/// Returns the lanes that have commands.
 std::vector<LaneRun> lanes_of(RunShared& shared, std::span<const std::vector<Command>> commands) {
   std::vector<LaneRun> lanes;
   for (std::size_t rank = 0; rank < commands.size(); ++rank) {
@@ -52,14 +52,14 @@ void run_thread(LaneRun& lane, Board& board, std::latch& ready, std::latch& gate
   gate.wait();
   try {
     lane.run();
-  } catch (const GivenUp&) {  // whoever gave up has said why
+  } catch (const GivenUp&) {  // the thread that gave up has recorded the reason
   } catch (...) {
     board.fail(std::current_exception());
   }
   board.leave(lane.last());
 }
 
-/// All lanes at once, from a common release on. Throws Stuck.
+/// Runs all lanes at once, from a common release on. Throws Stuck.
 void play(RunShared& shared, std::span<const std::vector<Command>> commands) {
   std::vector<LaneRun> lanes = lanes_of(shared, commands);
   std::latch ready(static_cast<std::ptrdiff_t>(lanes.size()));

@@ -15,7 +15,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// One op on every rank that takes part.
+/// Spans of one op on every rank that takes part.
 using OpSpans = std::map<Rank, OpSpan>;
 
 Duration longest_of(const OpSpans& spans) {
@@ -47,7 +47,7 @@ Duration from_last_start(const OpSpans& spans) {
   return end - start;
 }
 
-/// A micro-benchmark with its sample; nothing for an op that is passed over.
+/// A micro-benchmark with its sample; nothing for an op that is skipped.
 class Sampled {
  public:
   Sampled(const Program& program, const Sizes& sizes, const OpSpans& spans)

@@ -14,7 +14,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Its makespan; nothing when it failed, now or before.
+/// Returns its makespan; nothing when it failed, now or before.
 std::optional<Execution> take_turn(Variant& variant, const RunOptions& options) {
   if (variant.run.status == RunStatus::failed) {
     return std::nullopt;

@@ -38,7 +38,7 @@ RankRun::RankRun(const Program& program, const Sizes& sizes, std::span<const Com
   left_ = lanes_.size();
 }
 
-/// Under chaos lanes come in any order, and one or the other is passed over.
+/// Under chaos lanes come in any order, and some are skipped.
 bool RankRun::step() {
   bool moved = false;
   const std::size_t first = chaos_.draw(lanes_.size());
@@ -107,8 +107,8 @@ void RankRun::end(std::int32_t at) {
   ++ended_;
 }
 
-/// Of a rendezvous the sender sends once both are there, of a push at once; of a pull the receiver fetches. A send is
-/// over when what was sent lies there; that of a pull at once.
+/// In a rendezvous the sender sends once both are ready, in a push at once; in a pull the receiver fetches. A send is
+/// over when its data has arrived; that of a pull at once.
 bool RankRun::exchange(std::int32_t at, int iteration) {
   const Command& here = command(at);
   State& mine = state(at);
@@ -141,7 +141,7 @@ bool RankRun::exchange(std::int32_t at, int iteration) {
 void RankRun::send_data(std::int32_t at) {
   const Command& here = command(at);
   PayloadWriter writer;
-  if (!here.inputs.empty()) {  // a credit carries nothing
+  if (!here.inputs.empty()) {  // a credit carries no data
     writer.put_matrix(shape<ExchangeShape>(at).wire, sent_by(program_, memory_, place(at)));
   }
   crew_.send(here.target, {.kind = Note::Kind::data, .op = here.target_op, .body = writer.take()});
@@ -159,7 +159,7 @@ void RankRun::receive_data(std::int32_t at, const Note& note) {
   }
 }
 
-/// To every member what its result is made of; a member's own part comes to it the same way.
+/// Sends to every member the inputs of its result; a member's own part reaches it in the same way.
 void RankRun::give(std::int32_t at) {
   const Command& here = command(at);
   const auto& collective = shape<CollectiveShape>(at);
@@ -173,7 +173,7 @@ void RankRun::give(std::int32_t at) {
   }
 }
 
-/// Over once every member has its result.
+/// The collective is over once every member has its result.
 bool RankRun::meet(std::int32_t at, int iteration) {
   State& mine = state(at);
   bool moved = false;

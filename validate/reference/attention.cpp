@@ -19,22 +19,22 @@ namespace commfuse::validate {
 
 namespace {
 
-/// One query row of one head, and the rows it sees.
+/// One query row of one head, and the rows that it sees.
 struct Query {
-  std::int64_t row = 0;              // of the queries
+  std::int64_t row = 0;              // among the queries
   std::int64_t q = 0, k = 0, v = 0;  // first columns
-  std::int64_t out = 0;              // first column of what it makes
+  std::int64_t out = 0;              // first column of its output
   std::vector<std::int64_t> keys;    // rows
 };
 
-/// The rows of the whole that the query rows are.
+/// Returns the rows 0 to count - 1.
 std::vector<std::int64_t> all_rows(std::int64_t count) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
   std::iota(rows.begin(), rows.end(), 0);
   return rows;
 }
 
-/// visit(query) for every query row, which stands in row `at` of the whole, and head.
+/// Calls visit(query) for every query row, which is row `at` of the whole, and every head.
 template <class Visit>
 void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t> at, std::int64_t keys,
                     std::int64_t columns, const Visit& visit) {
@@ -62,7 +62,7 @@ void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t>
   }
 }
 
-/// q k of the visible rows.
+/// Returns q k for the visible rows.
 std::vector<double> scores_of(const AttentionLayout& layout, const Query& query, const Matrix<double>& queries,
                               const Matrix<double>& keys) {
   std::vector<double> scores;
@@ -76,7 +76,7 @@ std::vector<double> scores_of(const AttentionLayout& layout, const Query& query,
   return scores;
 }
 
-/// Softmax of the scores of the visible rows.
+/// Returns the softmax of the scores of the visible rows.
 std::vector<double> weights_of(const AttentionLayout& layout, const Query& query, const Matrix<double>& queries,
                                const Matrix<double>& keys) {
   std::vector<double> weights = scores_of(layout, query, queries, keys);
@@ -95,14 +95,14 @@ std::vector<double> weights_of(const AttentionLayout& layout, const Query& query
   return weights;
 }
 
-/// A small integer of the same rest by 5; NaN stays.
+/// Returns a small integer that is congruent modulo 5; NaN stays NaN.
 double wrapped(double x) { return std::remainder(x, 5.0); }
 
 Matrix<double> empty_result(const AttentionLayout& layout, const Matrix<double>& qkv) {
   return {qkv.rows(), qkv.columns() / layout.qkv * layout.out};
 }
 
-/// The largest move of a score.
+/// Returns the largest change of a score.
 double score_spread(const AttentionLayout& layout, const Query& query, const Matrix<double>& qkv,
                     const Matrix<double>& bound) {
   double most = 0.0;

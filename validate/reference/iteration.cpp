@@ -14,7 +14,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Chooses among the lanes that can go on. Every lane of every rank has a priority; now and then all are drawn anew,
+/// Chooses among the lanes that can go on. Every lane of every rank has a priority; at random times all are drawn anew,
 /// so that a lane may stay behind for long.
 class Chooser {
  public:
@@ -36,7 +36,7 @@ class Chooser {
   std::vector<std::uint64_t> priority_;
 };
 
-/// One run through all command lists: who stands where, and what may go on.
+/// One run through all command lists: the state of every lane, and the commands that may go on.
 class Iteration {
  public:
   Iteration(const Program& program, const Sizes& sizes, std::span<const std::vector<Command>> commands,
@@ -68,7 +68,7 @@ class Iteration {
 
  private:
   struct Progress {
-    std::vector<std::vector<std::int32_t>> lanes;  // commands by lane, in order
+    std::vector<std::vector<std::int32_t>> lanes;  // by lane: its commands in order
     std::vector<std::size_t> next;                 // by lane: the first that has not ended
     std::vector<std::int32_t> place;               // by op: its command
     std::vector<char> ended, sent, received;       // by command
@@ -102,7 +102,7 @@ class Iteration {
     return static_cast<std::size_t>(at.command - commands_[static_cast<std::size_t>(at.rank)].data());
   }
 
-  /// The command that stands first on a lane; none at its end.
+  /// Returns the first command on a lane that has not ended; none at the lane's end.
   [[nodiscard]] Place head_of(std::size_t lane) const {
     const auto rank = static_cast<Rank>(lane / program_.lanes.size());
     const Progress& here = progress(rank);
@@ -114,7 +114,7 @@ class Iteration {
     return {rank, &commands_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(queue[next])]};
   }
 
-  /// Its lane has come to it and all it waits for has ended.
+  /// Returns whether its lane has reached it and all its dependencies have ended.
   [[nodiscard]] bool posted(const Place& at) const {
     if (at.command == nullptr) {
       return false;
@@ -143,7 +143,7 @@ class Iteration {
     return std::get<ExchangeShape>(program_.shapes[at.command->shape]).protocol;
   }
 
-  /// A push has no need of its receiver. The sender of a pull only shows what it has; the receiver moves it.
+  /// A push does not need its receiver. The sender of a pull only shows its data; the receiver moves it.
   [[nodiscard]] bool can_send(const Place& at) const {
     const Progress& here = progress(at.rank);
     switch (protocol_of(at)) {
@@ -210,13 +210,13 @@ class Iteration {
   }
 
   void move(const Place& from, const Place& to) {
-    if (!from.command->inputs.empty()) {  // a credit carries nothing
+    if (!from.command->inputs.empty()) {  // a credit carries no data
       run_transfer(program_, memory_, from, to);
     }
     progress(to.rank).received[index_of(to)] = 1;
   }
 
-  /// What was pushed may be there before its receiver is posted.
+  /// Pushed data may arrive before its receiver is posted.
   void end_with_both_halves(const Place& at) {
     if (posted(at) && arrived(at)) {
       end(at);
@@ -248,7 +248,7 @@ class Iteration {
     --here.left;
   }
 
-  /// Where the lanes stand that have not come to their end.
+  /// Describes the positions of the lanes that have not finished.
   [[nodiscard]] std::string standing() const {
     std::vector<std::string> sentences;
     for (std::size_t lane = 0; lane < ranks_.size() * program_.lanes.size(); ++lane) {

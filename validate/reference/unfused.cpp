@@ -48,10 +48,10 @@ namespace commfuse::validate {
 
 namespace {
 
-/// (1 + u)^times - 1.
+/// Returns (1 + u)^times - 1.
 double growth(double u, std::int64_t times) { return math::expm1(static_cast<double>(times) * math::log1p(u)); }
 
-/// Element by element: function(x, y).
+/// Applies function(x, y) element by element.
 template <class TwoFunction>
 Matrix<double> combined(const Matrix<double>& x, const Matrix<double>& y, TwoFunction&& function) {
   Matrix<double> out = x;
@@ -67,12 +67,12 @@ Matrix<double> reach(const Bounded& x) {
   return combined(x.value, x.bound, [](double value, double bound) { return std::abs(value) + bound; });
 }
 
-/// Whether what has these extents may be blocks of the tensor: ops keep the dimensions of what they work on.
+/// Returns whether a block of these extents may belong to the tensor: ops keep the dimensions of their operands.
 bool may_hold(Extent rows, Extent columns, const Tensor& tensor) {
   return rows.dimension == tensor.rows.dimension && columns.dimension == tensor.columns.dimension;
 }
 
-/// The dtype in which a shape sends blocks of the tensor; nothing when it sends none.
+/// Returns the dtype in which a shape sends blocks of the tensor; nothing when it sends none.
 std::optional<DType> wire_of(const Shape& shape, const Tensor& tensor) {
   if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
     return may_hold(exchange->rows, exchange->columns, tensor) ? std::optional(exchange->wire) : std::nullopt;
