@@ -85,15 +85,15 @@ std::optional<DType> wire_of(const Shape& shape, const Tensor& tensor) {
 
 bool coarser(DType a, DType b) { return roundoff_of(a).relative > roundoff_of(b).relative; }
 
-/// What storing does to the values and partial sums of a tensor that is computed.
+/// Returns the effect of storing on the values and partial sums of a computed tensor.
 struct Storage {
   Roundoff roundoff;         // of the coarsest dtype
   bool wire_rounds = false;  // some wire is coarser than some buffer
   double exact_integers = 0.0;
 };
 
-/// In the tensor's own dtype and in those of all buffers and wires that may hold part of it; what is given (inputs,
-/// weights) lies in buffers of its own.
+/// Considers the tensor's own dtype and those of all buffers and wires that may hold part of it; inputs and weights are
+/// in buffers of their own.
 Storage storage_of(const Program& program, const Tensor& tensor) {
   DType coarsest = tensor.dtype;
   DType finest = tensor.dtype;
@@ -117,7 +117,7 @@ Storage storage_of(const Program& program, const Tensor& tensor) {
 
 Bounded factor(const Bounded& of, bool transpose) { return {factor(of.value, transpose), factor(of.bound, transpose)}; }
 
-/// Into how many partial products the ops cut a block of a product at most.
+/// Returns the largest number of partial products into which the ops cut a block of a GEMM.
 std::int64_t parts_of(const Program& program, const Tensor& product) {
   const Extent whole = contraction_of(product, program.tensors[position(product.a)]);
   std::int32_t shortest = 0;
@@ -146,7 +146,7 @@ Bounded bounded_product(const Bounded& a, const Bounded& b, std::int64_t parts, 
           })};
 }
 
-/// e from the spread of f and the value it was rounded from.
+/// Returns e from the spread of f and the value that was rounded.
 double rounded_bound(double value, double spread, const Storage& storage) {
   const Roundoff sum = roundoff_of(DType::fp32);
   const double relative = growth(sum.relative, 1) + growth(storage.roundoff.relative, 2);
@@ -201,7 +201,7 @@ Bounded bounded_attention(const AttentionLayout& layout, const Bounded& qkv, con
   return {value, combined(value, spread, [&](double x, double bound) { return rounded_bound(x, bound, storage); })};
 }
 
-/// The layout of the op that makes this tensor.
+/// Returns the layout of the op that makes this tensor.
 AttentionLayout layout_for(const Program& program, const Sizes& sizes, const Tensor& tensor) {
   for (const Shape& shape : program.unfused) {
     const auto* attention = std::get_if<AttentionShape>(&shape);
@@ -226,7 +226,7 @@ Bounded bounded_function(Function function, const Bounded& of, std::int64_t bloc
           combined(value, of.bound, [&](double x, double bound) { return rounded_bound(x, slope * bound, storage); })};
 }
 
-/// One tensor from those before it, not yet stored.
+/// Computes one tensor from those before it, not yet rounded for storage.
 Matrix<float> evaluated(const Program& program, const Sizes& sizes, const Tensor& tensor,
                         const std::vector<Matrix<float>>& values, Functions functions) {
   const Matrix<float>& a = values[position(tensor.a)];

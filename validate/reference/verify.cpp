@@ -17,7 +17,7 @@ namespace {
 
 bool same_bits(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
 
-/// compare(tensor, row, column, value) for every element of every final content on every rank that is here.
+/// Calls compare(tensor, row, column, value) for every element of every final content on every rank in this process.
 template <class Compare>
 void each_final(const Executor& executor, Compare&& compare) {
   const Program& program = executor.program();
@@ -74,7 +74,7 @@ Tally verify_integers(Interpreter& interpreter, const VerifyOptions& options) {
   return tally;
 }
 
-/// Every buffer of every rank that `here` holds.
+/// Returns every buffer of every rank that this process holds.
 std::vector<Matrix<float>> memory_of(const Executor& executor, const Executor& here) {
   const Program& program = executor.program();
   std::vector<Matrix<float>> all;
@@ -106,11 +106,11 @@ Tally compare_memory(const Executor& executor, std::span<const Matrix<float>> ex
   return tally;
 }
 
-/// How many iterations a run of this order has. After one, what was read before it was written is poison still; after
-/// two it may be what the first one left, but what was overwritten too early shows.
+/// Returns the iterations of a run in this order. After one, a value that was read before it was written is still
+/// poison; after two it may be the first one's, but a value that was overwritten too early shows.
 int iterations_of(int order) { return 1 + order % 2; }
 
-/// Runs on these inputs, which leave the executor's memory as they leave the oracle's in every order.
+/// Runs on these inputs, and compares the executor's memory with the oracle's in every order.
 Tally verify_memory(Executor& executor, Executor& oracle, std::span<const Matrix<float>> inputs, Functions functions,
                     std::uint64_t first, int orders) {
   oracle.prepare(inputs);
@@ -199,7 +199,7 @@ bool cuts_no_sum(const Program& program) {
       return collective.kind != CollectiveKind::reduce_scatter && collective.kind != CollectiveKind::all_reduce;
     }
   };
-  // Rows put together from several places may stand in another order than the unfused sum takes them.
+  // Rows gathered from several places may have another order than in the unfused sum.
   const auto in_order = [&](const Op& op) {
     const auto* gemm = std::get_if<GemmShape>(&program.shapes[op.shape]);
     const auto inputs = program.inputs_of(op);

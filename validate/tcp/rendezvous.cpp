@@ -22,7 +22,7 @@ std::optional<std::string> text_of(const Variable& variable, const char* name) {
   return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
 }
 
-/// Nothing where it is not set.
+/// Returns nothing where the variable is not set.
 std::optional<std::int64_t> number_of(const Variable& variable, const char* name, std::int64_t most) {
   const std::optional<std::string> text = text_of(variable, name);
   if (!text) {
@@ -42,7 +42,7 @@ struct Names {
 };
 
 std::optional<Rendezvous> by_names(const Variable& variable, const Names& names) {
-  constexpr std::int64_t most = 4096;  // The first holds a connection to each.
+  constexpr std::int64_t most = 4096;  // the first holds a connection to each
   const auto process = number_of(variable, names.process, most);
   const auto processes = number_of(variable, names.processes, most);
   if (!process || !processes) {
