@@ -24,7 +24,7 @@ enum class Kind : std::uint8_t {
   linear,     ///< [..., k] x [n, k]
   batched,    ///< [b, m, k] x [b, k, n]
   grouped,    ///< products of experts
-  scaled,     ///< as product, in fp8
+  scaled,     ///< like product, in fp8
   attention,  ///< forward
   varlen,     ///< attention over sequences whose lengths are in no shape
   backward,   ///< the backward pass of attention

@@ -31,7 +31,7 @@ enum class EntryKind : std::uint8_t {
 struct Entry {
   std::string key;
   EntryKind kind = EntryKind::null;
-  std::string text;                ///< As written; for a list, its items between commas.
+  std::string text;                ///< Text as written; for a list, its items between commas.
   std::vector<std::string> items;  ///< Items of a list that are neither lists nor maps.
   std::string where;               ///< "train.toml:3:1", or "model.num_layers=2" for a command line.
 };

@@ -29,7 +29,7 @@ struct LabWorkload {
   std::string name;
   LabPattern pattern = LabPattern::all_gather;
   std::int32_t ranks = 2;
-  Bytes chunk;               ///< of one message
+  Bytes chunk;               ///< per message
   BytesPerSecond rate;       ///< per link
   Duration latency{};        ///< per message
   Duration shortest_tile{};  ///< fuse_ag only; tiles take whole steps from shortest to longest, all equally likely

@@ -7,8 +7,8 @@
 
 namespace commfuse {
 
-/// That no option meets the limits is a result, and each kind says why. Throws ConfigError where model, machine and
-/// settings clash.
+/// Where no option meets the limits, the result says so, and each kind gives its reason. Throws ConfigError where
+/// model, machine and settings clash.
 CapacityPlan plan_capacity(const PlanFile& file);
 
 }  // namespace commfuse

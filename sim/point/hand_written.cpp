@@ -21,7 +21,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr double most_elements = 0x1p40;  // of a matrix, so that bytes and FLOPs stay within 64 bits
+constexpr double most_elements = 0x1p40;  // per matrix, so that bytes and FLOPs stay within 64 bits
 
 /// Returns the dimensions whose sizes come from the model and the load.
 std::vector<std::string_view> model_dimensions() {

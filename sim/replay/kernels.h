@@ -7,15 +7,15 @@
 
 namespace commfuse::kernels {
 
-/// to[i] = value
+/// Sets to[i] = value.
 void fill(double* to, double value, std::size_t count);
-/// to[i] = max(a[i], value)
+/// Sets to[i] = max(a[i], value).
 void max_with(double* to, const double* a, double value, std::size_t count);
-/// to[i] = max(to[i], a[i])
+/// Sets to[i] = max(to[i], a[i]).
 void raise_to(double* to, const double* a, std::size_t count);
-/// to[i] = max(a[i], b[i])
+/// Sets to[i] = max(a[i], b[i]).
 void max_of(double* to, const double* a, const double* b, std::size_t count);
-/// to[i] += a[i]
+/// Sets to[i] += a[i].
 void add_to(double* to, const double* a, std::size_t count);
 
 }  // namespace commfuse::kernels

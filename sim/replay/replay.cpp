@@ -262,7 +262,7 @@ class Replay::Pass {
     }
   }
 
-  /// to = max(own, other turned)
+  /// Sets to = max(own, other turned).
   void meet(double* to, const double* own, const double* other, std::uint32_t turn) const {
     for_each_run(turn, [&](std::size_t here, std::size_t there, std::size_t count) {
       kernels::max_of(to + here, own + here, other + there, count);

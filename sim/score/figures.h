@@ -27,7 +27,7 @@ std::optional<std::vector<Figure>> figures_in(double value, std::string_view uni
 /// A row that states an observation.
 struct Observed {
   std::string_view what;
-  std::string_view place;  ///< Where it was observed: a machine, in words of the table.
+  std::string_view place;  ///< Place of the observation: a machine, in words of the table.
   double value = 0.0;
   std::string_view unit;
 };

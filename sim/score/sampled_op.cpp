@@ -37,7 +37,7 @@ void add_all_gather(ProgramBuilder& builder, int ranks, int repeats) {
   }
 }
 
-/// From rank 0 to rank 1.
+/// Adds sends from rank 0 to rank 1.
 void add_send(ProgramBuilder& builder, int repeats) {
   const Extent side{builder.dimension("side", 1), 1};
   const BufferId from = builder.buffer("from", BufferRole::input, side, side, DType::bf16);

@@ -15,7 +15,7 @@ namespace commfuse {
 /// One piece of the model: its passes over one micro-batch.
 struct PipelinePiece {
   Stream forward;
-  Stream backward;      ///< Where it is split, only up to the gradients of its inputs.
+  Stream backward;      ///< If split, only up to the gradients of its inputs.
   Stream weights = {};  ///< Gradients of its weights, where the backward pass is split.
   /// Time that an exchange of weights adds to the forward pass of the first micro-batch, and an exchange of gradients
   /// to the last pass of one, in which they become final.

@@ -32,7 +32,7 @@ Duration LayerCost::scan() const {
 void LayerCost::state_space_step(Stream& stream) const {
   const StateSpace& space = *model_.state_space;
   moved(stream, 2 * tokens_ * space.convolution * space.convolved() / plan_.tensor);
-  const std::int64_t state = space.inner * space.state * space.state_bits / 16;  // as values of 16 bits
+  const std::int64_t state = space.inner * space.state * space.state_bits / 16;  // counted in values of 16 bits
   moved(stream, tokens_ * 2 * (state + space.projected()) / plan_.tensor);
 }
 

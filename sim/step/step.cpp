@@ -47,7 +47,7 @@ struct LayerPasses {
   LayerKind kind;
   Stream forward;
   Stream backward;
-  Stream weights;          ///< Where they are separate.
+  Stream weights;          ///< Used if they are separate.
   PassTime forward_time;   ///< The device's time, without and with an exchange of the replicas beside it.
   PassTime gradient_time;  ///< Time of the pass in which gradients become final.
 };

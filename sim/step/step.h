@@ -38,7 +38,7 @@ struct StepPrediction {
   double mfu = 0.0;   ///< Model FLOPs, attention counted causally, over the dense peak of all GPUs.
   double hfu = 0.0;   ///< Includes recomputation.
   StepMemory memory;  ///< Memory of the GPU that needs the most.
-  bool fits = true;   ///< Whether that memory is enough.
+  bool fits = true;   ///< That memory is enough.
 };
 
 /// Returns the machine with the number of nodes that the plan needs: a machine of several nodes is made larger or
@@ -78,7 +78,7 @@ struct DecodePrediction {
   double mfu = 0.0;
   Bytes weights;     ///< On one GPU.
   Bytes cache;       ///< Keys, values and states on one GPU.
-  bool fits = true;  ///< Whether both fit in its memory.
+  bool fits = true;  ///< Both fit in its memory.
 };
 
 /// Requires a possible point with one stage, cached > 0 and plan.seq 1.

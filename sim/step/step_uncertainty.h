@@ -26,7 +26,7 @@ struct StepTime {
 /// Standard errors of ln(measured / predicted) beyond the errors of the machine.
 struct StepResidual {
   double of_machine = 0.0;  ///< Common to all steps on one machine.
-  double of_layout = 0.0;   ///< Of one layout, batch and sequence against others on the machine.
+  double of_layout = 0.0;   ///< Specific to one layout, batch and sequence on the machine.
 };
 
 /// From `commfuse-sim score --kind training_step --rows`, grouped by table and machine. Dense models: the means of 14

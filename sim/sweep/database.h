@@ -115,7 +115,7 @@ class Statement {
   [[nodiscard]] Type type(int column) const;
   [[nodiscard]] std::int64_t whole(int column) const;
   [[nodiscard]] double number(int column) const;
-  [[nodiscard]] std::string_view text(int column) const;  ///< until the next step
+  [[nodiscard]] std::string_view text(int column) const;  ///< valid until the next step
 
  private:
   struct Finalize {

@@ -34,7 +34,7 @@ struct BestQuery {
                                      ///< rows.
 };
 
-/// Whether rows are compared with their checksums before the query: some 3 us per row.
+/// Tells if rows are compared with their checksums before the query: some 3 us per row.
 enum class Verify : std::uint8_t { nothing, rows };
 
 using TakeRow = std::function<void(std::span<const Value>)>;

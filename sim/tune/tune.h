@@ -55,7 +55,7 @@ struct TunedSite {
   Transformer shape;
   SiteTime serial;
   SiteTime best;                         ///< Its objective, where samples were asked for.
-  std::optional<SampledChoice> sampled;  ///< Where samples were asked for.
+  std::optional<SampledChoice> sampled;  ///< Set if samples were asked for.
   /// Factor on the link rate at which the best strategy comes within 1% of its own time with free communication, to 5%;
   /// nothing where 16 is not enough, as latencies stay.
   std::optional<double> rate_to_hide;
@@ -99,7 +99,7 @@ struct TuneOptions {
   double rank_sigma = 0.0;    ///< Same as in StepPoint.
   double communication_sigma = 0.0;
   Minimize minimize = Minimize::mean;
-  VerdictRule rule{};  ///< Which plans tie with the fastest one.
+  VerdictRule rule{};  ///< Decides which plans tie with the fastest one.
   bool errors = true;  ///< Price plans with each parameter raised, so that ties look at probabilities.
   /// A measured step of the machine, which corrects all times. Requires errors.
   std::optional<StepEvidence> evidence{};

@@ -111,7 +111,7 @@ constexpr auto columns = joined<option_count>(
 
 std::string csv_cell(const Json& value) {
   if (!value.is_string()) {
-    std::string text = value.dump();  // also "null" for infinity
+    std::string text = value.dump();  // this also gives "null" for infinity
     return text == "null" ? "" : text;
   }
   auto text = value.get<std::string>();

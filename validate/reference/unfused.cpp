@@ -87,7 +87,7 @@ bool coarser(DType a, DType b) { return roundoff_of(a).relative > roundoff_of(b)
 
 /// Returns the effect of storing on the values and partial sums of a computed tensor.
 struct Storage {
-  Roundoff roundoff;         // of the coarsest dtype
+  Roundoff roundoff;         // the coarsest dtype's
   bool wire_rounds = false;  // some wire is coarser than some buffer
   double exact_integers = 0.0;
 };

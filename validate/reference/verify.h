@@ -15,7 +15,7 @@ namespace commfuse::validate {
 
 /// The result of one level.
 struct Tally {
-  std::int64_t elements = 0;  // that were compared
+  std::int64_t elements = 0;  // number of elements compared
   std::int64_t wrong = 0;
   double worst = 0.0;  // largest |computed - exact| in units of its bound; infinite for NaN; 0 where equality is asked
 
