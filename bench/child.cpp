@@ -43,10 +43,10 @@ std::string contents_of(int pipe) {
 }  // namespace
 
 Usage usage_of(const std::vector<std::string>& words) {
-  std::vector<std::string> all{"/proc/self/exe", flag};
-  all.insert(all.end(), words.begin(), words.end());
+  std::vector<std::string> command{"/proc/self/exe", flag};
+  command.insert(command.end(), words.begin(), words.end());
   std::vector<char*> pointers;
-  for (std::string& word : all) {
+  for (std::string& word : command) {
     pointers.push_back(word.data());
   }
   pointers.push_back(nullptr);

@@ -12,15 +12,15 @@ namespace commfuse {
 namespace {
 
 std::vector<GemmSize> shapes() {
-  std::vector<GemmSize> all;
+  std::vector<GemmSize> sizes;
   for (const std::int64_t m : {1, 16, 96, 513, 1024, 2049, 4096, 8192, 32768}) {
     for (const std::int64_t n : {256, 1024, 3584, 8192, 28672}) {
       for (const std::int64_t k : {512, 1024, 3584, 8192, 28672}) {
-        all.push_back({.m = m, .n = n, .k = k});
+        sizes.push_back({.m = m, .n = n, .k = k});
       }
     }
   }
-  return all;
+  return sizes;
 }
 
 void price_one_product(benchmark::State& state) {

@@ -17,9 +17,9 @@ namespace {
 void search_layouts(benchmark::State& state) {
   constexpr std::int64_t gpus = 4096;
   const Transformer model = load_model("llama-3.1-70b");
-  TrainingPlan all;
-  all.data = gpus;
-  const Machine machine = resized(load_machine("dgx-h100-x2"), all);
+  TrainingPlan plan;
+  plan.data = gpus;
+  const Machine machine = resized(load_machine("dgx-h100-x2"), plan);
   LayoutTerms terms{.memory_share = 0.9, .rank_sigma = 0.02, .communication_sigma = 0.02};
   terms.base = {.global_batch = 2048, .seq = 8192};
   std::size_t layouts = 0;

@@ -57,22 +57,22 @@ template <class Row, class Observed, class KeyOf>
 Split<Row> split(const std::vector<Observed>& observed, std::size_t few, const KeyOf& key_of) {
   Split<Row> split;
   const auto back =
-      std::count_if(observed.begin(), observed.end(), [&](const auto& one) { return held_back(key_of(one)); });
+      std::count_if(observed.begin(), observed.end(), [&](const auto& row) { return held_back(key_of(row)); });
   const bool has_many = observed.size() - static_cast<std::size_t>(back) >= few;
-  for (const Observed& one : observed) {
-    split.held_back.push_back(has_many && held_back(key_of(one)));
+  for (const Observed& row : observed) {
+    split.held_back.push_back(has_many && held_back(key_of(row)));
     if (!split.held_back.back()) {
-      split.to_fit.push_back(one.row);
+      split.to_fit.push_back(row.row);
     }
   }
   return split;
 }
 
-double seconds_of(const ObservedCollective& one) { return 1e-6 * one.row.time_us; }
-double seconds_of(const ObservedExchange& one) { return 1e-6 * one.row.time_us; }
+double seconds_of(const ObservedCollective& collective) { return 1e-6 * collective.row.time_us; }
+double seconds_of(const ObservedExchange& exchange) { return 1e-6 * exchange.row.time_us; }
 template <class Measured>
-double seconds_of(const Measured& one) {
-  return to_seconds(one.time);
+double seconds_of(const Measured& row) {
+  return to_seconds(row.time);
 }
 
 /// Returns the reason why there is nothing to fit.
@@ -88,9 +88,9 @@ std::string nothing_fitted(const Observations& observations, std::vector<std::st
                                                         : "; give rows of this machine, in dtypes and of ops that the "
                                                           "model has";
   if (!passed_over.empty()) {
-    const std::span told = std::span(passed_over).first(std::min(passed_over.size(), most_told));
-    const std::size_t more = passed_over.size() - told.size();
-    why.push_back(fmt::format("passed over: {}{}", fmt::join(told, ", "),
+    const std::span shown = std::span(passed_over).first(std::min(passed_over.size(), most_told));
+    const std::size_t more = passed_over.size() - shown.size();
+    why.push_back(fmt::format("passed over: {}{}", fmt::join(shown, ", "),
                               more > 0 ? fmt::format(" and {} more such reasons", more) : ""));
   }
   return fmt::format("nothing can be fitted{}{}{}", why.empty() ? "" : ": ", fmt::join(why, "; "), remedy);
@@ -108,8 +108,8 @@ void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
       throw;
     }
     double longest = 0.0;
-    for (const Measured& one : measured.rows) {
-      longest = std::max(longest, seconds_of(one));
+    for (const Measured& row : measured.rows) {
+      longest = std::max(longest, seconds_of(row));
     }
     throw ConfigError(fmt::format("{}: nothing fits its rows: {}; check the times, of which the longest is {:.4g} s",
                                   measured.source, why.substr(0, why.rfind("; ")), longest));
@@ -286,16 +286,17 @@ class Calibrator {
   }
 
   void collectives(const std::string& name, const Measurements<ObservedCollective>& seen, const Link& link,
-                   BytesPerSecond most, std::string& lines) {
+                   BytesPerSecond bandwidth_limit, std::string& lines) {
     const auto& [rows, source] = seen;
-    const auto [is_back, to_fit] = split<CollectiveRow>(rows, few_collectives, [&](const ObservedCollective& one) {
-      return link_group("collective", machine_, one.op, one.row.total.count);
-    });
+    const auto [is_back, to_fit] =
+        split<CollectiveRow>(rows, few_collectives, [&](const ObservedCollective& collective) {
+          return link_group("collective", machine_, collective.op, collective.row.total.count);
+        });
     if (rows.empty() || !is_enough(name, source, to_fit.size(), least_collectives)) {
       return;
     }
-    const CollectiveFit fit =
-        fit_collectives(link.collective, to_fit, {.source = source, .most = most, .few_rows = few_collectives});
+    const CollectiveFit fit = fit_collectives(link.collective, to_fit,
+                                              {.source = source, .most = bandwidth_limit, .few_rows = few_collectives});
     FittedPart& part = add_part(name, source, fit.report.parameters);
     part.left = fit.report.left;
     part.has_few = to_fit.size() < few_collectives;
@@ -311,8 +312,8 @@ class Calibrator {
   void exchanges(const std::string& name, const Measurements<ObservedExchange>& seen, const Link& link,
                  std::string& lines) {
     const auto& [rows, source] = seen;
-    const auto [is_back, to_fit] = split<PeerRow>(rows, few_exchanges, [&](const ObservedExchange& one) {
-      return link_group("p2p", machine_, one.op, one.row.bytes.count);
+    const auto [is_back, to_fit] = split<PeerRow>(rows, few_exchanges, [&](const ObservedExchange& exchange) {
+      return link_group("p2p", machine_, exchange.op, exchange.row.bytes.count);
     });
     if (rows.empty() || !is_enough(name, source, to_fit.size(), least_exchanges)) {
       return;

@@ -53,12 +53,12 @@ void CallTimes::lost_communication(const KernelSpan& span, const std::string& wh
 }
 
 void CallTimes::other(const KernelSpan& span, std::string_view op) {
-  auto found = others_.find(op);
-  if (found == others_.end()) {
-    found = others_.emplace(op, Lost{}).first;
+  auto entry = others_.find(op);
+  if (entry == others_.end()) {
+    entry = others_.emplace(op, Lost{}).first;
   }
-  ++found->second.count;
-  found->second.duration += span.duration;
+  ++entry->second.count;
+  entry->second.duration += span.duration;
   runs(span, none, none);
   total_ += span.duration;
 }
@@ -168,13 +168,13 @@ void CallTimes::add(const Call& call, const Kernel* first, const Kernel* last) {
 
 /// It is enough to look at the busy times that begin before the span ends: the last of them to end decides.
 bool CallTimes::is_slowed(const KernelSpan& span) const {
-  const auto found = communication_.find(span.device);
-  if (found == communication_.end()) {
+  const auto device = communication_.find(span.device);
+  if (device == communication_.end()) {
     return false;
   }
-  const std::vector<Busy>& busy = found->second;
+  const std::vector<Busy>& busy = device->second;
   const auto behind = std::lower_bound(busy.begin(), busy.end(), span.begin + span.duration,
-                                       [](const Busy& one, double end) { return one.begin < end; });
+                                       [](const Busy& span, double end) { return span.begin < end; });
   return behind != busy.begin() && std::prev(behind)->end > span.begin;
 }
 
@@ -192,11 +192,11 @@ void CallTimes::say_others() {
   }
   constexpr std::size_t most_named = 3;
   std::vector<std::pair<double, std::string_view>> longest;
-  Lost all;
+  Lost total;
   for (const auto& [op, lost] : others_) {
     longest.emplace_back(-lost.duration, op);
-    all.count += lost.count;
-    all.duration += lost.duration;
+    total.count += lost.count;
+    total.duration += lost.duration;
   }
   std::sort(longest.begin(), longest.end());
   std::string names;
@@ -205,7 +205,8 @@ void CallTimes::say_others() {
   }
   const std::size_t more = longest.size() - std::min(most_named, longest.size());
   profile_.skipped[fmt::format("kernels of operators that no fit takes: {}{} ({})", names,
-                               more > 0 ? fmt::format(" and {} more", more) : "", share(all.duration))] += all.count;
+                               more > 0 ? fmt::format(" and {} more", more) : "", share(total.duration))] +=
+      total.count;
 }
 
 }  // namespace commfuse::calibrate

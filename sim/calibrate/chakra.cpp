@@ -65,9 +65,9 @@ bool read_message(CodedInputStream& in, google::protobuf::MessageLite& message) 
 
 const proto::AttributeProto* attribute(const google::protobuf::RepeatedPtrField<proto::AttributeProto>& attributes,
                                        std::string_view name) {
-  const auto found = std::find_if(attributes.begin(), attributes.end(),
-                                  [&](const proto::AttributeProto& one) { return one.name() == name; });
-  return found == attributes.end() ? nullptr : &*found;
+  const auto match = std::find_if(attributes.begin(), attributes.end(),
+                                  [&](const proto::AttributeProto& attribute) { return attribute.name() == name; });
+  return match == attributes.end() ? nullptr : &*match;
 }
 
 bool is_kernel(const proto::Node& node) {
@@ -77,10 +77,10 @@ bool is_kernel(const proto::Node& node) {
 
 /// Reads "['Tensor(c10::BFloat16)', 'Int']" as Python writes it, or with JSON's double quotes.
 std::vector<std::string> types_in(std::string_view text) {
-  constexpr std::size_t most = 64;
+  constexpr std::size_t limit = 64;
   constexpr std::string_view prefix = "Tensor(";
   std::vector<std::string> types;
-  for (std::size_t at = text.find_first_of("'\""); at != std::string_view::npos && types.size() < most;
+  for (std::size_t at = text.find_first_of("'\""); at != std::string_view::npos && types.size() < limit;
        at = text.find_first_of("'\"", at + 1)) {
     const std::size_t end = text.find(text[at], at + 1);
     if (end == std::string_view::npos) {
@@ -152,9 +152,9 @@ class Collector {
   static bool is_operator(const proto::Node& node) { return attribute(node.attr(), "is_cpu_op") != nullptr; }
 
   void place(const Kernel& kernel) {
-    const auto found = std::find_if(kernel.operators.begin(), kernel.operators.end(),
-                                    [&](std::uint64_t id) { return calls_.contains(id); });
-    if (found == kernel.operators.end()) {
+    const auto operation = std::find_if(kernel.operators.begin(), kernel.operators.end(),
+                                        [&](std::uint64_t id) { return calls_.contains(id); });
+    if (operation == kernel.operators.end()) {
       times_.lost(kernel.span, "kernels of operators that no fit takes");
     } else if (kernel.duration < least_microseconds) {
       times_.lost(kernel.span,
@@ -162,7 +162,7 @@ class Collector {
     } else if (has_communication_ && !has_starts_) {
       times_.lost(kernel.span, "kernels that communication may have slowed, which a trace without start times hides");
     } else {
-      times_.kernel(calls_[*found], kernel.span);
+      times_.kernel(calls_[*operation], kernel.span);
     }
   }
 

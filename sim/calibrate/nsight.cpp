@@ -74,10 +74,10 @@ OperatorCall call_in_range(std::string_view text) {
 class Columns {
  public:
   Columns(const Database& database, std::string table) : table_(std::move(table)) {
-    Statement found(database, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?");
-    found.bind(1, std::string_view(table_));
-    found.step();
-    if (found.whole(0) == 0) {
+    Statement count(database, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?");
+    count.bind(1, std::string_view(table_));
+    count.step();
+    if (count.whole(0) == 0) {
       return;
     }
     const Statement empty(database, fmt::format("SELECT * FROM {} LIMIT 0", table_));
@@ -259,8 +259,8 @@ class DatabaseReader {
       return launch_in(*process, correlation);
     }
     const Launch* only = nullptr;
-    for (const std::int64_t one : processes_) {
-      const Launch* const launch = launch_in(one, correlation);
+    for (const std::int64_t candidate : processes_) {
+      const Launch* const launch = launch_in(candidate, correlation);
       if (launch != nullptr && only != nullptr) {
         throw ConfigError(
             fmt::format("{}: correlation {} stands for launches of two processes, and the kernel does not say whose it "
@@ -274,9 +274,9 @@ class DatabaseReader {
 
   [[nodiscard]] const Launch* launch_in(std::int64_t process, std::int64_t correlation) const {
     const std::pair key(process, correlation);
-    const auto found = std::lower_bound(launches_.begin(), launches_.end(), key,
+    const auto match = std::lower_bound(launches_.begin(), launches_.end(), key,
                                         [](const Launch& a, const auto& wanted) { return a.key() < wanted; });
-    return found == launches_.end() || found->key() != key ? nullptr : &*found;
+    return match == launches_.end() || match->key() != key ? nullptr : &*match;
   }
 
   void take_kernel(const KernelSpan& span, std::string_view name, const Launch* launch) {
@@ -288,7 +288,8 @@ class DatabaseReader {
     }
     std::size_t range = none;
     if (launch != nullptr) {
-      range = ranges_.innermost(launch->thread, launch->time, [&](std::size_t one) { return calls_[one].has_dims; });
+      range =
+          ranges_.innermost(launch->thread, launch->time, [&](std::size_t number) { return calls_[number].has_dims; });
       range = range != none ? range : ranges_.innermost(launch->thread, launch->time, [](std::size_t) { return true; });
     }
     if (range == none) {
@@ -315,7 +316,7 @@ class DatabaseReader {
         continue;
       }
       const std::size_t call = times_.call(work_of(calls_[range], type), runs_kernels(calls_[range].name));
-      std::for_each(first, kernel, [&](const Kernel& one) { times_.kernel(call, one.span); });
+      std::for_each(first, kernel, [&](const Kernel& each) { times_.kernel(call, each.span); });
     }
     return std::move(times_).profile();
   }
@@ -332,10 +333,10 @@ class DatabaseReader {
   std::size_t rows_ = 0;
 };
 
-std::string beginning_of(const fs::path& path, std::size_t most) {
+std::string beginning_of(const fs::path& path, std::size_t limit) {
   std::ifstream in(path, std::ios::binary);
-  std::string head(most, '\0');
-  in.read(head.data(), static_cast<std::streamsize>(most));
+  std::string head(limit, '\0');
+  in.read(head.data(), static_cast<std::streamsize>(limit));
   head.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
   return head;
 }
@@ -426,9 +427,9 @@ Profile read_nsight_database(const fs::path& path) {
 }
 
 Profile read_nsight_table(const fs::path& path) {
-  constexpr std::size_t most = std::size_t{256} << 20U;
-  const std::string text = read_file(path.string(), most);
-  if (text.size() > most) {
+  constexpr std::size_t limit = std::size_t{256} << 20U;
+  const std::string text = read_file(path.string(), limit);
+  if (text.size() > limit) {
     throw ConfigError(fmt::format("{}: is larger than 256 MiB; give the SQLite export", path.string()));
   }
   const std::size_t header = header_in(text);

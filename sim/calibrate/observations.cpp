@@ -115,9 +115,9 @@ class Reader {
 
   /// Logs of many programs, with NCCL's messages between, are longer than a config.
   static std::string read_log(const std::string& path) {
-    constexpr std::size_t most = std::size_t{64} << 20U;
-    std::string text = read_file(path, most);
-    if (text.size() > most) {
+    constexpr std::size_t limit = std::size_t{64} << 20U;
+    std::string text = read_file(path, limit);
+    if (text.size() > limit) {
       throw ConfigError(fmt::format("{}: is larger than 64 MiB; leave out what is not of nccl-tests", path));
     }
     return text;
@@ -322,8 +322,8 @@ class Reader {
     for (const MeasuredFrameworkKernel& kernel : profile.kernels) {
       add(seen_.kernels, kernel);
     }
-    for (const TracedCollective& one : profile.collectives) {
-      add_traced(one);
+    for (const TracedCollective& collective : profile.collectives) {
+      add_traced(collective);
     }
     for (const auto& [sentence, count] : profile.skipped) {
       passed_over_[with_escapes(fmt::format("{}: {}", name_, sentence))] += count;
@@ -331,19 +331,20 @@ class Reader {
   }
 
   /// A group with unknown ranks may be anywhere in a job of several nodes.
-  void add_traced(const TracedCollective& one) {
-    if (one.members.empty() && base_ != nullptr && (one.world == 0 || one.world > base_->gpus_per_node)) {
+  void add_traced(const TracedCollective& collective) {
+    if (collective.members.empty() && base_ != nullptr &&
+        (collective.world == 0 || collective.world > base_->gpus_per_node)) {
       pass_over(
           fmt::format("{}: {} of {} GPUs whose ranks the profile does not name, so that they may lie on any nodes "
                       "(PyTorch names them from 2.4 on)",
-                      name_, one.op, one.ranks));
+                      name_, collective.op, collective.ranks));
       return;
     }
-    add(Message{.op = one.op,
-                .ranks = one.ranks,
-                .nodes = nodes_of(one.members),
-                .bytes = one.bytes,
-                .time_us = one.time_us,
+    add(Message{.op = collective.op,
+                .ranks = collective.ranks,
+                .nodes = nodes_of(collective.members),
+                .bytes = collective.bytes,
+                .time_us = collective.time_us,
                 .place = path_.string()});
   }
 
@@ -393,8 +394,8 @@ class Reader {
 
   bool is_too_fast(const Message& message, double moved, BytesPerSecond nominal, int links, std::string_view what) {
     const BytesPerSecond rate{moved / (1e-6 * message.time_us)};
-    const BytesPerSecond most{nominal.value * links};
-    if (rate.value <= most_of_link * most.value) {
+    const BytesPerSecond bandwidth_limit{nominal.value * links};
+    if (rate.value <= most_of_link * bandwidth_limit.value) {
       return false;
     }
     if (beyond_++ == 0) {
@@ -403,7 +404,7 @@ class Reader {
     seen_.faults.push_back(fmt::format(
         "{}: {} of {} bytes on {} GPUs ran at {}, above {:g} times {} {}, {}; check its time, or name another --base",
         message.place, message.op, message.bytes, message.ranks, parameter_text(rate), most_of_link, what, base_->name,
-        parameter_text(most)));
+        parameter_text(bandwidth_limit)));
     return true;
   }
 

@@ -87,9 +87,9 @@ constexpr std::array operators{
 };
 
 const KnownOperator* find_operator(std::string_view name) {
-  const auto* const found =
-      std::find_if(operators.begin(), operators.end(), [&](const KnownOperator& one) { return one.name == name; });
-  return found == operators.end() ? nullptr : found;
+  const auto* const match =
+      std::find_if(operators.begin(), operators.end(), [&](const KnownOperator& known) { return known.name == name; });
+  return match == operators.end() ? nullptr : match;
 }
 
 bool is_extent(std::int64_t size) { return size >= 1 && size <= score::most_extent; }
@@ -353,8 +353,8 @@ int element_bytes(std::string_view name) {
   }
   constexpr std::array<std::pair<std::string_view, int>, 8> others{
       {{"Byte", 1}, {"Char", 1}, {"Bool", 1}, {"Short", 2}, {"Int", 4}, {"Long", 8}, {"Double", 8}, {"double", 8}}};
-  const auto* const found = std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == name; });
-  return found == others.end() ? 0 : found->second;
+  const auto* const match = std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == name; });
+  return match == others.end() ? 0 : match->second;
 }
 
 std::optional<DType> type_in_kernel_name(std::string_view name) {
@@ -376,9 +376,9 @@ std::optional<DType> type_in_kernel_name(std::string_view name) {
                                                                       {"tf32", DType::fp32},
                                                                       {"hgemm", DType::fp16},
                                                                       {"sgemm", DType::fp32}}};
-  const auto* const found = std::find_if(
+  const auto* const match = std::find_if(
       words.begin(), words.end(), [&](const auto& word) { return name.find(word.first) != std::string_view::npos; });
-  return found == words.end() ? std::nullopt : std::optional(found->second);
+  return match == words.end() ? std::nullopt : std::optional(match->second);
 }
 
 std::string_view collective_named(std::string_view name) {
@@ -399,8 +399,8 @@ std::string_view collective_named(std::string_view name) {
        {"all_to_allv", "alltoall"},
        {"alltoall", "alltoall"},
        {"alltoall_base", "alltoall"}}};
-  const auto* const found = std::find_if(words.begin(), words.end(), [&](const auto& w) { return w.first == name; });
-  return found == words.end() ? std::string_view{} : found->second;
+  const auto* const match = std::find_if(words.begin(), words.end(), [&](const auto& w) { return w.first == name; });
+  return match == words.end() ? std::string_view{} : match->second;
 }
 
 bool is_collective_kernel(std::string_view name) {
@@ -412,9 +412,9 @@ namespace {
 
 /// Reads numbers and commas up to the "]" that ends the list, and leaves `at` behind it.
 std::optional<Dims> list_at(std::string_view text, std::size_t& at) {
-  constexpr std::size_t most = 16;
+  constexpr std::size_t limit = 16;
   Dims list;
-  while (at < text.size() && list.size() <= most) {
+  while (at < text.size() && list.size() <= limit) {
     if (text[at] == ' ' || text[at] == ',') {
       ++at;
     } else if (text[at] == ']') {
@@ -436,12 +436,12 @@ std::optional<Dims> list_at(std::string_view text, std::size_t& at) {
 }  // namespace
 
 std::optional<std::vector<std::vector<std::int64_t>>> dims_in_text(std::string_view text) {
-  constexpr std::size_t most = 64;
+  constexpr std::size_t limit = 64;
   std::vector<Dims> dims;
   if (!text.starts_with('[')) {
     return std::nullopt;
   }
-  for (std::size_t at = 1; at < text.size() && dims.size() <= most;) {
+  for (std::size_t at = 1; at < text.size() && dims.size() <= limit;) {
     if (text[at] == ' ' || text[at] == ',') {
       ++at;
     } else if (text[at] == ']') {

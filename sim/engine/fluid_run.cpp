@@ -168,7 +168,8 @@ void FluidRun::leave(std::uint32_t slot) {
     jobs_[slot].draws = false;
     for (const std::int32_t link : links_of(jobs_[slot])) {
       std::vector<Member>& members = links_[static_cast<std::size_t>(link)].members;
-      members.erase(std::find_if(members.begin(), members.end(), [&](const Member& one) { return one.slot == slot; }));
+      members.erase(
+          std::find_if(members.begin(), members.end(), [&](const Member& member) { return member.slot == slot; }));
       touch(link);
     }
   }

@@ -71,13 +71,13 @@ class RankPlanner {
       if (other == lane || !takes_part_[position(wait)]) {
         continue;
       }
-      const auto found = std::find_if(plan_.waits.begin() + op.waits.first, plan_.waits.end(),
-                                      [&](const PlannedWait& known) { return known.lane == other; });
+      const auto earlier = std::find_if(plan_.waits.begin() + op.waits.first, plan_.waits.end(),
+                                        [&](const PlannedWait& known) { return known.lane == other; });
       const std::uint32_t place = place_[position(wait)];
-      if (found == plan_.waits.end()) {
+      if (earlier == plan_.waits.end()) {
         plan_.waits.push_back({other, place});
       } else {
-        found->place = std::max(found->place, place);
+        earlier->place = std::max(earlier->place, place);
       }
     }
     op.waits.count = static_cast<std::uint32_t>(plan_.waits.size()) - op.waits.first;
@@ -118,10 +118,10 @@ class Predicates {
       }
     }
   }
-  [[nodiscard]] std::vector<bool> on(const Coordinates& here) const {
+  [[nodiscard]] std::vector<bool> on(const Coordinates& coordinates) const {
     std::vector<bool> holds;
     for (const Predicate& predicate : all_) {
-      holds.push_back(predicate.holds(here));
+      holds.push_back(predicate.holds(coordinates));
     }
     return holds;
   }
@@ -139,9 +139,9 @@ Plan plan_of(Lowered lowered) {
   const Predicates predicates(program);
   std::map<std::vector<bool>, std::uint32_t> known;
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
-    plan.here.push_back(program.mesh.coordinates(rank));
+    plan.coordinates.push_back(program.mesh.coordinates(rank));
     const auto [kind, added] =
-        known.try_emplace(predicates.on(plan.here.back()), static_cast<std::uint32_t>(plan.kinds.size()));
+        known.try_emplace(predicates.on(plan.coordinates.back()), static_cast<std::uint32_t>(plan.kinds.size()));
     if (added) {
       plan.kinds.push_back(RankPlanner(plan.lowered, rank).plan());
     }

@@ -56,7 +56,7 @@ struct Plan {
   Lowered lowered;
   std::vector<RankPlan> kinds;              // distinct plans; a single one where every rank runs every op
   std::vector<std::uint32_t> kind_of_rank;  // by rank
-  std::vector<Coordinates> here;            // by rank
+  std::vector<Coordinates> coordinates;     // by rank
 };
 
 Plan plan_of(Lowered lowered);

@@ -183,11 +183,11 @@ std::span<const ThresholdForm> threshold_forms() { return forms; }
 
 std::string thresholds(std::string_view form, const Expectation& expectation, double false_alarms) {
   std::vector<std::string_view> names;
-  for (const ThresholdForm& one : forms) {
-    if (one.name == form) {
-      return one.text(expectation, false_alarms);
+  for (const ThresholdForm& known : forms) {
+    if (known.name == form) {
+      return known.text(expectation, false_alarms);
     }
-    names.push_back(one.name);
+    names.push_back(known.name);
   }
   throw ConfigError(
       fmt::format("--thresholds: unknown form {}; {}", in_quotes(form), remedy_for(form, names, "forms")));

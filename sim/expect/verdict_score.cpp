@@ -79,8 +79,8 @@ FaultOn as_on(const Machine& healthy, const Machine& faulty) {
 
 std::string suspects_of(const Judgement& judgement) {
   std::string text;
-  for (const SuspectedFault& one : judgement.suspects) {
-    text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", one.fault->name, 100.0 * one.probability);
+  for (const SuspectedFault& suspect : judgement.suspects) {
+    text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", suspect.fault->name, 100.0 * suspect.probability);
   }
   return text;
 }

@@ -43,12 +43,12 @@ T needed(const std::optional<T>& value, const std::string& path, std::string_vie
 /// Returns a count of the file, or of a flag where the file leaves it open. Throws ConfigError where the two differ.
 std::optional<std::int64_t> either(KeyedFile& file, std::string_view key, const Options& options, std::string_view flag,
                                    Counts range) {
-  const std::optional<std::int64_t> here = said_count(file, {key}, range);
-  const std::optional<std::int64_t> there = options.count(flag, range);
-  if (here && there && *here != *there) {
-    KeyedFile::wrong(*file.find(key), fmt::format("is {}, and {} is {}; leave out the flag", *here, flag, *there));
+  const std::optional<std::int64_t> in_file = said_count(file, {key}, range);
+  const std::optional<std::int64_t> in_flag = options.count(flag, range);
+  if (in_file && in_flag && *in_file != *in_flag) {
+    KeyedFile::wrong(*file.find(key), fmt::format("is {}, and {} is {}; leave out the flag", *in_file, flag, *in_flag));
   }
-  return here ? here : there;
+  return in_file ? in_file : in_flag;
 }
 
 /// Three numbers, any two of which determine the third.
@@ -85,13 +85,13 @@ void read_batches(KeyedFile& file, const Options& options, StepSettings& step, s
       notes.emplace_back("gradient_accumulation_steps is auto, which the trainer fills: 1 is assumed, its default");
     }
   }
-  const std::int64_t most = range_of("batch").most;
-  const std::int64_t parts = product_within(most, {step.data, batches.steps.value_or(1)}).value_or(0);
+  const std::int64_t limit = range_of("batch").most;
+  const std::int64_t parts = product_within(limit, {step.data, batches.steps.value_or(1)}).value_or(0);
   if (parts == 0 || (batches.batch && *batches.batch % parts != 0)) {
     refuse_batches(file, batches, step.data);
   }
   const std::int64_t micro = batches.micro.value_or(batches.batch.value_or(0) / parts);
-  const std::int64_t whole = product_within(most, {micro, parts}).value_or(0);
+  const std::int64_t whole = product_within(limit, {micro, parts}).value_or(0);
   const std::int64_t batch = batches.batch.value_or(whole);
   if (whole == 0 || batch % whole != 0 || (batches.steps && batch != whole) ||
       micro > range_of("step.micro_batch").most) {

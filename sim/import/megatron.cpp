@@ -221,11 +221,11 @@ int zero_of(const Arguments& arguments) {
   constexpr std::array<std::string_view, 4> shared{"no_shard", "optim", "optim_grads", "optim_grads_params"};
   constexpr std::string_view flag = "--data-parallel-sharding-strategy";
   const std::string how = arguments.text(flag).value_or(has_fsdp ? "no_shard" : "optim_grads_params");
-  const auto* const found = std::ranges::find(shared, how);
-  if (found == shared.end()) {
+  const auto* const match = std::ranges::find(shared, how);
+  if (match == shared.end()) {
     arguments.wrong(flag, fmt::format("is {}; {}", in_quotes(how), remedy_for(how, shared, "strategies")));
   }
-  return static_cast<int>(found - shared.begin());
+  return static_cast<int>(match - shared.begin());
 }
 
 bool is_sgd(const Arguments& arguments, std::vector<std::string>& notes) {
@@ -415,7 +415,7 @@ std::string choice_of(const std::vector<std::string>& values) {
 /// launches: the script is read, not run.
 void note_repeats(std::string_view text, const Arguments& arguments, const Repeats& repeats,
                   std::vector<std::string>& notes) {
-  constexpr std::size_t most = 20;
+  constexpr std::size_t limit = 20;
   std::vector<std::string> named;
   for (const Reassigned& variable : reassigned(text)) {
     named.push_back(fmt::format("{} is {}, of which {} taken", variable.name, choice_of(variable.values),
@@ -442,9 +442,9 @@ void note_repeats(std::string_view text, const Arguments& arguments, const Repea
     named.emplace_back("--bf16 and --fp16 are both there, of which --bf16 is taken");
   }
   if (!named.empty()) {
-    const std::size_t shown = std::min(named.size(), most);
+    const std::size_t shown = std::min(named.size(), limit);
     notes.push_back(fmt::format("the script is read, not run: {}{}", fmt::join(std::span(named).first(shown), "; "),
-                                named.size() > most ? fmt::format("; and {} more", named.size() - most) : ""));
+                                named.size() > limit ? fmt::format("; and {} more", named.size() - limit) : ""));
   }
 }
 
@@ -494,8 +494,8 @@ void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) 
     if (is_read(flag)) {
       continue;
     }
-    if (const LeftOut* const found = find_left_out(lists.left_out, key)) {
-      left_out.emplace_back(found, &argument);
+    if (const LeftOut* const left = find_left_out(lists.left_out, key)) {
+      left_out.emplace_back(left, &argument);
     } else if (const std::optional<std::string_view> meant = misspelled(flag)) {
       slips.push_back(fmt::format("{}: {} is not known and not taken over; did you mean '{}'?", argument.where,
                                   in_quotes(flag), *meant));
@@ -503,7 +503,7 @@ void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) 
       unknown.push_back(in_quotes(flag));
     }
   }
-  std::ranges::stable_sort(left_out, {}, [](const auto& one) { return one.first; });  // in the order of the list
+  std::ranges::stable_sort(left_out, {}, [](const auto& entry) { return entry.first; });  // in the order of the list
   for (const auto& [entry, argument] : left_out) {
     if (!is_neutral(*entry, argument->text.empty() ? "true" : argument->text)) {
       notes.push_back(
@@ -564,7 +564,7 @@ void add_overlap(const std::string& path, Imported& import) {
   }
   import.step.framework = "megatron-core-2024";
   const std::string& way =
-      std::ranges::max_element(overlap.ways, {}, [](const auto& one) { return one.second; })->first;
+      std::ranges::max_element(overlap.ways, {}, [](const auto& way) { return way.second; })->first;
   import.notes.push_back(fmt::format("{}: {}; a layer has one way for all of them: --scope layer {}", path,
                                      fmt::join(overlap.by_product, ", "), way));
 }

@@ -92,8 +92,8 @@ std::string_view name_of(std::string_view key) {
 }
 
 const Alias* find_alias(std::string_view key) {
-  const auto* const found = std::ranges::find(aliases, key, &Alias::key);
-  return found == aliases.end() ? nullptr : found;
+  const auto* const alias = std::ranges::find(aliases, key, &Alias::key);
+  return alias == aliases.end() ? nullptr : alias;
 }
 
 /// Returns the key of a flag for messages.
@@ -130,11 +130,11 @@ class Interpolation {
       }
       const std::string name = value.substr(2, value.size() - 3);
       const auto& entries = file_->entries();
-      const auto found = entries.find(name);
-      if (found == entries.end() || found->second.kind != EntryKind::scalar) {
+      const auto entry = entries.find(name);
+      if (entry == entries.end() || entry->second.kind != EntryKind::scalar) {
         return std::nullopt;
       }
-      value = absolute(found->second.text, name);
+      value = absolute(entry->second.text, name);
     }
     return std::nullopt;
   }
@@ -197,8 +197,8 @@ class Reader {
     if (entry.kind == EntryKind::null || entry.text == "???") {
       return;
     }
-    const Meaning own = is_switch(flag) ? Meaning::on : Meaning::value;
-    take(entry, flag, alias != nullptr ? alias->meaning : own);
+    const Meaning usual = is_switch(flag) ? Meaning::on : Meaning::value;
+    take(entry, flag, alias != nullptr ? alias->meaning : usual);
   }
 
   void take(const Entry& entry, const std::string& flag, Meaning meaning) {
@@ -332,11 +332,11 @@ constexpr std::array optimizer_left_out{
 /// Keys of sections with the flags' names are looked up by their names, all others by the whole key.
 void note_unread_keys(const KeyedFile& file, std::vector<std::string>& notes) {
   const KeyLists lists = megatron_keys();
-  std::vector<Irrelevant> all(lists.irrelevant.begin(), lists.irrelevant.end());
-  all.insert(all.end(), irrelevant.begin(), irrelevant.end());
+  std::vector<Irrelevant> ignored(lists.irrelevant.begin(), lists.irrelevant.end());
+  ignored.insert(ignored.end(), irrelevant.begin(), irrelevant.end());
   std::vector<LeftOut> left_out(lists.left_out.begin(), lists.left_out.end());
   left_out.insert(left_out.end(), optimizer_left_out.begin(), optimizer_left_out.end());
-  note_unread(file, {all, left_out}, notes, name_of);
+  note_unread(file, {ignored, left_out}, notes, name_of);
 }
 
 /// Returns whether a section says when gradients are reduced; otherwise they are reduced beside the backward pass.

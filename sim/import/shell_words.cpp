@@ -120,17 +120,17 @@ class Splitter {
 /// Each level reads its input once, so few levels keep the work in proportion to the text.
 constexpr int most_levels = 8;
 
-void add_words(std::string_view text, int line, int level, std::vector<ShellWord>& all) {
+void add_words(std::string_view text, int line, int level, std::vector<ShellWord>& words) {
   Splitter splitter(text, line);
   for (const ShellWord& word : splitter.words()) {
     const Assigned said = assigned(word.text);
     const bool is_pair = word.text.starts_with("--") && word.text.find_first_of(" \t\n") != std::string::npos;
     if (level < most_levels && is_pair) {  // "--flag value" in an array that is expanded without quotes
-      add_words(word.text, word.line, level + 1, all);
+      add_words(word.text, word.line, level + 1, words);
     } else if (level < most_levels && !said.name.empty() && said.value.find("--") != std::string_view::npos) {
-      add_words(said.value, word.line, level + 1, all);
+      add_words(said.value, word.line, level + 1, words);
     } else {
-      all.push_back(word);
+      words.push_back(word);
     }
   }
 }
@@ -254,9 +254,9 @@ std::string joined(const std::vector<ShellWord>& words, std::size_t begin, std::
 }  // namespace
 
 std::vector<ShellWord> shell_words(std::string_view text) {
-  std::vector<ShellWord> all;
-  add_words(text, 1, 0, all);
-  return all;
+  std::vector<ShellWord> words;
+  add_words(text, 1, 0, words);
+  return words;
 }
 
 Variables assignments(const std::vector<ShellWord>& words) {
@@ -295,15 +295,15 @@ std::vector<Reassigned> reassigned(std::string_view text) {
       known.push_back(value);
     }
   }
-  std::vector<Reassigned> all;
+  std::vector<Reassigned> reassigned_names;
   std::size_t looked_for = 0;
   for (auto& [name, known] : values) {
     if (known.size() > 1 && looked_for++ < most_names && uses(text, name)) {
       const bool holds_flags = std::ranges::any_of(known, &has_flag);
-      all.push_back({std::string(name), std::move(known), holds_flags});
+      reassigned_names.push_back({std::string(name), std::move(known), holds_flags});
     }
   }
-  return all;
+  return reassigned_names;
 }
 
 std::optional<std::string> expanded(std::string_view text, const Variables& variables) {

@@ -41,8 +41,8 @@ struct StepSettings {
   std::string framework = "none";  ///< Framework in configs/frameworks that runs the step.
 };
 
-/// Returns the product if it is at most `most`; all factors are at least 1.
-std::optional<std::int64_t> product_within(std::int64_t most, std::initializer_list<std::int64_t> factors);
+/// Returns the product if it is at most `limit`; all factors are at least 1.
+std::optional<std::int64_t> product_within(std::int64_t limit, std::initializer_list<std::int64_t> factors);
 
 /// Returns the GPUs that hold all replicas.
 std::int64_t gpus_of(const StepSettings& step);

@@ -61,13 +61,13 @@ std::string model_of(KeyedFile& file, const Options& options) {
   if (std::optional<std::string> chosen = chosen_model(options)) {
     return *chosen;
   }
-  const auto* const found = std::ranges::find_if(
-      flavors, [&](const Flavor& one) { return one.name == name && one.flavor == without_kernel(flavor); });
-  if (found == flavors.end()) {
+  const auto* const match = std::ranges::find_if(
+      flavors, [&](const Flavor& known) { return known.name == name && known.flavor == without_kernel(flavor); });
+  if (match == flavors.end()) {
     throw ConfigError(fmt::format("{}: no model here is known to be flavor {} of {}; add --model NAME",
                                   entry == nullptr ? file.path() : entry->where, in_quotes(flavor), in_quotes(name)));
   }
-  return std::string(found->model);
+  return std::string(match->model);
 }
 
 /// Returns a degree of parallelism; 1 where it is left out. Three sections have held these keys.
@@ -114,11 +114,11 @@ Replicas replicas_of(KeyedFile& file, const Options& options, const StepSettings
   const std::int64_t ranks = gpus_within(file, {step.tensor, step.context, step.pipeline, replicas.copies});
   if (said != nullptr) {
     replicas.shards = KeyedFile::count(*said, range_of("parallel.data"));
-    const std::int64_t all = gpus_within(file, {ranks, replicas.shards});
-    if (gpus && *gpus != all) {
+    const std::int64_t product = gpus_within(file, {ranks, replicas.shards});
+    if (gpus && *gpus != product) {
       KeyedFile::wrong(*said, fmt::format("is {}, so the degrees multiply to {} GPUs, and --gpus is {}; leave out "
                                           "--gpus",
-                                          replicas.shards, all, *gpus));
+                                          replicas.shards, product, *gpus));
     }
     return replicas;
   }
@@ -180,14 +180,14 @@ const Schedule& schedule_of(KeyedFile& file) {
   if (entry == nullptr) {
     return schedules.front();
   }
-  const auto* const found = std::ranges::find(schedules, entry->text, &Schedule::name);
-  if (found == schedules.end()) {
+  const auto* const schedule = std::ranges::find(schedules, entry->text, &Schedule::name);
+  if (schedule == schedules.end()) {
     std::vector<std::string_view> names;
     std::ranges::transform(schedules, std::back_inserter(names), &Schedule::name);
     KeyedFile::wrong(*entry,
                      fmt::format("is {}; {}", in_quotes(entry->text), remedy_for(entry->text, names, "schedules")));
   }
-  return *found;
+  return *schedule;
 }
 
 void read_pipeline(KeyedFile& file, std::string_view model, StepSettings& step, std::vector<std::string>& notes) {
@@ -248,12 +248,12 @@ void read_batch(KeyedFile& file, const Replicas& replicas, StepSettings& step) {
   const std::int64_t local =
       file.count({"training.local_batch_size", "training.batch_size"}, range_of("step.micro_batch")).value_or(8);
   step.micro_batch = micro_batch_of(file, step, local);
-  const std::int64_t all = local * replicas.copies * replicas.shards;
+  const std::int64_t batch = local * replicas.copies * replicas.shards;
   const Entry* const said = file.first_of({"training.global_batch_size"});
-  step.batch = said == nullptr || said->text == "-1" ? all : KeyedFile::count(*said, range);
-  if (step.batch % all != 0) {
+  step.batch = said == nullptr || said->text == "-1" ? batch : KeyedFile::count(*said, range);
+  if (step.batch % batch != 0) {
     KeyedFile::wrong(*said, fmt::format("is {}, not a multiple of {} ({} sequences on each of {} replicas); write one",
-                                        step.batch, all, local, replicas.copies * replicas.shards));
+                                        step.batch, batch, local, replicas.copies * replicas.shards));
   }
   if (step.batch > range.most) {
     throw ConfigError(fmt::format("{}: the batch is {} sequences, above {}; make training.local_batch_size smaller",

@@ -32,8 +32,8 @@ Program ring(const LabWorkload& lab, std::int32_t steps) {
   const Extent bytes{builder.dimension("bytes", 1), 1};
   const TensorId whole = builder.input_tensor("x", chunks, bytes, DType::bf16);
   const BufferId buffer = builder.buffer("x", BufferRole::output, chunks, bytes, DType::bf16);
-  const Index own = along(builder.mesh(), 0);
-  builder.initially(builder.rows_of(buffer, own), whole, own, 0);
+  const Index own_rank = along(builder.mesh(), 0);
+  builder.initially(builder.rows_of(buffer, own_rank), whole, own_rank, 0);
   builder.finally(builder.rows_of(buffer, 0, lab.ranks), whole, 0, 0);
   for (std::int32_t step = 0; step < steps; ++step) {
     builder.exchange({.send = {builder.rows_of(buffer, along(builder.mesh(), 0, -step))},
@@ -59,8 +59,8 @@ namespace {
 /// Returns one of the possible lengths of a tile, all equally likely; the same for a rank and step whatever the number
 /// of ranks.
 Duration random_tile(const LabWorkload& lab, Rank rank, std::uint32_t step) {
-  const auto here = static_cast<std::uint32_t>(rank);
-  const std::uint32_t word = philox({here / 4, step, 0, 0}, lab.seed)[here % 4];
+  const auto rank_number = static_cast<std::uint32_t>(rank);
+  const std::uint32_t word = philox({rank_number / 4, step, 0, 0}, lab.seed)[rank_number % 4];
   const auto lengths = static_cast<std::uint64_t>((lab.longest_tile - lab.shortest_tile) / lab.tile_step) + 1;
   return lab.shortest_tile + static_cast<std::int64_t>(word * lengths >> 32) * lab.tile_step;
 }

@@ -35,9 +35,9 @@ struct StageMarks {
 
 /// Returns a stage that reports its handovers. Requires that the marks outlive it.
 template <class Body>
-auto told(StageMarks marks, Body body) {
+auto marked(StageMarks marks, Body body) {
   struct Giving {
-    explicit Giving(const StageMarks& all) : marks(all) {}
+    explicit Giving(const StageMarks& stage_marks) : marks(stage_marks) {}
     Giving(const Giving&) = delete;
     Giving& operator=(const Giving&) = delete;
     ~Giving() {

@@ -85,7 +85,7 @@ CapacityPlan asked(const PlanFile& file, const Transformer& model, const LayoutT
 /// Sets the price at which a kind costs as much as the cheapest other kind.
 void add_break_even_prices(CapacityPlan& plan) {
   for (CapacityKind& kind : plan.kinds) {
-    const CapacityRun* own = kind.best();
+    const CapacityRun* best = kind.best();
     const CapacityRun* other = nullptr;
     for (const CapacityKind& rival : plan.kinds) {
       const CapacityRun* run = &rival == &kind ? nullptr : rival.best();
@@ -93,8 +93,8 @@ void add_break_even_prices(CapacityPlan& plan) {
         other = run;
       }
     }
-    if (own != nullptr && other != nullptr) {
-      kind.break_even_price = kind.price + (other->cost.value - own->cost.value) / own->gpu_hours.value;
+    if (best != nullptr && other != nullptr) {
+      kind.break_even_price = kind.price + (other->cost.value - best->cost.value) / best->gpu_hours.value;
     }
   }
 }
@@ -104,9 +104,9 @@ void add_pareto(CapacityPlan& plan) {
   std::vector<CurvePoint> points;
   for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
     for (std::size_t run = 0; run < plan.kinds[kind].runs.size(); ++run) {
-      const CapacityRun& one = plan.kinds[kind].runs[run];
+      const CapacityRun& each = plan.kinds[kind].runs[run];
       places.push_back({kind, run});
-      points.push_back({one.days.value, one.cost.value});
+      points.push_back({each.days.value, each.cost.value});
     }
   }
   std::vector<CurvePoint> curve;

@@ -37,9 +37,9 @@ Machine machine_for(const GpuOffer& offer) {
                     "dgx-h100-x2, or fewer GPUs",
                     offer.name, offer.available, machine.name, machine.gpus_per_node));
   }
-  TrainingPlan all;
-  all.data = offer.available;
-  return resized(machine, all);
+  TrainingPlan plan;
+  plan.data = offer.available;
+  return resized(machine, plan);
 }
 
 double seconds(Duration time) { return to_seconds(time); }
@@ -87,20 +87,20 @@ std::string misses_of(const PlanFile& file, const CapacityRun& run, const RunSpr
   const auto keeps = [&](double value, double limit, double share) {
     return file.confidence == 0.5 ? value <= limit : share >= file.confidence;
   };
-  std::vector<std::string_view> all;
+  std::vector<std::string_view> names;
   if (file.deadline) {
     const double days = file.deadline->count() / 86400.0;
     if (!keeps(run.days.value, days, share_that_keeps(spread, days, any))) {
-      all.emplace_back("deadline");
+      names.emplace_back("deadline");
     }
   }
   if (file.budget && !keeps(run.cost.value, *file.budget, share_that_keeps(spread, any, *file.budget))) {
-    all.emplace_back("budget");
+    names.emplace_back("budget");
   }
   if (file.p99_step && run.step_p99_s > file.p99_step->count()) {
-    all.emplace_back("p99_step");
+    names.emplace_back("p99_step");
   }
-  return fmt::format("{}", fmt::join(all, ", "));
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 double confidence_of(const PlanFile& file, const RunSpread& spread) {
@@ -135,8 +135,8 @@ KindPlanner::KindPlanner(const PlanFile& file, const GpuOffer& offer, const Tran
 void KindPlanner::look_at_counts() {
   const std::vector<const Strategy*> strategies = search_.terms().strategies();
   for (const std::int64_t gpus : search_.counts(most_)) {
-    if (const std::optional<FoundLayout> found = search_.fastest(gpus, strategies)) {
-      found_.push_back(*found);
+    if (const std::optional<FoundLayout> layout = search_.fastest(gpus, strategies)) {
+      found_.push_back(*layout);
     }
   }
 }

@@ -74,6 +74,6 @@ std::optional<RunChoice> choose_run(const PlanFile& file, std::span<const Capaci
 
 /// Returns one sentence: which limit binds, and by how much. Requires that no run meets all limits.
 std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search,
-                          std::int64_t most);
+                          std::int64_t limit);
 
 }  // namespace commfuse

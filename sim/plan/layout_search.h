@@ -49,8 +49,8 @@ class LayoutSearch {
   /// outlive the search.
   LayoutSearch(const Transformer& model, const Machine& machine, StructureCache& structures, const LayoutTerms& terms);
 
-  /// Returns the possible GPU counts of a layout: whole nodes, or an even part of one; ascending, at most `most`.
-  [[nodiscard]] std::vector<std::int64_t> counts(std::int64_t most) const;
+  /// Returns the possible GPU counts of a layout: whole nodes, or an even part of one; ascending, at most `limit`.
+  [[nodiscard]] std::vector<std::int64_t> counts(std::int64_t limit) const;
 
   /// Returns the fastest layout, with the fastest strategy at every site. Layouts are priced in the order of their
   /// lower bounds until no other can be the fastest. Returns nothing where no layout is possible, or none fits. Throws

@@ -33,10 +33,10 @@ class WhatIfs {
   [[nodiscard]] RunTerms terms(double tokens_per_second) const;
   [[nodiscard]] WhatIf changed(std::string change, const TrainingPlan& layout, double step_s,
                                const RunTerms& terms) const;
-  void add_schedules(std::vector<WhatIf>& found);
-  void add_slow_node(std::vector<WhatIf>& found);
-  void add_rates(std::vector<WhatIf>& found, bool network);
-  void add_prices(std::vector<WhatIf>& found) const;
+  void add_schedules(std::vector<WhatIf>& changes);
+  void add_slow_node(std::vector<WhatIf>& changes);
+  void add_rates(std::vector<WhatIf>& changes, bool network);
+  void add_prices(std::vector<WhatIf>& changes) const;
   void find_hiding_rate(RateCurve& curve, bool network);
   [[nodiscard]] double rate_with(const LinkRates& rates) const;
   [[nodiscard]] double rate_slowed(double slowdown);

@@ -52,15 +52,15 @@ void note(const ConfigError& error, std::vector<std::string>& mistakes) {
 
 /// Returns the settings that fill a MachineChoice, without the machine's name.
 std::vector<const Field*> machine_settings() {
-  std::vector<const Field*> found;
+  std::vector<const Field*> settings;
   for (const Field& field : run_fields()) {
     RunChoices run;
     field.put(field.example, run);
     if (run.machine != MachineChoice() && field.key != "hardware") {
-      found.push_back(&field);
+      settings.push_back(&field);
     }
   }
-  return found;
+  return settings;
 }
 
 /// Loads the machine of the settings with every combination of values that the grid has for these fields.

@@ -17,8 +17,8 @@ inline constexpr std::size_t most_sweep_points = 100'000'000;
 /// outlives it.
 class PointList {
  public:
-  /// Throws ConfigError for more than `most` points before constraints, and where a constraint cannot be evaluated.
-  PointList(const Grid& grid, std::size_t most);
+  /// Throws ConfigError for more than `limit` points before constraints, and where a constraint cannot be evaluated.
+  PointList(const Grid& grid, std::size_t limit);
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] const Grid& grid() const { return grid_; }

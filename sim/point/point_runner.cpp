@@ -158,7 +158,7 @@ std::string held_back(const Point& point, const Candidates& candidate, const Res
       costs.emplace_back(cost, in_words(handicap));
     }
   }
-  std::ranges::stable_sort(costs, std::greater{}, [](const auto& one) { return one.first; });
+  std::ranges::stable_sort(costs, std::greater{}, [](const auto& cost) { return cost.first; });
   std::vector<std::string> words;
   for (const auto& [cost, what] : costs) {
     words.push_back(fmt::format("{} {:.0f} us", what, to_microseconds(cost)));
@@ -192,8 +192,9 @@ PlayedRow run_implementation(const Point& point, const Candidates& candidate, Pr
 
 /// Marks ideal schedules as bounds beside implementations: only serial is available to everybody.
 void call_ideals_bounds(std::vector<PlayedRow>& played) {
-  for (PlayedRow& one : played) {
-    one.row.bound = one.row.bound || (one.row.implements.empty() && one.row.strategy != serial_strategy.name);
+  for (PlayedRow& candidate : played) {
+    candidate.row.bound =
+        candidate.row.bound || (candidate.row.implements.empty() && candidate.row.strategy != serial_strategy.name);
   }
 }
 
@@ -220,33 +221,33 @@ bool competes(const ResultRow& row) {
 
 /// Sets each competing row's probability of being faster than the fastest other one, as predicted.
 void add_win_probabilities(std::vector<PlayedRow>& played) {
-  const auto makespan = [](const PlayedRow& one) { return one.row.analysis.critical.makespan; };
-  for (PlayedRow& one : played) {
+  const auto makespan = [](const PlayedRow& candidate) { return candidate.row.analysis.critical.makespan; };
+  for (PlayedRow& candidate : played) {
     const PlayedRow* other = nullptr;
     for (const PlayedRow& rival : played) {
-      if (&rival != &one && competes(rival.row) && (other == nullptr || makespan(rival) < makespan(*other))) {
+      if (&rival != &candidate && competes(rival.row) && (other == nullptr || makespan(rival) < makespan(*other))) {
         other = &rival;
       }
     }
-    if (other != nullptr && competes(one.row) && one.row.makespan_error) {
-      one.row.win_probability =
-          probability_shorter(makespan(one), one.uncertainty, makespan(*other), other->uncertainty);
+    if (other != nullptr && competes(candidate.row) && candidate.row.makespan_error) {
+      candidate.row.win_probability =
+          probability_shorter(makespan(candidate), candidate.uncertainty, makespan(*other), other->uncertainty);
     }
   }
 }
 
 void add_beats_serial(std::vector<PlayedRow>& played) {
-  const auto serial = std::ranges::find_if(played, [](const PlayedRow& one) {
-    return one.row.strategy == serial_strategy.name && one.row.makespan_error && competes(one.row);
+  const auto serial = std::ranges::find_if(played, [](const PlayedRow& candidate) {
+    return candidate.row.strategy == serial_strategy.name && candidate.row.makespan_error && competes(candidate.row);
   });
   if (serial == played.end()) {
     return;
   }
-  for (PlayedRow& one : played) {
-    if (!one.row.implements.empty() && one.row.makespan_error && competes(one.row)) {
-      one.row.beats_serial = probability_shorter(one.row.analysis.critical.makespan, one.uncertainty,
-                                                 serial->row.analysis.critical.makespan, serial->uncertainty);
-      one.row.saving_error = ratio_error(one.uncertainty, serial->uncertainty);
+  for (PlayedRow& candidate : played) {
+    if (!candidate.row.implements.empty() && candidate.row.makespan_error && competes(candidate.row)) {
+      candidate.row.beats_serial = probability_shorter(candidate.row.analysis.critical.makespan, candidate.uncertainty,
+                                                       serial->row.analysis.critical.makespan, serial->uncertainty);
+      candidate.row.saving_error = ratio_error(candidate.uncertainty, serial->uncertainty);
     }
   }
 }
@@ -326,9 +327,9 @@ std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
       played.back().row.reason = error.what();
     }
   }
-  const bool all = settings.text("as") == "all";
+  const bool wants_all = settings.text("as") == "all";
   for (const Candidates& candidate : implemented) {
-    if (!all || refusal_of(*candidate.implementation, point.machine, point.ranks, point.dtype).empty()) {
+    if (!wants_all || refusal_of(*candidate.implementation, point.machine, point.ranks, point.dtype).empty()) {
       played.push_back(run_implementation(point, candidate, predictor_));
     }
   }
@@ -341,8 +342,8 @@ std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
   add_win_probabilities(played);
   std::vector<ResultRow> rows;
   rows.reserve(played.size());
-  for (PlayedRow& one : played) {
-    rows.push_back(std::move(one.row));
+  for (PlayedRow& candidate : played) {
+    rows.push_back(std::move(candidate.row));
   }
   return rows;
 }

@@ -84,21 +84,21 @@ Duration Predictor::static_makespan(const Point& point, const Structure& structu
 }
 
 Uncertainty Predictor::uncertainty(const Point& point, const Prediction& prediction) {
-  Uncertainty all;
+  Uncertainty total;
   if (point.raised == nullptr) {
-    return all;
+    return total;
   }
   const Structure& structure = *prediction.structure;
   const Sizes& sizes = prediction.sizes;
   const Costs costs = static_costs(point, point.machine, structure, sizes);
   const Duration nominal = static_makespan(point, structure, costs);
   if (nominal == Duration{}) {
-    return all;  // a file may hold no op
+    return total;  // a file may hold no op
   }
   const auto doubt = [&](const DoubtOf& of, const Costs& other) {
     const Duration time = static_makespan(point, structure, other);
     if (time != nominal && time > Duration{}) {
-      all.doubts.push_back({of, math::log(to_seconds(time) / to_seconds(nominal))});
+      total.doubts.push_back({of, math::log(to_seconds(time) / to_seconds(nominal))});
     }
   };
   for (const RaisedMachine& raised : *point.raised) {
@@ -120,10 +120,10 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
       options.implementation = &raised.sites;
       doubt(ImplementationDoubt{sites->name, raised.name}, static_costs(options, point.machine, structure, sizes));
     }
-    all.doubts.push_back({ImplementationDoubt{sites->name, {}}, math::log(1.0 + sites->residual.value)});
-    std::ranges::sort(all.doubts, std::less{}, &Doubt::of);
+    total.doubts.push_back({ImplementationDoubt{sites->name, {}}, math::log(1.0 + sites->residual.value)});
+    std::ranges::sort(total.doubts, std::less{}, &Doubt::of);
   }
-  return all;
+  return total;
 }
 
 }  // namespace commfuse

@@ -46,13 +46,13 @@ void require_layer(const Settings& settings, const RunChoices& run) {
 constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
 
 std::vector<const Strategy*> strategies_of(const ScheduleChoice& choice) {
-  std::vector<const Strategy*> found = choice.named;
-  if (found.empty()) {
+  std::vector<const Strategy*> candidates = choice.named;
+  if (candidates.empty()) {
     for (const Strategy& strategy : strategies()) {
-      found.push_back(&strategy);
+      candidates.push_back(&strategy);
     }
   }
-  return found;
+  return candidates;
 }
 
 /// Throws ConfigError: the user named a strategy that has no schedule for the scope.
@@ -102,27 +102,29 @@ std::vector<StrategyOptions> variants_of(const Strategy& strategy, std::span<con
   if (!refusal_of(strategy, kinds, base, run.ranks).empty()) {
     return {base};  // running it reports the reason
   }
-  std::vector<StrategyOptions> all = distinct(strategy, kinds, strategy.variants(base, fixed), run.ranks);
-  std::erase_if(all, [&](const StrategyOptions& one) { return !refusal_of(strategy, kinds, one, run.ranks).empty(); });
-  return all;
+  std::vector<StrategyOptions> variants = distinct(strategy, kinds, strategy.variants(base, fixed), run.ranks);
+  std::erase_if(variants, [&](const StrategyOptions& variant) {
+    return !refusal_of(strategy, kinds, variant, run.ranks).empty();
+  });
+  return variants;
 }
 
 /// Returns the strategies with a schedule for the scope. Throws ConfigError where a named strategy has none, and where
 /// a fixed parameter belongs to none of them.
 std::vector<const Strategy*> applicable(const Settings& settings, const RunChoices& run) {
-  std::vector<const Strategy*> all = strategies_of(run.schedules);
+  std::vector<const Strategy*> strategies = strategies_of(run.schedules);
   for (const Option option : all_options) {
-    require_use(settings, all, option);
+    require_use(settings, strategies, option);
   }
   const std::vector<SiteKind> kinds = kinds_of(run.scope.layer);
-  std::erase_if(all, [&](const Strategy* strategy) {
+  std::erase_if(strategies, [&](const Strategy* strategy) {
     const bool has_none = !applies(*strategy, kinds);
     if (has_none && !run.schedules.named.empty()) {
       refuse(*strategy, run.scope.layer);
     }
     return has_none;
   });
-  return all;
+  return strategies;
 }
 
 }  // namespace
@@ -251,8 +253,8 @@ std::vector<Candidates> candidates_of(const Settings& settings) {
       result.push_back({strategy, std::move(options)});
       continue;
     }
-    for (const StrategyOptions& one : options) {
-      result.push_back({strategy, {one}});
+    for (const StrategyOptions& each : options) {
+      result.push_back({strategy, {each}});
     }
   }
   return result;
@@ -274,8 +276,9 @@ const Implementation* implementation_of(const ResultRow& row, Implementations im
   if (row.implements.empty()) {
     return nullptr;
   }
-  const auto found = std::ranges::find(implementations, row.strategy, [](const auto& one) { return one->name; });
-  return found == implementations.end() ? nullptr : found->get();
+  const auto match =
+      std::ranges::find(implementations, row.strategy, [](const auto& implementation) { return implementation->name; });
+  return match == implementations.end() ? nullptr : match->get();
 }
 
 std::vector<Candidates> implementations_of(const Settings& settings, const Library& library) {
@@ -283,18 +286,21 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
   const std::string& names = run.schedules.implementations;
   const std::vector<SiteKind> kinds = kinds_of(run.scope.layer);
   std::vector<Candidates> result;
-  for (const auto& one : library.implementations(names)) {
-    const auto covers = [&](SiteKind kind) { return std::ranges::find(one->sites, kind) != one->sites.end(); };
-    if (names == "all" && one->stands_in) {
+  for (const auto& implementation : library.implementations(names)) {
+    const auto covers = [&](SiteKind kind) {
+      return std::ranges::find(implementation->sites, kind) != implementation->sites.end();
+    };
+    if (names == "all" && implementation->stands_in) {
       continue;  // not available
     }
     if (std::ranges::all_of(kinds, covers)) {
-      result.push_back({one->strategy, schedules_of(*one, run.scope.layer, run.ranks, run.dtype), one});
+      result.push_back({implementation->strategy, schedules_of(*implementation, run.scope.layer, run.ranks, run.dtype),
+                        implementation});
     } else if (names != "all") {
       throw ConfigError(
           fmt::format("implementation {} does not cover scope {}; choose another scope, as gate_up, down "
                       "or mlp",
-                      one->name, name_of(run.scope.layer)));
+                      implementation->name, name_of(run.scope.layer)));
     }
   }
   return result;

@@ -66,8 +66,8 @@ class Priced {
       return;
     }
     for (std::size_t r = 0; r < ranks_; ++r) {
-      const Rank here = tape_.all_ranks ? static_cast<Rank>(r) : rank;
-      spread(op, static_cast<double>(costs_.of(here, op).count()), out + r * lanes_);
+      const Rank own_rank = tape_.all_ranks ? static_cast<Rank>(r) : rank;
+      spread(op, static_cast<double>(costs_.of(own_rank, op).count()), out + r * lanes_);
     }
   }
 
@@ -215,11 +215,11 @@ class Replay::Pass {
     const Rank distinct = tape_.all_ranks ? 1 : tape_.ranks;
     memory_.issued_.resize(ops * static_cast<std::size_t>(distinct));
     for (Rank rank = 0; rank < distinct; ++rank) {
-      const Coordinates here = program_.mesh.coordinates(rank);
+      const Coordinates coordinates = program_.mesh.coordinates(rank);
       double* issued = memory_.issued_.data() + static_cast<std::size_t>(rank) * ops;
       std::int64_t sum = 0;
       for (std::size_t op = 0; op < ops; ++op) {
-        sum += tape_.all_ranks || program_.ops[op].where.holds(here) ? costs_.issue[op].count() : 0;
+        sum += tape_.all_ranks || program_.ops[op].where.holds(coordinates) ? costs_.issue[op].count() : 0;
         issued[op] = static_cast<double>(sum);
       }
     }
@@ -263,9 +263,9 @@ class Replay::Pass {
   }
 
   /// Sets to = max(own, other turned).
-  void meet(double* to, const double* own, const double* other, std::uint32_t turn) const {
-    for_each_run(turn, [&](std::size_t here, std::size_t there, std::size_t count) {
-      kernels::max_of(to + here, own + here, other + there, count);
+  void meet(double* to, const double* mine, const double* other, std::uint32_t turn) const {
+    for_each_run(turn, [&](std::size_t target, std::size_t source, std::size_t count) {
+      kernels::max_of(to + target, mine + target, other + source, count);
     });
   }
 
@@ -290,8 +290,8 @@ class Replay::Pass {
     } else if (instruction.own != Tape::none) {
       std::copy_n(at(instruction.own), width_, to(instruction));
     } else {
-      for_each_run(instruction.turn, [&](std::size_t here, std::size_t there, std::size_t count) {
-        std::copy_n(at(instruction.other) + there, count, to(instruction) + here);
+      for_each_run(instruction.turn, [&](std::size_t target, std::size_t source, std::size_t count) {
+        std::copy_n(at(instruction.other) + source, count, to(instruction) + target);
       });
     }
   }
@@ -418,9 +418,9 @@ class Replay::Pass {
   /// Moves the starts in others_ up to those of `halves`, turned, whose durations are at hand.
   void start_with(std::uint32_t halves, std::uint32_t turn) {
     double* starts = memory_.others_.data();
-    for_each_run(turn, [&](std::size_t here, std::size_t there, std::size_t count) {
+    for_each_run(turn, [&](std::size_t target, std::size_t source, std::size_t count) {
       for (std::size_t i = 0; i < count; ++i) {
-        starts[here + i] = std::min(starts[here + i], at(halves)[there + i] - memory_.durations_[there + i]);
+        starts[target + i] = std::min(starts[target + i], at(halves)[source + i] - memory_.durations_[source + i]);
       }
     });
   }

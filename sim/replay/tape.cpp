@@ -256,8 +256,8 @@ class Writer {
       if (exchange->receives) {
         visit(Node{actors_.sender(actor), Phase::half});
       }
-      if (const std::optional<Phase> own = own_part(*exchange)) {
-        visit(Node{actor, *own});
+      if (const std::optional<Phase> phase = own_part(*exchange)) {
+        visit(Node{actor, *phase});
       }
     }
   }
@@ -353,8 +353,8 @@ class Writer {
   bool join(Actor actor, const ExchangeShape& shape, Instruction& instruction) {
     instruction.kind = Kind::join;
     bool ready = true;
-    if (const std::optional<Phase> own = own_part(shape)) {
-      instruction.own = value({actor, *own});
+    if (const std::optional<Phase> phase = own_part(shape)) {
+      instruction.own = value({actor, *phase});
       ready = instruction.own != none;
     }
     if (shape.receives) {
@@ -429,9 +429,9 @@ void for_each_read(Tape& tape, Tape::Instruction& instruction, const Visit& visi
   for (std::uint32_t i = 0; i < instruction.count; ++i) {
     visit(tape.operands[instruction.first + i]);
   }
-  for (std::uint32_t* one : {&instruction.own, &instruction.other}) {
-    if (*one != none) {
-      visit(*one);
+  for (std::uint32_t* operand : {&instruction.own, &instruction.other}) {
+    if (*operand != none) {
+      visit(*operand);
     }
   }
 }

@@ -23,8 +23,8 @@ Shape word_in(const words::Table<Kind, size>& table) {
 
 Shape dtype() {
   std::vector<std::string> names;
-  for (const DType one : all_dtypes) {
-    names.emplace_back(name_of(one));
+  for (const DType dtype : all_dtypes) {
+    names.emplace_back(name_of(dtype));
   }
   return word(std::move(names));
 }
@@ -92,14 +92,14 @@ Shape unfused_work() {
   return one_of(std::move(kinds));
 }
 
-Shape op(const char* kind, std::vector<ShapeKey> own) {
+Shape op(const char* kind, std::vector<ShapeKey> own_keys) {
   std::vector<ShapeKey> keys{{"id", count(), "Counts from 0"},
                              {"op", word({kind})},
                              optional({"lane", text(), "compute, aux, comm, copy, kernel; comm:1 for a second one"}),
                              optional({"purpose", word_in(words::purposes)}),
                              optional({"where", text(), "Ranks that have it, as in tp >= 1"}),
                              optional({"waits", list(count()), "Ops of the same rank that end before it begins"})};
-  keys.insert(keys.end(), own.begin(), own.end());
+  keys.insert(keys.end(), own_keys.begin(), own_keys.end());
   return map(std::move(keys));
 }
 

@@ -62,11 +62,11 @@ Json map_json(const Shape& shape) {
 }
 
 Json choice_json(const Shape& shape) {
-  Json all = Json::array();
-  for (const Shape& one : shape.of) {
-    all.push_back(json_of(one));
+  Json shapes = Json::array();
+  for (const Shape& part : shape.of) {
+    shapes.push_back(json_of(part));
   }
-  return {{"anyOf", std::move(all)}};
+  return {{"anyOf", std::move(shapes)}};
 }
 
 Json json_of(const Shape& shape) {
@@ -99,8 +99,8 @@ Shape text() { return {.kind = ShapeKind::text}; }
 Shape word(std::vector<std::string> words) { return {.kind = ShapeKind::word, .words = std::move(words)}; }
 Shape pattern(std::string pattern) { return {.kind = ShapeKind::pattern, .pattern = std::move(pattern)}; }
 Shape boolean() { return {.kind = ShapeKind::boolean}; }
-Shape count(double least, double most) { return {.kind = ShapeKind::count, .least = least, .most = most}; }
-Shape number(double least, double most) { return {.kind = ShapeKind::number, .least = least, .most = most}; }
+Shape count(double least, double largest) { return {.kind = ShapeKind::count, .least = least, .most = largest}; }
+Shape number(double least, double largest) { return {.kind = ShapeKind::number, .least = least, .most = largest}; }
 Shape duration() { return quantity("(ps|ns|us|ms|s)"); }
 Shape size() { return quantity("([KMGT]i?B?|kB|B)"); }
 Shape bandwidth() { return quantity("([kMGT]?B|[KMG]iB|[MG]bit)/s"); }
@@ -129,8 +129,8 @@ Shape partial(Shape shape) {
   for (ShapeKey& key : shape.keys) {
     key = optional({key.name, partial(std::move(key.shape)), key.doc});
   }
-  for (Shape& one : shape.of) {
-    one = partial(std::move(one));
+  for (Shape& part : shape.of) {
+    part = partial(std::move(part));
   }
   return shape;
 }

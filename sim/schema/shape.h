@@ -47,8 +47,8 @@ Shape text();
 Shape word(std::vector<std::string> words);
 Shape pattern(std::string pattern);
 Shape boolean();
-Shape count(double least = 0.0, double most = 1e15);
-Shape number(double least = 0.0, double most = 1e15);
+Shape count(double least = 0.0, double largest = 1e15);
+Shape number(double least = 0.0, double largest = 1e15);
 Shape duration();      ///< "5 us"
 Shape size();          ///< "32 KiB"
 Shape bandwidth();     ///< "450 GB/s"

@@ -46,20 +46,20 @@ class Doubts {
   template <class TotalUs>
   Uncertainty of(const Machine& machine, std::span<const TimedShape> shapes, const TotalUs& total_us) {
     double nominal = 0.0;
-    for (const TimedShape& one : shapes) {
-      nominal += one.us;
+    for (const TimedShape& timed : shapes) {
+      nominal += timed.us;
     }
-    Uncertainty all;
+    Uncertainty total;
     for (const RaisedMachine* raised : felt_by(machine, shapes)) {
       const double other = total_us(raised->machine);
       if (other != nominal && other > 0.0) {
-        all.doubts.push_back({raised->parameter, math::log(other / nominal)});
+        total.doubts.push_back({raised->parameter, math::log(other / nominal)});
       }
     }
-    for (const TimedShape& one : shapes) {
-      all.doubts.push_back({one.shape, math::log(1.0 + one.us * one.residual / nominal)});
+    for (const TimedShape& timed : shapes) {
+      total.doubts.push_back({timed.shape, math::log(1.0 + timed.us * timed.residual / nominal)});
     }
-    return all;
+    return total;
   }
 
   /// Returns copies of the machine, each with one parameter raised by its error, as a point of a run needs them.

@@ -76,17 +76,18 @@ std::string side_in_words(const Side& side) {
 
 void compare_verdicts(const std::vector<ResultRow>& fixed, const std::vector<ResultRow>& dynamic,
                       EngineAgreement& machine) {
-  const Side one(fixed);
+  const Side fixed_side(fixed);
   const Side other(dynamic);
-  if (!one.verdict.wins() && !other.verdict.wins()) {
+  if (!fixed_side.verdict.wins() && !other.verdict.wins()) {
     return;
   }
   ++machine.winners;
-  const bool agree = (!one.verdict.wins() || other.in_front(one.fastest())) &&
-                     (!other.verdict.wins() || one.in_front(other.fastest()));
+  const bool agree = (!fixed_side.verdict.wins() || other.in_front(fixed_side.fastest())) &&
+                     (!other.verdict.wins() || fixed_side.in_front(other.fastest()));
   if (!agree) {
     machine.conflicts.push_back(fmt::format("{} ranks, seq {}: {}, dynamic {}", fixed.front().ranks,
-                                            format_count(fixed.front().seq), side_in_words(one), side_in_words(other)));
+                                            format_count(fixed.front().seq), side_in_words(fixed_side),
+                                            side_in_words(other)));
   }
 }
 

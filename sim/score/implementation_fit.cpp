@@ -50,9 +50,9 @@ constexpr double residual_before = 0.2;  // relative, with the weight of this nu
 constexpr double rows_before = 3.0;
 
 const CostPrior& prior_of(std::string_view name) {
-  const auto found = std::ranges::find(cost_priors, name, &CostPrior::name);
-  check(found != cost_priors.end(), "the file's reader knows the parameter");
-  return *found;
+  const auto prior = std::ranges::find(cost_priors, name, &CostPrior::name);
+  check(prior != cost_priors.end(), "the file's reader knows the parameter");
+  return *prior;
 }
 
 /// "ag_gemm.cut_cost" belongs to one kind of site, "per_call" to both.
@@ -214,7 +214,7 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
     }
     const std::string stem = path.stem().string();
     const std::string thread = thread_of(table);
-    const OverlapMachines here(table, stem, machines);
+    const OverlapMachines known_machines(table, stem, machines);
     const OverlapColumns columns = overlap_columns(table, stem, known);
     if (!columns.says_operator) {
       continue;
@@ -222,23 +222,25 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
     for (std::size_t i = 0; i < table.rows(); ++i) {
       Row row(table, i);
       const OverlapRow read = overlap_row(row, columns);
-      const FoundMachine found = here.of(row.text(columns.hw));
-      if (!row.is_sound() || read.reduces_all || found.machine == nullptr || !is_possible(read, *found.machine)) {
+      const FoundMachine known_machine = known_machines.of(row.text(columns.hw));
+      if (!row.is_sound() || read.reduces_all || known_machine.machine == nullptr ||
+          !is_possible(read, *known_machine.machine)) {
         continue;
       }
-      if (columns.is_eager && is_host_bound(read, *found.machine, predictor)) {
+      if (columns.is_eager && is_host_bound(read, *known_machine.machine, predictor)) {
         continue;
       }
       for (const auto& [place, us] : read.implemented) {
-        const auto one = std::ranges::find(known, columns.implemented[place].implementation);
-        const Point point = point_of(read, *found.machine);
+        const auto implementation = std::ranges::find(known, columns.implemented[place].implementation);
+        const Point point = point_of(read, *known_machine.machine);
         // Several tables may have the same row of a thread.
-        const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, found.machine->name,
+        const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, known_machine.machine->name,
                                                     columns.implemented[place].time.name, read.scatters, read.m, read.n,
                                                     read.k, read.ranks, name_of(read.dtype)))
                                 .second;
-        if (one != known.end() && is_new && refusal_of(**one, *found.machine, read.ranks, read.dtype).empty()) {
-          samples.push_back({thread, static_cast<std::size_t>(one - known.begin()), point, us});
+        if (implementation != known.end() && is_new &&
+            refusal_of(**implementation, *known_machine.machine, read.ranks, read.dtype).empty()) {
+          samples.push_back({thread, static_cast<std::size_t>(implementation - known.begin()), point, us});
         }
       }
     }
@@ -264,7 +266,8 @@ std::string fitted_yaml(const Implementation& implementation, std::span<const Sa
   for (const std::string& thread : threads) {
     ImplementationFit fit(implementation, predictor);
     std::vector<const Sample*> seen;
-    std::ranges::copy_if(samples, std::back_inserter(seen), [&](const auto* one) { return one->thread != thread; });
+    std::ranges::copy_if(samples, std::back_inserter(seen),
+                         [&](const auto* sample) { return sample->thread != thread; });
     fit.fit(seen);
     for (const Sample* sample : samples) {
       if (sample->thread == thread) {
@@ -296,14 +299,14 @@ std::string implementation_costs_yaml(const std::vector<std::filesystem::path>& 
   const std::vector<Sample> samples = samples_of(tables, known, machines, predictor);
   std::string text;
   for (const auto& implementation : known) {
-    std::vector<const Sample*> own;
+    std::vector<const Sample*> own_samples;
     for (const Sample& sample : samples) {
       if (counts(*implementation, *known[sample.implementation])) {
-        own.push_back(&sample);
+        own_samples.push_back(&sample);
       }
     }
-    if (!own.empty() && !implementation->fitted.empty()) {
-      text += fitted_yaml(*implementation, own, predictor);
+    if (!own_samples.empty() && !implementation->fitted.empty()) {
+      text += fitted_yaml(*implementation, own_samples, predictor);
     }
   }
   if (text.empty()) {

@@ -152,8 +152,8 @@ class Slowdowns {
 
   void score(Row& row, std::string_view what, std::string_view hardware, double value, std::string_view unit) {
     const auto& list = ours();
-    const auto known = std::find_if(list.begin(), list.end(), [&](const Ours& one) {
-      return what.starts_with(one.begins) && hardware.starts_with(one.hardware);
+    const auto known = std::find_if(list.begin(), list.end(), [&](const Ours& ours) {
+      return what.starts_with(ours.begins) && hardware.starts_with(ours.hardware);
     });
     if (known == list.end()) {
       tally_.skip(why_not(what, hardware));
@@ -172,17 +172,17 @@ class Slowdowns {
   void predict(const Row& row, const Ours& known, double measured) {
     Setting setting{{}, context_};
     for (const std::string_view name : known.machines) {
-      const FoundMachine found = context_.machines.by_name(name);
-      if (found.machine == nullptr) {
-        tally_.skip(found.why_not);
+      const FoundMachine known = context_.machines.by_name(name);
+      if (known.machine == nullptr) {
+        tally_.skip(known.why_not);
         return;
       }
-      setting.machines.push_back(found.machine);
+      setting.machines.push_back(known.machine);
     }
     try {
-      const Observation one{std::string(known.begins), setting.machines.back()->name, measured,
-                            known.predicted(setting)};
-      tally_.observe(row, *setting.machines.back(), std::span(&one, 1));
+      const Observation observation{std::string(known.begins), setting.machines.back()->name, measured,
+                                    known.predicted(setting)};
+      tally_.observe(row, *setting.machines.back(), std::span(&observation, 1));
     } catch (const ConfigError& mistake) {
       tally_.skip(mistake.what());
     }
@@ -190,7 +190,7 @@ class Slowdowns {
 
   static std::string why_not(std::string_view what, std::string_view hardware) {
     const auto* known = std::find_if(not_ours.begin(), not_ours.end(),
-                                     [&](const NotOurs& one) { return what.starts_with(one.begins); });
+                                     [&](const NotOurs& not_ours) { return what.starts_with(not_ours.begins); });
     if (known != not_ours.end()) {
       return std::string(known->why);
     }

@@ -190,13 +190,13 @@ FoundMachine KnownMachines::in_prose(std::string_view prose) const {
   std::vector<Hit> hits = hits_in(text, machines_);
   sort_by_length(hits);
   std::vector<bool> taken(text.size(), false);
-  std::vector<const Machine*> found;
+  std::vector<const Machine*> matches;
   std::set<std::string> names;
   for (const Hit& hit : hits) {
     if (!taken[hit.begin]) {
       std::fill(taken.begin() + static_cast<std::ptrdiff_t>(hit.begin),
                 taken.begin() + static_cast<std::ptrdiff_t>(hit.end), true);
-      found.push_back(hit.machine);
+      matches.push_back(hit.machine);
       names.insert(hit.machine->name);
     }
   }
@@ -205,13 +205,13 @@ FoundMachine KnownMachines::in_prose(std::string_view prose) const {
       names.insert(text[i]);
     }
   }
-  if (names.size() == 1 && !found.empty()) {
-    return {found.front(), {}};
+  if (names.size() == 1 && !matches.empty()) {
+    return {matches.front(), {}};
   }
-  return {nullptr, names.empty()   ? "no hardware file is known by what the table says of its machine"
-                   : found.empty() ? fmt::format("no hardware file is known as {}", in_quotes(*names.begin()))
-                                   : fmt::format("the table names several machines, {}, and no column tells which",
-                                                 fmt::join(names, " and "))};
+  return {nullptr, names.empty()     ? "no hardware file is known by what the table says of its machine"
+                   : matches.empty() ? fmt::format("no hardware file is known as {}", in_quotes(*names.begin()))
+                                     : fmt::format("the table names several machines, {}, and no column tells which",
+                                                   fmt::join(names, " and "))};
 }
 
 FoundMachine KnownMachines::over_nodes(const Machine& node, int nodes, std::string_view prose) {

@@ -104,11 +104,11 @@ class Layers {
     if (!tally_.takes(row, back)) {
       return nullptr;
     }
-    const FoundMachine& found = machines_.of(hw);
-    if (found.machine == nullptr) {
-      tally_.skip(found.why_not);
+    const FoundMachine& known = machines_.of(hw);
+    if (known.machine == nullptr) {
+      tally_.skip(known.why_not);
     }
-    return found.machine;
+    return known.machine;
   }
 
   void score_product(Row& row, const Machine& machine, bool back, const GemmSize& size, double measured) {

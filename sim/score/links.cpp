@@ -123,10 +123,10 @@ class LinkScorer {
 
  private:
   void score_message(const Row& row, const LinkRow& read) {
-    const FoundMachine found = machine_of(read);
-    const std::string why_not = reason_to_skip(read, found);
+    const FoundMachine known = machine_of(read);
+    const std::string why_not = reason_to_skip(read, known);
     // No fit has seen a row of a network that has only priors.
-    const bool unseen = read.held_back || (why_not.empty() && rests_on_priors(*found.machine, read.message));
+    const bool unseen = read.held_back || (why_not.empty() && rests_on_priors(*known.machine, read.message));
     if (!tally_.takes(row, unseen)) {
       return;
     }
@@ -134,11 +134,11 @@ class LinkScorer {
       tally_.skip(why_not);
       return;
     }
-    const std::string_view part = parts_.of(*found.machine, read.message);
-    const Compared time{read.measured_us, to_microseconds(message_time(*found.machine, read.message)),
+    const std::string_view part = parts_.of(*known.machine, read.message);
+    const Compared time{read.measured_us, to_microseconds(message_time(*known.machine, read.message)),
                         std::span(&part, 1)};
-    if (tally_.score(row, *found.machine, unseen, {time})) {
-      check(*found.machine, read.message, unseen, time);
+    if (tally_.score(row, *known.machine, unseen, {time})) {
+      check(*known.machine, read.message, unseen, time);
     }
   }
 
@@ -164,13 +164,13 @@ class LinkScorer {
   }
 
   /// Returns the reason to skip the row; empty where it can be scored.
-  static std::string reason_to_skip(const LinkRow& read, const FoundMachine& found) {
+  static std::string reason_to_skip(const LinkRow& read, const FoundMachine& known) {
     const Message& message = read.message;
-    if (found.machine == nullptr) {
-      return found.why_not;
+    if (known.machine == nullptr) {
+      return known.why_not;
     }
     if (message.gpus > message.nodes * read.node.machine->gpus_per_node) {
-      return fmt::format("{} has fewer GPUs than take part", found.machine->name);
+      return fmt::format("{} has fewer GPUs than take part", known.machine->name);
     }
     if (message.gpus % message.nodes != 0) {
       return "the nodes have different numbers of GPUs";
@@ -202,17 +202,17 @@ class LinkScorer {
   Way way_of(const Machine& machine, const std::vector<Sent>& sent) {
     std::vector<TimedShape> shapes;
     Way way;
-    for (const Sent& one : sent) {
-      const PricedShape shape = shape_of(one.message);
+    for (const Sent& exchange : sent) {
+      const PricedShape shape = shape_of(exchange.message);
       shapes.push_back(
-          {shape, one.time.predicted_us, residual_of(shape, machine, ranks_for_fit(machine, one.message))});
-      way.measured_us += one.time.measured_us;
-      way.predicted_us += one.time.predicted_us;
+          {shape, exchange.time.predicted_us, residual_of(shape, machine, ranks_for_fit(machine, exchange.message))});
+      way.measured_us += exchange.time.measured_us;
+      way.predicted_us += exchange.time.predicted_us;
     }
     way.uncertainty = context_.doubts.of(machine, shapes, [&](const Machine& other) {
       double us = 0.0;
-      for (const Sent& one : sent) {
-        us += to_microseconds(message_time(other, one.message));
+      for (const Sent& exchange : sent) {
+        us += to_microseconds(message_time(other, exchange.message));
       }
       return us;
     });

@@ -27,10 +27,10 @@ std::string_view without_release(std::string_view name) {
 /// Joins the words: "llama3370b". Version numbers stay, since 3.1 and 3.3 are two models.
 std::string reduced(std::string_view full) {
   const std::string_view name = without_release(full);
-  std::string all;
+  std::string letters;
   std::string word;
   const auto end_word = [&] {
-    all += changes_no_shape(word) ? "" : word;
+    letters += changes_no_shape(word) ? "" : word;
     word.clear();
   };
   for (const char c : name) {
@@ -41,7 +41,7 @@ std::string reduced(std::string_view full) {
     }
   }
   end_word();
-  return all;
+  return letters;
 }
 
 }  // namespace

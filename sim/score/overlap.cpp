@@ -54,23 +54,23 @@ void score_gemm_ar(const Table& table, Context& context, Tally& tally) {
     if (!tally.takes(row, true)) {
       continue;
     }
-    const FoundMachine& found = machines.of(row.text(hw));
-    if (found.machine == nullptr) {
-      tally.skip(found.why_not);
+    const FoundMachine& known = machines.of(row.text(hw));
+    if (known.machine == nullptr) {
+      tally.skip(known.why_not);
       continue;
     }
-    const Accelerator& accelerator = found.machine->accelerator;
-    if (degree > found.machine->gpus_per_node || !accelerator.supports(size.dtype)) {
+    const Accelerator& accelerator = known.machine->accelerator;
+    if (degree > known.machine->gpus_per_node || !accelerator.supports(size.dtype)) {
       tally.skip(
-          fmt::format("{} has no {} GPUs, or no products in {}", found.machine->name, degree, name_of(size.dtype)));
+          fmt::format("{} has no {} GPUs, or no products in {}", known.machine->name, degree, name_of(size.dtype)));
       continue;
     }
     const double multiply = to_microseconds(estimate_gemm(accelerator, size, accelerator.sms).time);
     const Bytes sums{size.m * size.n * bytes_of(size.dtype)};
-    const double reduce = to_microseconds(all_reduce_time(found.machine->link, degree, sums));
+    const double reduce = to_microseconds(all_reduce_time(known.machine->link, degree, sums));
     // The tiles of the first rank's share are computed before anything can be sent.
     const double woven = std::max(multiply, multiply / degree + lost_beside_product * reduce);
-    if (tally.score(row, *found.machine, true,
+    if (tally.score(row, *known.machine, true,
                     {{product_us, multiply, parts.subspan(0, 1)},
                      {serial_us, multiply + reduce, parts.subspan(1, 1)},
                      {pipelined_us, woven, parts.subspan(2, 1)}})) {

@@ -58,11 +58,11 @@ std::vector<std::string_view> names_of(const Implementation& implementation) {
 std::shared_ptr<const Implementation> meant_by(std::string_view stem, std::string_view file_name,
                                                const KnownImplementations& known) {
   const auto of_file = [&](std::string_view name) { return file_name.find(name) != std::string_view::npos; };
-  const auto found = std::ranges::find_if(known, [&](const auto& one) {
-    const std::vector<std::string_view> names = names_of(*one);
+  const auto match = std::ranges::find_if(known, [&](const auto& implementation) {
+    const std::vector<std::string_view> names = names_of(*implementation);
     return is_any_kernel(stem) ? std::ranges::any_of(names, of_file) : is_in(stem, names);
   });
-  return found == known.end() ? nullptr : *found;
+  return match == known.end() ? nullptr : *match;
 }
 
 /// Returns whether "rs" or "ag" is a part of a name: "overlap_tritondist166_gemm_rs_h100".

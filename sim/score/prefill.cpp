@@ -73,26 +73,26 @@ class Blocks {
   Blocks(const Pass& pass, int sms) : pass_(pass), model_(pass.model), sms_(sms) {}
 
   /// Time of QKV, rotation, attention over the tokens seen before, and output projection.
-  [[nodiscard]] Duration attention(const Some& some) const {
+  [[nodiscard]] Duration attention(const Some& part) const {
     const std::int64_t heads = model_.heads / pass_.ranks;
     const std::int64_t kv = std::max<std::int64_t>(1, model_.kv_heads / pass_.ranks);
     const std::int64_t width = heads * model_.head_dim;
     const std::int64_t keys_width = kv * model_.head_dim;
-    const AttentionSize size{.seq = some.seen, .heads = heads, .kv_heads = kv, .head_dim = model_.head_dim};
-    const double before = static_cast<double>(some.seen - some.tokens) / static_cast<double>(some.seen);
-    const QueryRows rows{.queries = some.tokens, .keys = some.seen, .share = (1.0 - before * before) / 2.0};
-    return product(some.tokens, width + 2 * keys_width, model_.hidden) + moved(some.tokens * 2 * (width + keys_width)) +
-           attention_time(pass_.machine.accelerator, size, rows, sms_) + product(some.tokens, model_.hidden, width);
+    const AttentionSize size{.seq = part.seen, .heads = heads, .kv_heads = kv, .head_dim = model_.head_dim};
+    const double before = static_cast<double>(part.seen - part.tokens) / static_cast<double>(part.seen);
+    const QueryRows rows{.queries = part.tokens, .keys = part.seen, .share = (1.0 - before * before) / 2.0};
+    return product(part.tokens, width + 2 * keys_width, model_.hidden) + moved(part.tokens * 2 * (width + keys_width)) +
+           attention_time(pass_.machine.accelerator, size, rows, sms_) + product(part.tokens, model_.hidden, width);
   }
 
-  [[nodiscard]] Duration mlp(const Some& some) const {
+  [[nodiscard]] Duration mlp(const Some& part) const {
     if (model_.experts) {
-      return mixture(some.tokens, *model_.experts);
+      return mixture(part.tokens, *model_.experts);
     }
     const std::int64_t inner = model_.ffn / pass_.ranks;
     const std::int64_t up = model_.gated_mlp ? 2 : 1;
-    return product(some.tokens, up * inner, model_.hidden) + moved(some.tokens * (up + 1) * inner) +
-           product(some.tokens, model_.hidden, inner);
+    return product(part.tokens, up * inner, model_.hidden) + moved(part.tokens * (up + 1) * inner) +
+           product(part.tokens, model_.hidden, inner);
   }
 
   /// Time of residual and norm in one kernel, over rows of the hidden state: two are read, two written.
@@ -143,9 +143,9 @@ Duration sum_time(const Pass& pass, Bytes bytes, double clock) {
 
 Duration compute_only(const Pass& pass, std::int64_t tokens) {
   const Blocks blocks(pass, pass.machine.accelerator.sms);
-  const Some all{tokens, tokens};
+  const Some prompt{tokens, tokens};
   return vllm.between_kernels +
-         pass.model.layers * (blocks.attention(all) + blocks.mlp(all) + 2 * blocks.norm(tokens)) + blocks.head();
+         pass.model.layers * (blocks.attention(prompt) + blocks.mlp(prompt) + 2 * blocks.norm(tokens)) + blocks.head();
 }
 
 Duration serial(const Pass& pass, std::int64_t tokens) {
@@ -162,9 +162,9 @@ Duration woven(const Pass& pass, std::int64_t tokens) {
   Duration communicating{};
   for (std::int64_t block = 0; block < 2 * pass.model.layers; ++block) {
     for (std::size_t half = 0; half < halves.size(); ++half) {
-      const Some& some = halves[half];
-      const Duration work = block % 2 == 0 ? blocks.attention(some) : blocks.mlp(some);
-      const Duration reduced = sum_time(pass, state_of(pass, some.tokens), 1.0) + blocks.norm(some.tokens / pass.ranks);
+      const Some& part = halves[half];
+      const Duration work = block % 2 == 0 ? blocks.attention(part) : blocks.mlp(part);
+      const Duration reduced = sum_time(pass, state_of(pass, part.tokens), 1.0) + blocks.norm(part.tokens / pass.ranks);
       computing = std::max(computing, ready[half]) + work;
       communicating = std::max(communicating, computing) + reduced;
       ready[half] = communicating;
@@ -182,8 +182,8 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
   const Column serial_ms = table.column("serial_ms");
   const Column compute_ms = table.column("compute_only_ms");
   const Column overlapped_ms = table.column("overlapped_ms");
-  const FoundMachine found = machine_of_table(table, context);
-  const Machine machine = found.machine == nullptr ? Machine{} : at_clock(*found.machine, vllm.clock_share);
+  const FoundMachine known = machine_of_table(table, context);
+  const Machine machine = known.machine == nullptr ? Machine{} : at_clock(*known.machine, vllm.clock_share);
   ModelColumn models;
   tally.result().remarks.push_back(fmt::format(
       "Matrix units run at {} of the clock of short bursts, as power allows, and sums that nothing runs "
@@ -204,17 +204,17 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
       continue;
     }
     const Transformer* shape = models.of(row.text(model));
-    if (found.machine == nullptr) {
-      tally.skip(found.why_not);
+    if (known.machine == nullptr) {
+      tally.skip(known.why_not);
     } else if (shape == nullptr) {
       tally.skip(fmt::format("no model file is called as {}", row.text(model)));
     } else if (shape->latent || !shape->kinds.empty() || (shape->experts && shape->experts->shared_ffn > 0)) {
       tally.skip(fmt::format("layers of {} are no plain ones with plain attention", shape->name));
     } else if (shape->experts && prompt < vllm.least_of_mixtures) {
       tally.skip("a mixture's kernels for so few tokens, which the host launches slower than they run");
-    } else if (degree > found.machine->gpus_per_node || shape->heads % degree != 0 ||
+    } else if (degree > known.machine->gpus_per_node || shape->heads % degree != 0 ||
                (shape->experts ? shape->experts->ffn : shape->ffn) % degree != 0) {
-      tally.skip(fmt::format("{} cannot be split over {} ranks of {}", shape->name, degree, found.machine->name));
+      tally.skip(fmt::format("{} cannot be split over {} ranks of {}", shape->name, degree, known.machine->name));
     } else if (shape->name == vllm.fitted_model && prompt == vllm.fitted_tokens && degree == vllm.fitted_ranks) {
       tally.skip("it fixed what passes between kernels");
     } else if (prompt < 2 * degree) {
@@ -225,13 +225,13 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
       const double b = to_microseconds(compute_only(pass, prompt));
       const double c = to_microseconds(woven(pass, prompt));
       const std::span<const std::string_view> names(parts);
-      if (tally.score(row, *found.machine, true,
+      if (tally.score(row, *known.machine, true,
                       {{1e3 * measured_serial, a, names.subspan(0, 1)},
                        {1e3 * measured_compute, b, names.subspan(1, 1)},
                        {1e3 * measured_overlapped, c, names.subspan(2, 1)}})) {
         tally.compare(measured_overlapped / measured_serial, c / a);
-        tally.ratio(*found.machine, "serial over compute only", measured_serial / measured_compute, a / b);
-        tally.ratio(*found.machine, "overlapped over compute only", measured_overlapped / measured_compute, c / b);
+        tally.ratio(*known.machine, "serial over compute only", measured_serial / measured_compute, a / b);
+        tally.ratio(*known.machine, "overlapped over compute only", measured_overlapped / measured_compute, c / b);
       }
     }
   }

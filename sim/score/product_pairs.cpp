@@ -45,8 +45,8 @@ Way way_of(const TimedProduct& product, int times, Doubts& doubts) {
 class Products {
  public:
   explicit Products(std::span<const TimedProduct> products) {
-    std::copy_if(products.begin(), products.end(), std::back_inserter(all_), [](const TimedProduct& one) {
-      return one.unseen && std::max(one.measured_us, one.predicted_us) < longest_checked_us;
+    std::copy_if(products.begin(), products.end(), std::back_inserter(all_), [](const TimedProduct& product) {
+      return product.unseen && std::max(product.measured_us, product.predicted_us) < longest_checked_us;
     });
     std::stable_sort(all_.begin(), all_.end(), before);
     const auto same = [](const TimedProduct& a, const TimedProduct& b) { return key_of(a) == key_of(b); };
@@ -85,15 +85,15 @@ const TimedProduct* other_part(const TimedProduct& by_rows, int parts, const Pro
 
 void judge_product_pairs(std::span<const TimedProduct> products, Doubts& doubts, Tally& tally) {
   const Products measured(products);
-  for (const TimedProduct& one : measured.all()) {
+  for (const TimedProduct& product : measured.all()) {
     for (const int parts : parts_tried) {
-      if (const TimedProduct* slice = slice_of(one, parts, measured)) {
-        judge(*one.machine, "GEMM whole or in slices", way_of(one, 1, doubts), way_of(*slice, parts, doubts),
-              {one.n, one.k}, tally);
+      if (const TimedProduct* slice = slice_of(product, parts, measured)) {
+        judge(*product.machine, "GEMM whole or in slices", way_of(product, 1, doubts), way_of(*slice, parts, doubts),
+              {product.n, product.k}, tally);
       }
-      if (const TimedProduct* part = other_part(one, parts, measured)) {
-        judge(*one.machine, "weight cut by rows or columns", way_of(one, 1, doubts), way_of(*part, 1, doubts),
-              {one.n, one.k * parts}, tally);
+      if (const TimedProduct* part = other_part(product, parts, measured)) {
+        judge(*product.machine, "weight cut by rows or columns", way_of(product, 1, doubts), way_of(*part, 1, doubts),
+              {product.n, product.k * parts}, tally);
       }
     }
   }

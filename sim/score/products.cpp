@@ -39,13 +39,13 @@ ProductRow read_product(Row& row, const ProductColumns& columns, MachineColumn& 
   if (!tally.takes(row, read.held_back)) {
     return read;
   }
-  const FoundMachine& found = machines.of(hw);
-  if (found.machine == nullptr) {
-    tally.skip(found.why_not);
-  } else if (!dtype || !found.machine->accelerator.supports(*dtype)) {
-    tally.skip(fmt::format("{} has no products in {}", found.machine->name, word));
+  const FoundMachine& known = machines.of(hw);
+  if (known.machine == nullptr) {
+    tally.skip(known.why_not);
+  } else if (!dtype || !known.machine->accelerator.supports(*dtype)) {
+    tally.skip(fmt::format("{} has no products in {}", known.machine->name, word));
   } else {
-    read.machine = found.machine;
+    read.machine = known.machine;
   }
   return read;
 }
@@ -75,11 +75,11 @@ double best_rate(Accelerator accelerator, DType dtype) {
 class BestRates {
  public:
   double of(const Machine& machine, DType dtype) {
-    const auto [found, is_new] = rates_.try_emplace({machine.name, dtype}, 0.0);
+    const auto [rate, is_new] = rates_.try_emplace({machine.name, dtype}, 0.0);
     if (is_new) {
-      found->second = best_rate(machine.accelerator, dtype);
+      rate->second = best_rate(machine.accelerator, dtype);
     }
-    return found->second;
+    return rate->second;
   }
 
  private:

@@ -25,7 +25,7 @@ class Row {
   [[nodiscard]] std::string_view text(const Column& column) const;
   [[nodiscard]] bool has(const Column& column) const { return !text(column).empty(); }
   /// Reads a whole number from 1 on.
-  std::int64_t count(const Column& column, std::int64_t most = most_extent);
+  std::int64_t count(const Column& column, std::int64_t limit = most_extent);
   /// Reads a whole number from 0 on.
   std::int64_t size(const Column& column);
   /// Reads an amount of any unit, above 0 and finite.
@@ -40,7 +40,7 @@ class Row {
   [[nodiscard]] std::int64_t line() const { return table_->line_of(row_); }
 
  private:
-  std::int64_t whole(const Column& column, std::int64_t least, std::int64_t most);
+  std::int64_t whole(const Column& column, std::int64_t least, std::int64_t limit);
 
   const Table* table_;
   std::size_t row_;

@@ -122,16 +122,16 @@ std::vector<double> log_ratios(const std::vector<double>& values) {
 
 std::vector<double> largest_over_median(const std::vector<double>& values, std::size_t group) {
   std::vector<double> factors;
-  for (const std::vector<double>& some : sorted_groups(values, group)) {
-    factors.push_back(some.back() / value_at(some, 0.5));
+  for (const std::vector<double>& values_of_group : sorted_groups(values, group)) {
+    factors.push_back(values_of_group.back() / value_at(values_of_group, 0.5));
   }
   return factors;
 }
 
 std::vector<double> largest_over_smallest(const std::vector<double>& values, std::size_t group) {
   std::vector<double> factors;
-  for (const std::vector<double>& some : sorted_groups(values, group)) {
-    factors.push_back(some.back() / some.front());
+  for (const std::vector<double>& values_of_group : sorted_groups(values, group)) {
+    factors.push_back(values_of_group.back() / values_of_group.front());
   }
   return factors;
 }

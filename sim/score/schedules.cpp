@@ -81,8 +81,8 @@ Prediction predicted(Row& row, const Columns& columns, const Point& point, Predi
 
 /// Returns whether a published time of some schedule fixed one of its parameters, and no table of single ops did.
 bool rests_on_schedules(const Machine& machine) {
-  return std::ranges::any_of(parameters_of(machine), [](const NamedParameter& one) {
-    return one.provenance == Provenance::fitted && one.source.find(".csv") == std::string::npos;
+  return std::ranges::any_of(parameters_of(machine), [](const NamedParameter& parameter) {
+    return parameter.provenance == Provenance::fitted && parameter.source.find(".csv") == std::string::npos;
   });
 }
 

@@ -41,7 +41,7 @@ class StepScorer {
     std::string why_not;
     const Machine* machine = nullptr;
   };
-  Answer predict(const StepCase& one, const FoundMachine& node, std::string_view prose);
+  Answer predict(const StepCase& step, const FoundMachine& node, std::string_view prose);
 
  private:
   Context& context_;

@@ -86,8 +86,8 @@ void Table::read_line(std::string_view line, std::int64_t number) {
 }
 
 Column Table::column(std::string_view name) const {
-  const auto found = std::find(header_.begin(), header_.end(), name);
-  return {found == header_.end() ? -1 : static_cast<int>(found - header_.begin()), name};
+  const auto match = std::find(header_.begin(), header_.end(), name);
+  return {match == header_.end() ? -1 : static_cast<int>(match - header_.begin()), name};
 }
 
 std::string_view Table::comment(std::string_view key) const {

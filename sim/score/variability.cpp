@@ -107,9 +107,9 @@ std::optional<double> sends_repeated(const Setting& setting, std::string_view fi
   std::vector<double> factors;
   for (const std::int64_t bytes : {std::int64_t{64} << 10, std::int64_t{1} << 20, std::int64_t{16} << 20}) {
     const Duration price = p2p_time(setting.cluster->network->peer, Bytes{bytes});
-    const std::vector<double> some = largest_over_median(
+    const std::vector<double> ratios = largest_over_median(
         sampled_us({.op = SampledOp::send_recv, .price = price, .jitter = setting.jitter, .runs = 3000}), 3);
-    factors.insert(factors.end(), some.begin(), some.end());
+    factors.insert(factors.end(), ratios.begin(), ratios.end());
   }
   return value_at(std::move(factors), *share);
 }
@@ -141,16 +141,16 @@ class Variability {
 
   void score(Row& row, std::string_view what, std::string_view where, double value, std::string_view unit) {
     const auto& list = ours();
-    const auto known = std::find_if(list.begin(), list.end(), [&](const Ours& one) {
-      return what.starts_with(one.begins) && where.starts_with(one.where_begins);
+    const auto known = std::find_if(list.begin(), list.end(), [&](const Ours& ours) {
+      return what.starts_with(ours.begins) && where.starts_with(ours.where_begins);
     });
     if (known == list.end()) {
       tally_.skip(why_not(what));
       return;
     }
-    const FoundMachine found = machine_in(where, context_.machines);
-    if (found.machine == nullptr) {
-      tally_.skip(found.why_not);
+    const FoundMachine known_machine = machine_in(where, context_.machines);
+    if (known_machine.machine == nullptr) {
+      tally_.skip(known_machine.why_not);
       return;
     }
     const std::optional<std::vector<Figure>> figures = figures_in(value, unit);
@@ -158,7 +158,7 @@ class Variability {
       tally_.fault(row, fmt::format("unit is {}; write pct or x, as in \"x p50; 1.09 p90\"", in_quotes(unit)));
       return;
     }
-    observe(row, *known, *found.machine, *figures);
+    observe(row, *known, *known_machine.machine, *figures);
   }
 
  private:
@@ -185,7 +185,7 @@ class Variability {
 
   static std::string_view why_not(std::string_view what) {
     const auto* known = std::find_if(not_ours.begin(), not_ours.end(),
-                                     [&](const NotOurs& one) { return what.starts_with(one.begins); });
+                                     [&](const NotOurs& not_ours) { return what.starts_with(not_ours.begins); });
     return known == not_ours.end() ? "no run gives such a figure" : known->why;
   }
 

@@ -13,10 +13,10 @@ namespace commfuse {
 
 namespace {
 
-/// Returns the mean number of the `experts` that some token uses, where each of `tokens` uses `active` of `all`: a
+/// Returns the mean number of the `experts` that some token uses, where each of `tokens` uses `active` of `in_total`: a
 /// token leaves an expert out with probability 1 - active / all.
-double touched(double experts, double active, double all, double tokens) {
-  return experts * (1.0 - math::pow(1.0 - active / all, tokens));
+double touched(double experts, double active, double in_total, double tokens) {
+  return experts * (1.0 - math::pow(1.0 - active / in_total, tokens));
 }
 
 }  // namespace
@@ -26,8 +26,8 @@ double touched(double experts, double active, double all, double tokens) {
 void LayerCost::grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
   const Experts& experts = *model_.experts;
   const std::int64_t met = tokens_ * experts.active;
-  const std::int64_t own = experts.count / plan_.expert;
-  const double read_experts = touched(static_cast<double>(own), static_cast<double>(experts.active),
+  const std::int64_t own_experts = experts.count / plan_.expert;
+  const double read_experts = touched(static_cast<double>(own_experts), static_cast<double>(experts.active),
                                       static_cast<double>(experts.count), static_cast<double>(tokens_ * plan_.expert));
   const double bits = weight_bits_ > 0.0 ? weight_bits_ : 8.0 * static_cast<double>(width);
   const Bytes weights{std::llround(read_experts * static_cast<double>(n * k) * bits / 8.0)};

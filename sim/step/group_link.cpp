@@ -64,13 +64,13 @@ Duration send_time(const Machine& machine, const StageSend& send, std::int64_t s
   int crossing = 0;  // earlier pairs whose first GPU is in the same node
   // Pairs a whole node further on are identical.
   for (std::int64_t i = 0; i < std::min(send.gpus_of_a_stage, of_a_node); ++i) {
-    const std::int64_t one = from + i;
+    const std::int64_t gpu = from + i;
     const std::int64_t other = to + i;
-    crossing = one % of_a_node == 0 ? 0 : crossing;
-    if (one / of_a_node != other / of_a_node) {
+    crossing = gpu % of_a_node == 0 ? 0 : crossing;
+    if (gpu / of_a_node != other / of_a_node) {
       slowest = std::max(slowest, across_nodes(machine, ++crossing, send.bytes));
     } else {
-      const PeerParameters& peer = peer_between(machine, static_cast<int>(one), static_cast<int>(other));
+      const PeerParameters& peer = peer_between(machine, static_cast<int>(gpu), static_cast<int>(other));
       slowest = std::max(slowest, p2p_time(limited(peer, inside * machine.link.peer.rate.value), send.bytes));
     }
   }

@@ -38,7 +38,7 @@ Duration times(double factor, Duration time) { return stream_time(factor * to_se
 
 }  // namespace
 
-LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites, int held)
+LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites, int held_sms)
     : point_(point),
       copied_(with_copied_heads(*point.model, point.plan.tensor)),
       model_(copied_ ? *copied_ : *point.model),
@@ -46,7 +46,7 @@ LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites, int held)
       machine_(*point.machine),
       plan_(point.plan),
       sites_(sites),
-      sms_(std::max(1, machine_.accelerator.sms - held)),
+      sms_(std::max(1, machine_.accelerator.sms - held_sms)),
       products_(point.plan.dtype),
       tokens_(plan_.tokens_per_pass()),
       own_tokens_(plan_.sequence_parallel ? tokens_ / plan_.tensor : tokens_) {
@@ -151,8 +151,8 @@ void LayerCost::context_exchange(Stream& stream, Direction direction) const {
   }
   const Group group = group_at(plan_.tensor * plan_.ulysses, plan_.context);
   const std::int64_t columns = shape_->kv_heads * (model_.head_dim + model_.value_dim()) / plan_.tensor;
-  const Bytes all{width * tokens_ * plan_.context * columns};
-  collective(stream, direction == Direction::forward ? group.all_gather(all) : group.reduce_scatter(all));
+  const Bytes exchanged{width * tokens_ * plan_.context * columns};
+  collective(stream, direction == Direction::forward ? group.all_gather(exchanged) : group.reduce_scatter(exchanged));
 }
 
 void LayerCost::exchange(Stream& stream, std::int64_t ranks, std::int64_t columns) const {
@@ -290,7 +290,7 @@ bool LayerCost::plays_ulysses() const {
   return plan_.ulysses > 1 && plan_.tensor == 1 && plan_.context == 1 && plan_.fused_attention && !model_.latent &&
          !model_.gated_attention && model_.value_dim() == model_.head_dim &&
          std::any_of(point_.strategies.begin(), point_.strategies.end(),
-                     [&](const Strategy* one) { return applies(*one, kinds); });
+                     [&](const Strategy* strategy) { return applies(*strategy, kinds); });
 }
 
 /// Without tensor ranks every rank has all weights, and the block from QKV to out-proj is simulated as one.
@@ -381,8 +381,8 @@ void LayerCost::mlp_backward(Stream& stream, MlpKind kind) {
 }
 
 void LayerCost::read_weights(double WeightFormat::*share) {
-  constexpr double most = 0.5;  // for a part that is kept narrow
-  const bool is_wide = point_.serves && model_.weights && (*model_.weights).*share < most;
+  constexpr double half = 0.5;  // for a part that is kept narrow
+  const bool is_wide = point_.serves && model_.weights && (*model_.weights).*share < half;
   products_ = is_wide ? wide() : plan_.dtype;
   weight_bits_ = point_.serves && model_.weights ? model_.weights->bits_of((*model_.weights).*share) : 0.0;
 }

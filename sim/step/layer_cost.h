@@ -57,8 +57,8 @@ Bytes decode_cache(const StepPoint& point, const LayerKind& kind);
 
 class LayerCost {
  public:
-  /// Requires a possible plan that fits the machine. `held`: SMs that an exchange of replicas holds all the time.
-  LayerCost(const StepPoint& point, SiteTimes& sites, int held = 0);
+  /// Requires a possible plan that fits the machine. `held_sms`: SMs that an exchange of replicas holds all the time.
+  LayerCost(const StepPoint& point, SiteTimes& sites, int held_sms = 0);
 
   /// Returns the forward pass of one layer.
   [[nodiscard]] Stream forward(const LayerKind& kind);

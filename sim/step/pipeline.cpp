@@ -35,41 +35,41 @@ Pass numbered(const Pipeline& pipeline, std::int64_t stage, std::int64_t k, bool
 
 /// Returns the forward passes of a stage before its first backward pass.
 std::int64_t warm_up(const Pipeline& pipeline, std::int64_t stage) {
-  const std::int64_t all = pipeline.micro_batches * pipeline.interleave;
+  const std::int64_t passes = pipeline.micro_batches * pipeline.interleave;
   const std::int64_t behind = pipeline.stages - stage - 1;
   const std::int64_t wanted =
       pipeline.interleave == 1 ? behind : 2 * behind + (pipeline.interleave - 1) * pipeline.stages;
-  return std::min(all, wanted);
+  return std::min(passes, wanted);
 }
 
 /// Returns a stage's pass at a place in its order: warm-up forwards, then one forward and one backward in turn, then
 /// the rest.
 Pass pass_at(const Pipeline& pipeline, std::int64_t stage, std::int64_t place) {
-  const std::int64_t all = pipeline.micro_batches * pipeline.interleave;
+  const std::int64_t passes = pipeline.micro_batches * pipeline.interleave;
   const std::int64_t ahead = warm_up(pipeline, stage);
   if (place < ahead) {
     return numbered(pipeline, stage, place, true);
   }
   const std::int64_t pairs = place - ahead;
-  if (pairs < 2 * (all - ahead)) {
+  if (pairs < 2 * (passes - ahead)) {
     return pairs % 2 == 0 ? numbered(pipeline, stage, ahead + pairs / 2, true)
                           : numbered(pipeline, stage, pairs / 2, false);
   }
-  return numbered(pipeline, stage, place - all, false);
+  return numbered(pipeline, stage, place - passes, false);
 }
 
 /// Returns the passes of ZB-H1 in the order of a stage: warm-up forwards; then one forward while there are any, one
 /// backward and, once the backward passes are ahead by as many micro-batches as there are earlier stages, one pass over
 /// weights; at last the remaining weights.
 std::vector<Pass> split_passes(const Pipeline& pipeline, std::int64_t stage) {
-  const std::int64_t all = pipeline.micro_batches;
+  const std::int64_t micro_batches = pipeline.micro_batches;
   const std::int64_t ahead = warm_up(pipeline, stage);
   std::vector<Pass> passes;
   for (std::int64_t k = 0; k < ahead; ++k) {
     passes.push_back({stage, k, Kind::forward});
   }
-  for (std::int64_t k = 0; k < all; ++k) {
-    if (ahead + k < all) {
+  for (std::int64_t k = 0; k < micro_batches; ++k) {
+    if (ahead + k < micro_batches) {
       passes.push_back({stage, ahead + k, Kind::forward});
     }
     passes.push_back({stage, k, Kind::backward});
@@ -77,7 +77,7 @@ std::vector<Pass> split_passes(const Pipeline& pipeline, std::int64_t stage) {
       passes.push_back({stage, k - stage, Kind::weights});
     }
   }
-  for (std::int64_t k = std::max<std::int64_t>(0, all - stage); k < all; ++k) {
+  for (std::int64_t k = std::max<std::int64_t>(0, micro_batches - stage); k < micro_batches; ++k) {
     passes.push_back({stage, k, Kind::weights});
   }
   return passes;

@@ -45,12 +45,12 @@ class StepPoints::Sites {
  public:
   /// Returns each raised machine with the nodes that the plan needs.
   std::vector<RaisedStep> raised(const std::vector<RaisedMachine>& machines, const TrainingPlan& plan, Launch launch) {
-    std::vector<RaisedStep> all;
-    for (const RaisedMachine& one : machines) {
-      SizedMachine& sized = of(one.machine, plan, launch);
-      all.push_back({one.parameter, &sized.machine, &sized.times});
+    std::vector<RaisedStep> raised;
+    for (const RaisedMachine& machine : machines) {
+      SizedMachine& sized = of(machine.machine, plan, launch);
+      raised.push_back({machine.parameter, &sized.machine, &sized.times});
     }
-    return all;
+    return raised;
   }
 
   SizedMachine& of(const Machine& machine, const TrainingPlan& plan, Launch launch) {
@@ -286,25 +286,26 @@ class StepDoubts {
 
   /// Corrects by the evidence, where there is some; the rows too.
   void correct_by(const StepEvidence& evidence, std::vector<StepRow>& rows) {
-    for (Doubted& one : doubts_) {
-      const double factor = evidence.correction(one.uncertainty);
-      one.time = from_seconds(to_seconds(one.time) * factor);
-      one.uncertainty = given(one.uncertainty, evidence.evidence);
-      lengthen(rows[one.row], factor);
-      rows[one.row].add("correction", factor);
+    for (Doubted& doubted : doubts_) {
+      const double factor = evidence.correction(doubted.uncertainty);
+      doubted.time = from_seconds(to_seconds(doubted.time) * factor);
+      doubted.uncertainty = given(doubted.uncertainty, evidence.evidence);
+      lengthen(rows[doubted.row], factor);
+      rows[doubted.row].add("correction", factor);
     }
   }
 
   void put(std::vector<StepRow>& rows) const {
-    for (const Doubted& one : doubts_) {
-      StepRow& row = rows[one.row];
-      row.add("time_error", error_of(one.uncertainty));
+    for (const Doubted& doubted : doubts_) {
+      StepRow& row = rows[doubted.row];
+      row.add("time_error", error_of(doubted.uncertainty));
       const Doubted* rival = nullptr;
       for (const Doubted& other : doubts_) {
-        rival = &other != &one && (rival == nullptr || other.time < rival->time) ? &other : rival;
+        rival = &other != &doubted && (rival == nullptr || other.time < rival->time) ? &other : rival;
       }
       if (rival != nullptr) {
-        row.add("win_probability", probability_shorter(one.time, one.uncertainty, rival->time, rival->uncertainty));
+        row.add("win_probability",
+                probability_shorter(doubted.time, doubted.uncertainty, rival->time, rival->uncertainty));
       }
     }
   }

@@ -138,22 +138,22 @@ std::vector<SampledSite> SiteTimes::sampled(const SitePoint& point, std::span<co
   at.monte_carlo = options;
   std::vector<Prediction> candidates;
   for (const Strategy* strategy : strategies) {
-    for (const StrategyOptions& one : schedules_of(*strategy, point)) {
+    for (const StrategyOptions& options : schedules_of(*strategy, point)) {
       try {
-        candidates.push_back(predictor_.predict(at, *strategy, one));
+        candidates.push_back(predictor_.predict(at, *strategy, options));
       } catch (const ConfigError&) {  // cannot split so few tokens
         continue;
       }
     }
   }
-  const auto makespan = [](const Prediction& one) { return one.analysis.critical.makespan; };
+  const auto makespan = [](const Prediction& prediction) { return prediction.analysis.critical.makespan; };
   std::stable_sort(candidates.begin(), candidates.end(),
                    [&](const Prediction& a, const Prediction& b) { return makespan(a) < makespan(b); });
   std::vector<SampledSite> sampled;
   std::optional<Duration> least_p99;
-  for (const Prediction& one : candidates) {
-    if (one.strategy == &serial_strategy || !least_p99 || makespan(one) <= *least_p99) {
-      sampled.push_back({time_of(one), predictor_.sampled(at, one)});
+  for (const Prediction& candidate : candidates) {
+    if (candidate.strategy == &serial_strategy || !least_p99 || makespan(candidate) <= *least_p99) {
+      sampled.push_back({time_of(candidate), predictor_.sampled(at, candidate)});
       least_p99 = std::min(least_p99.value_or(Duration::max()), sampled.back().times.p99);
     }
   }
@@ -211,16 +211,16 @@ SiteTime SiteTimes::fastest(SitePoint point, std::span<const Strategy* const> st
 }
 
 std::vector<const Strategy*> strategies_for_steps() {
-  std::vector<const Strategy*> all;
+  std::vector<const Strategy*> candidates;
   for (const Strategy& strategy : strategies()) {
     const bool everywhere = std::all_of(all_sites.begin(), all_sites.end(), [&](SiteName name) {
       return applies(strategy, kinds_of(scope_of(name, false))) && applies(strategy, kinds_of(scope_of(name, true)));
     });
     if (everywhere && !strategy.bound) {
-      all.push_back(&strategy);
+      candidates.push_back(&strategy);
     }
   }
-  return all;
+  return candidates;
 }
 
 }  // namespace commfuse

@@ -34,12 +34,12 @@ std::vector<std::vector<LayerRun>> runs_by_piece(const Transformer& model, const
   return runs;
 }
 
-Stream repeated(const Stream& one, std::int64_t times) {
-  Stream all;
+Stream repeated(const Stream& stream, std::int64_t times) {
+  Stream streams;
   for (std::int64_t i = 0; i < times; ++i) {
-    all = all.then(one);
+    streams = streams.then(stream);
   }
-  return all;
+  return streams;
 }
 
 /// Passes of a layer; each kind of layer is priced once.
@@ -86,14 +86,14 @@ class Step {
 
   StepPrediction predict() {
     const std::vector<StageTimes> stages = play(pipeline());
-    std::vector<StepBreakdown> all;
+    std::vector<StepBreakdown> breakdowns;
     for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
-      all.push_back(breakdown(stage, stages[static_cast<std::size_t>(stage)]));
+      breakdowns.push_back(breakdown(stage, stages[static_cast<std::size_t>(stage)]));
     }
     StepPrediction prediction;
-    prediction.parts = *std::max_element(all.begin(), all.end(), [](const StepBreakdown& a, const StepBreakdown& b) {
-      return total_of(a) < total_of(b);
-    });
+    prediction.parts =
+        *std::max_element(breakdowns.begin(), breakdowns.end(),
+                          [](const StepBreakdown& a, const StepBreakdown& b) { return total_of(a) < total_of(b); });
     prediction.time = total_of(prediction.parts);
     return prediction;
   }
@@ -108,14 +108,16 @@ class Step {
     for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
       Duration busy{};
       for (std::int64_t piece = stage; piece < std::ssize(pipeline.pieces); piece += plan_.pipeline) {
-        const PipelinePiece& one = pipeline.pieces[static_cast<std::size_t>(piece)];
-        const Duration pass = counted(one.forward.device + one.backward.device + one.weights.device);
+        const PipelinePiece& piece_passes = pipeline.pieces[static_cast<std::size_t>(piece)];
+        const Duration pass =
+            counted(piece_passes.forward.device + piece_passes.backward.device + piece_passes.weights.device);
         stream_time(static_cast<double>(pipeline.micro_batches) * to_seconds(pass));
         busy = counted(busy + pipeline.micro_batches * pass);
       }
       longest = std::max(longest, before + busy);
-      const PipelinePiece& own = pipeline.pieces[static_cast<std::size_t>(stage)];
-      before = counted(before + own.forward.device + (pipeline.splits_backward ? Duration{} : own.backward.device));
+      const PipelinePiece& own_piece = pipeline.pieces[static_cast<std::size_t>(stage)];
+      before = counted(before + own_piece.forward.device +
+                       (pipeline.splits_backward ? Duration{} : own_piece.backward.device));
       optimizer = std::min(optimizer, optimizer_of(stage));
     }
     return longest + optimizer;
@@ -198,7 +200,8 @@ class Step {
   [[nodiscard]] bool splits() const { return plan_.schedule == PipelineSchedule::zero_bubble; }
 
   const LayerPasses& passes(const LayerKind& kind) {
-    const auto known = std::find_if(passes_.begin(), passes_.end(), [&](const auto& one) { return one.kind == kind; });
+    const auto known =
+        std::find_if(passes_.begin(), passes_.end(), [&](const auto& passes) { return passes.kind == kind; });
     return known != passes_.end() ? *known : passes_.emplace_back(priced(kind));
   }
 
@@ -232,12 +235,12 @@ class Step {
   }
 
   void exchange_in_passes(LayerPasses& layer) const {
-    const Held held = a_layer();
-    const Duration scattered = plan_.scatters_each_pass() ? reduce_scatter(held) : Duration::zero();
+    const Held parameters = a_layer();
+    const Duration scattered = plan_.scatters_each_pass() ? reduce_scatter(parameters) : Duration::zero();
     Stream& gradients = splits() ? layer.weights : layer.backward;
     const Duration last = layer.gradient_time.beside;
     if (plan_.zero == Zero::weights) {
-      const Duration gathered = all_gather(held);
+      const Duration gathered = all_gather(parameters);
       layer.forward = beside(layer.forward, layer.forward_time.beside, gathered);
       layer.backward = splits() ? beside(layer.backward, layer.backward.device, gathered)
                                 : beside(layer.backward, last, gathered + scattered);
@@ -258,17 +261,17 @@ class Step {
   /// gradients are scattered. exchange_in_passes() lets each exchange run beside its own layer; this returns the part
   /// of these two exchanges that it hides.
   [[nodiscard]] Duration exposed_at_the_ends() {
-    const Held held = a_layer();
+    const Held parameters = a_layer();
     const auto piece = std::find_if(runs_.begin(), runs_.end(), [](const auto& runs) { return !runs.empty(); });
     const LayerPasses& first = passes(piece->front().kind);
-    return std::min(all_gather(held), first.forward_time.alone) +
-           std::min(reduce_scatter(held), first.gradient_time.alone);
+    return std::min(all_gather(parameters), first.forward_time.alone) +
+           std::min(reduce_scatter(parameters), first.gradient_time.alone);
   }
 
   [[nodiscard]] Held held_by(std::int64_t stage) const {
-    const std::int64_t all = parameters_on_gpu(model_, plan_, stage);
+    const std::int64_t parameters = parameters_on_gpu(model_, plan_, stage);
     const std::int64_t experts = plan_.expert > 1 ? experts_on_gpu(model_, plan_, stage) : 0;
-    return {all - experts, experts};
+    return {parameters - experts, experts};
   }
 
   /// Returns one layer of a stage, with its share of the parts around the layers.
@@ -282,40 +285,42 @@ class Step {
   [[nodiscard]] Held a_layer() const { return a_layer_of(0); }
 
   /// Returns the time to gather weights in 16 bits.
-  [[nodiscard]] Duration all_gather(const Held& held) const { return both(&Group::all_gather, DType::bf16, held); }
+  [[nodiscard]] Duration all_gather(const Held& parameters) const {
+    return both(&Group::all_gather, DType::bf16, parameters);
+  }
   /// Returns the time to scatter gradients.
-  [[nodiscard]] Duration reduce_scatter(const Held& held) const {
-    return both(&Group::reduce_scatter, plan_.gradient_dtype, held);
+  [[nodiscard]] Duration reduce_scatter(const Held& parameters) const {
+    return both(&Group::reduce_scatter, plan_.gradient_dtype, parameters);
   }
-  [[nodiscard]] Duration all_reduce(const Held& held) const {
-    return both(&Group::all_reduce, plan_.gradient_dtype, held);
+  [[nodiscard]] Duration all_reduce(const Held& parameters) const {
+    return both(&Group::all_reduce, plan_.gradient_dtype, parameters);
   }
-  [[nodiscard]] Duration both(Duration (Group::*collective)(Bytes) const, DType dtype, const Held& held) const {
-    const Duration others = (replicas_.*collective)(in(dtype, held.others));
-    return held.experts == 0 ? others : others + (expert_replicas_.*collective)(in(dtype, held.experts));
+  [[nodiscard]] Duration both(Duration (Group::*collective)(Bytes) const, DType dtype, const Held& parameters) const {
+    const Duration others = (replicas_.*collective)(in(dtype, parameters.others));
+    return parameters.experts == 0 ? others : others + (expert_replicas_.*collective)(in(dtype, parameters.experts));
   }
   static Bytes in(DType dtype, std::int64_t parameters) { return Bytes{parameters * bytes_of(dtype)}; }
 
   /// Returns the time of the replicas' reduction of these gradients: summed, or scattered where each optimizer rank
   /// owns a part of them.
-  [[nodiscard]] Duration reduction(const Held& held) const {
+  [[nodiscard]] Duration reduction(const Held& parameters) const {
     if (replicas_.ranks == 1 || plan_.scatters_each_pass()) {
       return Duration::zero();
     }
-    return plan_.zero == Zero::none ? all_reduce(held) : reduce_scatter(held);
+    return plan_.zero == Zero::none ? all_reduce(parameters) : reduce_scatter(parameters);
   }
 
   /// Returns when the gradients of a stage are reduced: layer by layer as they become final, or all after the last
   /// pass.
-  [[nodiscard]] Duration reduced(const StageTimes& times, const Held& held) const {
+  [[nodiscard]] Duration reduced(const StageTimes& times, const Held& parameters) const {
     if (!plan_.overlap_gradients) {
-      return times.end + reduction(held);
+      return times.end + reduction(parameters);
     }
     std::int64_t layers = 0;
     for (const LastBackward& last : times.last_backward) {
       layers += std::max<std::int64_t>(1, layers_of(last.piece));
     }
-    const Duration bucket = reduction(held.over(layers));
+    const Duration bucket = reduction(parameters.over(layers));
     Duration done{};
     for (const LastBackward& last : times.last_backward) {
       const std::int64_t pieces = std::max<std::int64_t>(1, layers_of(last.piece));
@@ -349,15 +354,15 @@ class Step {
   }
 
   [[nodiscard]] StepBreakdown breakdown(std::int64_t stage, const StageTimes& times) {
-    const Held held = held_by(stage);
+    const Held parameters = held_by(stage);
     StepBreakdown parts;
     parts.compute = times.busy;
     parts.waiting = times.end - times.busy;
-    parts.gradients = reduced(times, held) - times.end;
+    parts.gradients = reduced(times, parameters) - times.end;
     parts.optimizer = optimizer_of(stage);
     if (shares_state() && plan_.zero != Zero::weights) {
       // New weights are gathered after the step, or beside the next forward pass except for the first layer's.
-      parts.gradients += all_gather(plan_.overlap_gradients ? a_layer() : held);
+      parts.gradients += all_gather(plan_.overlap_gradients ? a_layer() : parameters);
     }
     if (shares_state() && plan_.zero == Zero::weights) {
       parts.gradients += exposed_at_the_ends();
@@ -514,20 +519,20 @@ namespace {
 
 /// Throws ConfigError where the bytes leave 64 bits.
 Bytes cache_of_layers(const StepPoint& point) {
-  constexpr double most = 4e18;
-  Bytes all;
+  constexpr double limit = 4e18;
+  Bytes total;
   for (const LayerRun& run : layer_runs(*point.model)) {
     const Bytes layer = decode_cache(point, run.kind);
     const double more = static_cast<double>(run.count) * static_cast<double>(layer.count);
-    if (static_cast<double>(all.count) + more > most) {
+    if (static_cast<double>(total.count) + more > limit) {
       throw ConfigError(
           fmt::format("{} sequences of {} tokens of {} have a cache of more than {:.0e} bytes; choose a "
                       "smaller batch or sequence",
-                      point.plan.micro_batch, point.cached, point.model->name, most));
+                      point.plan.micro_batch, point.cached, point.model->name, limit));
     }
-    all += run.count * layer;
+    total += run.count * layer;
   }
-  return all;
+  return total;
 }
 
 }  // namespace

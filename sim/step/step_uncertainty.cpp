@@ -58,16 +58,16 @@ Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime 
   Uncertainty uncertainty;
   const Duration nominal = time.of(point, times);
   const std::vector<ChosenSite> sites = chosen_sites(point, times, time.backward);
-  for (const RaisedStep& one : raised) {
+  for (const RaisedStep& step : raised) {
     for (const ChosenSite& site : sites) {
       const SitePoint at = site_point(point.plan, site.shape, site.scope);
-      one.times->prefer(at, one.times->again(at, site.schedule));
+      step.times->prefer(at, step.times->again(at, site.schedule));
     }
     StepPoint other = point;
-    other.machine = one.machine;
-    const Duration longer = time.of(other, *one.times);
+    other.machine = step.machine;
+    const Duration longer = time.of(other, *step.times);
     if (longer != nominal) {
-      uncertainty.doubts.push_back({one.parameter, math::log(to_seconds(longer) / to_seconds(nominal))});
+      uncertainty.doubts.push_back({step.parameter, math::log(to_seconds(longer) / to_seconds(nominal))});
     }
   }
   if (time.backward) {

@@ -152,13 +152,13 @@ void play_points(const PointList& list, const std::vector<std::size_t>& points, 
   before.give();
   tbb::parallel_pipeline(std::max(threads * chunks_a_thread, least_chunks),
                          tbb::make_filter<void, PlayedPoints*>(tbb::filter_mode::serial_in_order,
-                                                               told({&before, &beginning, &begun}, begin)) &
+                                                               marked({&before, &beginning, &begun}, begin)) &
                              tbb::make_filter<PlayedPoints*, PlayedPoints*>(tbb::filter_mode::parallel,
-                                                                            told({&begun, nullptr, &played}, play)) &
+                                                                            marked({&begun, nullptr, &played}, play)) &
                              tbb::make_filter<PlayedPoints*, void>(tbb::filter_mode::serial_in_order,
-                                                                   told({&played, &ending, &after}, end)));
-  for (Handover* all : {&beginning, &begun, &played, &after}) {
-    all->take();
+                                                                   marked({&played, &ending, &after}, end)));
+  for (Handover* handover : {&beginning, &begun, &played, &after}) {
+    handover->take();
   }
 }
 

@@ -97,16 +97,16 @@ StoreTables tables_of(const Database& database, int version) {
 StoreIdentity identity_in(const Database& database, StoreKind kind) {
   const Meta meta = read_meta(database);
   const auto text = [&](std::string_view name) -> const std::string& {
-    const auto found = meta.find(name);
-    if (found == meta.end()) {
+    const auto entry = meta.find(name);
+    if (entry == meta.end()) {
       damaged(database.path(), fmt::format("it does not say its {}", name));
     }
-    return found->second;
+    return entry->second;
   };
-  const auto count = [&](std::string_view name, std::int64_t least, std::int64_t most) {
+  const auto count = [&](std::string_view name, std::int64_t least, std::int64_t limit) {
     const std::optional<std::int64_t> value = parse_integer(text(name));
-    if (!value || *value < least || *value > most) {
-      damaged(database.path(), fmt::format("its {} is not a number from {} to {}", name, least, most));
+    if (!value || *value < least || *value > limit) {
+      damaged(database.path(), fmt::format("its {} is not a number from {} to {}", name, least, limit));
     }
     return *value;
   };
@@ -133,22 +133,22 @@ void write_meta(const Database& database, const StoreIdentity& identity) {
 }
 
 /// Throws ConfigError unless the store holds the results that are wanted.
-void require_same(const fs::path& path, const StoreIdentity& held, const StoreIdentity& wanted) {
+void require_same(const fs::path& path, const StoreIdentity& existing, const StoreIdentity& wanted) {
   const auto refuse = [&](const std::string& what) {
     throw ConfigError(
         fmt::format("{} holds {}; choose another folder, or add --force to replace them", path.string(), what));
   };
-  if (held.model_version != wanted.model_version) {
-    refuse(fmt::format("results of model version {}, and this is {}", held.model_version, wanted.model_version));
+  if (existing.model_version != wanted.model_version) {
+    refuse(fmt::format("results of model version {}, and this is {}", existing.model_version, wanted.model_version));
   }
-  if (held.settings != wanted.settings || held.kind != wanted.kind || held.points != wanted.points) {
+  if (existing.settings != wanted.settings || existing.kind != wanted.kind || existing.points != wanted.points) {
     refuse("the results of another sweep");
   }
-  if (held.digest != wanted.digest) {
+  if (existing.digest != wanted.digest) {
     refuse("results of other files: a model, machine or other file that the sweep names has changed since");
   }
-  if (!(held.shard == wanted.shard)) {
-    refuse(fmt::format("shard {} of this sweep", name_of(held.shard)));
+  if (!(existing.shard == wanted.shard)) {
+    refuse(fmt::format("shard {} of this sweep", name_of(existing.shard)));
   }
 }
 
@@ -173,8 +173,8 @@ class Words {
   }
   /// Returns null where there is none.
   [[nodiscard]] const std::string* find(std::int64_t id) const {
-    const auto found = words_.find(id);
-    return found == words_.end() ? nullptr : &found->second;
+    const auto entry = words_.find(id);
+    return entry == words_.end() ? nullptr : &entry->second;
   }
   [[nodiscard]] const std::map<std::int64_t, std::string>& all() const { return words_; }
 
@@ -246,11 +246,11 @@ struct StoreReader::State {
   /// Returns for each own column its index in the file; nothing where it was not written.
   static std::vector<std::optional<std::size_t>> places_of(const std::vector<HeldColumn>& columns, StoreKind kind) {
     std::vector<std::optional<std::size_t>> places;
-    for (const StoreColumn& own : store_columns(kind)) {
-      const auto held = std::find_if(columns.begin(), columns.end(),
-                                     [&](const HeldColumn& column) { return column.name == own.name; });
-      places.push_back(held == columns.end() ? std::nullopt
-                                             : std::optional(static_cast<std::size_t>(held - columns.begin())));
+    for (const StoreColumn& own_column : store_columns(kind)) {
+      const auto in_file = std::find_if(columns.begin(), columns.end(),
+                                        [&](const HeldColumn& column) { return column.name == own_column.name; });
+      places.push_back(in_file == columns.end() ? std::nullopt
+                                                : std::optional(static_cast<std::size_t>(in_file - columns.begin())));
     }
     return places;
   }
@@ -311,13 +311,13 @@ struct StoreReader::State {
   }
 
   [[nodiscard]] StoreCounts counted() const {
-    StoreCounts found;
+    StoreCounts counts;
     std::optional<std::size_t> last;
     for_each_row(database, [&](std::size_t point, bool has_result) {
-      count(found, last != point, has_result);
+      count(counts, last != point, has_result);
       last = point;
     });
-    return found;
+    return counts;
   }
 
   Database database;
@@ -325,9 +325,9 @@ struct StoreReader::State {
   std::vector<HeldColumn> columns;
   std::vector<std::optional<std::size_t>> places;
   bool has_own_columns = false;
-  StoreRow held;  // in the columns of the file
+  StoreRow file_row;  // in the columns of the file
   std::vector<std::optional<std::int64_t>> held_words;
-  StoreRow own;
+  StoreRow own_row;
   std::optional<Words> words;
   std::optional<Statement> rows;
   std::optional<StoreCounts> counts;
@@ -371,12 +371,12 @@ bool StoreReader::next_point(const std::function<void(std::size_t point, const S
 }
 
 std::optional<StoredPoint> StoreReader::next() {
-  StoredPoint found;
+  StoredPoint stored;
   const bool is_there = next_point([&](std::size_t point, const StoreRow& row) {
-    found.point = point;
-    found.rows.push_back(row);
+    stored.point = point;
+    stored.rows.push_back(row);
   });
-  return is_there ? std::optional(std::move(found)) : std::nullopt;
+  return is_there ? std::optional(std::move(stored)) : std::nullopt;
 }
 
 void StoreReader::rewind() {
@@ -494,7 +494,7 @@ struct StoreWriter::State {
 
   Database database;
   StoreIdentity identity;
-  std::vector<bool> held;  // by point
+  std::vector<bool> stored;  // by point
   StoreCounts counts;
   std::unordered_map<std::string, std::int64_t> words;
   std::vector<std::pair<std::string, std::int64_t>> last_words;  // by column; 0: none yet

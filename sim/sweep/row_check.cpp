@@ -33,7 +33,7 @@ struct Rule {
   const Option* option = nullptr;  ///< the column's option
   bool is_bandwidth = false;       ///< a bandwidth as users write it
   std::int64_t least = 0;          ///< for counts
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   double shortest = std::numeric_limits<double>::lowest();  ///< for numbers
   double longest = std::numeric_limits<double>::max();
 };
@@ -57,19 +57,19 @@ void put_range(std::string_view column, Rule& rule) {
 Rule rule_of(std::string_view column) {
   Rule rule{.is_needed = std::find(needed.begin(), needed.end(), column) != needed.end()};
   const auto* const option =
-      std::find_if(all_options.begin(), all_options.end(), [&](Option one) { return name_of(one) == column; });
+      std::find_if(all_options.begin(), all_options.end(), [&](Option option) { return name_of(option) == column; });
   rule.option = option == all_options.end() ? nullptr : option;
   const Field* const field =
       find_field(rule.option == nullptr ? std::string(column) : fmt::format("strategy.{}", column));
   if (column == "seed") {
     rule.least = std::numeric_limits<std::int64_t>::min();  // any 64-bit integer
   } else if (column == "critical_rank") {
-    rule.most = std::numeric_limits<std::int32_t>::max();
+    rule.largest = std::numeric_limits<std::int32_t>::max();
   } else if (field != nullptr && field->type == FieldType::bandwidth) {
     rule.is_bandwidth = true;
   } else if (field != nullptr && field->type == FieldType::count && column != "samples") {
     rule.least = field->least;
-    rule.most = field->most;
+    rule.largest = field->most;
   }
   put_range(column, rule);
   return rule;
@@ -77,14 +77,14 @@ Rule rule_of(std::string_view column) {
 
 /// Returns the rules by column.
 std::span<const Rule> rules() {
-  static const std::vector<Rule> all = [] {
+  static const std::vector<Rule> list = [] {
     std::vector<Rule> made;
     for (const ResultColumn& column : result_columns()) {
       made.push_back(rule_of(column.name));
     }
     return made;
   }();
-  return all;
+  return list;
 }
 
 template <class Shown>
@@ -114,7 +114,7 @@ void require_known(std::string_view name, const Rule& rule, const std::string& t
 }
 
 void require_within(std::string_view name, const Rule& rule, std::int64_t count) {
-  if (count < rule.least || count > rule.most) {
+  if (count < rule.least || count > rule.largest) {
     refuse_range(name, count);
   }
 }
@@ -194,8 +194,9 @@ const ResultRow& RowReader::read(std::span<const Value> values) {
   for (const std::size_t i : changed_) {
     last_[i] = values[i];
   }
-  const Breakdown& all = row_.analysis.critical;
-  if (row_.feasible() && all.makespan != all.compute + all.slicing + all.stretch + all.local + all.exposed) {
+  const Breakdown& times = row_.analysis.critical;
+  if (row_.feasible() &&
+      times.makespan != times.compute + times.slicing + times.stretch + times.local + times.exposed) {
     throw RowMisfit("makespan_us is not the sum of compute, slicing, stretch, local and exposed");
   }
   return row_;

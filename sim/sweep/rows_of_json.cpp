@@ -79,8 +79,8 @@ class RowTaker {
   void take_layer(const Json& row) {
     values_.clear();
     for (const ResultColumn& column : result_columns()) {
-      const auto found = row.find(std::string{column.name});
-      values_.push_back(found == row.end() ? Value{} : value_in(column.name, column.type, *found));
+      const auto entry = row.find(std::string{column.name});
+      values_.push_back(entry == row.end() ? Value{} : value_in(column.name, column.type, *entry));
     }
     take_.layer(values_, reader_.read(values_));
   }
@@ -129,8 +129,8 @@ class Characters {
   /// Returns the first character of the buffer that is not blank, or 0.
   [[nodiscard]] char first_letter() const {
     const auto end = buffer_.begin() + static_cast<std::ptrdiff_t>(count_);
-    const auto found = std::find_if_not(buffer_.begin() + static_cast<std::ptrdiff_t>(at_), end, is_blank);
-    return found == end ? '\0' : *found;
+    const auto first = std::find_if_not(buffer_.begin() + static_cast<std::ptrdiff_t>(at_), end, is_blank);
+    return first == end ? '\0' : *first;
   }
 
  private:

@@ -43,9 +43,9 @@ std::optional<Task> slurm_array(const Variable& variable) {
 
 /// Reads a place and a count from variables of their own; `from` is the first place.
 std::optional<Task> counted(const Variable& variable, const char* place, const char* count, std::int64_t from = 0) {
-  const auto here = number_in(variable, place);
-  const auto all = count == nullptr ? std::nullopt : number_in(variable, count);
-  return here ? std::optional(Task{*here - from, all}) : std::nullopt;
+  const auto own_place = number_in(variable, place);
+  const auto task_count = count == nullptr ? std::nullopt : number_in(variable, count);
+  return own_place ? std::optional(Task{*own_place - from, task_count}) : std::nullopt;
 }
 
 /// The innermost scheduler wins. A task of an array may itself be several processes, but only mpirun makes those.

@@ -59,9 +59,9 @@ void require_bandwidth(const StepRow& row, std::string_view name) {
   }
 }
 
-void require_count(const StepRow& row, std::string_view name, std::int64_t least, std::int64_t most) {
+void require_count(const StepRow& row, std::string_view name, std::int64_t least, std::int64_t limit) {
   const std::int64_t count = needed<std::int64_t>(row, name, type_in_words(ColumnType::count));
-  if (count < least || count > most) {
+  if (count < least || count > limit) {
     throw RowMisfit(fmt::format("{} is {}, which is out of range", name, count));
   }
 }

@@ -174,7 +174,7 @@ struct StoreQuery::Source {
   static Source of(const fs::path& file, Verify verify) {
     if (begins_like_json(file)) {
       RowsInMemory rows = rows_in_memory(file);
-      return {std::move(rows.database), {StoreKind::layers, std::move(rows.held)},
+      return {std::move(rows.database), {StoreKind::layers, std::move(rows.table_columns)},
               std::move(rows.columns),  rows.has_layers,
               rows.has_models,          false};
     }

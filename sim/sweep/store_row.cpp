@@ -123,9 +123,9 @@ void require_whole(const P99Causes& causes, std::string_view store) {
   if (ranks == 0 || causes.rank_on_path.size() != ranks) {
     refuse(store, fmt::format("{} is not of all ranks", causes_column));
   }
-  const auto most = Duration::max() / static_cast<Duration::rep>(ranks);
+  const auto limit = Duration::max() / static_cast<Duration::rep>(ranks);
   for (const Duration time : causes.rank_time_on_path) {
-    if (time < Duration{} || time > most) {
+    if (time < Duration{} || time > limit) {
       refuse(store, fmt::format("a time of {} is out of range", causes_column));
     }
   }
@@ -219,9 +219,9 @@ void pack_into(const StoreRow& row, std::string& out) {
 
 std::size_t place_of(StoreKind kind, std::string_view name) {
   const std::span<const StoreColumn> columns = store_columns(kind);
-  const auto found =
+  const auto match =
       std::find_if(columns.begin(), columns.end(), [&](const StoreColumn& column) { return column.name == name; });
-  return static_cast<std::size_t>(found - columns.begin());
+  return static_cast<std::size_t>(match - columns.begin());
 }
 
 }  // namespace
@@ -256,7 +256,7 @@ StoreRow stored(const ResultRow& row) {
 StoreRow stored(const StepRow& row) {
   ordered_json cells = ordered_json::object();
   for (const auto& [name, value] : row.cells) {
-    std::visit([&, key = std::string(name)](const auto& held) { cells[key] = held; }, value);
+    std::visit([&, key = std::string(name)](const auto& content) { cells[key] = content; }, value);
   }
   return {Value{std::string(row.feasible() ? "ok" : "infeasible")},
           row.feasible() ? Value{} : Value{row.text("reason")},

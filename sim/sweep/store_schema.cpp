@@ -78,8 +78,8 @@ static_assert(steps.size() == store_version);
 std::vector<Made> made_by(const std::vector<HeldColumn>& columns, int version) {
   std::vector<Made> made;
   for (std::size_t step = 0; step < static_cast<std::size_t>(version); ++step) {
-    for (Made& one : steps[step](columns)) {
-      made.push_back(std::move(one));
+    for (Made& object : steps[step](columns)) {
+      made.push_back(std::move(object));
     }
   }
   return made;
@@ -87,18 +87,18 @@ std::vector<Made> made_by(const std::vector<HeldColumn>& columns, int version) {
 
 bool has_just(const Database& database, const std::vector<Made>& made) {
   Statement entries(database, "SELECT type, name, tbl_name, sql FROM sqlite_master");
-  std::size_t found = 0;
+  std::size_t matches = 0;
   while (entries.step()) {
-    const bool is_ours = std::any_of(made.begin(), made.end(), [&](const Made& one) {
-      return entries.text(0) == one.type && entries.text(1) == one.name && entries.text(2) == one.name &&
-             entries.text(3) == one.sql;
+    const bool is_ours = std::any_of(made.begin(), made.end(), [&](const Made& object) {
+      return entries.text(0) == object.type && entries.text(1) == object.name && entries.text(2) == object.name &&
+             entries.text(3) == object.sql;
     });
     if (!is_ours) {
       return false;
     }
-    ++found;
+    ++matches;
   }
-  return found == made.size();  // no name occurs twice
+  return matches == made.size();  // no name occurs twice
 }
 
 std::string sql_of(const Database& database, std::string_view name) {
@@ -153,8 +153,8 @@ std::vector<HeldColumn> own_columns(StoreKind kind) {
 
 void migrate(Database& database, const std::vector<HeldColumn>& columns, int version) {
   for (auto step = static_cast<std::size_t>(version); step < steps.size(); ++step) {
-    for (const Made& one : steps[step](columns)) {
-      database.run(one.sql);
+    for (const Made& object : steps[step](columns)) {
+      database.run(object.sql);
     }
   }
   if (version < store_version) {

@@ -33,11 +33,11 @@ class FileDigests {
   }
 
   [[nodiscard]] std::string together() const {
-    std::string all;
+    std::string digests;
     for (const std::string& digest : digests_) {
-      all += digest + "\n";
+      digests += digest + "\n";
     }
-    return all;
+    return digests;
   }
 
  private:

@@ -232,12 +232,12 @@ bool same_values(const std::vector<Setting>& a, const std::vector<Setting>& b) {
 
 /// Removes one setting from an axis; where several vary together the others stay, and then occur once each.
 void drop(GridAxis& axis, const Field* field) {
-  const auto found = std::find(axis.fields.begin(), axis.fields.end(), field);
-  if (found == axis.fields.end()) {
+  const auto match = std::find(axis.fields.begin(), axis.fields.end(), field);
+  if (match == axis.fields.end()) {
     return;
   }
-  const auto column = found - axis.fields.begin();
-  axis.fields.erase(found);
+  const auto column = match - axis.fields.begin();
+  axis.fields.erase(match);
   for (std::vector<Setting>& step : axis.steps) {
     step.erase(step.begin() + column);
   }
@@ -368,8 +368,8 @@ std::string to_yaml(const Sweep& sweep) {
     text += line_of(axis);
   }
   text += sweep.grid.constraints.empty() ? "" : "constraints:\n";
-  for (const GridConstraint& one : sweep.grid.constraints) {
-    text += fmt::format("  - {}\n", yaml_scalar(one.constraint.text()));
+  for (const GridConstraint& constraint : sweep.grid.constraints) {
+    text += fmt::format("  - {}\n", yaml_scalar(constraint.constraint.text()));
   }
   return text + fmt::format("outputs: [{}]\n", fmt::join(sweep.outputs, ", "));
 }

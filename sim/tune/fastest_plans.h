@@ -26,8 +26,9 @@ struct FastestPlans {
   std::size_t priced = 0;       ///< Plans whose pipeline was simulated.
 };
 
-/// Returns at most `most` of the plans, each evaluated in place of the point's. They are priced in order of their lower
-/// bounds, until no other can be among the best. Throws and requires as predict_step of each.
-FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& plans, SiteTimes& times, std::size_t most);
+/// Returns at most `limit` of the plans, each evaluated in place of the point's. They are priced in order of their
+/// lower bounds, until no other can be among the best. Throws and requires as predict_step of each.
+FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& plans, SiteTimes& times,
+                           std::size_t limit);
 
 }  // namespace commfuse

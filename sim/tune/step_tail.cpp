@@ -49,8 +49,8 @@ class Distribution {
  private:
   [[nodiscard]] double reached(double time) const {
     double sum = 0.0;
-    for (const double one : times_) {
-      sum += math::pow(0.5 * math::erfc((one - time) / (deviation_ * std::sqrt(2.0))), groups_);
+    for (const double machine_time : times_) {
+      sum += math::pow(0.5 * math::erfc((machine_time - time) / (deviation_ * std::sqrt(2.0))), groups_);
     }
     return sum / machines;
   }

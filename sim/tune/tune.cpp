@@ -42,7 +42,7 @@ class FasterLinks {
 
  private:
   static constexpr double step = 0.05;
-  static constexpr int most = 56;  // steps to 16 times the rate
+  static constexpr int step_limit = 56;  // steps to 16 times the rate
 
   /// Rates are on a grid, so that sites share machines.
   static double rate_of(int steps) { return math::exp(step * steps); }
@@ -87,9 +87,9 @@ struct RankedPlan {
 class RaisedSteps {
  public:
   RaisedSteps(const Machine& machine, StructureCache& structures) : machines_(raised_by_error(machine)) {
-    for (const RaisedMachine& one : machines_) {
-      times_.push_back(std::make_unique<SiteTimes>(structures, one.machine));
-      steps_.push_back({one.parameter, &one.machine, times_.back().get()});
+    for (const RaisedMachine& machine : machines_) {
+      times_.push_back(std::make_unique<SiteTimes>(structures, machine.machine));
+      steps_.push_back({machine.parameter, &machine.machine, times_.back().get()});
     }
   }
   [[nodiscard]] const std::vector<RaisedStep>& steps() const { return steps_; }
@@ -103,9 +103,9 @@ class RaisedSteps {
 std::vector<RankedPlan> ranked_plans(StepPoint point, SiteTimes& times, const std::vector<TunedPlan>& plans,
                                      Minimize minimize) {
   std::vector<RankedPlan> ranked;
-  for (const TunedPlan& one : plans) {
-    point.plan = one.plan;
-    ranked.push_back({one, minimize == Minimize::p99 ? step_percentiles(point, times).p99 : one.step.time});
+  for (const TunedPlan& plan : plans) {
+    point.plan = plan.plan;
+    ranked.push_back({plan, minimize == Minimize::p99 ? step_percentiles(point, times).p99 : plan.step.time});
   }
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
   return ranked;
@@ -114,21 +114,21 @@ std::vector<RankedPlan> ranked_plans(StepPoint point, SiteTimes& times, const st
 void add_errors(StepPoint point, SiteTimes& times, StructureCache& structures, std::vector<RankedPlan>& ranked) {
   constexpr StepTime step{[](const StepPoint& of, SiteTimes& on) { return predict_step(of, on).time; }};
   const RaisedSteps raised(*point.machine, structures);
-  for (RankedPlan& one : ranked) {
-    point.plan = one.tuned.plan;
-    one.uncertainty = step_uncertainty(point, times, step, raised.steps());
-    one.tuned.error = error_of(one.uncertainty);
+  for (RankedPlan& plan : ranked) {
+    point.plan = plan.tuned.plan;
+    plan.uncertainty = step_uncertainty(point, times, step, raised.steps());
+    plan.tuned.error = error_of(plan.uncertainty);
   }
 }
 
 /// Corrects the times by the evidence and sorts them anew, fastest first. Requires errors.
 void correct_by(const StepEvidence& evidence, std::vector<RankedPlan>& ranked) {
-  for (RankedPlan& one : ranked) {
-    one.tuned.correction = evidence.correction(one.uncertainty);
-    one.tuned.step = longer(one.tuned.step, one.tuned.correction);
-    one.time = from_seconds(to_seconds(one.time) * one.tuned.correction);
-    one.uncertainty = given(one.uncertainty, evidence.evidence);
-    one.tuned.error = error_of(one.uncertainty);
+  for (RankedPlan& plan : ranked) {
+    plan.tuned.correction = evidence.correction(plan.uncertainty);
+    plan.tuned.step = longer(plan.tuned.step, plan.tuned.correction);
+    plan.time = from_seconds(to_seconds(plan.time) * plan.tuned.correction);
+    plan.uncertainty = given(plan.uncertainty, evidence.evidence);
+    plan.tuned.error = error_of(plan.uncertainty);
   }
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
 }
@@ -156,19 +156,19 @@ void correct_others(Tuning& tuning) {
 /// Compares each plan with the fastest other one. Requires errors, and plans in the order of their times.
 void add_probabilities(std::vector<RankedPlan>& ranked) {
   for (std::size_t place = 0; place < ranked.size() && ranked.size() > 1; ++place) {
-    RankedPlan& one = ranked[place];
+    RankedPlan& plan = ranked[place];
     const RankedPlan& rival = ranked[place == 0 ? 1 : 0];
-    one.tuned.win_probability = probability_shorter(one.time, one.uncertainty, rival.time, rival.uncertainty);
+    plan.tuned.win_probability = probability_shorter(plan.time, plan.uncertainty, rival.time, rival.uncertainty);
   }
 }
 
 /// Takes the fastest plan, or among those that tie with it the one that the rule prefers.
 void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, Tuning& tuning) {
   std::vector<Contender> contenders;
-  for (const RankedPlan& one : ranked) {
-    Contender contender{to_seconds(one.time), one.tuned.error};
-    if (&one != &ranked.front()) {
-      contender.win_probability = one.tuned.win_probability;
+  for (const RankedPlan& plan : ranked) {
+    Contender contender{to_seconds(plan.time), plan.tuned.error};
+    if (&plan != &ranked.front()) {
+      contender.win_probability = plan.tuned.win_probability;
     }
     contenders.push_back(contender);
   }
@@ -237,13 +237,13 @@ CalculonForms calculon_forms(Duration compute, Duration communication, std::int6
 std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures) {
   check(point.plan.sequence_parallel, "sites have collectives where tensor ranks share the tokens");
   FasterLinks faster_links(*point.machine, structures);
-  const std::vector<const Strategy*> all = strategies_for_steps();
+  const std::vector<const Strategy*> strategies = strategies_for_steps();
   std::vector<TunedSite> sites;
   for (const LayerSite& of : layer_sites(*point.model, point.plan)) {
     SitePoint site = site_point(point.plan, of.shape, of.scope);
     site.strategy = &serial_strategy;
     TunedSite tuned{.name = of.name, .scope = of.scope, .shape = of.shape, .serial = times.of(site)};
-    tuned.best = times.fastest(site, all);
+    tuned.best = times.fastest(site, strategies);
     tuned.calculon = calculon_forms(tuned.serial.compute, tuned.serial.time - tuned.serial.compute, point.plan.tensor);
     site.strategy = tuned.best.strategy;
     tuned.rate_to_hide = faster_links.least(site);
@@ -264,9 +264,9 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   point.plan = plans.front();
   require_possible(point);
   tuning.plans = plans.size();
-  const double most = options.memory_share * static_cast<double>(space.machine->accelerator.hbm_capacity.count);
+  const double limit = options.memory_share * static_cast<double>(space.machine->accelerator.hbm_capacity.count);
   std::erase_if(plans, [&](const TrainingPlan& plan) {
-    return static_cast<double>(largest_step_memory(*space.model, plan).total().count) > most;
+    return static_cast<double>(largest_step_memory(*space.model, plan).total().count) > limit;
   });
   tuning.fitting = plans.size();
   if (plans.empty()) {

@@ -66,11 +66,11 @@ constexpr std::array all_collectives{CollectiveKind::all_gather, CollectiveKind:
 
 /// Returns the doublings from the smallest to the largest, and each times one and a half.
 std::vector<Bytes> message_sizes(const BenchPlan& plan) {
-  const std::int64_t most = most_message(plan);
+  const std::int64_t limit = most_message(plan);
   std::vector<Bytes> sizes;
-  for (std::int64_t size = least_message; size <= most; size *= plan.quick ? 16 : 2) {
+  for (std::int64_t size = least_message; size <= limit; size *= plan.quick ? 16 : 2) {
     sizes.push_back({size});
-    if (!plan.quick && 3 * size / 2 < most) {
+    if (!plan.quick && 3 * size / 2 < limit) {
       sizes.push_back({3 * size / 2});
     }
   }
@@ -120,32 +120,33 @@ void add_neighbours(const BenchPlan& plan, DType dtype, std::vector<MicroProgram
                                  : GemmSize{.m = 256, .n = 1600, .k = 800, .dtype = dtype};
   for (const std::int64_t bytes : {std::int64_t{256} << 10U, std::int64_t{4} << 20U}) {
     constexpr std::int64_t moved = std::int64_t{512} << 20U;  // takes longer than the GEMM
-    const int most = plan.gpu ? most_gpu_exchanges : most_exchanges;
-    const int exchanges = static_cast<int>(std::min<std::int64_t>(moved / bytes, most));
+    const int limit = plan.gpu ? most_gpu_exchanges : most_exchanges;
+    const int exchanges = static_cast<int>(std::min<std::int64_t>(moved / bytes, limit));
     for (const Watched watched : {Watched::product, Watched::exchange}) {
       to.push_back(beside_each_other(plan.ranks, size, {bytes}, exchanges, watched));
     }
   }
 }
 
-std::string size_of(const MicroBenchmark& one) {
-  if (one.op == "product") {
-    return fmt::format("{} x {} x {}", one.m, one.n, one.k);
+std::string size_of(const MicroBenchmark& benchmark) {
+  if (benchmark.op == "product") {
+    return fmt::format("{} x {} x {}", benchmark.m, benchmark.n, benchmark.k);
   }
-  return one.bytes > 0 ? fmt::format("{} KiB", one.bytes >> 10U) : "";
+  return benchmark.bytes > 0 ? fmt::format("{} KiB", benchmark.bytes >> 10U) : "";
 }
 
 /// Returns the rate in words.
-std::string rate_of(const MicroBenchmark& one, Duration time) {
+std::string rate_of(const MicroBenchmark& benchmark, Duration time) {
   const double seconds = to_seconds(time);
-  if (seconds <= 0.0 || (one.op != "product" && one.bytes == 0)) {
+  if (seconds <= 0.0 || (benchmark.op != "product" && benchmark.bytes == 0)) {
     return "";
   }
-  if (one.op == "product") {
-    const auto flops = 2.0 * static_cast<double>(one.m) * static_cast<double>(one.n) * static_cast<double>(one.k);
+  if (benchmark.op == "product") {
+    const auto flops =
+        2.0 * static_cast<double>(benchmark.m) * static_cast<double>(benchmark.n) * static_cast<double>(benchmark.k);
     return fmt::format("{:.1f} GFLOP/s", flops / seconds / 1e9);
   }
-  return fmt::format("{:.2f} GB/s", static_cast<double>(one.bytes) / seconds / 1e9);
+  return fmt::format("{:.2f} GB/s", static_cast<double>(benchmark.bytes) / seconds / 1e9);
 }
 
 std::string ms(Duration time) { return fmt::format("{:.3f}", to_seconds(time) * 1e3); }
@@ -156,27 +157,27 @@ std::vector<MicroProgram> micro_programs(const BenchPlan& plan) {
   const auto wants = [&](BenchPart part) {
     return plan.parts.empty() || std::ranges::find(plan.parts, part) != plan.parts.end();
   };
-  std::vector<MicroProgram> all;
+  std::vector<MicroProgram> programs;
   for (const DType dtype : plan.dtypes) {
     if (wants(BenchPart::products)) {
-      add_products(plan, dtype, all);
+      add_products(plan, dtype, programs);
     }
     if (wants(BenchPart::kernels)) {
-      add_kernels(plan, dtype, all);
+      add_kernels(plan, dtype, programs);
     }
   }
   for (const bool on_two_lanes : {false, true}) {
     if (wants(BenchPart::gaps)) {
-      all.push_back(gaps(plan.ranks, on_two_lanes));
+      programs.push_back(gaps(plan.ranks, on_two_lanes));
     }
   }
   if (plan.ranks > 1 && wants(BenchPart::messages)) {
-    add_messages(plan, plan.dtypes.front(), all);
+    add_messages(plan, plan.dtypes.front(), programs);
   }
   if (plan.ranks > 1 && wants(BenchPart::neighbours)) {
-    add_neighbours(plan, plan.dtypes.front(), all);
+    add_neighbours(plan, plan.dtypes.front(), programs);
   }
-  return all;
+  return programs;
 }
 
 namespace {
@@ -195,8 +196,8 @@ std::vector<Duration> samples_of(const MicroProgram& micro, const BenchOptions& 
   return samples;
 }
 
-std::string name_of(const MicroBenchmark& one) {
-  return one.beside.empty() ? one.op : fmt::format("{} beside {}", one.op, one.beside);
+std::string name_of(const MicroBenchmark& benchmark) {
+  return benchmark.beside.empty() ? benchmark.op : fmt::format("{} beside {}", benchmark.op, benchmark.beside);
 }
 
 }  // namespace
@@ -209,9 +210,9 @@ BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions&
   }
   std::vector<bool> failed(programs.size(), false);
   const auto visit = [&](std::size_t place) {
-    MicroBenchmark& one = result.measured[place];
+    MicroBenchmark& benchmark = result.measured[place];
     try {
-      std::ranges::copy(samples_of(programs[place], options, make), std::back_inserter(one.samples));
+      std::ranges::copy(samples_of(programs[place], options, make), std::back_inserter(benchmark.samples));
     } catch (const Stuck&) {
       throw;  // the executor cannot be used any more
     } catch (const std::runtime_error& error) {
@@ -219,8 +220,9 @@ BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions&
         throw;
       }
       failed[place] = true;
-      one.samples.clear();
-      result.failures.push_back(fmt::format("{} {}: not measured: {}", name_of(one), size_of(one), error.what()));
+      benchmark.samples.clear();
+      result.failures.push_back(
+          fmt::format("{} {}: not measured: {}", name_of(benchmark), size_of(benchmark), error.what()));
     }
   };
   const std::size_t visits = programs.size() * static_cast<std::size_t>(options.passes);
@@ -240,17 +242,18 @@ BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions&
   } catch (const Stuck& stuck) {
     result.failures.push_back(fmt::format("stopped after {} of {} measurements: {}", done, visits, stuck.what()));
   }
-  std::erase_if(result.measured, [](const MicroBenchmark& one) { return one.samples.empty(); });
+  std::erase_if(result.measured, [](const MicroBenchmark& benchmark) { return benchmark.samples.empty(); });
   return result;
 }
 
 std::string to_table(const std::vector<MicroBenchmark>& measured) {
   constexpr auto line = "{:<24} {:<5} {:<18} {:>8} {:>17} {}\n";
   std::string text = fmt::format(line, "milliseconds", "", "", "median", "p10..p90", "");
-  for (const MicroBenchmark& one : measured) {
-    const Summary summary = summary_of(one.samples);
-    text += fmt::format(line, name_of(one), one.dtype, size_of(one), ms(summary.median.value),
-                        fmt::format("{}..{}", ms(summary.p10), ms(summary.p90)), rate_of(one, summary.median.value));
+  for (const MicroBenchmark& benchmark : measured) {
+    const Summary summary = summary_of(benchmark.samples);
+    text +=
+        fmt::format(line, name_of(benchmark), benchmark.dtype, size_of(benchmark), ms(summary.median.value),
+                    fmt::format("{}..{}", ms(summary.p10), ms(summary.p90)), rate_of(benchmark, summary.median.value));
   }
   return text;
 }

@@ -77,13 +77,13 @@ OpKind kind_of(const MicroProgram& micro, const OpSpan& span) { return micro.pro
 
 /// Returns the time from each op's end to the next one's start, rank by rank.
 std::vector<Duration> gaps_in(const Timeline& spans) {
-  std::vector<Duration> all;
+  std::vector<Duration> gaps;
   for (std::size_t i = 1; i < spans.size(); ++i) {
     if (spans[i].rank == spans[i - 1].rank) {
-      all.push_back(std::max(Duration{}, spans[i].start - spans[i - 1].end));
+      gaps.push_back(std::max(Duration{}, spans[i].start - spans[i - 1].end));
     }
   }
-  return all;
+  return gaps;
 }
 
 /// The n-th op of one rank is paired with the other's n-th: a transfer lasts from when both were ready.
@@ -146,13 +146,13 @@ MicroProgram exchange_alone(std::int32_t ranks, DType wire, Bytes bytes) {
 
 MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wire, Bytes total) {
   Maker maker(ranks);
-  const Extent all = maker.extent("rows", total.count / bytes_of(wire) / row_elements, ranks);
+  const Extent rows = maker.extent("rows", total.count / bytes_of(wire) / row_elements, ranks);
   const Extent columns = maker.extent("columns", row_elements);
-  const Extent own{all.dimension, 1};
+  const Extent own_rows{rows.dimension, 1};
   maker.builder().collective(
       {.kind = kind,
-       .in = maker.filled("in", kind == CollectiveKind::all_gather ? own : all, columns, wire),
-       .out = maker.empty("out", kind == CollectiveKind::reduce_scatter ? own : all, columns, wire),
+       .in = maker.filled("in", kind == CollectiveKind::all_gather ? own_rows : rows, columns, wire),
+       .out = maker.empty("out", kind == CollectiveKind::reduce_scatter ? own_rows : rows, columns, wire),
        .wire = wire});
   return std::move(maker).made(
       {.op = std::string(name_of(kind)), .dtype = std::string(name_of(wire)), .bytes = total.count});

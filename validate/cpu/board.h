@@ -48,7 +48,7 @@ class Board {
   /// Records that the command is ready since `when`. Returns true if it is the last of its collective's members.
   bool post(Station at, int iteration, WallTime when);
   /// Waits until the command is ready on another rank, and returns since when.
-  WallTime await_posted(Station at, Station there, int iteration);
+  WallTime await_posted(Station at, Station peer, int iteration);
   /// Records for the sender's half of a pull that its data may be fetched.
   void show(Station at);
   void await_shown(Station at, Station sender, int iteration);

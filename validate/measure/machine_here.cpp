@@ -42,10 +42,10 @@ std::chrono::nanoseconds longest_of(int threads, std::chrono::nanoseconds wait) 
   WallTime release;
   std::vector<WallTime> back(static_cast<std::size_t>(threads));
   {
-    std::vector<std::jthread> all;
-    all.reserve(back.size());
+    std::vector<std::jthread> waiters;
+    waiters.reserve(back.size());
     for (WallTime& mine : back) {
-      all.emplace_back([&] {
+      waiters.emplace_back([&] {
         ask_for_sharp_timers();
         ready.count_down();
         gate.wait();

@@ -115,17 +115,17 @@ void add_op_samples(const Program& program, const Sizes& sizes, const Timeline& 
   }
   for (const auto& [op, ranks] : by_op) {
     const Shape& shape = program.shapes[program.ops[position(op)].shape];
-    std::optional<MicroBenchmark> one = std::visit(Sampled(program, sizes, ranks), shape);
-    if (!one) {
+    std::optional<MicroBenchmark> sample = std::visit(Sampled(program, sizes, ranks), shape);
+    if (!sample) {
       continue;
     }
-    one->beside = inside_schedule;
-    one->ranks = program.mesh.ranks();
-    const auto same = std::ranges::find_if(to, [&](const MicroBenchmark& other) { return is_same(*one, other); });
+    sample->beside = inside_schedule;
+    sample->ranks = program.mesh.ranks();
+    const auto same = std::ranges::find_if(to, [&](const MicroBenchmark& other) { return is_same(*sample, other); });
     if (same == to.end()) {
-      to.push_back(std::move(*one));
+      to.push_back(std::move(*sample));
     } else {
-      same->samples.push_back(one->samples.front());
+      same->samples.push_back(sample->samples.front());
     }
   }
 }

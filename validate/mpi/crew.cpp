@@ -286,7 +286,7 @@ void Crew::give_up(int members, Activity* activity) {
   tell_all(members, {.kind = Note::Kind::ask});
   const auto asked = std::span(answers_).first(static_cast<std::size_t>(members));
   const Clock::time_point until = Clock::now() + std::min(grace, patience_);
-  while (Clock::now() < until && !std::ranges::all_of(asked, [](const auto& one) { return one.has_value(); })) {
+  while (Clock::now() < until && !std::ranges::all_of(asked, [](const auto& answer) { return answer.has_value(); })) {
     take_notes(activity);
     std::this_thread::sleep_for(nap);
   }

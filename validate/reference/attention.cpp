@@ -105,7 +105,7 @@ Matrix<double> empty_result(const AttentionLayout& layout, const Matrix<double>&
 /// Returns the largest change of a score.
 double score_spread(const AttentionLayout& layout, const Query& query, const Matrix<double>& qkv,
                     const Matrix<double>& bound) {
-  double most = 0.0;
+  double largest = 0.0;
   for (const std::int64_t key : query.keys) {
     double move = 0.0;
     for (std::int64_t i = 0; i < layout.head; ++i) {
@@ -114,9 +114,9 @@ double score_spread(const AttentionLayout& layout, const Query& query, const Mat
       move += std::abs(qkv.at(query.row, query.q + i)) * k_bound + q_bound * std::abs(qkv.at(key, query.k + i)) +
               q_bound * k_bound;
     }
-    most = std::max(most, move / std::sqrt(static_cast<double>(layout.head)));
+    largest = std::max(largest, move / std::sqrt(static_cast<double>(layout.head)));
   }
-  return most;
+  return largest;
 }
 
 Matrix<double> attention_of(const AttentionLayout& layout, Functions functions, const Matrix<double>& queries,

@@ -123,19 +123,19 @@ void require_small(const ScheduleFile& file, const Sizes& sizes) {
 
 /// Returns the dimensions that GEMMs sum over, except those that hold heads.
 std::set<DimensionId> contracted(const Program& program) {
-  std::set<DimensionId> found;
+  std::set<DimensionId> dimensions;
   for (const Tensor& tensor : program.tensors) {
     if (tensor.definition == Tensor::Definition::product) {
-      found.insert(program.tensors[position(tensor.a)].columns.dimension);
+      dimensions.insert(program.tensors[position(tensor.a)].columns.dimension);
     }
   }
   for (const Shape& shape : program.shapes) {
     if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
-      found.erase(attention->columns.dimension);
-      found.erase(attention->qkv.dimension);
+      dimensions.erase(attention->columns.dimension);
+      dimensions.erase(attention->qkv.dimension);
     }
   }
-  return found;
+  return dimensions;
 }
 
 /// Halves the longest of the contracted blocks. Returns false when there is nothing to halve.
@@ -171,8 +171,8 @@ void require_runnable(const ScheduleFile& file) {
 }
 
 std::vector<Sizes> sizes_for(const ScheduleFile& file, std::uint64_t seed) {
-  std::vector<Sizes> all = checked_sizes(file.program);
-  for (Sizes& sizes : all) {
+  std::vector<Sizes> candidates = checked_sizes(file.program);
+  for (Sizes& sizes : candidates) {
     for (const auto* shapes : {&file.program.shapes, &file.program.unfused}) {
       for (const Shape& shape : *shapes) {
         const auto* attention = std::get_if<AttentionShape>(&shape);
@@ -191,7 +191,7 @@ std::vector<Sizes> sizes_for(const ScheduleFile& file, std::uint64_t seed) {
       }
     }
   }
-  return all;
+  return candidates;
 }
 
 }  // namespace commfuse::validate

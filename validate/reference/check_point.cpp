@@ -90,7 +90,7 @@ Program program_of(const CheckPoint& point) {
 }
 
 std::vector<Sizes> checked_sizes(const Program& program) {
-  std::vector<Sizes> all;
+  std::vector<Sizes> checked;
   for (const BlockSizes& block : block_sizes) {
     Sizes sizes;
     for (const Dimension& dimension : program.dimensions) {
@@ -101,9 +101,9 @@ std::vector<Sizes> checked_sizes(const Program& program) {
         fit_attention(program, *attention, sizes);
       }
     }
-    all.push_back(std::move(sizes));
+    checked.push_back(std::move(sizes));
   }
-  return all;
+  return checked;
 }
 
 CheckResult check_point(const CheckPoint& point) { return check_point(point, {}); }

@@ -144,21 +144,21 @@ bool of_executor(std::span<const CheckResult> results) {
 
 std::string summary(std::span<const CheckResult> results) {
   std::int64_t failed = 0;
-  Verdict all;
+  Verdict combined;
   for (const CheckResult& result : results) {
     failed += result.ok() ? 0 : 1;
-    all += result.verdict;
+    combined += result.verdict;
   }
   if (failed > 0) {
     return fmt::format("{} of {} schedules failed\n", failed, results.size());
   }
   if (of_executor(results)) {
     return fmt::format("{} schedules right on {}: {} elements as the interpreter's, {} moved, {} in bound\n",
-                       results.size(), results.front().executor, all.same_order.value_or(Tally{}).elements,
-                       all.moved.value_or(Tally{}).elements, all.bound.elements);
+                       results.size(), results.front().executor, combined.same_order.value_or(Tally{}).elements,
+                       combined.moved.value_or(Tally{}).elements, combined.bound.elements);
   }
   return fmt::format("{} schedules right: {} integers exact, {} bitwise, {} in bound\n", results.size(),
-                     all.integers.elements, all.bitwise.value_or(Tally{}).elements, all.bound.elements);
+                     combined.integers.elements, combined.bitwise.value_or(Tally{}).elements, combined.bound.elements);
 }
 
 /// The columns with the outcome of a schedule.

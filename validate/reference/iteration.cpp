@@ -105,9 +105,9 @@ class Iteration {
   /// Returns the first command on a lane that has not ended; none at the lane's end.
   [[nodiscard]] Place head_of(std::size_t lane) const {
     const auto rank = static_cast<Rank>(lane / program_.lanes.size());
-    const Progress& here = progress(rank);
-    const std::vector<std::int32_t>& queue = here.lanes[lane % program_.lanes.size()];
-    const std::size_t next = here.next[lane % program_.lanes.size()];
+    const Progress& own_progress = progress(rank);
+    const std::vector<std::int32_t>& queue = own_progress.lanes[lane % program_.lanes.size()];
+    const std::size_t next = own_progress.next[lane % program_.lanes.size()];
     if (next == queue.size()) {
       return {};
     }
@@ -119,12 +119,13 @@ class Iteration {
     if (at.command == nullptr) {
       return false;
     }
-    const Progress& here = progress(at.rank);
-    const std::vector<std::int32_t>& queue = here.lanes[at.command->lane];
-    const std::size_t next = here.next[at.command->lane];
+    const Progress& own_progress = progress(at.rank);
+    const std::vector<std::int32_t>& queue = own_progress.lanes[at.command->lane];
+    const std::size_t next = own_progress.next[at.command->lane];
     return next < queue.size() && static_cast<std::size_t>(queue[next]) == index_of(at) &&
-           std::ranges::all_of(at.command->waits,
-                               [&](std::int32_t wait) { return here.ended[static_cast<std::size_t>(wait)] != 0; });
+           std::ranges::all_of(at.command->waits, [&](std::int32_t wait) {
+             return own_progress.ended[static_cast<std::size_t>(wait)] != 0;
+           });
   }
 
   [[nodiscard]] bool may_go_on(std::size_t lane) const {
@@ -145,13 +146,13 @@ class Iteration {
 
   /// A push does not need its receiver. The sender of a pull only shows its data; the receiver moves it.
   [[nodiscard]] bool can_send(const Place& at) const {
-    const Progress& here = progress(at.rank);
+    const Progress& own_progress = progress(at.rank);
     switch (protocol_of(at)) {
       case Protocol::rendezvous:
       case Protocol::push:
-        return at.command->target >= 0 && here.sent[index_of(at)] == 0 &&
+        return at.command->target >= 0 && own_progress.sent[index_of(at)] == 0 &&
                (protocol_of(at) == Protocol::push || posted(place_of(at.command->target, at.command->target_op)));
-      case Protocol::pull: return (at.command->target >= 0 && here.sent[index_of(at)] == 0) || can_pull(at);
+      case Protocol::pull: return (at.command->target >= 0 && own_progress.sent[index_of(at)] == 0) || can_pull(at);
     }
     return false;
   }
@@ -224,9 +225,9 @@ class Iteration {
   }
 
   [[nodiscard]] bool arrived(const Place& at) const {
-    const Progress& here = progress(at.rank);
-    const bool sent = at.command->target < 0 || here.sent[index_of(at)] != 0;
-    const bool received = at.command->source < 0 || here.received[index_of(at)] != 0;
+    const Progress& own_progress = progress(at.rank);
+    const bool sent = at.command->target < 0 || own_progress.sent[index_of(at)] != 0;
+    const bool received = at.command->source < 0 || own_progress.received[index_of(at)] != 0;
     return sent && received;
   }
 
@@ -242,10 +243,10 @@ class Iteration {
   }
 
   void end(const Place& at) {
-    Progress& here = progress(at.rank);
-    here.ended[index_of(at)] = 1;
-    ++here.next[at.command->lane];
-    --here.left;
+    Progress& own_progress = progress(at.rank);
+    own_progress.ended[index_of(at)] = 1;
+    ++own_progress.next[at.command->lane];
+    --own_progress.left;
   }
 
   /// Describes the positions of the lanes that have not finished.

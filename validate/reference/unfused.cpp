@@ -178,11 +178,11 @@ Bounded bounded_norm(const Bounded& of, const Storage& storage) {
       squares += bound * bound;
     }
     const double s = std::sqrt(squares / static_cast<double>(of.bound.columns()));
-    const double most = 2.0 * std::sqrt(static_cast<double>(of.value.columns()));
+    const double limit = 2.0 * std::sqrt(static_cast<double>(of.value.columns()));
     for (std::int64_t column = 0; column < of.value.columns(); ++column) {
       const double by_errors =
           of.bound.at(row, column) / (r - s) + std::abs(of.value.at(row, column)) * s / (r * (r - s));
-      const double spread = s < r ? std::min(by_errors, most) : most;
+      const double spread = s < r ? std::min(by_errors, limit) : limit;
       out.bound.at(row, column) = rounded_bound(out.value.at(row, column), spread, storage);
     }
   }

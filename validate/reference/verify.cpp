@@ -26,12 +26,12 @@ void each_final(const Executor& executor, Compare&& compare) {
       if (!executor.holds(rank)) {
         continue;
       }
-      const Coordinates here = program.mesh.coordinates(rank);
-      const Area there = area_of(program, executor.sizes(), content, rank);
-      const Matrix<float> computed = executor.fetch(rank, rectangle_of(program, content.here, here));
+      const Coordinates coordinates = program.mesh.coordinates(rank);
+      const Area area = area_of(program, executor.sizes(), content, rank);
+      const Matrix<float> computed = executor.fetch(rank, rectangle_of(program, content.here, coordinates));
       for (std::int64_t row = 0; row < computed.rows(); ++row) {
         for (std::int64_t column = 0; column < computed.columns(); ++column) {
-          compare(position(content.tensor), there.row + row, there.column + column, computed.at(row, column));
+          compare(position(content.tensor), area.row + row, area.column + column, computed.at(row, column));
         }
       }
     }
@@ -75,21 +75,21 @@ Tally verify_integers(Interpreter& interpreter, const VerifyOptions& options) {
 }
 
 /// Returns every buffer of every rank that this process holds.
-std::vector<Matrix<float>> memory_of(const Executor& executor, const Executor& here) {
+std::vector<Matrix<float>> memory_of(const Executor& executor, const Executor& holder) {
   const Program& program = executor.program();
-  std::vector<Matrix<float>> all;
+  std::vector<Matrix<float>> buffers;
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
-    if (!here.holds(rank)) {
+    if (!holder.holds(rank)) {
       continue;
     }
     for (std::size_t id = 0; id < program.buffers.size(); ++id) {
       const Buffer& buffer = program.buffers[id];
-      all.push_back(executor.fetch(rank, {.buffer = BufferId{static_cast<std::int32_t>(id)},
-                                          .rows = buffer.rows.blocks,
-                                          .columns = buffer.columns.blocks}));
+      buffers.push_back(executor.fetch(rank, {.buffer = BufferId{static_cast<std::int32_t>(id)},
+                                              .rows = buffer.rows.blocks,
+                                              .columns = buffer.columns.blocks}));
     }
   }
-  return all;
+  return buffers;
 }
 
 Tally compare_memory(const Executor& executor, std::span<const Matrix<float>> expected) {

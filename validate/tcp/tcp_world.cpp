@@ -150,15 +150,15 @@ Socket try_to_connect(const std::string& host, std::uint16_t port) {
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   const timeval longest_call{.tv_sec = 5, .tv_usec = 0};  // a machine that is off would take minutes
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
+  addrinfo* addresses = nullptr;
+  if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &addresses) != 0) {
     return Socket{};
   }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(found, ::freeaddrinfo);
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    Socket socket(::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol));
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(addresses, ::freeaddrinfo);
+  for (const addrinfo* address = addresses; address != nullptr; address = address->ai_next) {
+    Socket socket(::socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, address->ai_protocol));
     ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &longest_call, sizeof longest_call);
-    if (socket.get() >= 0 && ::connect(socket.get(), one->ai_addr, one->ai_addrlen) == 0) {
+    if (socket.get() >= 0 && ::connect(socket.get(), address->ai_addr, address->ai_addrlen) == 0) {
       return socket;
     }
   }
@@ -208,7 +208,7 @@ std::unique_ptr<TcpWorld> TcpWorld::lead(const TcpDoor& door, int processes, std
   world->peers_.resize(static_cast<std::size_t>(processes));
   const Clock::time_point deadline = Clock::now() + patience;
   std::deque<Guest> guests;
-  int here = 1;
+  int arrived = 1;
   const auto is_settled = [&](Guest& guest) {
     if (!guest.hear()) {
       return true;
@@ -223,13 +223,14 @@ std::unique_ptr<TcpWorld> TcpWorld::lead(const TcpDoor& door, int processes, std
       const Hello welcome{.processes = processes};
       ::send(guest.socket.get(), &welcome, sizeof welcome, MSG_NOSIGNAL);  // the socket has room for it, or is closed
       seat = std::move(guest.socket);
-      ++here;
+      ++arrived;
     }
     return true;
   };
-  while (here < processes) {
+  while (arrived < processes) {
     if (Clock::now() >= deadline) {
-      throw std::runtime_error(fmt::format("of {} processes {} came to port {} in time", processes, here, door.port()));
+      throw std::runtime_error(
+          fmt::format("of {} processes {} came to port {} in time", processes, arrived, door.port()));
     }
     await_any(door.get(), guests, deadline);
     for (auto guest = guests.begin(); guest != guests.end();) {
@@ -357,9 +358,9 @@ void TcpWorld::take_frames(Peer& peer, int number) {
 
 /// While incomplete frames hold much memory, only the first of them grows, so that some always complete.
 void TcpWorld::pump() {
-  std::size_t held = 0;
+  std::size_t held_bytes = 0;
   for (const Peer& peer : peers_) {
-    held += peer.in.size();
+    held_bytes += peer.in.size();
   }
   bool is_behind = false;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
@@ -369,14 +370,14 @@ void TcpWorld::pump() {
     }
     const bool is_first = !is_behind && !peer.in.empty();
     is_behind = is_behind || is_first;
-    if (held < most_held || is_first) {
-      held -= peer.in.size();
+    if (held_bytes < most_held || is_first) {
+      held_bytes -= peer.in.size();
       pull(peer);
       take_frames(peer, static_cast<int>(i));
-      held += peer.in.size();
+      held_bytes += peer.in.size();
     }
     if (peer.closed) {  // an incomplete frame stays incomplete
-      held -= peer.in.size();
+      held_bytes -= peer.in.size();
       peer.in = {};
     }
   }
