@@ -174,7 +174,7 @@ bool CallTimes::is_slowed(const KernelSpan& span) const {
   }
   const std::vector<Busy>& busy = device->second;
   const auto behind = std::lower_bound(busy.begin(), busy.end(), span.begin + span.duration,
-                                       [](const Busy& span, double end) { return span.begin < end; });
+                                       [](const Busy& interval, double end) { return interval.begin < end; });
   return behind != busy.begin() && std::prev(behind)->end > span.begin;
 }
 
