@@ -76,9 +76,9 @@ template <class Visit>
 void for_each_parameter(ImplementedSites& sites, const Knob& knob, const Visit& visit) {
   for (const auto& [site, name] : {std::pair(&sites.ag_gemm, "ag_gemm"), std::pair(&sites.gemm_rs, "gemm_rs")}) {
     if (knob.is_of(name)) {
-      each_entry<ImplementedSite>([&, here = site](const auto& entry) {
+      each_entry<ImplementedSite>([&, current = site](const auto& entry) {
         if (entry.key == knob.leaf()) {
-          visit(here->*entry.member);
+          visit(current->*entry.member);
         }
       });
     }
@@ -149,11 +149,11 @@ class ImplementationFit {
     std::string text = parameter_line("residual", sites_.residual, indent);
     for (const auto& [site, name] : {std::pair(&sites_.ag_gemm, "ag_gemm"), std::pair(&sites_.gemm_rs, "gemm_rs")}) {
       std::string lines;
-      each_entry<ImplementedSite>([&, here = site, site_name = std::string_view(name)](const auto& entry) {
+      each_entry<ImplementedSite>([&, current = site, site_name = std::string_view(name)](const auto& entry) {
         const bool is_of_transport = entry.key == "rate_share" && std::ranges::none_of(knobs_, [&](const Knob& knob) {
                                        return knob.leaf() == "rate_share" && knob.is_of(site_name);
                                      });
-        lines += is_of_transport ? "" : line_of(entry.key, here->*entry.member, indent + 2);
+        lines += is_of_transport ? "" : line_of(entry.key, current->*entry.member, indent + 2);
       });
       text += lines.empty() ? "" : fmt::format("{}{}:\n{}", space, name, lines);
     }

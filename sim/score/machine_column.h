@@ -24,9 +24,9 @@ class MachineColumn {
       : machines_(machines), framework_(framework) {}
 
   const FoundMachine& of(std::string_view cell) {
-    for (const auto& [name, found] : known_) {
+    for (const auto& [name, machine] : known_) {
       if (name == cell) {
-        return found;
+        return machine;
       }
     }
     return known_.emplace_back(cell, look_up(cell)).second;

@@ -260,22 +260,22 @@ struct StoreReader::State {
   const StoreRow& row() {
     read_held();
     if (has_own_columns) {
-      return held;
+      return file_row;
     }
-    own.resize(places.size());
+    own_row.resize(places.size());
     for (std::size_t i = 0; i < places.size(); ++i) {
-      own[i] = places[i] ? held[*places[i]] : Value{};
+      own_row[i] = places[i] ? file_row[*places[i]] : Value{};
     }
-    return own;
+    return own_row;
   }
 
   void read_held() {
-    held.resize(columns.size());
+    file_row.resize(columns.size());
     held_words.resize(columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      read_value(static_cast<int>(i) + 2, columns[i].type, held[i], held_words[i]);
+      read_value(static_cast<int>(i) + 2, columns[i].type, file_row[i], held_words[i]);
     }
-    if (static_cast<std::int64_t>(checksum_of(rows->whole(0), held)) != rows->whole(1)) {
+    if (static_cast<std::int64_t>(checksum_of(rows->whole(0), file_row)) != rows->whole(1)) {
       damaged(database.path(),
               fmt::format("the row of point {} is not what was written", rows->whole(0) / rows_a_point));
     }
@@ -418,11 +418,11 @@ struct StoreWriter::State {
   }
 
   void find_held() {
-    held.assign(identity.points, false);
+    stored.assign(identity.points, false);
     for_each_row(database, [&](std::size_t point, bool has_result) {
       require_known(database, identity, point);
-      count(counts, !held[point], has_result);
-      held[point] = true;
+      count(counts, !stored[point], has_result);
+      stored[point] = true;
     });
   }
 
@@ -510,7 +510,7 @@ StoreWriter::StoreWriter(const fs::path& path, const StoreIdentity& identity)
     : state_(std::make_unique<State>(path, identity)) {}
 StoreWriter::~StoreWriter() = default;
 
-const std::vector<bool>& StoreWriter::held() const { return state_->held; }
+const std::vector<bool>& StoreWriter::held() const { return state_->stored; }
 const StoreCounts& StoreWriter::counts() const { return state_->counts; }
 
 void StoreWriter::add(std::size_t point, const std::vector<StoreRow>& rows) {
@@ -522,8 +522,8 @@ void StoreWriter::add(std::size_t point, const std::vector<StoreRow>& rows) {
   std::int64_t id = static_cast<std::int64_t>(point) * rows_a_point;
   for (const StoreRow& row : rows) {
     state_->add(id++, row);
-    count(state_->counts, !state_->held[point], is_feasible(state_->identity.kind, row));
-    state_->held[point] = true;
+    count(state_->counts, !state_->stored[point], is_feasible(state_->identity.kind, row));
+    state_->stored[point] = true;
   }
   ++state_->added;
 }

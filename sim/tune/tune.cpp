@@ -29,11 +29,11 @@ class FasterLinks {
 
   /// Finds the smallest rate, to 5%. Assumes that a higher rate never hides less.
   std::optional<double> least(const SitePoint& site) {
-    if (!hides(site, most)) {
+    if (!hides(site, step_limit)) {
       return std::nullopt;
     }
-    int enough = most;
-    for (int too_few = -most; enough - too_few > 1;) {
+    int enough = step_limit;
+    for (int too_few = -step_limit; enough - too_few > 1;) {
       const int middle = (enough + too_few) / 2;
       (hides(site, middle) ? enough : too_few) = middle;
     }

@@ -50,8 +50,8 @@ std::vector<ExplainedOp> ops_of(const Point& point, const Prediction& prediction
     explained.together += time;
   }
   std::vector<ExplainedOp> ops;
-  for (auto& [key, one] : by_shape) {
-    ops.push_back(std::move(one));
+  for (auto& [key, explained] : by_shape) {
+    ops.push_back(std::move(explained));
   }
   std::stable_sort(ops.begin(), ops.end(),
                    [](const ExplainedOp& a, const ExplainedOp& b) { return a.together > b.together; });

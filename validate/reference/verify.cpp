@@ -188,11 +188,11 @@ bool integers_stay_exact(const Program& program, const Sizes& sizes, std::uint64
 bool cuts_no_sum(const Program& program) {
   struct Whole {
     const Program& program;
-    [[nodiscard]] bool all(Extent extent) const {
+    [[nodiscard]] bool is_whole(Extent extent) const {
       return extent.blocks == program.dimensions[position(extent.dimension)].blocks;
     }
-    bool operator()(const GemmShape& gemm) const { return !gemm.accumulate && all(gemm.k); }
-    bool operator()(const AttentionShape& attention) const { return all(attention.keys); }
+    bool operator()(const GemmShape& gemm) const { return !gemm.accumulate && is_whole(gemm.k); }
+    bool operator()(const AttentionShape& attention) const { return is_whole(attention.keys); }
     bool operator()(const ElementwiseShape& elementwise) const { return elementwise.function != Function::add; }
     bool operator()(const ExchangeShape&) const { return true; }
     bool operator()(const CollectiveShape& collective) const {
