@@ -564,7 +564,7 @@ void add_overlap(const std::string& path, Imported& import) {
   }
   import.step.framework = "megatron-core-2024";
   const std::string& way =
-      std::ranges::max_element(overlap.ways, {}, [](const auto& way) { return way.second; })->first;
+      std::ranges::max_element(overlap.ways, {}, [](const auto& entry) { return entry.second; })->first;
   import.notes.push_back(fmt::format("{}: {}; a layer has one way for all of them: --scope layer {}", path,
                                      fmt::join(overlap.by_product, ", "), way));
 }

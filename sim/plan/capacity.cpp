@@ -104,15 +104,15 @@ void add_pareto(CapacityPlan& plan) {
   std::vector<CurvePoint> points;
   for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
     for (std::size_t run = 0; run < plan.kinds[kind].runs.size(); ++run) {
-      const CapacityRun& each = plan.kinds[kind].runs[run];
+      const CapacityRun& candidate = plan.kinds[kind].runs[run];
       places.push_back({kind, run});
-      points.push_back({each.days.value, each.cost.value});
+      points.push_back({candidate.days.value, candidate.cost.value});
     }
   }
   std::vector<CurvePoint> curve;
   for (const std::size_t place : pareto_of(points)) {
     plan.pareto.push_back(places[place]);
-    curve.push_back({math::log(points[place].x), points[place].y});  // counts of GPUs double
+    curve.push_back({math::log(points[place].x), points[place].y});  // GPU counts double from run to run
   }
   plan.knee = knee_of(curve);
 }

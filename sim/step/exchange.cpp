@@ -10,8 +10,8 @@ namespace commfuse {
 
 namespace {
 
-/// Returns when a layer that starts at `start` ends, while an exchange is busy until `busy`: beside it, work advances
-/// at alone / beside of its speed.
+/// Returns when a layer that starts at `start` ends, while an exchange is busy until `busy`: the layer runs at
+/// alone / beside times its speed until then.
 Duration end_of(const PassTime& layer, Duration start, Duration busy) {
   const Duration shared = std::max(Duration::zero(), busy - start);
   if (layer.beside <= shared) {
