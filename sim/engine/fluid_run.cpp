@@ -142,7 +142,7 @@ bool FluidRun::open_stage(Job& job, std::int32_t stage, std::int64_t now) {
   return false;
 }
 
-/// Rounded so that the lengths of all stages add up to whole picoseconds of the job.
+/// Rounds so that the lengths of all stages add up to whole picoseconds of the job.
 double FluidRun::length_of(const Job& job, std::int32_t stage) const {
   if (stage < 0) {
     return static_cast<double>(job.latency);
@@ -236,8 +236,8 @@ void FluidRun::refresh_links() {
     std::sort(link.members.begin(), link.members.end());  // so that the sum does not depend on the order of arrival
     double wanted = 0.0;
     for (const Member& member : link.members) {
-      for (std::int32_t i = 0; i < member.times;
-           ++i) {  // one multiplication would round differently from separate transfers
+      // One multiplication would round differently from separate transfers.
+      for (std::int32_t i = 0; i < member.times; ++i) {
         wanted += cap_of(jobs_[member.slot]);
       }
     }

@@ -138,9 +138,9 @@ std::vector<SampledSite> SiteTimes::sampled(const SitePoint& point, std::span<co
   at.monte_carlo = options;
   std::vector<Prediction> candidates;
   for (const Strategy* strategy : strategies) {
-    for (const StrategyOptions& options : schedules_of(*strategy, point)) {
+    for (const StrategyOptions& schedule : schedules_of(*strategy, point)) {
       try {
-        candidates.push_back(predictor_.predict(at, *strategy, options));
+        candidates.push_back(predictor_.predict(at, *strategy, schedule));
       } catch (const ConfigError&) {  // cannot split so few tokens
         continue;
       }
