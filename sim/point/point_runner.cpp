@@ -98,7 +98,7 @@ ResultRow infeasible_row(const Point& point, const Candidates& candidate, const 
   return row;
 }
 
-/// A row and the sensitivity of its time; without the latter where nobody asks for it.
+/// A row and the sensitivity of its time; without the latter unless it is asked for.
 struct PlayedRow {
   ResultRow row;
   Uncertainty uncertainty{};

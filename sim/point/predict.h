@@ -112,7 +112,7 @@ class Predictor {
                   const Slowdown& slowdown);
 
   /// Returns the uncertainty of the makespan: the effect of errors of parameters and fits, at prices that stay fixed.
-  /// Nothing where nobody asks for it.
+  /// Returns nothing unless the point asks for it.
   Uncertainty uncertainty(const Point& point, const Prediction& prediction);
 
   /// Returns the makespan at these prices. Requires a structure of the point.

@@ -415,7 +415,8 @@ class Replay::Pass {
     return starts;
   }
 
-  /// Moves the starts in others_ up to those of `halves`, turned, whose durations are at hand.
+  /// Lowers the starts in others_ to those of `halves`, turned, where these are earlier. Requires their durations in
+  /// durations_.
   void start_with(std::uint32_t halves, std::uint32_t turn) {
     double* starts = memory_.others_.data();
     for_each_run(turn, [&](std::size_t target, std::size_t source, std::size_t count) {

@@ -29,9 +29,10 @@ struct StepPoint {
   const Machine* machine = nullptr;  ///< With the number of nodes that the plan needs.
   TrainingPlan plan;
   Framework framework;
-  /// Candidates for the GEMMs that meet a collective under sequence parallelism: every site uses the fastest. Empty:
-  /// like Megatron-LM without tp-comm-overlap, priced and not simulated: forward one after the other, backward as
-  /// Framework::overlaps_backward says. In fp8 only the GEMMs are narrow; data on the wires has 16 bits.
+  /// Candidates for the GEMMs that meet a collective under sequence parallelism: every site uses the fastest. If empty,
+  /// GEMMs and collectives are priced and not simulated, as in Megatron-LM without tp-comm-overlap: one after the other
+  /// in the forward pass, and in the backward pass as Framework::overlaps_backward says. In fp8 only the GEMMs are
+  /// narrow; data on the wires has 16 bits.
   std::vector<const Strategy*> strategies;
   /// Keys of every sequence in its cache. If positive, a pass is one token per sequence (decoding) and `plan.seq` is 1;
   /// if 0, a pass takes whole sequences.
@@ -44,7 +45,7 @@ struct StepPoint {
   /// Lognormal sigma of the speeds of GPUs (Jitter::rank); 0: all are equal.
   double rank_sigma = 0.0;
   /// Lognormal sigma of a member's time in a collective (Jitter::communication), drawn anew in each: a collective takes
-  /// the largest of its members' times, so on average over the many of a step slowest_of(members) times its price.
+  /// the largest of its members' times, so its mean time is slowest_of(members) times its price.
   double communication_sigma = 0.0;
 };
 

@@ -54,10 +54,10 @@ struct TunedSite {
   Scope scope = Scope::qkv;  ///< Scope that is simulated for it, with the model `shape`.
   Transformer shape;
   SiteTime serial;
-  SiteTime best;                         ///< Its objective, where samples were asked for.
+  SiteTime best;                         ///< Best for the objective, where samples were asked for.
   std::optional<SampledChoice> sampled;  ///< Set if samples were asked for.
-  /// Factor on the link rate at which the best strategy comes within 1% of its own time with free communication, to 5%;
-  /// nothing where 16 is not enough, as latencies stay.
+  /// Factor on the link rate at which the best strategy comes within 1% of its own time with free communication,
+  /// accurate to 5%; nothing where a factor of 16 is not enough, because latencies stay.
   std::optional<double> rate_to_hide;
   CalculonForms calculon;
 };
@@ -103,7 +103,7 @@ struct TuneOptions {
   bool errors = true;  ///< Price plans with each parameter raised, so that ties look at probabilities.
   /// A measured step of the machine, which corrects all times. Requires errors.
   std::optional<StepEvidence> evidence{};
-  /// With its jitter, sites are chosen by samples of single runs; without, as if there were none.
+  /// Its jitter, if any, is used to choose sites by samples of single runs.
   MonteCarloOptions monte_carlo{};
   /// The jitter without the speeds of GPUs, which stay the same from run to run of a step.
   std::shared_ptr<const JitterTables> kernel_jitter{};
