@@ -256,8 +256,8 @@ class Writer {
       if (exchange->receives) {
         visit(Node{actors_.sender(actor), Phase::half});
       }
-      if (const std::optional<Phase> phase = own_part(*exchange)) {
-        visit(Node{actor, *phase});
+      if (const std::optional<Phase> part = own_part(*exchange)) {
+        visit(Node{actor, *part});
       }
     }
   }
