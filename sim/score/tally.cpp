@@ -48,8 +48,8 @@ bool Tally::takes(const Row& row, bool held_back) {
 }
 
 ScoredPart& Tally::part(std::string_view machine, std::string_view name) {
-  const auto known = std::find_if(into_.parts.begin(), into_.parts.end(), [&](const ScoredPart& known) {
-    return known.machine == machine && known.name == name;
+  const auto known = std::find_if(into_.parts.begin(), into_.parts.end(), [&](const ScoredPart& scored) {
+    return scored.machine == machine && scored.name == name;
   });
   return known == into_.parts.end()
              ? into_.parts.emplace_back(ScoredPart{std::string(machine), std::string(name), {}, {}})

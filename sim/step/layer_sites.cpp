@@ -24,10 +24,10 @@ struct NamedProjection {
 
 /// Adds a site for each width that layers have for MLP or keys: "gate_up", and "gate_up_ffn_7168".
 void add_sites(const Transformer& model, std::vector<NamedProjection>& projections) {
-  const auto add = [&](const Transformer& shape, SiteName site, std::string_view width, std::int64_t own_layers,
+  const auto add = [&](const Transformer& shape, SiteName site, std::string_view width, std::int64_t own_width,
                        std::int64_t common, std::int64_t layers) {
     const std::string name =
-        own_layers == common ? std::string{name_of(site)} : fmt::format("{}_{}_{}", name_of(site), width, own_layers);
+        own_width == common ? std::string{name_of(site)} : fmt::format("{}_{}_{}", name_of(site), width, own_width);
     const auto known = std::find_if(projections.begin(), projections.end(),
                                     [&](const NamedProjection& projection) { return projection.name == name; });
     if (known != projections.end()) {
