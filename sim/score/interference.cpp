@@ -172,12 +172,12 @@ class Slowdowns {
   void predict(const Row& row, const Ours& known, double measured) {
     Setting setting{{}, context_};
     for (const std::string_view name : known.machines) {
-      const FoundMachine known = context_.machines.by_name(name);
-      if (known.machine == nullptr) {
-        tally_.skip(known.why_not);
+      const FoundMachine named = context_.machines.by_name(name);
+      if (named.machine == nullptr) {
+        tally_.skip(named.why_not);
         return;
       }
-      setting.machines.push_back(known.machine);
+      setting.machines.push_back(named.machine);
     }
     try {
       const Observation observation{std::string(known.begins), setting.machines.back()->name, measured,
@@ -190,7 +190,7 @@ class Slowdowns {
 
   static std::string why_not(std::string_view what, std::string_view hardware) {
     const auto* known = std::find_if(not_ours.begin(), not_ours.end(),
-                                     [&](const NotOurs& not_ours) { return what.starts_with(not_ours.begins); });
+                                     [&](const NotOurs& kind) { return what.starts_with(kind.begins); });
     if (known != not_ours.end()) {
       return std::string(known->why);
     }

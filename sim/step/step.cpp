@@ -35,11 +35,11 @@ std::vector<std::vector<LayerRun>> runs_by_piece(const Transformer& model, const
 }
 
 Stream repeated(const Stream& stream, std::int64_t times) {
-  Stream streams;
+  Stream total;
   for (std::int64_t i = 0; i < times; ++i) {
-    streams = streams.then(stream);
+    total = total.then(stream);
   }
-  return streams;
+  return total;
 }
 
 /// Passes of a layer; each kind of layer is priced once.
