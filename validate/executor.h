@@ -31,8 +31,7 @@ struct RunOptions {
 };
 
 struct Execution {
-  Duration makespan{};  ///< From the common release to the last end on any rank, over all iterations; 0: it keeps no
-                        ///< time.
+  Duration makespan{};  ///< From the common release to the last end, over all iterations; 0: not timed.
   Timeline timeline;    ///< The last iteration, if asked for; time zero is the release.
 };
 

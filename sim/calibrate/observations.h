@@ -50,7 +50,7 @@ struct Observations {
   Measurements<ObservedExchange> network_peers;          ///< Exchanges between two GPUs on two nodes.
   std::optional<Duration> next_op;                       ///< From an op's end until its lane begins the next one.
   std::optional<Duration> wake_up;                       ///< From an op's end until another lane begins the op that
-                                                         ///< waited for it.
+                                                         ///< waited.
   bool is_executor = false;          ///< Measured on an executor, the peaks of whose ranks are not known but measured.
   std::vector<std::string> faults;   ///< `path:line: reason` of rows that are wrong; they are left out.
   std::vector<std::string> skipped;  ///< Sentences about valid rows of several nodes, or of no use here.

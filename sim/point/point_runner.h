@@ -37,8 +37,7 @@ class PointRunner {
   const Library& library_;
   Predictor predictor_;
   std::optional<Point> point_;          // the last point
-  std::vector<std::string> made_from_;  // the texts that it was made from, without those that are set anew for every
-                                        // point
+  std::vector<std::string> made_from_;  // the texts it was made from, without those set anew for every point
   std::map<std::string, std::vector<Candidates>, std::less<>> candidates_;  // by the texts that they depend on
 };
 

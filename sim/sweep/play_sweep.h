@@ -58,8 +58,7 @@ class StoreFiller {
  private:
   StoreWriter& store_;
   std::chrono::steady_clock::time_point committed_ = std::chrono::steady_clock::now();
-  std::chrono::milliseconds pause_{5};  // until the next commit; short at first, so that even a short run leaves
-                                        // results
+  std::chrono::milliseconds pause_{5};  // until the next commit; short at first, for short runs
 };
 
 }  // namespace commfuse

@@ -30,8 +30,7 @@ struct BestQuery {
   std::vector<std::string> per;
   std::vector<std::string> without;  ///< Strategies that are left out.
   bool without_bounds = false;       ///< Leaves out rows that the column `bound` marks. Requires that column.
-  Query query;                       ///< `where` applies before groups are made, the other members to the selected
-                                     ///< rows.
+  Query query;                       ///< `where` applies before groups are made, the rest afterwards.
 };
 
 /// Tells if rows are compared with their checksums before the query: some 3 us per row.

@@ -338,8 +338,7 @@ std::vector<GridAxis> merged_axes(std::vector<GridAxis> of_file, const std::vect
   for (std::size_t a = from_file; a < axes.size(); ++a) {
     for (std::size_t b = 0; b < from_file; ++b) {
       if (axes[b].fields == axes[a].fields) {
-        axes[b] = std::exchange(axes[a], {});  // takes the place of the file's axis, so that the order of the loop
-                                               // stays
+        axes[b] = std::exchange(axes[a], {});  // in the file's place, to keep the order of the loop
         break;
       }
       for (const Field* field : axes[a].fields) {

@@ -174,8 +174,7 @@ void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, T
   }
   const Verdict verdict = verdict_of(contenders, rule);
   const double fastest = to_seconds(ranked.front().time);
-  std::vector<TiedPlan> tied;  // only plans whose prediction is hardly worse, so that the tie costs nothing that
-                               // matters
+  std::vector<TiedPlan> tied;  // only plans whose prediction is hardly worse
   std::vector<std::size_t> places;
   Duration slowest{};
   for (const std::size_t place : verdict.front) {

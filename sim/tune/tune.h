@@ -94,8 +94,7 @@ struct Tuning {
 
 struct TuneOptions {
   std::size_t keep = 5;       ///< Plans to return.
-  double memory_share = 0.9;  ///< Share of a GPU's memory for a plan; the rest is left to the framework and the
-                              ///< allocator.
+  double memory_share = 0.9;  ///< Share of a GPU's memory for a plan; the rest is reserved.
   double rank_sigma = 0.0;    ///< Same as in StepPoint.
   double communication_sigma = 0.0;
   Minimize minimize = Minimize::mean;
