@@ -311,13 +311,13 @@ struct StoreReader::State {
   }
 
   [[nodiscard]] StoreCounts counted() const {
-    StoreCounts counts;
+    StoreCounts total;
     std::optional<std::size_t> last;
     for_each_row(database, [&](std::size_t point, bool has_result) {
-      count(counts, last != point, has_result);
+      count(total, last != point, has_result);
       last = point;
     });
-    return counts;
+    return total;
   }
 
   Database database;

@@ -56,8 +56,8 @@ void put_range(std::string_view column, Rule& rule) {
 
 Rule rule_of(std::string_view column) {
   Rule rule{.is_needed = std::find(needed.begin(), needed.end(), column) != needed.end()};
-  const auto* const option =
-      std::find_if(all_options.begin(), all_options.end(), [&](Option option) { return name_of(option) == column; });
+  const auto* const option = std::find_if(all_options.begin(), all_options.end(),
+                                          [&](Option candidate) { return name_of(candidate) == column; });
   rule.option = option == all_options.end() ? nullptr : option;
   const Field* const field =
       find_field(rule.option == nullptr ? std::string(column) : fmt::format("strategy.{}", column));

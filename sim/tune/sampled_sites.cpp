@@ -66,10 +66,10 @@ class Chooser {
     const std::int64_t layers = (site.layers + point_.plan.pipeline - 1) / point_.plan.pipeline;
     const bool again = !site.backward && point_.plan.recompute == Recompute::full;
     std::vector<Candidate> candidates;
-    for (const SampledSite& site : times_.sampled(point, strategies_for_steps(), options_.monte_carlo)) {
-      const SampledTimes in_step = times_.sampled(point, site.schedule, kernels, slowest_);
-      const Duration still = times_.slowed(point, site.schedule, slowdown);
-      candidates.push_back({site,
+    for (const SampledSite& sampled : times_.sampled(point, strategies_for_steps(), options_.monte_carlo)) {
+      const SampledTimes in_step = times_.sampled(point, sampled.schedule, kernels, slowest_);
+      const Duration still = times_.slowed(point, sampled.schedule, slowdown);
+      candidates.push_back({sampled,
                             {.runs = layers * passes_of(point_.plan) * (again ? 2 : 1),
                              .strays = to_seconds(in_step.mean) - to_seconds(still),
                              .deviation = in_step.deviation},

@@ -87,9 +87,9 @@ struct RankedPlan {
 class RaisedSteps {
  public:
   RaisedSteps(const Machine& machine, StructureCache& structures) : machines_(raised_by_error(machine)) {
-    for (const RaisedMachine& machine : machines_) {
-      times_.push_back(std::make_unique<SiteTimes>(structures, machine.machine));
-      steps_.push_back({machine.parameter, &machine.machine, times_.back().get()});
+    for (const RaisedMachine& raised : machines_) {
+      times_.push_back(std::make_unique<SiteTimes>(structures, raised.machine));
+      steps_.push_back({raised.parameter, &raised.machine, times_.back().get()});
     }
   }
   [[nodiscard]] const std::vector<RaisedStep>& steps() const { return steps_; }
