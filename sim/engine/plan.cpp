@@ -113,21 +113,22 @@ class Predicates {
  public:
   explicit Predicates(const Program& program) {
     for (const Op& op : program.ops) {
-      if (op.where.relation != Relation::always && std::find(all_.begin(), all_.end(), op.where) == all_.end()) {
-        all_.push_back(op.where);
+      if (op.where.relation != Relation::always &&
+          std::find(predicates_.begin(), predicates_.end(), op.where) == predicates_.end()) {
+        predicates_.push_back(op.where);
       }
     }
   }
   [[nodiscard]] std::vector<bool> on(const Coordinates& coordinates) const {
     std::vector<bool> holds;
-    for (const Predicate& predicate : all_) {
+    for (const Predicate& predicate : predicates_) {
       holds.push_back(predicate.holds(coordinates));
     }
     return holds;
   }
 
  private:
-  std::vector<Predicate> all_;
+  std::vector<Predicate> predicates_;
 };
 
 }  // namespace

@@ -81,7 +81,7 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
         !fits(*machine.machine, message)) {
       continue;
     }
-    // Where no column tells runs apart, the n-th row of a message belongs to the n-th run.
+    // Without a column that tells runs apart, the n-th row of a message belongs to the n-th run.
     const int times = ++seen[{message.op, message.gpus, message.nodes, message.bytes.count}];
     const std::string which = row.has(run) ? std::string(row.text(run)) : fmt::format("#{}", times);
     MeasuredNode& node = by_run[{which, message.gpus}];

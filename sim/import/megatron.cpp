@@ -489,7 +489,7 @@ void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) 
   std::vector<std::pair<const LeftOut*, const Argument*>> left_out;
   std::vector<std::string> slips;
   std::vector<std::string> unknown;
-  for (const auto& [flag, argument] : arguments.all()) {
+  for (const auto& [flag, argument] : arguments.flags()) {
     const std::string key = key_of(flag);
     if (is_read(flag)) {
       continue;

@@ -46,7 +46,7 @@ class Arguments {
   [[nodiscard]] const Dialect& dialect() const { return dialect_; }
   [[nodiscard]] bool has(std::string_view flag) const { return flags_.find(flag) != flags_.end(); }
   [[nodiscard]] const Argument* find(std::string_view flag) const;
-  [[nodiscard]] const std::map<std::string, Argument, std::less<>>& all() const { return flags_; }
+  [[nodiscard]] const std::map<std::string, Argument, std::less<>>& flags() const { return flags_; }
 
   /// Returns the spelling in the source, or the usual one for a missing flag.
   [[nodiscard]] std::string spelled(std::string_view flag) const;

@@ -25,11 +25,11 @@ class Handover {
   char mark_ = 0;
 };
 
-/// Handovers of a pipeline stage: from the stage before it, to the stage after it, and `own` where its calls run one
-/// after another.
+/// Handovers of a pipeline stage: from the stage before it, to the stage after it, and `between` where its calls run
+/// one after another.
 struct StageMarks {
   Handover* from = nullptr;
-  Handover* own = nullptr;
+  Handover* between = nullptr;
   Handover* to = nullptr;
 };
 
@@ -41,8 +41,8 @@ auto marked(StageMarks marks, Body body) {
     Giving(const Giving&) = delete;
     Giving& operator=(const Giving&) = delete;
     ~Giving() {
-      if (marks.own != nullptr) {
-        marks.own->give();
+      if (marks.between != nullptr) {
+        marks.between->give();
       }
       marks.to->give();
     }
@@ -50,8 +50,8 @@ auto marked(StageMarks marks, Body body) {
   };
   return [marks, body = std::move(body)]<class... Input>(Input&&... input) {
     marks.from->take();
-    if (marks.own != nullptr) {
-      marks.own->take();
+    if (marks.between != nullptr) {
+      marks.between->take();
     }
     const Giving giving{marks};
     return body(std::forward<Input>(input)...);

@@ -139,7 +139,7 @@ CapacityPlan plan_capacity(const PlanFile& file) {
   add_pareto(plan);
   if (plan.answer) {
     WhatIfs what_ifs(*planners[*plan.answer], *plan.best_kind()->best(), plan.best_kind()->step_error);
-    plan.what_ifs = what_ifs.all();
+    plan.what_ifs = what_ifs.all_changes();
     plan.curves = what_ifs.curves();
     plan.sensitivities = what_ifs.sensitivities();
   }

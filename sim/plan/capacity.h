@@ -7,8 +7,8 @@
 
 namespace commfuse {
 
-/// Where no option meets the limits, the result says so, and each kind gives its reason. Throws ConfigError where
-/// model, machine and settings clash.
+/// A result without an answer is valid: then no option meets the limits, and each kind gives its reason. Throws
+/// ConfigError where model, machine and settings clash.
 CapacityPlan plan_capacity(const PlanFile& file);
 
 }  // namespace commfuse

@@ -128,15 +128,15 @@ KindPlanner::KindPlanner(const PlanFile& file, const GpuOffer& offer, const Tran
     : file_(file),
       offer_(offer),
       structures_(structures),
-      most_(most_gpus(file, offer)),
+      most_gpus_(most_gpus(file, offer)),
       machine_(machine_for(offer)),
       search_(model, machine_, structures, terms) {}
 
 void KindPlanner::look_at_counts() {
   const std::vector<const Strategy*> strategies = search_.terms().strategies();
-  for (const std::int64_t gpus : search_.counts(most_)) {
+  for (const std::int64_t gpus : search_.counts(most_gpus_)) {
     if (const std::optional<FoundLayout> layout = search_.fastest(gpus, strategies)) {
-      found_.push_back(*layout);
+      layouts_.push_back(*layout);
     }
   }
 }
@@ -151,7 +151,7 @@ void KindPlanner::add_runs(CapacityKind& kind, double step_error) const {
   const RunDraws errors = draws(step_error);
   kind.step_error = step_error;
   kind.runs.clear();
-  for (const FoundLayout& layout : found_) {
+  for (const FoundLayout& layout : layouts_) {
     CapacityRun run{.kind = offer_.name, .gpus = layout.plan.gpus(), .layout = layout.plan};
     run.nodes = (run.gpus + machine_.gpus_per_node - 1) / machine_.gpus_per_node;
     const RunTerms terms = terms_of(file_, offer_, run.gpus, layout.step.tokens_per_second);
@@ -197,7 +197,7 @@ void KindPlanner::add_sites(CapacityKind& kind, const FoundLayout& layout) {
 void KindPlanner::take(CapacityKind& kind, std::size_t run) {
   if (kind.answer != run) {
     kind.answer = run;
-    add_sites(kind, found_[run]);
+    add_sites(kind, layouts_[run]);
   }
 }
 
@@ -229,16 +229,16 @@ CapacityKind KindPlanner::plan() {
     return kind;
   }
   add_runs(kind, file_.model_error);
-  if (!found_.empty()) {
+  if (!layouts_.empty()) {
     // The run of the answer, or of the largest count: errors of parameters hardly change with the count.
-    const std::size_t reference = kind.answer.value_or(found_.size() - 1);
-    add_sites(kind, found_[reference]);
-    std::vector<CapacityDoubt> doubts = step_doubts(search_, found_[reference], sites_, structures_);
+    const std::size_t reference = kind.answer.value_or(layouts_.size() - 1);
+    add_sites(kind, layouts_[reference]);
+    std::vector<CapacityDoubt> doubts = step_doubts(search_, layouts_[reference], sites_, structures_);
     add_runs(kind, step_error(doubts, file_.model_error));
     doubts.resize(std::min(doubts.size(), most_doubts));
     kind.doubts = std::move(doubts);
     if (kind.answer && *kind.answer != reference) {
-      add_sites(kind, found_[*kind.answer]);
+      add_sites(kind, layouts_[*kind.answer]);
     }
   }
   const SearchTally& tally = search_.tally();
@@ -248,7 +248,7 @@ CapacityKind KindPlanner::plan() {
   if (!kind.answer) {
     kind.sites.clear();
     kind.single.clear();
-    kind.reason = binding_limit(file_, kind, search_, most_);
+    kind.reason = binding_limit(file_, kind, search_, most_gpus_);
   }
   return kind;
 }

@@ -42,7 +42,7 @@ class KindPlanner {
   [[nodiscard]] const PlanFile& file() const { return file_; }
   [[nodiscard]] const GpuOffer& offer() const { return offer_; }
   [[nodiscard]] StructureCache& structures() const { return structures_; }
-  [[nodiscard]] std::int64_t most() const { return most_; }
+  [[nodiscard]] std::int64_t gpu_limit() const { return most_gpus_; }
 
  private:
   [[nodiscard]] CapacityKind offered() const;
@@ -53,11 +53,11 @@ class KindPlanner {
   const PlanFile& file_;
   const GpuOffer& offer_;
   StructureCache& structures_;
-  std::int64_t most_;  ///< GPUs that are available and within the power limit.
+  std::int64_t most_gpus_;  ///< GPUs that are available and within the power limit.
   Machine machine_;
   LayoutSearch search_;
-  std::vector<FoundLayout> found_;  ///< Ascending in GPUs.
-  std::vector<TunedSite> sites_;    ///< Sites of the last layout that was asked for.
+  std::vector<FoundLayout> layouts_;  ///< Ascending in GPUs.
+  std::vector<TunedSite> sites_;      ///< Sites of the last layout that was asked for.
 };
 
 /// The best run among those that meet all limits: the cheapest, or the shortest where there is a budget and no

@@ -157,7 +157,7 @@ void WhatIfs::find_hiding_rate(RateCurve& curve, bool network) {
   curve.to_hide_gb_s = *curve.to_hide * link.nominal_rate.value.value / 1e9;
 }
 
-std::vector<WhatIf> WhatIfs::all() {
+std::vector<WhatIf> WhatIfs::all_changes() {
   std::vector<WhatIf> changes;
   curves_.clear();
   add_schedules(changes);

@@ -20,7 +20,7 @@ class WhatIfs {
   WhatIfs(KindPlanner& planner, const CapacityRun& answer, double step_error);
 
   /// Returns every change with the best layout under it; for the slow node the layout stays.
-  std::vector<WhatIf> all();
+  std::vector<WhatIf> all_changes();
 
   /// Returns tokens per second over the rate of the links in a node, and of the network if the machine has one; filled
   /// by all().

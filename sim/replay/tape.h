@@ -20,7 +20,7 @@
 
 namespace commfuse {
 
-/// Where every rank runs every op, an instruction is about one op on all ranks at once: the k-th value of a register
+/// If every rank runs every op, an instruction is about one op on all ranks at once: the k-th value of a register
 /// belongs to rank k. Otherwise it is about one op on one rank, and registers hold one value.
 struct Tape {
   static constexpr std::uint32_t none = 0xffffffff;

@@ -45,23 +45,23 @@ Way way_of(const TimedProduct& product, int times, Doubts& doubts) {
 class Products {
  public:
   explicit Products(std::span<const TimedProduct> products) {
-    std::copy_if(products.begin(), products.end(), std::back_inserter(all_), [](const TimedProduct& product) {
+    std::copy_if(products.begin(), products.end(), std::back_inserter(products_), [](const TimedProduct& product) {
       return product.unseen && std::max(product.measured_us, product.predicted_us) < longest_checked_us;
     });
-    std::stable_sort(all_.begin(), all_.end(), before);
+    std::stable_sort(products_.begin(), products_.end(), before);
     const auto same = [](const TimedProduct& a, const TimedProduct& b) { return key_of(a) == key_of(b); };
-    all_.erase(std::unique(all_.begin(), all_.end(), same), all_.end());
+    products_.erase(std::unique(products_.begin(), products_.end(), same), products_.end());
   }
 
-  [[nodiscard]] const std::vector<TimedProduct>& all() const { return all_; }
+  [[nodiscard]] const std::vector<TimedProduct>& list() const { return products_; }
   /// Returns null where it was not measured.
   [[nodiscard]] const TimedProduct* find(const TimedProduct& product) const {
-    const auto place = std::lower_bound(all_.begin(), all_.end(), product, before);
-    return place != all_.end() && key_of(*place) == key_of(product) ? &*place : nullptr;
+    const auto place = std::lower_bound(products_.begin(), products_.end(), product, before);
+    return place != products_.end() && key_of(*place) == key_of(product) ? &*place : nullptr;
   }
 
  private:
-  std::vector<TimedProduct> all_;
+  std::vector<TimedProduct> products_;
 };
 
 const TimedProduct* slice_of(const TimedProduct& whole, int parts, const Products& products) {
@@ -85,7 +85,7 @@ const TimedProduct* other_part(const TimedProduct& by_rows, int parts, const Pro
 
 void judge_product_pairs(std::span<const TimedProduct> products, Doubts& doubts, Tally& tally) {
   const Products measured(products);
-  for (const TimedProduct& product : measured.all()) {
+  for (const TimedProduct& product : measured.list()) {
     for (const int parts : parts_tried) {
       if (const TimedProduct* slice = slice_of(product, parts, measured)) {
         judge(*product.machine, "GEMM whole or in slices", way_of(product, 1, doubts), way_of(*slice, parts, doubts),

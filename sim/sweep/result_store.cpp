@@ -176,7 +176,7 @@ class Words {
     const auto entry = words_.find(id);
     return entry == words_.end() ? nullptr : &entry->second;
   }
-  [[nodiscard]] const std::map<std::int64_t, std::string>& all() const { return words_; }
+  [[nodiscard]] const std::map<std::int64_t, std::string>& texts() const { return words_; }
 
  private:
   std::map<std::int64_t, std::string> words_;
@@ -399,7 +399,7 @@ struct StoreWriter::State {
       require_sound();
     }
     const Words known(database);
-    for (const auto& [id, text] : known.all()) {
+    for (const auto& [id, text] : known.texts()) {
       words.emplace(text, id);
     }
     last_words.resize(store_columns(identity.kind).size());

@@ -293,7 +293,7 @@ void TcpWorld::send(int to, Payload bytes) {
   push(way_to(to));
 }
 
-/// Where the other end has closed, pull() detects that once all earlier data is taken.
+/// If the other end has closed, pull() detects that once all earlier data is taken.
 void TcpWorld::push(Peer& peer) {
   while (!peer.out.empty()) {
     std::array<std::byte, 16384> chunk;
