@@ -261,7 +261,7 @@ class Replay::Pass {
     }
   }
 
-  /// Sets to = max(own, other turned).
+  /// Sets to = max(self, other turned).
   void meet(double* to, const double* mine, const double* other, std::uint32_t turn) const {
     for_each_run(turn, [&](std::size_t target, std::size_t source, std::size_t count) {
       kernels::max_of(to + target, mine + target, other + source, count);
@@ -272,7 +272,7 @@ class Replay::Pass {
     price_(instruction.op, instruction.rank, memory_.durations_.data());
     post(instruction);
     double* end = to(instruction);
-    double* half = at(instruction.own);
+    double* half = at(instruction.self);
     if (ranks_ == 1) {  // a rank paired with itself
       kernels::add_to(end, memory_.durations_.data(), width_);
       std::copy_n(end, width_, half);
@@ -284,10 +284,10 @@ class Replay::Pass {
   }
 
   void join(const Instruction& instruction) {
-    if (instruction.own != Tape::none && instruction.other != Tape::none) {
-      meet(to(instruction), at(instruction.own), at(instruction.other), instruction.turn);
-    } else if (instruction.own != Tape::none) {
-      std::copy_n(at(instruction.own), width_, to(instruction));
+    if (instruction.self != Tape::none && instruction.other != Tape::none) {
+      meet(to(instruction), at(instruction.self), at(instruction.other), instruction.turn);
+    } else if (instruction.self != Tape::none) {
+      std::copy_n(at(instruction.self), width_, to(instruction));
     } else {
       for_each_run(instruction.turn, [&](std::size_t target, std::size_t source, std::size_t count) {
         std::copy_n(at(instruction.other) + source, count, to(instruction) + target);
@@ -387,14 +387,14 @@ class Replay::Pass {
     double* starts = memory_.others_.data();
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[program_.ops[instruction.op].shape]);
     const bool one_sided = exchange.protocol != Protocol::rendezvous;
-    if (instruction.own == Tape::none) {
+    if (instruction.self == Tape::none) {
       kernels::fill(starts, longest_exact, width_);
     } else if (one_sided && (!exchange.sends || exchange.protocol == Protocol::pull)) {
-      return at(instruction.own);
+      return at(instruction.self);
     } else {
       price_(instruction.op, instruction.rank, memory_.durations_.data());
       for (std::size_t i = 0; i < width_; ++i) {
-        starts[i] = at(instruction.own)[i] - memory_.durations_[i];
+        starts[i] = at(instruction.self)[i] - memory_.durations_[i];
       }
     }
     if (instruction.other != Tape::none && !one_sided) {
@@ -408,9 +408,9 @@ class Replay::Pass {
   const double* first_starts_of(const Instruction& instruction) {
     double* starts = memory_.others_.data();
     for (std::size_t i = 0; i < width_; ++i) {
-      starts[i] = at(instruction.own)[i] - memory_.durations_[i];
+      starts[i] = at(instruction.self)[i] - memory_.durations_[i];
     }
-    start_with(instruction.own, instruction.turn_back);
+    start_with(instruction.self, instruction.turn_back);
     return starts;
   }
 

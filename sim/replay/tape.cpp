@@ -341,21 +341,21 @@ class Writer {
 
   bool half(Actor actor, const ExchangeShape& shape, Instruction& instruction) {
     instruction.kind = Kind::half;
-    instruction.own = value({actor, Phase::post});
+    instruction.self = value({actor, Phase::post});
     if (shape.protocol == Protocol::push) {
-      return instruction.own != none;
+      return instruction.self != none;
     }
     instruction.other = value({actors_.receiver(actor), Phase::post});
     instruction.turn = turn_(shape.axis, shape.shift);
-    return instruction.own != none && instruction.other != none;
+    return instruction.self != none && instruction.other != none;
   }
 
   bool join(Actor actor, const ExchangeShape& shape, Instruction& instruction) {
     instruction.kind = Kind::join;
     bool ready = true;
     if (const std::optional<Phase> phase = own_part(shape)) {
-      instruction.own = value({actor, *phase});
-      ready = instruction.own != none;
+      instruction.self = value({actor, *phase});
+      ready = instruction.self != none;
     }
     if (shape.receives) {
       const Actor sender = actors_.sender(actor);
@@ -429,7 +429,7 @@ void for_each_read(Tape& tape, Tape::Instruction& instruction, const Visit& visi
   for (std::uint32_t i = 0; i < instruction.count; ++i) {
     visit(tape.operands[instruction.first + i]);
   }
-  for (std::uint32_t* operand : {&instruction.own, &instruction.other}) {
+  for (std::uint32_t* operand : {&instruction.self, &instruction.other}) {
     if (*operand != none) {
       visit(*operand);
     }
@@ -461,8 +461,8 @@ void share_registers(Tape& tape, std::size_t values) {
     put(instruction->to);
     for_each_read(tape, *instruction, put);
     if (instruction->kind == Tape::Kind::exchange) {  // one more, while it runs
-      instruction->own = take();
-      idle.push_back(instruction->own);
+      instruction->self = take();
+      idle.push_back(instruction->self);
     }
     idle.push_back(instruction->to);
   }

@@ -28,10 +28,10 @@ struct Tape {
   enum class Kind : std::uint8_t {
     kernel,      // to = max(issue, operands) + duration
     post,        // to = max(issue, operands)
-    half,        // to = max(own, other turned) + duration; other is none for a push
-    join,        // to = max(own, other turned); one of them may be none
-    exchange,    // a self-paired exchange by rendezvous: its post, half and join; own becomes the half
-    collective,  // to = max over the members of own (of all operands, on a tape of single ranks) + longest duration
+    half,        // to = max(self, other turned) + duration; other is none for a push
+    join,        // to = max(self, other turned); one of them may be none
+    exchange,    // a self-paired exchange by rendezvous: its post, half and join; self becomes the half
+    collective,  // to = max over the members of self (of all operands, on a tape of single ranks) + longest duration
   };
   struct Instruction {
     Kind kind = Kind::kernel;
@@ -41,7 +41,7 @@ struct Tape {
     std::uint32_t to = 0;     // a register, like all that follow
     std::uint32_t first = 0;  // index into operands
     std::uint32_t count = 0;  // number of operands
-    std::uint32_t own = none;
+    std::uint32_t self = none;
     std::uint32_t other = none;
     std::uint32_t turn = 0;         // index into turns, for `other`; for an exchange, for the posts that senders read
     std::uint32_t turn_back = 0;    // exchange: index into turns, for the halves that receivers read

@@ -38,7 +38,7 @@ Json limit(double value) {
 }
 
 Json number_json(const Shape& shape, const char* type) {
-  return {{"type", type}, {"minimum", limit(shape.least)}, {"maximum", limit(shape.most)}};
+  return {{"type", type}, {"minimum", limit(shape.least)}, {"maximum", limit(shape.largest)}};
 }
 
 Json map_json(const Shape& shape) {
@@ -99,8 +99,8 @@ Shape text() { return {.kind = ShapeKind::text}; }
 Shape word(std::vector<std::string> words) { return {.kind = ShapeKind::word, .words = std::move(words)}; }
 Shape pattern(std::string pattern) { return {.kind = ShapeKind::pattern, .pattern = std::move(pattern)}; }
 Shape boolean() { return {.kind = ShapeKind::boolean}; }
-Shape count(double least, double largest) { return {.kind = ShapeKind::count, .least = least, .most = largest}; }
-Shape number(double least, double largest) { return {.kind = ShapeKind::number, .least = least, .most = largest}; }
+Shape count(double least, double largest) { return {.kind = ShapeKind::count, .least = least, .largest = largest}; }
+Shape number(double least, double largest) { return {.kind = ShapeKind::number, .least = least, .largest = largest}; }
 Shape duration() { return quantity("(ps|ns|us|ms|s)"); }
 Shape size() { return quantity("([KMGT]i?B?|kB|B)"); }
 Shape bandwidth() { return quantity("([kMGT]?B|[KMG]iB|[MG]bit)/s"); }

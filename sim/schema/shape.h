@@ -16,8 +16,8 @@ enum class ShapeKind : std::uint8_t {
   word,     ///< one of `words`
   pattern,  ///< a text that matches `pattern`
   boolean,
-  count,   ///< a whole number from `least` to `most`, or one with a binary K, M or G
-  number,  ///< from `least` to `most`
+  count,   ///< a whole number from `least` to `largest`, or one with a binary K, M or G
+  number,  ///< from `least` to `largest`
   list,    ///< each item like of[0]
   map,     ///< with `keys`
   table,   ///< a map whose keys match `pattern`, each value like of[0]
@@ -31,7 +31,7 @@ struct Shape {
   ShapeKind kind = ShapeKind::anything;
   std::vector<std::string> words{};
   std::string pattern{};
-  double least = 0.0, most = 1e15;
+  double least = 0.0, largest = 1e15;
   std::vector<ShapeKey> keys;
   std::vector<Shape> of;
 };
