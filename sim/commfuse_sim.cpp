@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim: predicts. One file a subcommand in sim/commands/.
+// commfuse-sim, which predicts. Each subcommand has one file in sim/commands/.
 #include <CLI/CLI.hpp>
 #include <initializer_list>
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Puts commands below a heading of --help.
+/// Puts commands under a heading of --help.
 void group(CLI::App& app, const char* heading, std::initializer_list<const char*> commands) {
   for (const char* const command : commands) {
     app.get_subcommand(command)->group(heading);

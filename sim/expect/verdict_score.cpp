@@ -26,10 +26,11 @@ namespace commfuse::expect {
 namespace {
 
 constexpr double false_alarms = 0.01;
-/// Made-up repetitions of a measured node, each with errors of repeat_error of the node, its collectives and its rows.
+/// Number of made-up repetitions of a measured node, each with errors of repeat_error of the node, its collectives and
+/// its rows.
 constexpr std::uint32_t repeats = 20;
 
-/// Normal to about 4 standard deviations: twelve uniform numbers.
+/// Returns a nearly normal number, within about 4 standard deviations: a sum of twelve uniform numbers.
 double normal(std::uint32_t node, std::uint32_t part, std::uint32_t which) {
   double sum = -6.0;
   for (std::uint32_t i = 0; i < 3; ++i) {
@@ -51,7 +52,7 @@ Rows repeated(Rows rows, std::uint32_t node) {
   return rows;
 }
 
-/// Factor on the time of a message, given what the machine should take.
+/// Returns the factor on the time of a message, given its expected time on the machine.
 using FaultOn = std::function<double(const Message& message, const Expected& expected)>;
 
 Rows with_fault(Rows rows, const std::vector<Expected>& expected, const FaultOn& fault) {
@@ -69,7 +70,7 @@ double latency_doubled(const Message&, const Expected& expected) {
   return expected.limit == Limit::latency ? 2.0 : 1.0;
 }
 
-/// What the model says of a machine that has the fault.
+/// Returns the factors that the model predicts for a machine with the fault.
 FaultOn as_on(const Machine& healthy, const Machine& faulty) {
   return [&healthy, faulty](const Message& message, const Expected&) {
     return to_seconds(message_time(faulty, message)) / to_seconds(message_time(healthy, message));
@@ -78,8 +79,8 @@ FaultOn as_on(const Machine& healthy, const Machine& faulty) {
 
 std::string suspects_of(const Judgement& judgement) {
   std::string text;
-  for (const SuspectedFault& one : judgement.suspects) {
-    text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", one.fault->name, 100.0 * one.probability);
+  for (const SuspectedFault& suspect : judgement.suspects) {
+    text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", suspect.fault->name, 100.0 * suspect.probability);
   }
   return text;
 }
@@ -92,7 +93,7 @@ bool names_a_link(const Judgement& judgement) {
          std::find(links.begin(), links.end(), judgement.suspects.front().fault->name) != links.end();
 }
 
-/// Judges by machine, each made once.
+/// Keeps one judge per machine.
 class Judges {
  public:
   Judge& of(const Machine& machine) {
@@ -107,7 +108,7 @@ class Judges {
   std::map<std::string, std::unique_ptr<Judge>> judges_;
 };
 
-/// Counts what becomes of a node and its repetitions.
+/// Counts the verdicts on a node and its repetitions.
 void count(VerdictCount& into, Judge& judge, const Rows& rows, std::uint32_t node, const std::optional<FaultOn>& fault,
            bool (*is_hit)(const Judgement&) = is_bad) {
   const std::vector<Expected> expected = judge.of(rows).expected;
@@ -143,7 +144,7 @@ void add_with_priors(const std::vector<MeasuredNode>& healthy, Judges& judges, V
   score.counts.insert(score.counts.end(), {called, slow, latency, link});
 }
 
-/// Another NCCL is another machine.
+/// Nodes with different NCCL versions are different machines.
 bool are_of_one_fleet(const MeasuredNode& a, const MeasuredNode& b) {
   return &a != &b && a.machine.name == b.machine.name && a.gpus == b.gpus && !a.nccl_version.empty() &&
          a.nccl_version == b.nccl_version;
@@ -188,7 +189,7 @@ void add_degraded(const std::vector<MeasuredNode>& nodes, Judges& judges, Verdic
   score.counts.push_back(called);
 }
 
-/// A fault that is none of the degrees that are tried.
+/// A fault whose degree is none of those that the verdict tries.
 struct MadeFault {
   std::string_view machine;
   std::string_view fault;
@@ -212,7 +213,7 @@ constexpr std::array made_faults{
     MadeFault{"dgx-h100-x2", "sockets",
               [](const Machine& m) { return with_latencies(with_network_rates(m, 0.07), 2.2); }}};
 
-/// As nccl-tests would print them: 1 KiB to 8 GiB.
+/// Returns rows in the sizes of nccl-tests: 1 KiB to 8 GiB.
 Rows made_rows(const Machine& machine) {
   Rows rows;
   for (const LinkOp op : {LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce, LinkOp::all_to_all}) {

@@ -34,7 +34,7 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& b
   Handover begun;
   Handover done;
   begun.give();
-  tbb::parallel_for(std::size_t{0}, count, told({.from = &begun, .to = &done}, [&](std::size_t i) { body(i); }));
+  tbb::parallel_for(std::size_t{0}, count, marked({.from = &begun, .to = &done}, [&](std::size_t i) { body(i); }));
   done.take();
 }
 

@@ -11,10 +11,10 @@ namespace commfuse {
 
 std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& points, const Library& library,
                                                const GridOptions& options) {
-  const std::size_t most = options.threads > 0
-                               ? static_cast<std::size_t>(options.threads)
-                               : tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
-  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, most);
+  const std::size_t threads = options.threads > 0
+                                  ? static_cast<std::size_t>(options.threads)
+                                  : tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
   StructureCache structures;
   tbb::enumerable_thread_specific<PointRunner> runners([&] { return PointRunner(library, structures); });
   std::vector<std::vector<ResultRow>> by_point(points.size());

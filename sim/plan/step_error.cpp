@@ -11,7 +11,7 @@ namespace commfuse {
 
 namespace {
 
-/// Of a layout whose sites keep their schedules.
+/// Returns the step's time for a layout whose sites keep their schedules.
 Duration step_on(const Machine& machine, StepPoint point, const std::vector<TunedSite>& sites,
                  StructureCache& structures) {
   SiteTimes times(structures, machine);

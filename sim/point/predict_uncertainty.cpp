@@ -13,12 +13,12 @@ namespace commfuse {
 
 namespace {
 
-/// Whether two runs at these prices are one.
+/// Returns whether two runs at these prices are identical.
 bool same(const Costs& a, const Costs& b) {
   return a.duration == b.duration && a.by_rank == b.by_rank && a.issue == b.issue;
 }
 
-/// The ops of each shape that the cost model is asked for.
+/// Groups the ops by the shape that the cost model prices.
 std::map<PricedShape, std::vector<std::size_t>> ops_by_shape(const Program& program, const Sizes& sizes) {
   std::vector<PricedShape> shapes;
   for (const Shape& shape : program.shapes) {
@@ -36,7 +36,7 @@ bool is_collective(const Shape& shape, CollectiveKind kind) {
   return collective != nullptr && collective->kind == kind;
 }
 
-/// Times that hold on the raised machine too: known ones, without those that may hang on the parameter.
+/// Returns the known times that are valid on the raised machine too: those that cannot depend on its parameter.
 KernelTimes still_known(KernelTimes known, const Program& program, FeltBy felt_by) {
   switch (felt_by) {
     case FeltBy::anything: return {};

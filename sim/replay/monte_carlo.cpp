@@ -9,14 +9,16 @@ namespace commfuse {
 
 namespace {
 
-/// Runs looked at near the p99: their shares are sure to some percent, and looking takes far longer than sampling.
+/// Number of runs near the p99 that are examined: enough for shares accurate to some percent, and examining takes far
+/// longer than sampling.
 constexpr std::size_t most_near = 400;
 
 JitterDraws draws_of(const PricedSchedule& schedule, const MonteCarloOptions& options) {
   return {.tables = options.jitter, .seed = options.seed, .keys = schedule.keys};
 }
 
-/// So many that a register fills some kilobytes: the loops run long and everything stays in the cache.
+/// Returns a number of lanes with which a register fills some kilobytes: the loops are long and everything stays in the
+/// cache.
 std::size_t lanes_for(Rank ranks) {
   constexpr std::size_t values = 512;
   const std::size_t lanes = values / static_cast<std::size_t>(ranks);
@@ -58,7 +60,7 @@ void MonteCarlo::sample_by_engine(const PricedSchedule& schedule, const MonteCar
   }
 }
 
-/// Runs the samples near the p99 again and looks at them closely.
+/// Runs the samples near the p99 again and examines them.
 P99Causes MonteCarlo::causes(const PricedSchedule& schedule, const MonteCarloOptions& options) {
   const JitterDraws draws = draws_of(schedule, options);
   P99Collector collector(schedule.program().mesh.ranks());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One schedule run many times under jitter. Draws depend on the seed, the sample, the rank and the step alone, so all
-// strategies meet the same slow ranks and kernels, and neither lanes nor threads change a result.
+// Simulates one schedule many times under jitter. Draws depend only on the seed, the sample, the rank and the step, so
+// all strategies meet the same slow ranks and kernels, and neither lanes nor threads change a result.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 namespace commfuse {
 
 struct MonteCarloOptions {
-  std::shared_ptr<const JitterTables> jitter{};  ///< null: nothing strays, and there is nothing to sample
+  std::shared_ptr<const JitterTables> jitter{};  ///< null: no jitter, and there is nothing to sample
   std::uint64_t seed = 1;
   std::size_t samples = 1000;             ///< at least 1
-  const EngineOptions* engine = nullptr;  ///< null: replay plays
+  const EngineOptions* engine = nullptr;  ///< null: replay simulates
 };
 
-/// A schedule and what its ops cost where nothing strays. All are kept by reference.
+/// A schedule and the costs of its ops without jitter. All are kept by reference.
 struct PricedSchedule {
   const Plan& plan;
   const Tape& tape;
@@ -31,12 +31,12 @@ struct PricedSchedule {
   [[nodiscard]] const Program& program() const { return *plan.lowered.program; }
 };
 
-/// Keeps its memory from run to run. One a thread.
+/// Keeps its memory from run to run. Use one per thread.
 class MonteCarlo {
  public:
-  /// Makespan of every sample. Requires options.jitter.
+  /// Returns the makespan of every sample. Requires options.jitter.
   const std::vector<Duration>& makespans(const PricedSchedule& schedule, const MonteCarloOptions& options);
-  /// Their percentiles, and what the runs near the p99 have in common.
+  /// Returns the percentiles of the makespan, and what the runs near the p99 have in common.
   Tails run(const PricedSchedule& schedule, const MonteCarloOptions& options);
 
  private:

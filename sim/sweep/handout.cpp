@@ -16,17 +16,17 @@ namespace commfuse {
 namespace {
 
 enum class Word : unsigned char {
-  begin,   // the leader: with its digest
-  points,  // the leader: play these
-  end,     // the leader: go home
-  played,  // with rows; and give me more
-  failed,  // and why
+  begin,   // from the leader: with its digest
+  points,  // from the leader: run these
+  end,     // from the leader: exit
+  played,  // with rows; asks for more points
+  failed,  // with the reason
 };
 
 /// Chunks that a process has at hand, so that it never waits for the leader.
 constexpr std::size_t chunks_ahead = 2;
 constexpr std::size_t most_in_a_chunk = 128;
-/// What the leader plays between two looks at its mail.
+/// Points that the leader runs between two looks at its messages.
 constexpr std::size_t leader_chunk = 8;
 
 Payload parcel_of(Word word, std::string_view text = {}) {
@@ -89,12 +89,12 @@ bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->loa
 
 void pause() { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
 
-/// One process's way through the points.
+/// Runs one process's points.
 class Player {
  public:
   explicit Player(const SharedSweep& sweep) : cursor_(*sweep.list), play_(sweep.players->player()) {}
 
-  /// As far as it gets before `stop`.
+  /// Runs points until `stop` is set, and returns those that are done.
   std::vector<StoredPoint> play(std::span<const std::size_t> points, const std::atomic<bool>* stop) {
     std::vector<StoredPoint> played;
     for (const std::size_t point : points) {
@@ -185,10 +185,10 @@ class Leader {
   const TakePoint& take_;
   const std::atomic<bool>* stop_;
   std::size_t chunk_;
-  std::size_t at_hand_ = 0;  // chunks that others have
+  std::size_t at_hand_ = 0;  // chunks that other processes have
 };
 
-/// The first word of the leader.
+/// Waits for the first message of the leader.
 Parcel wait_for(World& world) {
   for (;;) {
     if (std::optional<Parcel> parcel = world.receive()) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t row_elements = 256;
 
-/// A program and the sizes of its dimensions, made side by side.
+/// Builds a program together with the sizes of its dimensions.
 class Maker {
  public:
   explicit Maker(std::int32_t ranks) : builder_("micro-benchmark", Mesh{{{"rank", ranks}}}) {}
@@ -28,7 +28,7 @@ class Maker {
     }
     return {id, blocks};
   }
-  /// Holds random numbers.
+  /// Returns an operand with random numbers.
   Operand filled(const std::string& name, Extent rows, Extent columns, DType dtype) {
     const TensorId tensor = builder_.input_tensor(name, rows, columns, dtype);
     const BufferId buffer = builder_.buffer(name, BufferRole::input, rows, columns, dtype);
@@ -75,18 +75,18 @@ Duration length_of(const OpSpan& span) { return span.end - span.start; }
 
 OpKind kind_of(const MicroProgram& micro, const OpSpan& span) { return micro.program->ops[position(span.op)].kind; }
 
-/// From each op's end to the next one's start, rank by rank.
+/// Returns the time from each op's end to the next one's start, rank by rank.
 std::vector<Duration> gaps_in(const Timeline& spans) {
-  std::vector<Duration> all;
+  std::vector<Duration> gaps;
   for (std::size_t i = 1; i < spans.size(); ++i) {
     if (spans[i].rank == spans[i - 1].rank) {
-      all.push_back(std::max(Duration{}, spans[i].start - spans[i - 1].end));
+      gaps.push_back(std::max(Duration{}, spans[i].start - spans[i - 1].end));
     }
   }
-  return all;
+  return gaps;
 }
 
-/// The n-th op of one rank is the other's n-th: a transfer lasts from when the second of both was ready.
+/// The n-th op of one rank is paired with the other's n-th: a transfer lasts from when both were ready.
 std::vector<Duration> transfers_in(const MicroBenchmark& what, const Timeline& spans) {
   std::vector<Duration> sent;
   std::vector<Duration> received;
@@ -146,13 +146,13 @@ MicroProgram exchange_alone(std::int32_t ranks, DType wire, Bytes bytes) {
 
 MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wire, Bytes total) {
   Maker maker(ranks);
-  const Extent all = maker.extent("rows", total.count / bytes_of(wire) / row_elements, ranks);
+  const Extent rows = maker.extent("rows", total.count / bytes_of(wire) / row_elements, ranks);
   const Extent columns = maker.extent("columns", row_elements);
-  const Extent own{all.dimension, 1};
+  const Extent own_rows{rows.dimension, 1};
   maker.builder().collective(
       {.kind = kind,
-       .in = maker.filled("in", kind == CollectiveKind::all_gather ? own : all, columns, wire),
-       .out = maker.empty("out", kind == CollectiveKind::reduce_scatter ? own : all, columns, wire),
+       .in = maker.filled("in", kind == CollectiveKind::all_gather ? own_rows : rows, columns, wire),
+       .out = maker.empty("out", kind == CollectiveKind::reduce_scatter ? own_rows : rows, columns, wire),
        .wire = wire});
   return std::move(maker).made(
       {.op = std::string(name_of(kind)), .dtype = std::string(name_of(wire)), .bytes = total.count});

@@ -20,14 +20,15 @@ namespace commfuse::validate {
 
 namespace {
 
-/// The rows of the whole that the query rows are.
+/// Returns the rows of the whole if the queries are all of its rows.
 std::vector<std::int64_t> all_rows(std::int64_t count) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
   std::iota(rows.begin(), rows.end(), 0);
   return rows;
 }
 
-/// Columns of every batch-th row of a matrix, each in one piece: what loops over keys read one behind the other.
+/// Columns of every `step`-th row of a matrix, each contiguous, so that loops over keys read one value behind the
+/// other.
 class Columns {
  public:
   Columns(const Matrix<double>& matrix, std::int64_t row, std::int64_t step, std::int64_t column, std::int64_t count)
@@ -61,7 +62,7 @@ struct Head {
   Columns v;
 };
 
-/// One query row of one head, and the rows it sees: the first so many of its head of keys.
+/// One query row of one head, and the rows that it sees: the first `seen` of its head of keys.
 struct Query {
   std::int64_t row = 0;  // of the queries
   std::int64_t q = 0;    // first column
@@ -71,7 +72,8 @@ struct Query {
   const Head& bounds;  // of the keys; empty where none are given
 };
 
-/// visit(query) for every query row, which stands in row `at` of the whole, and head. `bounds`: of the keys, or empty.
+/// Calls visit(query) for every query row, which is row `at` of the whole, and every head. `bounds` are those of the
+/// keys, or empty.
 template <class Visit>
 void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t> at, const Matrix<double>& keys,
                     const Matrix<double>& bounds, const Visit& visit) {
@@ -79,7 +81,7 @@ void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t>
   const std::int64_t readers = layout.out / layout.head / heads;           // heads of queries that share one
   const auto visit_readers = [&](std::int64_t block, std::int64_t head, std::int64_t sequence) {
     const std::int64_t column = block * layout.qkv + layout.out + head * layout.head;
-    const Head own(layout, keys, sequence, column, heads);
+    const Head values(layout, keys, sequence, column, heads);
     const Head bound(layout, bounds, sequence, column, heads);
     for (std::size_t row = 0; row < at.size(); ++row) {
       if (at[row] % layout.batch != sequence) {
@@ -90,8 +92,8 @@ void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t>
         visit(Query{.row = static_cast<std::int64_t>(row),
                     .q = block * layout.qkv + reader * layout.head,
                     .out = block * layout.out + reader * layout.head,
-                    .seen = layout.causal ? std::min(until, own.k.rows()) : own.k.rows(),
-                    .keys = own,
+                    .seen = layout.causal ? std::min(until, values.k.rows()) : values.k.rows(),
+                    .keys = values,
                     .bounds = bound});
       }
     }
@@ -137,14 +139,14 @@ void weigh(const AttentionLayout& layout, const Query& query, const Matrix<doubl
   }
 }
 
-/// A small integer of the same rest by 5; NaN stays.
+/// Returns a small integer that is congruent modulo 5; NaN stays NaN.
 double wrapped(double x) { return std::remainder(x, 5.0); }
 
 Matrix<double> empty_result(const AttentionLayout& layout, const Matrix<double>& qkv) {
   return {qkv.rows(), qkv.columns() / layout.qkv * layout.out};
 }
 
-/// The largest move of a score.
+/// Returns the largest change of a score.
 double score_spread(const AttentionLayout& layout, const Query& query, const Matrix<double>& qkv,
                     const Matrix<double>& bound) {
   std::vector<double> moves(query.seen, 0.0);

@@ -14,7 +14,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Chooses among the lanes that can go on. Every lane of every rank has a priority; now and then all are drawn anew,
+/// Chooses among the lanes that can go on. Every lane of every rank has a priority; at random times all are drawn anew,
 /// so that a lane may stay behind for long.
 class Chooser {
  public:
@@ -36,7 +36,7 @@ class Chooser {
   std::vector<std::uint64_t> priority_;
 };
 
-/// One run through all command lists: who stands where, and what may go on.
+/// One run through all command lists: the state of every lane, and the commands that may go on.
 class Iteration {
  public:
   Iteration(const Program& program, const Sizes& sizes, std::span<const std::vector<Command>> commands,
@@ -73,7 +73,7 @@ class Iteration {
 
  private:
   struct Progress {
-    std::vector<std::vector<std::int32_t>> lanes;  // commands by lane, in order
+    std::vector<std::vector<std::int32_t>> lanes;  // by lane: its commands in order
     std::vector<std::size_t> next;                 // by lane: the first that has not ended
     std::vector<std::int32_t> place;               // by op: its command
     std::vector<char> ended, sent, received;       // by command
@@ -120,7 +120,7 @@ class Iteration {
                        : Place{static_cast<Rank>(rank), &commands_[rank][static_cast<std::size_t>(queue[next])]};
   }
 
-  /// Whether its lane has come to it and all it waits for has ended.
+  /// Returns whether its lane has reached it and all its dependencies have ended.
   [[nodiscard]] bool posted(const Place& at) const {
     if (at.command == nullptr || heads_[lane_of(at)].command != at.command) {
       return false;
@@ -146,15 +146,15 @@ class Iteration {
     return std::get<ExchangeShape>(program_.shapes[at.command->shape]).protocol;
   }
 
-  /// A push has no need of its receiver. The sender of a pull only shows what it has; the receiver moves it.
+  /// A push does not need its receiver. The sender of a pull only shows its data; the receiver moves it.
   [[nodiscard]] bool can_send(const Place& at) const {
-    const Progress& here = progress(at.rank);
+    const Progress& own_progress = progress(at.rank);
     switch (protocol_of(at)) {
       case Protocol::rendezvous:
       case Protocol::push:
-        return at.command->target >= 0 && here.sent[index_of(at)] == 0 &&
+        return at.command->target >= 0 && own_progress.sent[index_of(at)] == 0 &&
                (protocol_of(at) == Protocol::push || posted(place_of(at.command->target, at.command->target_op)));
-      case Protocol::pull: return (at.command->target >= 0 && here.sent[index_of(at)] == 0) || can_pull(at);
+      case Protocol::pull: return (at.command->target >= 0 && own_progress.sent[index_of(at)] == 0) || can_pull(at);
     }
     return false;
   }
@@ -212,13 +212,13 @@ class Iteration {
   }
 
   void move(const Place& from, const Place& to) {
-    if (!from.command->inputs.empty()) {  // a credit carries nothing
+    if (!from.command->inputs.empty()) {  // a credit carries no data
       run_transfer(program_, memory_, from, to);
     }
     progress(to.rank).received[index_of(to)] = 1;
   }
 
-  /// What was pushed may be there before its receiver is posted.
+  /// Pushed data may arrive before its receiver is posted.
   void end_with_both_halves(const Place& at) {
     if (posted(at) && arrived(at)) {
       end(at);
@@ -226,9 +226,9 @@ class Iteration {
   }
 
   [[nodiscard]] bool arrived(const Place& at) const {
-    const Progress& here = progress(at.rank);
-    const bool sent = at.command->target < 0 || here.sent[index_of(at)] != 0;
-    const bool received = at.command->source < 0 || here.received[index_of(at)] != 0;
+    const Progress& own_progress = progress(at.rank);
+    const bool sent = at.command->target < 0 || own_progress.sent[index_of(at)] != 0;
+    const bool received = at.command->source < 0 || own_progress.received[index_of(at)] != 0;
     return sent && received;
   }
 
@@ -244,14 +244,14 @@ class Iteration {
   }
 
   void end(const Place& at) {
-    Progress& here = progress(at.rank);
-    here.ended[index_of(at)] = 1;
-    ++here.next[at.command->lane];
-    --here.left;
+    Progress& own_progress = progress(at.rank);
+    own_progress.ended[index_of(at)] = 1;
+    ++own_progress.next[at.command->lane];
+    --own_progress.left;
     find_head(lane_of(at));
   }
 
-  /// Where the lanes stand that have not come to their end.
+  /// Describes the positions of the lanes that have not finished.
   [[nodiscard]] std::string standing() const {
     std::vector<std::string> sentences;
     for (const Place& at : heads_) {

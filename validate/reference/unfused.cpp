@@ -48,10 +48,10 @@ namespace commfuse::validate {
 
 namespace {
 
-/// (1 + u)^times - 1.
+/// Returns (1 + u)^times - 1.
 double growth(double u, std::int64_t times) { return math::expm1(static_cast<double>(times) * math::log1p(u)); }
 
-/// Element by element: function(x, y).
+/// Applies function(x, y) element by element.
 template <class TwoFunction>
 Matrix<double> combined(const Matrix<double>& x, const Matrix<double>& y, TwoFunction&& function) {
   Matrix<double> out = x;
@@ -67,12 +67,12 @@ Matrix<double> reach(const Bounded& x) {
   return combined(x.value, x.bound, [](double value, double bound) { return std::abs(value) + bound; });
 }
 
-/// Whether what has these extents may be blocks of the tensor: ops keep the dimensions of what they work on.
+/// Returns whether a block of these extents may belong to the tensor: ops keep the dimensions of their operands.
 bool may_hold(Extent rows, Extent columns, const Tensor& tensor) {
   return rows.dimension == tensor.rows.dimension && columns.dimension == tensor.columns.dimension;
 }
 
-/// The dtype in which a shape sends blocks of the tensor; nothing when it sends none.
+/// Returns the dtype in which a shape sends blocks of the tensor; nothing when it sends none.
 std::optional<DType> wire_of(const Shape& shape, const Tensor& tensor) {
   if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
     return may_hold(exchange->rows, exchange->columns, tensor) ? std::optional(exchange->wire) : std::nullopt;
@@ -85,8 +85,8 @@ std::optional<DType> wire_of(const Shape& shape, const Tensor& tensor) {
 
 bool coarser(DType a, DType b) { return roundoff_of(a).relative > roundoff_of(b).relative; }
 
-/// In the tensor's own dtype and in those of all buffers and wires that may hold part of it; what is given (inputs,
-/// weights) lies in buffers of its own.
+/// Considers the tensor's own dtype and those of all buffers and wires that may hold part of it; inputs and weights are
+/// in buffers of their own.
 Roundings roundings_of(const Program& program, const Tensor& tensor) {
   DType coarsest = tensor.dtype;
   DType finest = tensor.dtype;
@@ -110,7 +110,7 @@ Roundings roundings_of(const Program& program, const Tensor& tensor) {
 
 Bounded factor(const Bounded& of, bool transpose) { return {factor(of.value, transpose), factor(of.bound, transpose)}; }
 
-/// Into how many partial products the ops cut a block of a product at most.
+/// Returns the largest number of partial products into which the ops cut a block of a GEMM.
 std::int64_t parts_of(const Program& program, const Tensor& product) {
   const Extent whole = contraction_of(product, program.tensors[position(product.a)]);
   std::int32_t shortest = 0;
@@ -147,7 +147,7 @@ class RoundedOnce {
       : relative_(growth(sum_.relative, 1) + growth(roundings.storage.relative, 2)),
         absolute_(2.0 * (sum_.absolute + roundings.storage.absolute)) {}
 
-  /// Returns e from the spread of f and the value it was rounded from.
+  /// Returns e from the spread of f and the value that was rounded.
   [[nodiscard]] double bound(double value, double spread) const {
     return spread + relative_ * (std::abs(value) + spread) + absolute_;
   }
@@ -185,11 +185,11 @@ Bounded bounded_norm(const Bounded& of, const Roundings& roundings) {
       squares += bound * bound;
     }
     const double s = std::sqrt(squares / static_cast<double>(of.bound.columns()));
-    const double most = 2.0 * std::sqrt(static_cast<double>(of.value.columns()));
+    const double limit = 2.0 * std::sqrt(static_cast<double>(of.value.columns()));
     for (std::int64_t column = 0; column < of.value.columns(); ++column) {
       const double by_errors =
           of.bound.at(row, column) / (r - s) + std::abs(of.value.at(row, column)) * s / (r * (r - s));
-      const double spread = s < r ? std::min(by_errors, most) : most;
+      const double spread = s < r ? std::min(by_errors, limit) : limit;
       out.bound.at(row, column) = rounded.bound(out.value.at(row, column), spread);
     }
   }
@@ -210,7 +210,7 @@ Bounded bounded_attention(const AttentionLayout& layout, const Bounded& qkv, con
   return {value, combined(value, spread, [&](double x, double bound) { return rounded.bound(x, bound); })};
 }
 
-/// The layout of the op that makes this tensor.
+/// Returns the layout of the op that makes this tensor.
 AttentionLayout layout_for(const Program& program, const Sizes& sizes, const Tensor& tensor) {
   for (const Shape& shape : program.unfused) {
     const auto* attention = std::get_if<AttentionShape>(&shape);
@@ -235,7 +235,7 @@ Bounded bounded_function(Function function, const Bounded& of, std::int64_t bloc
   return {value, combined(value, of.bound, [&](double x, double bound) { return rounded.bound(x, slope * bound); })};
 }
 
-/// One tensor from those before it, not yet stored.
+/// Computes one tensor from those before it, not yet rounded for storage.
 Matrix<float> evaluated(const Program& program, const Sizes& sizes, const Tensor& tensor,
                         const std::vector<Matrix<float>>& values, Functions functions) {
   const Matrix<float>& a = values[position(tensor.a)];

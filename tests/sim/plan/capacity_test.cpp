@@ -34,7 +34,7 @@ class CapacityTest : public ::testing::Test {
   OwnFolder folder_;
 };
 
-TEST_F(CapacityTest, TheAnswerIsTheCheapestThatKeepsTheDeadlineOrTiesWithItOnFewerGpus) {
+TEST_F(CapacityTest, TheAnswerIsTheCheapestOrTiesWithItOnFewerGpus) {
   const CapacityPlan made = plan("deadline: 3 days");
   ASSERT_EQ(made.answer, 0U);
   const CapacityKind& kind = made.kinds[0];

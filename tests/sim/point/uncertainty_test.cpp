@@ -224,7 +224,7 @@ TEST(Why, ItsPathIsTheMakespanAndItsOpsAreThoseOfTheRank) {
   }
 }
 
-TEST(Why, ARateOfTheWireTheSerialScheduleWaitsForHasANegativeElasticity) {
+TEST(Why, TheRateOfTheWireSerialWaitsForHasANegativeElasticity) {
   const Point point = point_in_doubt("link.collective.rate");
   Played serial(point, "serial");
   const Explanation explanation = explain(point, serial.prediction, serial.predictor);

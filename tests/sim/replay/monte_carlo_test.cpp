@@ -35,7 +35,7 @@ MonteCarloOptions options(std::size_t samples, std::uint64_t seed = 1) {
   return {.jitter = std::make_shared<const JitterTables>(load_jitter("default")), .seed = seed, .samples = samples};
 }
 
-TEST(MonteCarlo, ReplayInLanesAndTheEngineSampleBySampleGiveTheSamePicoseconds) {
+TEST(MonteCarlo, ReplayInLanesAndTheEngineGiveTheSamePicoseconds) {
   std::mt19937_64 random(7);
   int single_ranks = 0;
   for (int i = 0; i < 300; ++i) {
