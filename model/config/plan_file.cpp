@@ -145,7 +145,9 @@ class PlanReader {
     plan_.tokens = top_.number("tokens");
     plan_.confidence = top_.number("confidence");
     plan_.currency = top_.text("currency");
-    plan_.model_error = top_.number("model_error");
+    if (top_.has("model_error")) {
+      plan_.model_error = top_.number("model_error");
+    }
     if (top_.has("budget")) {
       plan_.budget = top_.number("budget");
     }

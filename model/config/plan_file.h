@@ -40,7 +40,7 @@ struct PlanFile {
   std::optional<double> budget;
   double confidence = 0.5;
   std::string currency;
-  double model_error = 0.0;
+  std::optional<double> model_error;  ///< Left out: what steps of this kind have been off by.
   std::optional<Seconds> p99_step;
   double memory_share = 1.0;
   std::optional<Watts> power;

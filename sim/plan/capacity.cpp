@@ -14,6 +14,7 @@
 #include "model/workload/model_flops.h"
 #include "model/workload/parameters.h"
 #include "sim/plan/kind_planner.h"
+#include "sim/plan/step_error.h"
 #include "sim/plan/what_if.h"
 #include "sim/tune/wishes.h"
 
@@ -40,7 +41,6 @@ void put_limits(CapacityPlan& plan, const PlanFile& file) {
   plan.budget = file.budget;
   plan.asked_confidence = file.confidence;
   plan.currency = file.currency;
-  plan.model_error = file.model_error;
   if (file.p99_step) {
     plan.p99_limit_s = file.p99_step->count();
   }
@@ -74,6 +74,7 @@ CapacityPlan asked(const PlanFile& file, const Transformer& model, const LayoutT
   plan.dtype = name_of(base.dtype);
   plan.framework = terms.framework.name;
   put_limits(plan, file);
+  plan.model_error = model_error_of(file, model, terms);
   plan.change = file.change;
   const RunChoices run = choices_of(file.settings);
   plan.jitter = run.jitter;

@@ -128,6 +128,7 @@ KindPlanner::KindPlanner(const PlanFile& file, const GpuOffer& offer, const Tran
     : file_(file),
       offer_(offer),
       structures_(structures),
+      model_error_(model_error_of(file, model, terms)),
       most_gpus_(most_gpus(file, offer)),
       machine_(machine_for(offer)),
       search_(model, machine_, structures, terms) {}
@@ -228,13 +229,13 @@ CapacityKind KindPlanner::plan() {
     kind.reason = error.what();
     return kind;
   }
-  add_runs(kind, file_.model_error);
+  add_runs(kind, model_error_);
   if (!layouts_.empty()) {
     // The run of the answer, or of the largest count: errors of parameters hardly change with the count.
     const std::size_t reference = kind.answer.value_or(layouts_.size() - 1);
     add_sites(kind, layouts_[reference]);
     std::vector<CapacityDoubt> doubts = step_doubts(search_, layouts_[reference], sites_, structures_);
-    add_runs(kind, step_error(doubts, file_.model_error));
+    add_runs(kind, step_error(doubts, model_error_));
     doubts.resize(std::min(doubts.size(), most_doubts));
     kind.doubts = std::move(doubts);
     if (kind.answer && *kind.answer != reference) {

@@ -6,6 +6,7 @@
 
 #include "model/hardware/raised.h"
 #include "model/math/functions.h"
+#include "sim/step/step_uncertainty.h"
 
 namespace commfuse {
 
@@ -41,6 +42,13 @@ std::vector<CapacityDoubt> step_doubts(const LayoutSearch& search, const FoundLa
   std::stable_sort(doubts.begin(), doubts.end(),
                    [](const auto& a, const auto& b) { return std::abs(a.effect) > std::abs(b.effect); });
   return doubts;
+}
+
+double model_error_of(const PlanFile& file, const Transformer& model, const LayoutTerms& terms) {
+  constexpr double without_framework = 0.13;
+  const StepResidual residual = step_residual(model);
+  const double measured = std::hypot(residual.of_machine, residual.of_layout);
+  return file.model_error.value_or(terms.framework.name.empty() ? std::max(measured, without_framework) : measured);
 }
 
 double step_error(const std::vector<CapacityDoubt>& doubts, double model_error) {
