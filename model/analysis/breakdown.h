@@ -20,6 +20,7 @@ struct Breakdown {
   Duration bubble{};   // between essential ops
   Duration tail{};     // after the last essential op
   Duration busy{};     // essential work is running
+  friend bool operator==(const Breakdown&, const Breakdown&) = default;
 };
 
 /// Of one rank, with its own last end as the makespan. `priced` is the sum of its essential ops' prices.

@@ -48,6 +48,7 @@ struct Percentiles {
   Estimate p95;
   Estimate p99;
   Estimate p99_9;
+  friend bool operator==(const Percentiles&, const Percentiles&) = default;
 };
 
 /// Requires at least one sample, in any order.

@@ -26,11 +26,13 @@ struct P99Causes {
   [[nodiscard]] Rank worst_rank() const;
   /// A rank's share of the time of the paths.
   [[nodiscard]] double share_of_path(Rank rank) const;
+  friend bool operator==(const P99Causes&, const P99Causes&) = default;
 };
 
 struct Tails {
   Percentiles percentiles;
   P99Causes causes;
+  friend bool operator==(const Tails&, const Tails&) = default;
 };
 
 /// Collects them run by run.

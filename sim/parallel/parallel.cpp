@@ -3,6 +3,7 @@
 
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
@@ -34,7 +35,11 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& b
   Handover begun;
   Handover done;
   begun.give();
-  tbb::parallel_for(std::size_t{0}, count, marked({.from = &begun, .to = &done}, [&](std::size_t i) { body(i); }));
+  // A thread that waits for the end of an inner loop must not begin a part of an outer one: what it keeps for its own
+  // part is in use.
+  tbb::this_task_arena::isolate([&] {
+    tbb::parallel_for(std::size_t{0}, count, marked({.from = &begun, .to = &done}, [&](std::size_t i) { body(i); }));
+  });
   done.take();
 }
 

@@ -16,7 +16,8 @@ std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& poin
                                   : tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
   StructureCache structures;
-  tbb::enumerable_thread_specific<PointRunner> runners([&] { return PointRunner(library, structures); });
+  tbb::enumerable_thread_specific<PointRunner> runners(
+      [&] { return PointRunner(library, structures, &for_each_index); });
   std::vector<std::vector<ResultRow>> by_point(points.size());
   for_each_index(points.size(), [&](std::size_t i) {
     if (options.stop != nullptr && options.stop->load()) {

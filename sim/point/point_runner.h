@@ -20,11 +20,13 @@ bool runs_generated(const Settings& settings, const Library& library);
 /// Returns whether every row has a result.
 bool all_feasible(const std::vector<ResultRow>& rows);
 
-/// Runs points on one thread, and keeps what later points may share with earlier ones.
+/// Runs points on one thread, but samples under jitter by `for_each`, and keeps what later points may share with
+/// earlier ones.
 class PointRunner {
  public:
   /// Both arguments outlive the runner; the library has loaded everything that the settings of all points name.
-  PointRunner(const Library& library, StructureCache& structures) : library_(library), predictor_(structures) {}
+  PointRunner(const Library& library, StructureCache& structures, ForEachIndex for_each = nullptr)
+      : library_(library), predictor_(structures, for_each) {}
 
   /// Returns the rows of the generated schedules, then of the files that belong to the point. A schedule or point that
   /// cannot run yields a row with the reason. A pure function of the settings.

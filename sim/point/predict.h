@@ -89,7 +89,9 @@ struct SampledTimes {
 /// Runs points on one thread; keeps the evaluators' memory between them.
 class Predictor {
  public:
-  explicit Predictor(StructureCache& structures) : structures_(structures) {}
+  /// Spreads samples under jitter by `for_each`; null: one after another.
+  explicit Predictor(StructureCache& structures, ForEachIndex for_each = nullptr)
+      : structures_(structures), monte_carlo_(for_each) {}
 
   /// Returns kinds_of(scope), computed once.
   const std::vector<SiteKind>& kinds(Scope scope);

@@ -3,7 +3,9 @@
 // all strategies meet the same slow ranks and kernels, and neither lanes nor threads change a result.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -13,6 +15,9 @@
 #include "sim/replay/replay.h"
 
 namespace commfuse {
+
+/// Calls a function with every number below a count, on several threads or one, in any order.
+using ForEachIndex = void (*)(std::size_t count, const std::function<void(std::size_t)>& body);
 
 struct MonteCarloOptions {
   std::shared_ptr<const JitterTables> jitter{};  ///< null: no jitter, and there is nothing to sample
@@ -31,9 +36,12 @@ struct PricedSchedule {
   [[nodiscard]] const Program& program() const { return *plan.lowered.program; }
 };
 
-/// Keeps its memory from run to run. Use one per thread.
+/// Use one per thread.
 class MonteCarlo {
  public:
+  /// Spreads samples by `for_each`; null: one after another. Results are the same.
+  explicit MonteCarlo(ForEachIndex for_each = nullptr) : for_each_(for_each) {}
+
   /// Returns the makespan of every sample. Requires options.jitter.
   const std::vector<Duration>& makespans(const PricedSchedule& schedule, const MonteCarloOptions& options);
   /// Returns the percentiles of the makespan, and what the runs near the p99 have in common.
@@ -44,8 +52,9 @@ class MonteCarlo {
   void sample_by_engine(const PricedSchedule& schedule, const MonteCarloOptions& options);
   P99Causes causes(const PricedSchedule& schedule, const MonteCarloOptions& options);
 
-  Replay replay_;
-  Engine engine_;
+  void for_each(std::size_t count, const std::function<void(std::size_t)>& body) const;
+
+  ForEachIndex for_each_;
   std::vector<Duration> makespans_;  // by sample
 };
 
