@@ -6,10 +6,10 @@
 
 namespace commfuse {
 
-/// Ready to print. `cuda`, `nccl` and `mpi` are a version, "not found" or "off".
+/// Texts that are ready to print. `cuda`, `nccl` and `mpi` hold a version, "not found" or "off".
 struct BuildInfo {
   std::string_view version;
-  std::string_view git_revision;  // "-dirty" behind it when tracked files differed; "unknown" outside a clone.
+  std::string_view git_revision;  // ends in "-dirty" when tracked files differ; "unknown" outside a clone
   std::string_view compiler;
   std::string_view build_type;
   std::string_view cuda;

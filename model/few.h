@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list that mostly has one element, which then lies in place. Large programs are made of such lists by the hundred
-// thousand; taking memory for each of them took longer than all else.
+// A list that stores its first element in place, because most lists have only one. Large programs hold hundreds of
+// thousands of such lists, and allocating memory for each of them took longer than everything else.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace commfuse {
 
-/// As std::vector, as far as it goes. T can be made without arguments.
+/// Implements the part of std::vector's interface that this project uses. T must be default-constructible.
 template <class T>
 class Few {
  public:
@@ -72,7 +72,7 @@ class Few {
   }
   void push_back(const T& element) { add(element); }
   void push_back(T&& element) { add(std::move(element)); }
-  /// At the end alone.
+  /// Appends the range; the position is always the end.
   void insert(const T* /*end*/, const T* first, const T* last) {
     reserve(size_ + static_cast<std::size_t>(last - first));
     for (; first != last; ++first) {
@@ -106,8 +106,8 @@ class Few {
     ++size_;
   }
 
-  T one_{};              // where there is one
-  std::vector<T> many_;  // all of them, where there are more
+  T one_{};              // the element when there is exactly one
+  std::vector<T> many_;  // every element when there are several
   std::size_t size_ = 0;
 };
 

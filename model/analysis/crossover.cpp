@@ -17,7 +17,7 @@ namespace {
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
-/// By family, at one point: its fastest schedule.
+/// Fastest schedule of each family at one point.
 using Times = std::map<std::string, const MapEntry*>;
 
 Contender contender_of(const MapEntry& entry) { return {to_seconds(entry.time), entry.error, entry.win_probability}; }
@@ -31,7 +31,7 @@ void add_value(std::vector<MapValue>& values, const MapValue& value) {
   }
 }
 
-/// Of one setting.
+/// Builds the map of one setting.
 class Builder {
  public:
   Builder(std::string setting, const VerdictRule& rule) : rule_(rule) { map_.setting = std::move(setting); }
@@ -69,7 +69,7 @@ class Builder {
   }
 
  private:
-  /// So that the first axis varies fastest in the order of places.
+  /// Reverses the order of axes, so that the first axis varies fastest in the order of places.
   static MapPlace reversed(MapPlace place) {
     std::reverse(place.begin(), place.end());
     return place;
@@ -123,7 +123,7 @@ class Builder {
   }
 
   void locate(Crossing& crossing, const Times& below, const Times& above) const {
-    const auto lower = below.find(crossing.above);  // of the one that wins above, where it does not win yet
+    const auto lower = below.find(crossing.above);  // entry at the lower neighbour of the family that wins above
     const auto upper = above.find(crossing.below);
     if (lower == below.end() || upper == above.end()) {
       return;

@@ -10,7 +10,7 @@
 namespace commfuse {
 
 std::optional<std::size_t> knee_of(std::span<const CurvePoint> curve) {
-  constexpr double straight = 1e-3;  // of the curve's range
+  constexpr double straight = 1e-3;  // share of the curve's range
   if (curve.size() < 3) {
     return std::nullopt;
   }

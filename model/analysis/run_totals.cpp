@@ -14,7 +14,7 @@ namespace {
 constexpr double hour = 3600.0;
 constexpr double day = 86400.0;
 
-/// Of the wall time, without which nothing would fail.
+/// Returns work over wall time for a run with failures.
 double goodput_of(Seconds every, Seconds checkpoint, Seconds restart, Seconds between_failures) {
   const double m = between_failures.count();
   return every.count() / (m * math::exp(restart.count() / m) * math::expm1((every + checkpoint).count() / m));
@@ -39,7 +39,7 @@ RunTotals totals_of(const RunTerms& terms) {
   const double failures_a_second = terms.gpus * terms.per_gpu_hour / hour;
   if (failures_a_second > 0.0) {
     const Seconds between{1.0 / failures_a_second};
-    // A checkpoint that costs nothing is written all the time; one second of work is all the time.
+    // A free checkpoint would be written all the time; an interval of one second stands for that.
     totals.checkpoint_every = std::max(Seconds{1.0}, checkpoint_interval(terms.checkpoint, between));
     totals.goodput = goodput_of(totals.checkpoint_every, terms.checkpoint, terms.restart, between);
   }

@@ -18,7 +18,7 @@ std::optional<double> probability_faster(const Contender& fastest, const Contend
   if (fastest.time == other.time) {
     return 0.5;
   }
-  // Above one half it was compared with slower ones than `fastest`.
+  // A probability above one half belongs to a comparison with results slower than `fastest`.
   if (other.win_probability && *other.win_probability <= 0.5) {
     return 1.0 - *other.win_probability;
   }

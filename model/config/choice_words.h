@@ -14,7 +14,7 @@ namespace commfuse {
 template <class T>
 using Choice = std::pair<std::string_view, T>;
 
-/// Settings are checked where they are written, so the word is one of the table.
+/// Returns the value of a word. Settings are checked where they are written, so the word is in the table.
 template <class Table>
 auto chosen(const Table& table, std::string_view word) {
   const auto found = std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.first == word; });
@@ -22,7 +22,7 @@ auto chosen(const Table& table, std::string_view word) {
   return found->second;
 }
 
-/// The word that stands for a value of the table.
+/// Returns the word that stands for a value of the table.
 template <class Table, class T>
 std::string_view word_of(const Table& table, T value) {
   const auto found =

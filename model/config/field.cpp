@@ -75,7 +75,7 @@ void put_word(std::string_view text, RunChoices& run) {
   member_of<path...>(run) = chosen(table, text);
 }
 
-// Each fills the member at the end of the path.
+// Kinds of value that fill the member at the end of the path.
 template <auto... path>
 constexpr FieldValue name{FieldType::name, nullptr, put_text<path...>};
 template <auto... path>
@@ -86,7 +86,7 @@ template <auto... path>
 constexpr FieldValue count{FieldType::count, nullptr, put_count<path...>};
 template <auto... path>
 constexpr FieldValue share{FieldType::share, nullptr, put_share<path...>};
-/// Takes the name of one of these values.
+/// Takes the name of one of the enumerated values.
 template <const auto& all, auto... path>
 constexpr FieldValue one_of{FieldType::choice, names<all>, put_named<all, path...>};
 /// Takes a word of a table of words and values.
@@ -549,7 +549,7 @@ constexpr std::array fields_after{
         .fills(count<&RunChoices::threads>),
 };
 
-/// The setting of option_table[place].
+/// Returns the setting of option_table[place].
 template <std::size_t place>
 constexpr Field option_field() {
   constexpr const DescribedOption& entry = option_table[place];
@@ -582,7 +582,7 @@ void put_price(std::string_view text, RunChoices& run) {
   }
 }
 
-/// The setting of price_settings[place].
+/// Returns the setting of price_settings[place].
 template <std::size_t place>
 constexpr Field price_field() {
   constexpr const PriceSetting& entry = price_settings[place];
@@ -600,7 +600,7 @@ constexpr auto fields_of_prices = joined<price_settings.size()>(
     std::array<Field, 0>{}, []<std::size_t place>() { return price_field<place>(); }, fields_after);
 constexpr auto fields = joined<option_count>(
     fields_before, []<std::size_t place>() { return option_field<place>(); }, fields_of_prices);
-// Under sanitizers the address of a function is no constant expression in g++ 12.
+// Under sanitizers, g++ 12 does not accept the address of a function as a constant expression.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static_assert(std::all_of(fields.begin(), fields.end(), [](const Field& field) { return field.put != nullptr; }),
               "every setting fills a member");

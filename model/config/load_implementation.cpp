@@ -24,7 +24,7 @@ constexpr Range<std::int64_t> rank_range{2, 1024};
 constexpr Range<std::int64_t> node_range{1, 4096};
 constexpr std::array covered{SiteKind::ag_gemm, SiteKind::gemm_rs};
 
-/// One of `all` by its name; notes a mistake where there is none of it.
+/// Returns the member of `all` with this name; notes a mistake when there is none.
 template <class All, class Name>
 auto named(YamlMap map, std::string_view key, std::string_view word, const All& all, const Name& name) {
   std::vector<std::string_view> words;
@@ -34,13 +34,13 @@ auto named(YamlMap map, std::string_view key, std::string_view word, const All& 
     }
     words.push_back(name(one));
   }
-  if (!word.empty()) {  // else it is missing, which was said
+  if (!word.empty()) {  // an empty word is missing, and its mistake is noted
     map.mistake(key, fmt::format("unknown {} {}; {}", key, in_quotes(word), remedy_for(word, words, key)));
   }
   return std::optional<typename All::value_type>{};
 }
 
-/// A list of texts; empty where there is none.
+/// Returns a list of texts; empty when the key is absent.
 std::vector<std::string> texts_of(YamlMap map, std::string_view key) {
   std::vector<std::string> texts;
   const std::optional<YamlValue> list = map.optional_value(key);
@@ -59,7 +59,7 @@ std::vector<std::string> texts_of(YamlMap map, std::string_view key) {
   return texts;
 }
 
-/// A list of words, each one of `all`. Notes a mistake where there is none.
+/// Returns a list of words, each one of `all`. Notes a mistake when the list is absent.
 template <class T, class All>
 std::vector<T> list_of(YamlMap map, std::string_view key, const All& all) {
   std::vector<T> found;
@@ -84,7 +84,7 @@ void read_strategy(YamlMap map, Implementation& into) {
     const std::string text = YamlMap(*options).text(key);
     const auto option = std::ranges::find(all_options, key, [](Option one) { return std::string(name_of(one)); });
     if (!found) {
-      continue;  // Nobody can tell which it has.
+      continue;  // the options of an unknown strategy cannot be checked
     }
     if (option == all_options.end() || !into.strategy->uses.has(*option)) {
       YamlMap(*options).mistake(key, fmt::format("{} has no option {}; remove it", word, in_quotes(key)));
@@ -97,7 +97,8 @@ void read_strategy(YamlMap map, Implementation& into) {
   }
 }
 
-/// What the file says stands on what its transport reaches, and what it says of a generation on what it says of all.
+/// Reads costs in layers: the transport's defaults, then the file's values for all generations, then its values for one
+/// generation.
 ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport transport) {
   ImplementationCosts costs;
   const YamlMap of_all = map.map("costs");

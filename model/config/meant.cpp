@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What people call a flag elsewhere, and what it is here. A command may have one as a flag of its own.
+/// Flags of other tools, with this program's flag. A command may have one of them as a flag of its own.
 constexpr std::array flags_elsewhere{Synonym{"--tp", "--ranks"},
                                      Synonym{"--tensor-parallel", "--ranks"},
                                      Synonym{"--tensor-parallel-size", "--ranks"},
@@ -67,7 +67,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// Letters and digits alone: "Llama-3.1-70B" and "llama3_1 70b" are one name.
+/// Keeps only letters and digits, so that "Llama-3.1-70B" and "llama3_1 70b" are one name.
 std::string bare(std::string_view text) {
   std::string out;
   for (const char letter : lower(text)) {
@@ -88,8 +88,8 @@ std::string without_front(std::string text, std::string_view front) {
   return text.starts_with(front) ? text.substr(front.size()) : text;
 }
 
-/// "meta-llama/Llama-3.1-70B-Instruct" is a llama-3.1-70b: what follows the size is how it was trained, or the
-/// version that the shipped file is of. Mistral-7B-v0.3 is another model than mistral-7b.
+/// Finds the model: "meta-llama/Llama-3.1-70B-Instruct" is llama-3.1-70b, because the words after the size name the
+/// training or the version of the shipped file. Mistral-7B-v0.3 is a different model from mistral-7b.
 std::optional<std::string> meant_model(std::string_view text) {
   const std::vector<std::string> names = known_names(Catalogue::models);
   std::string name = without_front(lower(text.substr(text.rfind('/') + 1)), "meta-");
@@ -106,15 +106,16 @@ std::optional<std::string> meant_model(std::string_view text) {
   return std::nullopt;
 }
 
-/// What people and nvidia-smi call a GPU, without what does not tell which: "NVIDIA A100-SXM4-80GB".
+/// Words of a GPU's name, from the user or from nvidia-smi, without those that do not tell GPUs apart: "NVIDIA
+/// A100-SXM4-80GB".
 struct GpuWords {
   std::vector<std::string> words;  ///< "a100", "sxm".
-  std::int64_t memory = 0;         ///< In GB; 0 where it is not said.
+  std::int64_t memory = 0;         ///< in GB; 0 when the name gives none
 
   [[nodiscard]] std::string bare() const { return fmt::format("{}", fmt::join(words, "")); }
 };
 
-/// "80gb", "80gib", and "80" behind other words.
+/// Reads "80gb" or "80gib", and "80" after other words.
 std::int64_t memory_in(const std::string& word, bool is_first) {
   const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
   const std::string unit = word.substr(digits);
@@ -152,13 +153,13 @@ GpuWords gpu_words(std::string_view text) {
 }
 
 bool has_memory(const std::string& node, std::int64_t gigabytes) {
-  constexpr double most_off = 0.1;  // 80 GB are sold as 80 GiB
+  constexpr double most_off = 0.1;  // 80 GiB are sold as 80 GB
   const auto said = 1e9 * static_cast<double>(gigabytes);
   const auto capacity = static_cast<double>(load_machine(node).accelerator.hbm_capacity.count);
   return gigabytes == 0 || std::abs(capacity - said) <= most_off * said;
 }
 
-/// One that a measurement would call so: known_as in its file.
+/// Returns the machine whose file lists the measured name under known_as.
 std::optional<std::string> known_as(const std::vector<std::string>& nodes, const std::string& bare_name) {
   const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const std::string& node) {
     return same_name(load_machine(node).known_as, bare_name).has_value();
@@ -166,7 +167,7 @@ std::optional<std::string> known_as(const std::vector<std::string>& nodes, const
   return found == nodes.end() ? std::nullopt : std::optional(*found);
 }
 
-/// The only one whose name has these words one behind the other: "910b", "rtx-pro-6000".
+/// Returns the only machine whose name has these words in sequence: "910b", "rtx-pro-6000".
 std::optional<std::string> only_with(const std::vector<std::string>& nodes, const GpuWords& gpu) {
   const bool has_number = std::any_of(gpu.words.begin(), gpu.words.end(), [](const std::string& word) {
     return word.size() > 1 && word.find_first_of("0123456789") != std::string::npos;
@@ -199,7 +200,7 @@ std::optional<std::string> meant_node(const std::vector<std::string>& nodes, con
 
 std::optional<std::string> meant_machine(Catalogue catalogue, std::string_view text);
 
-/// "HGX-H100-x4": the cluster, of so many nodes.
+/// Returns the cluster with this many nodes for "HGX-H100-x4".
 std::optional<std::string> meant_cluster(std::string_view text) {
   const std::size_t at = text.rfind("-x");
   if (at == std::string_view::npos || text.find_first_not_of("0123456789", at + 2) != std::string_view::npos) {
@@ -242,7 +243,8 @@ std::optional<std::string> meant_machine(Catalogue catalogue, std::string_view t
   return gpu.words.empty() ? std::nullopt : meant_node(nodes, gpu);
 }
 
-/// ~/.cache/huggingface/hub, where nobody moved it. Read once at start-up by a program that sets no variables.
+/// Returns the folders of the cache, by default ~/.cache/huggingface/hub. The variables are read once at start-up, and
+/// this program sets none.
 std::vector<fs::path> caches() {
   std::vector<fs::path> folders;
   const auto variable = [](const char* name) -> std::string {
@@ -261,7 +263,8 @@ std::vector<fs::path> caches() {
   return folders;
 }
 
-/// Requires "organisation/name". The revision that `main` is, or else any that has the file.
+/// Returns config.json of the revision that `main` names, or else of any revision that has the file. Requires
+/// "organisation/name".
 std::optional<fs::path> in_cache(std::string_view id) {
   std::string folder = fmt::format("models--{}", id);
   folder.replace(folder.find('/'), 1, "--");
@@ -283,7 +286,7 @@ std::optional<fs::path> in_cache(std::string_view id) {
 }
 
 std::string meant_word(const Field& field, std::string_view text) {
-  /// Scopes by the kind of their site, as commfuse-validate check names them.
+  /// Scopes by the kind of their site, with the names of commfuse-validate check.
   constexpr std::array sites{Synonym{"ag_gemm", "gate_up"}, Synonym{"gemm_rs", "down"},
                              Synonym{"ag_gemm_backward", "gate_up_backward"},
                              Synonym{"gemm_rs_backward", "down_backward"}, Synonym{"weight_ag_gemm", "fsdp_gate_up"}};
@@ -420,7 +423,7 @@ std::string meant(const Field& field, std::string_view text) {
   switch (field.type) {
     case FieldType::name: try { return meant_name(field.catalogue, text);
       } catch (const ConfigError&) {
-        return std::string(text);  // No catalogue: the check of the name says so.
+        return std::string(text);  // Without a catalogue, the check of the name reports the mistake.
       }
     case FieldType::choice: return meant_word(field, text);
     case FieldType::count: {
