@@ -18,15 +18,15 @@ void require_sizes(int ranks, Bytes total) {
   check(ranks >= 1 && total.count >= 0, "a collective has at least one rank and no negative size");
 }
 
-/// What filling the pipeline costs, in bytes at the rate; `shares` times the size at most.
+/// Returns the cost of filling the pipeline, in bytes at the rate; at most `shares` times the size.
 double ramp(double wire, const Parameter<Bytes>& size, int shares = 1) {
   const double most = static_cast<double>(size.value.count) * shares;
   return most > 0.0 ? wire * most / (wire + most) : 0.0;
 }
 
-// `links`, below: how many times as fast the wires are as those that are priced.
+// In the functions below, `links` is the speed of the wires relative to those that are priced.
 
-/// `own` bytes a rank has of the whole; `steps` times that are its wire bytes.
+/// `own` is a rank's share of the whole in bytes; the wire carries `steps` times that.
 Duration by_protocol(const ProtocolParameters& protocol, int steps, double own, double links = 1.0) {
   const double wire = own * steps;
   const double moving = (wire + ramp(wire, protocol.ramp_size)) / (protocol.rate.value.value / links) +
@@ -39,26 +39,26 @@ Duration in_the_switch(const SwitchParameters& nvls, int ranks, double total, do
   return nvls.base_latency.value + op_time(moving, "a collective");
 }
 
-/// Seconds.
+/// Returns seconds.
 double tree_seconds(const TreeProtocol& tree, double levels, double moving) {
   return to_seconds(tree.base_latency.value) + levels * to_seconds(tree.level_latency.value) + moving;
 }
 
-/// Who climbs: the ranks of a node together, each with its share.
+/// Data that climb a tree: the ranks of a node together, each with its share.
 struct Climb {
   int nodes = 2;
   int ranks_per_node = 1;
-  double total = 0.0;  ///< Bytes of the tensor.
+  double total = 0.0;  ///< bytes of the tensor
   double links = 1.0;
 };
 
-/// By Simple.
+/// Returns the time by the protocol Simple.
 double simple_tree_seconds(const TreeParameters& tree, const Climb& climb) {
   const double filled = climb.total + ramp(climb.total, tree.ramp_size_per_rank, climb.ranks_per_node);
   return tree_seconds(tree, math::log2(climb.nodes), filled / (rate_over(tree, climb.nodes).value.value / climb.links));
 }
 
-/// By another protocol, or Simple where that is not known.
+/// Returns the time by another protocol, or by Simple if that one is unknown.
 double other_tree_seconds(const TreeParameters& tree, const std::optional<TreeProtocol>& protocol, const Climb& climb) {
   return protocol ? tree_seconds(*protocol, math::log2(climb.nodes),
                                  climb.total / (rate_over(*protocol, climb.nodes).value.value / climb.links))
@@ -78,7 +78,7 @@ Duration by_tree(const TreeParameters& tree, NcclKernel kernel, const Climb& cli
   return op_time(seconds, "a collective");
 }
 
-/// By one of NCCL's kernels.
+/// Returns the time by one of NCCL's kernels.
 Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, const NcclTask& task, double links) {
   const int steps = task.passes * (task.ranks - 1);
   const int ranks = task.ranks;
@@ -112,7 +112,7 @@ struct Priced {
 
 const Priced& cheaper(const Priced& one, const Priced& other) { return other.time < one.time ? other : one; }
 
-/// Below what no kernel takes.
+/// Returns a time that no kernel undercuts.
 Duration least_of_any(const CollectiveParameters& parameters, const NcclTask& task, double links) {
   Duration least = Duration::max();
   for (const NcclKernel kernel : all_nccl_kernels) {
@@ -121,15 +121,15 @@ Duration least_of_any(const CollectiveParameters& parameters, const NcclTask& ta
   return least;
 }
 
-/// What NCCL chooses, and the cheapest of what it would choose for messages of this size and larger ones, each priced
-/// at the least size from which it would. `until`: how fast the fastest links are on which it may choose.
+/// NCCL's choice, and the cheapest of its choices for messages of this size and larger ones, each priced at the least
+/// size from which NCCL would choose it. `until` is the speed of the fastest links for which the choice is considered.
 struct Choices {
   Priced chosen;
   Priced cheapest;
 };
 
 Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task, double links, double until) {
-  constexpr double step = std::numbers::sqrt2;  // small enough not to pass over a kernel that counts
+  constexpr double step = std::numbers::sqrt2;  // small enough not to skip a kernel that counts
   Choices choices;
   NcclTuning tuning = parameters.nccl->tuning;
   for (double times = 1.0; times == 1.0 || times <= until; times *= step) {
@@ -155,12 +155,12 @@ Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task,
   return choices;
 }
 
-/// Rounded down.
+/// Returns the product, rounded down.
 Duration times(double factor, Duration time) {
   return factor == 1.0 ? time : Duration{static_cast<std::int64_t>(factor * static_cast<double>(time.count()))};
 }
 
-/// On the links of the file.
+/// Returns the price on the links of the file.
 Priced on_real_links(const CollectiveParameters& parameters, const NcclTask& task) {
   const NcclTuning& tuning = parameters.nccl->tuning;
   const auto [chosen, cheapest] = choices_of(parameters, task, tuning.hypothetical, 1.0);
@@ -168,8 +168,8 @@ Priced on_real_links(const CollectiveParameters& parameters, const NcclTask& tas
   return chosen.time <= most ? chosen : Priced{cheapest.kernel, most};
 }
 
-/// Requires at least two ranks and kernels that are known. On slower links E is no less than on the file's, so where
-/// wires have no steps nothing else counts.
+/// Requires at least two ranks and known kernels. On slower links E is no less than on the file's, so on wires without
+/// steps nothing else counts.
 Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
   const double faster = parameters.nccl->tuning.hypothetical;
   const bool is_slower_without_steps = faster < 1.0 && measured_step(parameters.nccl->tuning.wire) == 1.0;
@@ -181,7 +181,7 @@ Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
   return {cheapest.kernel, std::max(cheapest.time, times(1.0 / std::max(1.0, faster), real.time))};
 }
 
-/// `passes`: how often the ring goes round; 2 for all-reduce.
+/// `passes` is the number of times that the data pass the ring; 2 for all-reduce.
 Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes total, int passes, int nodes = 1) {
   require_sizes(ranks, total);
   if (ranks == 1) {

@@ -8,7 +8,7 @@ namespace commfuse {
 
 namespace {
 
-/// Changes the time of all ops of which `chosen` holds.
+/// Changes the time of all ops for which `chosen` is true.
 template <class Chosen, class Change>
 Costs changed(const Program& program, Costs costs, const Chosen& chosen, const Change& change) {
   const std::size_t ops = program.ops.size();

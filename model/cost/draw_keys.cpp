@@ -11,7 +11,7 @@ namespace commfuse {
 
 namespace {
 
-/// What ops of one work have in common, whatever their sizes.
+/// Properties that ops of one work share at all sizes.
 class Signature {
  public:
   explicit Signature(const Program& program) : program_(program) {}
@@ -41,7 +41,7 @@ class Signature {
   const Program& program_;
 };
 
-/// The works that look alike, and what tells them apart, each in the order in which they come up.
+/// Equal works, and the features that tell them apart, each in order of first use.
 struct Alike {
   std::vector<std::uint32_t> works;
   std::vector<BufferId> marks;
@@ -112,7 +112,7 @@ class Keys {
     return first_buffer(program_.outputs_of(op).front());
   }
 
-  /// Whether the op is a later part of a kernel; parts come one after another.
+  /// Returns true if the op is a later part of a kernel; parts follow one another.
   bool continues_kernel(const Op& op) {
     const auto* gemm = std::get_if<GemmShape>(&program_.shapes[op.shape]);
     if (gemm == nullptr || gemm->kernel_m.blocks == 0) {
@@ -125,11 +125,11 @@ class Keys {
   }
 
   const Program& program_;
-  std::uint32_t works_;                           // numbered so far
-  std::vector<Alike> alike_;                      // one a signature
-  std::vector<std::size_t> of_shape_;             // by shape: into alike_
+  std::uint32_t works_;                           // number of works so far
+  std::vector<Alike> alike_;                      // one entry per signature
+  std::vector<std::size_t> of_shape_;             // by shape: index into alike_
   std::map<std::uint32_t, std::uint32_t> steps_;  // by purpose
-  std::vector<std::int32_t> rows_;                // by shape: of its kernel in the parts so far
+  std::vector<std::int32_t> rows_;                // by shape: rows of its kernel in the parts so far
 };
 
 }  // namespace

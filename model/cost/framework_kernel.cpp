@@ -12,8 +12,8 @@ namespace commfuse {
 
 namespace {
 
-constexpr double cached_share_of_l2 = 0.6;   // Prior, as for products (model/cost/gemm.cpp).
-constexpr std::int64_t blocks_on_an_sm = 2;  // Of 1024 threads; an SM holds 2048.
+constexpr double cached_share_of_l2 = 0.6;   // prior, as for GEMMs (model/cost/gemm.cpp)
+constexpr std::int64_t blocks_on_an_sm = 2;  // an SM holds 2,048 threads, a block 1,024
 constexpr std::int64_t threads_of_block = 1024;
 
 std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }

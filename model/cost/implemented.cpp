@@ -26,10 +26,10 @@ std::optional<NcclGeneration> generation_of(const Machine& machine) {
   return nccl == nullptr ? std::nullopt : std::optional(nccl->tuning.generation);
 }
 
-/// The buffer that an operand lies in. Requires one with a region.
+/// Returns the buffer that holds an operand. Requires one with a region.
 BufferId buffer_of(const Program& program, Slice operand) { return program.regions_of(operand).front().buffer; }
 
-/// Which ops belong to a GEMM whose input is gathered, and which to one whose partial sums are scattered.
+/// Separates the ops of a GEMM whose input is gathered from those of one whose partial sums are scattered.
 class Sides {
  public:
   explicit Sides(const Program& program) : program_(program) {
@@ -82,7 +82,8 @@ Duration implemented_gemm(Duration part, Duration own, const ImplementedSite& si
                  "a GEMM of an implementation");
 }
 
-/// What a part of a kernel would take if the kernel went shard by shard, each as a GEMM of its own; nothing of others.
+/// Returns the time of a part of a kernel if the kernel went shard by shard, each as a GEMM of its own; zero for other
+/// ops.
 Duration own_time(const Program& program, const Sizes& sizes, const Accelerator& accelerator, const GemmShape& gemm) {
   if (gemm.kernel_m.blocks == 0) {
     return {};
@@ -94,7 +95,7 @@ Duration own_time(const Program& program, const Sizes& sizes, const Accelerator&
   return op_time(to_seconds(estimate_gemm(accelerator, shard, accelerator.sms).time) * parts, "a GEMM of a shard");
 }
 
-/// The least that a transfer takes by what moves its bytes.
+/// Returns the least time of a transfer by its transport.
 Duration transfer_time(Bytes bytes, const ImplementedSite& site, const Link& link) {
   const double share = site.rate_share.value * link.nominal_rate.value.value;
   const double rate = site.rate ? std::min(site.rate->value.value, share) : share;
@@ -124,7 +125,7 @@ std::string_view name_of(Transport transport) {
   return "";
 }
 
-/// ParallelKittens (arXiv 2511.13940), of 450 GB/s on H100 and 900 GB/s on B200.
+/// Source: ParallelKittens (arXiv 2511.13940), with 450 GB/s on H100 and 900 GB/s on B200.
 Parameter<double> rate_share_of(Transport transport, NcclGeneration generation) {
   const bool is_new = generation == NcclGeneration::blackwell;
   const auto measured = [&](double hopper, double blackwell) {
