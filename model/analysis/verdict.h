@@ -22,8 +22,8 @@ struct VerdictRule {
 struct Contender {
   double time = 0.0;              ///< Time or cost: less is better. All contenders of one verdict use the same unit.
   std::optional<double> error{};  ///< One standard error of the time, relative.
-  std::optional<double>
-      win_probability{};  ///< Probability of winning against the fastest result that was predicted with it.
+  /// Probability of winning against the fastest result that was predicted with it.
+  std::optional<double> win_probability{};
 };
 
 /// Returns the probability that `fastest` is faster than `other`. Errors that both share cancel when both were
@@ -52,8 +52,8 @@ struct TiedPlan {
 };
 struct TieBreak {
   std::size_t chosen = 0;
-  std::string
-      rule;  ///< Last rule that was needed, such as "less memory"; "a better prediction" when all else is equal.
+  /// Last rule that was needed, such as "less memory"; "a better prediction" when all else is equal.
+  std::string rule;
 };
 
 /// Chooses among plans that tie, given in the order of their predictions. Requires at least one plan.

@@ -15,8 +15,8 @@ namespace commfuse {
 /// GPUs on offer, at the user's price.
 struct GpuOffer {
   std::string name;  ///< Any text.
-  Settings
-      machine;  ///< hardware, link_bandwidth and network_bandwidth; all other settings are those of PlanFile::settings.
+  /// Hardware, link_bandwidth and network_bandwidth; all other settings are those of PlanFile::settings.
+  Settings machine;
   double price = 0.0;  ///< Price of one GPU for one hour.
   std::string price_date;
   std::string price_source;  ///< May be empty.

@@ -257,8 +257,8 @@ std::vector<double> seconds_a_byte_in_kernel(const Program& program, const Machi
   }
   std::vector<double> by_op(program.ops.size(), 0.0);
   const CountedWires wires(program, machine);
-  std::map<std::vector<std::pair<std::int8_t, std::int32_t>>, double>
-      known;  // by whether the set gathers, and by its shifts
+  // By whether the set gathers, and by its shifts.
+  std::map<std::vector<std::pair<std::int8_t, std::int32_t>>, double> known;
   for (const KernelSet& set : kernel_sets_of(program)) {
     std::vector<std::pair<std::int8_t, std::int32_t>> shifts{{0, set.gathers ? 1 : 0}};
     for (const std::size_t op : set.ops) {

@@ -48,8 +48,8 @@ struct Wiring {
   std::vector<WirePath> paths;           ///< by move and rank
   std::vector<WireStage> stages;         ///< pool of all paths
   std::vector<std::int32_t> links;       ///< pool of all stages; distinct inside a stage
-  std::vector<std::int32_t>
-      times;  ///< parallel to `links`: how many such transfers are on the link; empty means one (fold_wiring.h)
+  /// Parallel to `links`: how many such transfers are on the link; empty means one (fold_wiring.h).
+  std::vector<std::int32_t> times;
   std::vector<double> capacity;  ///< by link, bytes per second
   std::size_t ranks = 0;
 

@@ -4,11 +4,11 @@
 // state-spaces/mamba, ops/triton/ssd_combined.py; Yang et al., "Parallelizing Linear Transformers with the Delta Rule",
 // 2024, section 3, and fla-org/flash-linear-attention, ops/gated_delta_rule/chunk.py.
 //
-//   time     = kernels x kernel floor + max(products / (dense peak x loop efficiency), bytes / (HBM bandwidth x
-//   efficiency)) products = tokens x (2 Q N groups + Q P heads + 4 N P heads)      Q chunk, N state, P head_dim: inside
-//   a chunk, of
-//                                                                     which a mask leaves half; into states, out of
-//                                                                     them
+//   time     = kernels x kernel floor + max(compute, memory)
+//   compute  = products / (dense peak x loop efficiency)
+//   memory   = bytes / (HBM bandwidth x efficiency)
+//   products = tokens x (2 Q N groups + Q P heads + 4 N P heads)             Q chunk, N state, P head_dim
+//              inside a chunk, of which a mask leaves half; into states, and out of them
 //   bytes    = tokens x (2 (3 P heads + 4 N groups) + 8 Q groups + 16 N P heads / Q)
 //              inputs and output in 16 bits, the first two read twice; the chunks' inner products and states in fp32
 //

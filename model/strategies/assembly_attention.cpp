@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention and what comes behind it. All queries at once, or by query slice (CommFuse Alg 4, Fig 9): each product that
-// the site behind makes of some tokens is preceded by the attention of just these queries to all keys, so that a step
-// hides its transfer under core and product. With FuseRS, direct form, the own slice comes last:
+// Attention and the site after it. All queries run at once, or by query slice (CommFuse Alg 4, Fig 9): the attention of
+// just some queries to all keys precedes the site's GEMM of the same tokens, so that a step hides its transfer under
+// core and GEMM. With FuseRS, direct form, the own slice comes last:
 //
 //            step 0            step 1            step 2            step 3          (4 ranks, seen from rank r)
 //   compute  core p[r+1]       core p[r+2]       core p[r+3]       core p[r]   sum
 //   comm     idle              p[r+1] ->         p[r+2] ->         p[r+3] ->
 //
-// Core e and product c of a slice, transfer p, sum s: makespan e + c + (N-1) max(e + c, p) + s, where cores cost the
-// same. Under a causal mask slice j of N holds (2j+1)/N^2 of the work: in order of the sequence ranks are at different
+// Core e and GEMM c of a slice, transfer p, sum s: makespan e + c + (N-1) max(e + c, p) + s if all cores cost the same.
+// Under a causal mask slice j of N holds (2j+1)/N^2 of the work: in order of the sequence, ranks are at different
 // slices in one step, so their steps take unequally long; in zig-zag (TokenOrder) all slices cost the same.
 #include <utility>
 
@@ -42,7 +42,7 @@ void Assembly::attend(const std::string& dimension) {
                                   .dtype = options_.dtype});
 }
 
-/// The first op it makes waits for q, k and v; the others follow on the same lane.
+/// The first op waits for q, k and v; the others follow on the same lane.
 MakeRows Assembly::core_of(BufferId qkv, BufferId attended, DimensionId batch, DimensionId head) {
   return [=, this, keys = order_.in_sequence(builder_, qkv), ready = done_](const Operand& rows) mutable {
     AttentionSpec spec{

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products under data parallelism with weights spread over the ranks (ZeRO, Rajbhandari et al. 2020, section 5; FSDP,
-// Zhao et al. 2023): gathered before the product, their gradients, which sum over the tokens of all ranks, scattered
-// after. Between forward and backward a rank keeps the gathered weights and the inputs of its layers.
+// GEMMs under data parallelism with weights spread over the ranks (ZeRO, Rajbhandari et al. 2020, section 5; FSDP, Zhao
+// et al. 2023). Weights are gathered before the GEMM; their gradients, which sum over the tokens of all ranks, are
+// scattered after it. Between forward and backward a rank keeps the gathered weights and the inputs of its layers.
 #include "model/check.h"
 #include "model/strategies/assembly.h"
 #include "model/strategies/weight_shards.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products under tensor parallelism with sequence parallelism: column-parallel (ag_gemm) and row-parallel (gemm_rs).
+// GEMMs under tensor parallelism with sequence parallelism: column-parallel (ag_gemm) and row-parallel (gemm_rs).
 #include "model/strategies/assembly.h"
 
 namespace commfuse {

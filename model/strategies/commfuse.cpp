@@ -16,12 +16,12 @@ namespace fused {
 
 namespace {
 
-/// Sub-slices of a shard, or of a half: groups and nested rings move whole ones.
+/// Returns the sub-slices of a shard, or of a half; groups and nested rings move whole ones.
 std::int32_t parts(const StrategyOptions& options) {
   return options.group == 1 && (options.form == Form::direct || options.inner == 1) ? options.sub_slices : 1;
 }
 
-/// Transfers of one ring step that need not wait for each other.
+/// Returns the number of transfers of one ring step that need not wait for each other.
 std::int32_t chains(const StrategyOptions& options) {
   return parts(options) * (options.directions == Directions::one ? 1 : 2);
 }
@@ -46,7 +46,7 @@ StrategyOptions nested(std::int32_t inner, LaneKind add_lane = LaneKind::compute
   return {.add_lane = add_lane, .inner = inner};
 }
 
-/// `base` with all else as in `preset`.
+/// Returns `preset` with the fixed options of `base`.
 StrategyOptions merged(const StrategyOptions& preset, const StrategyOptions& base, OptionSet fixed) {
   StrategyOptions options = base;
   for (const Option option : all_options) {
@@ -57,7 +57,7 @@ StrategyOptions merged(const StrategyOptions& preset, const StrategyOptions& bas
   return options;
 }
 
-/// Whether what a preset adds to its form makes something that was fixed meaningless: groups have no sub-slices.
+/// Returns true if a preset's additions to its form would make a fixed option meaningless: groups have no sub-slices.
 bool defies(const StrategyOptions& options, const StrategyOptions& base, OptionSet fixed) {
   const StrategyOptions plain = merged({.form = options.form}, base, fixed);
   const OptionSet matter = relevant(SiteKind::gemm_rs, options);
@@ -117,9 +117,9 @@ OptionSet relevant(SiteKind kind, const StrategyOptions& options) {
   return set;
 }
 
-// The paper's forms, then those that matter in practice: on the MLPs of three models from 2K to 128K tokens on six
-// machines the best of these is on average within 0.3 % of the best of some sixty. Four lanes fill the ports of a mesh
-// of eight; nodes have eight ranks.
+// Tries the paper's forms, then those that matter in practice: on the MLPs of three models from 2K to 128K tokens on
+// six machines, the best of these is on average within 0.3% of the best of about sixty. Four lanes fill the ports of a
+// mesh of eight; nodes have eight ranks.
 std::vector<StrategyOptions> tried(const StrategyOptions& base, OptionSet fixed) {
   constexpr LaneKind aux = LaneKind::aux;
   const StrategyOptions halves = both_ways(Directions::halves, 2, aux);
@@ -230,7 +230,7 @@ StrategyOptions capped(StrategyOptions options, std::int32_t ranks) {
 
 namespace {
 
-/// At sites that have no more than two forms.
+/// Relevant options at sites that have no more than two forms.
 OptionSet two_forms(SiteKind kind, const StrategyOptions& options) {
   OptionSet set{Option::form};
   const bool adds = kind == SiteKind::gemm_rs || kind == SiteKind::ag_gemm_backward || kind == SiteKind::gradient_rs;
@@ -243,7 +243,7 @@ OptionSet two_forms(SiteKind kind, const StrategyOptions& options) {
   return set;
 }
 
-/// Rings with either sum: it makes a difference to the gradients of row-parallel products.
+/// Returns rings with either sum, because it makes a difference to the gradients of row-parallel GEMMs.
 std::vector<StrategyOptions> in_both_sums(const std::vector<StrategyOptions>& candidates, OptionSet fixed) {
   std::vector<StrategyOptions> all;
   for (const StrategyOptions& one : candidates) {
@@ -255,7 +255,8 @@ std::vector<StrategyOptions> in_both_sums(const std::vector<StrategyOptions>& ca
   return all;
 }
 
-/// The paper's presets, each with the attention core cut in every way and the gradients of a ring summed both ways.
+/// Returns the paper's presets, each with the attention core cut in every way and the gradients of a ring summed both
+/// ways.
 std::vector<StrategyOptions> fused_tried(const StrategyOptions& base, OptionSet fixed) {
   return parts::in_all_cuts(in_both_sums(fused::tried(base, fixed), fixed), fixed);
 }

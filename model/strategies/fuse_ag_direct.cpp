@@ -5,15 +5,16 @@
 //   compute  shard r    shard r-1  shard r-2  shard r-3
 //   comm     r -> r+1   r -> r+2   r -> r+3   idle
 //
-// No transfer depends on another rank's progress but the receiver's. Makespan c + (N-1) max(c, p), as the ring's.
+// A transfer depends on no other rank's progress than the receiver's. Makespan c + (N-1) max(c, p), as in the ring
+// form.
 //
-// On L lanes, which a mesh has wires for, L shards set out together; 2 lanes:
+// On L lanes, for which a mesh has wires, L shards start together; 2 lanes:
 //
 //   comm     r -> r+1   r -> r+3
 //   comm1    r -> r+2
 //
-// N products, N-1 transfers; with p the transfer's time beside the others, transfer s ends at ceil(s/L) p: makespan the
-// largest of N c, p + (N-1) c and B p + (N-1-(B-1)L) c, where B = ceil((N-1)/L) is the last round.
+// N GEMMs, N-1 transfers. With p the time of a transfer beside the others, transfer s ends at ceil(s/L) p, and the
+// makespan is the largest of N c, p + (N-1) c and B p + (N-1-(B-1)L) c, where B = ceil((N-1)/L) is the last round.
 #include <algorithm>
 
 #include "model/strategies/fuse_ag.h"
@@ -45,7 +46,7 @@ Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options) {
   };
   std::vector<Pieces> sent;  // by distance - 1
   return multiply_what_comes(stage, options.group, [&](std::int32_t step, Pieces& pieces) {
-    // As many as there are lanes are under way before the first of them is waited for.
+    // One transfer per lane is under way before the first of them is waited for.
     const std::int32_t ahead = std::min(stage.ranks - 1, step + options.lanes - 1);
     while (static_cast<std::int32_t>(sent.size()) < ahead) {
       sent.push_back(send(static_cast<std::int32_t>(sent.size()) + 1));

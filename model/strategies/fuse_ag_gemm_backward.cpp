@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CommFuse for the backward pass of a column-parallel product: dx = dy w^T goes into FuseRS, x is gathered by the steps
-// of FuseAG under it, and dw = x^T dy follows as one product, which hides what is left of the scatter. One product, not
-// one a shard: adding up in fp32 would read and write the whole gradient every time.
+// CommFuse for the backward pass of a column-parallel GEMM: dx = dy w^T goes into FuseRS, x is gathered by the steps of
+// FuseAG under it, and dw = x^T dy follows as one GEMM, which hides the rest of the scatter. It is one GEMM and not one
+// per shard, because adding up in fp32 would read and write the whole gradient every time.
 //
 // The gather comes first on the lane, because dw needs it whole. p[j] is the rank's part of the dx of shard j, x[j] a
 // shard of x; 4 ranks, seen from rank r:
@@ -10,14 +10,14 @@
 //   compute  p[r+1]     p[r+2]     p[r+3]     p[r]       dw ....................... sum        (direct)
 //   comm     x[r]       x[r]       x[r]       p[r+1] ->  p[r+2] ->  p[r+3] ->
 //
-// Product c, transfer p of either kind, gradient w, sum s:
+// GEMM c, transfer p of either kind, gradient w, sum s:
 //   makespan max(max(N c, (N-1) p) + w, E(N-1)) + s    with E(0) = (N-1) p, E(i) = max(E(i-1), i c) + p
 // so nothing is exposed while p <= c and 2 (N-1) p <= N c + w. The ring form is the same with its adds a on their own
 // lane: E(i) = max(E(i-1) + p, (i+1) c) + a from E(0) = max(c, (N-1) p), makespan max(... + w, E(N-1)). Without a
 // gather, where x was saved whole, (N-1) p is 0 here.
 //
-// Adds on the compute lane cannot come inside dw, so there a step of the scatter and one of the gather take turns under
-// one product, and only the last step of the scatter is left to dw:
+// Adds on the compute lane cannot run inside dw, so in that case a step of the scatter and one of the gather take turns
+// under one GEMM, and dw hides only the last step of the scatter:
 //
 //   compute  p[r-1]     p[r-2] +   p[r-3] +   p[r]       dw ....... +                          (ring)
 //   comm     x[r] m     x[r-1] m   x[r-2] m
@@ -34,7 +34,7 @@ namespace {
 struct Gathered {
   BufferId buffer{};
   std::vector<Operand> places;  // for gather_step
-  std::vector<OpId> there;      // ops after which it is whole
+  std::vector<OpId> there;      // ops after which it is complete
 };
 
 Gathered begin_gather(const Stage& stage, const StrategyOptions& options) {

@@ -6,14 +6,14 @@
 //   compute  p[r+1]     p[r+2]       p[r+3]       p[r]   sum
 //   comm     idle       p[r+1] ->    p[r+2] ->    p[r+3] ->
 //
-// Product c, transfer p, sum s: makespan c + (N-1) max(c, p) + s (method.md 1.6).
+// GEMM c, transfer p, sum s: makespan c + (N-1) max(c, p) + s (method.md 1.6).
 //
-// N products, N-1 transfers, one add. On L lanes transfer i starts when product i and transfer i-L have ended. With m
-// parts a shard 1 + (N-1) m products, (N-1) m transfers, makespan max(N c, (N-1) p + c/m) + s. Groups multiply g shards
-// at once, then what is left over, then the own shard.
+// N GEMMs, N-1 transfers, one add. On L lanes transfer i starts when GEMM i and transfer i-L have ended. With m parts
+// per shard: 1 + (N-1) m GEMMs, (N-1) m transfers, makespan max(N c, (N-1) p + c/m) + s. Groups multiply g shards at
+// once, then the remainder, then the own shard.
 //
-// Summed on arrival, what came in under a product is added up after it, or as soon as it is there on a lane of its own;
-// N-2 adds from 3 ranks on, the last one with the own product (aux lane; in[i] comes during step i+1):
+// With sums on arrival, the data that arrived under a GEMM are added after it, or at once on a lane of their own. From
+// 3 ranks on there are N-2 adds, the last one with the own product (aux lane; in[i] arrives during step i+1):
 //
 //   aux                            in[0]+in[1]  ...      +in[2]+p[r]
 #include <algorithm>
@@ -35,7 +35,7 @@ class DirectSum {
         // One that is being computed and one on each lane, in whole groups and at least two of these.
         slots_(((std::max(options.lanes, options.group) - 1) / options.group + 2) * options.group),
         partial_(stage.scratch("partial", slots_ * stage.cuts, stage.output)),
-        inbox_(stage.scratch("inbox", peers_ * stage.cuts, stage.output)),  // one slot a sender
+        inbox_(stage.scratch("inbox", peers_ * stage.cuts, stage.output)),  // one slot per sender
         own_(stage.scratch("own", stage.cuts, stage.output)),
         lanes_(options.lanes) {}
 
@@ -67,7 +67,7 @@ class DirectSum {
     return stage_.rows_of(partial_, step % slots_ * stage_.cuts + part);
   }
 
-  /// One part for the owners of steps first to end - 1.
+  /// Computes one part for the owners of steps first to end - 1.
   OpId multiply(std::int32_t first, std::int32_t end, std::int32_t part) {
     Operand input;
     Operand results;
@@ -88,7 +88,7 @@ class DirectSum {
 
   void send(std::int32_t step, std::int32_t part) {
     const std::uint16_t lane = lanes_.of(step);
-    // The lane's transfer before may have waited for the same product.
+    // The lane's previous transfer may have waited for the same GEMM.
     const bool waited = step - options_.lanes >= step / options_.group * options_.group;
     const OpId exchange = builder_.exchange({.lane = {LaneKind::comm, lane},
                                              .axis = stage_.axis,
@@ -100,7 +100,7 @@ class DirectSum {
     sent_.push_back({exchange, lane});
   }
 
-  /// The sum so far, which lies in the first slot of the inbox, the slots after it up to `end`, and `own`.
+  /// Adds up the sum so far, which lies in the first slot of the inbox, the slots after it up to `end`, and `own`.
   OpId add_up(std::int32_t end, const Operand& own, const Region& out) {
     std::vector<Operand> inputs{{stage_.rows_of(inbox_, 0, stage_.cuts)}};
     std::vector<Flight> arrivals;
@@ -133,7 +133,7 @@ class DirectSum {
   BufferId own_;
   CommLanes lanes_;
   std::vector<Flight> sent_;  // by step and part
-  std::int32_t summed_ = 1;   // slots of the inbox in the sum so far
+  std::int32_t summed_ = 1;   // slots of the inbox that the sum contains
   OpId product_{};
 };
 

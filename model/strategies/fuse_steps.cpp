@@ -9,7 +9,7 @@ OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_
                  const std::vector<Operand>& places, const std::vector<OpId>& ready) {
   const bool ring = options.form == Form::ring;
   const auto next = static_cast<std::size_t>(step) + 1;
-  // From step 1 on a ring passes on what the exchange before it received; their lane keeps them in order.
+  // From step 1 on, a ring passes on what the previous exchange received; their lane keeps them in order.
   return stage.builder.exchange({.axis = stage.axis,
                                  .shift = ring ? 1 : step + 1,
                                  .send = ring ? places[next - 1] : places.front(),
@@ -76,7 +76,7 @@ std::vector<OpId> ScatterSteps::free(std::int32_t step) const {
     return {};
   }
   const std::vector<OpId>& users = ring() ? added_ : passed_;
-  // On the compute lane the add of two steps ago stands before this step's product anyway.
+  // On the compute lane, the add of two steps ago precedes this step's GEMM anyway.
   const bool in_use = ring() ? step >= 3 && options_.add_lane == LaneKind::aux : step >= 2;
   return in_use ? std::vector{users[static_cast<std::size_t>(step) - 2]} : std::vector<OpId>{};
 }
@@ -85,7 +85,7 @@ void ScatterSteps::take(std::int32_t step, OpId product) {
   check(step == static_cast<std::int32_t>(made_.size()), "partial products are taken in order");
   made_.push_back(product);
   if (step + 1 == stage_.ranks) {
-    return;  // finish() does the rest
+    return;  // finish() adds the last one
   }
   if (!ring()) {
     passed_.push_back(stage_.builder.exchange({.axis = stage_.axis,

@@ -9,9 +9,9 @@
 //   gemm_rs   compute  |p[r-1]  +=|p[r-2]  +=|p[r-3]  +=|p[r]  +|
 //             comm     |0 ->     =|m[r-1] ->=|m[r-2] ->=|m[r-3] ->|
 //
-// The accumulator of gemm_rs begins as zeros and is sent at the start of every iteration, of the first too; the partial
-// product is added at the iteration's end. Product c, transfer p, add a, zeroing z: makespan c + (N-1) max(c, p) for
-// ag_gemm, z + N (max(c, p) + a) for gemm_rs.
+// The accumulator of gemm_rs begins as zeros and is sent at the start of every iteration, even of the first; the
+// partial product is added at the iteration's end. GEMM c, transfer p, add a, zeroing z: makespan c + (N-1) max(c, p)
+// for ag_gemm, z + N (max(c, p) + a) for gemm_rs.
 #include <algorithm>
 
 #include "model/strategies/strategies.h"
@@ -26,7 +26,7 @@ Done looped_einsum_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   const std::int32_t windows = std::min(stage.ranks - 1, 2);
   const BufferId window = windows > 0 ? stage.scratch("window", windows, stage.input) : stage.input;
   Operand held{builder.whole(stage.input)};
-  std::vector<OpId> ready = stage.ready;  // ops that end the iteration before
+  std::vector<OpId> ready = stage.ready;  // ops that end the previous iteration
   Done done;
   for (std::int32_t step = 0; step < stage.ranks; ++step) {
     std::vector<OpId> ends;

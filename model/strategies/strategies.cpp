@@ -36,7 +36,8 @@ bool applies(const Strategy& strategy, std::span<const SiteKind> kinds) {
 
 namespace {
 
-/// The same at one kind of site: attention_rs is a gemm_rs with its core before it; all-to-alls have one form.
+/// Returns the relevant options at one kind of site: attention_rs is a gemm_rs with its core before it; all-to-alls
+/// have one form.
 OptionSet relevant_at(const Strategy& strategy, SiteKind kind, const StrategyOptions& options) {
   const bool attends = kind == SiteKind::attention_rs || kind == SiteKind::attention_a2a;
   if (!attends && kind != SiteKind::gemm_a2a) {
@@ -46,7 +47,7 @@ OptionSet relevant_at(const Strategy& strategy, SiteKind kind, const StrategyOpt
   if (kind == SiteKind::attention_rs) {
     set = strategy.relevant(SiteKind::gemm_rs, options);
     if (options.attention != AttentionCut::whole) {
-      set.drop(Option::shuffles);  // rows are made as products ask for them
+      set.drop(Option::shuffles);  // rows are made as GEMMs ask for them
     }
   } else if (strategy.uses.has(Option::slices)) {
     set.add(Option::slices);
@@ -95,7 +96,7 @@ std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> ki
     if (options.sum == Sum::arrival) {
       words.emplace_back("dw by shard");
     }
-    here.sum = Sum::end;  // said already
+    here.sum = Sum::end;  // already described by the words above
   }
   own.drop(Option::attention);
   own.drop(Option::regather);
@@ -137,7 +138,7 @@ std::string refusal_of(const Strategy& strategy, std::span<const SiteKind> kinds
 
 namespace {
 
-/// Those that give a schedule on so many ranks, each once.
+/// Returns the schedules that are possible on this many ranks, each once.
 std::vector<StrategyOptions> possible(const Strategy& strategy, std::span<const SiteKind> kinds, std::int32_t ranks,
                                       const std::vector<StrategyOptions>& candidates) {
   std::vector<StrategyOptions> all = distinct(strategy, kinds, candidates, ranks);

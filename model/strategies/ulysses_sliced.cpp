@@ -6,12 +6,11 @@
 //                   comm         |aa0|aa1|aa2|aa3|                  aa3 is exposed
 //
 //   attention_a2a   compute  |a0 |a1 |a2 |a3 |o0 |o1 |o2 |o3 |
-//                   comm         |aa0|aa1|aa2|aa3|                  nothing is, if an all-to-all is no longer than a
-//                   slice
+//                   comm         |aa0|aa1|aa2|aa3|                  hidden if an all-to-all is no longer than a slice
 //
-// With one slice's product q, attention a, out-projection o and all-to-all r: gemm_a2a q + (k-1) max(q, r) + r;
-// attention_a2a E(0) = k a, E(i) = max(E(i-1), A(i-1)) + o where A(i) = max((i+1) a, A(i-1)) + r, makespan E(k).
-// Attention of all queries at once comes before aa0: A(i) = k a + (i+1) r. One rank has nothing to hide: it cuts
+// With one slice's GEMM q, attention a, out-projection o and all-to-all r, gemm_a2a takes q + (k-1) max(q, r) + r.
+// For attention_a2a, E(0) = k a and E(i) = max(E(i-1), A(i-1)) + o with A(i) = max((i+1) a, A(i-1)) + r; the makespan
+// is E(k). Attention of all queries at once precedes aa0: A(i) = k a + (i+1) r. One rank has nothing to hide and slices
 // nothing.
 #include "model/strategies/rings.h"
 #include "model/strategies/strategies.h"
