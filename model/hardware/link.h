@@ -41,8 +41,8 @@ struct ProtocolParameters {
   Parameter<Duration> step_latency;         ///< Once a step.
   Parameter<BytesPerSecond> rate;           ///< Wire bytes a rank sends a second, for very large sizes.
   Parameter<BytesPerSecond> own_copy_rate;  ///< Bytes a second of a rank's own share, copied from input to output.
-  /// Wire bytes whose time the pipeline's filling costs at most; at this size, half of it.
-  Parameter<Bytes> ramp_size;
+  Parameter<Bytes>
+      ramp_size;  ///< Wire bytes whose time the pipeline's filling costs at most; at this size, half of it.
 };
 
 /// All-reduce by sums in the switch (NVLS).

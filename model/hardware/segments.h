@@ -32,8 +32,8 @@ struct Segments {
   std::int32_t links_of_a_node = 0;  ///< The first of a node's segments are links, the others ports.
   std::vector<Crossing> crossings;   ///< Pool.
   std::vector<std::uint32_t> ways;   ///< Where those of a way begin in the pool; one more than there are ways.
-  /// Edge of the topology, of the fabric's segments and then of the first node's links.
-  std::vector<std::int32_t> edges;
+  std::vector<std::int32_t>
+      edges;  ///< Edge of the topology, of the fabric's segments and then of the first node's links.
 
   /// What a transfer crosses, ports first and last. Requires different GPUs.
   [[nodiscard]] std::span<const Crossing> way(int from, int to) const {

@@ -87,8 +87,8 @@ struct TopologyPlan {
   BytesPerSecond nic_rate;
   Duration nic_latency{};  ///< From a GPU to its NIC, and from there to the fabric: twice on the way out.
   FabricKind fabric = FabricKind::one_switch;
-  /// Of rails: from a leaf to all spines together; a leaf's NICs at full rate need their sum.
-  BytesPerSecond leaf_rate;
+  BytesPerSecond
+      leaf_rate;  ///< Of rails: from a leaf to all spines together; a leaf's NICs at full rate need their sum.
 };
 
 Topology build_topology(const TopologyPlan& plan);

@@ -17,7 +17,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::int32_t nobody = -1'000'000;  // that a finding is about
+constexpr std::int32_t nobody = -1'000'000;  // for findings about no op
 
 using Extents = std::pair<Extent, Extent>;  // rows, columns
 
@@ -80,7 +80,8 @@ class Bounds {
     }
   }
 
-  /// A tensor says that it is attention, but not of which sequences and heads: its ops and unfused work do, and alike.
+  /// Checks that all ops and unfused work of an attention tensor agree on its sequences and heads, which the tensor
+  /// itself does not give.
   void attention() {
     std::vector<const AttentionShape*> all;
     for (const auto* shapes : {&program_.shapes, &program_.unfused}) {
@@ -102,7 +103,7 @@ class Bounds {
     }
   }
 
-  /// What holds on all ranks alike.
+  /// Checks what holds on all ranks alike.
   void op(OpId id) {
     const Op& op = program_.ops[position(id)];
     if (!refers(op)) {
@@ -138,7 +139,7 @@ class Bounds {
     }
   }
 
-  /// The queries of an attention stand among its keys.
+  /// Checks that the queries of an attention lie among its keys.
   void positions(OpId id) {
     const Op& op = program_.ops[position(id)];
     if (op.kind != OpKind::attention) {
@@ -162,7 +163,7 @@ class Bounds {
     }
   }
 
-  /// Content `i` of initial and final together.
+  /// Checks content `i` of initial and final together.
   void content(const Content& content, std::int32_t i) {
     const std::int32_t about = -1 - i;
     region_inside(content.here, about, {}, [&](Rank rank) {
@@ -246,7 +247,7 @@ class Bounds {
            (pools_refer_ || (operands_refer(program_.inputs_of(op)) && operands_refer(program_.outputs_of(op))));
   }
 
-  /// An attention has none or one a region of queries, other ops have none.
+  /// Returns true if an attention has no position or one per region of queries, and other ops have none.
   [[nodiscard]] bool positions_refer(const Op& op) const {
     if (op.positions.count == 0) {
       return true;
@@ -255,7 +256,7 @@ class Bounds {
            program_.inputs_of(op).front().count == op.positions.count;
   }
 
-  /// Whether all operands and regions are in order, those of no op too; else every op's are looked at.
+  /// Returns true if all operands and regions are valid, even those of no op; otherwise every op's are looked at.
   [[nodiscard]] bool pools_refer() const {
     return std::all_of(program_.regions.begin(), program_.regions.end(),
                        [&](const Region& region) { return region_refers(region); }) &&
@@ -279,7 +280,7 @@ class Bounds {
     return true;
   }
 
-  /// Whether the regions of an operand, stacked by rows, are so many rows and columns.
+  /// Returns true if the regions of an operand, stacked by rows, have these extents.
   [[nodiscard]] bool fits(Slice operand, const Extents& wanted) const {
     const auto& [rows, columns] = wanted;
     if (operand.count == 1) {
@@ -322,11 +323,11 @@ class Bounds {
 
   struct Wanted {
     std::size_t inputs = 0;
-    Extents first, others;  // the first input, and those after it
+    Extents first, others;  // of the first input, and of the inputs after it
     std::size_t outputs = 1;
     Extents output;
   };
-  /// Nothing when no operands could fit.
+  /// Returns nullopt if no operands could fit.
   [[nodiscard]] std::optional<Wanted> expected(const Shape& shape) const {
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
       const Extent kernel = gemm->kernel_m;
@@ -411,7 +412,7 @@ class Bounds {
   bool pools_refer_;
   std::vector<bool> shape_refers_;
   std::vector<std::pair<DimensionId, DimensionId>> dimensions_;  // by buffer: of its rows and columns
-  std::vector<std::optional<std::optional<Wanted>>> wanted_;     // by shape, once an op has it
+  std::vector<std::optional<std::optional<Wanted>>> wanted_;     // by shape, set once an op has it
   std::int32_t nameless_ = nobody;
 };
 

@@ -17,7 +17,7 @@ CellMap::CellMap(const Program& program) : program_(program) {
 RankCells::RankCells(const Program& program, const CellMap& cells, const Coordinates& here) {
   blocks_.reserve(program.regions.size());
   for (const Region& region : program.regions) {
-    const bool there = position(region.buffer) < program.buffers.size();  // no operand need refer to it
+    const bool there = position(region.buffer) < program.buffers.size();  // a region may belong to no operand
     blocks_.push_back(there ? cells.block_of(region, here) : CellBlock{});
   }
 }

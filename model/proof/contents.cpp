@@ -17,7 +17,7 @@ namespace {
 
 class Contents {
  public:
-  /// With a symmetry and the cells of rank 0, which go together, rank 0 stands for all ranks.
+  /// `symmetry` and `first`, the cells of rank 0, come together; then rank 0 stands for all ranks.
   Contents(const Program& program, const CellMap& cells, const RankCells* first, const Symmetry* symmetry, Sums& sums,
            Findings& findings, Trace* trace)
       : program_(program),
@@ -40,13 +40,12 @@ class Contents {
     }
   }
 
-  /// Both iterations, from the initial contents.
-  /// False when rank 0 cannot stand for all.
+  /// Runs both iterations from the initial contents. Returns false when rank 0 cannot stand for all.
   bool run(const std::vector<Event>& events) {
     place_initial();
     run(events, 0);
-    // What an op reads, another wrote before it in the same iteration or was there from the start (check_hazards). So a
-    // second iteration does the same as a first that went well and left alone what was there.
+    // Every value that an op reads was written earlier in the same iteration or existed from the start (check_hazards).
+    // So a second iteration repeats a correct first one that left the initial contents unchanged.
     if (trace_ != nullptr || !findings_.empty() || !holds_initial()) {
       run(events, 1);
     }
@@ -119,7 +118,7 @@ class Contents {
     }
   }
 
-  /// Into `values`, in place of what is there.
+  /// Reads an operand into `values`, replacing its elements.
   void read(Rank rank, OpId op, Slice operand, Values& values) {
     values.clear();
     for_each_cell(rank, operand, [&](Cell cell) { values.push_back(at(rank, cell)); });
@@ -141,7 +140,7 @@ class Contents {
     }
   }
 
-  /// visit(rank, content, cell, value that belongs there)
+  /// Calls visit(rank, content, cell, expected value).
   template <class Visit>
   void for_each_content(const std::vector<Content>& contents, const Visit& visit) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
@@ -191,7 +190,7 @@ class Contents {
     }
   }
 
-  /// The cell of rank 0 that is all of an operand, where it stands for all ranks and nobody asks for a trace.
+  /// Returns the cell of rank 0 that is the whole operand, if rank 0 stands for all ranks and no trace is asked for.
   [[nodiscard]] Cell only_cell(Slice operand) const { return first_ == nullptr ? -1 : first_->only_cell(operand); }
 
   void multiply(Rank rank, OpId op, const GemmShape& shape) {
@@ -199,7 +198,7 @@ class Contents {
     const Cell a = only_cell(operands[0]);
     const Cell b = only_cell(operands[1]);
     const Cell out = only_cell(program_.outputs_of(record(op)).front());
-    if (a >= 0 && b >= 0 && out >= 0 && !shape.accumulate) {  // as most
+    if (a >= 0 && b >= 0 && out >= 0 && !shape.accumulate) {  // true for most GEMMs
       at(0, out) = meaning_.multiply({rank, op}, shape, at(0, a), at(0, b));
       return;
     }
@@ -253,7 +252,7 @@ class Contents {
     for (std::int32_t i = 0; i < extent; ++i) {
       given.push_back(read(program_.mesh.member(first, shape.axis, i), op, program_.inputs_of(record(op)).front()));
     }
-    Values total;  // what every member gets the same of, once
+    Values total;  // the value that every member gets, computed once
     const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
     if (shape.kind == CollectiveKind::all_gather) {
       total = stacked(given);
@@ -287,8 +286,8 @@ class Contents {
 
   // --- where rank 0 stands for all ---------------------------------------------------------------------------------
 
-  /// What rank 0 attends to says what other ranks do: key i is row i on every rank, and if a mask hides other keys
-  /// there than here, none is wrong.
+  /// Returns true if other ranks attend correctly when rank 0 does: key i is row i on every rank, and a mask that hides
+  /// other keys on other ranks must hide no wrong one.
   [[nodiscard]] bool other_ranks_attend(Slice keys, const Values& queries, const Values& out) const {
     const Rotation moves = *symmetry_->rows_inside(program_.regions_of(keys));
     for (std::size_t i = 0; i < queries.size(); ++i) {
@@ -301,7 +300,7 @@ class Contents {
     return true;
   }
 
-  /// What the rank that sends to rank 0 sends.
+  /// Receives what the rank that sends to rank 0 sends.
   void arrive(const Event& event) {
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[record(event.op).shape]);
     const Slice sent = program_.inputs_of(record(event.op)).front();
@@ -310,7 +309,7 @@ class Contents {
     source[axis] = exchange.shift == 0 ? 0 : program_.mesh.axes[axis].extent - exchange.shift;
     const Cell from = only_cell(sent);
     const Cell to = only_cell(program_.outputs_of(record(event.target_op)).front());
-    if (from >= 0 && to >= 0) {  // as most; nothing moves inside a single cell
+    if (from >= 0 && to >= 0) {  // true for most; nothing moves inside a single cell
       at(0, to) = moved(program_, *symmetry_, sums_, at(0, from), source);
       return;
     }
@@ -319,7 +318,7 @@ class Contents {
     write(0, event.target_op, made_);
   }
 
-  /// What rank 0 gets of a collective, where it is the member at coordinate 0.
+  /// Gives rank 0 its result of a collective in which it is the member at coordinate 0.
   void collect_on_first(OpId op) {
     const auto& shape = std::get<CollectiveShape>(program_.shapes[record(op).shape]);
     const Slice in = program_.inputs_of(record(op)).front();
@@ -328,7 +327,7 @@ class Contents {
     for (std::size_t i = 0; i < members.size(); ++i) {
       members[i][static_cast<std::size_t>(shape.axis)] = static_cast<std::int32_t>(i);
     }
-    const bool part = shape.kind != CollectiveKind::all_reduce;  // of the larger of input and output
+    const bool part = shape.kind != CollectiveKind::all_reduce;  // a part of the larger of input and output
     const std::int32_t rows = shape.rows.blocks / (part ? static_cast<std::int32_t>(members.size()) : 1);
     const Values held = read(0, op, in);
     OtherRanks others(program_, *symmetry_, sums_, in);
@@ -352,8 +351,8 @@ class Contents {
   Rank ranks_;
   std::vector<Value> memory_;  // by rank and cell
   std::vector<Coordinates> here_;
-  std::array<Values, 3> taken_;  // room to work in: what an op takes in
-  Values made_;                  // and what it puts out
+  std::array<Values, 3> taken_;  // scratch space: inputs of an op
+  Values made_;                  // scratch space: outputs of an op
   std::size_t iteration_ = 0;
   bool undecided_ = false;
 };

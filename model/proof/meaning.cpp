@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, elementwise functions and attention; products have a file of their own.
+// Sums, elementwise functions and attention; GEMMs have a file of their own.
 #include "model/proof/meaning.h"
 
 #include <fmt/format.h>
@@ -156,7 +156,7 @@ Values Meaning::attend(Where where, const AttentionShape& shape, std::span<const
 }
 
 Value Meaning::attended(Where where, const Value& query, std::int32_t row, std::vector<Value>& keys, bool causal) {
-  const bool all = !causal || rows_move(query.tensor);  // where they move, other ranks' queries see other keys
+  const bool all = !causal || rows_move(query.tensor);  // if rows move, other ranks' queries see other keys
   if (!all) {
     keys.resize(static_cast<std::size_t>(row) + 1);
   }

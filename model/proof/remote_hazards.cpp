@@ -14,9 +14,9 @@ namespace commfuse {
 
 namespace {
 
-/// One touch of a cell. It begins after each of `starts` is posted, and is over when any of `ends` has ended.
+/// One access of a cell. It begins after each of `starts` is posted, and is over when any of `ends` has ended.
 struct Access {
-  Occurrence by;  // the op that reaches for the cell
+  Occurrence by;  // the op that accesses the cell
   bool writes = false;
   bool remote = false;
   Few<Occurrence> starts;
@@ -97,7 +97,7 @@ class RemoteHazards {
     }
   }
 
-  /// Whether a touch is over before another begins, `later` iterations on.
+  /// Returns true if an access is over before another begins, `later` iterations on.
   [[nodiscard]] bool before(const Access& first, const Access& second, std::int32_t later) const {
     return std::any_of(first.ends.begin(), first.ends.end(), [&](const Occurrence& end) {
       return std::any_of(second.starts.begin(), second.starts.end(), [&](Occurrence start) {
@@ -111,7 +111,7 @@ class RemoteHazards {
     return fmt::format("{} on rank {}", op_in_words(program_, access.by.op), access.by.rank);
   }
 
-  /// Of `a` and `b` one is remote.
+  /// Adds a finding. Requires that `a` or `b` is remote.
   void clash(Cell cell, const Access& a, const Access& b, const char* when) {
     const Access& reaching = a.remote ? a : b;
     findings_.add(FindingKind::hazard, static_cast<std::int32_t>(reaching.by.op), [&] {

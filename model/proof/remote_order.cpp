@@ -44,7 +44,7 @@ RemoteOrder::RemoteOrder(const Program& program, const Matching& matching, std::
   }
 }
 
-/// Between iterations a rank joins its lanes: the first op of a lane waits for the last of all.
+/// Between iterations a rank joins its lanes: the first op of a lane waits for the last op of every lane.
 void RemoteOrder::post(const Occurrence& here) {
   const Op& op = program_.ops[position(here.op)];
   const Clock clock = clock_of(here);
@@ -98,7 +98,7 @@ void RemoteOrder::learn_from_partners(const Occurrence& ended, Clock clock) {
   }
 }
 
-/// What a rank `shift` further on `axis` knows, seen from here.
+/// Learns what a rank `shift` further on `axis` knows, translated to this rank's point of view.
 void RemoteOrder::learn(Clock clock, const std::int32_t* other, int axis, std::int32_t shift) {
   if (shift == 0) {
     std::transform(clock, clock + width_, other, clock, [](std::int32_t a, std::int32_t b) { return std::max(a, b); });
@@ -122,7 +122,7 @@ std::int32_t RemoteOrder::count_of(const Occurrence& of) const {
          of.iteration * length_[static_cast<std::size_t>(stored(of.rank)) * lanes_ + lane];
 }
 
-/// `to` seen from `from`: the rank at the differences of their coordinates.
+/// Returns `to` seen from `from`: the rank at the differences of their coordinates.
 Rank RemoteOrder::displacement(Rank from, Rank to) const {
   const Coordinates here = program_.mesh.coordinates(from);
   for (std::size_t axis = 0; axis < program_.mesh.axes.size(); ++axis) {

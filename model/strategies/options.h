@@ -37,9 +37,9 @@ enum class Regather : std::uint8_t { again, saved };
 
 /// Fields that a strategy does not use keep their defaults.
 struct StrategyOptions {
-  std::int32_t slices = 4;                // k of data slicing
-  std::int32_t sub_slices = 1;            // m: parts of one shard that are sent and multiplied one by one
-  Form form = Form::ring;                 //
+  std::int32_t slices = 4;      // k of data slicing
+  std::int32_t sub_slices = 1;  // m: parts of one shard that are sent and multiplied one by one
+  Form form = Form::ring;
   LaneKind add_lane = LaneKind::compute;  // lane for the adds of a ring: compute or aux
   Sum sum = Sum::end;                     // time of the sums of the direct form
   std::int32_t lanes = 1;                 // communication lanes
