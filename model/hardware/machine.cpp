@@ -14,7 +14,7 @@ namespace commfuse {
 
 namespace {
 
-/// Where a route ends up in what its peers see: its slowest hop and its latency.
+/// A route as its peers use it: the rate of its slowest hop, and its latency.
 struct Reach {
   BytesPerSecond rate;
   Duration latency{};
@@ -44,7 +44,7 @@ PeerParameters scaled(PeerParameters peer, const Reach& reach, const Reach& best
   return peer;
 }
 
-/// with_rates of one part.
+/// Implements with_rates for one part.
 struct RaisedRates {
   double times = 1.0;
   RateChange change = RateChange::every_rate;
@@ -64,7 +64,7 @@ struct RaisedRates {
   }
 };
 
-/// with_rates_up_to of one part.
+/// Implements with_rates_up_to for one part.
 struct HeldRates {
   BytesPerSecond most;
 
@@ -72,7 +72,7 @@ struct HeldRates {
   void operator()(ProtocolParameters& protocol) const { (*this)(protocol.rate); }
 };
 
-/// Every rate of the kernels beside the collective's own ring, but NCCL's own.
+/// Changes every rate of the kernels other than the collective's own ring, except NCCL's estimates.
 template <class Change>
 void change_kernels(CollectiveParameters& parameters, const Change& change) {
   if (parameters.nccl != nullptr) {

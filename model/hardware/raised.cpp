@@ -28,8 +28,8 @@ void visit(Accelerator& accelerator, const std::string& at, const Visit& one) {
   }
 }
 
-// Structured bindings: what is added to NcclKernels, AllToAllParameters or Link does not compile until it is named
-// here.
+// These are structured bindings, so a new member of NcclKernels, AllToAllParameters or Link does not compile until it
+// is named here.
 
 template <class Visit>
 void visit(NcclKernels& nccl, const std::string& at, const Visit& one) {
@@ -69,7 +69,7 @@ void visit(Link& link, const std::string& at, const Visit& one) {
   visit(collective, at + "collective.", one);
 }
 
-/// Those that the files give.
+/// Visits the parameters that the files give.
 template <class Visit>
 void visit_given(Machine& machine, const Visit& one) {
   visit(machine.accelerator, "accelerator.", one);
@@ -87,7 +87,7 @@ void visit_given(Machine& machine, const Visit& one) {
   }
 }
 
-/// Those that were worked out from them, by the same names.
+/// Visits the parameters that are derived from those, under the same names.
 template <class Visit>
 void visit_derived(Machine& machine, const Visit& one) {
   change_shared(machine.pair_peers, [&](PairPeers& pairs) {
@@ -115,7 +115,7 @@ void raise(FlopsPerSecond& value, double share) { value.value *= 1.0 + share; }
 
 std::vector<NamedParameter> parameters_of(const Machine& machine) {
   std::vector<NamedParameter> all;
-  Machine copy = machine;  // the visitors change
+  Machine copy = machine;  // a copy, because the visitors change it
   visit_given(copy, [&](const std::string& name, const auto& parameter) {
     all.push_back({name, parameter.standard_error, parameter.provenance, parameter.source});
   });
@@ -137,7 +137,7 @@ Machine raised(const Machine& machine, std::string_view name, double share) {
   if (name.starts_with("topology.")) {
     connect(copy, copy.plan);
   }
-  copy.link.capacity = unlimited;  // It tells what the parameter is worth, and no wire is built so.
+  copy.link.capacity = unlimited;  // The machine only shows the effect of the parameter; no real wire has this rate.
   if (copy.network) {
     copy.network->capacity = unlimited;
   }
@@ -161,7 +161,7 @@ FeltBy who_feels(std::string_view name) {
   return name.starts_with("link.peer.") ? FeltBy::exchanges : FeltBy::anything;
 }
 
-/// Of "accelerator.matrix_units.bf16.gemm.ramp" bf16.
+/// Returns bf16 for "accelerator.matrix_units.bf16.gemm.ramp".
 std::optional<DType> dtype_of_unit(std::string_view name) {
   if (!name.starts_with(units)) {
     return std::nullopt;
