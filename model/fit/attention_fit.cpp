@@ -32,7 +32,7 @@ constexpr std::array base_knobs{Knob<P>{"overhead", &P::overhead, 12.0, 0.5, 100
                                 Knob<P>{"lone_tile", &P::lone_tile, 1.0, 0.1, 4.0}};
 constexpr std::array packed_knobs{Knob<P>{"split_cost", &P::split_cost, 1.4, 0.5, 4.0}};
 
-/// Kernels that do not pack heads stay so.
+/// Returns the knobs; kernels that do not pack heads keep that property.
 std::vector<Knob<P>> knobs_of(const P& parameters) {
   std::vector<Knob<P>> knobs(base_knobs.begin(), base_knobs.end());
   if (parameters.split_cost.value > 0.0) {

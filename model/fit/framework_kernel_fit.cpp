@@ -20,7 +20,7 @@ namespace commfuse {
 namespace {
 
 constexpr std::size_t fewest_sizes = 100;
-constexpr double residual_of_kernels = 0.1;  // Two thirds of the rows held out of public tables err by no more.
+constexpr double residual_of_kernels = 0.1;  // two thirds of the rows held out of public tables are off by no more
 
 using P = FrameworkKernels;
 constexpr std::array knobs{Knob<P>{"floor", &P::floor, 1.5, 0.05, 20.0},
@@ -32,7 +32,7 @@ constexpr std::array knobs{Knob<P>{"floor", &P::floor, 1.5, 0.05, 20.0},
                            Knob<P>{"activation_step", &P::activation_step, 0.5, 0.001, 20.0},
                            Knob<P>{"rotation_efficiency", &P::rotation_efficiency, 0.5, 0.05, 1.0},
                            Knob<P>{"rotation_step", &P::rotation_step, 0.5, 0.001, 20.0}};
-// For an accelerator whose kernels nobody measured one by one.
+// Knobs for an accelerator whose kernels were not measured one by one.
 constexpr std::array plain_knobs{
     Knob<Accelerator>{"memory_bound_efficiency", &Accelerator::memory_bound_efficiency, 0.5, 0.002, 1.0}};
 constexpr std::array all_kernels{FrameworkKernel::sum, FrameworkKernel::norm, FrameworkKernel::activation,

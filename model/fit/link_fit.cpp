@@ -19,7 +19,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr double widest = 1e3;  // Times what a parameter starts at, or over it.
+constexpr double widest = 1e3;  // largest factor on a parameter's start, up or down
 constexpr double worth_a_protocol = 0.9;
 constexpr std::ptrdiff_t least_rows_of_a_protocol = 6;
 
@@ -31,7 +31,7 @@ void put(double number, Duration& duration) { duration = from_seconds(1e-6 * num
 void put(double number, BytesPerSecond& rate) { rate = {number}; }
 void put(double number, Bytes& size) { size = {std::llround(number)}; }
 
-/// A parameter of a machine as one of a fit.
+/// A parameter of a machine as a parameter of a fit.
 struct Slot {
   std::string name;
   double start = 0.0;
@@ -40,7 +40,7 @@ struct Slot {
   std::function<void(const FittedParameter&)> conclude;
 };
 
-/// The parameters of a machine that may be fitted, and where their values go.
+/// Parameters of a machine that may be fitted, and the members that receive their values.
 class Slots {
  public:
   explicit Slots(const LinkFitOptions& options) : source_(options.source), most_(options.most) {}
@@ -49,7 +49,7 @@ class Slots {
   void add(const std::string& name, Parameter<T>& parameter) {
     const double start = number_of(parameter.value);
     if (start <= 0.0) {
-      return;  // Not there: no share of it can be moved.
+      return;  // A value of 0 has no share to move.
     }
     slots_.push_back({name, start, start * widest,
                       [&parameter](double number) { commfuse::put(number, parameter.value); },
@@ -61,7 +61,7 @@ class Slots {
                       }});
   }
 
-  /// A rate over the wires, which are built for no more than the options say.
+  /// Adds a rate over the wires, limited to their physical rate in the options.
   void add_wires(const std::string& name, Parameter<BytesPerSecond>& rate) {
     rate.value.value = std::min(rate.value.value, most_.value);
     add(name, rate);
@@ -87,7 +87,7 @@ class Slots {
   std::vector<Slot> slots_;
 };
 
-/// The rows of one fit: what is predicted with the values that stand in the slots.
+/// Rows of one fit: predictions with the current values of the slots.
 struct Rows {
   std::size_t count = 0;
   std::function<double(std::size_t)> predicted_us;
@@ -130,7 +130,7 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
   return report;
 }
 
-/// A copy of what several machines may share, to be changed; null stays null.
+/// Returns a copy of a part that several machines may share, for a change; null stays null.
 template <class T>
 std::shared_ptr<T> own(std::shared_ptr<const T>& shared) {
   std::shared_ptr<T> copy = shared == nullptr ? nullptr : std::make_shared<T>(*shared);

@@ -18,8 +18,8 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double normal_spread = 1.4826;  // Standard deviation over median absolute deviation, of normal errors.
-constexpr double least_spread = 1e-12;    // An exact fit: rounding must not look like outliers.
+constexpr double normal_spread = 1.4826;  // standard deviation over median absolute deviation, for normal errors
+constexpr double least_spread = 1e-12;    // in an exact fit, rounding must not look like outliers
 constexpr double first_damping = 1e-3;
 constexpr double most_damping = 1e12;
 
@@ -31,12 +31,12 @@ double spread_of(const VectorXd& residuals) {
   return std::max(least_spread, normal_spread * quantile(std::move(sizes), 0.5));
 }
 
-/// Beyond which residuals pull with their sign only.
+/// Returns the size beyond which residuals count only by their sign.
 double threshold_of(const VectorXd& residuals, const FitOptions& options) {
   return options.huber * (options.spread > 0.0 ? options.spread : spread_of(residuals));
 }
 
-/// Huber's loss: half the square up to `threshold`, its tangent beyond.
+/// Returns Huber's loss: half the square up to `threshold`, its tangent beyond.
 double loss(const VectorXd& residuals, double threshold) {
   double sum = 0.0;
   for (const double residual : residuals) {
@@ -80,7 +80,7 @@ class Problem {
     return out;
   }
 
-  /// Steps stay inside the bounds; a parameter held fast has a column of zeros.
+  /// Steps stay inside the bounds; a fixed parameter has a column of zeros.
   MatrixXd jacobian(const VectorXd& logs) const {
     MatrixXd slopes = MatrixXd::Zero(rows_, size());
     for (Index i = 0; i < size(); ++i) {
@@ -107,7 +107,7 @@ VectorXd weights_of(const VectorXd& residuals, double threshold) {
       [threshold](double residual) { return std::abs(residual) <= threshold ? 1.0 : threshold / std::abs(residual); });
 }
 
-/// Parameters that the objective would push through the bound they lie on, or that change nothing.
+/// Finds parameters that the objective would push through the bound they lie on, or that change nothing.
 std::vector<bool> stuck_of(const Problem& problem, const VectorXd& logs, const MatrixXd& slopes,
                            const VectorXd& gradient) {
   std::vector<bool> stuck(static_cast<std::size_t>(problem.size()));
@@ -119,7 +119,7 @@ std::vector<bool> stuck_of(const Problem& problem, const VectorXd& logs, const M
   return stuck;
 }
 
-/// Rows and columns of stuck parameters become those of the unit matrix: they get no step, and no error.
+/// Replaces rows and columns of stuck parameters with those of the unit matrix, so that they get no step and no error.
 void leave_out(MatrixXd& normal, VectorXd& gradient, const std::vector<bool>& stuck) {
   for (Index i = 0; i < normal.rows(); ++i) {
     if (stuck[static_cast<std::size_t>(i)]) {
@@ -139,7 +139,8 @@ struct State {
   bool converged = false;
 };
 
-/// One accepted step of Levenberg-Marquardt at a fixed threshold; the share by which the loss fell, 0 if none helps.
+/// Makes one accepted step of Levenberg-Marquardt at a fixed threshold. Returns the share by which the loss fell, or 0
+/// if no step helps.
 double improve(const Problem& problem, double threshold, double& damping, State& state) {
   const MatrixXd slopes = problem.jacobian(state.logs);
   const VectorXd weights = weights_of(state.residuals, threshold);
@@ -177,7 +178,7 @@ State descend(const Problem& problem, const FitOptions& options) {
   return state;
 }
 
-/// The sum over groups of s s', where s is the sum of slope x clipped residual over the rows of a group.
+/// Returns the sum over groups of s s', where s is the sum of slope x clipped residual over the rows of a group.
 MatrixXd influence(const MatrixXd& slopes, const VectorXd& clipped, const std::vector<int>& groups) {
   if (groups.empty()) {
     return slopes.transpose() * clipped.cwiseAbs2().asDiagonal() * slopes;
@@ -194,7 +195,8 @@ MatrixXd influence(const MatrixXd& slopes, const VectorXd& clipped, const std::v
   return total;
 }
 
-/// Of the logarithms, so relative to the values. Few rows: scaled by rows / (rows - parameters).
+/// Returns standard errors of the logarithms, which are relative to the values. With few rows they are scaled by rows /
+/// (rows - parameters).
 VectorXd standard_errors(const Problem& problem, const State& state, const FitOptions& options) {
   const double threshold = threshold_of(state.residuals, options);
   const MatrixXd slopes = problem.jacobian(state.logs);

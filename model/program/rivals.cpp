@@ -21,7 +21,7 @@ bool sends(const Program& program, OpId op) {
 
 bool is_collective(const Program& program, OpId op) { return program.ops[position(op)].kind == OpKind::collective; }
 
-/// The ops of each lane of which `chosen` holds, in order, of the lanes that have any.
+/// Returns, for each lane that has any, the ops for which `chosen` is true, in order.
 template <class Chosen>
 std::vector<Ops> by_lane(const Program& program, const Order& order, const Chosen& chosen) {
   std::vector<Ops> lanes;
@@ -35,7 +35,7 @@ std::vector<Ops> by_lane(const Program& program, const Order& order, const Chose
   return lanes;
 }
 
-/// Of a lane's ops those that may run beside `op`: along a lane come first the ops that end before it, then those that
+/// Returns a lane's ops that may run beside `op`: along a lane come first the ops that end before it, then those that
 /// run beside it, then those that start after it.
 std::span<const OpId> beside(const Order& order, OpId op, const Ops& ops) {
   const auto first = std::partition_point(ops.begin(), ops.end(), [&](OpId other) { return order.before(other, op); });
@@ -43,14 +43,14 @@ std::span<const OpId> beside(const Order& order, OpId op, const Ops& ops) {
   return std::span(ops).subspan(static_cast<std::size_t>(first - ops.begin()), static_cast<std::size_t>(last - first));
 }
 
-/// The sends of two lanes, and where those began to run beside each other.
+/// Sends of two lanes, and the places where they began to run beside each other.
 class TwoLanes {
  public:
   TwoLanes(const Order& order, const Ops& own, const Ops& other)
       : order_(order), own_(own), other_(other), begins_(other.size(), unknown) {}
 
-  /// The send of the other lane that goes beside `op`, the own send at `place`; nothing where none does. Both lanes are
-  /// counted from where they began to run beside each other.
+  /// Returns the send of the other lane that runs beside `op`, the own send at `place`; nullopt if there is none. Both
+  /// lanes are counted from the place where they began to run beside each other.
   std::optional<OpId> abreast(OpId op, std::size_t place) {
     const std::span<const OpId> met = beside(order_, op, other_);
     if (met.empty()) {
@@ -69,7 +69,7 @@ class TwoLanes {
     return static_cast<std::size_t>(beside(order_, beside_it, ops).data() - ops.data());
   }
 
-  /// Where the run of sends began that the other lane's send at `place` is a part of. Every place is walked over once.
+  /// Returns the begin of the run of sends that contains the other lane's send at `place`. Every place is visited once.
   std::size_t begin_of(std::size_t place) {
     std::size_t begin = place;
     walked_.clear();

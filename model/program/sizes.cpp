@@ -12,7 +12,7 @@ namespace commfuse {
 
 namespace {
 
-/// The nearest multiples of `blocks` on both sides, as a remedy.
+/// Returns the nearest multiples of `blocks` on both sides, as a remedy.
 std::string remedy(std::int64_t elements, std::int64_t blocks) {
   const std::int64_t below = elements / blocks * blocks;
   if (below <= 0) {
@@ -21,7 +21,8 @@ std::string remedy(std::int64_t elements, std::int64_t blocks) {
   return fmt::format("choose a multiple of {}, such as {} or {}", blocks, below, below + blocks);
 }
 
-/// Attention of all queries is one kernel that runs over whole sequences; a slice of them is whole positions of each.
+/// Attention of all queries is one kernel over whole sequences; a slice of them must be whole positions of each
+/// sequence.
 void require_whole_positions(const Program& program, const Sizes& sizes) {
   for (const Shape& shape : program.shapes) {
     const auto* attention = std::get_if<AttentionShape>(&shape);

@@ -14,7 +14,7 @@ namespace commfuse {
 
 namespace {
 
-/// Numbers the tensors that the final contents need, from the inputs up, and describes each by those before it.
+/// Numbers the tensors that the final contents need, inputs first, and describes each by those before it.
 class Work {
  public:
   explicit Work(const Program& program)
@@ -32,7 +32,7 @@ class Work {
   std::string text() && { return text_ + shares("begin", program_.initial) + shares("end", program_.final); }
 
  private:
-  /// The deeper one first, so that x + f(x) is f(x) + x.
+  /// Returns the deeper one first, so that x + f(x) equals f(x) + x.
   [[nodiscard]] std::vector<TensorId> operands(const Tensor& tensor) const {
     std::vector<TensorId> found;
     for (const TensorId of : {tensor.a, tensor.b}) {
@@ -47,7 +47,7 @@ class Work {
     return found;
   }
 
-  /// With a stack of its own: a file may define a tensor a hundred thousand steps deep.
+  /// Uses a stack of its own, because a file may define a tensor a hundred thousand steps deep.
   void visit(TensorId last) {
     std::vector<TensorId> open{last};
     while (!open.empty()) {
@@ -99,7 +99,7 @@ class Work {
     return fmt::format("{}*{}", dimension.name, fraction(extent.blocks, dimension.blocks));
   }
 
-  /// How much of every numbered tensor a rank holds. A content is as large on all ranks.
+  /// Returns how much of every numbered tensor a rank holds. A content has the same size on all ranks.
   [[nodiscard]] std::string shares(const char* when, const std::vector<Content>& contents) const {
     std::map<int, std::int64_t> held;  // by number, in blocks
     std::map<int, const Tensor*> tensors;
@@ -120,7 +120,7 @@ class Work {
   }
 
   const Program& program_;
-  std::vector<int> number_;  // by tensor; -1: not needed, or not yet
+  std::vector<int> number_;  // by tensor; -1: not needed, or not yet numbered
   std::vector<int> depth_;   // by tensor: 0 for inputs
   std::map<std::string, int> numbers_;
   int count_ = 0;

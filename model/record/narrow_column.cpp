@@ -11,7 +11,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the low bytes of a number stand first");
 
-/// The values of a block are read eight bytes at a time.
+/// Space after a block, because its values are read eight bytes at a time.
 constexpr std::size_t padding = sizeof(std::uint64_t);
 
 }  // namespace

@@ -11,16 +11,16 @@ namespace commfuse {
 
 namespace {
 
-/// In standard errors: share_below(z) = (1 + level) / 2.
+/// Half widths in standard errors: share_below(z) = (1 + level) / 2.
 constexpr std::array<double, coverage_levels.size()> half_widths{0.648808520437614, 0.993666938968772,
                                                                  1.867376541509181, 2.432008008965769};
 
 constexpr double two_sided_95 = 1.959963984540054;
 
-/// Sums by shape of yes and no, for the design effect.
+/// Sums of yes and no by shape, for the design effect.
 class ClusteredShare {
  public:
-  /// Rows of one shape come one after another.
+  /// Requires rows of one shape in sequence.
   void add(const ShapeKey& shape, bool yes) {
     if (clusters_.empty() || shape != last_) {
       clusters_.push_back({});
@@ -79,7 +79,7 @@ double median_of(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
 }
 
-/// Coverage of the held-out rows with the residuals of `scope` in place of the file's.
+/// Returns the coverage of the held-out rows with the residuals of `scope` instead of the file's.
 Coverage coverage_with(const FitRows& fit, const FitScope& scope) {
   std::vector<CheckedTime> times;
   for (const FitRow& row : fit.rows) {
@@ -91,13 +91,13 @@ Coverage coverage_with(const FitRows& fit, const FitScope& scope) {
   return coverage_of(std::move(times));
 }
 
-/// The residual with which 68 % intervals hold this row and no less.
+/// Returns the least residual with which a 68% interval holds this row.
 double residual_needed(const FitRow& row) {
   const double scaled = row.distance / half_widths[1];
   return math::expm1(std::sqrt(std::max(0.0, scaled * scaled - row.parameters * row.parameters)));
 }
 
-/// The ceil(0.68 (n + 1))-th of n residuals, from least_residual to 1. Requires some.
+/// Returns the ceil(0.68 (n + 1))-th of n residuals, limited to least_residual to 1. Requires at least one.
 double conformal(std::vector<double> needed) {
   const auto rank = static_cast<std::size_t>(std::ceil(coverage_levels[1] * static_cast<double>(needed.size() + 1)));
   const auto place = needed.begin() + static_cast<std::ptrdiff_t>(std::min(rank, needed.size()) - 1);

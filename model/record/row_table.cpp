@@ -35,7 +35,7 @@ void restore(std::int64_t held, std::optional<double>& value) {
   value = held == no_number ? std::nullopt : std::optional(std::bit_cast<double>(held));
 }
 
-/// What was asked, and how it was simulated: visit(column, member) for each.
+/// Calls visit(column, member) for each setting of the point and of the simulation.
 template <class Columns, class Row, class Visit>
 void for_each_setting(Columns& columns, Row& row, const Visit& visit) {
   visit(columns.model, row.model);
@@ -65,7 +65,7 @@ void for_each_outcome(Columns& columns, Row& row, const Visit& visit) {
   (std::make_index_sequence<outcome_columns.size()>{});
 }
 
-/// Every member but options and tails.
+/// Calls visit(column, member) for every member except options and tails.
 template <class Columns, class Row, class Visit>
 void for_each_member(Columns& columns, Row& row, const Visit& visit) {
   for_each_setting(columns, row, visit);
@@ -129,7 +129,7 @@ std::vector<bool> flags_of(OptionSet relevant) {
   return flags;
 }
 
-/// Finds the columns of those settings that keep two rows apart: result_columns() says which.
+/// Finds the columns of the settings that distinguish two rows, as result_columns() defines.
 struct FindColumns {
   void operator()(const WordColumn& column, std::string& word) const {
     const std::string before = word;
@@ -283,7 +283,8 @@ void RowTable::order_by_point() {
   if (std::is_sorted(points.begin(), points.end())) {
     return;
   }
-  // Counted, then put in their places: points are numbered in the order in which they first come.
+  // Counts the rows of each point, then puts them in their places: points are numbered in the order in which they first
+  // occur.
   Groups next(*std::max_element(points.begin(), points.end()) + 2, 0);
   for (const std::uint32_t point : points) {
     ++next[point + 1];

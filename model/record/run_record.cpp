@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::array all_statuses{RunStatus::done, RunStatus::wrong, RunStatus::failed};
 constexpr std::size_t largest_file = std::size_t{256} << 20U;
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t longest = std::int64_t{100'000} * 1'000'000'000'000;  // ps; as long as an op may take
+constexpr std::int64_t longest = std::int64_t{100'000} * 1'000'000'000'000;  // ps; the longest time of an op
 
 Json json_of(const Words& words) {
   Json object = Json::object();
@@ -57,7 +57,7 @@ Json json_of(const Timeline& spans) {
 Json json_of(const std::vector<LevelResult>& levels) {
   Json list = Json::array();
   for (const LevelResult& level : levels) {
-    // JSON has no infinity: a value that was never written is `null` times its bound away.
+    // JSON has no infinity, so the error of a value that was never written becomes `null`.
     list.push_back({{"level", level.level},
                     {"elements", level.elements},
                     {"wrong", level.wrong},
@@ -133,7 +133,7 @@ Json json_of(const Environment& environment) {
   return json;
 }
 
-/// A list of the file, an item a line.
+/// Returns a list of the file, with one item per line.
 template <class Item>
 std::string lines_of(std::string_view key, const std::vector<Item>& items) {
   std::string text = fmt::format("  \"{}\": [", key);
@@ -144,7 +144,7 @@ std::string lines_of(std::string_view key, const std::vector<Item>& items) {
   return text + "\n  ]";
 }
 
-/// A value of the file, and how to reach it: "runs[2].status". Throws ConfigError for what it is not.
+/// A value of the file with its path, "runs[2].status". Throws ConfigError when the value has another type or form.
 class Reader {
  public:
   Reader(const Json& value, const std::string& path, std::string place)
@@ -166,7 +166,7 @@ class Reader {
     }
     return {*found, path_, place};
   }
-  /// Items of a list that may be left out.
+  /// Returns the items of an optional list.
   [[nodiscard]] std::vector<Reader> items_at(const std::string& key) const {
     return value_.contains(key) ? at(key).items() : std::vector<Reader>{};
   }
@@ -357,7 +357,7 @@ Json parsed(const std::string& text, const std::string& path) {
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: not valid JSON; have it written anew by commfuse-validate run --out", path,
                                   line_and_column(text, error.byte)));
-  } catch (const Json::exception&) {  // A number that fits no double.
+  } catch (const Json::exception&) {  // a number that fits no double
     throw ConfigError(fmt::format("{}: a number is out of range; have it written anew", path));
   }
 }
