@@ -9,7 +9,7 @@ namespace commfuse {
 
 namespace {
 
-/// Weights of products that a token goes through in a layer: no biases, no norms.
+/// Returns the weights of products that a token passes through in a layer, without biases and norms.
 std::int64_t attention_weights(const Transformer& model) {
   if (!model.latent) {
     return model.hidden * (model.qkv_columns() + model.attended_columns());
@@ -51,7 +51,7 @@ std::int64_t layer_weights(const Transformer& whole, const LayerKind& kind) {
          (kind.mlp == MlpKind::mixture ? mixture_weights(model) : 0);
 }
 
-/// Width of queries and values together, summed over heads.
+/// Returns the width of queries and values together, summed over heads.
 std::int64_t score_width(const Transformer& model) {
   return model.latent ? model.heads * (model.head_dim + model.latent->position_dim + model.latent->value_dim)
                       : model.heads * (model.head_dim + model.value_dim());
@@ -79,7 +79,7 @@ ForwardFlops forward_flops(const Transformer& model, const Tokens& tokens, Atten
   const double masked = count == AttentionCount::causal ? 1.0 : 2.0;
   ForwardFlops flops;
   double weights = 0.0;
-  double scores = 0.0;  // Of a token: keys it sees x what a score takes.
+  double scores = 0.0;  // for a token: keys it sees x cost of a score
   for (const LayerRun& run : layer_runs(model)) {
     const auto layers = static_cast<double>(run.count);
     weights += layers * static_cast<double>(layer_weights(model, run.kind));

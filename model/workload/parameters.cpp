@@ -47,7 +47,7 @@ std::int64_t plain_attention(const Transformer& model) {
          (model.sinks ? model.heads : 0);
 }
 
-/// Of tokens so wide.
+/// Returns the parameters of an MLP for tokens of this width.
 std::int64_t mlp(const Transformer& model, std::int64_t width, std::int64_t ffn) {
   const std::int64_t ups = model.gated_mlp ? 2 : 1;
   return (ups + 1) * width * ffn + (model.biases ? ups * ffn + width : 0);

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
 constexpr std::int64_t most_listed_ranks = 1024;
 
-/// Those that split `size` evenly and that `allowed` takes, as a list for a message.
+/// Lists, for a message, the divisors of `size` that `allowed` accepts.
 template <class Allowed>
 std::string divisors(std::int64_t size, const Allowed& allowed) {
   std::string list;
