@@ -21,7 +21,7 @@ namespace commfuse {
 struct Implementation {
   std::string name;
   std::string summary;                ///< One line.
-  std::string use;                    ///< How to enable it, one line.
+  std::string use;                    ///< Instructions to enable it, one line.
   std::vector<std::string> known_as;  ///< Names in tables of measurements.
   Transport transport = Transport::nccl;
   const Strategy* strategy = nullptr;  ///< Strategy whose schedule it realises.

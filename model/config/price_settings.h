@@ -31,7 +31,7 @@ struct PricedAs {
   std::string attention_kernel;
 };
 
-/// How a setting fills a member of PriceOptions, and how the member becomes a word again.
+/// Conversion between the words of a setting and a member of PriceOptions.
 struct PriceWord {
   std::vector<std::string_view> (*choices)();
   void (*put)(std::string_view word, PriceOptions& options);  ///< Requires one of the choices.

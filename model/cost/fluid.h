@@ -16,7 +16,7 @@
 
 namespace commfuse {
 
-/// How a transfer crosses several hops: cut_through at once, at the rate of the slowest hop; store_and_forward one
+/// Way of a transfer over several hops: cut_through at once, at the rate of the slowest hop; store_and_forward one
 /// after another, with all bytes each time.
 enum class Forwarding : std::uint8_t { cut_through, store_and_forward };
 

@@ -56,7 +56,7 @@ struct ImplementationCosts {
   [[nodiscard]] bool was_measured_on(const Machine& machine) const;
 };
 
-/// What moves an implementation's bytes.
+/// Mechanism that moves an implementation's bytes.
 enum class Transport : std::uint8_t { nccl, copy_engine, stores, tma, multimem, rdma };
 inline constexpr std::array all_transports{Transport::nccl, Transport::copy_engine, Transport::stores,
                                            Transport::tma,  Transport::multimem,    Transport::rdma};

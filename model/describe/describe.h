@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes a struct once, one entry a member. Reading, writing, listing and documentation follow from the entries.
+// Describes a struct once, with one entry per member. Reading, writing, listing and documentation follow from the
+// entries.
 //
 //   template <>
 //   struct Described<SmallMessages> {
@@ -32,7 +33,7 @@ struct Entry {
   M S::*member;
   std::string_view doc;
   bool required = true;
-  double least = 0.0, most = 0.0;  ///< Range of a number or count.
+  double least = 0.0, most = 0.0;  ///< range of a number or count
 
   /// Returns this entry as one that files may omit. The member then keeps its default.
   [[nodiscard]] constexpr Entry optional() const { return {key, member, doc, false, least, most}; }

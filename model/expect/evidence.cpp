@@ -21,7 +21,7 @@ double middle(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
 }
 
-/// Median of what `number` says of the rows of a half.
+/// Returns the median of `number` over the rows of a half.
 template <class Number>
 double middle_of(const ClassHalf& half, const Number& number) {
   std::vector<double> values;
@@ -44,11 +44,11 @@ void judge(ClassHalf& half, std::span<const MeasuredMessage> measured, std::span
   half.own_error = std::sqrt((shares.of_class + shares.row / static_cast<double>(half.rows.size())) * square + repeat);
 }
 
-/// How far a real fault is from its pattern, relative: no link is slow by one of the degrees that are tried, and no
+/// Relative distance of a real fault from its pattern: no link is slow by exactly one of the tried degrees, and no
 /// fault is only what its pattern says. Assumed.
 constexpr double pattern_error = 0.15;
 
-/// A half under a pattern: what is left of its median, and the errors around that.
+/// A half under a pattern: the rest of its median, and the errors around it.
 struct Left {
   double off = 0.0;
   double shared = 0.0;
@@ -67,9 +67,9 @@ std::vector<Left> left_of(std::span<const ClassHalf> halves, const FaultPattern&
   return left;
 }
 
-/// The likelihood of normal errors, one of which all share: of 133 medians of bandwidth-limited rows on healthy
-/// machines none is 1.7 standard errors off (docs/accuracy.md). The matrix of errors is diagonal but for one rank:
-/// Sherman and Morrison.
+/// Returns the likelihood of normal errors, one of which all halves share. Errors are taken as normal because of 133
+/// medians of bandwidth-limited rows on healthy machines none is 1.7 standard errors off (docs/accuracy.md). The matrix
+/// of errors is diagonal plus one rank, so the formula of Sherman and Morrison applies.
 double bandwidth_likelihood(const std::vector<Left>& left) {
   double squares = 0.0;
   double along = 0.0;
@@ -85,10 +85,10 @@ double bandwidth_likelihood(const std::vector<Left>& left) {
   return -0.5 * (squares - along * along / shared + logs + math::log(shared));
 }
 
-/// The likelihood of errors with the tails of error_tail.h, Student's t with four degrees of freedom, over the part
-/// that the node shares, by the trapezoid rule.
+/// Returns the likelihood of errors with the tails of error_tail.h, Student's t with four degrees of freedom,
+/// integrated over the part that the node shares by the trapezoid rule.
 double latency_likelihood(const std::vector<Left>& left) {
-  constexpr double one_standard_error = 1.1416266290909542;  // error_tail.cpp
+  constexpr double one_standard_error = 1.1416266290909542;  // see error_tail.cpp
   constexpr int steps = 32;
   constexpr double reach = 8.0;
   double logs = 0.0;
@@ -99,7 +99,7 @@ double latency_likelihood(const std::vector<Left>& left) {
   for (int step = -steps; step <= steps; ++step) {
     const double node = reach * step / steps;
     double product = 1.0;
-    double taken = 0.0;  // of the product's logarithm, before it leaves the range of numbers
+    double taken = 0.0;  // factored out of the product so that it stays in the range of doubles
     for (const Left& one : left) {
       const double t = one_standard_error * (one.off - node * one.shared) / one.own;
       product *= 1.0 + 0.25 * t * t;

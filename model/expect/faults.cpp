@@ -27,7 +27,7 @@ bool is_pcie(const Machine& machine) {
   return says_nccl || (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree);
 }
 
-/// Another board, a power cap, a second job: rates and latencies alike.
+/// Another board, a power cap or a second job slows all rates and latencies alike.
 std::vector<Machine> uniform(const Machine& machine) {
   return at({0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.35}, [&](double times) {
     Machine slow = with_latencies(with_link_rates(machine, times), 1.0 / times);
@@ -109,7 +109,7 @@ std::vector<Machine> sockets(const Machine& machine) {
             [&](double times) { return with_latencies(with_network_rates(machine, times), 2.0); });
 }
 
-/// All nodes of a cluster have the same settings, so a node that has others than its neighbours is rare.
+/// Weight of a fault that is a setting. It is low because all nodes of a cluster usually have the same settings.
 constexpr double of_a_setting = 0.5;
 
 constexpr std::array faults{

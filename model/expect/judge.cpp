@@ -15,7 +15,7 @@ namespace commfuse {
 
 namespace {
 
-/// A half that a fault does not slow by as much says nothing of its degree.
+/// A half that a fault slows by less than this says nothing about its degree.
 constexpr double least_effect = 0.03;
 
 double middle(std::vector<double> values) {
@@ -37,7 +37,7 @@ double slowdown_of(std::span<const ClassHalf> halves, const FaultPattern& patter
   return medians.empty() ? 1.0 : math::exp(std::max(0.0, middle(std::move(medians))));
 }
 
-/// The pattern of times as the model has them.
+/// Returns the pattern of the model's times.
 FaultPattern pattern_of(const Machine& machine, std::span<const MeasuredMessage> measured,
                         std::span<const Expected> expected, std::span<const ClassHalf> halves) {
   FaultPattern pattern;
@@ -121,7 +121,8 @@ const Judge::Known& Judge::known_of(std::span<const MeasuredMessage> measured) {
   return known;
 }
 
-/// How much likelier than no fault each degree makes the medians, times its share of its fault's weight; ln.
+/// Returns, for each degree, ln of how much likelier than no fault it makes the medians, times its share of its fault's
+/// weight.
 std::vector<double> Judge::log_ratios(std::span<const ClassHalf> halves, const Known& known) const {
   const double none = log_likelihood(halves, FaultPattern(halves.size(), 0.0));
   std::vector<double> ratios;
@@ -135,7 +136,7 @@ std::vector<double> Judge::log_ratios(std::span<const ClassHalf> halves, const K
 void Judge::decide(Judgement& judgement, const Known& known) const {
   const std::vector<double> ratios = log_ratios(judgement.halves, known);
   const auto likeliest = std::max_element(ratios.begin(), ratios.end());
-  std::map<const Fault*, double> by_fault;  // over the likeliest degree, so that nothing overflows
+  std::map<const Fault*, double> by_fault;  // relative to the likeliest degree, so that nothing overflows
   for (std::size_t i = 0; i < degrees_.size(); ++i) {
     by_fault[degrees_[i].fault] += math::exp(ratios[i] - *likeliest);
   }
@@ -145,7 +146,7 @@ void Judge::decide(Judgement& judgement, const Known& known) const {
     sum += ratio;
     weights += fault->weight;
   }
-  constexpr double largest = 600.0;  // e^600 is still a number
+  constexpr double largest = 600.0;  // e^600 is still a double
   judgement.odds = math::exp(std::min(largest, *likeliest)) * sum / weights;
   judgement.healthy_probability = 1.0 / (1.0 + judgement.odds * bad_share / (1.0 - bad_share));
   for (const auto& [fault, ratio] : by_fault) {
@@ -210,7 +211,7 @@ Reference reference_of(std::span<const std::vector<MeasuredMessage>> nodes, cons
       distances.push_back(std::abs(middle(std::move(own))));
     }
   }
-  constexpr double of_normal = 1.4826;  // a standard deviation over the median distance
+  constexpr double of_normal = 1.4826;  // standard deviation over the median distance
   if (!distances.empty()) {
     reference.spread = std::max(repeat_error, of_normal * middle(std::move(distances)));
   }

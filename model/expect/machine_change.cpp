@@ -29,7 +29,7 @@ void change_across(Machine& machine, const Change& how) {
   }
 }
 
-/// Every exchange inside a node.
+/// Changes the parameters of every exchange inside a node.
 template <class Change>
 void change_peers(Machine& machine, const Change& how) {
   how(machine.link.peer);
@@ -44,7 +44,7 @@ void multiply(PeerParameters& peer, double times) {
   }
 }
 
-/// Changes every kernel that is not summed in the switch.
+/// Changes every kernel that does not sum in the switch.
 template <class Change>
 void change_protocols(CollectiveParameters& collective, const Change& how) {
   how(static_cast<ProtocolParameters&>(collective));

@@ -29,7 +29,7 @@ constexpr std::string_view name_of(FitSize size) {
   return "";
 }
 
-/// What limits an op. The residual of a fit depends on this more than on any size.
+/// Limits of an op. The residual of a fit depends on them more than on any size.
 enum class Limit : std::uint8_t {
   latency,    ///< Launch, ramp and floor take at least half of the time.
   bandwidth,  ///< HBM traffic, or the wires of a message.

@@ -71,7 +71,7 @@ inline const Parameter<BytesPerSecond>& rate_over(const TreeProtocol& tree, int 
 
 /// Parameters of an all-reduce across nodes by a tree of them; the base class has those of NCCL's Simple.
 struct TreeParameters : TreeProtocol {
-  Parameter<Bytes> ramp_size_per_rank;  ///< As in SwitchParameters; a share is the tensor over the ranks of a node.
+  Parameter<Bytes> ramp_size_per_rank;  ///< See SwitchParameters; a share is the tensor over the ranks of a node.
   std::optional<TreeProtocol> ll;
   std::optional<TreeProtocol> ll128;
 };

@@ -62,7 +62,7 @@ std::optional<FabricKind> fabric_kind_named(std::string_view name);
 
 /// Wires of one node, as a file describes them.
 struct NodeWires {
-  std::string file;  ///< As the user names it.
+  std::string file;  ///< Name from the user.
   int gpus = 0;
   std::vector<VertexKind> others;  ///< Vertices with the numbers `gpus`, `gpus` + 1 and so on.
   std::vector<Edge> edges;         ///< Without latencies.

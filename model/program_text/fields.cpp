@@ -75,7 +75,7 @@ std::int32_t integer_of(const Node& node, std::int64_t least, std::int64_t most)
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::size_t first = text.starts_with('-') ? 1 : 0;
-  const bool padded = text.size() > first + 1 && text[first] == '0';  // 010 is 8 elsewhere
+  const bool padded = text.size() > first + 1 && text[first] == '0';  // other languages read 010 as 8
   if (error != std::errc{} || end != text.data() + text.size() || padded || value < least || value > most) {
     throw Wrong{node.place,
                 fmt::format("{} is not a whole number from {} to {}; write one", in_quotes(text), least, most)};

@@ -67,7 +67,7 @@ class IndexReader {
     bool wrapped = false;  // by a '%'
   };
 
-  /// The sign of the next item; "+:" is none.
+  /// Returns the sign of the next item; "+:" does not count as one.
   std::optional<int> take_sign() {
     if (!cursor_.next_is("+:") && cursor_.take("+")) {
       return 1;
@@ -75,7 +75,7 @@ class IndexReader {
     return cursor_.take("-") ? std::optional<int>{-1} : std::nullopt;
   }
 
-  /// Takes in one item and returns what it adds to the constant.
+  /// Reads one item and returns what it adds to the constant.
   std::int64_t item(int sign) {
     const std::size_t begin = cursor_.at();
     std::int64_t scale = 1;
@@ -143,7 +143,7 @@ class IndexReader {
     return read;
   }
 
-  /// Takes '%' and the extent, which only a plain coordinate can do without.
+  /// Reads '%' and the extent, which only a plain coordinate can omit.
   void wrap(Term& term) {
     const Axis& axis = mesh_.axes[term.axis];
     if (!cursor_.take("%")) {
@@ -165,7 +165,7 @@ class IndexReader {
   Index index_;
 };
 
-/// A run of blocks of one direction of a buffer: "2*tp +: 2". `direction` is "rows" or "columns".
+/// Reads a run of blocks of one direction of a buffer: "2*tp +: 2". `direction` is "rows" or "columns".
 std::pair<Index, std::int32_t> read_span(Cursor& cursor, const Surroundings& around, const Buffer& buffer,
                                          std::string_view direction) {
   const std::size_t begin = cursor.at();
@@ -216,7 +216,7 @@ Region read_region(Cursor& cursor, const Surroundings& around) {
   return region;
 }
 
-/// Complains unless `region` can stand under `first`.
+/// Throws unless `region` can be stacked under `first`.
 void require_stackable(const Region& first, const Region& region, std::size_t at, const Surroundings& around) {
   const Buffer& above = around.buffers[position(first.buffer)];
   const Buffer& below = around.buffers[position(region.buffer)];

@@ -21,7 +21,7 @@ namespace commfuse {
 
 namespace {
 
-/// In which step every op of every rank begins.
+/// The step in which every op of every rank begins.
 class Steps {
  public:
   Steps(const Program& program, const std::vector<Event>& events) : program_(program) {
@@ -44,7 +44,7 @@ class Steps {
     return lane_free_[static_cast<std::size_t>(rank) * program_.lanes.size() + program_.ops[position(op)].lane];
   }
 
-  /// The step before which neither waits nor lane let the op begin.
+  /// Returns the step before which neither waits nor lane let the op begin.
   int posted(Rank rank, OpId op) {
     int step = std::max(begin_[place(rank, op)], lane_free(rank, op));
     for (const OpId wait : program_.waits_of(program_.ops[position(op)])) {
@@ -146,7 +146,7 @@ class Wording {
     return fmt::format("{} {}", words::word(words::functions, shape.function), made);
   }
 
-  /// What the sender does, and what the receiver does.
+  /// Returns the verbs for the sender and for the receiver.
   static std::pair<const char*, const char*> verbs(Protocol protocol) {
     switch (protocol) {
       case Protocol::rendezvous: return {"send", "receive"};

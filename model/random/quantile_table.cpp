@@ -13,15 +13,15 @@ namespace commfuse {
 
 namespace {
 
-/// The z that a standard normal variable exceeds with probability p, within 5e-4. Requires 0 < p <= 1/2. Hastings
-/// (1955), as in Abramowitz and Stegun, 26.2.23.
+/// Returns the z that a standard normal variable exceeds with probability p, within 5e-4. Requires 0 < p <= 1/2.
+/// Source: Hastings (1955), as in Abramowitz and Stegun, 26.2.23.
 double rough_upper_quantile(double p) {
   const double t = std::sqrt(-2.0 * math::log(p));
   return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
 }
 
-/// The z below which a standard normal variable is with probability p, within 1e-15 + 1e-15 |z|. Two steps of Halley's
-/// method, each of which cubes the error. Requires 0 < p < 1.
+/// Returns the z below which a standard normal variable is with probability p, within 1e-15 + 1e-15 |z|. Uses two steps
+/// of Halley's method, each of which cubes the error. Requires 0 < p < 1.
 double normal_quantile(double p) {
   const double tail = std::min(p, 1.0 - p);
   double z = rough_upper_quantile(tail);

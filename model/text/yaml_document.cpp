@@ -26,8 +26,8 @@ constexpr std::size_t deepest_nesting = 32;
 
 YamlPlace place_of(const YAML::Mark& mark) { return {std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1}; }
 
-/// Builds our own tree from yaml-cpp's events: its nodes lose the places of keys, hide aliases, and keep the first of
-/// two equal keys without a word.
+/// Builds the tree from yaml-cpp's events, because its own nodes lose the places of keys, hide aliases, and silently
+/// keep the first of two equal keys.
 class TreeBuilder final : public YAML::EventHandler {
  public:
   explicit TreeBuilder(YamlDocument& document) : document_(document) {}
@@ -55,8 +55,8 @@ class TreeBuilder final : public YAML::EventHandler {
  private:
   struct Open {
     int node;
-    std::optional<YamlField> waiting;           // In a map: a key whose value comes next.
-    std::unordered_map<std::string, int> seen;  // In a map: its keys and their lines.
+    std::optional<YamlField> waiting;           // in a map: a key whose value comes next
+    std::unordered_map<std::string, int> seen;  // in a map: its keys and their lines
   };
 
   [[noreturn]] void refuse(const YAML::Mark& mark, std::string_view message) const {
@@ -122,7 +122,7 @@ class TreeBuilder final : public YAML::EventHandler {
     field.value = node;
     YamlNode& value = document_.nodes[static_cast<std::size_t>(node)];
     if (value.kind == YamlKind::null) {
-      value.place = field.place;  // yaml-cpp finds a missing value only where the next thing begins.
+      value.place = field.place;  // yaml-cpp reports a missing value at the place where the next node begins.
     }
     const auto [same, is_new] = top.seen.emplace(field.key, field.place.line);
     if (!is_new) {
@@ -153,7 +153,8 @@ std::string at_place(const std::string& path, YamlPlace place, std::string_view 
 YamlDocument parse_yaml(const std::string& path, const std::string& text) {
   YamlDocument document;
   document.path = path;
-  document.nodes.reserve(text.size() / 8);  // A short `key: 1` line is one node: saves moving a hundred thousand.
+  document.nodes.reserve(text.size() /
+                         8);  // A short `key: 1` line is one node; this avoids moving a hundred thousand nodes.
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
@@ -180,7 +181,7 @@ YamlDocument parse_yaml(const std::string& path, const std::string& text) {
 
 namespace {
 
-/// A copy of a node of another document, and of all below it, at `place`; its index.
+/// Copies a node of another document, and all nodes below it, to `place`; returns its index.
 int transplanted(YamlDocument& document, const YamlDocument& base, int from, YamlPlace place) {
   YamlNode copy = base.nodes[static_cast<std::size_t>(from)];
   copy.place = place;
@@ -196,7 +197,7 @@ int transplanted(YamlDocument& document, const YamlDocument& base, int from, Yam
   return static_cast<int>(document.nodes.size()) - 1;
 }
 
-/// Of names such as "topology.kind" those below a key: "kind".
+/// Returns, from names such as "topology.kind", those below a key: "kind".
 std::vector<std::string_view> below(std::span<const std::string_view> names, std::string_view key) {
   std::vector<std::string_view> rest;
   for (const std::string_view name : names) {
@@ -209,7 +210,7 @@ std::vector<std::string_view> below(std::span<const std::string_view> names, std
 
 void graft_map(YamlDocument& document, int into, const YamlDocument& base, int from, YamlPlace place,
                std::span<const std::string_view> own) {
-  std::vector<YamlField> taken;  // put in at the end: while the map grows its fields are not in order
+  std::vector<YamlField> taken;  // put in at the end, because fields are out of order while the map grows
   for (const YamlField& field : base.nodes[static_cast<std::size_t>(from)].fields) {
     if (std::find(own.begin(), own.end(), field.key) != own.end()) {
       continue;
