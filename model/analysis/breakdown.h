@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of a run went, in whole picoseconds. One implementation for predicted and measured runs.
+// Breakdown of the time of a run, in whole picoseconds. Predicted and measured runs use the same implementation.
 #pragma once
 
 #include "model/cost/costs.h"

@@ -121,7 +121,7 @@ struct Network {
   Duration hop_latency{};
   FabricKind fabric = FabricKind::one_switch;
   BytesPerSecond leaf_rate;                    // rate of the leaf switches of rails
-  std::map<int, CollectiveParameters> groups;  // as the file gives them, by GPUs per node
+  std::map<int, CollectiveParameters> groups;  // values of the file, by GPUs per node
 };
 
 /// Reads the switches between the NICs; without `fabric`, one switch that never blocks.

@@ -2,7 +2,7 @@
 // Costs of an implementation's kernels compared with the ideal kernels of its schedule. A file of
 // configs/implementations gives them once for every GPU, and again for generations of GPUs on which they were measured.
 //
-//   GEMM       product_time x (part + cut_cost x (own - part)) x SMs / (SMs - sms), and per_call once a call
+//   GEMM       product_time x (part + cut_cost x (own - part)) x SMs / (SMs - sms), and per_call once per call
 //              part: its share of one kernel; own: that of a kernel that goes shard by shard, each as a GEMM of its own
 //   transfer   the ideal time, or bytes / min(rate, rate_share x nominal rate) where that is longer; and per_step
 //   sum        in passing, or with separate_sum as a pass over memory

@@ -200,7 +200,7 @@ class SetMaker {
 
   const Program& program_;
   std::map<BlockKey, std::vector<std::vector<std::size_t>>> senders_;
-  std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> of_shift_;  // how many are in sets
+  std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> of_shift_;  // number of ops that are in sets
   std::vector<KernelSet> sets_;
 };
 

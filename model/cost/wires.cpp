@@ -131,7 +131,7 @@ class Shares {
       }
     }
     std::sort(asked_.begin() + 1, asked_.end());
-    if (last_ != nullptr && last_->first == asked_) {  // as in a ring, whose steps are alike
+    if (last_ != nullptr && last_->first == asked_) {  // true in a ring, whose steps are alike
       return last_->second;
     }
     const auto [known, is_new] = companies_.try_emplace(asked_, most_.size());

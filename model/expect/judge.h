@@ -29,7 +29,7 @@ struct Judgement {
   Health health = Health::undecided;
   double odds = 0.0;                 ///< see evidence.h
   double healthy_probability = 1.0;  ///< given that 5% of nodes are bad before any measurement
-  double slowdown = 1.0;  ///< of the messages that the likeliest fault slows, by the medians; 1 without a fault
+  double slowdown = 1.0;  ///< median slowdown of the messages that the likeliest fault affects; 1 without a fault
   Severity severity = Severity::none;
   std::vector<SuspectedFault> suspects;  ///< the likeliest first; those above 1%
   std::vector<ClassHalf> halves;

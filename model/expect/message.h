@@ -30,7 +30,7 @@ struct Message {
   LinkOp op = LinkOp::all_gather;
   std::int64_t gpus = 1;
   std::int64_t nodes = 1;
-  Bytes bytes;  ///< as nccl-tests counts them
+  Bytes bytes;  ///< size in nccl-tests' convention
 };
 
 /// Returns the parameters of a collective of this many GPUs: those of a group smaller than its node if such groups are

@@ -49,7 +49,7 @@ struct LinkFitOptions {
 
 /// Quality of a fit.
 struct LinkFitReport {
-  std::vector<FittedParameter> parameters;  ///< those that some row depends on, by their name in a file
+  std::vector<FittedParameter> parameters;  ///< parameters that some row depends on, by their name in a file
   std::vector<double> errors;               ///< per row: predicted / measured - 1
   std::vector<std::string> left;            ///< names of those that few rows do not decide; they stay as they were
   double spread = 0.0;                      ///< robust spread of the rows' logarithms
@@ -57,7 +57,7 @@ struct LinkFitReport {
 };
 
 struct CollectiveFit {
-  CollectiveParameters parameters;  ///< those that no row depends on are unchanged
+  CollectiveParameters parameters;  ///< parameters that no row depends on are unchanged
   LinkFitReport report;
 };
 

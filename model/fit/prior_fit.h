@@ -52,7 +52,7 @@ struct PriorFitOptions {
 };
 
 struct PriorFit {
-  std::vector<FittedParameter> parameters;  ///< those that the rows move, in the given order
+  std::vector<FittedParameter> parameters;  ///< parameters that the rows move, in the given order
   std::vector<std::size_t> places;          ///< place of each in the given order
   std::vector<std::string> left;  ///< names of those that rows depend on without deciding them; they stay as they were
   double spread = 0.0;            ///< robust spread of the rows' logarithms

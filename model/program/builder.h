@@ -25,7 +25,7 @@ using Waits = Few<OpId>;
 struct ProductSpec {
   bool transpose_a = false;
   bool transpose_b = false;
-  std::optional<DType> dtype;  // that of the first factor if not given
+  std::optional<DType> dtype;  // the first factor's dtype if not given
 };
 
 struct GemmSpec {

@@ -24,7 +24,7 @@ struct TextError {
 // Limits that keep every position, sum and product of a valid text inside 32 bits.
 inline constexpr std::int64_t most_blocks = std::int64_t{1} << 24;
 inline constexpr std::int64_t most_ranks = std::int64_t{1} << 20;
-inline constexpr std::int64_t most_distance = std::int64_t{1} << 28;  // of an index's constant, and of each term
+inline constexpr std::int64_t most_distance = std::int64_t{1} << 28;  // limit of an index's constant, and of each term
 inline constexpr std::uint16_t most_lane_number = 255;
 
 /// Declared names and their places in the program.

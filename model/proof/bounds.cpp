@@ -323,7 +323,7 @@ class Bounds {
 
   struct Wanted {
     std::size_t inputs = 0;
-    Extents first, others;  // of the first input, and of the inputs after it
+    Extents first, others;  // extents of the first input, and of the inputs after it
     std::size_t outputs = 1;
     Extents output;
   };

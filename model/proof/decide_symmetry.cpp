@@ -339,7 +339,7 @@ class Symmetry::Decision {
     const bool puts_together = shape.kind == CollectiveKind::all_gather || shape.kind == CollectiveKind::all_to_all;
     const std::int64_t cells = std::int64_t{shape.rows.blocks} * shape.columns.blocks;
     if (!takes_apart && !puts_together && cells * ranks > most_cells) {
-      return false;  // what all ranks give to rank 0 is too large to look at
+      return false;  // rank 0 would get too much data to look at
     }
     if ((takes_apart && !counts_ranks(in, static_cast<std::size_t>(shape.axis), part)) ||
         (puts_together && !counts_ranks(out, static_cast<std::size_t>(shape.axis), part))) {

@@ -55,7 +55,7 @@ class Sums {
   std::optional<std::int32_t> join();
   void move(const Interval& run, const Cycle& cycle);
 
-  std::vector<Interval> runs_;    // of all sets, one after another
+  std::vector<Interval> runs_;    // intervals of all sets, one set after another
   std::vector<Place> sets_;       // by id
   std::vector<SumId> ids_;        // a hash table: a set's id stands at the first free place from its hash on
   std::vector<Interval> joined_;  // scratch space

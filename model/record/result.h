@@ -30,8 +30,8 @@ struct ResultRow : Outcome, PricedAs {
   // The point:
   std::string model;
   std::string hardware;
-  std::string link_bandwidth = "x1";     ///< as the user wrote it: "x2", "450 GB/s"
-  std::string network_bandwidth = "x1";  ///< as the user wrote it
+  std::string link_bandwidth = "x1";     ///< the user's text: "x2", "450 GB/s"
+  std::string network_bandwidth = "x1";  ///< the user's text
   std::optional<double> link_rate{};     ///< its nominal rate of one direction, bytes per second
   std::optional<double> network_rate{};  ///< likewise between nodes; nullopt for one node
   std::string scope;

@@ -44,7 +44,8 @@ struct MeasuredRun {
   RunStatus status = RunStatus::done;
   std::string message;                ///< reason of a failure; else empty
   std::vector<Duration> makespans{};  ///< per iteration, in the order of running: the largest of all ranks
-  Timeline spans{};  ///< of one traced iteration, which is not in `makespans`; empty if none was traced
+  /// Spans of one traced iteration, which is not in `makespans`; empty if none was traced.
+  Timeline spans{};
   std::vector<LevelResult> levels{};  ///< empty if nothing was compared
   friend bool operator==(const MeasuredRun&, const MeasuredRun&) = default;
 };
@@ -96,7 +97,7 @@ struct MicroBenchmark {
   /// Work of another lane of the rank meanwhile: "product", "exchange"; empty: none; inside_schedule: everything that a
   /// schedule does.
   std::string beside;
-  std::string dtype;   ///< of the data that are multiplied or moved; empty if there are none
+  std::string dtype;   ///< dtype of the data that are multiplied or moved; empty if there are none
   std::int64_t m = 0;  ///< for a product, like n and k
   std::int64_t n = 0;
   std::int64_t k = 0;

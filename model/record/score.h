@@ -111,7 +111,7 @@ struct StepScore {
 
 struct TableScore {
   std::string table;                  ///< name of the file
-  std::string path;                   ///< as the user named it, or the folder that contains it
+  std::string path;                   ///< the user's text, or the folder that contains it
   std::string source;                 ///< origin, from its first lines; empty if they do not give it
   std::string kind;                   ///< empty for an unknown kind of table
   std::string note;                   ///< reason why nothing of it is scored; empty if rows were looked at

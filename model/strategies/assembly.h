@@ -53,9 +53,9 @@ class Assembly {
   struct Given {
     std::string name;
     BufferRole role = BufferRole::input;
-    Extent rows, columns;            // of the tensor
-    Extent held_rows, held_columns;  // of the buffer
-    Index row, column;               // of the tensor: start of the part
+    Extent rows, columns;            // size of the tensor
+    Extent held_rows, held_columns;  // size of the buffer
+    Index row, column;               // start of the part in the tensor
   };
   Value given(const Given& given);
   /// Returns x^T dy in a new buffer.

@@ -53,7 +53,7 @@ class NestedSum {
   void pass_on(std::int32_t step) {
     std::vector<OpId> waits{summed_};
     if (on_aux() && step % inner_ == 1 && step > 1) {
-      waits.push_back(last_add_);  // of the round before, which may still be reading the slot
+      waits.push_back(last_add_);  // the last add of the round before may still be reading the slot
     }
     passed_ = builder_.exchange({.axis = stage_.axis,
                                  .send = {slot(sum_, step - 1)},

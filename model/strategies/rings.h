@@ -13,7 +13,7 @@ namespace commfuse {
 /// One block of every shard on its way round the ring.
 struct Way {
   std::int32_t shift = 1;  // 1: to the next rank; -1: to the previous one
-  std::int32_t block = 0;  // of every shard
+  std::int32_t block = 0;  // block of every shard
   std::int32_t chain = 0;  // its number; transfers of one way follow each other
 };
 

@@ -44,7 +44,7 @@ using MakeRows = std::function<OpId(const Operand& rows)>;
 ///                      saved: all tokens x own share of K                gradient: own share of K x columns
 ///
 /// Under data parallelism every rank has tokens of its own, and weights lie transposed, as torch.nn.Linear keeps them:
-/// in `cuts` slices of their columns, each in one shard a rank.
+/// in `cuts` slices of their columns, each with one shard per rank.
 ///
 ///   weight_ag_gemm     input: own tokens x K                output: own tokens x columns
 ///                      weight: columns x K, of which the own shards are there

@@ -19,8 +19,8 @@ using Generator = Done (*)(const Stage&, const StrategyOptions&);
 
 struct Strategy {
   std::string_view name;
-  std::string_view summary;  // what it does, one line
-  std::string_view exposed;  // what stays exposed, one line
+  std::string_view summary;  // its schedule, one line
+  std::string_view exposed;  // its exposed communication, one line
   std::string_view source;   // publication or program that describes it, one line
   bool bound = false;        // a limit that no implementation reaches: shown beside the others, never the winner
   OptionSet uses;            // the options that select a schedule of it

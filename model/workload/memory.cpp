@@ -64,7 +64,7 @@ double passes_under_way(const TrainingPlan& plan, std::int64_t stage) {
   const auto passes = static_cast<double>(plan.micro_batches());
   if (plan.schedule == PipelineSchedule::zero_bubble) {
     return std::min(passes,
-                    stages);  // those of a stage's warm-up, and those that wait for the gradients of their weights
+                    stages);  // passes of a stage's warm-up, and passes that wait for the gradients of their weights
   }
   if (plan.interleave == 1) {
     return std::min(passes, stages - static_cast<double>(stage));

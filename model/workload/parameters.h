@@ -16,7 +16,7 @@ struct LayerParameters {
   std::int64_t state_space = 0;
   std::int64_t mlp = 0;             ///< dense, or the router with the shared experts
   std::int64_t routed_experts = 0;  ///< all routed experts
-  std::int64_t active_experts = 0;  ///< those that one token passes through
+  std::int64_t active_experts = 0;  ///< routed experts that one token passes through
 
   [[nodiscard]] std::int64_t total() const { return attention + state_space + mlp + routed_experts; }
   [[nodiscard]] std::int64_t active() const { return attention + state_space + mlp + active_experts; }
@@ -37,11 +37,11 @@ LayerParameters layer_parameters(const Transformer& whole, const LayerKind& kind
 std::int64_t state_space_parameters(const Transformer& model);
 
 struct ModelParameters {
-  std::int64_t embedding = 0;  ///< of tokens and of positions
+  std::int64_t embedding = 0;  ///< tokens and positions
   std::int64_t layers = 0;
   std::int64_t logits = 0;  ///< 0 if they use the embedding's weight
   std::int64_t final_norm = 0;
-  std::int64_t active_layers = 0;  ///< those that one token passes through
+  std::int64_t active_layers = 0;  ///< parameters that one token passes through
 
   [[nodiscard]] std::int64_t total() const { return embedding + layers + logits + final_norm; }
   /// Returns the parameters that papers count as "active", which include embedding and logits.

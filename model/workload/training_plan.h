@@ -44,7 +44,7 @@ std::optional<PipelineSchedule> pipeline_schedule_named(std::string_view name);
 
 struct TrainingPlan {
   std::int64_t tensor = 1;         ///< ranks that share each GEMM; innermost, so inside a node if it fits
-  bool sequence_parallel = false;  ///< the same ranks share the tokens of norms and residuals
+  bool sequence_parallel = false;  ///< tensor ranks also share the tokens of norms and residuals
   std::int64_t pipeline = 1;       ///< stages
   std::int64_t interleave = 1;     ///< pieces of the model per stage
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;

@@ -129,7 +129,7 @@ struct WeightFormat {
 enum class QkNorm : std::uint8_t {
   none,
   head,  ///< one as wide as a head for all queries, one for all keys (Qwen3)
-  whole  ///< as wide as all heads (OLMo 2, MiniMax-M2)
+  whole  ///< one as wide as all heads (OLMo 2, MiniMax-M2)
 };
 
 /// Model that `load_model` has checked: all sizes positive, heads a multiple of kv_heads.
