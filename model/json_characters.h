@@ -47,7 +47,7 @@ class JsonPlaces {
     next_ = front == '\n' ? Spot{next_.line + 1, 1} : Spot{next_.line, next_.column + 1};
     ++passed_;
   }
-  /// Line of the front.
+  /// Returns the line of the front.
   [[nodiscard]] std::size_t line() const { return next_.line; }
   /// Returns "line:col", both from 1, of the byte at which the parser stopped: the last one, the one before it when the
   /// parser looked ahead, or the end.

@@ -181,7 +181,7 @@ Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
   return {cheapest.kernel, std::max(cheapest.time, times(1.0 / std::max(1.0, faster), real.time))};
 }
 
-/// `passes` is the number of times that the data pass the ring; 2 for all-reduce.
+/// Returns the time of a ring. `passes` is the number of times that the data pass it; 2 for all-reduce.
 Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes total, int passes, int nodes = 1) {
   require_sizes(ranks, total);
   if (ranks == 1) {

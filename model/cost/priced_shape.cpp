@@ -56,7 +56,7 @@ Limit limit_of_attention(const PricedShape& shape, const Accelerator& accelerato
   return limit_of(accelerator, size);
 }
 
-/// An exchange is timed between a pair, a collective around its ring.
+/// Returns the limit of a message. An exchange is timed between a pair, a collective around its ring.
 Limit limit_of_message(const PricedShape& shape, const Machine& machine, int ranks) {
   const auto time = [&](Bytes bytes) {
     if (shape.kind == PricedKind::exchange) {

@@ -36,7 +36,8 @@ inline constexpr double decided_by_few = 0.9;
 /// implausible value, because other sizes depend on it too.
 inline constexpr double most_spreads_of_few = 2.0;
 
-/// Possible distances of a machine from its base in all parameters alike, as standard deviations of logarithms.
+/// Returns the possible distances of a machine from its base in all parameters alike, as standard deviations of
+/// logarithms.
 inline std::vector<double> distances_from_base() { return {0.0, 0.02, 0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.3}; }
 
 /// Rows of one such fit.

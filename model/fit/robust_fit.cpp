@@ -80,7 +80,7 @@ class Problem {
     return out;
   }
 
-  /// Steps stay inside the bounds; a fixed parameter has a column of zeros.
+  /// Returns the derivatives. Steps stay inside the bounds; a fixed parameter has a column of zeros.
   MatrixXd jacobian(const VectorXd& logs) const {
     MatrixXd slopes = MatrixXd::Zero(rows_, size());
     for (Index i = 0; i < size(); ++i) {

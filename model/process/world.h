@@ -34,7 +34,7 @@ class World {
   /// Returns at once, with nullopt if nothing has arrived. The parcels of one sender arrive in the order in which they
   /// were sent.
   virtual std::optional<Parcel> receive() = 0;
-  /// Name of the library: "Open MPI v4.1.4".
+  /// Returns the name of the machine on which this process runs.
   [[nodiscard]] virtual std::string library() const = 0;
   /// Machine on which this process runs.
   [[nodiscard]] virtual std::string host() const = 0;

@@ -13,7 +13,7 @@ struct ScheduleFile {
   std::filesystem::path path;
   Program program;
 
-  /// Name in messages and tables: "doubling.yaml".
+  /// Returns the name for messages and tables: "doubling.yaml".
   [[nodiscard]] std::string name() const { return path.filename().string(); }
 };
 

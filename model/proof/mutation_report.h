@@ -39,7 +39,7 @@ struct MutationReport {
   std::map<MutationKind, std::map<Outcome, std::int64_t>> counts;
   std::vector<MutantResult> listed;  // in the order of schedules and ops
 
-  /// Count over all kinds of mutation.
+  /// Return the number of mutants with a fate, over all kinds of mutation or of one kind.
   [[nodiscard]] std::int64_t count(Fate fate) const;
   [[nodiscard]] std::int64_t count(MutationKind kind, Fate fate) const;
   MutationReport& operator+=(MutationReport&& other);

@@ -12,7 +12,7 @@ Value moved(const Program& program, const Symmetry& symmetry, Sums& sums, Value 
 
 class OtherRanks {
  public:
-  /// Values of other ranks in one operand. Keeps references to the program, the symmetry and the sums.
+  /// Gives the values of other ranks in one operand. Keeps references to the program, the symmetry and the sums.
   OtherRanks(const Program& program, const Symmetry& symmetry, Sums& sums, Slice operand);
 
   /// Writes into `values` the top `rows` rows of the operand on the rank to which a turn moves rank 0; `held` has the

@@ -59,7 +59,7 @@ std::optional<Rotation> Symmetry::columns_alike(Operand operand) const {
   return alike ? first : std::nullopt;
 }
 
-/// Row 0 of the stack gives the step, and all other rows must follow it.
+/// Takes the step from row 0 of the stack and checks that all other rows follow it.
 std::optional<Rotation> Symmetry::stacked(Operand operand, bool across) const {
   const Mesh& mesh = program_.mesh;
   const Moves& moves = grid(operand.front());

@@ -72,7 +72,7 @@ class Assembly {
 
   using Moment = void (ProgramBuilder::*)(const Region&, TensorId, Index, Index);
   void hold(const Value& value, Index row, Index column, Moment moment);
-  /// Data parallelism: returns this rank's number of tokens.
+  /// Returns this rank's number of tokens under data parallelism.
   [[nodiscard]] Extent own_tokens() const { return {tokens_.dimension, 1}; }
   [[nodiscard]] Extent shard() const { return {tokens_.dimension, cuts_ * order_.grain()}; }
   /// Returns the rank's place along its ring times `scale`, where its part of a tensor begins.

@@ -230,7 +230,7 @@ StrategyOptions capped(StrategyOptions options, std::int32_t ranks) {
 
 namespace {
 
-/// Relevant options at sites that have no more than two forms.
+/// Returns the relevant options at sites that have no more than two forms.
 OptionSet two_forms(SiteKind kind, const StrategyOptions& options) {
   OptionSet set{Option::form};
   const bool adds = kind == SiteKind::gemm_rs || kind == SiteKind::ag_gemm_backward || kind == SiteKind::gradient_rs;

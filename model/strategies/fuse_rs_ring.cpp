@@ -94,7 +94,7 @@ class RingSum {
     }
   }
 
-  /// Blocks of a partial product.
+  /// Returns the blocks of a partial product.
   [[nodiscard]] std::int32_t blocks() const { return static_cast<std::int32_t>(tracks_.front().ways.size()); }
   [[nodiscard]] Region slot(std::size_t i) const {
     return stage_.rows_of(partial_, static_cast<std::int32_t>(i % slots_) * blocks(), blocks());

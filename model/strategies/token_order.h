@@ -29,7 +29,7 @@ struct TokenOrder {
   std::int32_t cuts = 1;  // cuts of all shards together
   bool zigzag = false;
 
-  /// Number of blocks per cut.
+  /// Returns the number of blocks per cut.
   [[nodiscard]] std::int32_t grain() const { return zigzag ? 2 : 1; }
   [[nodiscard]] std::int32_t blocks() const { return cuts * grain(); }
   /// Returns rows of a buffer of all tokens as runs, top to bottom. In zig-zag they must be whole cuts.

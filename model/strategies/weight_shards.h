@@ -14,7 +14,7 @@ class WeightShards {
   /// Requires a stage of data parallelism.
   explicit WeightShards(const Stage& stage);
 
-  /// Number of block rows of a shard.
+  /// Returns the number of block rows of a shard.
   [[nodiscard]] std::int32_t width() const { return width_; }
   /// Returns where in the weight a shard of slice i begins: the shard of the rank `behind` places before this one.
   [[nodiscard]] Index place(std::int32_t i, std::int32_t behind = 0) const;
