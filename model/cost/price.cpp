@@ -24,7 +24,7 @@ namespace commfuse {
 
 namespace {
 
-/// Returns true if an op of the program crosses nodes. Rank r runs on GPU r.
+/// Returns true if the ranks span several nodes. Rank r runs on GPU r.
 bool crosses_nodes(const Program& program, const Machine& machine) {
   return program.mesh.ranks() > machine.gpus_per_node;
 }

@@ -34,9 +34,9 @@ class World {
   /// Returns at once, with nullopt if nothing has arrived. The parcels of one sender arrive in the order in which they
   /// were sent.
   virtual std::optional<Parcel> receive() = 0;
-  /// Returns the name of the machine on which this process runs.
+  /// Returns the name of the library: "Open MPI v4.1.4".
   [[nodiscard]] virtual std::string library() const = 0;
-  /// Machine on which this process runs.
+  /// Returns the name of the machine on which this process runs.
   [[nodiscard]] virtual std::string host() const = 0;
   /// Ends in order; nothing may be sent after it, and all processes must call it.
   virtual void close() = 0;
