@@ -20,26 +20,26 @@ class Few {
 
   Few() = default;
   Few(std::initializer_list<T> list) : Few(list.begin(), list.end()) {}
-  explicit Few(const T& only) : one_(only), size_(1) {}
+  explicit Few(const T& only) : single_(only), size_(1) {}
   // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): who keeps a vector may pass it
   Few(const std::vector<T>& list) : Few(list.data(), list.data() + list.size()) {}
   Few(const T* first, const T* last)
-      : one_(last - first == 1 ? *first : T{}), size_(static_cast<std::size_t>(last - first)) {
+      : single_(last - first == 1 ? *first : T{}), size_(static_cast<std::size_t>(last - first)) {
     if (size_ > 1) {
       many_.assign(first, last);
     }
   }
-  Few(const Few& other) : one_(other.one_), size_(other.size_) {
+  Few(const Few& other) : single_(other.single_), size_(other.size_) {
     if (size_ > 1) {
       many_ = other.many_;
     }
   }
-  Few(Few&& other) noexcept : one_(std::move(other.one_)), many_(std::move(other.many_)), size_(other.size_) {
+  Few(Few&& other) noexcept : single_(std::move(other.single_)), many_(std::move(other.many_)), size_(other.size_) {
     other.clear();
   }
   Few& operator=(const Few& other) { return *this = Few(other); }
   Few& operator=(Few&& other) noexcept {
-    one_ = std::move(other.one_);
+    single_ = std::move(other.single_);
     many_ = std::move(other.many_);
     size_ = std::exchange(other.size_, 0);
     return *this;
@@ -48,8 +48,8 @@ class Few {
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  [[nodiscard]] T* data() { return size_ > 1 ? many_.data() : &one_; }
-  [[nodiscard]] const T* data() const { return size_ > 1 ? many_.data() : &one_; }
+  [[nodiscard]] T* data() { return size_ > 1 ? many_.data() : &single_; }
+  [[nodiscard]] const T* data() const { return size_ > 1 ? many_.data() : &single_; }
   [[nodiscard]] T* begin() { return data(); }
   [[nodiscard]] T* end() { return data() + size_; }
   [[nodiscard]] const T* begin() const { return data(); }
@@ -96,17 +96,17 @@ class Few {
   template <class Element>
   void add(Element&& element) {
     if (size_ == 0) {
-      one_ = std::forward<Element>(element);
+      single_ = std::forward<Element>(element);
     } else {
       if (size_ == 1) {
-        many_.push_back(one_);
+        many_.push_back(single_);
       }
       many_.push_back(std::forward<Element>(element));
     }
     ++size_;
   }
 
-  T one_{};              // the element when there is exactly one
+  T single_{};           // the element when there is exactly one
   std::vector<T> many_;  // every element when there are several
   std::size_t size_ = 0;
 };

@@ -216,9 +216,9 @@ Json parse_json(const Text& text, const std::string& place) {
 /// because the library's own conversion of 1e80 is undefined.
 template <class Json>
 std::optional<std::int64_t> whole_number(const Json& value) {
-  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  constexpr auto largest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   const bool is_whole =
-      value.is_number_integer() && (!value.is_number_unsigned() || value.template get<std::uint64_t>() <= most);
+      value.is_number_integer() && (!value.is_number_unsigned() || value.template get<std::uint64_t>() <= largest);
   return is_whole ? std::optional(value.template get<std::int64_t>()) : std::nullopt;
 }
 

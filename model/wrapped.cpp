@@ -28,8 +28,8 @@ std::optional<std::size_t> terminal_columns() {
 
 std::size_t terminal_width() {
   constexpr std::size_t least = 60;
-  constexpr std::size_t most = 120;  // Longer lines of prose are hard to read.
-  return std::clamp(terminal_columns().value_or(page_width), least, most);
+  constexpr std::size_t largest = 120;  // Longer lines of prose are hard to read.
+  return std::clamp(terminal_columns().value_or(page_width), least, largest);
 }
 
 std::string wrapped(std::string_view text, std::string_view first, std::string_view later, std::size_t width) {

@@ -129,8 +129,8 @@ PathFinder::Cause PathFinder::cause_of_exchange(const RunTimes& times, Place pla
                                                 const ExchangeShape& exchange) const {
   Cause latest{.running = place, .posted = place};
   Instant latest_end = exchange.protocol == Protocol::rendezvous ? Instant{} : posted(times, place).at;
-  const auto consider = [&](Place sender, Place one, Place other) {
-    const Place late = later_posted(times, one, other);
+  const auto consider = [&](Place sender, Place first, Place other) {
+    const Place late = later_posted(times, first, other);
     const Instant end = posted(times, late).at + times.price(sender.rank, sender.op);
     if (end > latest_end) {
       latest = {.running = sender, .posted = late};
@@ -159,11 +159,11 @@ PathFinder::Cause PathFinder::cause_of_collective(const RunTimes& times, Place p
   Cause cause{.running = member(0), .posted = member(0)};
   const std::int32_t members = program().mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
   for (std::int32_t coordinate = 1; coordinate < members; ++coordinate) {
-    const Place here = member(coordinate);
-    if (times.price(here.rank, here.op) > times.price(cause.running.rank, cause.running.op)) {
-      cause.running = here;
+    const Place at_member = member(coordinate);
+    if (times.price(at_member.rank, at_member.op) > times.price(cause.running.rank, cause.running.op)) {
+      cause.running = at_member;
     }
-    cause.posted = later_posted(times, cause.posted, here);
+    cause.posted = later_posted(times, cause.posted, at_member);
   }
   return cause;
 }

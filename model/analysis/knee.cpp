@@ -58,9 +58,9 @@ std::vector<std::size_t> pareto_of(std::span<const CurvePoint> points) {
     return points[a].x < points[b].x || (points[a].x == points[b].x && points[a].y < points[b].y);
   });
   std::vector<std::size_t> best;
-  for (const std::size_t one : order) {
-    if (best.empty() || points[one].y < points[best.back()].y) {
-      best.push_back(one);
+  for (const std::size_t candidate : order) {
+    if (best.empty() || points[candidate].y < points[best.back()].y) {
+      best.push_back(candidate);
     }
   }
   return best;

@@ -53,6 +53,6 @@ class P99Collector {
 
 /// Returns the samples near the p99 as indices into `makespans`: at most `limit`, by rising makespan. Requires at least
 /// one sample.
-std::vector<std::size_t> near_p99(const std::vector<Duration>& makespans, std::size_t most);
+std::vector<std::size_t> near_p99(const std::vector<Duration>& makespans, std::size_t limit);
 
 }  // namespace commfuse

@@ -100,7 +100,7 @@ std::pair<std::string, std::string> family_of(std::string_view name) {
 std::optional<std::string> nearest_of_family(std::string_view name, const std::vector<std::string_view>& known) {
   std::vector<std::string_view> related;
   std::copy_if(known.begin(), known.end(), std::back_inserter(related),
-               [family = family_of(name)](std::string_view one) { return family_of(one) == family; });
+               [family = family_of(name)](std::string_view known) { return family_of(known) == family; });
   const std::optional<std::string> near = nearest(name, related);
   return near ? near : nearest(name, known);
 }
@@ -177,14 +177,14 @@ fs::path find_config(Catalogue catalogue, std::string_view name_or_path) {
     throw ConfigError(unknown_name(catalogue, name_or_path, names));
   }
   const std::string file = fmt::format("{}.yaml", name_or_path);
-  fs::path found;
+  fs::path path;
   for (const std::string_view folder : folders_of(catalogue)) {
     std::error_code error;
-    if (found = config_directory() / folder / file; fs::exists(found, error)) {
+    if (path = config_directory() / folder / file; fs::exists(path, error)) {
       break;
     }
   }
-  return found;
+  return path;
 }
 
 std::string file_or_known(Catalogue catalogue, const std::string& name_or_path) {
@@ -207,7 +207,9 @@ std::optional<SizedCluster> sized_cluster(std::string_view name) {
   }
   const std::vector<std::string> names = known_names(Catalogue::hardware);
   std::string of_two = fmt::format("{}-x2", name.substr(0, at));
-  const auto is_known = [&](std::string_view one) { return std::find(names.begin(), names.end(), one) != names.end(); };
+  const auto is_known = [&](std::string_view known) {
+    return std::find(names.begin(), names.end(), known) != names.end();
+  };
   return is_known(of_two) && !is_known(name) ? std::optional(SizedCluster{std::move(of_two), nodes}) : std::nullopt;
 }
 

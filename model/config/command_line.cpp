@@ -203,12 +203,12 @@ CLI::App& named(CLI::App& app, const std::vector<std::string>& words) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     fill_verb(app, path);
     const std::vector<CLI::App*> below = verb->get_subcommands({});
-    const auto found =
-        std::find_if(below.begin(), below.end(), [&](const CLI::App* one) { return one->get_name() == words[i]; });
-    if (found == below.end()) {
+    const auto command = std::find_if(below.begin(), below.end(),
+                                      [&](const CLI::App* subcommand) { return subcommand->get_name() == words[i]; });
+    if (command == below.end()) {
       break;
     }
-    verb = *found;
+    verb = *command;
     path.push_back(words[i]);
   }
   fill_verb(app, path);

@@ -30,11 +30,11 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-template <const auto& all>
+template <const auto& values>
 Words names() {
   Words words;
-  for (const auto one : all) {
-    words.push_back(name_of(one));
+  for (const auto value : values) {
+    words.push_back(name_of(value));
   }
   return words;
 }
@@ -65,9 +65,10 @@ void put_share(std::string_view text, RunChoices& run) {
   member_of<path...>(run) = *parse_share(text);
 }
 
-template <const auto& all, auto... path>
+template <const auto& values, auto... path>
 void put_named(std::string_view text, RunChoices& run) {
-  member_of<path...>(run) = *std::find_if(all.begin(), all.end(), [&](auto one) { return name_of(one) == text; });
+  member_of<path...>(run) =
+      *std::find_if(values.begin(), values.end(), [&](auto value) { return name_of(value) == text; });
 }
 
 template <const auto& table, auto... path>
@@ -87,8 +88,8 @@ constexpr FieldValue count{FieldType::count, nullptr, put_count<path...>};
 template <auto... path>
 constexpr FieldValue share{FieldType::share, nullptr, put_share<path...>};
 /// Takes the name of one of the enumerated values.
-template <const auto& all, auto... path>
-constexpr FieldValue one_of{FieldType::choice, names<all>, put_named<all, path...>};
+template <const auto& values, auto... path>
+constexpr FieldValue one_of{FieldType::choice, names<values>, put_named<values, path...>};
 /// Takes a word of a table of words and values.
 template <const auto& table, auto... path>
 constexpr FieldValue word{FieldType::choice, words_of_table<table>, put_word<table, path...>};
@@ -721,8 +722,8 @@ std::string_view leaf_of(std::string_view key) { return key.substr(key.rfind('.'
 std::span<const Field> run_fields() { return fields; }
 
 const Field* find_field(std::string_view key) {
-  const auto* const found = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
-  return found == fields.end() ? nullptr : found;
+  const auto* const field = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
+  return field == fields.end() ? nullptr : field;
 }
 
 std::size_t index_of(const Field& field) { return static_cast<std::size_t>(&field - fields.data()); }

@@ -44,9 +44,9 @@ struct Framework {
   /// Time of the framework's fused attention over that of the machine's file, by generation of GPUs. The machine's file
   /// describes the fastest kernels available.
   std::array<Parameter<double>, all_nccl_generations.size()> attention_time = [] {
-    std::array<Parameter<double>, all_nccl_generations.size()> all;
-    all.fill({1.0, 0.0, Provenance::prior, "as the machine's file"});
-    return all;
+    std::array<Parameter<double>, all_nccl_generations.size()> factors;
+    factors.fill({1.0, 0.0, Provenance::prior, "as the machine's file"});
+    return factors;
   }();
   /// True if the GEMM of a weight's gradient adds to 32-bit sums as it writes (Megatron-LM). False: it writes 16 bits,
   /// and a separate kernel adds them (PyTorch's FSDP, `accumulate_unsharded_grad_if_needed`).

@@ -192,10 +192,10 @@ class Reader {
     const std::optional<bool> inside = file_.optional_flag({"tie_word_embeddings"});
     model.tied_embeddings = inside ? *inside : tied != nullptr && tied->is_boolean() ? tied->get<bool>() : family_.tied;
     model.norm = file_.optional_flag({"rms_norm"}).value_or(family_.norm == Norm::rms) ? Norm::rms : Norm::layer;
-    const std::optional<bool> all = file_.optional_flag({"use_bias", "bias", "add_bias_linear"});
+    const std::optional<bool> biases = file_.optional_flag({"use_bias", "bias", "add_bias_linear"});
     const bool mlp = file_.flag({"mlp_bias"});
     const std::optional<bool> qkv = file_.optional_flag({"attention_bias", "qkv_bias", "use_qkv_bias", "add_qkv_bias"});
-    model.biases = all.value_or(family_.biases) || (mlp && qkv.value_or(false));
+    model.biases = biases.value_or(family_.biases) || (mlp && qkv.value_or(false));
     model.qkv_biases = qkv.value_or(family_.qkv_biases);
     if (family_.learned_positions) {
       constexpr std::int64_t offset_of_opt = 2;
@@ -215,8 +215,8 @@ class Reader {
     if (uses && !*uses) {
       return QkNorm::none;
     }
-    const QkNorm own = kind == "per_layer" ? QkNorm::whole : kind == "per_head" ? QkNorm::head : family_.qk_norm;
-    return uses && *uses && own == QkNorm::none && type_ != "llama4_text" ? QkNorm::head : own;
+    const QkNorm norm = kind == "per_layer" ? QkNorm::whole : kind == "per_head" ? QkNorm::head : family_.qk_norm;
+    return uses && *uses && norm == QkNorm::none && type_ != "llama4_text" ? QkNorm::head : norm;
   }
 
   [[nodiscard]] std::optional<HfFile::Field> expert_count() {

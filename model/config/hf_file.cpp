@@ -145,14 +145,14 @@ bool has_width(const Json& object) {
 /// Returns the value of a key, or of "outer.inner".
 const Json* find_in(const Json& object, std::string_view key) {
   const std::size_t dot = key.find('.');
-  const auto found = object.find(key.substr(0, dot));
-  if (found == object.end() || found->is_null()) {
+  const auto entry = object.find(key.substr(0, dot));
+  if (entry == object.end() || entry->is_null()) {
     return nullptr;
   }
   if (dot == std::string_view::npos) {
-    return &*found;
+    return &*entry;
   }
-  return found->is_object() ? find_in(*found, key.substr(dot + 1)) : nullptr;
+  return entry->is_object() ? find_in(*entry, key.substr(dot + 1)) : nullptr;
 }
 
 }  // namespace

@@ -153,8 +153,8 @@ class Layers {
   LayerKind kind_of_block(const Json& block) {
     LayerKind kind;
     const auto part = [&](const char* name) {
-      const auto found = block.is_object() ? block.find(name) : block.end();
-      return found != block.end() && found->is_object() ? *found : Json::object();
+      const auto entry = block.is_object() ? block.find(name) : block.end();
+      return entry != block.end() && entry->is_object() ? *entry : Json::object();
     };
     const auto is = [](const Json& object, const char* key) {
       return object.contains(key) && object.at(key).is_boolean() && object.at(key).get<bool>();
@@ -194,15 +194,15 @@ class Layers {
   }
 
   static std::int64_t most_common(const std::map<std::int64_t, int>& counts, std::int64_t fallback) {
-    std::int64_t most = fallback;
+    std::int64_t common = fallback;
     int times = 0;
     for (const auto& [value, count] : counts) {
       if (value > 0 && count > times) {
-        most = value;
+        common = value;
         times = count;
       }
     }
-    return most;
+    return common;
   }
 
   /// Clears widths that equal the model's, because a kind names a width only when it differs.

@@ -26,18 +26,18 @@ namespace {
 using Json = nlohmann::json;
 
 std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  const auto entry = object.find(key);
+  return entry != object.end() && entry->is_string() ? entry->get<std::string>() : std::string();
 }
 
 std::optional<double> number_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+  const auto entry = object.find(key);
+  return entry != object.end() && entry->is_number() ? std::optional(entry->get<double>()) : std::nullopt;
 }
 
 bool is_true(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_boolean() && found->get<bool>();
+  const auto entry = object.find(key);
+  return entry != object.end() && entry->is_boolean() && entry->get<bool>();
 }
 
 std::string lower(std::string text) {
@@ -99,8 +99,8 @@ std::vector<WeightFormat> formats_of_groups(const Json& quantization) {
   std::vector<WeightFormat> formats;
   if (groups != quantization.end() && groups->is_object()) {
     for (const Json& group : *groups) {
-      if (std::optional<WeightFormat> one = group.is_object() ? format_of_group(group) : std::nullopt) {
-        formats.push_back(*std::move(one));
+      if (std::optional<WeightFormat> format = group.is_object() ? format_of_group(group) : std::nullopt) {
+        formats.push_back(*std::move(format));
       }
     }
   }
@@ -113,9 +113,9 @@ std::vector<WeightFormat> formats_of_groups(const Json& quantization) {
 void name_other_groups(const Json& quantization, HfFile& file) {
   const std::vector<WeightFormat> formats = formats_of_groups(quantization);
   std::vector<std::string> others;
-  for (const WeightFormat& one : formats) {
-    if (one.name != formats.front().name && std::find(others.begin(), others.end(), one.name) == others.end()) {
-      others.push_back(one.name);
+  for (const WeightFormat& format : formats) {
+    if (format.name != formats.front().name && std::find(others.begin(), others.end(), format.name) == others.end()) {
+      others.push_back(format.name);
     }
   }
   if (!others.empty()) {

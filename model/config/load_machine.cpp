@@ -265,8 +265,8 @@ std::filesystem::path node_file(const YamlFile& file, YamlMap root, std::string_
                                 Catalogue catalogue = Catalogue::nodes) {
   namespace fs = std::filesystem;
   try {
-    if (fs::path found = find_config(catalogue, choice); found != fs::path(choice)) {
-      return found;
+    if (fs::path known_file = find_config(catalogue, choice); known_file != fs::path(choice)) {
+      return known_file;
     }
   } catch (const ConfigError& error) {
     root.mistake(key, error.what());
@@ -298,15 +298,16 @@ std::string text_in(const std::optional<YamlValue>& map, std::string_view key) {
 /// names one and the base names another, nothing that describes the base's wires is taken.
 std::vector<std::string_view> own_fields(const std::optional<YamlValue>& wires,
                                          const std::optional<YamlValue>& base_wires) {
-  std::vector<std::string_view> own{"schema", "name", "extends", "known_as"};
+  std::vector<std::string_view> own_keys{"schema", "name", "extends", "known_as"};
   const std::string kind = text_in(wires, "kind");
   const bool has_file = !text_in(wires, "file").empty();
   const bool other_kind = !kind.empty() && kind != text_in(base_wires, "kind");
   if (other_kind || (has_file && text_in(base_wires, "file").empty())) {
-    own.insert(own.end(), {"topology.kind", "topology.file", "topology.gpus_per_bridge", "topology.bridges_per_root",
-                           "topology.bridge_rate", "topology.root_rate", "topology.nvlink_rate", "topology.pcie_rate"});
+    own_keys.insert(own_keys.end(),
+                    {"topology.kind", "topology.file", "topology.gpus_per_bridge", "topology.bridges_per_root",
+                     "topology.bridge_rate", "topology.root_rate", "topology.nvlink_rate", "topology.pcie_rate"});
   }
-  return own;
+  return own_keys;
 }
 
 /// Returns the file that this one extends, as in `extends: h100-sxm`; nullopt when it extends none. Throws ConfigError
@@ -399,8 +400,8 @@ void take_from_cluster(YamlFile& file, YamlMap root, int depth) {
   YamlMap base_root = base.root();
   base_root.schema(cluster_schema);
   take_from_cluster(base, base_root, depth + 1);
-  constexpr std::array<std::string_view, 4> own{"schema", "name", "extends", "known_as"};
-  file.extend(base, root.optional_value("extends")->place(), own);
+  constexpr std::array<std::string_view, 4> own_keys{"schema", "name", "extends", "known_as"};
+  file.extend(base, root.optional_value("extends")->place(), own_keys);
 }
 
 /// Reads a cluster; `sized` replaces its number of nodes.

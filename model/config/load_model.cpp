@@ -228,14 +228,14 @@ Transformer load_yaml(const std::filesystem::path& path) {
 /// Checks that the bytes of weights, gradients and an optimizer's state, 18 per parameter, fit into 64 bits. For one
 /// layer the ranges of its sizes ensure this.
 void require_countable(const Transformer& model, const std::filesystem::path& path) {
-  constexpr double most = 1e17;
+  constexpr double limit = 1e17;
   double parameters = static_cast<double>((model.vocab + model.positions) * model.hidden);
   for (const LayerRun& run : layer_runs(model)) {
     parameters += static_cast<double>(run.count) * static_cast<double>(layer_parameters(model, run.kind).total());
   }
-  if (parameters > most) {
+  if (parameters > limit) {
     throw ConfigError(fmt::format("{}: {} has {:.2g} parameters, and {:.0e} is the most; check its sizes",
-                                  path.string(), model.name, parameters, most));
+                                  path.string(), model.name, parameters, limit));
   }
 }
 

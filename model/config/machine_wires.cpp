@@ -62,16 +62,16 @@ int wires_of_a_gpu(NodeKind kind, int gpus) {
 
 /// Rate of the wires, and their name in messages.
 struct Capacity {
-  BytesPerSecond most;
+  BytesPerSecond limit;
   std::string wires;
 };
 
 /// Notes a mistake when a rate exceeds what the wires carry. A rate that the file leaves out is an estimate, and
 /// Machine limits it to the wires.
 void check_rate(YamlMap map, std::string_view key, BytesPerSecond rate, const Capacity& capacity) {
-  if (map.has(key) && rate.value > rounding * capacity.most.value) {
+  if (map.has(key) && rate.value > rounding * capacity.limit.value) {
     map.mistake(key, fmt::format("{} is more than there is: {} {}; write what a rank sends, or the rate of the wires",
-                                 format_bandwidth(rate), capacity.wires, format_bandwidth(capacity.most)));
+                                 format_bandwidth(rate), capacity.wires, format_bandwidth(capacity.limit)));
   }
 }
 
@@ -257,14 +257,14 @@ void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
     return;
   }
   if (const BytesPerSecond peer = machine.link.peer.rate.value; plan.wires && machine.gpus_per_node > 1) {
-    const BytesPerSecond most = fastest_pair(topology, machine.gpus_per_node);
-    if (peer.value > rounding * most.value) {
+    const BytesPerSecond limit = fastest_pair(topology, machine.gpus_per_node);
+    if (peer.value > rounding * limit.value) {
       root.map("topology")
           .mistake(
               "file",
               fmt::format("link.peer.rate is {}, but no pair of {} has more than {}; give the file of this machine, "
                           "or write what a single peer gets",
-                          format_bandwidth(peer), plan.wires->file, format_bandwidth(most)));
+                          format_bandwidth(peer), plan.wires->file, format_bandwidth(limit)));
       return;
     }
   }

@@ -79,9 +79,9 @@ std::string bare(std::string_view text) {
 }
 
 std::optional<std::string> same_name(const std::vector<std::string>& names, std::string_view bare_name) {
-  const auto found =
+  const auto match =
       std::find_if(names.begin(), names.end(), [&](const auto& name) { return bare(name) == bare_name; });
-  return found == names.end() ? std::nullopt : std::optional(*found);
+  return match == names.end() ? std::nullopt : std::optional(*match);
 }
 
 std::string without_front(std::string text, std::string_view front) {
@@ -95,11 +95,11 @@ std::optional<std::string> meant_model(std::string_view text) {
   std::string name = without_front(lower(text.substr(text.rfind('/') + 1)), "meta-");
   constexpr std::array<std::string_view, 7> ends{"-instruct", "-chat", "-it", "-base", "-hf", "-v0.1", "-4k"};
   for (bool is_shorter = true; is_shorter;) {
-    if (const std::optional<std::string> found = same_name(names, bare(name))) {
-      return found;
+    if (const std::optional<std::string> model = same_name(names, bare(name))) {
+      return model;
     }
     const auto* const end =
-        std::find_if(ends.begin(), ends.end(), [&](std::string_view one) { return name.ends_with(one); });
+        std::find_if(ends.begin(), ends.end(), [&](std::string_view ending) { return name.ends_with(ending); });
     is_shorter = end != ends.end();
     name.resize(is_shorter ? name.size() - end->size() : name.size());
   }
@@ -120,10 +120,10 @@ std::int64_t memory_in(const std::string& word, bool is_first) {
   const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
   const std::string unit = word.substr(digits);
   constexpr std::int64_t least = 16;
-  constexpr std::int64_t most = 512;
+  constexpr std::int64_t largest = 512;
   const std::int64_t number = digits == 0 || digits > 3 ? 0 : std::stoll(word.substr(0, digits));
   const bool is_memory = unit == "gb" || unit == "gib" || unit == "g" || (unit.empty() && !is_first);
-  return is_memory && number >= least && number <= most ? number : 0;
+  return is_memory && number >= least && number <= largest ? number : 0;
 }
 
 GpuWords gpu_words(std::string_view text) {
@@ -161,10 +161,10 @@ bool has_memory(const std::string& node, std::int64_t gigabytes) {
 
 /// Returns the machine whose file lists the measured name under known_as.
 std::optional<std::string> known_as(const std::vector<std::string>& nodes, const std::string& bare_name) {
-  const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const std::string& node) {
+  const auto match = std::find_if(nodes.begin(), nodes.end(), [&](const std::string& node) {
     return same_name(load_machine(node).known_as, bare_name).has_value();
   });
-  return found == nodes.end() ? std::nullopt : std::optional(*found);
+  return match == nodes.end() ? std::nullopt : std::optional(*match);
 }
 
 /// Returns the only machine whose name has these words in sequence: "910b", "rtx-pro-6000".
@@ -172,12 +172,12 @@ std::optional<std::string> only_with(const std::vector<std::string>& nodes, cons
   const bool has_number = std::any_of(gpu.words.begin(), gpu.words.end(), [](const std::string& word) {
     return word.size() > 1 && word.find_first_of("0123456789") != std::string::npos;
   });
-  std::vector<std::string> found;
-  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(found), [&](const std::string& node) {
+  std::vector<std::string> matches;
+  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(matches), [&](const std::string& node) {
     const std::vector<std::string> words = gpu_words(node).words;
     return std::search(words.begin(), words.end(), gpu.words.begin(), gpu.words.end()) != words.end();
   });
-  return has_number && found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+  return has_number && matches.size() == 1 ? std::optional(matches.front()) : std::nullopt;
 }
 
 std::optional<std::string> meant_node(const std::vector<std::string>& nodes, const GpuWords& gpu) {
@@ -185,14 +185,14 @@ std::optional<std::string> meant_node(const std::vector<std::string>& nodes, con
   const std::string name = gpu.bare();
   for (const std::string& form : {memory, std::string(), "sxm" + memory, std::string("sxm"), std::string("pcie"),
                                   std::string("oam"), std::string("x")}) {
-    const std::optional<std::string> found = same_name(nodes, name + form);
-    if (found && has_memory(*found, gpu.memory)) {
-      return found;
+    const std::optional<std::string> node = same_name(nodes, name + form);
+    if (node && has_memory(*node, gpu.memory)) {
+      return node;
     }
   }
-  for (const std::optional<std::string>& found : {known_as(nodes, name), only_with(nodes, gpu)}) {
-    if (found && has_memory(*found, gpu.memory)) {
-      return found;
+  for (const std::optional<std::string>& candidate : {known_as(nodes, name), only_with(nodes, gpu)}) {
+    if (candidate && has_memory(*candidate, gpu.memory)) {
+      return candidate;
     }
   }
   return std::nullopt;
@@ -221,19 +221,19 @@ std::optional<std::string> meant_machine(Catalogue catalogue, std::string_view t
     return node;
   }
   if (catalogue == Catalogue::hardware) {
-    const std::vector<std::string> all = known_names(catalogue);
+    const std::vector<std::string> names = known_names(catalogue);
     const std::string name = gpu.bare();
-    for (const std::string& one : {whole, name}) {
+    for (const std::string& spelling : {whole, name}) {
       for (const char* const end : {"", "x2"}) {
-        const std::optional<std::string> found = same_name(all, one + end);
-        if (found && (one == whole || has_memory(*found, gpu.memory))) {
-          return found;
+        const std::optional<std::string> match = same_name(names, spelling + end);
+        if (match && (spelling == whole || has_memory(*match, gpu.memory))) {
+          return match;
         }
       }
     }
     if (name.starts_with("hgx")) {
-      if (const std::optional<std::string> found = same_name(all, "dgx" + name.substr(3) + "x2")) {
-        return found;
+      if (const std::optional<std::string> match = same_name(names, "dgx" + name.substr(3) + "x2")) {
+        return match;
       }
     }
   }
@@ -298,9 +298,9 @@ std::string meant_word(const Field& field, std::string_view text) {
   if (std::find(known.begin(), known.end(), text) != known.end()) {
     return std::string(text);
   }
-  for (const std::string_view one : known) {
-    if (lower(one) == word) {
-      return std::string(one);
+  for (const std::string_view known_word : known) {
+    if (lower(known_word) == word) {
+      return std::string(known_word);
     }
   }
   const std::string_view means = field.key == "dtype"   ? found_in(dtypes, word)
@@ -313,7 +313,7 @@ std::string meant_word(const Field& field, std::string_view text) {
 
 std::string_view found_in(std::span<const Synonym> synonyms, std::string_view word) {
   const auto same =
-      std::find_if(synonyms.begin(), synonyms.end(), [&](const Synonym& one) { return one.typed == word; });
+      std::find_if(synonyms.begin(), synonyms.end(), [&](const Synonym& synonym) { return synonym.typed == word; });
   return same == synonyms.end() ? std::string_view{} : same->means;
 }
 
@@ -326,10 +326,10 @@ const Field* field_meant(std::string_view key) {
   std::string flag = fmt::format("--{}", key);
   std::replace(flag.begin(), flag.end(), '_', '-');
   const std::string_view means = flag_meant(flag);
-  const std::span<const Field> all = run_fields();
-  const auto same = std::find_if(all.begin(), all.end(),
+  const std::span<const Field> fields = run_fields();
+  const auto same = std::find_if(fields.begin(), fields.end(),
                                  [&](const Field& field) { return !means.empty() && field.flag == means.substr(2); });
-  return same == all.end() ? nullptr : &*same;
+  return same == fields.end() ? nullptr : &*same;
 }
 
 std::string_view choice_for(const Field& field, std::string_view typed) {

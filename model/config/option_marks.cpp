@@ -33,7 +33,7 @@ constexpr std::string_view mark = "offer ";
 
 std::string text_of(const Offer& offer) {
   const auto* const kind =
-      std::find_if(kind_names.begin(), kind_names.end(), [&](const auto& one) { return one.second == offer.kind; });
+      std::find_if(kind_names.begin(), kind_names.end(), [&](const auto& entry) { return entry.second == offer.kind; });
   const std::string words = offer.kind == OfferKind::names ? std::string(name_of(offer.catalogue))
                                                            : fmt::format("{}", fmt::join(offer.words, ","));
   return fmt::format("{}{} {}", mark, kind->first, words);
@@ -52,8 +52,8 @@ Offer parsed(std::string_view text) {
     offer.catalogue = offer.kind == OfferKind::names && rest == name ? catalogue : offer.catalogue;
   }
   if (offer.kind == OfferKind::words) {
-    for (const std::string_view one : split_list(rest)) {
-      offer.words.emplace_back(one);
+    for (const std::string_view word : split_list(rest)) {
+      offer.words.emplace_back(word);
     }
   }
   return offer;
@@ -130,9 +130,9 @@ Offer offer_of(const Field& field) {
 }
 
 std::string_view name_of(Catalogue catalogue) {
-  const auto* const found = std::find_if(catalogue_names.begin(), catalogue_names.end(),
-                                         [&](const auto& one) { return one.second == catalogue; });
-  return found == catalogue_names.end() ? std::string_view{} : found->first;
+  const auto* const named = std::find_if(catalogue_names.begin(), catalogue_names.end(),
+                                         [&](const auto& entry) { return entry.second == catalogue; });
+  return named == catalogue_names.end() ? std::string_view{} : named->first;
 }
 
 std::vector<std::string_view> completion_lists() {

@@ -66,10 +66,10 @@ class FieldReader {
   }
 
   Watts power(std::string_view key) {
-    constexpr double most = 1e12;
+    constexpr double limit = 1e12;
     const Watts read = parsed(key, "a power", parse_power).value_or(Watts{});
-    if (!(read.value <= most)) {
-      map_->mistake(key, fmt::format("'{}' is more than {:g} W; choose less", key, most));
+    if (!(read.value <= limit)) {
+      map_->mistake(key, fmt::format("'{}' is more than {:g} W; choose less", key, limit));
     }
     return read;
   }
@@ -350,12 +350,12 @@ PlanFile read_plan(YamlFile& file) {
   require_a_step(file, plan);
   choose_jitter(plan.settings);
   for (GpuOffer& offer : plan.gpus) {
-    Settings all = plan.settings;
+    Settings settings = plan.settings;
     for (const std::string_view key : {"hardware", "link_bandwidth", "network_bandwidth"}) {
       const Field& field = *find_field(key);
-      all.put(field, offer.machine.at(field));
+      settings.put(field, offer.machine.at(field));
     }
-    offer.machine = std::move(all);
+    offer.machine = std::move(settings);
   }
   return plan;
 }

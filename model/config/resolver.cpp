@@ -156,9 +156,9 @@ void require_run_schema(const YamlValue& top) {
 
 const Field* field_of_variable(std::string_view name) {
   const auto fields = run_fields();
-  const auto found =
+  const auto entry =
       std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return variable_of(field) == name; });
-  return found == fields.end() ? nullptr : &*found;
+  return entry == fields.end() ? nullptr : &*entry;
 }
 
 std::string unknown_variable(std::string_view name) {

@@ -68,7 +68,7 @@ bool is_plain(char c) {
 
 Settings::Settings() {
   for (const Field& field : run_fields()) {
-    all_.push_back({std::string(field.preset), {}});
+    settings_.push_back({std::string(field.preset), {}});
   }
 }
 

@@ -29,8 +29,8 @@ class Settings {
  public:
   Settings();
 
-  [[nodiscard]] const Setting& at(const Field& field) const { return all_[index_of(field)]; }
-  void put(const Field& field, Setting setting) { all_[index_of(field)] = std::move(setting); }
+  [[nodiscard]] const Setting& at(const Field& field) const { return settings_[index_of(field)]; }
+  void put(const Field& field, Setting setting) { settings_[index_of(field)] = std::move(setting); }
 
   [[nodiscard]] const std::string& text(std::string_view key) const;
   /// Returns true if a value is fixed.
@@ -39,7 +39,7 @@ class Settings {
   [[nodiscard]] std::int64_t count(std::string_view key) const;
 
  private:
-  std::vector<Setting> all_;
+  std::vector<Setting> settings_;
 };
 
 /// Returns the settings as typed values (choices.h).

@@ -40,14 +40,14 @@ void forget_missing(YamlDocument& document, int map, std::string_view key) {
 
 /// Adds one mistake for each key that no reader asked for, up to `most_mistakes`; returns how many more there are.
 std::size_t note_unknown_keys(YamlDocument& document) {
-  std::size_t found = 0;
+  std::size_t unknown = 0;
   for (const YamlNode& node : document.nodes) {
     const std::vector<std::string_view> known(node.known.begin(), node.known.end());
     if (known.empty()) {
       continue;  // No reader entered this map, or it is not a map.
     }
     for (const YamlField& field : node.fields) {
-      if (!field.asked && ++found <= most_mistakes) {
+      if (!field.asked && ++unknown <= most_mistakes) {
         if (const std::optional<std::string> near = nearest(field.key, known)) {
           forget_missing(document, static_cast<int>(&node - document.nodes.data()), *near);
         }
@@ -56,7 +56,7 @@ std::size_t note_unknown_keys(YamlDocument& document) {
       }
     }
   }
-  return found - std::min(found, most_mistakes);
+  return unknown - std::min(unknown, most_mistakes);
 }
 
 std::string example_of(std::string_view key, std::string_view value) {
@@ -91,8 +91,8 @@ void YamlFile::mistake(const YamlPlace& place, const std::string& message) {
   document_->mistakes.push_back({place, message});
 }
 
-void YamlFile::extend(const YamlFile& base, YamlPlace place, std::span<const std::string_view> own) {
-  graft(*document_, *base.document_, place, own);
+void YamlFile::extend(const YamlFile& base, YamlPlace place, std::span<const std::string_view> own_keys) {
+  graft(*document_, *base.document_, place, own_keys);
 }
 
 bool YamlFile::has_mistakes() const { return !document_->mistakes.empty(); }
@@ -145,11 +145,11 @@ std::vector<YamlValue> YamlValue::items() const {
 }
 
 std::vector<YamlValue::Field> YamlValue::fields() const {
-  std::vector<Field> all;
+  std::vector<Field> fields;
   for (const YamlField& field : node().fields) {
-    all.push_back({field.key, field.place, {document_, field.value}});
+    fields.push_back({field.key, field.place, {document_, field.value}});
   }
-  return all;
+  return fields;
 }
 
 YamlMap::YamlMap(YamlDocument* document, int node, std::string name)
@@ -163,13 +163,13 @@ bool YamlMap::has(std::string_view key) const {
 }
 
 std::vector<std::string> YamlMap::keys() const {
-  std::vector<std::string> all;
+  std::vector<std::string> names;
   if (node_ >= 0) {
     for (const YamlField& field : document_->nodes[static_cast<std::size_t>(node_)].fields) {
-      all.push_back(field.key);
+      names.push_back(field.key);
     }
   }
-  return all;
+  return names;
 }
 
 const YamlNode* YamlMap::find(std::string_view key) {
@@ -389,9 +389,9 @@ Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, 
   Parameter<T> result;
   const YamlNode* node = require(key, fmt::format("{{value: {}, provenance: 'prior: why'}}", example));
   if (node != nullptr && node->kind != YamlKind::map) {
-    const std::string own = in_quotes(node->kind == YamlKind::scalar ? node->text : std::string(example));
+    const std::string shown = in_quotes(node->kind == YamlKind::scalar ? node->text : std::string(example));
     mistake(key, fmt::format("'{}' does not say where it comes from; write {{value: {}, provenance: 'prior: why'}}",
-                             key, own.substr(1, own.size() - 2)));
+                             key, shown.substr(1, shown.size() - 2)));
     return result;
   }
   if (node == nullptr) {

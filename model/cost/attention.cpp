@@ -79,11 +79,11 @@ double work_seconds(const Accelerator& accelerator, const AttentionSize& size, c
   const double masked = 0.5 * parameters.masked_width.value * edges;
   const bool is_split = splits_keys(accelerator, size, rows);
   const double score = seconds_a_score(accelerator, size) * (is_split ? parameters.split_cost.value : 1.0);
-  const double all = heads * (seq * seq * rows.share + masked) * score / sms;
+  const double shared_work = heads * (seq * seq * rows.share + masked) * score / sms;
   const std::int64_t walked = is_cut ? std::min(rows.keys, rows.window.keys + tile_rows) : rows.keys;
   const double longest = static_cast<double>(tile_rows * walked) * score;
   const double alone = is_split ? 0.0 : longest * parameters.lone_tile.value;
-  return std::max(all + parameters.imbalance.value * std::min(longest, all), alone);
+  return std::max(shared_work + parameters.imbalance.value * std::min(longest, shared_work), alone);
 }
 
 /// Returns the overhead: tiles begin a wave at a time or, in FlashAttention-3's persistent blocks, as SMs become free.

@@ -20,17 +20,17 @@ void require_sizes(int ranks, Bytes total) {
 
 /// Returns the cost of filling the pipeline, in bytes at the rate; at most `shares` times the size.
 double ramp(double wire, const Parameter<Bytes>& size, int shares = 1) {
-  const double most = static_cast<double>(size.value.count) * shares;
-  return most > 0.0 ? wire * most / (wire + most) : 0.0;
+  const double limit = static_cast<double>(size.value.count) * shares;
+  return limit > 0.0 ? wire * limit / (wire + limit) : 0.0;
 }
 
 // In the functions below, `links` is the speed of the wires relative to those that are priced.
 
 /// `own` is a rank's share of the whole in bytes; the wire carries `steps` times that.
-Duration by_protocol(const ProtocolParameters& protocol, int steps, double own, double links = 1.0) {
-  const double wire = own * steps;
+Duration by_protocol(const ProtocolParameters& protocol, int steps, double own_bytes, double links = 1.0) {
+  const double wire = own_bytes * steps;
   const double moving = (wire + ramp(wire, protocol.ramp_size)) / (protocol.rate.value.value / links) +
-                        own / protocol.own_copy_rate.value.value;
+                        own_bytes / protocol.own_copy_rate.value.value;
   return protocol.base_latency.value + steps * protocol.step_latency.value + op_time(moving, "a collective");
 }
 
@@ -84,17 +84,18 @@ Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, co
   const int ranks = task.ranks;
   const int nodes = task.nodes;
   const double bytes = task.total;
-  const double own = bytes / ranks;
+  const double own_bytes = bytes / ranks;
   const NcclKernels* nccl = parameters.nccl.get();
   switch (kernel) {
     case NcclKernel::ll: {
-      const double full = std::min(static_cast<double>(nccl->ll_fill.value.count), own * parameters.ctas.value);
-      return by_protocol(nccl->ll, steps, std::max(own, full), links);
+      const double full = std::min(static_cast<double>(nccl->ll_fill.value.count), own_bytes * parameters.ctas.value);
+      return by_protocol(nccl->ll, steps, std::max(own_bytes, full), links);
     }
-    case NcclKernel::ll128: return by_protocol(nccl->ll128 ? *nccl->ll128 : parameters, steps, own, links);
-    case NcclKernel::simple: return by_protocol(parameters, steps, own, links);
+    case NcclKernel::ll128: return by_protocol(nccl->ll128 ? *nccl->ll128 : parameters, steps, own_bytes, links);
+    case NcclKernel::simple: return by_protocol(parameters, steps, own_bytes, links);
     case NcclKernel::nvls:
-      return nccl->nvls ? in_the_switch(*nccl->nvls, ranks, bytes, links) : by_protocol(parameters, steps, own, links);
+      return nccl->nvls ? in_the_switch(*nccl->nvls, ranks, bytes, links)
+                        : by_protocol(parameters, steps, own_bytes, links);
     case NcclKernel::tree_ll:
     case NcclKernel::tree_ll128:
     case NcclKernel::tree_simple:
@@ -110,7 +111,7 @@ struct Priced {
   Duration time = Duration::max();
 };
 
-const Priced& cheaper(const Priced& one, const Priced& other) { return other.time < one.time ? other : one; }
+const Priced& cheaper(const Priced& first, const Priced& other) { return other.time < first.time ? other : first; }
 
 /// Returns a time that no kernel undercuts.
 Duration least_of_any(const CollectiveParameters& parameters, const NcclTask& task, double links) {
@@ -164,8 +165,8 @@ Duration times(double factor, Duration time) {
 Priced on_real_links(const CollectiveParameters& parameters, const NcclTask& task) {
   const NcclTuning& tuning = parameters.nccl->tuning;
   const auto [chosen, cheapest] = choices_of(parameters, task, tuning.hypothetical, 1.0);
-  const Duration most = times(measured_step(tuning.wire), cheapest.time);
-  return chosen.time <= most ? chosen : Priced{cheapest.kernel, most};
+  const Duration limit = times(measured_step(tuning.wire), cheapest.time);
+  return chosen.time <= limit ? chosen : Priced{cheapest.kernel, limit};
 }
 
 /// Requires at least two ranks and known kernels. On slower links E is no less than on the file's, so on wires without
@@ -209,10 +210,10 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes) {
   return p2p_time(peer, bytes, {std::numeric_limits<double>::infinity()});
 }
 
-Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond most) {
+Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit) {
   check(bytes.count >= 0, "an exchange has no negative size");
   const auto time = [&](Duration latency, double alone, Bytes count) {
-    const double rate = std::min(alone, most.value * std::max(1.0, alone / peer.rate.value.value));
+    const double rate = std::min(alone, limit.value * std::max(1.0, alone / peer.rate.value.value));
     return latency + op_time(static_cast<double>(count.count) / rate, "an exchange with one peer");
   };
   if (!peer.small || bytes > peer.small->up_to.value) {
@@ -246,13 +247,13 @@ Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Byte
   if (direct == nullptr || ranks == 1) {
     return ring_time(parameters, ranks, total, 1);
   }
-  const double own = static_cast<double>(total.count) / ranks;
+  const double own_bytes = static_cast<double>(total.count) / ranks;
   const auto up_to = static_cast<double>(direct->small_up_to.value.count);
-  if (own > up_to) {
-    return by_protocol(direct->large, ranks - 1, own);
+  if (own_bytes > up_to) {
+    return by_protocol(direct->large, ranks - 1, own_bytes);
   }
   const double step = parameters.nccl == nullptr ? 1.0 : measured_step(parameters.nccl->tuning.wire);
-  return std::min(by_protocol(direct->small, ranks - 1, own),
+  return std::min(by_protocol(direct->small, ranks - 1, own_bytes),
                   times(step, by_protocol(direct->large, ranks - 1, up_to)));
 }
 
@@ -263,8 +264,9 @@ Duration all_to_all_time(const CollectiveParameters& across, int ranks, Bytes to
   }
   const int near = spread.gpus_of_a_node;
   check(near >= 1 && near < ranks && spread.rate_out.value > 0.0, "a group across nodes sends to others");
-  const double own = static_cast<double>(total.count) / ranks;
-  const double moving = own * (ranks - near) / spread.rate_out.value + own / across.own_copy_rate.value.value;
+  const double own_bytes = static_cast<double>(total.count) / ranks;
+  const double moving =
+      own_bytes * (ranks - near) / spread.rate_out.value + own_bytes / across.own_copy_rate.value.value;
   const Duration out = across.base_latency.value + (ranks - 1) * across.step_latency.value +
                        op_time(moving, "an all-to-all across nodes");
   if (spread.inside == nullptr) {

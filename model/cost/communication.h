@@ -17,7 +17,7 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes);
 
 /// Returns the time of an exchange that shares its wires and gets at most the rate `most` on them. If small messages
 /// are faster than large ones, `most` applies to large ones, and small ones may be faster by the same factor.
-Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond most);
+Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit);
 
 // A ring by one protocol, in one launch:
 //

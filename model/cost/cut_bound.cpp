@@ -165,8 +165,8 @@ CutBound::CutBound(const Program& program, const Machine& machine) : ops_(progra
     }
     known.try_emplace(std::move(seconds), wire);
   }
-  const auto is_below = [](const std::vector<double>& one, const std::vector<double>& other) {
-    return &one != &other && std::ranges::equal(one, other, [](double a, double b) { return a <= b; });
+  const auto is_below = [](const std::vector<double>& lesser, const std::vector<double>& other) {
+    return &lesser != &other && std::ranges::equal(lesser, other, [](double a, double b) { return a <= b; });
   };
   for (const auto& entry : known) {  // no structured binding, because clang 14 cannot use it in a lambda
     if (std::ranges::any_of(known, [&](const auto& other) { return is_below(entry.first, other.first); })) {
@@ -219,18 +219,18 @@ void CutBound::add_wire(const std::vector<double>& seconds, std::string name) {
 }
 
 Cut CutBound::at(const Program& program, const Sizes& sizes) const {
-  Cut most{.seconds = 0.0, .rounding = 0.5e-12 * static_cast<double>(ops_), .wire = {}};
+  Cut largest{.seconds = 0.0, .rounding = 0.5e-12 * static_cast<double>(ops_), .wire = {}};
   for (const Wire& wire : wires_) {
     double seconds = 0.0;
     for (const auto& [shape, seconds_a_byte] : wire.shapes) {
       seconds += static_cast<double>(load_of(program.shapes[shape], sizes).count) * seconds_a_byte;
     }
-    if (seconds > most.seconds) {
-      most.seconds = seconds;
-      most.wire = wire.name;
+    if (seconds > largest.seconds) {
+      largest.seconds = seconds;
+      largest.wire = wire.name;
     }
   }
-  return most;
+  return largest;
 }
 
 namespace {
@@ -238,11 +238,11 @@ namespace {
 /// Returns the seconds that a byte of each op of the set takes.
 double seconds_of(const Program& program, const CountedWires& wires, const KernelSet& set) {
   const std::vector<double> crossings = crossings_of(program, wires, set);
-  double most = 0.0;
+  double longest = 0.0;
   for (std::size_t wire = 0; wire < crossings.size(); ++wire) {
-    most = std::max(most, crossings[wire] > 0.0 ? crossings[wire] / wires.rate(wire) : 0.0);
+    longest = std::max(longest, crossings[wire] > 0.0 ? crossings[wire] / wires.rate(wire) : 0.0);
   }
-  return most / static_cast<double>(set.ops.size());
+  return longest / static_cast<double>(set.ops.size());
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ class Signature {
   explicit Signature(const Program& program) : program_(program) {}
 
   [[nodiscard]] std::string of(const Shape& shape) const {
-    return std::visit([&](const auto& one) { return of(one); }, shape);
+    return std::visit([&](const auto& kind) { return of(kind); }, shape);
   }
 
  private:
@@ -94,9 +94,9 @@ class Keys {
       alike.works.push_back(works_++);
     }
     const BufferId mark = mark_of(op);
-    const auto found = std::find(alike.marks.begin(), alike.marks.end(), mark);
-    const auto place = static_cast<std::size_t>(found - alike.marks.begin());
-    if (found == alike.marks.end()) {
+    const auto known_mark = std::find(alike.marks.begin(), alike.marks.end(), mark);
+    const auto place = static_cast<std::size_t>(known_mark - alike.marks.begin());
+    if (known_mark == alike.marks.end()) {
       alike.marks.push_back(mark);
     }
     return alike.works[std::min(place, alike.works.size() - 1)];

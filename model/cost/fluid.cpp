@@ -147,14 +147,14 @@ class WiringMaker {
 
   void set_shares(const WirePath& path) {
     const auto stages = std::span(wiring_.stages).subspan(path.first_stage, path.stages);
-    double all = 0.0;
+    double total = 0.0;
     for (const WireStage& stage : stages) {
-      all += 1.0 / stage.cap;
+      total += 1.0 / stage.cap;
     }
     double before = 0.0;
     for (WireStage& stage : stages) {
       before += 1.0 / stage.cap;
-      stage.until = before / all;
+      stage.until = before / total;
     }
     stages.back().until = 1.0;
   }
@@ -190,9 +190,9 @@ void price_stages(const Program& program, const Sizes& sizes, const Wiring& wiri
     double seconds = 0.0;
     double cut_through = 0.0;
     for (std::uint32_t stage = 0; stage < path->stages; ++stage) {
-      const double one = bytes / wiring.stages[path->first_stage + stage].cap;
-      seconds += one;
-      cut_through = std::max(cut_through, one);
+      const double stage_seconds = bytes / wiring.stages[path->first_stage + stage].cap;
+      seconds += stage_seconds;
+      cut_through = std::max(cut_through, stage_seconds);
     }
     costs.by_rank[i] +=
         op_time(seconds, "an exchange over several hops") - op_time(cut_through, "an exchange with one peer");

@@ -18,7 +18,7 @@ Duration stretched(Duration time, double factor) {
 }
 
 /// Returns `time`, which must not be shorter than `least` seconds per byte allow.
-Duration held(Duration time, Bytes total, double least) {
+Duration at_least(Duration time, Bytes total, double least) {
   require_above_cut(
       time,
       {.seconds = static_cast<double>(total.count) * least, .rounding = 1e-12, .wire = "a collective's port or NICs"});
@@ -62,10 +62,10 @@ Lie lie_of(std::int64_t first, std::int64_t stride, std::int64_t ranks, std::int
 }
 
 /// Returns true if `one` is faster than `other`, so that all ranks wait for `other`.
-bool is_faster(const Lie& one, const Lie& other) {
-  return (one.nodes == 1) != (other.nodes == 1)
-             ? one.nodes == 1
-             : std::pair(one.least, -one.nodes) > std::pair(other.least, -other.nodes);
+bool is_faster(const Lie& first, const Lie& other) {
+  return (first.nodes == 1) != (other.nodes == 1)
+             ? first.nodes == 1
+             : std::pair(first.least, -first.nodes) > std::pair(other.least, -other.nodes);
 }
 
 /// Returns true if all groups lie like the first.
@@ -151,23 +151,23 @@ void set_least(const Machine& machine, const Lie& lie, Group& group) {
 }  // namespace
 
 Duration Group::all_gather(Bytes total) const {
-  return held(stretched(all_gather_time(*wires, ranks, total, nodes), stretch), total, least_once);
+  return at_least(stretched(all_gather_time(*wires, ranks, total, nodes), stretch), total, least_once);
 }
 Duration Group::reduce_scatter(Bytes total) const {
-  return held(stretched(reduce_scatter_time(*wires, ranks, total, nodes), stretch), total, least_once);
+  return at_least(stretched(reduce_scatter_time(*wires, ranks, total, nodes), stretch), total, least_once);
 }
 Duration Group::all_reduce(Bytes total) const {
-  return held(stretched(all_reduce_time(*wires, ranks, total, nodes), stretch), total, least_once);
+  return at_least(stretched(all_reduce_time(*wires, ranks, total, nodes), stretch), total, least_once);
 }
 Duration Group::all_to_all(Bytes total) const {
   if (nodes == 1) {
-    return held(stretched(all_to_all_time(*wires, ranks, total), stretch), total, least_to_all);
+    return at_least(stretched(all_to_all_time(*wires, ranks, total), stretch), total, least_to_all);
   }
   Duration slowest{};
   for (const Spread& spread : spreads) {
     slowest = std::max(slowest, all_to_all_time(*wires, ranks, total, spread));
   }
-  return held(stretched(slowest, stretch), total, least_to_all);
+  return at_least(stretched(slowest, stretch), total, least_to_all);
 }
 
 Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks) {

@@ -74,9 +74,10 @@ void for_each_price(Costs& costs, std::size_t op, const Change& change) {
   }
 }
 
-Duration implemented_gemm(Duration part, Duration own, const ImplementedSite& site, const Accelerator& accelerator) {
+Duration implemented_gemm(Duration part, Duration own_kernel, const ImplementedSite& site,
+                          const Accelerator& accelerator) {
   const double whole = to_seconds(part);
-  const double cut = std::max(0.0, to_seconds(own) - whole);
+  const double cut = std::max(0.0, to_seconds(own_kernel) - whole);
   const double left = std::max(1, accelerator.sms - site.sms.value);
   return op_time(site.product_time.value * (whole + site.cut_cost.value * cut) * accelerator.sms / left,
                  "a GEMM of an implementation");
@@ -144,7 +145,7 @@ Parameter<double> rate_share_of(Transport transport, NcclGeneration generation) 
 }
 
 std::vector<RaisedImplementation> raised_by_error(const ImplementedSites& sites) {
-  std::vector<RaisedImplementation> all;
+  std::vector<RaisedImplementation> raised_sites;
   ImplementedSites changed = sites;
   each_parameter(changed, std::string{}, [&](const std::string& name, auto& parameter) {
     if (parameter.standard_error == 0.0 || name == "residual") {
@@ -152,10 +153,10 @@ std::vector<RaisedImplementation> raised_by_error(const ImplementedSites& sites)
     }
     const auto was = parameter;
     parameter.value = raised(parameter.value, 1.0 + parameter.standard_error);
-    all.push_back({name, was.standard_error, was.provenance, was.source, changed});
+    raised_sites.push_back({name, was.standard_error, was.provenance, was.source, changed});
     parameter = was;
   });
-  return all;
+  return raised_sites;
 }
 
 std::string_view in_words(Handicap handicap) {
@@ -203,9 +204,9 @@ void implement(const Program& program, const Sizes& sizes, const Machine& machin
     const Shape& shape = program.shapes[op.shape];
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
       const bool is_call = called.insert(buffer_of(program, program.inputs_of(op).back())).second;
-      const Duration own = own_time(program, sizes, accelerator, *gemm);
+      const Duration own_kernel = own_time(program, sizes, accelerator, *gemm);
       for_each_price(costs, i, [&](Duration& price) {
-        price = implemented_gemm(price, own, site, accelerator) + (is_call ? site.per_call.value : Duration{});
+        price = implemented_gemm(price, own_kernel, site, accelerator) + (is_call ? site.per_call.value : Duration{});
       });
     } else if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
       const Duration least = transfer_time(load_of(*exchange, sizes), site, machine.link);

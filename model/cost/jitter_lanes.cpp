@@ -42,8 +42,8 @@ bool stretch_portable(const StretchRun& run, const std::uint32_t* words, const d
     distances |= distance;
     const double x = std::bit_cast<double>(bits_of_2_to_52 | distance) - (two_to_52 - 0.5);
     const std::uint64_t cell = (std::bit_cast<std::uint64_t>(x) >> cell_shift) - first_cell;
-    const Cell& found = run.cells[cell + (word > from_top ? upper_half : 0)];
-    times[i] = to_whole(run.nominal * rank_factors[i] * (found.base + found.slope * x));
+    const Cell& entry = run.cells[cell + (word > from_top ? upper_half : 0)];
+    times[i] = to_whole(run.nominal * rank_factors[i] * (entry.base + entry.slope * x));
   }
   return distances >> 31 != 0;
 }

@@ -150,14 +150,14 @@ Costs jittered(const Program& program, Costs costs, const JitterDraws& draws, st
     costs.undisturbed_by_rank = costs.by_rank;
   }
   spread_rows(costs, ranks);
-  const OneSample one(draws, sample);
+  const OneSample draws_of_sample(draws, sample);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    const auto here = static_cast<Rank>(rank);
-    const double factor = one.rank_factor(here);
+    const auto as_rank = static_cast<Rank>(rank);
+    const double factor = draws_of_sample.rank_factor(as_rank);
     for (std::size_t op = 0; op < ops; ++op) {
       Duration& time = costs.by_rank[rank * ops + op];
       const auto nominal = static_cast<double>(time.count());
-      time = Duration{static_cast<std::int64_t>(one.time(here, draws.keys[op], nominal, factor))};
+      time = Duration{static_cast<std::int64_t>(draws_of_sample.time(as_rank, draws.keys[op], nominal, factor))};
     }
   }
   return costs;

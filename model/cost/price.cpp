@@ -51,10 +51,10 @@ class Pricer {
 
   /// Under a causal mask, a query of block row j of N sees j blocks of keys and half of its own: (2j + 1) / 2N^2 of all
   /// scores (method.md 1.4).
-  [[nodiscard]] Duration attention(const Op& op, const Coordinates& here, int sms) const {
+  [[nodiscard]] Duration attention(const Op& op, const Coordinates& coordinates, int sms) const {
     const auto& shape = std::get<AttentionShape>(program_.shapes[op.shape]);
     const auto queries = program_.regions_of(program_.inputs_of(op).front());
-    const std::vector<std::int32_t> first = positions_at(program_, op, here);
+    const std::vector<std::int32_t> first = positions_at(program_, op, coordinates);
     double seen = 0.0;      // in pairs of blocks
     std::int32_t last = 0;  // end of the keys that some query sees
     for (std::size_t i = 0; i < queries.size(); ++i) {
@@ -62,11 +62,11 @@ class Pricer {
       seen += rows * (shape.causal ? first[i] + rows / 2.0 : shape.keys.blocks);
       last = std::max(last, shape.causal ? first[i] + queries[i].rows : shape.keys.blocks);
     }
-    const double all = static_cast<double>(shape.keys.blocks) * shape.keys.blocks;
+    const double block_pairs = static_cast<double>(shape.keys.blocks) * shape.keys.blocks;
     const AttentionSize size = attention_size(shape, sizes_);
     QueryRows rows{.queries = sizes_.elements(shape.queries) / size.batch,
                    .keys = sizes_.elements({shape.keys.dimension, last}) / size.batch,
-                   .share = seen / all};
+                   .share = seen / block_pairs};
     if (window_.keys > 0 && shape.causal && kernel_ == AttentionKernel::fused) {  // other kernels compute all scores
       see_window(rows, shape, size, queries, first);
     }
@@ -76,7 +76,7 @@ class Pricer {
   }
 
   [[nodiscard]] Duration time(const Shape& shape, int sms) const {
-    return std::visit([&](const auto& one) { return of(one, sms); }, shape);
+    return std::visit([&](const auto& kind) { return of(kind, sms); }, shape);
   }
 
   /// Returns the part of a transfer's time in which it needs no wire; zero for other ops.
@@ -109,8 +109,8 @@ class Pricer {
       rows.beyond += queries_beyond(window_, begin, end);
       earliest = std::min(earliest, first[i]);
     }
-    const auto all = static_cast<double>(size.seq);
-    rows.share = scores / (all * all);
+    const auto keys = static_cast<double>(size.seq);
+    rows.share = scores / (keys * keys);
     rows.window = window_;
     const auto begin = static_cast<std::int64_t>(block * earliest);
     rows.keys -=
@@ -354,17 +354,17 @@ void add_positions(const Program& program, const Pricer& pricer, const std::vect
   }
   spread_rows(costs, static_cast<std::size_t>(program.mesh.ranks()));
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
-    const Coordinates here = program.mesh.coordinates(rank);
+    const Coordinates coordinates = program.mesh.coordinates(rank);
     const std::size_t first = static_cast<std::size_t>(rank) * ops;
     costs.undisturbed_by_rank.insert(costs.undisturbed_by_rank.end(), costs.undisturbed.begin(),
                                      costs.undisturbed.end());
     for (const std::size_t op : differing) {
-      if (!program.ops[op].where.holds(here)) {
+      if (!program.ops[op].where.holds(coordinates)) {
         continue;
       }
       const int sms = sms_left(program, machine, meetings[op], interference);
-      costs.by_rank[first + op] = pricer.attention(program.ops[op], here, sms);
-      costs.undisturbed_by_rank[first + op] = pricer.attention(program.ops[op], here, machine.accelerator.sms);
+      costs.by_rank[first + op] = pricer.attention(program.ops[op], coordinates, sms);
+      costs.undisturbed_by_rank[first + op] = pricer.attention(program.ops[op], coordinates, machine.accelerator.sms);
     }
   }
 }

@@ -101,18 +101,18 @@ class Leaving {
   }
 
   [[nodiscard]] std::vector<std::string> sentences() const {
-    std::vector<std::string> all;
+    std::vector<std::string> sentences;
     for (const auto& [key, what] : farthest_) {
       const auto& [rows, size, above] = key;
-      all.push_back(fmt::format("{} {}: {} were measured {} {}", name_of(size), in_words(size, what.first), rows,
-                                above ? "up to" : "from",
-                                in_words(size, above ? what.second.most : what.second.least)));
+      sentences.push_back(fmt::format("{} {}: {} were measured {} {}", name_of(size), in_words(size, what.first), rows,
+                                      above ? "up to" : "from",
+                                      in_words(size, above ? what.second.most : what.second.least)));
       if (rows == "attention") {
-        const auto were = all.back().find(" were ");
-        all.back().replace(were, 6, " was ");
+        const auto were = sentences.back().find(" were ");
+        sentences.back().replace(were, 6, " was ");
       }
     }
-    return all;
+    return sentences;
   }
 
  private:

@@ -34,13 +34,13 @@ Bytes bytes_of(const Sizes& sizes, const ExchangeShape& exchange) {
 /// Returns the rate if all pairs are alike: each peer has one wire, and all of them together the port.
 BytesPerSecond share_of_port(const Program& program, const PeerParameters& peer, std::size_t op,
                              const std::vector<OpId>& rivals) {
-  const ExchangeShape& own = *exchange_of(program, op);
+  const ExchangeShape& exchange = *exchange_of(program, op);
   int port = 1;
   int wire = 1;
   for (const OpId rival : rivals) {
     const ExchangeShape& other = *exchange_of(program, position(rival));
     ++port;
-    wire += other.axis == own.axis && other.shift == own.shift ? 1 : 0;
+    wire += other.axis == exchange.axis && other.shift == exchange.shift ? 1 : 0;
   }
   const double rate = peer.rate.value.value;
   return {std::min(rate / wire, std::max(rate, peer.aggregate_rate.value.value) / port)};
@@ -75,9 +75,9 @@ class Shares {
   /// Returns the number of ranks after which shares repeat.
   [[nodiscard]] Rank rows() const { return rows_; }
 
-  [[nodiscard]] BytesPerSecond most(Rank rank, std::size_t op) const {
+  [[nodiscard]] BytesPerSecond limit_of(Rank rank, std::size_t op) const {
     return {company_[op] == none ? std::numeric_limits<double>::infinity()
-                                 : most_[company_[op] + static_cast<std::size_t>(rank % rows_)]};
+                                 : limits_[company_[op] + static_cast<std::size_t>(rank % rows_)]};
   }
 
  private:
@@ -122,7 +122,7 @@ class Shares {
     return program_.mesh.shifted(rank, move.axis, move.shift);
   }
 
-  /// Returns where its rows begin in most_.
+  /// Returns where its rows begin in limits_.
   std::size_t company_of(std::size_t op, const std::vector<OpId>& rivals) {
     asked_.assign(1, move_of_op_[op]);
     for (const OpId rival : rivals) {
@@ -134,7 +134,7 @@ class Shares {
     if (last_ != nullptr && last_->first == asked_) {  // true in a ring, whose steps are alike
       return last_->second;
     }
-    const auto [known, is_new] = companies_.try_emplace(asked_, most_.size());
+    const auto [known, is_new] = companies_.try_emplace(asked_, limits_.size());
     last_ = &*known;
     if (is_new) {
       add_shares(known->first);
@@ -169,12 +169,12 @@ class Shares {
     load(company, 1);
     const int on_the_fabric = program_.mesh.ranks() / rows_;  // each rank stands for this many
     for (Rank rank = 0; rank < rows_; ++rank) {
-      double most = std::numeric_limits<double>::infinity();
+      double limit = std::numeric_limits<double>::infinity();
       each_segment(moves_[company.front()], rank, [&](std::size_t segment, std::size_t kind) {
         const int times = segment < static_cast<std::size_t>(segments_->of_fabric) ? on_the_fabric : 1;
-        most = std::min(most, rates_[kind] / std::max(1, times * loads_[segment]));
+        limit = std::min(limit, rates_[kind] / std::max(1, times * loads_[segment]));
       });
-      most_.push_back(most);
+      limits_.push_back(limit);
     }
     load(company, -1);
   }
@@ -193,13 +193,13 @@ class Shares {
   Company asked_;                                                // scratch
   const std::pair<const Company, std::size_t>* last_ = nullptr;  // entry of companies_ that was asked for last
   std::vector<std::size_t> company_;                             // by op
-  std::vector<double> most_;                                     // by company and rank
+  std::vector<double> limits_;                                   // by company and rank
 };
 
 /// All inputs to the time of an exchange of one rank.
 struct PricedExchange {
   std::uint32_t shape = 0;
-  double most = 0.0;
+  double limit = 0.0;
   friend bool operator==(const PricedExchange&, const PricedExchange&) = default;
 };
 
@@ -219,13 +219,13 @@ void price_pairs(const Program& program, const Sizes& sizes, const Machine& mach
       if (!holds_wires(program, op)) {
         continue;
       }
-      const double most = shares != nullptr ? shares->most(rank, op).value : 0.0;
-      if (const PricedExchange now{program.ops[op].shape, most}; !last || *last != now) {  // steps are often alike
+      const double limit = shares != nullptr ? shares->limit_of(rank, op).value : 0.0;
+      if (const PricedExchange now{program.ops[op].shape, limit}; !last || *last != now) {  // steps are often alike
         const ExchangeShape& exchange = *exchange_of(program, op);
         const PeerParameters& peer = peer_between(machine, rank, target_of(program, exchange, rank));
         const Bytes bytes = bytes_of(sizes, exchange);
         last = now;
-        time = shares != nullptr ? p2p_time(peer, bytes, {most}) : p2p_time(peer, bytes);
+        time = shares != nullptr ? p2p_time(peer, bytes, {limit}) : p2p_time(peer, bytes);
       }
       costs.by_rank.back() = time;
     }
@@ -243,8 +243,8 @@ void price_exchanges(const Program& program, const std::vector<Meetings>& meetin
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     if (!meetings[op].rivals.empty()) {
       const PeerParameters& peer = machine.link.peer;
-      const BytesPerSecond most = share_of_port(program, peer, op, meetings[op].rivals);
-      costs.duration[op] = p2p_time(peer, bytes_of(sizes, *exchange_of(program, op)), most);
+      const BytesPerSecond limit = share_of_port(program, peer, op, meetings[op].rivals);
+      costs.duration[op] = p2p_time(peer, bytes_of(sizes, *exchange_of(program, op)), limit);
       costs.undisturbed[op] = costs.duration[op];
     }
   }

@@ -59,7 +59,7 @@ inline constexpr bool is_base_entries<BaseEntries<B>> = true;
 /// Calls `visit` with each entry of S, including those of its bases.
 template <class S, class Visit>
 constexpr void each_entry(const Visit& visit) {
-  const auto one = [&](const auto& entry) {
+  const auto visit_entry = [&](const auto& entry) {
     using E = std::remove_cvref_t<decltype(entry)>;
     if constexpr (is_base_entries<E>) {
       each_entry<typename E::Base>(visit);
@@ -67,7 +67,7 @@ constexpr void each_entry(const Visit& visit) {
       visit(entry);
     }
   };
-  std::apply([&](const auto&... entries) { (one(entries), ...); }, Described<S>::entries);
+  std::apply([&](const auto&... entries) { (visit_entry(entries), ...); }, Described<S>::entries);
 }
 
 }  // namespace commfuse

@@ -140,9 +140,9 @@ constexpr std::array faults{
 std::span<const Fault> all_faults() { return faults; }
 
 const Fault* fault_named(std::string_view name) {
-  const auto* const found =
-      std::find_if(faults.begin(), faults.end(), [&](const Fault& one) { return one.name == name; });
-  return found == faults.end() ? nullptr : found;
+  const auto* const match =
+      std::find_if(faults.begin(), faults.end(), [&](const Fault& fault) { return fault.name == name; });
+  return match == faults.end() ? nullptr : match;
 }
 
 }  // namespace commfuse

@@ -134,7 +134,7 @@ std::vector<Knob<Parameters>> knobs_in(std::span<const Knob<Parameters>> knobs,
                                        const std::vector<FittedParameter>& fitted) {
   std::vector<Knob<Parameters>> moved;
   for (const Knob<Parameters>& knob : knobs) {
-    if (std::any_of(fitted.begin(), fitted.end(), [&](const auto& one) { return one.name == knob.name; })) {
+    if (std::any_of(fitted.begin(), fitted.end(), [&](const auto& parameter) { return parameter.name == knob.name; })) {
       moved.push_back(knob);
     }
   }

@@ -62,9 +62,9 @@ bool is_enough(const std::vector<MeasuredFrameworkKernel>& rows) {
          });
 }
 
-FrameworkKernelFit fit_few_kernels(const Accelerator& accelerator, std::span<const MeasuredFrameworkKernel> all,
+FrameworkKernelFit fit_few_kernels(const Accelerator& accelerator, std::span<const MeasuredFrameworkKernel> calls,
                                    const std::string& source) {
-  const std::vector<MeasuredFrameworkKernel> rows = one_a_size(all, key_of);
+  const std::vector<MeasuredFrameworkKernel> rows = one_a_size(calls, key_of);
   Accelerator tried = accelerator;
   const FewRows few{.count = rows.size(),
                     .log_ratio = [&](std::size_t i) { return math::log(ratio_of(tried, rows[i])); },
@@ -89,14 +89,14 @@ FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::sp
                                          const std::string& machine, const std::string& source) {
   check(!rows.empty(), "a fit has rows");
   std::vector<MeasuredFrameworkKernel> kept;
-  std::vector<MeasuredFrameworkKernel> held;
+  std::vector<MeasuredFrameworkKernel> held_out;
   std::map<std::string, int> groups;
   FitOptions options{.most_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3};
   for (const MeasuredFrameworkKernel& row : rows) {
     check(row.time > Duration{0}, "a measured kernel took time");
     const std::string group = framework_kernel_group(machine, row.op, row.size.width);
     if (held_back(group)) {
-      held.push_back(row);
+      held_out.push_back(row);
       continue;
     }
     kept.push_back(row);
@@ -118,7 +118,7 @@ FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::sp
   set_fitted<P>(knobs, fit, source, parameters);
   result.fitted_parameters = std::move(fit.parameters);
   result.fitted = quality_on(tried, kept);
-  result.held_back = quality_on(tried, held);
+  result.held_back = quality_on(tried, held_out);
   result.accelerator = std::move(tried);
   return result;
 }

@@ -115,7 +115,7 @@ FitQuality quality_on(const Accelerator& accelerator, const std::vector<Measured
 struct Parted {
   std::vector<MeasuredGemm> kept;
   std::vector<int> groups;
-  std::vector<MeasuredGemm> held;
+  std::vector<MeasuredGemm> held_out;
 };
 
 bool is_large(const GemmSize& size) { return size.m >= large_rows && size.n >= large_width && size.k >= large_width; }
@@ -131,17 +131,17 @@ std::vector<Slicing> slicings_in(const std::vector<MeasuredGemm>& rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     at[{rows[i].size.m, rows[i].size.n, rows[i].size.k}] = i;
   }
-  std::vector<Slicing> found;
+  std::vector<Slicing> pairs;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const GemmSize& size = rows[i].size;
     for (const std::int64_t parts : slicings) {
       const auto part = at.find({size.m / parts, size.n, size.k});
       if (size.m % parts == 0 && part != at.end() && is_large(rows[part->second].size)) {
-        found.push_back({.part = part->second, .whole = i});
+        pairs.push_back({.part = part->second, .whole = i});
       }
     }
   }
-  return found;
+  return pairs;
 }
 
 Parted part(std::span<const MeasuredGemm> rows, DType dtype, const std::string& machine) {
@@ -150,7 +150,7 @@ Parted part(std::span<const MeasuredGemm> rows, DType dtype, const std::string& 
   for (const MeasuredGemm& row : rows) {
     check(row.size.dtype == dtype && row.time > Duration{0}, "rows of one fit share their dtype and took time");
     if (held_back(gemm_group("gemm", machine, name_of(dtype), row.size.n, row.size.k))) {
-      parted.held.push_back(row);
+      parted.held_out.push_back(row);
       continue;
     }
     const auto [at, is_new] = groups.try_emplace({row.size.n, row.size.k}, static_cast<int>(groups.size()));
@@ -166,9 +166,9 @@ auto key_of(const MeasuredGemm& row) {
                     size.weight_copies);
 }
 
-GemmFit fit_few_products(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> all,
+GemmFit fit_few_products(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> products,
                          const GemmFitOptions& options) {
-  const std::vector<MeasuredGemm> rows = one_a_size(all, key_of);
+  const std::vector<MeasuredGemm> rows = one_a_size(products, key_of);
   Accelerator tried = accelerator;
   MatrixUnit& unit = *tried.matrix_units[index_of(dtype)];
   const bool has_copies =
@@ -219,8 +219,8 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
     }
   };
   std::vector<int> groups = parted.groups;
-  for (const Slicing& one : cut) {
-    groups.push_back(parted.groups[one.whole]);
+  for (const Slicing& slicing : cut) {
+    groups.push_back(parted.groups[slicing.whole]);
   }
   GemmFit result;
   RobustFit fit = fit_from_all_starts(knobs, groups, residuals);
@@ -228,14 +228,14 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
   result.fitted_parameters = std::move(fit.parameters);
   result.parameters = parameters;
   result.fitted = quality_on(tried, parted.kept);
-  result.held_back = quality_on(tried, parted.held);
+  result.held_back = quality_on(tried, parted.held_out);
   return result;
 }
 
 std::string gemm_yaml(const GemmFit& fit, int indent) {
-  const std::vector<GemmKnob> all =
+  const std::vector<GemmKnob> knobs =
       knobs_of({.has_power_ceiling = true, .has_conversion = true, .has_resident_weights = true});
-  return knobs_yaml<GemmParameters>(knobs_in<GemmParameters>(all, fit.fitted_parameters), fit.parameters, indent);
+  return knobs_yaml<GemmParameters>(knobs_in<GemmParameters>(knobs, fit.fitted_parameters), fit.parameters, indent);
 }
 
 }  // namespace commfuse

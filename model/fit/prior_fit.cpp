@@ -100,12 +100,12 @@ class Problem {
   [[nodiscard]] RobustFit fit() const {
     std::vector<FitParameter> parameters;
     for (std::size_t i = 0; i < size(); ++i) {
-      const PriorParameter& one = parameter(i);
-      const double farthest = math::exp(options_.most_spreads * one.spread);
-      parameters.push_back({.name = one.name,
-                            .start = one.start,
-                            .lower = std::max(one.lower, one.start / farthest),
-                            .upper = std::min(one.upper, one.start * farthest)});
+      const PriorParameter& prior = parameter(i);
+      const double farthest = math::exp(options_.most_spreads * prior.spread);
+      parameters.push_back({.name = prior.name,
+                            .start = prior.start,
+                            .lower = std::max(prior.lower, prior.start / farthest),
+                            .upper = std::min(prior.upper, prior.start * farthest)});
     }
     const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
       put(values);
@@ -235,14 +235,14 @@ PriorFit prior_fit(std::vector<PriorParameter> parameters, const PriorRows& rows
   result.spread = problem.spread_of_rows();
   if (options.has_few && problem.size() > 0) {
     std::vector<double> values;
-    for (const FittedParameter& one : result.parameters) {
-      values.push_back(one.value);
+    for (const FittedParameter& parameter : result.parameters) {
+      values.push_back(parameter.value);
     }
     const std::vector<double> errors = problem.errors(values, problem.noise());
     for (std::size_t i = 0; i < errors.size(); ++i) {
       // A parameter that stopped at a limit has a slope that does not show how far it would have moved.
-      FittedParameter& one = result.parameters[i];
-      one.standard_error = one.undecided ? std::max(errors[i], problem.spread(i)) : errors[i];
+      FittedParameter& parameter = result.parameters[i];
+      parameter.standard_error = parameter.undecided ? std::max(errors[i], problem.spread(i)) : errors[i];
     }
   }
   return result;

@@ -226,12 +226,12 @@ void require_sound(std::span<const FitParameter> parameters, std::size_t rows, c
 }  // namespace
 
 std::vector<double> RobustFit::values() const {
-  std::vector<double> all;
-  all.reserve(parameters.size());
+  std::vector<double> values;
+  values.reserve(parameters.size());
   for (const FittedParameter& parameter : parameters) {
-    all.push_back(parameter.value);
+    values.push_back(parameter.value);
   }
-  return all;
+  return values;
 }
 
 RobustFit robust_fit(std::span<const FitParameter> parameters, std::size_t rows, const Residuals& residuals,

@@ -95,7 +95,7 @@ CollectiveParameters with_rates(CollectiveParameters parameters, double times,
 
 /// Returns the parameters with every rate limited to `most`, which an estimate, or a group scaled by its wires, may
 /// exceed. own_copy_rate stays.
-CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond most);
+CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond limit);
 
 /// Returns the parameters of the first groups of a node, by size, given those of the whole node: rates scale with the
 /// group's share of the node's wires. Null if all are alike.

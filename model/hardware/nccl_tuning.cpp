@@ -202,9 +202,9 @@ double crossing_of(const Line& steep, const Line& flat) {
 }
 
 template <class Kind, std::size_t count>
-std::optional<Kind> named(const std::array<Kind, count>& all, std::string_view name) {
-  const auto found = std::find_if(all.begin(), all.end(), [&](Kind kind) { return name_of(kind) == name; });
-  return found == all.end() ? std::nullopt : std::optional(*found);
+std::optional<Kind> named(const std::array<Kind, count>& kinds, std::string_view name) {
+  const auto value = std::find_if(kinds.begin(), kinds.end(), [&](Kind kind) { return name_of(kind) == name; });
+  return value == kinds.end() ? std::nullopt : std::optional(*value);
 }
 
 }  // namespace
@@ -281,15 +281,15 @@ NcclOffers nccl_offers(const NcclTuning& tuning, const NcclTask& task) {
   from.fill(task.total);
   to.fill(offers.until);
   const std::size_t kernels = climbs ? all_nccl_kernels.size() : flat_kernels;
-  for (std::size_t one = 0; one < kernels; ++one) {
-    lines[one] = line_of(tuning, task, all_nccl_kernels[one]);
-    for (std::size_t other = 0; lines[one] && other < one; ++other) {
+  for (std::size_t kernel = 0; kernel < kernels; ++kernel) {
+    lines[kernel] = line_of(tuning, task, all_nccl_kernels[kernel]);
+    for (std::size_t other = 0; lines[kernel] && other < kernel; ++other) {
       if (!lines[other]) {
         continue;
       }
-      const bool is_steeper = lines[one]->per_byte > lines[other]->per_byte;
-      const std::size_t steep = is_steeper ? one : other;
-      const std::size_t flat = is_steeper ? other : one;
+      const bool is_steeper = lines[kernel]->per_byte > lines[other]->per_byte;
+      const std::size_t steep = is_steeper ? kernel : other;
+      const std::size_t flat = is_steeper ? other : kernel;
       const double crossing = crossing_of(*lines[steep], *lines[flat]);
       to[steep] = std::min(to[steep], crossing);
       from[flat] = std::max(from[flat], crossing);

@@ -54,14 +54,14 @@ class Ways {
     Route route;
     route.vertices = {gpu};
     route.rate = {std::numeric_limits<double>::infinity()};
-    for (int here = stop_of(gpu); here != start_;) {
-      const Arrival back = shortest_arrival(here);
+    for (int stop = stop_of(gpu); stop != start_;) {
+      const Arrival back = shortest_arrival(stop);
       const Edge& edge = edge_of(back.link);
       route.latency += edge.latency;
       route.rate.value = std::min(route.rate.value, edge.rate.value);
       route.links.push_back(back.link);
-      here = back.from;
-      route.vertices.push_back(here);
+      stop = back.from;
+      route.vertices.push_back(stop);
     }
     std::reverse(route.vertices.begin(), route.vertices.end());
     std::reverse(route.links.begin(), route.links.end());

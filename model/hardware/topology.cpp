@@ -170,8 +170,8 @@ constexpr std::array fabric_kinds{FabricKind::one_switch, FabricKind::rails};
 /// Returns nullopt for a name that none of the kinds has.
 template <class Kinds>
 auto kind_named(const Kinds& kinds, std::string_view name) {
-  const auto* const found = std::find_if(kinds.begin(), kinds.end(), [&](auto kind) { return name_of(kind) == name; });
-  return found == kinds.end() ? std::nullopt : std::optional(*found);
+  const auto* const entry = std::find_if(kinds.begin(), kinds.end(), [&](auto kind) { return name_of(kind) == name; });
+  return entry == kinds.end() ? std::nullopt : std::optional(*entry);
 }
 
 }  // namespace

@@ -23,11 +23,11 @@ double scaled(double fraction, std::uint64_t scale_bits, std::uint64_t exponent)
   double y = scale + scale * fraction;
   if (absolute(y) < 1.0) {
     // A subnormal result must be rounded once, to its last bit, and not again when it is scaled.
-    const double one = y < 0.0 ? -1.0 : 1.0;
+    const double unit = y < 0.0 ? -1.0 : 1.0;
     const double rest = scale - y + scale * fraction;
-    const double high = one + y;
-    const double low = one - high + y + rest;
-    y = (high + low) - one;
+    const double high = unit + y;
+    const double low = unit - high + y + rest;
+    y = (high + low) - unit;
     if (y == 0.0) {
       y = from_bits(scale_bits & (std::uint64_t{1} << 63));
     }

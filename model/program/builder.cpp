@@ -142,12 +142,12 @@ BufferId ProgramBuilder::buffer(std::string name, BufferRole role, Extent rows, 
   return BufferId{static_cast<std::int32_t>(program_.buffers.size()) - 1};
 }
 
-void ProgramBuilder::initially(const Region& here, TensorId tensor, Index row, Index column) {
-  program_.initial.push_back({here, tensor, row, column});
+void ProgramBuilder::initially(const Region& region, TensorId tensor, Index row, Index column) {
+  program_.initial.push_back({region, tensor, row, column});
 }
 
-void ProgramBuilder::finally(const Region& here, TensorId tensor, Index row, Index column) {
-  program_.final.push_back({here, tensor, row, column});
+void ProgramBuilder::finally(const Region& region, TensorId tensor, Index row, Index column) {
+  program_.final.push_back({region, tensor, row, column});
 }
 
 /// The output of an op is often an input of the next ones, so an operand like one of the last two of its buffer shares

@@ -114,8 +114,8 @@ class ProgramBuilder {
   TensorId attention_tensor(std::string name, TensorId of, Extent columns, bool causal);
 
   BufferId buffer(std::string name, BufferRole role, Extent rows, Extent columns, DType dtype);
-  void initially(const Region& here, TensorId tensor, Index row, Index column);
-  void finally(const Region& here, TensorId tensor, Index row, Index column);
+  void initially(const Region& region, TensorId tensor, Index row, Index column);
+  void finally(const Region& region, TensorId tensor, Index row, Index column);
 
   OpId gemm(const GemmSpec& spec);
   /// Adds a plain GEMM on the compute lane: out = a x b.

@@ -49,7 +49,7 @@ struct Index {
 
   /// Returns true if the position is the same on every rank.
   [[nodiscard]] constexpr bool fixed() const { return (terms[0].scale | terms[1].scale | terms[2].scale) == 0; }
-  [[nodiscard]] std::int32_t at(const Mesh& mesh, const Coordinates& here) const {
+  [[nodiscard]] std::int32_t at(const Mesh& mesh, const Coordinates& coordinates) const {
     if (fixed()) {
       return constant;
     }
@@ -58,7 +58,7 @@ struct Index {
       const IndexTerm& term = terms[axis];
       if (term.scale != 0) {
         const std::int32_t extent = mesh.axes[axis].extent;
-        value += term.scale * wrapped(term.sign() * here[axis] + term.offset(), extent);
+        value += term.scale * wrapped(term.sign() * coordinates[axis] + term.offset(), extent);
       }
     }
     return value;
@@ -93,7 +93,7 @@ struct Predicate {
   Relation relation = Relation::always;
   std::int8_t axis = 0;
   std::int32_t value = 0;
-  [[nodiscard]] bool holds(const Coordinates& here) const;
+  [[nodiscard]] bool holds(const Coordinates& coordinates) const;
   friend bool operator==(const Predicate&, const Predicate&) = default;
 };
 

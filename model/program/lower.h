@@ -58,9 +58,9 @@ Lowered lower(std::shared_ptr<const Program> program, Matching matching);
 /// Returns the commands of one rank, in issue order.
 std::vector<Command> commands_of(const Lowered& lowered, Rank rank);
 
-Rectangle rectangle_of(const Program& program, const Region& region, const Coordinates& here);
+Rectangle rectangle_of(const Program& program, const Region& region, const Coordinates& coordinates);
 
 /// Returns the block row of its sequence at which each region of an attention's queries begins.
-std::vector<std::int32_t> positions_at(const Program& program, const Op& attention, const Coordinates& here);
+std::vector<std::int32_t> positions_at(const Program& program, const Op& attention, const Coordinates& coordinates);
 
 }  // namespace commfuse

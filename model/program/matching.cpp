@@ -124,10 +124,10 @@ void match_by_rank(const Program& program, Matching& matching) {
   Halves sends;
   Halves receives;
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
-    const Coordinates here = program.mesh.coordinates(rank);
+    const Coordinates coordinates = program.mesh.coordinates(rank);
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
       const ExchangeShape* exchange = exchange_of(program, program.ops[op]);
-      if (exchange == nullptr || !program.ops[op].where.holds(here)) {
+      if (exchange == nullptr || !program.ops[op].where.holds(coordinates)) {
         continue;
       }
       const std::size_t place = static_cast<std::size_t>(rank) * matching.ops + op;

@@ -13,7 +13,7 @@ Order::Order(const Program& program, Rank rank)
       place_(program.ops.size(), -1),
       finished_(program.ops.size() * lanes_, 0),
       on_lane_(lanes_) {
-  const Coordinates here = program.mesh.coordinates(rank);
+  const Coordinates coordinates = program.mesh.coordinates(rank);
   const std::size_t lanes = lanes_;
   const auto learn = [&](std::int32_t* known, OpId earlier) {
     const std::size_t from = commfuse::position(earlier);
@@ -28,7 +28,7 @@ Order::Order(const Program& program, Rank rank)
   };
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     const Op& record = program.ops[op];
-    if (record.where.relation != Relation::always && !record.where.holds(here)) {
+    if (record.where.relation != Relation::always && !record.where.holds(coordinates)) {
       continue;
     }
     lane_[op] = record.lane;

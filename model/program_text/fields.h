@@ -36,7 +36,7 @@ void require_map(const Node& node);
 void require_list(const Node& node);
 const std::string& scalar_of(const Node& node);
 /// Reads a whole number, optionally with a sign.
-std::int32_t integer_of(const Node& node, std::int64_t least, std::int64_t most);
+std::int32_t integer_of(const Node& node, std::int64_t least, std::int64_t greatest);
 bool boolean_of(const Node& node);
 /// Returns false if the key is absent.
 bool flag_of(const Fields& fields, std::string_view key);

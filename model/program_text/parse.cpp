@@ -186,8 +186,8 @@ class DeclarationReader {
     const Node* definition = nullptr;
     std::optional<Function> function;
     for (std::size_t i = 0; i < node.keys.size(); ++i) {
-      const std::optional<Function> found = defining_function(node.keys[i].scalar);
-      if (!found && node.keys[i].scalar != "product" && node.keys[i].scalar != "attention") {
+      const std::optional<Function> defining = defining_function(node.keys[i].scalar);
+      if (!defining && node.keys[i].scalar != "product" && node.keys[i].scalar != "attention") {
         continue;
       }
       if (definition != nullptr) {
@@ -196,7 +196,7 @@ class DeclarationReader {
                     "residual"};
       }
       definition = &node.items[i];
-      function = found;
+      function = defining;
     }
     for (const std::string_view key : {"transpose_a", "transpose_b"}) {
       if (fields.find(key) != nullptr && (definition == nullptr || definition != fields.find("product"))) {
@@ -320,13 +320,13 @@ class DeclarationReader {
   Content content_of(const Node& node) const {
     constexpr std::array<std::string_view, 4> keys{"here", "tensor", "row", "column"};
     const Fields fields(node, keys, mistakes_);
-    const Node& here = fields.at("here", "\"x\"");
-    const Region region = text_of(here, [&](std::string_view text) { return parse_region(text, around()); });
+    const Node& region_node = fields.at("here", "\"x\"");
+    const Region region = text_of(region_node, [&](std::string_view text) { return parse_region(text, around()); });
     const TensorId id = tensor(fields.at("tensor", "x"));
     const Tensor& of = builder_.tensor(id);
     const Buffer& buffer = declared_buffers_[position(region.buffer)];
     if (buffer.rows.dimension != of.rows.dimension || buffer.columns.dimension != of.columns.dimension) {
-      throw Wrong{here.place,
+      throw Wrong{region_node.place,
                   fmt::format("'{}' and tensor '{}' are cut from different dimensions; use the same for both",
                               buffer.name, of.name)};
     }

@@ -158,7 +158,9 @@ class Wording {
 
   [[nodiscard]] std::string exchange(const Command& command, const OpValues& values) const {
     const auto& shape = std::get<ExchangeShape>(program_.shapes[command.shape]);
-    const auto carried = [&](const Values& held) { return is_credit(shape) ? std::string("a credit") : list(held); };
+    const auto carried = [&](const Values& values) {
+      return is_credit(shape) ? std::string("a credit") : list(values);
+    };
     const auto [give, take] = verbs(shape.protocol);
     std::string text;
     if (command.target >= 0) {

@@ -75,8 +75,8 @@ class Cursor {
 
   /// Fails with a message such as "there is ')' where a name is expected; ..."
   [[noreturn]] void fail_here(std::string_view expected, std::string_view remedy) const {
-    const std::string found = ended() ? "the text ends" : "there is " + in_quotes(letter_here());
-    throw TextError{at_, fmt::format("{} where {} is expected; {}", found, expected, remedy)};
+    const std::string actual = ended() ? "the text ends" : "there is " + in_quotes(letter_here());
+    throw TextError{at_, fmt::format("{} where {} is expected; {}", actual, expected, remedy)};
   }
 
  private:
@@ -101,9 +101,9 @@ class Cursor {
     while (at_ < text_.size() && belongs(text_[at_])) {
       ++at_;
     }
-    const std::string_view found = text_.substr(begin, at_ - begin);
+    const std::string_view actual = text_.substr(begin, at_ - begin);
     skip_spaces();
-    return found;
+    return actual;
   }
 
   std::string_view text_;

@@ -118,23 +118,23 @@ void Mistakes::add(const Wrong& wrong) {
   if (wrong.message.empty()) {
     return;
   }
-  found_.push_back(wrong);
-  if (found_.size() == most) {
+  wrongs_.push_back(wrong);
+  if (wrongs_.size() == limit) {
     report();
   }
 }
 
 void Mistakes::report() const {
-  if (found_.empty()) {
+  if (wrongs_.empty()) {
     return;
   }
-  std::vector<Wrong> sorted = found_;
+  std::vector<Wrong> sorted = wrongs_;
   std::stable_sort(sorted.begin(), sorted.end(), [](const Wrong& a, const Wrong& b) { return a.place < b.place; });
   std::string lines;
   for (const Wrong& wrong : sorted) {
     lines += (lines.empty() ? "" : "\n") + line_of(path_, wrong);
   }
-  if (found_.size() == most) {
+  if (wrongs_.size() == limit) {
     lines += fmt::format("\n{}: there may be more mistakes; mend these first", path_);
   }
   throw ConfigError(lines);

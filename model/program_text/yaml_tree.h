@@ -50,7 +50,7 @@ struct Wrong {
 /// Collects mistakes, so that a file shows all of them at once; the twentieth ends the reading.
 class Mistakes {
  public:
-  static constexpr std::size_t most = 20;
+  static constexpr std::size_t limit = 20;
 
   explicit Mistakes(std::string path) : path_(std::move(path)) {}
 
@@ -68,13 +68,13 @@ class Mistakes {
     }
   }
 
-  [[nodiscard]] bool empty() const { return found_.empty(); }
+  [[nodiscard]] bool empty() const { return wrongs_.empty(); }
   /// Throws ConfigError with one line per mistake, in order of place, if there are any.
   void report() const;
 
  private:
   std::string path_;
-  std::vector<Wrong> found_;
+  std::vector<Wrong> wrongs_;
 };
 
 }  // namespace commfuse::text

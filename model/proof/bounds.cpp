@@ -83,21 +83,22 @@ class Bounds {
   /// Checks that all ops and unfused work of an attention tensor agree on its sequences and heads, which the tensor
   /// itself does not give.
   void attention() {
-    std::vector<const AttentionShape*> all;
+    std::vector<const AttentionShape*> attentions;
     for (const auto* shapes : {&program_.shapes, &program_.unfused}) {
       for (const Shape& shape : *shapes) {
-        const auto* one = std::get_if<AttentionShape>(&shape);
-        if (one != nullptr && names(one->columns.dimension, program_.dimensions)) {
+        const auto* attention = std::get_if<AttentionShape>(&shape);
+        if (attention != nullptr && names(attention->columns.dimension, program_.dimensions)) {
           const auto same_columns = [&](const AttentionShape* other) {
-            return other->columns.dimension == one->columns.dimension;
+            return other->columns.dimension == attention->columns.dimension;
           };
-          const auto first = std::find_if(all.begin(), all.end(), same_columns);
-          require(first == all.end() || ((*first)->qkv.dimension == one->qkv.dimension &&
-                                         (*first)->batch == one->batch && (*first)->head == one->head),
-                  fmt::format("attention into {} takes q, k and v, sequences or heads from one dimension here and from "
-                              "another there",
-                              program_.dimensions[position(one->columns.dimension)].name));
-          all.push_back(one);
+          const auto first = std::find_if(attentions.begin(), attentions.end(), same_columns);
+          require(
+              first == attentions.end() || ((*first)->qkv.dimension == attention->qkv.dimension &&
+                                            (*first)->batch == attention->batch && (*first)->head == attention->head),
+              fmt::format("attention into {} takes q, k and v, sequences or heads from one dimension here and from "
+                          "another there",
+                          program_.dimensions[position(attention->columns.dimension)].name));
+          attentions.push_back(attention);
         }
       }
     }
@@ -148,10 +149,10 @@ class Bounds {
     const std::int32_t keys = std::get<AttentionShape>(program_.shapes[op.shape]).keys.blocks;
     const auto queries = program_.regions_of(program_.inputs_of(op).front());
     for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
-      const Coordinates here = program_.mesh.coordinates(rank);
-      const std::vector<std::int32_t> first = positions_at(program_, op, here);
+      const Coordinates coordinates = program_.mesh.coordinates(rank);
+      const std::vector<std::int32_t> first = positions_at(program_, op, coordinates);
       for (std::size_t i = 0; i < queries.size(); ++i) {
-        if (op.where.holds(here) && !holds(first[i], queries[i].rows, keys)) {
+        if (op.where.holds(coordinates) && !holds(first[i], queries[i].rows, keys)) {
           findings_.add(FindingKind::bounds, static_cast<std::int32_t>(id), [&] {
             return fmt::format("{} on rank {} has queries of block row {}, but its keys are {}",
                                op_in_words(program_, id), rank,
@@ -174,9 +175,9 @@ class Bounds {
     bool inside =
         buffer.rows.dimension == tensor.rows.dimension && buffer.columns.dimension == tensor.columns.dimension;
     for (Rank rank = 0; rank < program_.mesh.ranks() && inside; ++rank) {
-      const Coordinates here = program_.mesh.coordinates(rank);
-      inside = holds(content.row.at(program_.mesh, here), content.here.rows, tensor.rows.blocks) &&
-               holds(content.column.at(program_.mesh, here), content.here.columns, tensor.columns.blocks);
+      const Coordinates coordinates = program_.mesh.coordinates(rank);
+      inside = holds(content.row.at(program_.mesh, coordinates), content.here.rows, tensor.rows.blocks) &&
+               holds(content.column.at(program_.mesh, coordinates), content.here.columns, tensor.columns.blocks);
     }
     if (!inside) {
       findings_.add(FindingKind::bounds, about, [&] {
@@ -390,10 +391,10 @@ class Bounds {
   void region_inside(const Region& region, std::int32_t about, const Predicate& where, const Who& who) {
     const Buffer& buffer = program_.buffers[position(region.buffer)];
     for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
-      const Coordinates here = program_.mesh.coordinates(rank);
-      const Rectangle rectangle = rectangle_of(program_, region, here);
-      if (!where.holds(here) || (holds(rectangle.row, rectangle.rows, buffer.rows.blocks) &&
-                                 holds(rectangle.column, rectangle.columns, buffer.columns.blocks))) {
+      const Coordinates coordinates = program_.mesh.coordinates(rank);
+      const Rectangle rectangle = rectangle_of(program_, region, coordinates);
+      if (!where.holds(coordinates) || (holds(rectangle.row, rectangle.rows, buffer.rows.blocks) &&
+                                        holds(rectangle.column, rectangle.columns, buffer.columns.blocks))) {
         continue;
       }
       findings_.add(FindingKind::bounds, about, [&] {

@@ -39,15 +39,15 @@ class CellMap {
   /// Returns the number of cells of one rank.
   [[nodiscard]] Cell count() const { return count_; }
   /// Returns the cells of a region. Requires the region inside its buffer.
-  [[nodiscard]] CellBlock block_of(const Region& region, const Coordinates& here) const {
+  [[nodiscard]] CellBlock block_of(const Region& region, const Coordinates& coordinates) const {
     const Grid& grid = grids_[position(region.buffer)];
-    const Cell row = region.row.at(program_.mesh, here) * grid.width;
-    return {grid.first + row + region.column.at(program_.mesh, here), grid.width, region.rows, region.columns};
+    const Cell row = region.row.at(program_.mesh, coordinates) * grid.width;
+    return {grid.first + row + region.column.at(program_.mesh, coordinates), grid.width, region.rows, region.columns};
   }
   /// Calls `visit` with a region's cells row by row.
   template <class Visit>
-  void for_each(const Region& region, const Coordinates& here, const Visit& visit) const {
-    block_of(region, here).for_each(visit);
+  void for_each(const Region& region, const Coordinates& coordinates, const Visit& visit) const {
+    block_of(region, coordinates).for_each(visit);
   }
   /// Returns, for example, "row 2 of gathered" or "row 2, column 1 of gate_up".
   [[nodiscard]] std::string in_words(Cell cell) const;
@@ -67,7 +67,7 @@ class CellMap {
 /// Positions of all regions of a program on one rank, computed once, since operands share regions.
 class RankCells {
  public:
-  RankCells(const Program& program, const CellMap& cells, const Coordinates& here);
+  RankCells(const Program& program, const CellMap& cells, const Coordinates& coordinates);
 
   /// Returns the cell of an operand that has a single one; else -1.
   [[nodiscard]] Cell only_cell(Slice operand) const {

@@ -31,11 +31,11 @@ class Contents {
         ranks_(symmetry == nullptr ? program.mesh.ranks() : 1),
         memory_(static_cast<std::size_t>(cells.count()) * static_cast<std::size_t>(ranks_)) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
-      here_.push_back(program.mesh.coordinates(rank));
+      coordinates_.push_back(program.mesh.coordinates(rank));
     }
     if (trace_ != nullptr) {
       trace_->ops = program.ops.size();
-      trace_->ranks = here_.size();
+      trace_->ranks = coordinates_.size();
       trace_->values.resize(2 * trace_->ranks * trace_->ops);
     }
   }
@@ -55,23 +55,23 @@ class Contents {
  private:
   void place_initial() {
     for_each_content(program_.initial, [&](Rank rank, const Content& content, Cell cell, const Value& value) {
-      Value& held = at(rank, cell);
-      if (held != nothing && held != value) {
+      Value& current = at(rank, cell);
+      if (current != nothing && current != value) {
         findings_.add(FindingKind::contents, about(program_.initial, content), [&] {
-          return fmt::format("rank {} would hold both {} and {} in {} before the first op", rank, meaning_.words(held),
-                             meaning_.words(value), cells_.in_words(cell));
+          return fmt::format("rank {} would hold both {} and {} in {} before the first op", rank,
+                             meaning_.words(current), meaning_.words(value), cells_.in_words(cell));
         });
       }
-      held = value;
+      current = value;
     });
   }
 
   bool holds_initial() {
-    bool all = true;
+    bool holds = true;
     for_each_content(program_.initial, [&](Rank rank, const Content&, Cell cell, const Value& value) {
-      all = all && at(rank, cell) == value;
+      holds = holds && at(rank, cell) == value;
     });
-    return all;
+    return holds;
   }
 
   void run(const std::vector<Event>& events, std::size_t iteration) {
@@ -96,7 +96,7 @@ class Contents {
     return memory_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(cells_.count()) +
                    static_cast<std::size_t>(cell)];
   }
-  [[nodiscard]] const Coordinates& here(Rank rank) const { return here_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const Coordinates& coordinates(Rank rank) const { return coordinates_[static_cast<std::size_t>(rank)]; }
 
   // --- memory ------------------------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class Contents {
       return;
     }
     for (const Region& region : program_.regions_of(operand)) {
-      cells_.for_each(region, here(rank), visit);
+      cells_.for_each(region, coordinates(rank), visit);
     }
   }
 
@@ -145,10 +145,10 @@ class Contents {
   void for_each_content(const std::vector<Content>& contents, const Visit& visit) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
       for (const Content& content : contents) {
-        const std::int32_t row = content.row.at(program_.mesh, here(rank));
-        const std::int32_t column = content.column.at(program_.mesh, here(rank));
+        const std::int32_t row = content.row.at(program_.mesh, coordinates(rank));
+        const std::int32_t column = content.column.at(program_.mesh, coordinates(rank));
         Value value{content.tensor, row, column, meaning_.complete(content.tensor)};
-        cells_.for_each(content.here, here(rank), [&](Cell cell) {
+        cells_.for_each(content.here, coordinates(rank), [&](Cell cell) {
           visit(rank, content, cell, value);
           if (++value.column == column + content.here.columns) {
             value.column = column;
@@ -166,13 +166,13 @@ class Contents {
 
   void compare_final() {
     for_each_content(program_.final, [&](Rank rank, const Content& content, Cell cell, const Value& value) {
-      const Value& held = at(rank, cell);
-      if (held == value) {
+      const Value& current = at(rank, cell);
+      if (current == value) {
         return;
       }
       findings_.add(FindingKind::contents, about(program_.final, content), [&] {
         return fmt::format("{}rank {} ends with {} in {}, where {} belongs", meaning_.when(), rank,
-                           meaning_.words(held), cells_.in_words(cell), meaning_.words(value));
+                           meaning_.words(current), cells_.in_words(cell), meaning_.words(value));
       });
     });
   }
@@ -225,7 +225,7 @@ class Contents {
     const auto operands = program_.inputs_of(record(op));
     const Values queries = read(rank, op, operands[0]);
     const Values keys = read(rank, op, operands[1]);
-    const std::vector<std::int32_t> first = positions_at(program_, record(op), here(rank));
+    const std::vector<std::int32_t> first = positions_at(program_, record(op), coordinates(rank));
     const auto regions = program_.regions_of(operands[0]);
     std::vector<std::int32_t> rows;
     for (std::size_t region = 0; region < regions.size(); ++region) {
@@ -277,11 +277,11 @@ class Contents {
   }
 
   static Values stacked(const std::vector<Values>& given) {
-    Values all;
+    Values stack;
     for (const Values& part : given) {
-      all.insert(all.end(), part.begin(), part.end());
+      stack.insert(stack.end(), part.begin(), part.end());
     }
-    return all;
+    return stack;
   }
 
   // --- where rank 0 stands for all ---------------------------------------------------------------------------------
@@ -329,12 +329,12 @@ class Contents {
     }
     const bool part = shape.kind != CollectiveKind::all_reduce;  // a part of the larger of input and output
     const std::int32_t rows = shape.rows.blocks / (part ? static_cast<std::int32_t>(members.size()) : 1);
-    const Values held = read(0, op, in);
+    const Values first_values = read(0, op, in);
     OtherRanks others(program_, *symmetry_, sums_, in);
     std::vector<Values> given;
     given.reserve(members.size());
     for (const Turn& member : members) {
-      others.hold(held, rows, member, given.emplace_back());
+      others.hold(first_values, rows, member, given.emplace_back());
     }
     const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
     write(0, op, reduces ? meaning_.reduced({0, op}, given) : stacked(given));
@@ -350,7 +350,7 @@ class Contents {
   Trace* trace_;
   Rank ranks_;
   std::vector<Value> memory_;  // by rank and cell
-  std::vector<Coordinates> here_;
+  std::vector<Coordinates> coordinates_;
   std::array<Values, 3> taken_;  // scratch space: inputs of an op
   Values made_;                  // scratch space: outputs of an op
   std::size_t iteration_ = 0;

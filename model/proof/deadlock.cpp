@@ -37,7 +37,7 @@ class Run {
       lanes_[program.ops[op].lane].push_back(OpId{static_cast<std::int32_t>(op)});
     }
     for (Rank rank = 0; rank < end(); ++rank) {
-      here_.push_back(program.mesh.coordinates(rank));
+      coordinates_.push_back(program.mesh.coordinates(rank));
       queue_.push_back(rank);
     }
     events_.reserve(progress_.size());
@@ -104,7 +104,7 @@ class Run {
     return together_ ? rank : source_of(program_, exchange, rank);
   }
   [[nodiscard]] bool takes_part(Rank rank, OpId op) const {
-    return matching_.uniform || program_.ops[position(op)].where.holds(here_[static_cast<std::size_t>(rank)]);
+    return matching_.uniform || program_.ops[position(op)].where.holds(coordinates_[static_cast<std::size_t>(rank)]);
   }
   [[nodiscard]] const Progress& at(Rank rank, OpId op) const {
     return progress_[static_cast<std::size_t>(rank) * ops_ + position(op)];
@@ -240,7 +240,7 @@ class Run {
   std::vector<std::vector<OpId>> lanes_;  // in program order; ranks skip the ops in which they take no part
   std::vector<std::size_t> heads_;        // by rank and lane
   std::vector<Progress> progress_;        // by rank and op
-  std::vector<Coordinates> here_;
+  std::vector<Coordinates> coordinates_;
   std::vector<bool> queued_;
   std::deque<Rank> queue_;  // ranks on which something ended
   std::vector<Event> events_;

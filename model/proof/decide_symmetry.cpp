@@ -187,25 +187,25 @@ class Symmetry::Decision {
     if (tensor.definition == Tensor::Definition::input) {
       return true;
     }
-    const Region own = whole(id);
+    const Region region = whole(id);
     const Region a = whole(tensor.a);
-    const Operand made{&own, 1};
+    const Operand made{&region, 1};
     const Operand left{&a, 1};
     if (tensor.definition == Tensor::Definition::product) {
       const Region b = whole(tensor.b);
       const Operand right{&b, 1};
-      return own.rows == (tensor.transpose_a ? a.columns : a.rows) &&
-             own.columns == (tensor.transpose_b ? b.rows : b.columns) &&
+      return region.rows == (tensor.transpose_a ? a.columns : a.rows) &&
+             region.columns == (tensor.transpose_b ? b.rows : b.columns) &&
              tied(rows(made), along_m(left, tensor.transpose_a)) &&
              tied(columns(made), along_n(right, tensor.transpose_b)) &&
              tied(along_m(left, !tensor.transpose_a), along_n(right, !tensor.transpose_b));
     }
     if (tensor.definition == Tensor::Definition::attention) {
-      return own.rows == a.rows && own.columns == a.columns && tied(rows(made), rows(left)) &&
+      return region.rows == a.rows && region.columns == a.columns && tied(rows(made), rows(left)) &&
              tied(columns(made), columns(left));
     }
     const std::int32_t width = tensor.function == Function::swiglu ? 2 : 1;
-    if (own.rows != a.rows || width * own.columns != a.columns || !tied(rows(made), rows(left)) ||
+    if (region.rows != a.rows || width * region.columns != a.columns || !tied(rows(made), rows(left)) ||
         !tied(columns(made), {left, true, width})) {
       return false;
     }
@@ -214,7 +214,7 @@ class Symmetry::Decision {
     }
     const Region b = whole(tensor.b);
     const Operand other{&b, 1};
-    return own.rows == b.rows && own.columns == b.columns && tied(rows(made), rows(other)) &&
+    return region.rows == b.rows && region.columns == b.columns && tied(rows(made), rows(other)) &&
            tied(columns(made), columns(other));
   }
 
@@ -223,9 +223,9 @@ class Symmetry::Decision {
     for (const auto* list : {&program_.initial, &program_.final}) {
       for (const Content& content : *list) {
         const Region labels = label(content.tensor, content);
-        const Operand there{&labels, 1};
-        const Operand here{&content.here, 1};
-        if (!tied(rows(here), rows(there)) || !tied(columns(here), columns(there))) {
+        const Operand label_side{&labels, 1};
+        const Operand cell_side{&content.here, 1};
+        if (!tied(rows(cell_side), rows(label_side)) || !tied(columns(cell_side), columns(label_side))) {
           return false;
         }
       }
@@ -288,7 +288,7 @@ class Symmetry::Decision {
 
   /// Checks the keys, which are the rows of a sequence: the places of the queries move as the keys do.
   bool attends(const Op& op, const AttentionShape& shape) {
-    [[maybe_unused]] const auto& [queries, all, columns_out, qkv, batch, head, causal, dtype] = shape;
+    [[maybe_unused]] const auto& [queries, key_extent, columns_out, qkv, batch, head, causal, dtype] = shape;
     const Operand keys = input(op, 1);
     const std::optional<Rotation> moves = inside(rows(keys));
     return moves && tied(input(op, 0), output(op)) && tied(columns(keys), columns(output(op))) &&

@@ -29,13 +29,13 @@ class RankHazards {
         names_(cells),
         order_(order),
         rank_(rank),
-        here_(program.mesh.coordinates(rank)),
+        coordinates_(program.mesh.coordinates(rank)),
         cells_(mine),
         findings_(findings),
         lanes_(program.lanes.size()),
         touched_by_(static_cast<std::size_t>(cells.count()) * (1 + lanes_), -1) {
     for (const Content& content : program.initial) {
-      cells.for_each(content.here, here_,
+      cells.for_each(content.here, coordinates_,
                      [&](Cell cell) { *touched_by(cell) = static_cast<std::int32_t>(there_before); });
     }
   }
@@ -100,16 +100,16 @@ class RankHazards {
     if (collective->kind == CollectiveKind::all_reduce) {
       return touched_ == written_;
     }
-    const auto place = static_cast<std::size_t>(here_[static_cast<std::size_t>(collective->axis)]);
+    const auto place = static_cast<std::size_t>(coordinates_[static_cast<std::size_t>(collective->axis)]);
     return collective->kind == CollectiveKind::all_gather ? is_part(touched_, written_, place)
                                                           : is_part(written_, touched_, place);
   }
 
   /// Returns true if `part` is the one at `place` among the equal parts of `whole`.
   static bool is_part(const std::vector<Cell>& part, const std::vector<Cell>& whole, std::size_t place) {
-    const std::size_t own = place * part.size();
-    return own + part.size() <= whole.size() &&
-           std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(own));
+    const std::size_t part_begin = place * part.size();
+    return part_begin + part.size() <= whole.size() &&
+           std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(part_begin));
   }
 
   /// Returns true if the op in hand, which works in place, writes a cell of `touched_`: a reduce-scatter leaves the
@@ -188,7 +188,7 @@ class RankHazards {
   const CellMap& names_;
   const Order& order_;
   Rank rank_;
-  Coordinates here_;
+  Coordinates coordinates_;
   const RankCells& cells_;
   Findings& findings_;
   std::size_t lanes_;

@@ -98,13 +98,13 @@ class Mutator {
 
   /// Returns value + 1 and value - 1 mod extent, each once and without the value itself.
   [[nodiscard]] static std::vector<std::int32_t> neighbours(std::int32_t value, std::int32_t extent) {
-    std::vector<std::int32_t> found;
+    std::vector<std::int32_t> neighbouring;
     for (const std::int32_t next : {(value + 1) % extent, (value + extent - 1) % extent}) {
-      if (next != value && std::find(found.begin(), found.end(), next) == found.end()) {
-        found.push_back(next);
+      if (next != value && std::find(neighbouring.begin(), neighbouring.end(), next) == neighbouring.end()) {
+        neighbouring.push_back(next);
       }
     }
-    return found;
+    return neighbouring;
   }
 
   void shift(OpId op) {
@@ -137,10 +137,10 @@ class Mutator {
 
   /// Changes the positions of an attention's queries.
   void positions(OpId op) {
-    const Slice all = record(op).positions;
-    for (std::uint32_t at = all.first; at < all.first + all.count; ++at) {
+    const Slice positions_of_op = record(op).positions;
+    for (std::uint32_t at = positions_of_op.first; at < positions_of_op.first + positions_of_op.count; ++at) {
       const auto place = [at](Program& program) -> Index& { return program.positions[at]; };
-      const std::string which = fmt::format("position {}", at - all.first);
+      const std::string which = fmt::format("position {}", at - positions_of_op.first);
       offsets(op, which, program_.positions[at], place);
       for (const std::int32_t more : {1, -1}) {
         mutant(MutationKind::position, op, fmt::format("{} {:+}", which, more),
@@ -184,10 +184,11 @@ class Mutator {
   [[nodiscard]] bool stays_inside(OpId op, const Region& region) const {
     const Buffer& buffer = program_.buffers[position(region.buffer)];
     for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
-      const Coordinates here = program_.mesh.coordinates(rank);
-      const Rectangle place = rectangle_of(program_, region, here);
-      if (record(op).where.holds(here) && (place.row < 0 || place.row + place.rows > buffer.rows.blocks ||
-                                           place.column < 0 || place.column + place.columns > buffer.columns.blocks)) {
+      const Coordinates coordinates = program_.mesh.coordinates(rank);
+      const Rectangle place = rectangle_of(program_, region, coordinates);
+      if (record(op).where.holds(coordinates) &&
+          (place.row < 0 || place.row + place.rows > buffer.rows.blocks || place.column < 0 ||
+           place.column + place.columns > buffer.columns.blocks)) {
         return false;
       }
     }
@@ -196,12 +197,12 @@ class Mutator {
 
   void buffer(OpId op, std::uint32_t region, const std::string& which) {
     const BufferId current = program_.regions[region].buffer;
-    const Buffer& held = program_.buffers[position(current)];
+    const Buffer& used = program_.buffers[position(current)];
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
       const Buffer& other = program_.buffers[i];
       const BufferId id{static_cast<std::int32_t>(i)};
-      if (id != current && other.rows == held.rows && other.columns == held.columns) {
-        mutant(MutationKind::buffer, op, fmt::format("{}: {} instead of {}", which, other.name, held.name),
+      if (id != current && other.rows == used.rows && other.columns == used.columns) {
+        mutant(MutationKind::buffer, op, fmt::format("{}: {} instead of {}", which, other.name, used.name),
                [&](Program& changed) { changed.regions[region].buffer = id; });
       }
     }
@@ -322,12 +323,12 @@ class Mutator {
 // --- proofs of equivalence -----------------------------------------------------------------------------------------
 
 std::vector<std::vector<Rectangle>> places_of(const Program& program, std::span<const Slice> operands,
-                                              const Coordinates& here) {
+                                              const Coordinates& coordinates) {
   std::vector<std::vector<Rectangle>> places;
   for (const Slice operand : operands) {
     places.emplace_back();
     for (const Region& region : program.regions_of(operand)) {
-      places.back().push_back(rectangle_of(program, region, here));
+      places.back().push_back(rectangle_of(program, region, coordinates));
     }
   }
   return places;
@@ -365,13 +366,15 @@ class Pair {
 
   [[nodiscard]] bool same_regions() const {
     for (Rank rank = 0; rank < a_.mesh.ranks(); ++rank) {
-      const Coordinates here = a_.mesh.coordinates(rank);
+      const Coordinates coordinates = a_.mesh.coordinates(rank);
       const bool same = each_op([&](OpId op) {
-        return !record(op).where.holds(here) ||
+        return !record(op).where.holds(coordinates) ||
                ((record(op).kind != OpKind::attention ||
-                 positions_at(a_, record(op), here) == positions_at(b_, twin(op), here)) &&
-                places_of(a_, a_.inputs_of(record(op)), here) == places_of(b_, b_.inputs_of(twin(op)), here) &&
-                places_of(a_, a_.outputs_of(record(op)), here) == places_of(b_, b_.outputs_of(twin(op)), here));
+                 positions_at(a_, record(op), coordinates) == positions_at(b_, twin(op), coordinates)) &&
+                places_of(a_, a_.inputs_of(record(op)), coordinates) ==
+                    places_of(b_, b_.inputs_of(twin(op)), coordinates) &&
+                places_of(a_, a_.outputs_of(record(op)), coordinates) ==
+                    places_of(b_, b_.outputs_of(twin(op)), coordinates));
       });
       if (!same) {
         return false;
@@ -549,9 +552,9 @@ void for_each_mutation(const Program& program, const std::function<void(const Mu
 }
 
 std::vector<Mutation> mutations_of(const Program& program) {
-  std::vector<Mutation> all;
-  for_each_mutation(program, [&](const Mutation& mutation) { all.push_back(mutation); });
-  return all;
+  std::vector<Mutation> mutations;
+  for_each_mutation(program, [&](const Mutation& mutation) { mutations.push_back(mutation); });
+  return mutations;
 }
 
 std::optional<Equivalence> equivalence_of(const Program& a, const Program& b, std::span<const OpId> now) {

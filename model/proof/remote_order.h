@@ -44,7 +44,7 @@ class RemoteOrder {
   /// Clock of one occurrence: how many ops have ended, by lane and by displacement of the other rank from its own.
   using Clock = std::int32_t*;
 
-  void post(const Occurrence& here);
+  void post(const Occurrence& occurrence);
   void learn_end(const Occurrence& ended, Clock clock);
   void learn_from_partners(const Occurrence& ended, Clock clock);
   void learn(Clock clock, const std::int32_t* other, int axis, std::int32_t shift);

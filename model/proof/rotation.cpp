@@ -19,7 +19,7 @@ std::int64_t normal(std::int32_t extent, std::int64_t step) { return extent == 2
 /// Start of a span on rank 0, and the part of it that no term gives: a term is the digit of its axis times its unit,
 /// where the digit counts down from the top when the scale is negative. Empty when a term and the direction disagree.
 struct Start {
-  std::int64_t all = 0;
+  std::int64_t position = 0;
   std::int64_t rest = 0;
 };
 std::optional<Start> start_of(const Mesh& mesh, const Index& first, const Rotation& rotation) {
@@ -35,7 +35,7 @@ std::optional<Start> start_of(const Mesh& mesh, const Index& first, const Rotati
     if (normal(extent, term.sign() * scale) != step || std::abs(scale) != std::abs(step)) {
       return std::nullopt;
     }
-    start.all += scale * wrapped(term.offset(), extent);
+    start.position += scale * wrapped(term.offset(), extent);
     start.rest += scale < 0 ? scale * (extent - 1) : 0;
   }
   return start;

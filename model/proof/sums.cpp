@@ -123,8 +123,8 @@ SumId Sums::intern(Set set) {
   const std::size_t mask = ids_.size() - 1;
   std::size_t at = hash & mask;
   for (; ids_[at] != free_place; at = (at + 1) & mask) {
-    const Set there = set_of(ids_[at]);
-    if (std::equal(set.begin(), set.end(), there.begin(), there.end())) {
+    const Set known = set_of(ids_[at]);
+    if (std::equal(set.begin(), set.end(), known.begin(), known.end())) {
       return ids_[at];
     }
   }

@@ -55,8 +55,8 @@ Quantile pareto(double scale, double shape) {
 Quantile empirical(std::span<const double> sorted) {
   check(!sorted.empty() && std::is_sorted(sorted.begin(), sorted.end()), "a sample is sorted and not empty");
   return [values = std::vector<double>(sorted.begin(), sorted.end())](double p, bool from_top) {
-    const auto most = static_cast<double>(values.size() - 1);
-    const double place = std::clamp(p * static_cast<double>(values.size()) - 0.5, 0.0, most);
+    const auto last = static_cast<double>(values.size() - 1);
+    const double place = std::clamp(p * static_cast<double>(values.size()) - 0.5, 0.0, last);
     const auto below = static_cast<std::size_t>(place);
     const std::size_t above = std::min(below + 1, values.size() - 1);
     const auto value = [&](std::size_t i) { return from_top ? values[values.size() - 1 - i] : values[i]; };
@@ -99,8 +99,8 @@ double QuantileTable::at(std::uint32_t word) const {
   const std::uint32_t from_top = last_ - word;
   const double x = static_cast<double>(std::min(word, from_top)) + 0.5;
   const std::uint64_t cell = (std::bit_cast<std::uint64_t>(x) >> (mantissa_bits - cell_bits)) - first_cell;
-  const Cell& found = cells_[cell + (word > from_top ? cells_of_half : 0)];
-  return found.base + found.slope * x;
+  const Cell& entry = cells_[cell + (word > from_top ? cells_of_half : 0)];
+  return entry.base + entry.slope * x;
 }
 
 }  // namespace commfuse

@@ -134,8 +134,8 @@ const Column* find_column(std::string_view name) {
     }
     return made;
   }();
-  const auto found = by_name.find(name);
-  return found == by_name.end() ? nullptr : found->second;
+  const auto entry = by_name.find(name);
+  return entry == by_name.end() ? nullptr : entry->second;
 }
 
 }  // namespace commfuse

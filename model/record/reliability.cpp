@@ -33,9 +33,9 @@ class ClusteredShare {
   [[nodiscard]] ObservedShare observed(double promised) const {
     double rows = 0.0;
     double yes = 0.0;
-    for (const Cluster& one : clusters_) {
-      rows += one.rows;
-      yes += one.yes;
+    for (const Cluster& cluster : clusters_) {
+      rows += cluster.rows;
+      yes += cluster.yes;
     }
     if (rows == 0.0) {
       return {};
@@ -54,9 +54,9 @@ class ClusteredShare {
   [[nodiscard]] double design_effect(double share, double rows) const {
     double alike = 0.0;
     double squares = 0.0;
-    for (const Cluster& one : clusters_) {
-      alike += one.rows * one.rows / rows;
-      squares += (one.yes - share * one.rows) * (one.yes - share * one.rows);
+    for (const Cluster& cluster : clusters_) {
+      alike += cluster.rows * cluster.rows / rows;
+      squares += (cluster.yes - share * cluster.rows) * (cluster.yes - share * cluster.rows);
     }
     const auto count = static_cast<double>(clusters_.size());
     const double independent = share * (1.0 - share) * rows;
@@ -174,15 +174,15 @@ double beyond_chance(const Coverage& coverage) {
 }
 
 Reliability reliability_of(std::span<const JudgedPair> pairs) {
-  Reliability all{.n = static_cast<std::int64_t>(pairs.size())};
+  Reliability reliability{.n = static_cast<std::int64_t>(pairs.size())};
   std::array<std::vector<JudgedPair>, probability_edges.size() - 1> by_bin;
   for (const JudgedPair& pair : pairs) {
     const double miss = pair.probability - (pair.came_true ? 1.0 : 0.0);
-    all.brier += miss * miss / static_cast<double>(pairs.size());
+    reliability.brier += miss * miss / static_cast<double>(pairs.size());
     by_bin[bin_of(pair.probability)].push_back(pair);
   }
   for (std::size_t i = 0; i < by_bin.size(); ++i) {
-    ReliabilityBin& bin = all.bins[i];
+    ReliabilityBin& bin = reliability.bins[i];
     bin = {
         .from = probability_edges[i], .to = probability_edges[i + 1], .n = static_cast<std::int64_t>(by_bin[i].size())};
     std::stable_sort(by_bin[i].begin(), by_bin[i].end(),
@@ -194,7 +194,7 @@ Reliability reliability_of(std::span<const JudgedPair> pairs) {
     }
     bin.observed = true_ones.observed(bin.said);
   }
-  return all;
+  return reliability;
 }
 
 }  // namespace commfuse

@@ -414,14 +414,14 @@ constexpr ResultColumn outcome_column() {
 /// Returns the column of price_settings[place].
 template <std::size_t place>
 constexpr ResultColumn price_column() {
-  constexpr auto told = price_settings[place].told;
+  constexpr auto member = price_settings[place].told;
   return {price_settings[place].key,
           price_settings[place].column,
           ColumnType::text,
-          [](const Row& row) -> Value { return unless_empty(row.*told); },
-          [](Row& row, const Value& value) { row.*told = text_in(value); },
+          [](const Row& row) -> Value { return unless_empty(row.*member); },
+          [](Row& row, const Value& value) { row.*member = text_in(value); },
           ColumnRole::point,
-          [](const Row& a, const Row& b) -> std::strong_ordering { return a.*told <=> b.*told; }};
+          [](const Row& a, const Row& b) -> std::strong_ordering { return a.*member <=> b.*member; }};
 }
 
 /// Columns of the origin of a result: those of price_settings come before the draws, as in every version.
@@ -459,14 +459,14 @@ constexpr auto of_role(ColumnRole role) {
 
 template <ColumnRole role>
 constexpr auto columns_of = [] {
-  std::array<const ResultColumn*, std::ranges::count_if(columns, of_role(role))> found{};
-  auto place = found.begin();
+  std::array<const ResultColumn*, std::ranges::count_if(columns, of_role(role))> matches{};
+  auto place = matches.begin();
   for (const ResultColumn& column : columns) {
     if (column.role == role) {
       *place++ = &column;
     }
   }
-  return found;
+  return matches;
 }();
 
 template <ColumnRole role>

@@ -142,8 +142,8 @@ struct TableScore {
 
   [[nodiscard]] std::int64_t skipped_rows() const {
     std::int64_t rows_skipped = 0;
-    for (const Skipped& some : skipped) {
-      rows_skipped += some.rows;
+    for (const Skipped& group : skipped) {
+      rows_skipped += group.rows;
     }
     return rows_skipped;
   }

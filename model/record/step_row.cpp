@@ -19,8 +19,9 @@ const T& cell(const StepRow& row, std::string_view name) {
 }  // namespace
 
 const StepRow::Value* StepRow::find(std::string_view name) const {
-  const auto found = std::find_if(cells.begin(), cells.end(), [&](const auto& cell) { return cell.first == name; });
-  return found == cells.end() ? nullptr : &found->second;
+  const auto cell_place =
+      std::find_if(cells.begin(), cells.end(), [&](const auto& cell) { return cell.first == name; });
+  return cell_place == cells.end() ? nullptr : &cell_place->second;
 }
 
 const std::string& StepRow::text(std::string_view name) const { return cell<std::string>(*this, name); }

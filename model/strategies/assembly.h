@@ -76,8 +76,8 @@ class Assembly {
   [[nodiscard]] Extent own_tokens() const { return {tokens_.dimension, 1}; }
   [[nodiscard]] Extent shard() const { return {tokens_.dimension, cuts_ * order_.grain()}; }
   /// Returns the rank's place along its ring times `scale`, where its part of a tensor begins.
-  [[nodiscard]] Index own(std::int32_t scale = 1) const { return axes_.place(builder_.mesh(), scale); }
-  [[nodiscard]] Index own_rows() const { return own(cuts_ * order_.grain()); }
+  [[nodiscard]] Index own_place(std::int32_t scale = 1) const { return axes_.place(builder_.mesh(), scale); }
+  [[nodiscard]] Index own_rows() const { return own_place(cuts_ * order_.grain()); }
   Stage site(const OperationStage& stage, BufferId input, BufferId weight, BufferId output);
 
   ProgramBuilder builder_;

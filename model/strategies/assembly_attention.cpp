@@ -19,11 +19,11 @@ namespace commfuse {
 
 void Assembly::attend(const std::string& dimension) {
   const DimensionId heads = builder_.dimension(dimension, ranks_);
-  const Extent own{heads, 1};
+  const Extent own_heads{heads, 1};
   const Value qkv = made_;
   check(qkv.tensor != no_tensor, "attention comes behind q, k and v");
   made_.tensor = builder_.attention_tensor("attended", qkv.tensor, {heads, ranks_}, true);
-  made_.buffer = builder_.buffer("attended", BufferRole::scratch, tokens_, own, options_.dtype);
+  made_.buffer = builder_.buffer("attended", BufferRole::scratch, tokens_, own_heads, options_.dtype);
   const DimensionId batch = builder_.dimension("batch", 1);
   const DimensionId head = builder_.dimension("head", 1);
   attend_ = core_of(qkv.buffer, made_.buffer, batch, head);
@@ -34,7 +34,7 @@ void Assembly::attend(const std::string& dimension) {
   }
   builder_.unfused(AttentionShape{.queries = tokens_,
                                   .keys = tokens_,
-                                  .columns = own,
+                                  .columns = own_heads,
                                   .qkv = builder_.buffer_of(qkv.buffer).columns,
                                   .batch = batch,
                                   .head = head,

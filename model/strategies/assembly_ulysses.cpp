@@ -26,7 +26,7 @@ void Assembly::add_gemm_a2a(const OperationStage& stage, bool last) {
   builder_.unfused(GemmShape{.m = shard(), .n = all_columns, .k = hidden, .dtype = options_.dtype});
   made_ = {y, output};
   if (last) {
-    end_with(0, own());
+    end_with(0, own_place());
   }
 }
 

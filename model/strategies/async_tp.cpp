@@ -70,7 +70,7 @@ Done async_tp_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   }
   const BufferId symmetric = stage.scratch("symmetric", 2, stage.output);  // one slot per stream
   const BufferId pulled = stage.scratch("pulled", ranks - 1, stage.output);
-  const BufferId own = stage.scratch("own", 1, stage.output);
+  const BufferId own_product = stage.scratch("own", 1, stage.output);
   std::vector<Operand> parts;
   std::vector<OpId> pulls;
   /// Returns the pull of two steps before, which the stream of this step does first.
@@ -90,8 +90,8 @@ Done async_tp_gemm_rs(const Stage& stage, const StrategyOptions& options) {
                                       .waits = {produced}}));
   }
   // The own GEMM is on the stream of the even steps.
-  product(0, builder.whole(own), stream(ranks % 2 == 0 ? ranks : ranks + 1));
-  parts.push_back({builder.whole(own)});
+  product(0, builder.whole(own_product), stream(ranks % 2 == 0 ? ranks : ranks + 1));
+  parts.push_back({builder.whole(own_product)});
   return {builder.elementwise(
       {.function = Function::add, .inputs = parts, .out = {builder.whole(stage.output)}, .waits = {pulls.back()}})};
 }
@@ -103,7 +103,7 @@ constexpr Strategy async_tp_strategy{
     .summary = "copy engines pull shards from symmetric memory, two streams take turns (PyTorch)",
     .exposed = "what a pull is longer than a product; one more of the two when the ranks are odd",
     .source = "PyTorch async-TP, torch.distributed._symmetric_memory",
-    .cuts = parts::one,
+    .cuts = parts::one_cut,
     .ag_gemm = async_tp_ag_gemm,
     .gemm_rs = async_tp_gemm_rs,
     .relevant = parts::no_options,

@@ -123,7 +123,7 @@ OptionSet relevant(SiteKind kind, const StrategyOptions& options) {
 std::vector<StrategyOptions> tried(const StrategyOptions& base, OptionSet fixed) {
   constexpr LaneKind aux = LaneKind::aux;
   const StrategyOptions halves = both_ways(Directions::halves, 2, aux);
-  std::vector<StrategyOptions> all;
+  std::vector<StrategyOptions> schedules;
   for (const StrategyOptions& preset : {
            ring(),
            ring(aux),
@@ -140,16 +140,16 @@ std::vector<StrategyOptions> tried(const StrategyOptions& base, OptionSet fixed)
        }) {
     const StrategyOptions options = merged(preset, base, fixed);
     if (!defies(options, base, fixed)) {
-      all.push_back(options);
+      schedules.push_back(options);
     }
   }
-  return all;
+  return schedules;
 }
 
 std::vector<StrategyOptions> proved(const StrategyOptions& base) {
   constexpr LaneKind aux = LaneKind::aux;
-  std::vector<StrategyOptions> all;
-  const auto add = [&](const StrategyOptions& preset) { all.push_back(merged(preset, base, {})); };
+  std::vector<StrategyOptions> schedules;
+  const auto add = [&](const StrategyOptions& preset) { schedules.push_back(merged(preset, base, {})); };
   for (const LaneKind add_lane : {LaneKind::compute, aux}) {
     add(ring(add_lane));
     add(with_parts(ring(add_lane), 2, 1));
@@ -178,7 +178,7 @@ std::vector<StrategyOptions> proved(const StrategyOptions& base) {
     add(in_groups(direct(lanes), 2));
     add(in_groups(direct(lanes, Sum::arrival, aux), 3));
   }
-  return all;
+  return schedules;
 }
 
 std::string describe(const StrategyOptions& options) {
@@ -245,14 +245,15 @@ OptionSet two_forms(SiteKind kind, const StrategyOptions& options) {
 
 /// Returns rings with either sum, because it makes a difference to the gradients of row-parallel GEMMs.
 std::vector<StrategyOptions> in_both_sums(const std::vector<StrategyOptions>& candidates, OptionSet fixed) {
-  std::vector<StrategyOptions> all;
-  for (const StrategyOptions& one : candidates) {
+  std::vector<StrategyOptions> expanded_candidates;
+  for (const StrategyOptions& candidate : candidates) {
     const std::vector<StrategyOptions> sums =
-        one.form == Form::direct ? std::vector{one}
-                                 : expanded({one}, fixed, Option::sum, &StrategyOptions::sum, {Sum::end, Sum::arrival});
-    all.insert(all.end(), sums.begin(), sums.end());
+        candidate.form == Form::direct
+            ? std::vector{candidate}
+            : expanded({candidate}, fixed, Option::sum, &StrategyOptions::sum, {Sum::end, Sum::arrival});
+    expanded_candidates.insert(expanded_candidates.end(), sums.begin(), sums.end());
   }
-  return all;
+  return expanded_candidates;
 }
 
 /// Returns the paper's presets, each with the attention core cut in every way and the gradients of a ring summed both

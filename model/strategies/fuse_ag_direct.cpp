@@ -32,15 +32,15 @@ Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options) {
     Pieces pieces;
     const std::uint16_t lane = lanes.of(distance - 1);
     for (std::int32_t part = 0; part < stage.cuts; ++part) {
-      const Region here = stage.rows_of(gathered, (distance - 1) * stage.cuts + part);
+      const Region target = stage.rows_of(gathered, (distance - 1) * stage.cuts + part);
       const OpId arrived = builder.exchange({.lane = {LaneKind::comm, lane},
                                              .axis = stage.axis,
                                              .shift = distance,
                                              .send = {stage.rows_of(stage.input, part)},
-                                             .receive = {here},
+                                             .receive = {target},
                                              .wire = options.dtype,
                                              .waits = lanes.first_waits(lane, stage)});
-      pieces.push_back({{here}, {stage.rows_of(stage.output, stage.shard(-distance) + part)}, {{arrived, lane}}});
+      pieces.push_back({{target}, {stage.rows_of(stage.output, stage.shard(-distance) + part)}, {{arrived, lane}}});
     }
     return pieces;
   };

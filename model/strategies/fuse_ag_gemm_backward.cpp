@@ -34,17 +34,17 @@ namespace {
 struct Gathered {
   BufferId buffer{};
   std::vector<Operand> places;  // for gather_step
-  std::vector<OpId> there;      // ops after which it is complete
+  std::vector<OpId> complete;   // ops after which it is complete
 };
 
 Gathered begin_gather(const Stage& stage, const StrategyOptions& options) {
   if (options.regather == Regather::saved || stage.ranks == 1) {
-    return {.buffer = stage.saved, .places = {}, .there = {}};
+    return {.buffer = stage.saved, .places = {}, .complete = {}};
   }
   ProgramBuilder& builder = stage.builder;
   Gathered x{.buffer = stage.scratch("gathered", stage.ranks, stage.saved),
              .places = {{builder.whole(stage.saved)}},
-             .there = {}};
+             .complete = {}};
   for (std::int32_t behind = 1; behind < stage.ranks; ++behind) {
     x.places.push_back({builder.rows_of(x.buffer, along(builder.mesh(), stage.axis, -behind))});
   }
@@ -61,7 +61,7 @@ Done fuse_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
   std::vector<OpId> products;
   for (std::int32_t step = 0; step < stage.ranks; ++step) {
     if (!x.places.empty() && step + 1 < stage.ranks) {
-      x.there = {gather_step(stage, options, step, x.places, {})};
+      x.complete = {gather_step(stage, options, step, x.places, {})};
     }
     products.push_back(builder.gemm({.a = {builder.rows_of(stage.input, scatter.shard(step))},
                                      .b = {builder.whole(stage.weight)},
@@ -73,12 +73,12 @@ Done fuse_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
     }
   }
   if (!x.places.empty()) {
-    x.there.push_back(copy_own_shard(stage, stage.saved, x.buffer, {}));
+    x.complete.push_back(copy_own_shard(stage, stage.saved, x.buffer, {}));
   }
   builder.gemm({.a = {builder.whole(x.buffer)},
                 .b = {builder.whole(stage.input)},
                 .out = {builder.whole(stage.gradient)},
-                .waits = x.there,
+                .waits = x.complete,
                 .transpose_a = true});
   for (std::int32_t step = 0; step < stage.ranks && !in_turn; ++step) {
     scatter.take(step, products[static_cast<std::size_t>(step)]);

@@ -20,15 +20,15 @@ Done fuse_ag_nested(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t inner = builder.mesh().axes[static_cast<std::size_t>(stage.axis)].extent;
   const BufferId gathered = stage.scratch("gathered", stage.ranks - 1, stage.input);
-  const auto held = [&](std::int32_t step) {
+  const auto rows_at = [&](std::int32_t step) {
     return step == 0 ? builder.whole(stage.input) : stage.rows_of(gathered, step - 1);
   };
   OpId crossed{};  // the outer transfer that is under way
   const auto cross = [&](std::int32_t round) {
     return builder.exchange({.lane = {LaneKind::comm, 1},
                              .axis = *stage.outer,
-                             .send = {held((round - 1) * inner)},
-                             .receive = {held(round * inner)},
+                             .send = {rows_at((round - 1) * inner)},
+                             .receive = {rows_at(round * inner)},
                              .wire = options.dtype,
                              .waits = round == 1 ? stage.ready : std::vector<OpId>{}});
   };
@@ -38,7 +38,7 @@ Done fuse_ag_nested(const Stage& stage, const StrategyOptions& options) {
     }
     const std::int32_t round = step / inner;
     const std::int32_t place = step % inner;
-    pieces.push_back({{held(step)}, {stage.rows_of(stage.output, stage.shard(-place, -round))}, {}});
+    pieces.push_back({{rows_at(step)}, {stage.rows_of(stage.output, stage.shard(-place, -round))}, {}});
     if (place == 0) {
       pieces.back().arrived = {{crossed, 1}};
       return;
@@ -50,8 +50,11 @@ Done fuse_ag_nested(const Stage& stage, const StrategyOptions& options) {
         crossed = cross(round + 1);
       }
     }
-    const OpId arrived = builder.exchange(
-        {.axis = stage.axis, .send = {held(step - 1)}, .receive = {held(step)}, .wire = options.dtype, .waits = waits});
+    const OpId arrived = builder.exchange({.axis = stage.axis,
+                                           .send = {rows_at(step - 1)},
+                                           .receive = {rows_at(step)},
+                                           .wire = options.dtype,
+                                           .waits = waits});
     pieces.back().arrived = {{arrived, 0}};
   });
 }

@@ -22,17 +22,17 @@ namespace commfuse {
 namespace {
 
 /// Returns, for a rank's own block of a shard, the same block of the rank `steps` further along the ring.
-Region further(Region own, const Stage& stage, std::int32_t steps) {
-  IndexTerm& term = own.row.terms[static_cast<std::size_t>(stage.axis)];
+Region further(Region region, const Stage& stage, std::int32_t steps) {
+  IndexTerm& term = region.row.terms[static_cast<std::size_t>(stage.axis)];
   term = {term.scale, wrapped(steps, stage.ranks)};
-  return own;
+  return region;
 }
 
 /// State of one chain.
 struct Chain {
   // Its last exchange; the next one passes on what that received, and their lane keeps them in order.
   ExchangeSpec exchange;
-  Region own;  // output rows of the rank's own block
+  Region own_rows;  // output rows of the rank's own block
 };
 
 Chain start_of(const Way& way, const Stage& stage, const StrategyOptions& options, BufferId gathered,
@@ -45,7 +45,7 @@ Chain start_of(const Way& way, const Stage& stage, const StrategyOptions& option
                        .receive = Operand(stage.rows_of(gathered, 0)),
                        .wire = options.dtype,
                        .waits = lanes.first_waits(lane, stage)},
-          .own = stage.rows_of(stage.output, stage.shard(0) + way.block)};
+          .own_rows = stage.rows_of(stage.output, stage.shard(0) + way.block)};
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options) {
         exchange.receive.front().row.constant = stage.grain * row++;
         const OpId arrived = builder.exchange(exchange);
         stack(piece.rows, exchange.receive.front());
-        stack(piece.results, further(chain.own, stage, -way.shift * step));
+        stack(piece.results, further(chain.own_rows, stage, -way.shift * step));
         piece.arrived.push_back({arrived, exchange.lane.number});
       }
     }

@@ -55,7 +55,7 @@ Done fuse_gemm_rs_backward(const Stage& stage, const StrategyOptions& options) {
   std::vector<OpId> arrived = stage.ready;
   Done done;
   for (std::int32_t step = 0; step < stage.ranks; ++step) {
-    const std::vector<OpId> here = arrived;
+    const std::vector<OpId> ready = arrived;
     if (step + 1 < stage.ranks) {
       arrived = {gather_step(stage, options, step, places, stage.ready)};
     }
@@ -64,7 +64,7 @@ Done fuse_gemm_rs_backward(const Stage& stage, const StrategyOptions& options) {
     done = {builder.gemm({.a = dy,
                           .b = {builder.whole(stage.weight)},
                           .out = {builder.rows_of(stage.output, shard)},
-                          .waits = here,
+                          .waits = ready,
                           .transpose_b = true})};
     if (!at_the_end) {
       builder.gemm({.a = {builder.rows_of(stage.saved, shard)},

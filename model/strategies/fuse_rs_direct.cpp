@@ -36,7 +36,7 @@ class DirectSum {
         slots_(((std::max(options.lanes, options.group) - 1) / options.group + 2) * options.group),
         partial_(stage.scratch("partial", slots_ * stage.cuts, stage.output)),
         inbox_(stage.scratch("inbox", peers_ * stage.cuts, stage.output)),  // one slot per sender
-        own_(stage.scratch("own", stage.cuts, stage.output)),
+        own_product_(stage.scratch("own", stage.cuts, stage.output)),
         lanes_(options.lanes) {}
 
   Done run() {
@@ -54,8 +54,8 @@ class DirectSum {
     }
     product_ = stage_.multiply({.a = {stage_.rows_of(stage_.input, stage_.shard(0), stage_.cuts)},
                                 .b = {builder_.whole(stage_.weight)},
-                                .out = {builder_.whole(own_)}});
-    return {add_up(peers_, {builder_.whole(own_)}, builder_.whole(stage_.output))};
+                                .out = {builder_.whole(own_product_)}});
+    return {add_up(peers_, {builder_.whole(own_product_)}, builder_.whole(stage_.output))};
   }
 
  private:
@@ -101,7 +101,7 @@ class DirectSum {
   }
 
   /// Adds up the sum so far, which lies in the first slot of the inbox, the slots after it up to `end`, and `own`.
-  OpId add_up(std::int32_t end, const Operand& own, const Region& out) {
+  OpId add_up(std::int32_t end, const Operand& own_product, const Region& out) {
     std::vector<Operand> inputs{{stage_.rows_of(inbox_, 0, stage_.cuts)}};
     std::vector<Flight> arrivals;
     for (std::int32_t step = summed_; step < end; ++step) {
@@ -113,8 +113,8 @@ class DirectSum {
     summed_ = end;
     Waits waits = landed(arrivals);
     const LaneKind lane = options_.sum == Sum::arrival ? options_.add_lane : LaneKind::compute;
-    if (!own.empty()) {
-      inputs.push_back(own);
+    if (!own_product.empty()) {
+      inputs.push_back(own_product);
       if (lane != LaneKind::compute) {
         waits.push_back(product_);
       }
@@ -130,7 +130,7 @@ class DirectSum {
   std::int32_t slots_;
   BufferId partial_;
   BufferId inbox_;
-  BufferId own_;
+  BufferId own_product_;
   CommLanes lanes_;
   std::vector<Flight> sent_;  // by step and part
   std::int32_t summed_ = 1;   // slots of the inbox that the sum contains

@@ -30,7 +30,7 @@ struct Partial {
   std::int32_t distance = 0;
   std::vector<Track> tracks;
   [[nodiscard]] const Track& track() const { return tracks.front(); }
-  [[nodiscard]] bool own() const { return distance == 0; }
+  [[nodiscard]] bool is_own() const { return distance == 0; }
   [[nodiscard]] bool first() const { return distance == track().reach; }  // no sum arrives to add it to
 };
 
@@ -40,7 +40,7 @@ std::vector<Partial> partials_of(const std::vector<Track>& tracks) {
   const std::vector<Track> backwards(tracks.rbegin(), tracks.rend());
   for (std::int32_t distance = tracks.front().reach; distance >= 0; --distance) {
     for (const Track& track : backwards) {
-      const bool same_rows = !partials.empty() && partials.back().own() &&
+      const bool same_rows = !partials.empty() && partials.back().is_own() &&
                              partials.back().track().ways.front().block == track.ways.front().block;
       if (same_rows) {
         partials.back().tracks.push_back(track);
@@ -59,8 +59,8 @@ class RingSum {
         options_(options),
         tracks_(tracks_of(stage, options.directions)),
         partials_(partials_of(tracks_)),
-        own_(static_cast<std::size_t>(std::find_if(partials_.begin(), partials_.end(), std::mem_fn(&Partial::own)) -
-                                      partials_.begin())),
+        first_own_(static_cast<std::size_t>(
+            std::find_if(partials_.begin(), partials_.end(), std::mem_fn(&Partial::is_own)) - partials_.begin())),
         slots_(2 * std::max(static_cast<std::size_t>(options.group), tracks_.size())),
         // Two slots per chain are enough: a step sends from one and receives into the other.
         sum_(stage.scratch("sum", 2 * chains_of(tracks_), stage.output)),
@@ -143,7 +143,7 @@ class RingSum {
   /// them.
   std::size_t multiply(std::size_t first) {
     const std::size_t end =
-        first == own_ ? partials_.size() : std::min(own_, first + static_cast<std::size_t>(options_.group));
+        first == first_own_ ? partials_.size() : std::min(first_own_, first + static_cast<std::size_t>(options_.group));
     Operand input;
     Operand results;
     std::vector<OpId> waits = first == 0 ? stage_.ready : std::vector<OpId>{};
@@ -175,7 +175,7 @@ class RingSum {
         {.lane = {options_.add_lane, 0},
          .function = Function::add,
          .inputs = inputs,
-         .out = partial.own() ? rows(stage_.output, partial) : sums(partial.track(), partial.distance),
+         .out = partial.is_own() ? rows(stage_.output, partial) : sums(partial.track(), partial.distance),
          .waits = waits});
     return added_[i];
   }
@@ -184,8 +184,8 @@ class RingSum {
   const StrategyOptions& options_;
   std::vector<Track> tracks_;
   std::vector<Partial> partials_;
-  std::size_t own_;    // index of the own shard's first one
-  std::size_t slots_;  // slots for partial products
+  std::size_t first_own_;  // index of the own shard's first one
+  std::size_t slots_;      // slots for partial products
   BufferId sum_;
   BufferId partial_;
   CommLanes lanes_;

@@ -18,12 +18,12 @@ OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_
                                  .waits = step == 0 ? ready : std::vector<OpId>{}});
 }
 
-OpId copy_own_shard(const Stage& stage, BufferId own, BufferId all, const std::vector<OpId>& waits) {
+OpId copy_own_shard(const Stage& stage, BufferId own_shard, BufferId all_shards, const std::vector<OpId>& waits) {
   ProgramBuilder& builder = stage.builder;
   return builder.elementwise({.lane = {LaneKind::aux, 0},
                               .function = Function::copy,
-                              .inputs = {{builder.whole(own)}},
-                              .out = {builder.rows_of(all, along(builder.mesh(), stage.axis))},
+                              .inputs = {{builder.whole(own_shard)}},
+                              .out = {builder.rows_of(all_shards, along(builder.mesh(), stage.axis))},
                               .waits = waits});
 }
 
@@ -44,7 +44,7 @@ ScatterSteps::ScatterSteps(const Stage& stage, const StrategyOptions& options, B
   } else {
     partial_ = stage.scratch("partial", waiting * rows_, output);
     arriving_ = stage.scratch("inbox", (stage.ranks - 1) * rows_, output);
-    own_ = stage.scratch("own", rows_, output);
+    own_product_ = stage.scratch("own", rows_, output);
   }
 }
 
@@ -67,7 +67,7 @@ Region ScatterSteps::place(std::int32_t step) const {
   if (ring()) {
     return step == 0 ? slot(arriving_, 0) : partial(step);
   }
-  return step + 1 == stage_.ranks ? stage_.builder.whole(own_) : partial(step);
+  return step + 1 == stage_.ranks ? stage_.builder.whole(own_product_) : partial(step);
 }
 
 std::vector<OpId> ScatterSteps::free(std::int32_t step) const {
@@ -133,7 +133,7 @@ Done ScatterSteps::finish(LaneKind sum_lane) {
   for (std::int32_t step = 0; step + 1 < stage_.ranks; ++step) {
     parts.push_back({slot(arriving_, step)});
   }
-  parts.push_back({stage_.builder.whole(own_)});
+  parts.push_back({stage_.builder.whole(own_product_)});
   const bool own_lane = sum_lane != LaneKind::compute;
   return {stage_.builder.elementwise(
       {.lane = {sum_lane, 0},

@@ -19,7 +19,7 @@ OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_
                  const std::vector<Operand>& places, const std::vector<OpId>& ready);
 
 /// Copies the own shard to its place among all shards, beside the GEMMs.
-OpId copy_own_shard(const Stage& stage, BufferId own, BufferId all, const std::vector<OpId>& waits);
+OpId copy_own_shard(const Stage& stage, BufferId own_shard, BufferId all_shards, const std::vector<OpId>& waits);
 
 /// A reduce-scatter in ranks-1 exchanges. In every step the caller computes the partial product of one shard, the own
 /// one last. The ring form adds it to the sum that comes from the rank before and passes the sum on; the direct form
@@ -57,7 +57,7 @@ class ScatterSteps {
   DType dtype_;
   BufferId partial_{};
   BufferId arriving_{};       // ring: two running sums; direct: one slot per sender
-  BufferId own_{};            // direct form only
+  BufferId own_product_{};    // direct form only
   std::vector<OpId> made_;    // by step: the GEMM
   std::vector<OpId> added_;   // ring, by step: the running sum with this step's partial product in it
   std::vector<OpId> passed_;  // by step: the exchange that sends what is ready

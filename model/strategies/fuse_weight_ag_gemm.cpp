@@ -24,14 +24,14 @@ Done fuse_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   std::vector<OpId> arrived = stage.ready;
   Done done;
   for (std::int32_t step = 0; step < stage.ranks; ++step) {
-    const std::vector<OpId> here = arrived;
+    const std::vector<OpId> ready = arrived;
     if (step + 1 < stage.ranks) {
       arrived = {gather_step(stage, options, step, places, {})};
     }
     done = {builder.gemm({.a = {builder.whole(stage.input)},
                           .b = places[static_cast<std::size_t>(step)],
                           .out = {weight.columns_of_shard(stage.output, weight.place(0, step))},
-                          .waits = here,
+                          .waits = ready,
                           .transpose_b = true})};
   }
   return done;

@@ -29,10 +29,10 @@ Done fused_kernel_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   const std::int32_t ranks = stage.ranks;
   const std::int32_t cuts = stage.cuts;
   const BufferId gathered = ranks > 1 ? stage.scratch("gathered", (ranks - 1) * cuts, stage.input) : stage.input;
-  const auto multiply = [&](std::int32_t step, std::int32_t block, const Region& held,
+  const auto multiply = [&](std::int32_t step, std::int32_t block, const Region& input,
                             const std::vector<OpId>& arrived) {
     const Index shard = along(builder.mesh(), stage.axis, -step, cuts);
-    return builder.gemm({.a = {held},
+    return builder.gemm({.a = {input},
                          .b = {builder.whole(stage.weight)},
                          .out = {builder.rows_of(stage.output, shard + block)},
                          .waits = arrived,

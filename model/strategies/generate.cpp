@@ -54,13 +54,14 @@ StrategyOptions possible(const Operation& operation, std::int32_t ranks, const S
 
 Program generate(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
                  const StrategyOptions& options) {
-  const StrategyOptions here = possible(operation, ranks, strategy, options);
-  Mesh mesh = mesh_of(ranks, here);
+  const StrategyOptions canonical_options = possible(operation, ranks, strategy, options);
+  Mesh mesh = mesh_of(ranks, canonical_options);
   if (is_data_parallel(operation)) {
     mesh.axes.back().name = "dp";
   }
   const bool nested = mesh.axes.size() > 1;
-  return generate_on(operation, mesh, nested ? ShardAxes{.inner = 1, .outer = 0} : ShardAxes{}, strategy, here);
+  return generate_on(operation, mesh, nested ? ShardAxes{.inner = 1, .outer = 0} : ShardAxes{}, strategy,
+                     canonical_options);
 }
 
 Program generate(const Operation& operation, const Mesh& mesh, int axis, const Strategy& strategy,

@@ -25,7 +25,7 @@ Done looped_einsum_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t windows = std::min(stage.ranks - 1, 2);
   const BufferId window = windows > 0 ? stage.scratch("window", windows, stage.input) : stage.input;
-  Operand held{builder.whole(stage.input)};
+  Operand current{builder.whole(stage.input)};
   std::vector<OpId> ready = stage.ready;  // ops that end the previous iteration
   Done done;
   for (std::int32_t step = 0; step < stage.ranks; ++step) {
@@ -33,15 +33,15 @@ Done looped_einsum_ag_gemm(const Stage& stage, const StrategyOptions& options) {
     const Operand next{builder.rows_of(window, windows > 1 ? step % 2 : 0)};
     if (step + 1 < stage.ranks) {
       ends = {builder.exchange(
-          {.axis = stage.axis, .shift = 1, .send = held, .receive = next, .wire = options.dtype, .waits = ready})};
+          {.axis = stage.axis, .shift = 1, .send = current, .receive = next, .wire = options.dtype, .waits = ready})};
     }
-    done = {builder.gemm({.a = held,
+    done = {builder.gemm({.a = current,
                           .b = {builder.whole(stage.weight)},
                           .out = {builder.rows_of(stage.output, along(builder.mesh(), stage.axis, -step))},
                           .waits = ready})};
     ends.push_back(done.front());
     ready = ends;
-    held = next;
+    current = next;
   }
   return done;
 }
@@ -85,7 +85,7 @@ constexpr Strategy looped_einsum_strategy{
     .summary = "a loop that moves a shard while it multiplies one, synchronised every iteration (XLA)",
     .exposed = "what a transfer is longer than a product, every step; one transfer of zeros",
     .source = "Wang et al., ASPLOS 2023; XLA windowed einsum",
-    .cuts = parts::one,
+    .cuts = parts::one_cut,
     .ag_gemm = looped_einsum_ag_gemm,
     .gemm_rs = looped_einsum_gemm_rs,
     .relevant = parts::no_options,

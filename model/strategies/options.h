@@ -236,11 +236,11 @@ static_assert(
     "the table is in the order of Option");
 
 inline constexpr std::array<Option, option_count> all_options = [] {
-  std::array<Option, option_count> all{};
+  std::array<Option, option_count> options{};
   for (std::size_t i = 0; i < option_count; ++i) {
-    all[i] = option_table[i].option;
+    options[i] = option_table[i].option;
   }
-  return all;
+  return options;
 }();
 
 constexpr const DescribedOption& entry_of(Option option) { return option_table[static_cast<std::size_t>(option)]; }
@@ -269,14 +269,14 @@ std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candid
   if (fixed.has(option)) {
     return candidates;
   }
-  std::vector<StrategyOptions> all;
+  std::vector<StrategyOptions> candidates_expanded;
   for (const StrategyOptions& candidate : candidates) {
     for (const T value : values) {
-      all.push_back(candidate);
-      all.back().*member = value;
+      candidates_expanded.push_back(candidate);
+      candidates_expanded.back().*member = value;
     }
   }
-  return all;
+  return candidates_expanded;
 }
 
 }  // namespace commfuse

@@ -107,7 +107,7 @@ constexpr Strategy ring_exchange_strategy{
     .exposed = "what a transfer is longer than a product; the first transfer when two go together",
     .source = "TransformerEngine userbuffers, tp_comm_overlap method ring_exchange (g=2: aggregate)",
     .uses = {Option::group},
-    .cuts = parts::one,
+    .cuts = parts::one_cut,
     .ag_gemm = ring_exchange_ag_gemm,
     .gemm_rs = ring_exchange_gemm_rs,
     .relevant = group_of_gather,

@@ -55,11 +55,11 @@ Operation data_parallel_mlp() {
 /// Requires dense layers with plain attention, because sites are GEMMs of such layers, and attention follows QKV
 /// without a gate.
 void require_plain(Scope scope, const Transformer& model) {
-  const auto refuse = [&](std::string_view needed, std::string_view found) {
+  const auto refuse = [&](std::string_view needed, std::string_view actual) {
     throw ConfigError(
         fmt::format("scope {} needs {}, and {} has {}; choose scope step, prefill or decode, which run all "
                     "its layers",
-                    name_of(scope), needed, model.name, found));
+                    name_of(scope), needed, model.name, actual));
   };
   const LayerCounts counts = layer_counts(model);
   for (const SiteName site : sites_of(scope)) {

@@ -84,7 +84,7 @@ constexpr Strategy serial_strategy{
     .exposed = "the whole collective",
     .source = "what every framework does without overlap",
     .uses = {Option::regather},
-    .cuts = parts::one,
+    .cuts = parts::one_cut,
     .ag_gemm = serial_ag_gemm,
     .gemm_rs = serial_gemm_rs,
     .mlp_ar = serial_mlp_ar,

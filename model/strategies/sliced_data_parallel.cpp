@@ -29,15 +29,15 @@ Done sliced_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   Done done;
   OpId arrived = gather(0);
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    std::vector<OpId> here = i == 0 ? stage.ready : std::vector<OpId>{};
-    here.push_back(arrived);
+    std::vector<OpId> ready = i == 0 ? stage.ready : std::vector<OpId>{};
+    ready.push_back(arrived);
     if (i + 1 < stage.cuts) {
       arrived = gather(i + 1);
     }
     done = {builder.gemm({.a = {builder.whole(stage.input)},
                           .b = {weight.slice(i)},
                           .out = {weight.columns_of_slice(stage.output, i)},
-                          .waits = here,
+                          .waits = ready,
                           .transpose_b = true})};
   }
   return done;

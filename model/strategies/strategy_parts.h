@@ -10,7 +10,7 @@
 
 namespace commfuse::parts {
 
-inline std::int32_t one(const StrategyOptions&) { return 1; }
+inline std::int32_t one_cut(const StrategyOptions&) { return 1; }
 inline OptionSet no_options(SiteKind, const StrategyOptions&) { return {}; }
 inline std::string nothing(const StrategyOptions&) { return {}; }
 

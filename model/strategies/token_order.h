@@ -35,7 +35,7 @@ struct TokenOrder {
   /// Returns rows of a buffer of all tokens as runs, top to bottom. In zig-zag they must be whole cuts.
   [[nodiscard]] std::vector<TokenRun> runs(const Index& row, std::int32_t rows) const;
   /// Returns all rows of such a buffer, in the order of the sequence.
-  [[nodiscard]] Operand in_sequence(const ProgramBuilder& builder, BufferId all) const;
+  [[nodiscard]] Operand in_sequence(const ProgramBuilder& builder, BufferId all_tokens) const;
 };
 
 }  // namespace commfuse

@@ -37,16 +37,16 @@ Done tokenweave_mlp_ar(const Stage& stage, const StrategyOptions& options) {
     const std::int32_t first = half * ranks;
     block.activate(first, ranks, woven ? std::vector{stage.ready[static_cast<std::size_t>(half)]} : stage.ready);
     const OpId multiplied = block.multiply(first, ranks);
-    const Region own = builder.rows_of(reduced, half);
+    const Region own_rows = builder.rows_of(reduced, half);
     const OpId scattered = builder.collective({.kind = CollectiveKind::reduce_scatter,
                                                .axis = stage.axis,
                                                .in = {block.partial(first, ranks)},
-                                               .out = {own},
+                                               .out = {own_rows},
                                                .wire = options.dtype,
                                                .waits = {multiplied}});
     const Region normed_own = builder.rows_of(normed, half);
-    const OpId ended =
-        block.add_and_norm({LaneKind::aux, 0}, own, along(builder.mesh(), stage.axis) + first, normed_own, {scattered});
+    const OpId ended = block.add_and_norm({LaneKind::aux, 0}, own_rows, along(builder.mesh(), stage.axis) + first,
+                                          normed_own, {scattered});
     done.push_back(builder.collective({.kind = CollectiveKind::all_gather,
                                        .axis = stage.axis,
                                        .in = {normed_own},

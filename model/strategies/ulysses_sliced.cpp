@@ -23,16 +23,16 @@ Done sliced_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
     return multiply_alone(stage);
   }
   ProgramBuilder& builder = stage.builder;
-  const BufferId own = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).columns, options.dtype);
+  const BufferId own_tokens = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).columns, options.dtype);
   Done done;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
     const OpId product = builder.gemm({.a = {stage.rows_of(stage.input, i)},
                                        .b = {builder.whole(stage.weight)},
-                                       .out = {stage.rows_of(own, i)},
+                                       .out = {stage.rows_of(own_tokens, i)},
                                        .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
     done = {builder.collective({.kind = CollectiveKind::all_to_all,
                                 .axis = stage.axis,
-                                .in = by_head_group(stage, own, i, 1),
+                                .in = by_head_group(stage, own_tokens, i, 1),
                                 .out = slice_of_all_shards(stage, stage.output, i),
                                 .wire = options.dtype,
                                 .waits = {product}})};
@@ -45,20 +45,20 @@ Done sliced_attention_a2a(const Stage& stage, const StrategyOptions& options) {
     return multiply_alone(stage);
   }
   ProgramBuilder& builder = stage.builder;
-  const BufferId own = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).rows, options.dtype);
+  const BufferId own_tokens = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).rows, options.dtype);
   std::vector<OpId> returned;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
     const Operand slice = slice_of_all_shards(stage, stage.input, i);
     returned.push_back(builder.collective({.kind = CollectiveKind::all_to_all,
                                            .axis = stage.axis,
                                            .in = slice,
-                                           .out = by_head_group(stage, own, i, 1),
+                                           .out = by_head_group(stage, own_tokens, i, 1),
                                            .wire = options.dtype,
                                            .waits = attended(stage, slice, i == 0)}));
   }
   Done done;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    done = {builder.gemm({.a = {stage.rows_of(own, i)},
+    done = {builder.gemm({.a = {stage.rows_of(own_tokens, i)},
                           .b = {builder.whole(stage.weight)},
                           .out = {stage.rows_of(stage.output, i)},
                           .waits = {returned[static_cast<std::size_t>(i)]}})};

@@ -59,7 +59,7 @@ std::string_view without_byte_order_mark(std::string_view text) {
 
 // The file may be a pipe or a device, so the limit applies to the bytes read and not to the size that the file system
 // reports.
-std::string read_file(const std::string& path, std::size_t most) {
+std::string read_file(const std::string& path, std::size_t limit) {
   refuse_named_pipe(path);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (!file) {
@@ -72,11 +72,11 @@ std::string read_file(const std::string& path, std::size_t most) {
     size = text.size();
     text.resize(size + step);
     text.resize(size + std::fread(text.data() + size, 1, step, file.get()));
-  } while (text.size() == size + step && text.size() <= most);
+  } while (text.size() == size + step && text.size() <= limit);
   if (std::ferror(file.get()) != 0) {
     refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
   }
-  text.resize(std::min(text.size(), most + 1));
+  text.resize(std::min(text.size(), limit + 1));
   text.erase(0, text.size() - without_byte_order_mark(text).size());
   return text;
 }

@@ -22,7 +22,7 @@ std::string_view without_byte_order_mark(std::string_view text);
 
 /// Returns the whole file without such a mark, or `most` + 1 bytes if it has more than `most`. Throws ConfigError when
 /// it cannot be read or is a named pipe.
-std::string read_file(const std::string& path, std::size_t most);
+std::string read_file(const std::string& path, std::size_t limit);
 
 /// Returns the whole file. Throws ConfigError like read_file, and when it is larger than 1 MiB.
 std::string read_small_file(const std::string& path);

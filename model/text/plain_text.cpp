@@ -35,7 +35,9 @@ std::size_t letter_of_utf8(std::string_view text) {
 
 std::size_t control_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const auto is_in = [&](std::size_t i, unsigned least, unsigned most) { return byte(i) >= least && byte(i) <= most; };
+  const auto is_in = [&](std::size_t i, unsigned least, unsigned greatest) {
+    return byte(i) >= least && byte(i) <= greatest;
+  };
   if (text.empty()) {
     return 0;
   }

@@ -209,10 +209,10 @@ std::vector<std::string_view> below(std::span<const std::string_view> names, std
 }
 
 void graft_map(YamlDocument& document, int into, const YamlDocument& base, int from, YamlPlace place,
-               std::span<const std::string_view> own) {
+               std::span<const std::string_view> own_keys) {
   std::vector<YamlField> taken;  // put in at the end, because fields are out of order while the map grows
   for (const YamlField& field : base.nodes[static_cast<std::size_t>(from)].fields) {
-    if (std::find(own.begin(), own.end(), field.key) != own.end()) {
+    if (std::find(own_keys.begin(), own_keys.end(), field.key) != own_keys.end()) {
       continue;
     }
     const YamlField* const same = find_field(document.nodes[static_cast<std::size_t>(into)], field.key);
@@ -222,7 +222,7 @@ void graft_map(YamlDocument& document, int into, const YamlDocument& base, int f
       taken.back().asked = std::find(known.begin(), known.end(), field.key) != known.end();
     } else if (const int value = same->value; document.nodes[static_cast<std::size_t>(value)].kind == YamlKind::map &&
                                               base.nodes[static_cast<std::size_t>(field.value)].kind == YamlKind::map) {
-      graft_map(document, value, base, field.value, place, below(own, field.key));
+      graft_map(document, value, base, field.value, place, below(own_keys, field.key));
     }
   }
   std::vector<YamlField>& fields = document.nodes[static_cast<std::size_t>(into)].fields;
@@ -239,13 +239,14 @@ YamlField* find_field(YamlNode& map, std::string_view key) {
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
   }
-  const auto found = std::lower_bound(order.begin(), order.end(), key,
-                                      [&](int field, std::string_view one) { return key_of(field) < one; });
-  return found == order.end() || key_of(*found) != key ? nullptr : &map.fields[static_cast<std::size_t>(*found)];
+  const auto place = std::lower_bound(order.begin(), order.end(), key,
+                                      [&](int field, std::string_view wanted) { return key_of(field) < wanted; });
+  return place == order.end() || key_of(*place) != key ? nullptr : &map.fields[static_cast<std::size_t>(*place)];
 }
 
-void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place, std::span<const std::string_view> own) {
-  graft_map(document, 0, base, 0, place, own);
+void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place,
+           std::span<const std::string_view> own_keys) {
+  graft_map(document, 0, base, 0, place, own_keys);
 }
 
 }  // namespace commfuse

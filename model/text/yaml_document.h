@@ -56,7 +56,8 @@ YamlDocument parse_yaml(const std::string& path, const std::string& text);
 
 /// Adds to `document` what `base` has and it lacks, map by map, as if it stood at `place`. Fields named in `own` are
 /// not taken: "name" of the top, "topology.kind" of a map that both have.
-void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place, std::span<const std::string_view> own);
+void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place,
+           std::span<const std::string_view> own_keys);
 
 /// Returns the field of a map with that key, or null if there is none. The first call sorts the keys.
 YamlField* find_field(YamlNode& map, std::string_view key);

@@ -129,15 +129,15 @@ std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& pla
   check(stage >= 0 && stage < plan.pipeline, "the stage is one of the pipeline");
   std::int64_t parameters =
       sum_over_layers(model, plan, stage, [&](const LayerKind& kind) { return parameters_on_gpu(model, plan, kind); });
-  const ModelParameters all = parameters_of(model);
+  const ModelParameters of_model = parameters_of(model);
   const bool is_first = stage == 0;
   const bool is_last = stage == plan.pipeline - 1;
   if (is_first) {
-    parameters += ceil_div(all.embedding, plan.tensor);
+    parameters += ceil_div(of_model.embedding, plan.tensor);
   }
   if (is_last) {
-    const std::int64_t logits = model.tied_embeddings && !is_first ? model.vocab * model.hidden : all.logits;
-    parameters += ceil_div(logits, plan.tensor) + all.final_norm;
+    const std::int64_t logits = model.tied_embeddings && !is_first ? model.vocab * model.hidden : of_model.logits;
+    parameters += ceil_div(logits, plan.tensor) + of_model.final_norm;
   }
   return parameters;
 }

@@ -69,13 +69,13 @@ std::string_view name_of(Recompute recompute) {
 }
 
 std::optional<Recompute> recompute_named(std::string_view name) {
-  const auto* const found =
-      std::find_if(all_recomputes.begin(), all_recomputes.end(), [&](Recompute one) { return name_of(one) == name; });
-  return found == all_recomputes.end() ? std::nullopt : std::optional(*found);
+  const auto* const match = std::find_if(all_recomputes.begin(), all_recomputes.end(),
+                                         [&](Recompute recompute) { return name_of(recompute) == name; });
+  return match == all_recomputes.end() ? std::nullopt : std::optional(*match);
 }
 
 ForwardFlops forward_flops(const Transformer& model, const Tokens& tokens, AttentionCount count) {
-  const auto all = static_cast<double>(tokens.count());
+  const auto token_count = static_cast<double>(tokens.count());
   const double masked = count == AttentionCount::causal ? 1.0 : 2.0;
   ForwardFlops flops;
   double weights = 0.0;
@@ -91,9 +91,9 @@ ForwardFlops forward_flops(const Transformer& model, const Tokens& tokens, Atten
       }
     }
   }
-  flops.layers = Flops{2.0 * all * weights};
-  flops.attention = Flops{2.0 * all * scores};
-  flops.logits = Flops{2.0 * all * static_cast<double>(model.hidden * model.vocab)};
+  flops.layers = Flops{2.0 * token_count * weights};
+  flops.attention = Flops{2.0 * token_count * scores};
+  flops.logits = Flops{2.0 * token_count * static_cast<double>(model.hidden * model.vocab)};
   return flops;
 }
 

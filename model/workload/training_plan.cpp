@@ -196,9 +196,9 @@ std::string_view name_of(PipelineSchedule schedule) {
 }
 
 std::optional<PipelineSchedule> pipeline_schedule_named(std::string_view name) {
-  const auto* const found = std::find_if(all_pipeline_schedules.begin(), all_pipeline_schedules.end(),
-                                         [&](PipelineSchedule one) { return name_of(one) == name; });
-  return found == all_pipeline_schedules.end() ? std::nullopt : std::optional(*found);
+  const auto* const match = std::find_if(all_pipeline_schedules.begin(), all_pipeline_schedules.end(),
+                                         [&](PipelineSchedule schedule) { return name_of(schedule) == name; });
+  return match == all_pipeline_schedules.end() ? std::nullopt : std::optional(*match);
 }
 
 std::string_view name_of(Optimizer optimizer) {
@@ -210,9 +210,9 @@ std::string_view name_of(Optimizer optimizer) {
 }
 
 std::optional<Optimizer> optimizer_named(std::string_view name) {
-  const auto* const found =
-      std::find_if(all_optimizers.begin(), all_optimizers.end(), [&](Optimizer one) { return name_of(one) == name; });
-  return found == all_optimizers.end() ? std::nullopt : std::optional(*found);
+  const auto* const match = std::find_if(all_optimizers.begin(), all_optimizers.end(),
+                                         [&](Optimizer optimizer) { return name_of(optimizer) == name; });
+  return match == all_optimizers.end() ? std::nullopt : std::optional(*match);
 }
 
 void require_possible(const Transformer& model, const TrainingPlan& plan, KeyHeads key_heads) {

@@ -70,9 +70,9 @@ struct TrainingPlan {
 
   /// Returns the product of all degrees, limited to 2^53.
   [[nodiscard]] std::int64_t gpus() const {
-    constexpr std::int64_t most = std::int64_t{1} << 53;
-    const std::int64_t a_stage = replicas() < most / tensor ? tensor * replicas() : most;
-    return a_stage < most / pipeline ? pipeline * a_stage : most;
+    constexpr std::int64_t limit = std::int64_t{1} << 53;
+    const std::int64_t a_stage = replicas() < limit / tensor ? tensor * replicas() : limit;
+    return a_stage < limit / pipeline ? pipeline * a_stage : limit;
   }
   /// Returns the ranks that share the tokens of a sequence, without tensor ranks.
   [[nodiscard]] std::int64_t sequence_ranks() const { return context * ulysses; }

@@ -69,8 +69,8 @@ class MpiWorld final : public World {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
     int length = 0;
     require(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
-    const std::string all(text.data());
-    return all.substr(0, all.find_first_of(",\n"));
+    const std::string version(text.data());
+    return version.substr(0, version.find_first_of(",\n"));
   }
 
   [[nodiscard]] std::string host() const override {
@@ -114,11 +114,11 @@ class MpiWorld final : public World {
   /// Begins to receive everything that has arrived. Large parcels take time, and later ones wait.
   void accept() {
     for (;;) {
-      int there = 0;
+      int has_message = 0;
       MPI_Message message = MPI_MESSAGE_NULL;
       MPI_Status status;
-      require(MPI_Improbe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &there, &message, &status), "MPI_Improbe");
-      if (there == 0) {
+      require(MPI_Improbe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &has_message, &message, &status), "MPI_Improbe");
+      if (has_message == 0) {
         return;
       }
       int count = 0;
