@@ -37,7 +37,7 @@ class JsonCharacter {
   Source* from_;
 };
 
-/// Tracks the line and column of the characters of such a source.
+/// Tracks the line and column of the characters of a source.
 class JsonPlaces {
  public:
   /// Advances past `front`, which the source has popped.

@@ -16,8 +16,9 @@ namespace commfuse {
 /// Causes of the p99, from the runs between the percentiles 98.5 and 99.5, or from some of them, evenly spread.
 struct P99Causes {
   std::size_t samples = 0;
-  Breakdown mean;                                   ///< mean over their critical ranks, part by part, rounded down
-  std::array<double, path_kinds> on_path{};         ///< share of the samples with such an op on the critical path
+  Breakdown mean;  ///< mean over their critical ranks, part by part, rounded down
+  /// By kind of op: share of the samples with an op of the kind on the critical path.
+  std::array<double, path_kinds> on_path{};
   std::array<Duration, path_kinds> time_on_path{};  ///< mean time on the path
   std::vector<double> rank_on_path;         ///< by rank: share of the samples with one of its ops on the critical path
   std::vector<Duration> rank_time_on_path;  ///< by rank: mean time on the path

@@ -42,8 +42,8 @@ struct LastWords {
 };
 
 /// Parses the command line; the chosen subcommand's callback runs and leaves its exit code in `status`. A user's
-/// mistake returns one sentence with the remedy and 2, any other failure one sentence and 1. The sentence uses the
-/// user's name of a flag: "--tp" if "--ranks" was typed so.
+/// mistake returns one sentence with the remedy and 2, any other failure one sentence and 1. The sentence names a flag
+/// as the user typed it: "--tp" for "--ranks".
 LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status);
 /// Runs run_quietly and prints its words; returns the exit code.
 int run_command_line(CLI::App& app, int argc, const char* const* argv, const int& status);

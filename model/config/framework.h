@@ -31,8 +31,9 @@ struct Framework {
   bool host_runs_ahead = true;
   /// True if backward collectives of a column-parallel GEMM run beside its two GEMMs.
   bool overlaps_backward = true;
-  /// Strategy whose fastest schedule runs the GEMMs of tensor ranks that meet a collective, forward and backward. Null:
-  /// forward one after the other, backward as overlaps_backward says.
+  /// Strategy whose fastest schedule runs the GEMMs of tensor ranks that meet a collective, forward and backward. If
+  /// null, collective and GEMM run one after the other in forward passes, and as overlaps_backward says in backward
+  /// ones.
   const Strategy* tensor_overlap = nullptr;
   /// Kernels that run such GEMMs in forward passes when tensor_overlap is null and they are faster than a collective
   /// and a GEMM one after the other; may be null.

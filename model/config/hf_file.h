@@ -65,7 +65,7 @@ class HfFile {
 
   /// Returns the keys that no reader asked for, with the file's names and order: "text_config.new_thing".
   [[nodiscard]] std::vector<std::string> unasked() const;
-  /// Returns the object that has such a vision or audio tower; empty when there is none.
+  /// Returns the key under which a file with a vision or audio tower keeps the language model; empty in other files.
   [[nodiscard]] std::string_view wrapper() const { return wrapper_; }
 
   /// Throws ConfigError with all mistakes, if any.

@@ -34,7 +34,7 @@ inline constexpr Range<std::int64_t> positive_count{1, 1'000'000'000'000};
 /// are refused.
 class YamlFile {
  public:
-  /// Throws ConfigError (`path:line:col: sentence; remedy`) when the file cannot be read or is not such YAML.
+  /// Throws ConfigError (`path:line:col: sentence; remedy`) when the file cannot be read or contains other YAML.
   explicit YamlFile(const std::filesystem::path& path);
   /// Reads a text that is in no file. `name` stands for the path in messages.
   YamlFile(const std::string& name, const std::string& text);

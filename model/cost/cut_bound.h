@@ -49,7 +49,7 @@ class CutBound {
   };
   /// Adds the ports of a machine with one switch.
   void add_ports(const Program& program, const Machine& machine);
-  /// Adds a wire with these loads by shape, unless an equal one is known.
+  /// Adds a wire with these loads by shape, unless a wire with equal loads is known.
   void add_wire(const std::vector<double>& seconds, std::string name);
   std::size_t ops_ = 0;
   std::vector<Wire> wires_;

@@ -67,7 +67,7 @@ struct GemmEstimate {
 /// Allocates nothing and uses only correctly rounded arithmetic, so every machine gives the same picoseconds.
 GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size, int sms);
 
-/// Returns what limits such a GEMM: latency up to twice the longer of the ramp and the kernel floor, then HBM traffic,
+/// Returns what limits the GEMM: latency up to twice the longer of the ramp and the kernel floor, then HBM traffic,
 /// then tiles that do not fill the SMs once.
 Limit limit_of(const Accelerator& accelerator, const GemmEstimate& estimate, DType dtype);
 

@@ -16,8 +16,8 @@
 namespace commfuse {
 
 /// Wires whose loads are counted: each link in each direction, the port of each GPU, out and in, and the NICs of each
-/// node together, out and in. If every transfer has an equal one a node further on, only the wires of the fabric and of
-/// one node are counted, and stand for all.
+/// node together, out and in. If the transfers of every node repeat those of the first, only the wires of the fabric
+/// and of one node are counted, and stand for all.
 class CountedWires {
  public:
   /// Rank r runs on GPU r. Requires a topology.
@@ -78,7 +78,7 @@ struct KernelSet {
 };
 std::vector<KernelSet> kernel_sets_of(const Program& program);
 
-/// Returns the number of blocks of such a set that cross each wire; each block counts once.
+/// Returns the number of blocks of the set that cross each wire; each block counts once.
 std::vector<double> crossings_of(const Program& program, const CountedWires& wires, const KernelSet& set);
 
 }  // namespace commfuse

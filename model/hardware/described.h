@@ -211,7 +211,7 @@ template <class Visit>
 constexpr void each_algorithm(const Visit& visit) {
   std::apply([&](const auto&... entries) { (visit(entries), ...); }, collective_algorithms);
 }
-/// Type that the member of such an entry points to.
+/// Type that the member of an algorithm's entry points to.
 template <class E>
 using AlgorithmOf = std::remove_const_t<typename std::remove_cvref_t<E>::Member::element_type>;
 

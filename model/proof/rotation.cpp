@@ -91,7 +91,7 @@ bool Direction::move(const Mesh& mesh, std::size_t axis, std::int64_t step) {
 
 std::optional<Rotation> moving_inside(const Mesh& mesh, const Span& span, const Direction& direction) {
   const std::optional<Start> start = start_of(mesh, span.first, direction.rotation);
-  if (!start || start->rest < 0 || start->all < 0 || start->all > direction.blocks - span.count) {
+  if (!start || start->rest < 0 || start->position < 0 || start->position > direction.blocks - span.count) {
     return std::nullopt;
   }
   Rotation inside;
@@ -103,13 +103,13 @@ std::optional<Rotation> moving_inside(const Mesh& mesh, const Span& span, const 
     if (span.first.terms[axis].scale != 0) {  // one unit, chosen: only the terms give this digit
       const std::int64_t unit = std::abs(step);
       const std::int64_t other_digits = start->rest == 0 ? 0 : start->rest / unit % mesh.axes[axis].extent;
-      const std::int64_t inside_unit = unit == 1 ? 0 : start->all % unit;
+      const std::int64_t inside_unit = unit == 1 ? 0 : start->position % unit;
       if (other_digits != 0 || inside_unit > unit - span.count) {
         return std::nullopt;
       }
     } else {
       const std::int32_t whole = period(mesh, axis, step);
-      if (start->all % whole != 0 || span.count % whole != 0) {
+      if (start->position % whole != 0 || span.count % whole != 0) {
         return std::nullopt;
       }
       inside.step[axis] = step;

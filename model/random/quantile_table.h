@@ -43,7 +43,7 @@ class QuantileTable {
   /// Requires 1 <= count <= 2^32.
   QuantileTable(const Quantile& quantile, std::uint64_t count, double beyond = 1.0);
 
-  /// Returns the draw of a word. Words from `count` on give `beyond`; such words require count > 2^31.
+  /// Returns the draw of a word. Words from `count` on give `beyond`, which requires count > 2^31.
   [[nodiscard]] double at(std::uint32_t word) const;
 
   /// Returns the cells of the lower half of the words, then those of the upper.

@@ -133,8 +133,8 @@ struct RunRecord {
 std::string to_json(const RunRecord& record);
 
 /// Reads the output of to_json(); unknown keys are ignored. `path` is for messages only. Throws ConfigError:
-/// `path:line:col: sentence; remedy` if the text is not JSON, `path: runs[2].status: sentence; remedy` if it is not
-/// such a record.
+/// `path:line:col: sentence; remedy` if the text is not JSON, `path: runs[2].status: sentence; remedy` if it is not a
+/// run record.
 RunRecord parse_run_record(const std::string& text, const std::string& path);
 
 /// Returns the file's record. Throws ConfigError like parse_run_record, and when the file cannot be read or is larger

@@ -254,7 +254,7 @@ constexpr bool is_count(Option option) { return std::holds_alternative<CountOpti
 std::vector<std::string_view> words_of(Option option);
 /// Returns the value as text: "4", "ring".
 std::string text_of(Option option, const StrategyOptions& options);
-/// Sets the option from such a text. Aborts if the text is not a value.
+/// Sets the option from a text of its words or numbers. Aborts if the text is not a value.
 void put(Option option, std::string_view text, StrategyOptions& options);
 /// Copies the value of one option.
 void copy(Option option, const StrategyOptions& from, StrategyOptions& to);

@@ -10,7 +10,7 @@
 //   mlp_ar    compute  |== product ==|a|== product ==|                    |r|n|
 //             comm                                    |== all-reduce ==|            a activation, r residual, n norm
 //
-// Makespan C + T_coll (method.md 1.6); for one rank C.
+// The makespan is C + T_coll (method.md 1.6); for one rank it is C.
 #include "model/strategies/generators.h"
 #include "model/strategies/mlp_block.h"
 #include "model/strategies/rings.h"

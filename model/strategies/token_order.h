@@ -34,7 +34,7 @@ struct TokenOrder {
   [[nodiscard]] std::int32_t blocks() const { return cuts * grain(); }
   /// Returns rows of a buffer of all tokens as runs, top to bottom. In zig-zag they must be whole cuts.
   [[nodiscard]] std::vector<TokenRun> runs(const Index& row, std::int32_t rows) const;
-  /// Returns all rows of such a buffer, in the order of the sequence.
+  /// Returns all rows of a buffer of all tokens, in the order of the sequence.
   [[nodiscard]] Operand in_sequence(const ProgramBuilder& builder, BufferId all_tokens) const;
 };
 

@@ -7,7 +7,7 @@
 //   attention_a2a   compute  |== attention ==|                     |== out-proj ==|
 //                   comm                      |== all-to-all ==|
 //
-// Makespan of both C + 2 T_coll; for one rank C.
+// The makespan of both together is C + 2 T_coll; for one rank it is C.
 #include "model/strategies/rings.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/ulysses.h"

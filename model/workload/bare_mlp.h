@@ -14,7 +14,7 @@ namespace commfuse {
 /// Returns a model named "8192x28672". Requires sizes above 0.
 Transformer bare_mlp(std::int64_t hidden, std::int64_t ffn);
 
-/// Returns the model of such a name, with sizes up to 2^20; nullopt for another text.
+/// Returns the model of a name such as "8192x28672", with sizes up to 2^20; nullopt for another text.
 std::optional<Transformer> bare_mlp_named(std::string_view name);
 
 }  // namespace commfuse

@@ -42,8 +42,9 @@ LayerCounts layer_counts(const Transformer& model);
 /// Returns the first kind of layer with attention; dense_layer if the model has none.
 LayerKind first_attending(const Transformer& model);
 
-/// Returns about how many keys a query of such a layer sees on average over a sequence of `seq` tokens under a causal
-/// mask: seq / 2; w - w^2 / (2 seq) for a window w; half a chunk. With an indexer, at most as many as it chooses.
+/// Returns about how many keys a query of this kind of layer sees on average over a sequence of `seq` tokens under a
+/// causal mask: seq / 2; w - w^2 / (2 seq) for a window w; half a chunk. With an indexer, at most as many as it
+/// chooses.
 double mean_keys(const Transformer& model, const LayerKind& kind, std::int64_t seq);
 /// Returns how many keys the last of `seq` tokens sees, its own among them.
 std::int64_t last_keys(const Transformer& model, const LayerKind& kind, std::int64_t seq);
