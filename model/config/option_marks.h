@@ -33,8 +33,8 @@ enum class OfferKind : std::uint8_t {
 /// Values that a shell completes.
 struct Offer {
   OfferKind kind = OfferKind::nothing;
-  std::vector<std::string> words;             ///< for OfferKind::words
-  Catalogue catalogue = Catalogue::hardware;  ///< for OfferKind::names
+  std::vector<std::string> words;             ///< words of OfferKind::words
+  Catalogue catalogue = Catalogue::hardware;  ///< catalogue of OfferKind::names
 };
 
 CLI::Option* offers(CLI::Option* option, const Offer& offer);

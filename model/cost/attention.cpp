@@ -42,8 +42,8 @@ double seconds_a_score(const Accelerator& accelerator, const AttentionSize& size
 
 /// Seconds of HBM traffic.
 struct Traffic {
-  double queries = 0.0;  // with the output
-  double keys = 0.0;     // with the values
+  double queries = 0.0;  // queries and output
+  double keys = 0.0;     // keys and values
 };
 
 Traffic traffic_of(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {

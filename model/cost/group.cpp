@@ -101,7 +101,7 @@ const CollectiveParameters& inside_a_node(const Machine& machine, std::int64_t s
     return collective_over(machine, 0, members);
   }
   const auto apart = static_cast<int>(std::min<std::int64_t>(stride, machine.gpus_per_node));
-  const int counted = std::min(members, machine.gpus_per_node / apart);  // for a stride that leaves a rest
+  const int counted = std::min(members, machine.gpus_per_node / apart);  // a stride may leave a remainder
   const double part =
       machine.strided_rates == nullptr || counted < 2 ? 1.0 : machine.strided_rates->of_whole(apart, counted);
   if (part == 1.0) {

@@ -23,7 +23,7 @@ struct MeasuredFrameworkKernel {
 
 struct FrameworkKernelFit {
   Accelerator accelerator;  ///< the given one with the fitted parameters, each with its standard error and provenance
-  std::vector<FittedParameter> fitted_parameters;  ///< with few sizes only those that moved
+  std::vector<FittedParameter> fitted_parameters;  ///< all parameters, or with few sizes those that moved
   std::vector<std::string> left;  ///< names of those that few sizes do not decide; they stay as they were
   double distance = 0.0;          ///< with few sizes: distance of the machine from its base (prior_fit.h)
   bool has_few = false;           ///< every row is fitted, none is held out

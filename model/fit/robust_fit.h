@@ -40,7 +40,8 @@ struct FittedParameter {
   double standard_error = 0.0;  ///< relative to value; 0 if it was fixed or ended on a bound
   bool undecided = false;       ///< ended on a bound that the data would push it through, or changes no residual
   double start = 0.0;           ///< start of the search
-  bool at_capacity = false;     ///< for a rate: on the physical rate of the wires, which the data would push it through
+  bool at_capacity =
+      false;  ///< true for a rate on the physical rate of the wires, which the data would push it through
 };
 
 struct RobustFit {

@@ -18,7 +18,7 @@ Order::Order(const Program& program, Rank rank)
   const auto learn = [&](std::int32_t* known, OpId earlier) {
     const std::size_t from = commfuse::position(earlier);
     if (known[lane_[from]] > place_[from]) {
-      return;  // and with it everything that had ended before it
+      return;  // the earlier op, and everything that had ended before it, are known already
     }
     const std::int32_t* its = finished_.data() + from * lanes;
     for (std::size_t lane = 0; lane < lanes; ++lane) {

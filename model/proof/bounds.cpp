@@ -17,7 +17,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::int32_t nobody = -1'000'000;  // for findings about no op
+constexpr std::int32_t no_op = -1'000'000;  // subject of findings that concern no op
 
 using Extents = std::pair<Extent, Extent>;  // rows, columns
 
@@ -414,7 +414,7 @@ class Bounds {
   std::vector<bool> shape_refers_;
   std::vector<std::pair<DimensionId, DimensionId>> dimensions_;  // by buffer: of its rows and columns
   std::vector<std::optional<std::optional<Wanted>>> wanted_;     // by shape, set once an op has it
-  std::int32_t nameless_ = nobody;
+  std::int32_t nameless_ = no_op;
 };
 
 }  // namespace
@@ -441,7 +441,7 @@ bool all_ranks_fit(const Program& program) {
 void check_bounds(const Program& program, Findings& findings) {
   check_references(program, Ranks::all, findings);
   if (findings.empty() && !all_ranks_within(program, most_effort)) {
-    findings.add(FindingKind::bounds, nobody, [] {
+    findings.add(FindingKind::bounds, no_op, [] {
       return fmt::format(
           "the ops of all ranks go through more than {} blocks; cut the dimensions into fewer, or take fewer ranks",
           most_effort);

@@ -195,8 +195,8 @@ class RankHazards {
   std::vector<std::int32_t> touched_by_;    // see touched_by()
   std::vector<Cell> touched_;               // cells of the operand in hand
   std::vector<Cell> written_;               // cells that the op in hand writes
-  const std::int32_t* finished_ = nullptr;  // for the op in hand, see Order
-  std::int32_t place_ = 0;                  // for the op in hand, see Order
+  const std::int32_t* finished_ = nullptr;  // finished ops before the op in hand, see Order
+  std::int32_t place_ = 0;                  // place of the op in hand, see Order
 };
 
 bool same_on_all_ranks(const Program& program) {

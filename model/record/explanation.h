@@ -29,7 +29,7 @@ struct ExplainedOp {
 /// Sensitivity to a parameter, or to the residual of the fit of a shape.
 struct Hold {
   std::string name;                      ///< "link.peer.rate", or for a shape "product 4K x 7K x 8K"
-  std::optional<Provenance> provenance;  ///< for a parameter
+  std::optional<Provenance> provenance;  ///< provenance of a parameter
   std::string source;
   std::optional<double> elasticity;  ///< change of ln(makespan) by a 1% higher parameter, in units of that 1%
   double standard_error = 0.0;       ///< relative, of the parameter or of the shape's price

@@ -35,7 +35,7 @@ struct CheckedTime {
 
 /// Rows of one kind of op on one machine that no fit has seen.
 struct CheckedKind {
-  std::string kind;     ///< for example "GEMM bf16"
+  std::string kind;     ///< kind of op, such as "GEMM bf16"
   std::string machine;  ///< name of the hardware file
   bool fitted = false;  ///< A fit of this machine read other rows of the same table.
   std::vector<CheckedTime> times;
@@ -53,7 +53,7 @@ struct FitRow {
 /// Rows that belong to one residual of a machine's file.
 struct FitRows {
   std::string machine;
-  std::string key;  ///< for example "accelerator.matrix_units.bf16.fit.residual"
+  std::string key;  ///< key in the file, such as "accelerator.matrix_units.bf16.fit.residual"
   double residual = 0.0;
   std::vector<FitRow> rows;
   ByLimit by_limit = alike_by_limit;
@@ -67,14 +67,14 @@ struct JudgedPair {
 };
 
 struct JudgedPairs {
-  std::string ways;  ///< for example "whole or in slices of rows"
+  std::string ways;  ///< the compared ways, such as "whole or in slices of rows"
   std::string machine;
   std::vector<JudgedPair> pairs;
 };
 
 /// One value of a published distribution, as a factor: 1.013 is 1.3% above the median.
 struct Observation {
-  std::string what;  ///< for example "inter-node send/recv max over median (3 runs): p90"
+  std::string what;  ///< name of the value, such as "inter-node send/recv max over median (3 runs): p90"
   std::string machine;
   double measured = 1.0;
   double predicted = 1.0;

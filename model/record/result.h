@@ -51,7 +51,7 @@ struct ResultRow : Outcome, PricedAs {
   // Results:
   Analysis analysis;
   Bytes buffers;
-  std::optional<Tails> tails{};  // for runs under jitter
+  std::optional<Tails> tails{};  // percentiles of runs under jitter
   // Uncertainty, if it was asked for:
   std::optional<double> makespan_error{};   // one standard error, relative
   std::optional<double> win_probability{};  // probability of being faster than the fastest other schedule of the point

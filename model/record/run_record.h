@@ -98,7 +98,7 @@ struct MicroBenchmark {
   /// schedule does.
   std::string beside;
   std::string dtype;   ///< dtype of the data that are multiplied or moved; empty if there are none
-  std::int64_t m = 0;  ///< for a product, like n and k
+  std::int64_t m = 0;  ///< sizes of a product
   std::int64_t n = 0;
   std::int64_t k = 0;
   /// Read and written; for an exchange sent one way; for a collective as nccl-tests counts.
@@ -106,7 +106,7 @@ struct MicroBenchmark {
   std::int64_t ranks = 1;
   /// Rank whose time alone this is; for a "transfer" the sender. -1: no single rank.
   std::int64_t rank = -1;
-  std::int64_t peer = -1;           ///< for a "transfer", the receiver
+  std::int64_t peer = -1;           ///< receiver of a "transfer"
   std::vector<Duration> samples{};  ///< one per repetition: the longest of all ranks; for "next" and "wake" every one
   friend bool operator==(const MicroBenchmark&, const MicroBenchmark&) = default;
 };

@@ -33,7 +33,7 @@ namespace {
 /// x of all ranks in the order of the shards.
 struct Gathered {
   BufferId buffer{};
-  std::vector<Operand> places;  // for gather_step
+  std::vector<Operand> places;  // operands for gather_step
   std::vector<OpId> complete;   // ops after which it is complete
 };
 

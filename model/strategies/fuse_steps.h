@@ -11,8 +11,8 @@
 
 namespace commfuse {
 
-/// Adds step `step` of ranks-1 in which a rank gathers all shards. places[i] is the place here of the shard of the i-th
-/// rank before this one, once step i-1 has ended; places[0] is the own shard, which exists from the start or after
+/// Adds step `step` of ranks-1 in which a rank gathers all shards. places[i] is the place on this rank for the shard of
+/// the i-th rank before it, once step i-1 has ended; places[0] is the own shard, which exists from the start or after
 /// `ready`. The ring form passes on the shard that came last; the direct form sends the own shard to the rank step+1
 /// further. Requires the steps in order, on one lane.
 OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_t step,
@@ -39,7 +39,7 @@ class ScatterSteps {
   [[nodiscard]] std::vector<OpId> free(std::int32_t step) const;
   /// Takes over the partial product of a step: adds and sends as far as possible. Requires the steps in order.
   void take(std::int32_t step, OpId product);
-  /// Adds the last addition; in the direct form it runs on `sum_lane`. Requires all steps taken.
+  /// Makes the last addition; in the direct form it runs on `sum_lane`. Requires all steps taken.
   Done finish(LaneKind sum_lane = LaneKind::compute);
 
  private:

@@ -41,8 +41,8 @@ struct Tokens {
 /// delta network: 2 x 4 instead, because it reads the state before it writes it. Norms, activations and embeddings are
 /// not counted.
 struct ForwardFlops {
-  Flops layers;     ///< without the attention core
-  Flops attention;  ///< the attention core only
+  Flops layers;     ///< FLOPs without the attention core
+  Flops attention;  ///< FLOPs of the attention core
   Flops logits;
   [[nodiscard]] Flops total() const { return layers + attention + logits; }
 };
