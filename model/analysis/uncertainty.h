@@ -6,8 +6,7 @@
 //   P(T_a < T_b)     = S(ln(T_b / T_a) / error(T_a / T_b))           S: share_below() of error_tail.h
 //
 // This is first-order propagation of independent errors (JCGM 100:2008, 5.1.2) on logarithms. An error that affects
-// both
-// times alike cancels in their ratio: a link's rate is as wrong for one schedule as for another.
+// both times alike cancels in their ratio: a link's rate is as wrong for one schedule as for another.
 #pragma once
 
 #include <compare>
