@@ -80,7 +80,7 @@ Estimate percentile(std::span<const Duration> sorted, int per_mille) {
 
 // Sums differences from one sample: they are small, so the sum is exact or nearly exact.
 Estimate mean(std::span<const Duration> samples) {
-  check(!samples.empty(), "a mean is that of at least one sample");
+  check(!samples.empty(), "a mean needs at least one sample");
   const auto count = static_cast<double>(samples.size());
   double sum = 0.0;
   for (const Duration sample : samples) {

@@ -25,7 +25,7 @@ double goodput_of(Seconds every, Seconds checkpoint, Seconds restart, Seconds be
 Seconds checkpoint_interval(Seconds checkpoint, Seconds between_failures) {
   const double d = checkpoint.count();
   const double m = between_failures.count();
-  check(m > 0.0, "failures lie apart");
+  check(m > 0.0, "the mean time between failures is positive");
   if (d >= 2.0 * m) {
     return between_failures;
   }
@@ -34,7 +34,7 @@ Seconds checkpoint_interval(Seconds checkpoint, Seconds between_failures) {
 }
 
 RunTotals totals_of(const RunTerms& terms) {
-  check(terms.tokens_per_second > 0.0, "a run gets on");
+  check(terms.tokens_per_second > 0.0, "a run makes progress");
   RunTotals totals;
   const double failures_a_second = terms.gpus * terms.per_gpu_hour / hour;
   if (failures_a_second > 0.0) {

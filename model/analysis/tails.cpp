@@ -46,7 +46,7 @@ void P99Collector::add(const Breakdown& critical, const CriticalPath& path) {
 }
 
 P99Causes P99Collector::causes() const {
-  check(samples_ > 0, "causes are told of one run at least");
+  check(samples_ > 0, "causes need at least one run");
   const auto count = static_cast<std::int64_t>(samples_);
   const auto share = [&](std::size_t hits) { return static_cast<double>(hits) / static_cast<double>(samples_); };
   P99Causes causes{.samples = samples_};

@@ -34,7 +34,7 @@ double covariance(const Uncertainty& a, const Uncertainty& b) {
 /// Returns the share of the measured error that is expected to recur in the other prediction.
 double shared_part(const Uncertainty& uncertainty, const Evidence& evidence) {
   const double variance = covariance(evidence.of, evidence.of);
-  check(variance > 0.0, "what nothing doubts tells nothing of another");
+  check(variance > 0.0, "evidence has at least one doubt");
   return covariance(uncertainty, evidence.of) / variance;
 }
 

@@ -92,7 +92,7 @@ class FieldReader {
  private:
   [[nodiscard]] const PlanField& at(std::string_view key) const {
     const PlanField* field = find_plan_field(prefix_ + std::string(key));
-    check(field != nullptr, "what is read of a plan stands in its table");
+    check(field != nullptr, "every field of a plan is in its table");
     return *field;
   }
 

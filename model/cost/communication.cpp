@@ -99,7 +99,7 @@ Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, co
     case NcclKernel::tree_ll:
     case NcclKernel::tree_ll128:
     case NcclKernel::tree_simple:
-      check(parameters.tree != nullptr, "who tells NCCL of a tree says what it takes");
+      check(parameters.tree != nullptr, "a tree of NCCL has its parameters");
       return by_tree(*parameters.tree, kernel, {nodes, ranks / nodes, bytes, links});
   }
   return {};

@@ -56,7 +56,7 @@ double seconds(const Accelerator& accelerator, const FrameworkKernels& kernels, 
 
 Duration framework_kernel_time(const Accelerator& accelerator, const FrameworkKernelSize& size) {
   check(size.rows >= 1 && size.width >= 1 && size.traffic.count >= 0,
-        "a kernel has rows, and moves no less than nothing");
+        "a kernel has rows and its traffic is not negative");
   if (!accelerator.framework_kernels) {
     return memory_bound_time(accelerator, size.traffic, accelerator.sms);
   }

@@ -215,7 +215,7 @@ VectorXd standard_errors(const Problem& problem, const State& state, const FitOp
 
 void require_sound(std::span<const FitParameter> parameters, std::size_t rows, const FitOptions& options) {
   check(!parameters.empty() && rows > parameters.size(), "a fit has more rows than parameters, and a parameter");
-  check(options.groups.empty() || options.groups.size() == rows, "a fit has one group a row, or none");
+  check(options.groups.empty() || options.groups.size() == rows, "a fit has one group per row, or none");
   for (const FitParameter& parameter : parameters) {
     check(0.0 < parameter.lower && parameter.lower <= parameter.start && parameter.start <= parameter.upper &&
               std::isfinite(parameter.upper),
@@ -256,7 +256,7 @@ RobustFit robust_fit(std::span<const FitParameter> parameters, std::size_t rows,
 }
 
 double quantile(std::vector<double> values, double share) {
-  check(!values.empty() && share >= 0.0 && share <= 1.0, "a quantile is of some values, at a share from 0 to 1");
+  check(!values.empty() && share >= 0.0 && share <= 1.0, "a quantile needs values and a share from 0 to 1");
   std::sort(values.begin(), values.end());
   const double place = share * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(place);

@@ -109,7 +109,7 @@ TensorId ProgramBuilder::function_tensor(std::string name, Function function, Te
     columns.blocks /= 2;
   }
   check(function != Function::norm || columns.blocks == 1, "a norm takes whole rows");
-  check((function == Function::residual) == (other != no_tensor), "a residual, and nothing else, is of two tensors");
+  check((function == Function::residual) == (other != no_tensor), "only a residual takes two tensors");
   check(other == no_tensor || (tensor(other).rows == tensor(of).rows && tensor(other).columns == columns),
         "a residual adds tensors of equal extents");
   program_.tensors.push_back({.name = std::move(name),
@@ -281,7 +281,7 @@ Slice ProgramBuilder::store_positions(const AttentionSpec& spec) {
 }
 
 OpId ProgramBuilder::elementwise(const ElementwiseSpec& spec) {
-  check(spec.inputs.empty() == (spec.function == Function::zero), "an elementwise op reads something, but for a zero");
+  check(spec.inputs.empty() == (spec.function == Function::zero), "an elementwise op other than zero has an input");
   const auto [rows, columns] = extents_of(spec.out);
   Extent expected = columns;
   if (spec.function == Function::swiglu) {

@@ -192,7 +192,7 @@ std::string step_table(const Program& program) {
   Trace trace;
   const std::vector<Event> events = run_abstractly(program, lowered.matching, findings);
   check_contents(program, CellMap(program), events, sums, findings, &trace);
-  check(findings.empty(), "a step table is of a program that passed check_program");
+  check(findings.empty(), "a step table needs a program that passed check_program");
 
   const Steps steps(program, events);
   const Wording wording(program, sums);

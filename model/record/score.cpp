@@ -30,7 +30,7 @@ PayScore& PayScore::operator+=(const PayScore& other) {
 }
 
 double PayScore::balanced_accuracy() const {
-  check(wins + losses > 0, "there is a pair");
+  check(wins + losses > 0, "a balanced accuracy needs a pair");
   const auto share = [](std::int64_t predicted, std::int64_t actual) {
     return static_cast<double>(predicted) / static_cast<double>(actual);
   };

@@ -12,7 +12,7 @@ namespace {
 template <class T>
 const T& cell(const StepRow& row, std::string_view name) {
   const StepRow::Value* value = row.find(name);
-  check(value != nullptr && std::holds_alternative<T>(*value), "who asks a row for a value knows its name and type");
+  check(value != nullptr && std::holds_alternative<T>(*value), "a row has the value under this name and type");
   return *std::get_if<T>(value);
 }
 

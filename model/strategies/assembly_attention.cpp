@@ -21,7 +21,7 @@ void Assembly::attend(const std::string& dimension) {
   const DimensionId heads = builder_.dimension(dimension, ranks_);
   const Extent own_heads{heads, 1};
   const Value qkv = made_;
-  check(qkv.tensor != no_tensor, "attention comes behind q, k and v");
+  check(qkv.tensor != no_tensor, "attention follows q, k and v");
   made_.tensor = builder_.attention_tensor("attended", qkv.tensor, {heads, ranks_}, true);
   made_.buffer = builder_.buffer("attended", BufferRole::scratch, tokens_, own_heads, options_.dtype);
   const DimensionId batch = builder_.dimension("batch", 1);

@@ -46,7 +46,7 @@ void Assembly::add_weight_ag_gemm(const OperationStage& stage) {
 }
 
 void Assembly::add_gradient_rs(const OperationStage& stage, bool last) {
-  check(!layers_.empty(), "what goes back has gone forward");
+  check(!layers_.empty(), "every backward stage has its forward stage");
   const Layer layer = layers_.back();
   layers_.pop_back();
   const Index own_row = this->own_place();

@@ -46,7 +46,7 @@ StrategyOptions possible(const Operation& operation, std::int32_t ranks, const S
   const std::vector<SiteKind> kinds = kinds_of(operation);
   check(!kinds.empty(), "an operation has a stage");
   check(applies(strategy, kinds), "the strategy has a schedule for every site");
-  check(refusal_of(strategy, kinds, options, ranks).empty(), "the options give a schedule on so many ranks");
+  check(refusal_of(strategy, kinds, options, ranks).empty(), "the options give a schedule on this many ranks");
   return canonical(strategy, kinds, options, ranks);
 }
 
