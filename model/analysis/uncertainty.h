@@ -47,7 +47,7 @@ struct Uncertainty {
   std::vector<Doubt> doubts;
 };
 
-/// Returns one relative standard error of the time.
+/// Returns the relative standard error of the time.
 double error_of(const Uncertainty& uncertainty);
 
 /// Returns the relative standard error of the ratio of two times on one machine.

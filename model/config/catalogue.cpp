@@ -100,7 +100,7 @@ std::pair<std::string, std::string> family_of(std::string_view name) {
 std::optional<std::string> nearest_of_family(std::string_view name, const std::vector<std::string_view>& known) {
   std::vector<std::string_view> related;
   std::copy_if(known.begin(), known.end(), std::back_inserter(related),
-               [family = family_of(name)](std::string_view known) { return family_of(known) == family; });
+               [family = family_of(name)](std::string_view candidate) { return family_of(candidate) == family; });
   const std::optional<std::string> near = nearest(name, related);
   return near ? near : nearest(name, known);
 }

@@ -219,7 +219,7 @@ std::string refusal_of(const Implementation& implementation, const Machine& mach
   }
   if (!has(implementation.dtypes, dtype)) {
     return fmt::format("{} has no kernels for {}; choose {}", implementation.name, name_of(dtype),
-                       names_of(implementation.dtypes, [](auto dtype) { return name_of(dtype); }));
+                       names_of(implementation.dtypes, [](auto supported) { return name_of(supported); }));
   }
   return {};
 }

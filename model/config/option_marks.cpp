@@ -52,8 +52,8 @@ Offer parsed(std::string_view text) {
     offer.catalogue = offer.kind == OfferKind::names && rest == name ? catalogue : offer.catalogue;
   }
   if (offer.kind == OfferKind::words) {
-    for (const std::string_view word : split_list(rest)) {
-      offer.words.emplace_back(word);
+    for (const std::string_view offered : split_list(rest)) {
+      offer.words.emplace_back(offered);
     }
   }
   return offer;
