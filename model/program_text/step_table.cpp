@@ -158,8 +158,8 @@ class Wording {
 
   [[nodiscard]] std::string exchange(const Command& command, const OpValues& values) const {
     const auto& shape = std::get<ExchangeShape>(program_.shapes[command.shape]);
-    const auto carried = [&](const Values& values) {
-      return is_credit(shape) ? std::string("a credit") : list(values);
+    const auto carried = [&](const Values& carried_values) {
+      return is_credit(shape) ? std::string("a credit") : list(carried_values);
     };
     const auto [give, take] = verbs(shape.protocol);
     std::string text;
