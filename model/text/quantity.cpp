@@ -184,7 +184,7 @@ std::optional<double> parse_amount(std::string_view text) {
                              Unit{'k', 1e3}, Unit{'m', 1e6}, Unit{'b', 1e9}, Unit{'g', 1e9}, Unit{'t', 1e12}};
   text.remove_prefix(text.starts_with('$') ? 1 : 0);
   const auto* const unit =
-      std::find_if(units.begin(), units.end(), [&](const Unit& unit) { return text.ends_with(unit.letter); });
+      std::find_if(units.begin(), units.end(), [&](const Unit& candidate) { return text.ends_with(candidate.letter); });
   text.remove_suffix(unit != units.end() ? 1 : 0);
   const std::optional<double> number = parse_number(text);
   return number && unit != units.end() ? std::optional(*number * unit->factor) : number;
