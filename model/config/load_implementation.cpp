@@ -24,7 +24,7 @@ constexpr Range<std::int64_t> rank_range{2, 1024};
 constexpr Range<std::int64_t> node_range{1, 4096};
 constexpr std::array covered{SiteKind::ag_gemm, SiteKind::gemm_rs};
 
-/// Returns the member of `all` with this name; notes a mistake when there is none.
+/// Returns the member of `choices` with this name; notes a mistake when there is none.
 template <class All, class Name>
 auto named(YamlMap map, std::string_view key, std::string_view word, const All& choices, const Name& name) {
   std::vector<std::string_view> words;
@@ -59,7 +59,7 @@ std::vector<std::string> texts_of(YamlMap map, std::string_view key) {
   return texts;
 }
 
-/// Returns a list of words, each one of `all`. Notes a mistake when the list is absent.
+/// Returns a list of words, each one of `choices`. Notes a mistake when the list is absent.
 template <class T, class All>
 std::vector<T> list_of(YamlMap map, std::string_view key, const All& choices) {
   std::vector<T> values;

@@ -49,8 +49,9 @@ class YamlFile {
 
   [[nodiscard]] const std::string& path() const;
 
-  /// Takes the fields that this file leaves out from `base`, map by map. Fields named in `own` are not taken: "name" of
-  /// the top, "topology.kind" of a map that both files have. A mistake in a taken field is reported at `place`.
+  /// Takes the fields that this file leaves out from `base`, map by map. Fields named in `own_keys` are not taken:
+  /// "name" of the top, "topology.kind" of a map that both files have. A mistake in a taken field is reported at
+  /// `place`.
   void extend(const YamlFile& base, YamlPlace place, std::span<const std::string_view> own_keys);
 
   /// Returns true if anything was wrong so far: rules that join several fields are worth checking only when each field

@@ -26,7 +26,7 @@ double ramp(double wire, const Parameter<Bytes>& size, int shares = 1) {
 
 // In the functions below, `links` is the speed of the wires relative to those that are priced.
 
-/// `own` is a rank's share of the whole in bytes; the wire carries `steps` times that.
+/// `own_bytes` is a rank's share of the whole in bytes; the wire carries `steps` times that.
 Duration by_protocol(const ProtocolParameters& protocol, int steps, double own_bytes, double links = 1.0) {
   const double wire = own_bytes * steps;
   const double moving = (wire + ramp(wire, protocol.ramp_size)) / (protocol.rate.value.value / links) +

@@ -61,7 +61,7 @@ Lie lie_of(std::int64_t first, std::int64_t stride, std::int64_t ranks, std::int
   return lie;
 }
 
-/// Returns true if `one` is faster than `other`, so that all ranks wait for `other`.
+/// Returns true if `first` is faster than `other`, so that all ranks wait for `other`.
 bool is_faster(const Lie& first, const Lie& other) {
   return (first.nodes == 1) != (other.nodes == 1)
              ? first.nodes == 1

@@ -93,7 +93,7 @@ enum class RateChange : std::uint8_t {
 CollectiveParameters with_rates(CollectiveParameters parameters, double times,
                                 RateChange change = RateChange::every_rate);
 
-/// Returns the parameters with every rate limited to `most`, which an estimate, or a group scaled by its wires, may
+/// Returns the parameters with every rate limited to `limit`, which an estimate, or a group scaled by its wires, may
 /// exceed. own_copy_rate stays.
 CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond limit);
 

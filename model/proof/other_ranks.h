@@ -15,8 +15,8 @@ class OtherRanks {
   /// Gives the values of other ranks in one operand. Keeps references to the program, the symmetry and the sums.
   OtherRanks(const Program& program, const Symmetry& symmetry, Sums& sums, Slice operand);
 
-  /// Writes into `values` the top `rows` rows of the operand on the rank to which a turn moves rank 0; `held` has the
-  /// values of rank 0.
+  /// Writes into `values` the top `rows` rows of the operand on the rank to which a turn moves rank 0; `first_values`
+  /// has the values of rank 0.
   void hold(const Values& first_values, std::int32_t rows, const Turn& turn, Values& values);
 
  private:

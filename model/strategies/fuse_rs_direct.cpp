@@ -100,7 +100,8 @@ class DirectSum {
     sent_.push_back({exchange, lane});
   }
 
-  /// Adds up the sum so far, which lies in the first slot of the inbox, the slots after it up to `end`, and `own`.
+  /// Adds up the sum so far, which lies in the first slot of the inbox, the slots after it up to `end`, and
+  /// `own_product`.
   OpId add_up(std::int32_t end, const Operand& own_product, const Region& out) {
     std::vector<Operand> inputs{{stage_.rows_of(inbox_, 0, stage_.cuts)}};
     std::vector<Flight> arrivals;

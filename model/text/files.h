@@ -20,8 +20,8 @@ void refuse_named_pipe(const std::string& path);
 /// Returns the text without the byte order mark that Windows editors put before it.
 std::string_view without_byte_order_mark(std::string_view text);
 
-/// Returns the whole file without such a mark, or `most` + 1 bytes if it has more than `most`. Throws ConfigError when
-/// it cannot be read or is a named pipe.
+/// Returns the whole file without such a mark, or `limit` + 1 bytes if it has more than `limit`. Throws ConfigError
+/// when it cannot be read or is a named pipe.
 std::string read_file(const std::string& path, std::size_t limit);
 
 /// Returns the whole file. Throws ConfigError like read_file, and when it is larger than 1 MiB.

@@ -54,8 +54,8 @@ struct YamlDocument {
 /// keys become mistakes.
 YamlDocument parse_yaml(const std::string& path, const std::string& text);
 
-/// Adds to `document` what `base` has and it lacks, map by map, as if it stood at `place`. Fields named in `own` are
-/// not taken: "name" of the top, "topology.kind" of a map that both have.
+/// Adds to `document` what `base` has and it lacks, map by map, as if it stood at `place`. Fields named in `own_keys`
+/// are not taken: "name" of the top, "topology.kind" of a map that both have.
 void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place,
            std::span<const std::string_view> own_keys);
 

@@ -45,9 +45,9 @@ void require_split(const Transformer& model, std::string_view what, std::int64_t
 bool has_copies(std::int64_t heads, std::int64_t ranks) { return heads > 0 && ranks > heads && ranks % heads == 0; }
 
 void require_heads(const Transformer& model, int ranks, KeyHeads key_heads) {
-  const auto takes = [&](std::int64_t ranks_to_try) {
-    return model.kv_heads % ranks_to_try == 0 ||
-           (key_heads == KeyHeads::copied && has_copies(model.kv_heads, ranks_to_try));
+  const auto takes = [&](std::int64_t rank_count) {
+    return model.kv_heads % rank_count == 0 ||
+           (key_heads == KeyHeads::copied && has_copies(model.kv_heads, rank_count));
   };
   const bool splits = model.heads % ranks == 0;
   if (splits && takes(ranks)) {
