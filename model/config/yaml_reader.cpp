@@ -25,8 +25,8 @@ namespace commfuse {
 namespace {
 
 constexpr std::size_t most_mistakes = 100;  // A file can hold a hundred thousand; readers stop early.
-constexpr double least_rate =
-    1.0;  // One per second. Like the upper limit, it is far beyond any machine and keeps times in range.
+// One per second. Like the upper limit, it is far beyond any machine and keeps times in range.
+constexpr double least_rate = 1.0;
 constexpr double most_bandwidth = 1e18;
 constexpr double most_compute_rate = 1e24;
 constexpr Duration longest_parameter = std::chrono::seconds(1);  // A longer latency is a mistake in the unit.

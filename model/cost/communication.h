@@ -77,8 +77,8 @@ Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Byte
 /// Layout of a group over nodes: the same number of its GPUs on each node, perhaps except the last.
 struct Spread {
   int gpus_of_a_node = 1;
-  const CollectiveParameters* inside =
-      nullptr;              ///< Rates inside the nodes for the GPUs of one node; null when there is one per node.
+  /// Rates inside the nodes for the GPUs of one node; null when there is one per node.
+  const CollectiveParameters* inside = nullptr;
   BytesPerSecond rate_out;  ///< Rate of each GPU to other nodes while all send (model/hardware/machine.h, rate_across).
 };
 

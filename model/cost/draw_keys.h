@@ -13,8 +13,8 @@ namespace commfuse {
 
 struct DrawKey {
   std::uint32_t step = 0;  ///< Number of earlier kernels with the same purpose.
-  std::uint32_t purpose =
-      0;  ///< 4 x work + Draw; the work is the entry of Program::unfused that the op belongs to, else 0.
+  /// 4 x work + Draw; the work is the entry of Program::unfused that the op belongs to, else 0.
+  std::uint32_t purpose = 0;
   /// False for the second and later parts of one kernel: they take its draw, and do not stall again.
   bool can_stall = true;
 

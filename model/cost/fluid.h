@@ -23,8 +23,8 @@ enum class Forwarding : std::uint8_t { cut_through, store_and_forward };
 /// Part of a transfer during which it holds the same links.
 struct WireStage {
   double cap = 0.0;  ///< bytes per second when it is alone
-  double until =
-      1.0;  ///< share of the time of its bytes, alone, that has passed after this stage; 1 for the last stage
+  /// Share of the time of its bytes, alone, that has passed after this stage; 1 for the last stage.
+  double until = 1.0;
   std::uint32_t first_link = 0;
   std::uint32_t links = 0;
 };
@@ -40,8 +40,8 @@ struct WirePath {
 /// of every GPU: out and in, inside the node and across.
 ///
 /// A transfer is never faster than its peer's measured rate, which is its protocol's, so alone it takes the time that
-/// price() gives. All transfers over one wire together get at most a rate too: the wire's nominal rate, scaled by the
-/// peer's rate over the slowest wire of its route. All transfers of a port get its peer's aggregate rate.
+/// price() gives. All transfers over one wire together are limited to the wire's nominal rate, scaled by the ratio of
+/// the peer's rate to the slowest wire of its route; those of a port are limited to the peer's aggregate rate.
 struct Wiring {
   std::vector<std::int32_t> move_of_op;  ///< by op: a row of paths; -1 if it holds no wires (a compute op, a
                                          ///< collective, a transfer to oneself or inside a kernel)
@@ -69,7 +69,7 @@ struct Wiring {
 /// Returns the wiring, which depends on the structure of a program and not on sizes. Rank r runs on GPU r. Requires
 /// GPUs that reach each other.
 Wiring wiring_of(const Program& program, const Machine& machine, Forwarding forwarding = Forwarding::cut_through);
-/// Uses `routes`, a cache that later programs of the same machine share.
+/// Returns the wiring with the help of `routes`, a cache that later programs of the same machine share.
 Wiring wiring_of(const Program& program, const Machine& machine, KnownRoutes& routes);
 
 struct Fluid {

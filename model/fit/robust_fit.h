@@ -26,8 +26,8 @@ struct FitOptions {
   int most_iterations = 200;
   double tolerance = 1e-9;        ///< Stop when a step improves the objective by less than this share of it.
   double difference_step = 1e-4;  ///< step of a logarithm, for the derivatives
-  std::vector<int> groups =
-      {};  ///< one per residual: rows of a group have correlated errors; empty: every row is its own group
+  /// One per residual: rows of a group have correlated errors; empty: every row is its own group.
+  std::vector<int> groups = {};
 };
 
 /// Fills one residual per row for these values, in the order of the parameters. Use log(predicted / measured), so that
@@ -40,8 +40,8 @@ struct FittedParameter {
   double standard_error = 0.0;  ///< relative to value; 0 if it was fixed or ended on a bound
   bool undecided = false;       ///< ended on a bound that the data would push it through, or changes no residual
   double start = 0.0;           ///< start of the search
-  bool at_capacity =
-      false;  ///< true for a rate on the physical rate of the wires, which the data would push it through
+  /// True for a rate on the physical rate of the wires, which the data would push it through.
+  bool at_capacity = false;
 };
 
 struct RobustFit {

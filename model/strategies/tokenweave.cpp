@@ -30,8 +30,8 @@ Done tokenweave_mlp_ar(const Stage& stage, const StrategyOptions& options) {
   }
   const BufferId reduced = stage.scratch("reduced", halves, stage.output);
   const BufferId normed = stage.scratch("normed", halves, stage.output);
-  const bool woven =
-      stage.ready.size() == static_cast<std::size_t>(halves);  // the block before was split in the same way
+  // The block before was split in the same way.
+  const bool woven = stage.ready.size() == static_cast<std::size_t>(halves);
   Done done;
   for (std::int32_t half = 0; half < halves; ++half) {
     const std::int32_t first = half * ranks;

@@ -64,8 +64,8 @@ struct Indexer {
 struct LatentAttention {
   std::int64_t query_rank = 0;  ///< 0: queries come directly from the hidden state (DeepSeek-V2-Lite)
   std::int64_t key_value_rank = 0;
-  std::int64_t position_dim =
-      0;  ///< width of the part of a query beside head_dim, and of the one key that all heads share
+  /// Width of the part of a query beside head_dim, and of the one key that all heads share.
+  std::int64_t position_dim = 0;
   std::int64_t value_dim = 0;  ///< per head
   std::optional<Indexer> indexer = std::nullopt;
 };
@@ -113,8 +113,8 @@ struct StateSpace {
 struct WeightFormat {
   std::string name;    ///< "fp8", "nvfp4", "int4 (awq)"
   double bits = 16.0;  ///< bits per weight, its share of the scales included
-  bool narrow_products =
-      false;  ///< Activations become as narrow before products; otherwise weights become as wide as activations.
+  /// Activations become as narrow before products; otherwise weights become as wide as activations.
+  bool narrow_products = false;
   bool narrow_cache = false;  ///< keys and values have 8 bits
   // Share of a part's products that is stored in this format; the rest, embedding, router and logits have 16 bits.
   double attention = 1.0;
@@ -160,8 +160,8 @@ struct Transformer {
   std::optional<StateSpace> state_space = std::nullopt;
   /// One per layer. Empty: all have attention, and experts if there are any, else a dense MLP.
   std::vector<LayerKind> kinds{};
-  std::optional<WeightFormat> weights =
-      std::nullopt;  ///< format of the weights, if it differs from that of activations
+  /// Format of the weights, if it differs from that of activations.
+  std::optional<WeightFormat> weights = std::nullopt;
 
   /// Returns the width of a head's value.
   [[nodiscard]] std::int64_t value_dim() const {
