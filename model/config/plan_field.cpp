@@ -157,8 +157,9 @@ constexpr std::array fields{
 std::span<const PlanField> plan_fields() { return fields; }
 
 const PlanField* find_plan_field(std::string_view key) {
-  const auto found = std::find_if(fields.begin(), fields.end(), [&](const PlanField& one) { return one.key == key; });
-  return found == fields.end() ? nullptr : &*found;
+  const auto field =
+      std::find_if(fields.begin(), fields.end(), [&](const PlanField& candidate) { return candidate.key == key; });
+  return field == fields.end() ? nullptr : &*field;
 }
 
 std::string values_in_words(const PlanField& field) {

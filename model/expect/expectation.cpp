@@ -43,9 +43,9 @@ bool fits(const Machine& machine, const Message& message) {
 
 Expectation::Expectation(Machine machine) : machine_(std::make_shared<const Machine>(std::move(machine))) {
   const std::vector<NamedParameter> parameters = parameters_of(*machine_);
-  for (RaisedMachine& one : raised_by_error(*machine_)) {
-    if (!parameters[one.parameter].name.starts_with("accelerator.")) {
-      raised_.push_back(std::move(one.machine));
+  for (RaisedMachine& raised : raised_by_error(*machine_)) {
+    if (!parameters[raised.parameter].name.starts_with("accelerator.")) {
+      raised_.push_back(std::move(raised.machine));
     }
   }
 }
@@ -74,9 +74,9 @@ Bytes Expectation::saturation(const Message& message) const {
     sized.bytes = {bytes};
     return bus_bandwidth(sized, message_time(*machine_, sized)).value;
   };
-  const double most = rate(largest);
+  const double peak = rate(largest);
   std::int64_t bytes = largest;
-  while (bytes > 1 && rate(bytes / 2) >= share * most) {
+  while (bytes > 1 && rate(bytes / 2) >= share * peak) {
     bytes /= 2;
   }
   return {bytes};

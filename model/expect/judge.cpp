@@ -15,7 +15,7 @@ namespace commfuse {
 
 namespace {
 
-/// A half that a fault does not slow by as much says nothing of its degree.
+/// A half that a fault slows by less than this says nothing about its degree.
 constexpr double least_effect = 0.03;
 
 double middle(std::vector<double> values) {
@@ -37,7 +37,7 @@ double slowdown_of(std::span<const ClassHalf> halves, const FaultPattern& patter
   return medians.empty() ? 1.0 : math::exp(std::max(0.0, middle(std::move(medians))));
 }
 
-/// The pattern of times as the model has them.
+/// Returns the pattern of the model's times.
 FaultPattern pattern_of(const Machine& machine, std::span<const MeasuredMessage> measured,
                         std::span<const Expected> expected, std::span<const ClassHalf> halves) {
   FaultPattern pattern;
@@ -53,9 +53,9 @@ FaultPattern pattern_of(const Machine& machine, std::span<const MeasuredMessage>
 }
 
 void take_from(const Reference& reference, Expected& expected) {
-  const auto found = reference.offsets.find(key_of(expected.message));
-  if (found != reference.offsets.end()) {
-    expected.time = from_seconds(math::exp(found->second) * to_seconds(expected.time));
+  const auto offset = reference.offsets.find(key_of(expected.message));
+  if (offset != reference.offsets.end()) {
+    expected.time = from_seconds(math::exp(offset->second) * to_seconds(expected.time));
     expected.shared_error = 0.0;
     expected.own_error = 0.0;
   }
@@ -63,8 +63,8 @@ void take_from(const Reference& reference, Expected& expected) {
 
 std::string text_of(std::span<const MeasuredMessage> measured) {
   std::string key;
-  for (const MeasuredMessage& one : measured) {
-    const Message& message = one.message;
+  for (const MeasuredMessage& row : measured) {
+    const Message& message = row.message;
     fmt::format_to(std::back_inserter(key), "{} {} {} {};", static_cast<int>(message.op), message.gpus, message.nodes,
                    message.bytes.count);
   }
@@ -107,21 +107,22 @@ const Judge::Known& Judge::known_of(std::span<const MeasuredMessage> measured) {
   const auto [place, is_new] = known_.try_emplace(text_of(measured));
   Known& known = place->second;
   if (is_new) {
-    for (const MeasuredMessage& one : measured) {
-      known.expected.push_back(expectation_.of(one.message));
+    for (const MeasuredMessage& row : measured) {
+      known.expected.push_back(expectation_.of(row.message));
     }
     const std::vector<ClassHalf> halves = class_halves(measured, known.expected);
     for (const Degree& degree : degrees_) {
       known.patterns.push_back(pattern_of(degree.machine, measured, known.expected, halves));
     }
-    for (Expected& one : known.expected) {
-      take_from(reference_, one);
+    for (Expected& expectation : known.expected) {
+      take_from(reference_, expectation);
     }
   }
   return known;
 }
 
-/// How much likelier than no fault each degree makes the medians, times its share of its fault's weight; ln.
+/// Returns, for each degree, ln of how much likelier than no fault it makes the medians, times its share of its fault's
+/// weight.
 std::vector<double> Judge::log_ratios(std::span<const ClassHalf> halves, const Known& known) const {
   const double none = log_likelihood(halves, FaultPattern(halves.size(), 0.0));
   std::vector<double> ratios;
@@ -135,7 +136,7 @@ std::vector<double> Judge::log_ratios(std::span<const ClassHalf> halves, const K
 void Judge::decide(Judgement& judgement, const Known& known) const {
   const std::vector<double> ratios = log_ratios(judgement.halves, known);
   const auto likeliest = std::max_element(ratios.begin(), ratios.end());
-  std::map<const Fault*, double> by_fault;  // over the likeliest degree, so that nothing overflows
+  std::map<const Fault*, double> by_fault;  // relative to the likeliest degree, so that nothing overflows
   for (std::size_t i = 0; i < degrees_.size(); ++i) {
     by_fault[degrees_[i].fault] += math::exp(ratios[i] - *likeliest);
   }
@@ -145,7 +146,7 @@ void Judge::decide(Judgement& judgement, const Known& known) const {
     sum += ratio;
     weights += fault->weight;
   }
-  constexpr double largest = 600.0;  // e^600 is still a number
+  constexpr double largest = 600.0;  // e^600 is still a double
   judgement.odds = math::exp(std::min(largest, *likeliest)) * sum / weights;
   judgement.healthy_probability = 1.0 / (1.0 + judgement.odds * bad_share / (1.0 - bad_share));
   for (const auto& [fault, ratio] : by_fault) {
@@ -180,16 +181,16 @@ Reference reference_of(std::span<const std::vector<MeasuredMessage>> nodes, cons
   using Key = decltype(key_of(Message{}));
   std::map<Key, double> expected_us;
   std::map<Key, std::vector<double>> offsets;
-  const auto offset_of = [&](const MeasuredMessage& one) {
-    const auto [place, is_new] = expected_us.try_emplace(key_of(one.message));
+  const auto offset_of = [&](const MeasuredMessage& row) {
+    const auto [place, is_new] = expected_us.try_emplace(key_of(row.message));
     if (is_new) {
-      place->second = to_microseconds(message_time(expectation.machine(), one.message));
+      place->second = to_microseconds(message_time(expectation.machine(), row.message));
     }
-    return math::log(one.time_us / place->second);
+    return math::log(row.time_us / place->second);
   };
   for (const std::vector<MeasuredMessage>& node : nodes) {
-    for (const MeasuredMessage& one : node) {
-      offsets[key_of(one.message)].push_back(offset_of(one));
+    for (const MeasuredMessage& row : node) {
+      offsets[key_of(row.message)].push_back(offset_of(row));
     }
   }
   Reference reference;
@@ -200,17 +201,17 @@ Reference reference_of(std::span<const std::vector<MeasuredMessage>> nodes, cons
   }
   std::vector<double> distances;
   for (const std::vector<MeasuredMessage>& node : nodes) {
-    std::vector<double> own;
-    for (const MeasuredMessage& one : node) {
-      if (const auto found = reference.offsets.find(key_of(one.message)); found != reference.offsets.end()) {
-        own.push_back(offset_of(one) - found->second);
+    std::vector<double> node_distances;
+    for (const MeasuredMessage& row : node) {
+      if (const auto offset = reference.offsets.find(key_of(row.message)); offset != reference.offsets.end()) {
+        node_distances.push_back(offset_of(row) - offset->second);
       }
     }
-    if (!own.empty()) {
-      distances.push_back(std::abs(middle(std::move(own))));
+    if (!node_distances.empty()) {
+      distances.push_back(std::abs(middle(std::move(node_distances))));
     }
   }
-  constexpr double of_normal = 1.4826;  // a standard deviation over the median distance
+  constexpr double of_normal = 1.4826;  // standard deviation over the median distance
   if (!distances.empty()) {
     reference.spread = std::max(repeat_error, of_normal * middle(std::move(distances)));
   }
