@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long do the commands take that try everything: `commfuse-validate check` on all schedules of up to eight ranks, and
-// `commfuse-sim schedule mutate`? Both use all cores, so what counts is the clock and not the processor.
+// Times the commands that try everything: `commfuse-validate check` on all schedules of up to eight ranks, and
+// `commfuse-sim schedule mutate`. Both use all cores, so the clock counts and not the processor.
 #include <chrono>
 #include <string>
 #include <vector>

@@ -518,7 +518,7 @@ Flops unfused_products(const Program& program, const Sizes& sizes) {
 
 namespace {
 
-/// Whether a shape is one of those that move values between ranks.
+/// Returns whether ops of the shape move values between ranks.
 bool is_transfer(const Shape& shape) {
   return std::holds_alternative<ExchangeShape>(shape) || std::holds_alternative<CollectiveShape>(shape);
 }

@@ -61,7 +61,7 @@ struct KernelTimes {
   std::vector<std::array<Duration, 4>> shapes;  ///< by shape, and whether it meets an exchange, a collective or both
   std::vector<Attention> attention;             ///< by op, on the first rank that takes part
   std::vector<Attention> attention_by_rank;     ///< by rank, then op, where queries differ by rank
-  std::vector<Duration> unfused;                ///< of Program::unfused, alone
+  std::vector<Duration> unfused;                ///< by place in Program::unfused, beside no other op
 
   /// Forgets the times of GEMMs and attention, of attention, or of everything but transfers.
   void forget_products(const Program& program);

@@ -53,7 +53,7 @@ class KindPlanner {
   const PlanFile& file_;
   const GpuOffer& offer_;
   StructureCache& structures_;
-  double model_error_;      ///< Of a step, beside those of the machine.
+  double model_error_;      ///< Relative error of a step beside those of the machine's parameters.
   std::int64_t most_gpus_;  ///< GPUs that are available and within the power limit.
   Machine machine_;
   LayoutSearch search_;

@@ -47,7 +47,8 @@ std::vector<CapacityDoubt> step_doubts(const LayoutSearch& search, const FoundLa
 double model_error_of(const PlanFile& file, const Transformer& model, const LayoutTerms& terms) {
   constexpr double without_framework = 0.13;
   const StepResidual residual = step_residual(model);
-  const double measured = std::hypot(residual.of_machine, residual.of_layout);
+  const double measured =
+      std::sqrt(residual.of_machine * residual.of_machine + residual.of_layout * residual.of_layout);
   return file.model_error.value_or(terms.framework.name.empty() ? std::max(measured, without_framework) : measured);
 }
 

@@ -495,8 +495,8 @@ void Replay::makespans(const Program& program, const Tape& tape, std::span<const
   const std::size_t values = tape.registers * (tape.all_ranks ? static_cast<std::size_t>(played) : 1);
   const std::size_t lanes = std::clamp<std::size_t>(cached_values / std::max<std::size_t>(values, 1), 4, 32);
   for (std::size_t at = 0; at < costs.size(); at += lanes) {
-    const std::span<const Costs> some = costs.subspan(at, std::min(lanes, costs.size() - at));
-    Pass(*this, program, tape, first, played, SideBySide(tape, some, played)).play(nullptr);
+    const std::span<const Costs> batch = costs.subspan(at, std::min(lanes, costs.size() - at));
+    Pass(*this, program, tape, first, played, SideBySide(tape, batch, played)).play(nullptr);
     for (const double end : last_end_) {
       makespans.push_back(duration(end));
     }

@@ -19,6 +19,7 @@ namespace {
 
 // A folder joins when its comments are whole sentences and its names say what they hold.
 constexpr auto rewritten = std::to_array<std::string_view>({
+    "bench",
     "model",
     "model/analysis",
     "model/config",
@@ -38,7 +39,31 @@ constexpr auto rewritten = std::to_array<std::string_view>({
     "model/strategies",
     "model/text",
     "model/workload",
+    "sim",
+    "sim/engine",
+    "sim/expect",
+    "sim/import",
+    "sim/lab",
+    "sim/parallel",
+    "sim/plan",
+    "sim/point",
+    "sim/replay",
+    "sim/schema",
+    "sim/score",
+    "sim/step",
+    "sim/sweep",
+    "sim/tune",
+    "sim/why",
     "tests/house",
+    "validate",
+    "validate/bench",
+    "validate/compare",
+    "validate/cpu",
+    "validate/measure",
+    "validate/mpi",
+    "validate/reference",
+    "validate/tcp",
+    "validate/values",
 });
 
 constexpr double largest_share = 0.003;
@@ -71,6 +96,7 @@ constexpr std::array allowed{
     AllowedName{"model/config/hf_quantization.cpp", "experts, all, other", is_enumerator},
     AllowedName{"model/proof/symmetry.h", "  all,", is_enumerator},
     AllowedName{"model/strategies/fuse_steps.h", "{ two, all }", is_enumerator},
+    AllowedName{"sim/replay/replay.h", "    all,", is_enumerator},
     AllowedName{"model/strategies/options.h", "{ one, halves, shards }", is_enumerator},
 };
 

@@ -64,12 +64,12 @@ struct Head {
 
 /// One query row of one head, and the rows that it sees: the first `seen` of its head of keys.
 struct Query {
-  std::int64_t row = 0;  // of the queries
+  std::int64_t row = 0;  // row of the queries
   std::int64_t q = 0;    // first column
   std::int64_t out = 0;  // first column of what it makes
   std::size_t seen = 0;
   const Head& keys;
-  const Head& bounds;  // of the keys; empty where none are given
+  const Head& bounds;  // bounds of the keys; empty where none are given
 };
 
 /// Calls visit(query) for every query row, which is row `at` of the whole, and every head. `bounds` are those of the
@@ -77,8 +77,8 @@ struct Query {
 template <class Visit>
 void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t> at, const Matrix<double>& keys,
                     const Matrix<double>& bounds, const Visit& visit) {
-  const std::int64_t heads = (layout.qkv - layout.out) / 2 / layout.head;  // of keys
-  const std::int64_t readers = layout.out / layout.head / heads;           // heads of queries that share one
+  const std::int64_t heads = (layout.qkv - layout.out) / 2 / layout.head;  // heads of keys
+  const std::int64_t readers = layout.out / layout.head / heads;           // query heads that share one
   const auto visit_readers = [&](std::int64_t block, std::int64_t head, std::int64_t sequence) {
     const std::int64_t column = block * layout.qkv + layout.out + head * layout.head;
     const Head values(layout, keys, sequence, column, heads);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the schedules of an operation are compared with, worked out once for those that share it.
+// Expected results of an operation, calculated once for all schedules that share them.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace commfuse::validate {
 
 /// Keeps the made-up data of operations and the unfused operations on them. They hang on the tensors of a program, its
 /// sizes, the seed and how its values are rounded on their way, so most schedules of an operation share them. Results
-/// are those of integer_data(), input_data(), unfused() and bounded(), and live until one is asked for that differs in any
-/// of these. One a thread.
+/// are those of integer_data(), input_data(), unfused() and bounded(), and live until one is asked for that differs in
+/// any of these. One a thread.
 class References {
  public:
   /// Aborts as integer_data().

@@ -221,8 +221,8 @@ bool has_collective_sums(const Program& program) {
 }
 
 Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options) {
-  References own;
-  References& references = options.references == nullptr ? own : *options.references;
+  References local;
+  References& references = options.references == nullptr ? local : *options.references;
   Interpreter interpreter(lower(program), sizes);
   if (options.executor) {
     const std::unique_ptr<Executor> oracle = options.oracle ? options.oracle(lower(program), sizes) : nullptr;

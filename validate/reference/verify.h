@@ -57,7 +57,7 @@ struct VerifyOptions {
   /// dtype at every hop. Where such sums have more than two terms, T1 does not apply; T-int and T3 do, and the bound of
   /// T3 allows the N - 1 roundings of N ranks (unfused.cpp).
   bool library_sums = false;
-  /// Where what schedules are compared with is kept from call to call; null: it is worked out anew.
+  /// Keeps the expected results from call to call; null: they are calculated anew.
   References* references = nullptr;
 };
 
