@@ -19,6 +19,7 @@ struct SharedSweep {
   std::string digest;  ///< The leader's and everybody's: files may differ between machines.
   const PointList* list = nullptr;
   Players* players = nullptr;
+  int threads = 1;  ///< Of this process; others may have other numbers.
 };
 
 /// On process 0. Calls `take` for each of `points`, in no order, until all are played or `stop` is set: then what the

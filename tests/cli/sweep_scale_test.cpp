@@ -63,6 +63,28 @@ TEST_F(SweepScale, FourProcessesOfMpiLeaveTheBytesOfOne) {
   expect_same("mpi", run_program(mpirun(4, "-q") + sweep("mpi", "-o csv")));
 }
 
+TEST_F(SweepScale, ThreadsInProcessesOfMpiLeaveTheBytesOfOne) {
+  if (!has_mpi()) {
+    GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
+  }
+  expect_same("both", run_program(mpirun(2, "-q --bind-to none") + sweep("both", "--threads 8 -o csv")));
+}
+
+// Killed in the middle, then resumed by another number of processes and threads.
+TEST_F(SweepScale, KilledProcessesOfMpiWithThreadsResumeToTheBytesOfOne) {
+  if (!has_mpi()) {
+    GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
+  }
+  const std::string begun = sweep("killed", "--threads 2 --samples 2048");
+  const Outcome killed = run_and_disturb(2, begun, 0, SIGKILL);
+  EXPECT_NE(killed.code, 0);
+  const Outcome resumed = run_program(mpirun(3, "-q --bind-to none") + sweep("killed", "-j 2 --samples 2048 -o csv"));
+  const Outcome serial = run_program(sweep("serial", "-j 1 --samples 2048 -o csv"));
+  EXPECT_EQ(resumed.code, 3) << resumed.err;
+  EXPECT_EQ(resumed.out, serial.out);
+  EXPECT_EQ(contents_of("killed/results.json"), contents_of("serial/results.json"));
+}
+
 TEST_F(SweepScale, ProcessesOfMpiTellAMistakeOnce) {
   if (!has_mpi()) {
     GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
