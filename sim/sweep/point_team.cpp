@@ -84,8 +84,8 @@ std::string warning_of_bound_threads(int threads, int allowed, int online) {
     return {};
   }
   return fmt::format(
-      "{} threads share {} of this machine's {} cores, because mpirun binds each process; start it as in "
-      "mpirun --bind-to none\n",
+      "{} threads share {} of this machine's {} cores: the launcher binds each process; with Open MPI, add --bind-to "
+      "none to mpirun\n",
       threads, allowed, online);
 }
 

@@ -145,9 +145,10 @@ TEST_F(PointTeamTest, WhatASimulationThrowsComesOut) {
 }
 
 TEST(BoundThreads, AreToldWhereTheMachineHasMoreCores) {
-  EXPECT_EQ(warning_of_bound_threads(8, 1, 16),
-            "8 threads share 1 of this machine's 16 cores, because mpirun binds each process; start it as in mpirun "
-            "--bind-to none\n");
+  EXPECT_EQ(
+      warning_of_bound_threads(8, 1, 16),
+      "8 threads share 1 of this machine's 16 cores: the launcher binds each process; with Open MPI, add --bind-to "
+      "none to mpirun\n");
   EXPECT_EQ(warning_of_bound_threads(1, 1, 16), "");  // no more than it may have
   EXPECT_EQ(warning_of_bound_threads(8, 4, 4), "");   // the machine has no more
   EXPECT_EQ(warning_of_bound_threads(8, 8, 16), "");
