@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/config/renames.h"
+
 namespace CLI {
 class App;
 }
@@ -37,14 +39,17 @@ void fill_verb(CLI::App& program, const std::vector<std::string>& path);
 /// What a program says last, and its exit code.
 struct LastWords {
   int code = exit_code::done;
-  std::string help{};      ///< Asked for; belongs on stdout.
-  std::string sentence{};  ///< What went wrong; belongs on stderr.
+  std::string help{};                   ///< Asked for; belongs on stdout.
+  std::string sentence{};               ///< What went wrong; belongs on stderr.
+  std::vector<std::string> warnings{};  ///< Of former names on the command line; belong on stderr, before the sentence.
 };
 
 /// Parses the command line; the chosen subcommand's callback runs and leaves its exit code in `status`. A user's
 /// mistake is one sentence with the remedy and 2, any other failure one sentence and 1. A sentence calls a flag what
-/// the user called it: "--tp" for "--ranks".
-LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status);
+/// the user called it: "--tp" for "--ranks". Former names of flags, and of settings that --axis varies, are taken as
+/// `renames` has it.
+LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status,
+                      const Renames& renames = program_renames());
 /// The same, and says it.
 int run_command_line(CLI::App& app, int argc, const char* const* argv, const int& status);
 /// Prints what there is to say.
