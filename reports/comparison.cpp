@@ -11,7 +11,6 @@
 #include "model/analysis/error_tail.h"
 #include "model/check.h"
 #include "model/math/functions.h"
-#include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/point_rows.h"
 
@@ -27,59 +26,6 @@ double ratio(const ResultRow& slower, const ResultRow& faster) {
     return 1.0;
   }
   return to_seconds(makespan(slower)) / to_seconds(makespan(faster));
-}
-
-constexpr const char* line = "{:<17} {:>8} {:>5} {:>9} {:>7} {:>7} {:>6} {:>7} {:>5}\n";
-constexpr std::size_t label_width = 17;  // a longer one has a line of its own
-
-/// "4.1%": one standard error; "-" where it is unknown.
-std::string error_cell(const ResultRow& row) {
-  return row.makespan_error ? fmt::format("{:.1f}%", 100.0 * *row.makespan_error) : "-";
-}
-
-/// "-35.3%"; "-" for serial itself, and where it was not run.
-std::string serial_cell(const ResultRow& row, const ResultRow* serial) {
-  const std::optional<double> share = against_serial(row, serial);
-  return share ? fmt::format("{:+.1f}%", 100.0 * *share) : "-";
-}
-
-/// '>' who wins, '~' who ties.
-char mark_of(const ResultRow& row, const PointVerdict& point) {
-  return !point.in_front(row) ? ' ' : point.wins() ? '>' : '~';
-}
-
-std::string table_row(const ResultRow& row, Rows rows, const PointVerdict& point, const Unit& unit) {
-  const Breakdown& parts = row.analysis.critical;
-  std::string name = fmt::format("{} {}", mark_of(row, point), label(row));
-  std::string text;
-  if (name.size() > label_width) {
-    text = name + "\n";
-    name.clear();
-  }
-  return text + fmt::format(line, name, unit.text(parts.makespan), error_cell(row), serial_cell(row, serial_of(rows)),
-                            unit.text(parts.exposed), unit.text(parts.head), unit.text(parts.bubble),
-                            unit.text(parts.tail), fmt::format("{:.1f}%", 100.0 * row.mfu));
-}
-
-std::string block(Rows rows, const VerdictRule& rule) {
-  const Unit unit(rows);
-  const PointVerdict point = point_verdict(rows, rule);
-  std::string heading = fmt::format("ranks {}, seq {}", rows[0].ranks, format_count(rows[0].seq));
-  std::string text;
-  if (heading.size() > label_width) {
-    text = heading + "\n";
-    heading.clear();
-  }
-  text += fmt::format(line, heading, fmt::format("time/{}", unit.name()), "\u00b1", "vs serial", "exposed", "head",
-                      "bubble", "tail", "MFU");
-  for (const ResultRow& row : rows) {
-    text += table_row(row, rows, point, unit);
-  }
-  text += wrapped(verdict(rows, rule), "  ", "  ");
-  if (const std::vector<std::string> warnings = warnings_of(rows); !warnings.empty()) {
-    text += wrapped(fmt::format("Beyond the fit: {}.", fmt::join(warnings, "; ")), "  ", "  ");
-  }
-  return text;
 }
 
 /// "8.2% less time than sliced".
@@ -271,25 +217,6 @@ std::string VerdictCount::in_words() const {
   }
   names += others > 0 ? fmt::format(", others {}", others) : "";
   return fmt::format("{}{}{} tie{}", text, text.empty() ? "" : ", ", all, all > 0 ? fmt::format(" ({})", names) : "");
-}
-
-std::string line_on(std::string_view model, const ModelWords& words) {
-  const auto found = words.find(model);
-  return found == words.end() ? std::string{} : found->second + "\n";
-}
-
-std::string comparison_table(Rows rows, const VerdictRule& rule, const ModelWords& words) {
-  if (rows.empty()) {
-    return {};
-  }
-  const ResultRow& first = rows.front();
-  std::string text = fmt::format("{} {} on {}, batch {}, {}\n", first.model, first.scope, machine_in_words(first),
-                                 format_count(first.batch), first.dtype) +
-                     line_on(first.model, words);
-  for (const Rows point : rows_by_point(rows)) {
-    text += "\n" + block(point, rule);
-  }
-  return text;
 }
 
 std::string summary(Rows rows, const VerdictRule& rule) {

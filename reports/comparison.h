@@ -10,6 +10,7 @@
 
 #include "model/analysis/verdict.h"
 #include "model/record/result.h"
+#include "model/terminal_style.h"
 
 namespace commfuse::reports {
 
@@ -23,9 +24,10 @@ using ModelWords = std::map<std::string, std::string, std::less<>>;
 std::string line_on(std::string_view model, const ModelWords& words);
 
 /// A table at most 80 columns wide. Rows of one point (same_point) stand together in `rows` and become one block, with
-/// its verdict; settings that all rows share stand once above.
+/// its verdict; settings that all rows share stand once above. With style the winner is bold, and a bar beside each row
+/// shows how much of its time is exposed.
 std::string comparison_table(std::span<const ResultRow> rows, const VerdictRule& rule = {},
-                             const ModelWords& words = {});
+                             const ModelWords& words = {}, TerminalStyle style = stdout_style());
 
 /// How many points each strategy wins, and which strategies tie at how many; one sentence. Empty for fewer than two
 /// points.

@@ -197,18 +197,19 @@ std::string head(const PlanRows& rows, const StepRow* baseline, std::size_t widt
 }
 
 /// A row of a block, or why there is none.
-std::string table_row(const StepRow& row, char mark, const StepRow* serial, std::size_t width) {
+std::string table_row(const StepRow& row, char mark, const StepRow* serial, std::size_t width, TerminalStyle style) {
   if (!row.feasible()) {
     return wrapped(row.text("reason"), fmt::format("  {:<{}}  ", row.text("strategy"), width + 1), "      ");
   }
   const NameCell name = name_cell(row, mark, width);
-  return name.above +
-         fmt::format(line, name.above.empty() ? mark : ' ', name.text, width,
-                     fmt::format("{:.{}f}", row.number("time_ms"), row.has("cache_gb") ? 3 : 1),
-                     row.has("time_error") ? fmt::format("{:.1f}%", 100.0 * row.number("time_error")) : "-",
-                     serial_cell(row, serial), fmt::format("{:.0f}", row.number("tokens_per_second")),
-                     fmt::format("{:.1f}%", 100.0 * row.number("mfu")),
-                     row.has("hfu") ? fmt::format(" {:>5.1f}%", 100.0 * row.number("hfu")) : "");
+  const std::string text =
+      name.above + fmt::format(line, name.above.empty() ? mark : ' ', name.text, width,
+                               fmt::format("{:.{}f}", row.number("time_ms"), row.has("cache_gb") ? 3 : 1),
+                               row.has("time_error") ? fmt::format("{:.1f}%", 100.0 * row.number("time_error")) : "-",
+                               serial_cell(row, serial), fmt::format("{:.0f}", row.number("tokens_per_second")),
+                               fmt::format("{:.1f}%", 100.0 * row.number("mfu")),
+                               row.has("hfu") ? fmt::format(" {:>5.1f}%", 100.0 * row.number("hfu")) : "");
+  return mark == '>' ? style.bold(text) : text;
 }
 
 /// Where the time of training goes, a line a strategy.
@@ -235,13 +236,13 @@ Contender contender_of(const StepRow& row) {
   return {row.number("time_ms"), share("time_error"), share("win_probability")};
 }
 
-std::string block(const PlanRows& rows, const VerdictRule& rule) {
+std::string block(const PlanRows& rows, const VerdictRule& rule, TerminalStyle style) {
   const StepRow* serial = serial_of(rows);
   const PlanVerdict verdict(rows, rule);
   const std::size_t width = name_width(rows);
   std::string text = head(rows, serial, width);
   for (const StepRow* row : rows) {
-    text += table_row(*row, !verdict.in_front(row) ? ' ' : verdict.wins() ? '>' : '~', serial, width);
+    text += table_row(*row, !verdict.in_front(row) ? ' ' : verdict.wins() ? '>' : '~', serial, width, style);
   }
   const std::string sentence = verdict.sentence();
   return text + (sentence.empty() ? sentence : wrapped(sentence, "  ", "  ")) + parts(rows, width);
@@ -367,7 +368,8 @@ std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows)
 
 std::string memory_sentence(std::span<const StepRow> rows) { return largest_need(rows).sentence(); }
 
-std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule, const ModelWords& words) {
+std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule, const ModelWords& words,
+                       TerminalStyle style) {
   const std::string full = memory_sentence(rows);
   std::string text = full.empty() ? full : wrapped(full, "", "  ");
   for (const PlanRows& plan : plans_of(rows)) {
@@ -378,8 +380,8 @@ std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule, c
       memory = row->feasible() ? memory_in_words(*row) : memory;
     }
     text += (text.empty() ? "" : "\n") + wrapped(plan_heading(*plan.front()), "", "  ") +
-            line_on(plan.front()->text("model"), words) + "\n" + block(plan, rule) + spread_in_words(percentiles) +
-            memory;
+            line_on(plan.front()->text("model"), words) + "\n" + block(plan, rule, style) +
+            spread_in_words(percentiles) + memory;
   }
   const std::string best = best_plan(rows, rule);
   return text + (best.empty() ? best : wrapped(best, "\n", ""));

@@ -9,14 +9,16 @@
 
 #include "model/analysis/verdict.h"
 #include "model/record/step_row.h"
+#include "model/terminal_style.h"
 #include "reports/comparison.h"
 
 namespace commfuse::reports {
 
 /// A block a plan: time, how sure it is, tokens a second and use of the GPUs; below the verdict, of training where the
 /// time goes, and memory. Of several plans last the one to take. Strategies of one plan stand in one block, wherever
-/// they are among the rows.
-std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule = {}, const ModelWords& words = {});
+/// they are among the rows. With style the winner is bold.
+std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule = {}, const ModelWords& words = {},
+                       TerminalStyle style = stdout_style());
 
 /// That some rows do not fit the memory (LargestNeed::sentence); empty where all fit. The table begins with it.
 std::string memory_sentence(std::span<const StepRow> rows);

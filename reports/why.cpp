@@ -51,7 +51,9 @@ std::string parts(const Explanation& explanation, const Unit& unit) {
   one(row.slicing, "slicing", "what cutting it costs");
   one(row.stretch, "stretch", "what interference adds to it");
   one(row.local, "local", "adds, packs and copies of the strategy");
-  one(row.exposed, "exposed", "nothing of that is running");
+  one(row.exposed, "exposed",
+      fmt::format("nothing of that runs: head {}, bubbles {}, tail {}{}", unit.text(row.head), unit.text(row.bubble),
+                  unit.text(row.tail), row.local != Duration{} ? ", less what is local in them" : ""));
   double all = 0.0;
   for (const Duration time : explanation.on_path) {
     all += to_seconds(time);

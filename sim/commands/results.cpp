@@ -168,7 +168,7 @@ class RowWriter {
   }
 
   void end() {
-    if (format_ == "table") {
+    if (format_ == "table" && (count_ > 0 || file_)) {  // Without rows a sentence on stderr says so.
       table_.write([&](const std::string& lines) { write(lines); });
     }
     write(format_ == "json" ? "\n]\n" : "");
@@ -240,8 +240,11 @@ int print(const ResultsRequest& request, const std::vector<std::string>& names,
 int show_results(const ResultsRequest& request) {
   const StoreQuery store(request.file, request.checks());
   const Query query = query_of(request, store);
-  print(request, query.columns.empty() ? store.columns() : query.columns,
-        [&](const TakeRow& take) { store.run(query, take); });
+  const int any = print(request, query.columns.empty() ? store.columns() : query.columns,
+                        [&](const TakeRow& take) { store.run(query, take); });
+  if (any == 0) {
+    fmt::print(stderr, "no rows{}\n", request.where.empty() ? "" : "; --where matches none");
+  }
   return exit_code::done;
 }
 
@@ -283,7 +286,11 @@ int show_differences(const ResultsRequest& request) {
   const std::string by = request.by.empty() ? store.time_column(other) : request.by;
   const int any =
       print(request, store.difference_columns(other), [&](const TakeRow& take) { store.differences(other, by, take); });
-  return any == 0 ? exit_code::done : exit_code::gate_missed;
+  if (any == 0) {  // On stderr, so that programs that read rows are not disturbed.
+    fmt::print(stderr, "no differences in {}\n", by);
+    return exit_code::done;
+  }
+  return exit_code::gate_missed;
 }
 
 void add_output_flags(CLI::App& command, ResultsRequest& request) {

@@ -132,6 +132,10 @@ class Predictor {
     std::optional<Fluid> fluid{};
     EngineOptions options{};  ///< points to `fluid`
   };
+  /// static_makespan() at each of several costs; those that are issued as the nominal ones are replayed together.
+  /// Consumes `others`.
+  std::vector<Duration> static_makespans(const Point& point, const Structure& structure, const Costs& nominal,
+                                         std::vector<Costs>& others);
   void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
   /// Simulates the first ranks alone where they stand for all.
   void fold(Priced& priced, const Point& point, const Structure& structure);

@@ -83,47 +83,80 @@ Duration Predictor::static_makespan(const Point& point, const Structure& structu
   return replay_.makespan(structure.program(), structure.tape, costs, ranks);
 }
 
+std::vector<Duration> Predictor::static_makespans(const Point& point, const Structure& structure, const Costs& nominal,
+                                                  std::vector<Costs>& others) {
+  const Replay::Ranks ranks = point.simulation.symmetry ? Replay::Ranks::distinct : Replay::Ranks::all;
+  const auto is_issued_alike = [&](const Costs& other) {
+    return other.by_rank.size() == nominal.by_rank.size() && other.issue == nominal.issue;
+  };
+  std::vector<std::size_t> together;
+  std::vector<Costs> costs;
+  std::vector<Duration> times(others.size());
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    if (is_issued_alike(others[i])) {
+      together.push_back(i);
+      costs.push_back(std::move(others[i]));
+    } else {
+      times[i] = static_makespan(point, structure, others[i]);
+    }
+  }
+  std::vector<Duration> of_those;
+  replay_.makespans(structure.program(), structure.tape, costs, ranks, of_those);
+  for (std::size_t k = 0; k < together.size(); ++k) {
+    times[together[k]] = of_those[k];
+  }
+  return times;
+}
+
 Uncertainty Predictor::uncertainty(const Point& point, const Prediction& prediction) {
-  Uncertainty all;
+  Uncertainty result;
   if (point.raised == nullptr) {
-    return all;
+    return result;
   }
   const Structure& structure = *prediction.structure;
   const Sizes& sizes = prediction.sizes;
   const Costs costs = static_costs(point, point.machine, structure, sizes);
   const Duration nominal = static_makespan(point, structure, costs);
   if (nominal == Duration{}) {
-    return all;  // a file may hold no op
+    return result;  // a file may hold no op
   }
-  const auto doubt = [&](const DoubtOf& of, const Costs& other) {
-    const Duration time = static_makespan(point, structure, other);
-    if (time != nominal && time > Duration{}) {
-      all.doubts.push_back({of, math::log(to_seconds(time) / to_seconds(nominal))});
-    }
+  std::vector<DoubtOf> doubts;
+  std::vector<Costs> others;
+  const auto ask = [&](const DoubtOf& of, Costs other) {
+    doubts.push_back(of);
+    others.push_back(std::move(other));
   };
   for (const RaisedMachine& raised : *point.raised) {
     if (!may_feel(structure.program(), point, raised)) {
       continue;
     }
-    const Costs other = static_costs(point, raised.machine, structure, sizes);
+    Costs other = static_costs(point, raised.machine, structure, sizes);
     if (!same(other, costs)) {
-      doubt(raised.parameter, other);
+      ask(raised.parameter, std::move(other));
     }
   }
   const int ranks = structure.program().mesh.ranks();
   for (const auto& [shape, ops] : ops_by_shape(structure.program(), sizes)) {
-    doubt(shape, with_longer(costs, ops, residual_of(shape, point.machine, ranks)));
+    ask(shape, with_longer(costs, ops, residual_of(shape, point.machine, ranks)));
   }
   if (const ImplementedSites* sites = point.price.implementation) {
     PriceOptions options = point.price;
     for (const RaisedImplementation& raised : raised_by_error(*sites)) {
       options.implementation = &raised.sites;
-      doubt(ImplementationDoubt{sites->name, raised.name}, static_costs(options, point.machine, structure, sizes));
+      ask(ImplementationDoubt{sites->name, raised.name}, static_costs(options, point.machine, structure, sizes));
     }
-    all.doubts.push_back({ImplementationDoubt{sites->name, {}}, math::log(1.0 + sites->residual.value)});
-    std::ranges::sort(all.doubts, std::less{}, &Doubt::of);
   }
-  return all;
+  const std::vector<Duration> times = static_makespans(point, structure, costs, others);
+  for (std::size_t i = 0; i < doubts.size(); ++i) {
+    if (times[i] != nominal && times[i] > Duration{}) {
+      result.doubts.push_back({doubts[i], math::log(to_seconds(times[i]) / to_seconds(nominal))});
+    }
+  }
+  if (const ImplementedSites* sites = point.price.implementation) {
+    result.doubts.push_back({ImplementationDoubt{sites->name, {}}, math::log(1.0 + sites->residual.value)});
+    std::ranges::sort(result.doubts, std::less{}, &Doubt::of);
+  }
+  return result;
 }
 
 }  // namespace commfuse

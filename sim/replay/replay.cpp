@@ -88,6 +88,34 @@ class Priced {
   std::size_t lanes_;
 };
 
+/// What an op takes at several costs, one a lane.
+class SideBySide {
+ public:
+  SideBySide(const Tape& tape, std::span<const Costs> costs, Rank ranks)
+      : tape_(tape), costs_(costs), ranks_(tape.all_ranks ? static_cast<std::size_t>(ranks) : 1) {}
+
+  [[nodiscard]] std::size_t lanes() const { return costs_.size(); }
+
+  void operator()(std::uint32_t op, Rank rank, double* out) const {
+    const std::size_t lanes = costs_.size();
+    const bool is_same_on_ranks = costs_.front().by_rank.empty();
+    for (std::size_t r = 0; r < (is_same_on_ranks ? 1 : ranks_); ++r) {
+      const Rank at = tape_.all_ranks ? static_cast<Rank>(r) : rank;
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        out[r * lanes + lane] = static_cast<double>(costs_[lane].of(at, op).count());
+      }
+    }
+    for (std::size_t i = lanes; is_same_on_ranks && i < ranks_ * lanes; ++i) {
+      out[i] = out[i - lanes];
+    }
+  }
+
+ private:
+  const Tape& tape_;
+  std::span<const Costs> costs_;
+  std::size_t ranks_;
+};
+
 /// What an op takes in a batch of samples, one a lane.
 class Sampled {
  public:
@@ -448,6 +476,29 @@ Duration Replay::makespan(const Program& program, const Tape& tape, const Costs&
   const Rank played = ranks_of(program, tape, costs, ranks);
   Pass(*this, program, tape, costs, played, Priced(program, tape, costs, played, 1)).play(nullptr);
   return duration(last_end_[actual]);
+}
+
+void Replay::makespans(const Program& program, const Tape& tape, std::span<const Costs> costs, Ranks ranks,
+                       std::vector<Duration>& makespans) {
+  if (costs.empty()) {
+    return;
+  }
+  const Costs& first = costs.front();
+  for (const Costs& other : costs) {
+    check(other.by_rank.size() == first.by_rank.size() && other.issue == first.issue,
+          "costs that are replayed together are issued alike");
+  }
+  const Rank played = ranks_of(program, tape, first, ranks);
+  constexpr std::size_t cached_values = 32'768;  // 256 KiB: registers of a pass then stay in a second-level cache.
+  const std::size_t values = tape.registers * (tape.all_ranks ? static_cast<std::size_t>(played) : 1);
+  const std::size_t lanes = std::clamp<std::size_t>(cached_values / std::max<std::size_t>(values, 1), 4, 32);
+  for (std::size_t at = 0; at < costs.size(); at += lanes) {
+    const std::span<const Costs> some = costs.subspan(at, std::min(lanes, costs.size() - at));
+    Pass(*this, program, tape, first, played, SideBySide(tape, some, played)).play(nullptr);
+    for (const double end : last_end_) {
+      makespans.push_back(duration(end));
+    }
+  }
 }
 
 std::span<const double> Replay::sample(const Program& program, const Tape& tape, const Costs& costs,

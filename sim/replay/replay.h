@@ -45,6 +45,11 @@ class Replay {
   /// The same, the actual makespan only: a third of the work.
   Duration makespan(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks);
 
+  /// makespan() at each of several costs, in their order, in one pass over the tape. Appends to `makespans`. Requires
+  /// costs of this program that are issued alike (Costs::issue) and whose ranks differ alike (rows_of).
+  void makespans(const Program& program, const Tape& tape, std::span<const Costs> costs, Ranks ranks,
+                 std::vector<Duration>& makespans);
+
   /// Makespans of the sampler's batch, by lane, in whole picoseconds; they live until the next run. Requires a sampler
   /// of this program and begin().
   std::span<const double> sample(const Program& program, const Tape& tape, const Costs& costs, JitterSampler& sampler);

@@ -14,7 +14,8 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-constexpr std::size_t bar_width = 20;
+constexpr std::size_t widest_bar = 20;
+constexpr std::size_t narrowest_bar = 5;  // A shorter one says nothing; the words then stand alone.
 constexpr std::size_t line_width = 79;
 
 /// Between two lines of a form.
@@ -59,9 +60,9 @@ std::string in_words(const ProgressState& state) {
   const std::size_t percent = state.total == 0 ? 100 : 100 * state.done / state.total;
   std::string text = fmt::format("{} of {} {} ({} %)", state.done, state.total, state.noun, percent);
   if (state.rate() > 0.0) {
-    text += fmt::format(", {} {}/s", rate_in_words(state.rate()), state.noun);
     text += state.done < state.total ? fmt::format(", {} left", time_in_words(state.left()))
                                      : fmt::format(", took {}", time_in_words(state.elapsed));
+    text += fmt::format(", {} {}/s", rate_in_words(state.rate()), state.noun);
   }
   return text + (state.infeasible > 0 ? fmt::format(", {} infeasible", state.infeasible) : "");
 }
@@ -73,9 +74,15 @@ std::string in_json(const ProgressState& state) {
 }
 
 std::string as_bar(const ProgressState& state) {
-  const std::size_t full = state.total == 0 ? bar_width : bar_width * state.done / state.total;
-  return fmt::format("[{}{}] {}", std::string(full, '='), std::string(bar_width - full, ' '), in_words(state))
-      .substr(0, line_width);
+  const std::string words = in_words(state);
+  constexpr std::size_t frame = 3;  // brackets and a blank
+  const std::size_t room = line_width - std::min(line_width, words.size() + frame);
+  const std::size_t width = std::min(widest_bar, room);
+  if (width < narrowest_bar) {
+    return words.substr(0, line_width);
+  }
+  const std::size_t full = state.total == 0 ? width : width * state.done / state.total;
+  return fmt::format("[{}{}] {}", std::string(full, '='), std::string(width - full, ' '), words);
 }
 
 Progress::Progress(ProgressForm form, std::size_t total, Clock clock, Write write, std::string_view noun)

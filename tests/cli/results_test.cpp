@@ -114,7 +114,10 @@ TEST_F(ResultsTest, AnIdealScheduleWinsNothingBesideImplementations) {
 TEST_F(ResultsTest, DiffShowsWhatChangedTheLargestFirst) {
   ASSERT_EQ(sweep("a").code, 3);
   ASSERT_EQ(sweep("b", "--axis seq=1K,8K,16K --interference none").code, 3);
-  EXPECT_EQ(run_program("commfuse-sim diff a a").code, 0);
+  const Outcome same = run_program("commfuse-sim diff a a");
+  EXPECT_EQ(same.code, 0);
+  EXPECT_EQ(same.out, "");
+  EXPECT_EQ(same.err, "no differences in makespan_us\n");
   const Outcome outcome = run_program("commfuse-sim diff a b -o json");
   EXPECT_EQ(outcome.code, 4) << outcome.err;
   const json rows = json::parse(outcome.out);

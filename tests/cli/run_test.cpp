@@ -429,6 +429,16 @@ TEST(CommfuseSim, HelpIsAsWideAsColumnsSays) {
             run_program("commfuse-sim run --help-all").out);
 }
 
+TEST(CommfuseSimRun, ColorFollowsTheTerminalAndNoColor) {
+  const std::string run = "commfuse-sim run --scope down --seq 32K --strategy serial,commfuse --uncertainty off";
+  const std::string plain = run_program(run).out;
+  EXPECT_EQ(plain.find('\x1b'), std::string::npos) << plain;
+  const std::string styled = run_program("env -u NO_COLOR CLICOLOR_FORCE=1 " + run).out;
+  EXPECT_NE(styled.find("\n\x1b[1m> commfuse "), std::string::npos) << styled;
+  EXPECT_EQ(run_program("env CLICOLOR_FORCE=1 NO_COLOR=1 " + run).out, plain);
+  EXPECT_EQ(run_program("env -u NO_COLOR CLICOLOR_FORCE=0 " + run).out, plain);
+}
+
 TEST(CommfuseSim, MessagesCallAFlagWhatTheUserCalledIt) {
   EXPECT_EQ(run_program("commfuse-sim run --tp 0").err, "--tp: '0' is out of range; choose 1 to 1M ranks\n");
   EXPECT_EQ(run_program("commfuse-sim run --seq-len=x").err.rfind("--seq-len: 'x' is not a whole number; ", 0), 0U);

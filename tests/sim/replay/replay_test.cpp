@@ -88,6 +88,39 @@ TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
   EXPECT_GT(in_order, 50);
 }
 
+/// The same costs with every time multiplied by its own random factor from 1/2 to 2, on ranks that repeat the same way.
+Costs stretched_at_random(Costs costs, std::mt19937_64& random) {
+  std::uniform_real_distribution<double> factor(0.5, 2.0);
+  for (std::vector<Duration>* times : {&costs.duration, &costs.by_rank}) {
+    for (Duration& time : *times) {
+      time = Duration{static_cast<std::int64_t>(static_cast<double>(time.count()) * factor(random))};
+    }
+  }
+  return costs;
+}
+
+TEST(Replay, SeveralCostsTogetherTakeWhatEachTakesAlone) {
+  std::mt19937_64 random(12);
+  for (int i = 0; i < 3'000; ++i) {
+    const RandomFold fold = random_fold(random);
+    const Replayed played(i % 2 == 0 ? random_program(random, fold.mesh) : random_program(random));
+    std::vector<Costs> costs{i % 2 == 0 ? random_costs(*played.program, random, fold.ranks)
+                                        : random_costs(*played.program, random)};
+    while (costs.size() < 1 + static_cast<std::size_t>(i % 9)) {
+      costs.push_back(stretched_at_random(costs.front(), random));
+    }
+    for (const Replay::Ranks ranks : {Replay::Ranks::all, Replay::Ranks::distinct}) {
+      std::vector<Duration> together{Duration{7}};  // stays where it is
+      Replay{}.makespans(*played.program, played.tape, costs, ranks, together);
+      ASSERT_EQ(together.size(), costs.size() + 1);
+      EXPECT_EQ(together.front(), Duration{7});
+      for (std::size_t k = 0; k < costs.size(); ++k) {
+        ASSERT_EQ(together[k + 1], Replay{}.makespan(*played.program, played.tape, costs[k], ranks)) << "program " << i;
+      }
+    }
+  }
+}
+
 /// Each rank against the one that stands for it.
 void expect_repeated(const Recorder& all, const Recorder& few, int program) {
   for (Rank rank = 0; rank < all.ranks(); ++rank) {

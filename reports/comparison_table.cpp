@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of a point: a row a schedule, and the verdict below.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/text/quantity.h"
+#include "model/wrapped.h"
+#include "reports/comparison.h"
+#include "reports/point_rows.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+Duration makespan(const ResultRow& row) { return row.analysis.critical.makespan; }
+
+constexpr const char* line = "{:<27} {:>8} {:>5} {:>9} {:>8} {:>6}";
+constexpr std::size_t label_width = 27;  // with the mark before it; a longer one has a line of its own
+constexpr std::size_t bar_width = 11;
+
+/// "4.1%": one standard error; "-" where it is unknown.
+std::string error_cell(const ResultRow& row) {
+  return row.makespan_error ? fmt::format("{:.1f}%", 100.0 * *row.makespan_error) : "-";
+}
+
+/// "-35.3%"; "-" for serial itself, and where it was not run.
+std::string serial_cell(const ResultRow& row, const ResultRow* serial) {
+  const std::optional<double> share = against_serial(row, serial);
+  return share ? fmt::format("{:+.1f}%", 100.0 * *share) : "-";
+}
+
+/// '>' who wins, '~' who ties.
+char mark_of(const ResultRow& row, const PointVerdict& point) {
+  return !point.in_front(row) ? ' ' : point.wins() ? '>' : '~';
+}
+
+/// "commfuse (direct, g=3)" of "commfuse (direct, g=3, sum on arrival, add on aux)": without the last options, while
+/// it does not fit and while it is not the label of another row.
+std::string name_cell(const ResultRow& row, Rows rows) {
+  constexpr std::size_t mark_width = 2;
+  const auto is_of_another = [&](const std::string& name) {
+    return std::ranges::any_of(rows, [&](const ResultRow& other) {
+      const std::string whole = label(other);
+      return &other != &row && (whole == name + ")" || whole.starts_with(name + ", "));
+    });
+  };
+  const std::string whole = label(row);
+  std::string name = whole.ends_with(')') ? whole.substr(0, whole.size() - 1) : whole;
+  while (mark_width + name.size() + 1 > label_width) {
+    const std::size_t comma = name.rfind(", ");
+    if (comma == std::string::npos || is_of_another(name.substr(0, comma))) {
+      return whole;
+    }
+    name.resize(comma);
+  }
+  return whole.ends_with(')') ? name + ")" : name;
+}
+
+/// As long as the time is against the slowest's; what is exposed in red, the rest in gray.
+std::string bar(const ResultRow& row, Rows rows, TerminalStyle style) {
+  const Duration slowest = std::ranges::max(rows, {}, makespan).analysis.critical.makespan;
+  if (!style.is_on() || slowest <= Duration{}) {
+    return {};
+  }
+  const auto cells = [&](Duration time) {
+    const double share = to_seconds(std::max(time, Duration{})) / to_seconds(slowest);
+    return std::min(bar_width, static_cast<std::size_t>(share * static_cast<double>(bar_width) + 0.5));
+  };
+  const auto dashes = [](std::size_t count) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) {
+      text += "\u2501";
+    }
+    return text;
+  };
+  const std::size_t whole = cells(makespan(row));
+  const std::size_t exposed = std::min(whole, cells(row.analysis.critical.exposed));
+  return " " + style.gray(dashes(whole - exposed)) + style.red(dashes(exposed));
+}
+
+std::string table_row(const ResultRow& row, Rows rows, const PointVerdict& point, const Unit& unit,
+                      TerminalStyle style) {
+  const Breakdown& parts = row.analysis.critical;
+  const char mark = mark_of(row, point);
+  const auto styled = [&](const std::string& text) { return mark == '>' ? style.bold(text) : text; };
+  std::string name = fmt::format("{} {}", mark, name_cell(row, rows));
+  std::string text;
+  if (name.size() > label_width) {
+    text = styled(name) + "\n";
+    name.clear();
+  }
+  return text +
+         styled(fmt::format(line, name, unit.text(parts.makespan), error_cell(row), serial_cell(row, serial_of(rows)),
+                            unit.text(parts.exposed), fmt::format("{:.1f}%", 100.0 * row.mfu))) +
+         bar(row, rows, style) + "\n";
+}
+
+std::string block(Rows rows, const VerdictRule& rule, TerminalStyle style) {
+  const Unit unit(rows);
+  const PointVerdict point = point_verdict(rows, rule);
+  const std::string heading = fmt::format("ranks {}, seq {}", rows[0].ranks, format_count(rows[0].seq));
+  std::string text =
+      fmt::format(line, heading, fmt::format("time/{}", unit.name()), "\u00b1", "vs serial", "exposed", "MFU") + "\n";
+  for (const ResultRow& row : rows) {
+    text += table_row(row, rows, point, unit, style);
+  }
+  text += wrapped(verdict(rows, rule), "  ", "  ");
+  if (const std::vector<std::string> warnings = warnings_of(rows); !warnings.empty()) {
+    text += wrapped(fmt::format("Beyond the fit: {}.", fmt::join(warnings, "; ")), "  ", "  ");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string line_on(std::string_view model, const ModelWords& words) {
+  const auto known = words.find(model);
+  return known == words.end() ? std::string{} : known->second + "\n";
+}
+
+std::string comparison_table(Rows rows, const VerdictRule& rule, const ModelWords& words, TerminalStyle style) {
+  if (rows.empty()) {
+    return {};
+  }
+  const ResultRow& first = rows.front();
+  std::string text = fmt::format("{} {} on {}, batch {}, {}\n", first.model, first.scope, machine_in_words(first),
+                                 format_count(first.batch), first.dtype) +
+                     line_on(first.model, words);
+  for (const Rows point : rows_by_point(rows)) {
+    text += "\n" + block(point, rule, style);
+  }
+  return text;
+}
+
+}  // namespace commfuse::reports
