@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs for machines without our packages: the objects of this build, linked anew with all libraries inside but the C
-# library and libgcc_s, so that they run on any Linux with glibc 2.34 or later (decision 0074). `./dev package` fetches the sources of
-# the two libraries that Debian has as shared objects alone, oneTBB and fmt, of the versions that this build includes;
-# until then there is no target commfuse_portable.
+# Programs for machines without our packages: the objects of this build, linked anew with all libraries inside but the
+# C library and libgcc_s, so that they run on any Linux with glibc 2.34 or later (decision 0074). `./dev package`
+# fetches the sources of the two libraries that Debian has as shared objects alone, oneTBB and fmt, of the versions
+# that this build includes; until then there is no target commfuse_portable.
 set(COMMFUSE_PORTABLE_SOURCES "${PROJECT_BINARY_DIR}/portable/sources" CACHE PATH "Sources of oneTBB and fmt")
 set(COMMFUSE_GLIBC_FLOOR 2.34 CACHE STRING "Oldest glibc for packed programs; 2.34 takes a build on Debian 12")
 mark_as_advanced(COMMFUSE_GLIBC_FLOOR)
@@ -52,8 +52,8 @@ endforeach()
 
 set(folder "${PROJECT_BINARY_DIR}/portable")
 set(check bash "${PROJECT_SOURCE_DIR}/cmake/package/glibc_floor.sh" ${COMMFUSE_GLIBC_FLOOR})
-# The unwinder stays the machine's libgcc_s, which glibc brings along everywhere: two unwinders in one process abort when
-# an exception leaves the module of MPI.
+# The unwinder stays the machine's libgcc_s, which glibc brings along everywhere: two unwinders in one process abort
+# when an exception leaves the module of MPI.
 separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} -static-libstdc++ -Wl,--as-needed")
 set(newer_glibc "$<TARGET_OBJECTS:commfuse_portable_glibc>")
 

@@ -18,7 +18,8 @@ while (($#)); do
   symbols=$(objdump -T "$file") # fails for what is no program
   newest=$(grep -oE 'GLIBC_[0-9.]+' <<<"$symbols" | sed 's/GLIBC_//' | sort -Vu | tail -n 1)
   if [[ $(printf '%s\n' "$newest" "$floor" | sort -V | tail -n 1) != "$floor" ]]; then
-    printf '%s needs glibc %s, which is newer than %s; build on an older system, or set COMMFUSE_GLIBC_FLOOR:\n' "$file" "$newest" "$floor" >&2
+    printf '%s needs glibc %s, which is newer than %s; build on an older system, or set COMMFUSE_GLIBC_FLOOR:\n' \
+      "$file" "$newest" "$floor" >&2
     grep -F "GLIBC_$newest)" <<<"$symbols" | awk '{ print "  " $NF }' >&2
     bad=1
   fi

@@ -19,8 +19,8 @@ done
 # The terms of what the programs contain.
 licenses=$stage/$name/share/doc/commfuse/licenses
 mkdir -p "$licenses"
-for package in libtbb-dev libfmt-dev libyaml-cpp-dev libprotobuf-dev libpugixml-dev libsqlite3-dev libmd-dev zlib1g-dev \
-  libcli11-dev libeigen3-dev nlohmann-json3-dev libtomlplusplus-dev libboost-graph-dev libstdc++6; do
+for package in libtbb-dev libfmt-dev libyaml-cpp-dev libprotobuf-dev libpugixml-dev libsqlite3-dev libmd-dev \
+  zlib1g-dev libcli11-dev libeigen3-dev nlohmann-json3-dev libtomlplusplus-dev libboost-graph-dev libstdc++6; do
   notice=$(readlink -f "/usr/share/doc/$package/copyright") || true
   [[ ! -f $notice ]] || cp "$notice" "$licenses/$package.txt"
 done

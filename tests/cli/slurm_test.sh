@@ -216,7 +216,8 @@ scontrol update job "$task" StartTime=now # Slurm lets two minutes pass
 wait_for 240 is_done || fail "the requeued task did not end: $(squeue)"
 [[ $(points_in "$shard") == 32 ]] || fail "the requeued task stored $(points_in "$shard") of 32 points"
 left=$((32 - stored))
-grep -q "^$left of $left points" "slurm-${job}_1.out" || fail "not just $left points were left: $(cat "slurm-${job}_1.out")"
+grep -q "^$left of $left points" "slurm-${job}_1.out" ||
+  fail "not just $left points were left: $(cat "slurm-${job}_1.out")"
 sbatch --wrap "commfuse-sim merge out/killed" >/dev/null
 wait_for 60 is_done || fail "the merge did not end: $(squeue)"
 commfuse-sim sweep long.yaml --out out/whole --progress none >/dev/null

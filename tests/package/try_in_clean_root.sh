@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: try_in_clean_root.sh FOLDER [SUITE...]: installs the packages in FOLDER in minimal roots of these suites (default
-# bookworm, jammy and noble: Debian 12, Ubuntu 22.04 and 24.04), where no compiler is, and uses them. The README's three
-# questions are answered as on this machine, byte for byte, by the packages and by the tarball; with MPI a sweep of
-# threads in processes leaves the bytes of one thread. Exits with 77 where no root at all can be made.
+# usage: try_in_clean_root.sh FOLDER [SUITE...]: installs the packages in FOLDER in minimal roots of these suites
+# (default bookworm, jammy and noble: Debian 12, Ubuntu 22.04 and 24.04), where no compiler is, and uses them. The
+# README's three questions are answered as on this machine, byte for byte, by the packages and by the tarball; with
+# MPI a sweep of threads in processes leaves the bytes of one thread. Exits with 77 where no root at all can be made.
 # Environment:
 #   TRY_ROOTS  folder with a root for each suite (bookworm, jammy, noble), which is copied instead of being made
 set -euo pipefail
@@ -17,8 +17,8 @@ suites=("${@:2}")
 
 questions=(
   "run --scope down --seq 32K --as all -o verdict"
-  "run --scope step --model llama-2-7b --hardware dgx-h100-x16 --ranks 1 --data-parallel 128 --batch 256 --micro-batch 2 \
---framework fsdp --jitter default --measured-step 853ms"
+  "run --scope step --model llama-2-7b --hardware dgx-h100-x16 --ranks 1 --data-parallel 128 --batch 256 \
+--micro-batch 2 --framework fsdp --jitter default --measured-step 853ms"
   "plan train-70b -o verdict"
 )
 answers=("Overlap pays" "Measured 853.0 ms" "Train on")
@@ -58,7 +58,8 @@ for i in "${!questions[@]}"; do
   (cd "$work" && "$tree/build/release/bin/commfuse-sim" "${words[@]}") >"$work/expected/$i.txt"
   grep -q "^${answers[$i]}" "$work/expected/$i.txt" || fail "the question has another answer: ${questions[$i]}"
 done
-(cd "$work" && "$tree/build/release/bin/commfuse-sim" sweep sweep.yaml --out expected/sweep -j 1 --progress none >/dev/null)
+(cd "$work" &&
+  "$tree/build/release/bin/commfuse-sim" sweep sweep.yaml --out expected/sweep -j 1 --progress none >/dev/null)
 
 # answers_in SUITE FOLDER: of the programs in a folder of the root.
 answers_in() {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: check.sh [TREE]: the checklist of docs/releasing.md, a line each: ok, NOT SO with what to do, or "not looked at"
-# for what needs a build that is not there. Exit 0 where this version can be released, 4 where something is left to do.
+# usage: check.sh [TREE]: the checklist of docs/releasing.md, a line each: ok, NOT SO with what to do, or "not looked
+# at" for what needs a build that is not there. Exit 0 where this version can be released, 4 where something is left
+# to do.
 set -euo pipefail
 tree=$(cd "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}" && pwd)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -13,8 +14,8 @@ program=build/release/bin/commfuse-sim
 notes=$("$here/notes.sh" "$version" "$tree") || notes=
 left=0
 
-# is NAME COMMAND...: a line of the checklist. The command says on stdout what is to be done, and fails; 77: it could not
-# look.
+# is NAME COMMAND...: a line of the checklist. The command says on stdout what is to be done, and fails; 77: it could
+# not look.
 is() {
   local name=$1 said code=0
   said=$("${@:2}") || code=$?
@@ -86,10 +87,12 @@ files_are_recorded() {
   local folder=tests/upgrade/$version
   [[ -s $folder/commands.tsv ]] ||
     say_and_fail "record this release's files: tests/upgrade/record.sh build/release/bin $folder" || return 1
-  ! grep -q -- '-dirty"' "$folder/answers/version.json" || say_and_fail "$folder was recorded from a changed tree; record it again"
+  ! grep -q -- '-dirty"' "$folder/answers/version.json" ||
+    say_and_fail "$folder was recorded from a changed tree; record it again"
 }
 
-# A schema that is gone, as in result/1 where result/2 came, is a change of a major version, or of a minor one before 1.0.
+# A schema that is gone, as in result/1 where result/2 came, is a change of a major version, or of a minor one before
+# 1.0.
 schemas_are_kept() {
   needs_build || return
   local last schema now gone=()
@@ -105,21 +108,24 @@ schemas_are_kept() {
 
 program_is_of_this_version() {
   needs_build || return
-  [[ $("$program" version) == "commfuse-sim $version ("* ]] || say_and_fail "$program is of another version; run ./dev build"
+  [[ $("$program" version) == "commfuse-sim $version ("* ]] ||
+    say_and_fail "$program is of another version; run ./dev build"
 }
 
 python_has_the_version() {
   local file
   file=$(find python -maxdepth 2 -name pyproject.toml 2>/dev/null | head -n 1)
   [[ -n $file ]] || return 0
-  ! grep -qE '^version *=' "$file" || grep -qE "^version *= *\"$version\"" "$file" || say_and_fail "$file has another version; write $version"
+  ! grep -qE '^version *=' "$file" || grep -qE "^version *= *\"$version\"" "$file" ||
+    say_and_fail "$file has another version; write $version"
 }
 
 packages_are_made() {
   local kind
   [[ -d build/packages ]] || { printf 'run ./dev package --try' && return 77; }
   for kind in "commfuse_${version}_*.deb" "commfuse-mpi_${version}_*.deb" "commfuse-$version-linux-*.tar.gz"; do
-    compgen -G "build/packages/$kind" >/dev/null || say_and_fail "build/packages has no $kind; run ./dev package --try" || return 1
+    compgen -G "build/packages/$kind" >/dev/null ||
+      say_and_fail "build/packages has no $kind; run ./dev package --try" || return 1
   done
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: check_test.sh SOURCE: the checklist of a release on a made-up tree that is ready, then with one thing wrong at a
-# time: it names that one, and ends with 4.
+# usage: check_test.sh SOURCE: the checklist of a release on a made-up tree that is ready, then with one thing wrong
+# at a time: it names that one, and ends with 4.
 set -euo pipefail
 source=$1
 command -v git >/dev/null || { printf 'skipped: there is no git\n' && exit 77; }
@@ -28,14 +28,16 @@ make_tree() {
     '### Deprecated' '' '- `tokens` is `seq`.' '' '## 0.2.0, 2026-12-01' '' '### Added' '' '- All.' >"$tree/CHANGELOG.md"
   printf 'constexpr std::array table{Rename{"tokens", "seq", 0, 3}};\n' >"$tree/model/config/renames.cpp"
   printf 'inline constexpr int model_version = 17;\n' >"$tree/model/record/result.h"
-  printf '{"schemas": ["commfuse.sweep/1"], "git_revision": "0123"}\n' | tee "$tree"/tests/upgrade/0.{2.0,3.1}/answers/version.json >/dev/null
+  printf '{"schemas": ["commfuse.sweep/1"], "git_revision": "0123"}\n' |
+    tee "$tree"/tests/upgrade/0.{2.0,3.1}/answers/version.json >/dev/null
   printf 'wrote\n' | tee "$tree"/tests/upgrade/0.{2.0,3.1}/commands.tsv >/dev/null
   cat >"$tree/build/release/bin/commfuse-sim" <<'SH'
 #!/bin/sh
 [ "$2" = -o ] && echo '{"schemas": ["commfuse.sweep/1"]}' || echo 'commfuse-sim 0.3.1 (0123), model version 17'
 SH
   chmod +x "$tree/build/release/bin/commfuse-sim"
-  touch "$tree"/build/packages/{commfuse_0.3.1_amd64.deb,commfuse-mpi_0.3.1_amd64.deb,commfuse-0.3.1-linux-x86_64.tar.gz}
+  touch "$tree"/build/packages/{commfuse,commfuse-mpi}_0.3.1_amd64.deb \
+    "$tree/build/packages/commfuse-0.3.1-linux-x86_64.tar.gz"
   cp "$source/docs/releasing.md" "$tree/docs/"
   printf 'build\n' >"$tree/.gitignore"
   git_in_tree init -q
@@ -47,14 +49,16 @@ refuses() {
   local code=0
   "$source/tests/release/check.sh" "$tree" >"$work/said" || code=$?
   [[ $code == 4 ]] || fail "exit code $code where this is not so: $1"
-  [[ $(grep '^NOT SO' "$work/said" | sed -E 's/^NOT SO +//; s/: .*//') == "$1" ]] || fail "not just '$1': $(cat "$work/said")"
+  [[ $(grep '^NOT SO' "$work/said" | sed -E 's/^NOT SO +//; s/: .*//') == "$1" ]] ||
+    fail "not just '$1': $(cat "$work/said")"
   make_tree
 }
 
 make_tree
 "$source/tests/release/check.sh" "$tree" >"$work/said" || fail "a tree that is ready: $(cat "$work/said")"
 grep -q '^0.3.1 can be released: git tag v0.3.1$' "$work/said" || fail "it does not say so: $(cat "$work/said")"
-[[ $("$source/tests/release/notes.sh" 0.2.0 "$tree") == $'\n### Added\n\n- All.' ]] || fail "the notes are of another version"
+[[ $("$source/tests/release/notes.sh" 0.2.0 "$tree") == $'\n### Added\n\n- All.' ]] ||
+  fail "the notes are of another version"
 ! "$source/tests/release/notes.sh" 0.2 "$tree" || fail "0.2 has notes"
 
 sed -i 's/2027-02-01/not released/' "$tree/CHANGELOG.md" && commit

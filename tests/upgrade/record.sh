@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: record.sh BIN_FOLDER FOLDER: has the programs in BIN_FOLDER write one file of each format into FOLDER, which must
-# not exist, with commands.tsv: how each was written, and commands that read it. tests/cli/upgrade_releases_test.cpp then
-# holds later builds to them. A release adds a folder by its version (docs/releasing.md):
+# usage: record.sh BIN_FOLDER FOLDER: has the programs in BIN_FOLDER write one file of each format into FOLDER, which
+# must not exist, with commands.tsv: how each was written, and commands that read it.
+# tests/cli/upgrade_releases_test.cpp then holds later builds to them. A release adds a folder by its version
+# (docs/releasing.md):
 #   tests/upgrade/record.sh build/release/bin tests/upgrade/0.1.0
 set -euo pipefail
 (($# == 2)) || { sed -n 's/^# //p' "$0" | sed -n '2,5p' >&2 && exit 2; }
@@ -29,7 +30,8 @@ left() {
   local code=0
   mkdir -p "$(dirname "$2")"
   bash -c "$3" >/dev/null 2>.errors || code=$?
-  [[ $code == "$1" && -s $2 ]] || { cat .errors >&2 && printf 'exit code %s, not %s: %s\n' "$code" "$1" "$3" >&2 && exit 1; }
+  [[ $code == "$1" && -s $2 ]] ||
+    { cat .errors >&2 && printf 'exit code %s, not %s: %s\n' "$code" "$1" "$3" >&2 && exit 1; }
   rm -f .errors
   note left "$1" "$2" "$3"
 }
@@ -54,7 +56,8 @@ wrote 0 rows/layers.csv "$layer -o csv"
 wrote 0 rows/implementations.json 'commfuse-sim run --scope down --seq 8K --as all -o json'
 wrote 0 rows/step.json "$step --strategy serial,commfuse -o json"
 wrote 0 rows/framework.jsonl "$step --framework torchtitan -o jsonl"
-wrote 0 rows/decode.json 'commfuse-sim run --scope decode --model llama-3.1-8b --ranks 2 --batch 8 --seq 4K --strategy serial,commfuse -o json'
+wrote 0 rows/decode.json \
+  'commfuse-sim run --scope decode --model llama-3.1-8b --ranks 2 --batch 8 --seq 4K --strategy serial,commfuse -o json'
 mkdir lab
 cp "$source/configs/lab/faj.yaml" lab/
 wrote 0 rows/lab.json 'commfuse-sim run lab/faj.yaml --set ranks=16 -o json'
@@ -96,7 +99,8 @@ for name in layers steps; do
   is_read 0 "commfuse-sim sweep $name/settings.yaml --out new --dry-run"
 done
 for shard in 1 2; do
-  left 3 "shards/shard-$shard-of-2.sqlite" "commfuse-sim sweep sweeps/layers.yaml --out shards --progress none --shard $shard/2"
+  left 3 "shards/shard-$shard-of-2.sqlite" \
+    "commfuse-sim sweep sweeps/layers.yaml --out shards --progress none --shard $shard/2"
 done
 is_read 3 'commfuse-sim merge shards'
 
@@ -112,7 +116,8 @@ mkdir -p plans
 cp "$source/tests/upgrade/26eb1d7/plans/train-8b.yaml" plans/
 wrote 0 answers/plan.json 'commfuse-sim plan plans/train-8b.yaml -o json'
 wrote 0 answers/plan.csv 'commfuse-sim plan plans/train-8b.yaml -o csv'
-wrote 0 answers/tune.json 'commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --ranks 4 --seq 8K --batch 64 -o json'
+wrote 0 answers/tune.json \
+  'commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --ranks 4 --seq 8K --batch 64 -o json'
 wrote 0 answers/why.json 'commfuse-sim why --model llama-3.1-8b --seq 8K -o json'
 wrote 0 answers/expect.json 'commfuse-sim expect --hardware h100-sxm --collective all_reduce -o json'
 wrote 0 answers/version.json 'commfuse-sim version -o json'
@@ -126,21 +131,24 @@ done
 wrote 0 schedules/digests.txt \
   "for file in schedules/*.yaml; do commfuse-sim schedule export \$file | sha256sum | sed \"s# .*# \$file#\"; done"
 
-left 0 records/run.json 'commfuse-validate run --spans --ranks 2 --seq 1K --scope gate_up --strategy serial,commfuse --iterations 2 --warm-up 1 --dilation 1 --out records/run.json'
+left 0 records/run.json "commfuse-validate run --spans --ranks 2 --seq 1K --scope gate_up --strategy serial,commfuse \
+--iterations 2 --warm-up 1 --dilation 1 --out records/run.json"
 left 0 records/links.json "commfuse-validate links --ranks 2 --bytes '8 KiB' --tolerance 1000 --out records/links.json"
 left 0 records/bench.json 'commfuse-validate bench --only kernels --dtype fp32 --out records/bench.json'
 wrote 0 records/check.json 'commfuse-validate check --ranks 2 --scope mlp --strategy serial,commfuse -o json'
 mkdir -p node/proc/sys/kernel
 printf 'node-1\n' >node/proc/sys/kernel/hostname
 wrote 0 records/doctor.json 'commfuse-validate doctor --root node -o json'
-left 0 hardware/my-cpu.yaml 'commfuse-sim calibrate --base cpu --name my-cpu --out hardware/my-cpu.yaml records/bench.json'
+left 0 hardware/my-cpu.yaml \
+  'commfuse-sim calibrate --base cpu --name my-cpu --out hardware/my-cpu.yaml records/bench.json'
 cp "$source"/configs/hardware/h100-sxm.yaml "$source"/configs/clusters/dgx-h100-x2.yaml hardware/
 is_read 0 'commfuse-validate compare records/run.json -o json'
 is_read 0 'commfuse-validate links records/links.json --tolerance 1000'
 is_read 0 'commfuse-sim calibrate --base cpu --name again records/bench.json'
 is_read 0 'commfuse-sim run --hardware ./hardware/h100-sxm.yaml --strategy serial,commfuse'
 is_read 0 'commfuse-sim run --hardware ./hardware/dgx-h100-x2.yaml --ranks 16 --strategy serial,commfuse'
-is_read 0 'commfuse-sim run --hardware ./hardware/my-cpu.yaml --model gpt-2-xl --ranks 2 --seq 256 --scope gate_up --strategy serial,commfuse'
+is_read 0 "commfuse-sim run --hardware ./hardware/my-cpu.yaml --model gpt-2-xl --ranks 2 --seq 256 --scope gate_up \
+--strategy serial,commfuse"
 
 mkdir -p implementations frameworks
 cp "$source/configs/implementations/flux.yaml" implementations/
