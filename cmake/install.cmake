@@ -74,7 +74,8 @@ set(CPACK_DEBIAN_MPI_PACKAGE_NAME commfuse-mpi)
 # Not what this machine's library is called: one package is for several distributions, and libmpi.so.40 has two names.
 set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS
-  "commfuse (= ${PROJECT_VERSION}), libopenmpi3 | libopenmpi40, libc6 (>= ${COMMFUSE_GLIBC_FLOOR}), openmpi-bin")
+  "commfuse (= ${PROJECT_VERSION}), libopenmpi3 | libopenmpi40, libc6 (>= ${COMMFUSE_GLIBC_FLOOR}), libgcc-s1, \
+openmpi-bin")
 # Packed programs, where they are made, take the place of those that need this machine's libraries.
 set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/package/use_portable.cmake")
 set(CPACK_COMMFUSE_PORTABLE "${PROJECT_BINARY_DIR}/portable")

@@ -77,7 +77,7 @@ if(TARGET commfuse_mpi)
   add_custom_command(OUTPUT "${output}"
     COMMAND "${CMAKE_COMMAND}" -E make_directory "${folder}/lib/commfuse"
     COMMAND "${CMAKE_CXX_COMPILER}" ${flags} -shared -o "${output}" "$<TARGET_OBJECTS:commfuse_mpi>" "${newer_glibc}"
-      "-Wl,--exclude-libs,ALL" ${MPI_CXX_LIBRARIES} -s
+      "-Wl,--exclude-libs,ALL" "-Wl,-z,defs" "$<TARGET_PROPERTY:MPI::MPI_CXX,INTERFACE_LINK_LIBRARIES>" -s
     COMMAND ${check} --also libmpi.so "${output}"
     DEPENDS commfuse_mpi commfuse_portable_glibc COMMAND_EXPAND_LISTS VERBATIM)
   list(APPEND outputs "${output}")
