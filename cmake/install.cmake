@@ -45,6 +45,8 @@ endforeach()
 install(TARGETS ${libraries} EXPORT commfuse ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev)
 install(DIRECTORY model sim reports DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/commfuse" COMPONENT dev
   FILES_MATCHING PATTERN "*.h" PATTERN module EXCLUDE PATTERN commands EXCLUDE)
+install(FILES cmake/package/headers.md RENAME README.md
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/commfuse" COMPONENT dev)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/commfuse")
 install(EXPORT commfuse NAMESPACE commfuse:: FILE commfuse-targets.cmake DESTINATION "${package}" COMPONENT dev)
 configure_package_config_file(cmake/commfuse-config.cmake.in "${PROJECT_BINARY_DIR}/commfuse-config.cmake"
@@ -69,8 +71,17 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # what the programs link, from what is installed here
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME commfuse)
 set(CPACK_DEBIAN_MPI_PACKAGE_NAME commfuse-mpi)
-set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "commfuse (= ${PROJECT_VERSION}), openmpi-bin")
+# Not what this machine's library is called: one package is for several distributions, and libmpi.so.40 has two names.
+set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS
+  "commfuse (= ${PROJECT_VERSION}), libopenmpi3 | libopenmpi40, libc6 (>= ${COMMFUSE_GLIBC_FLOOR}), libgcc-s1, \
+openmpi-bin")
+# Packed programs, where they are made, take the place of those that need this machine's libraries.
+set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/package/use_portable.cmake")
+set(CPACK_COMMFUSE_PORTABLE "${PROJECT_BINARY_DIR}/portable")
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libcommfuse-dev)
+set(CPACK_COMPONENT_DEV_DESCRIPTION "Libraries and headers of commfuse, which are experimental: any minor version may \
+change them.")
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libfmt-dev, libyaml-cpp-dev, libeigen3-dev, nlohmann-json3-dev, libtbb-dev, \
 libboost-graph-dev, libmd-dev, zlib1g-dev, libprotobuf-dev, libpugixml-dev, libsqlite3-dev")
 include(CPack)

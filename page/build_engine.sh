@@ -8,27 +8,7 @@ mkdir -p "$2"
 build=$(cd "$2" && pwd)
 export NODE_PATH=/usr/share/nodejs # where Debian keeps what Emscripten's scripts need
 
-# Sources by apt, from the archive that packages come from, whether or not the machine lists its sources.
-fetch_sources() {
-  local sources=$1 mirror suite
-  mkdir -p "$sources/lists/partial"
-  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | head -n 1)
-  suite=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
-  printf 'deb-src %s %s main universe\n' "${mirror:-http://deb.debian.org/debian}" "$suite" >"$sources/sources.list"
-  [[ $(. /etc/os-release && printf '%s' "$ID") != debian ]] || sed -i 's/ universe$//' "$sources/sources.list"
-  local apt=(-o "Dir::Etc::sourcelist=$sources/sources.list" -o Dir::Etc::sourceparts=/dev/null
-    -o "Dir::State::lists=$sources/lists" -o APT::Sandbox::User=root)
-  apt-get "${apt[@]}" update -q >/dev/null
-  (cd "$sources" && apt-get "${apt[@]}" source -qq --download-only yaml-cpp pugixml libmd >/dev/null &&
-    for description in *.dsc; do dpkg-source --no-check -x "$description" >/dev/null; done)
-}
-
-if [[ ! -e $build/sources/.ready ]]; then
-  rm -rf "$build/sources"
-  printf 'page: fetching the sources of yaml-cpp, pugixml and libmd\n' >&2
-  fetch_sources "$build/sources"
-  touch "$build/sources/.ready"
-fi
+"$source/cmake/package/fetch_sources.sh" "$build/sources" yaml-cpp pugixml libmd
 emcmake cmake -S "$source" -B "$build" -G Ninja -D CMAKE_BUILD_TYPE=Release >"$build/configure.log" 2>&1 || {
   cat "$build/configure.log" >&2
   exit 1

@@ -11,6 +11,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
@@ -194,6 +195,7 @@ constexpr std::array verbs{Synonym{"compare", "run"},  Synonym{"predict", "run"}
 struct MeantWords {
   std::vector<std::string> words;
   std::vector<std::pair<std::string, std::string_view>> renamed;  ///< pairs of the typed and the actual flag
+  std::vector<std::string> warnings;                              ///< about former names
 };
 
 /// Returns the command that the words name, with its flags added.
@@ -219,9 +221,46 @@ bool has_flag(const CLI::App& verb, std::string_view flag) {
   return verb.get_option_no_throw(std::string(flag)) != nullptr;
 }
 
-/// Replaces flags of other tools, up to "--", when the command lacks the typed flag and has the actual one.
-MeantWords as_meant(CLI::App& app, std::span<const char* const> typed) {
-  MeantWords meant{.words = {typed.begin(), typed.end()}, .renamed = {}};
+/// Replaces a former name, from `at` to `end` of a word, by that of today. Throws ConfigError for a name that is no
+/// longer accepted.
+void replace_former(const std::optional<FormerName>& former, std::size_t at, std::size_t end, std::string& word,
+                    MeantWords& meant) {
+  if (!former) {
+    return;
+  }
+  if (!former->is_taken) {
+    throw ConfigError(former->sentence);
+  }
+  word.replace(at, end - at, former->now);
+  meant.warnings.push_back(former->sentence);
+}
+
+/// Replaces former names of flags, up to "--", and of the setting that an --axis varies.
+void take_former_names(const Renames& renames, MeantWords& meant) {
+  constexpr std::string_view axis = "--axis";
+  bool is_axis = false;  // the word before was --axis
+  for (std::string& word : meant.words) {
+    if (word == "--") {
+      return;
+    }
+    const std::size_t end = std::min(word.find('='), word.size());
+    const bool has_key = is_axis || (word.starts_with("--axis=") && word.find('=', end + 1) != std::string::npos);
+    is_axis = word == axis;
+    if (has_key) {
+      const std::size_t at = word.starts_with("--axis=") ? axis.size() + 1 : 0;
+      const std::size_t key_end = std::min(word.find('=', at), word.size());
+      replace_former(renames.key(std::string_view(word).substr(at, key_end - at)), at, key_end, word, meant);
+    } else {
+      replace_former(renames.flag(std::string_view(word).substr(0, end)), 0, end, word, meant);
+    }
+  }
+}
+
+/// Replaces flags of other tools, up to "--", when the command lacks the typed flag and has the actual one, and former
+/// names by those of today.
+MeantWords as_meant(CLI::App& app, std::span<const char* const> typed, const Renames& renames) {
+  MeantWords meant{.words = {typed.begin(), typed.end()}, .renamed = {}, .warnings = {}};
+  take_former_names(renames, meant);
   std::vector<std::string>& words = meant.words;
   if (words.size() == 2 && words[1] == "--version") {
     words[1] = "version";
@@ -363,9 +402,10 @@ void fill_verb(CLI::App& program, const std::vector<std::string>& path) {
 namespace {
 
 /// Runs the command line and leaves the translated words in `meant`.
-LastWords run_meant(CLI::App& app, std::span<const char* const> typed, MeantWords& meant, const int& status) {
+LastWords run_meant(CLI::App& app, std::span<const char* const> typed, const Renames& renames, MeantWords& meant,
+                    const int& status) {
   try {
-    meant = as_meant(app, typed);
+    meant = as_meant(app, typed, renames);
     std::vector<const char*> pointers;
     std::transform(meant.words.begin(), meant.words.end(), std::back_inserter(pointers),
                    [](const std::string& word) { return word.c_str(); });
@@ -390,13 +430,14 @@ LastWords run_meant(CLI::App& app, std::span<const char* const> typed, MeantWord
 
 }  // namespace
 
-LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status) {
+LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status, const Renames& renames) {
   wrap_help(app, std::make_shared<WrappedHelp>());
   add_help_all(app);
   const std::span typed(argv, static_cast<std::size_t>(argc));
   MeantWords meant;
-  LastWords last = run_meant(app, typed, meant, status);
+  LastWords last = run_meant(app, typed, renames, meant, status);
   last.sentence = as_typed(std::move(last.sentence), meant, typed);
+  last.warnings = std::move(meant.warnings);
   return last;
 }
 
@@ -405,6 +446,9 @@ int say(const LastWords& words) {
   if (!words.help.empty() && !is_printed()) {
     std::fputs((std::string(not_printed) + "\n").c_str(), stderr);
     return exit_code::failed;
+  }
+  for (const std::string& warning : words.warnings) {
+    std::fputs((warning + "\n").c_str(), stderr);
   }
   if (!words.sentence.empty()) {
     // The sentence may quote paths and names from untrusted files.

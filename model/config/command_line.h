@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/config/renames.h"
+
 namespace CLI {
 class App;
 }
@@ -37,14 +39,17 @@ void fill_verb(CLI::App& program, const std::vector<std::string>& path);
 /// Final output of a program, and its exit code.
 struct LastWords {
   int code = exit_code::done;
-  std::string help{};      ///< Help that was asked for; belongs on stdout.
-  std::string sentence{};  ///< Error message; belongs on stderr.
+  std::string help{};                   ///< Help that was asked for; belongs on stdout.
+  std::string sentence{};               ///< Error message; belongs on stderr.
+  std::vector<std::string> warnings{};  ///< About former names; belong on stderr, before the sentence.
 };
 
 /// Parses the command line; the chosen subcommand's callback runs and leaves its exit code in `status`. A user's
 /// mistake returns one sentence with the remedy and 2, any other failure one sentence and 1. The sentence names a flag
-/// as the user typed it: "--tp" for "--ranks".
-LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status);
+/// as the user typed it: "--tp" for "--ranks". Former names of flags, and of settings that --axis varies, are accepted
+/// as `renames` says.
+LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status,
+                      const Renames& renames = program_renames());
 /// Runs run_quietly and prints its words; returns the exit code.
 int run_command_line(CLI::App& app, int argc, const char* const* argv, const int& status);
 /// Prints the words and returns the exit code.

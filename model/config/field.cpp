@@ -12,6 +12,7 @@
 #include "model/config/bandwidth_choice.h"
 #include "model/config/choices.h"
 #include "model/config/meant.h"
+#include "model/config/renames.h"
 #include "model/config_error.h"
 #include "model/describe/joined.h"
 #include "model/dtype.h"
@@ -734,13 +735,7 @@ bool is_group(std::string_view key) {
   });
 }
 
-std::string variable_of(const Field& field) {
-  std::string name = "COMMFUSE_";
-  for (const char c : field.key) {
-    name += c == '.' ? '_' : (c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c);
-  }
-  return name;
-}
+std::string variable_of(const Field& field) { return variable_of_key(field.key); }
 
 std::vector<std::string> names_known_to(const Field& field) {
   std::vector<std::string> names = known_names(field.catalogue);

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <utility>
 
 #include "model/config/meant.h"
 #include "model/config_error.h"
+#include "model/text/plain_text.h"
 #include "model/text/suggest.h"
 
 namespace commfuse {
@@ -64,11 +66,16 @@ std::string from_folder_of(const std::string& file, const Field& field, std::str
   return joined.find('/') == std::string::npos ? "./" + joined : joined;  // "./" makes it a path, not a name.
 }
 
+/// Returns "path:line:col" of an entry's key.
+std::string place_of(const YamlFile& file, const YamlValue::Field& entry) {
+  return fmt::format("{}:{}:{}", file.path(), entry.place.line, entry.place.column);
+}
+
 /// Walks one map of settings and stores every value.
 class MapReader {
  public:
   using Put = std::function<void(const Field&, const Setting&)>;
-  MapReader(YamlFile& file, Put put) : file_(file), put_(std::move(put)) {}
+  MapReader(YamlFile& file, Resolver& resolver, Put put) : file_(file), resolver_(resolver), put_(std::move(put)) {}
 
   void read(const YamlValue& map, const std::string& prefix, std::string_view skipped = "") {
     for (const YamlValue::Field& entry : map.fields()) {
@@ -76,8 +83,11 @@ class MapReader {
       if (key == skipped) {
         continue;
       }
-      if (const Field* field = find_field(key)) {
+      std::string refused;
+      if (const Field* field = resolver_.field_of_key(key, place_of(file_, entry), refused)) {
         take(*field, entry);
+      } else if (!refused.empty()) {
+        file_.mistake(entry.place, refused);
       } else if (is_group(key)) {
         descend(key, entry);
       } else {
@@ -129,9 +139,14 @@ class MapReader {
   }
 
   YamlFile& file_;
+  Resolver& resolver_;
   Put put_;
   std::map<std::string_view, int> seen_;
 };
+
+MapReader::Put putting_into(Settings& settings) {
+  return [&settings](const Field& field, const Setting& setting) { settings.put(field, setting); };
+}
 
 /// Returns "all" or "serial,sliced" from a list of words; nullopt when an item is not a word.
 std::optional<std::string> joined(const YamlValue& list) {
@@ -218,15 +233,32 @@ void Resolver::read_file(const std::string& path) {
   noting([&] {
     YamlFile file(path);
     require_run_schema(file.top());
-    MapReader(file, putting()).read(file.top(), "", "schema");
+    MapReader(file, *this, putting_into(settings_)).read(file.top(), "", "schema");
     file.finish();
   });
 }
 
-void Resolver::read_map(YamlFile& file, const YamlValue& map) { MapReader(file, putting()).read(map, ""); }
+void Resolver::read_map(YamlFile& file, const YamlValue& map) {
+  MapReader(file, *this, putting_into(settings_)).read(map, "");
+}
 
-std::function<void(const Field&, const Setting&)> Resolver::putting() {
-  return [this](const Field& field, const Setting& setting) { settings_.put(field, setting); };
+const Field* Resolver::field_of_key(std::string_view key, std::string_view where, std::string& refused) {
+  if (const Field* const field = find_field(key)) {
+    return field;
+  }
+  const std::optional<FormerName> former = renames_->key(key);
+  if (former && former->is_taken) {
+    warn(fmt::format("{}: {}", where, former->sentence));
+    return find_field(former->now);
+  }
+  refused = former ? former->sentence : "";
+  return nullptr;
+}
+
+void Resolver::warn(std::string sentence) {
+  if (std::find(warnings_.begin(), warnings_.end(), sentence) == warnings_.end()) {
+    warnings_.push_back(std::move(sentence));
+  }
 }
 
 void Resolver::read_environment(std::span<const std::string> variables) {
@@ -238,8 +270,14 @@ void Resolver::read_environment(std::span<const std::string> variables) {
         std::find(other_variables.begin(), other_variables.end(), name) != other_variables.end()) {
       continue;
     }
+    const std::optional<FormerName> former = renames_->variable(name);
     if (const Field* field = field_of_variable(name)) {
       put(*field, value, {Source::environment, std::string(name)});
+    } else if (former && former->is_taken) {
+      warn(former->sentence);
+      put(*find_field(former->now), value, {Source::environment, std::string(name)});
+    } else if (former) {
+      mistake(former->sentence);
     } else {
       mistake(unknown_variable(name));
     }
@@ -254,10 +292,13 @@ void Resolver::read_set(std::string_view assignment) {
     return;
   }
   const std::string_view key = assignment.substr(0, equals);
-  if (const Field* field = field_meant(key)) {
+  std::string refused;
+  const Field* field = field_of_key(key, where, refused);
+  field = field == nullptr && refused.empty() ? field_meant(key) : field;
+  if (field != nullptr) {
     put(*field, assignment.substr(equals + 1), {Source::set, where});
   } else {
-    mistake(fmt::format("{}: {}", where, unknown_key(key)));
+    mistake(fmt::format("{}: {}", where, refused.empty() ? unknown_key(key) : refused));
   }
 }
 
@@ -266,6 +307,9 @@ void Resolver::read_flag(const Field& field, std::string_view text) {
 }
 
 Settings Resolver::finish() {
+  for (const std::string& warning : warnings_) {
+    std::fputs((with_escapes(warning, "\t") + "\n").c_str(), stderr);
+  }
   if (!mistakes_.empty()) {
     throw ConfigError(fmt::format("{}", fmt::join(mistakes_, "\n")));
   }

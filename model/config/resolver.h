@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/config/renames.h"
 #include "model/config/settings.h"
 #include "model/config/yaml_reader.h"
 
@@ -17,6 +18,9 @@ namespace commfuse {
 /// Call the readers in rising precedence: files, environment, --set, flags.
 class Resolver {
  public:
+  /// Accepts the former names in `renames`, and warns about each that is used.
+  explicit Resolver(const Renames& renames = program_renames()) : renames_(&renames) {}
+
   /// Reads a run config: nested or dotted keys, optionally with `schema: commfuse.run/1`. Paths in it start at its
   /// folder.
   void read_file(const std::string& path);
@@ -30,19 +34,26 @@ class Resolver {
 
   /// Notes a mistake that another reader found: ready to print, perhaps several lines.
   void mistake(const std::string& message) { mistakes_.push_back(message); }
+  /// Returns the setting of a key at `where`, also by its former name, which leaves a warning. Returns null if there is
+  /// none, and also for a former name that is no longer accepted: `refused` says so then.
+  const Field* field_of_key(std::string_view key, std::string_view where, std::string& refused);
   /// Runs `read`; its ConfigError is noted like any other mistake.
   void noting(const std::function<void()>& read);
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
-  /// Throws ConfigError with every mistake, one per line.
+  /// Returns each warning once, in order: ready to print.
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Prints the warnings on stderr. Throws ConfigError with every mistake, one per line.
   Settings finish();
 
  private:
-  std::function<void(const Field&, const Setting&)> putting();
+  void warn(std::string sentence);
   void put(const Field& field, std::string_view text, Origin origin);
 
+  const Renames* renames_;
   Settings settings_;
   std::vector<std::string> mistakes_;
+  std::vector<std::string> warnings_;
 };
 
 /// Returns the environment variables of this process.

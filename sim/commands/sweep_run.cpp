@@ -26,6 +26,7 @@
 #include "sim/commands/sweep_outputs.h"
 #include "sim/sweep/handout.h"
 #include "sim/sweep/play_sweep.h"
+#include "sim/sweep/point_team.h"
 #include "sim/sweep/progress.h"
 
 namespace commfuse::sim {
@@ -90,6 +91,12 @@ std::unique_ptr<StoreWriter> open_store(const std::filesystem::path& path, const
   return std::make_unique<StoreWriter>(path, identity);
 }
 
+/// Threads of one process of several: one, unless the user asks for more. They may share a machine with the others.
+int threads_among_processes(const PreparedSweep& prepared) {
+  const int threads = choices_of(prepared.sweep.grid.settings).threads;
+  return threads > 0 ? threads : 1;
+}
+
 /// Plays what the store lacks, with `world` also on other processes; what it holds then.
 StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, StoreWriter& store, World* world) {
   const std::vector<std::size_t> points = points_left(prepared.identity, store);
@@ -103,7 +110,9 @@ StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, Sto
                                   [&](const StoreRow& row) { return is_feasible(prepared.identity.kind, row); }));
   };
   if (world != nullptr) {
-    lead(*world, {prepared.identity.digest, &prepared.list, &players}, points, take, &interrupted);
+    const int threads = threads_among_processes(prepared);
+    say(warning_of_bound_threads(threads, allowed_cores(), online_cores()));
+    lead(*world, {prepared.identity.digest, &prepared.list, &players, threads}, points, take, &interrupted);
   } else {
     play_points(prepared.list, points, players, take,
                 {.threads = choices_of(prepared.sweep.grid.settings).threads, .stop = &interrupted});
@@ -196,7 +205,7 @@ int run_follower(const SweepRequest& request, World& world) {
       [&] {
         prepared.emplace(request);
         players.emplace(prepared->library, prepared->identity.kind);
-        return SharedSweep{prepared->identity.digest, &prepared->list, &*players};
+        return SharedSweep{prepared->identity.digest, &prepared->list, &*players, threads_among_processes(*prepared)};
       },
       &interrupted);
   world.close();

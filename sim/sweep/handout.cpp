@@ -11,6 +11,8 @@
 #include <string_view>
 #include <thread>
 
+#include "sim/sweep/point_team.h"
+
 namespace commfuse {
 
 namespace {
@@ -25,9 +27,16 @@ enum class Word : unsigned char {
 
 /// Chunks that a process has at hand, so that it never waits for the leader.
 constexpr std::size_t chunks_ahead = 2;
+/// Largest number of points per thread.
 constexpr std::size_t most_in_a_chunk = 128;
-/// Points that the leader runs between two looks at its messages.
+/// Points per thread that the leader runs between two looks at its messages.
 constexpr std::size_t leader_chunk = 8;
+
+/// Returns the points of a chunk: at least one per thread, so that none is idle, unless others would then get nothing.
+std::size_t chunk_of(std::size_t points, std::size_t processes, std::size_t threads) {
+  const std::size_t least = std::clamp<std::size_t>(points / (processes * chunks_ahead), 1, threads);
+  return std::clamp<std::size_t>(points / (processes * 16), least, most_in_a_chunk * threads);
+}
 
 Payload parcel_of(Word word, std::string_view text = {}) {
   Payload bytes(1 + text.size());
@@ -89,46 +98,34 @@ bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->loa
 
 void pause() { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
 
-/// Runs one process's points.
-class Player {
+/// Runs one process's points on its threads.
+class Player : public PointTeam {
  public:
-  explicit Player(const SharedSweep& sweep) : cursor_(*sweep.list), play_(sweep.players->player()) {}
-
-  /// Runs points until `stop` is set, and returns those that are done.
-  std::vector<StoredPoint> play(std::span<const std::size_t> points, const std::atomic<bool>* stop) {
-    std::vector<StoredPoint> played;
-    for (const std::size_t point : points) {
-      if (is_set(stop)) {
-        break;
-      }
-      played.push_back({point, play_(cursor_.at(point))});
-    }
-    return played;
-  }
-
- private:
-  PointCursor cursor_;
-  PlayPoint play_;
+  explicit Player(const SharedSweep& sweep)
+      : PointTeam(
+            *sweep.list, [players = sweep.players] { return players->player(); }, sweep.threads) {}
 };
 
 class Leader {
  public:
-  Leader(World& world, std::span<const std::size_t> points, const TakePoint& take, const std::atomic<bool>* stop)
+  Leader(World& world, const SharedSweep& sweep, std::span<const std::size_t> points, const TakePoint& take,
+         const std::atomic<bool>* stop)
       : world_(world),
+        sweep_(sweep),
         left_(points),
         take_(take),
         stop_(stop),
-        chunk_(std::clamp<std::size_t>(points.size() / (static_cast<std::size_t>(world.processes()) * 16), 1,
-                                       most_in_a_chunk)) {}
+        chunk_(chunk_of(points.size(), static_cast<std::size_t>(world.processes()),
+                        static_cast<std::size_t>(sweep.threads))) {}
 
-  void run(const SharedSweep& sweep) {
+  void run() {
     for (int other = 1; other < world_.processes(); ++other) {
-      world_.send(other, parcel_of(Word::begin, sweep.digest));
+      world_.send(other, parcel_of(Word::begin, sweep_.digest));
       for (std::size_t i = 0; i < chunks_ahead; ++i) {
         hand_out(other);
       }
     }
-    Player player(sweep);
+    Player player(sweep_);
     while (at_hand_ > 0 || !left_.empty()) {
       if (is_set(stop_)) {
         left_ = {};
@@ -153,7 +150,7 @@ class Leader {
   }
 
   void play(Player& player) {
-    for (const StoredPoint& point : player.play(next(leader_chunk), stop_)) {
+    for (const StoredPoint& point : player.play(next(leader_chunk * static_cast<std::size_t>(sweep_.threads)), stop_)) {
       take_(point);
     }
   }
@@ -181,6 +178,7 @@ class Leader {
   }
 
   World& world_;
+  const SharedSweep& sweep_;
   std::span<const std::size_t> left_;
   const TakePoint& take_;
   const std::atomic<bool>* stop_;
@@ -226,7 +224,7 @@ void dismiss(World& world) {
 void lead(World& world, const SharedSweep& sweep, const std::vector<std::size_t>& points, const TakePoint& take,
           const std::atomic<bool>* stop) {
   try {
-    Leader(world, points, take, stop).run(sweep);
+    Leader(world, sweep, points, take, stop).run();
   } catch (...) {
     dismiss(world);
     throw;

@@ -54,13 +54,19 @@ Steps read_values(YamlFile& file, const Field& field, const YamlValue& value) {
 }
 
 /// Returns the field of an entry; for an unknown one records the mistake and returns nothing.
-const Field* field_of(YamlFile& file, const YamlValue::Field& entry) {
+const Field* field_of(YamlFile& file, Resolver& resolver, const YamlValue::Field& entry) {
   if (file.is_full()) {
     file.mistake(entry.place, "an axis");  // counted, not shown
     return nullptr;
   }
   try {
-    return &axis_field(entry.key);
+    std::string refused;
+    const std::string where = fmt::format("{}:{}:{}", file.path(), entry.place.line, entry.place.column);
+    const Field* const known = resolver.field_of_key(entry.key, where, refused);
+    if (!refused.empty()) {
+      throw ConfigError(refused);
+    }
+    return &axis_field(known == nullptr ? std::string_view(entry.key) : known->key);
   } catch (const ConfigError& error) {
     file.mistake(entry.place, error.what());
     return nullptr;
@@ -68,14 +74,14 @@ const Field* field_of(YamlFile& file, const YamlValue::Field& entry) {
 }
 
 /// Reads settings that vary together, row by row.
-void read_zip(YamlFile& file, const YamlValue& value, GridAxis& axis) {
+void read_zip(YamlFile& file, Resolver& resolver, const YamlValue& value, GridAxis& axis) {
   std::vector<Steps> columns;
   if (value.kind() != YamlKind::map || value.fields().size() < 2) {
     file.mistake(value.place(), "zip needs two settings or more; write \"zip: {seq: [1K, 2K], batch: [8, 4]}\"");
     return;
   }
   for (const YamlValue::Field& entry : value.fields()) {
-    if (const Field* field = field_of(file, entry)) {
+    if (const Field* field = field_of(file, resolver, entry)) {
       columns.push_back(read_values(file, *field, entry.value));
       axis.fields.push_back(field);
     }
@@ -99,8 +105,8 @@ void read_zip(YamlFile& file, const YamlValue& value, GridAxis& axis) {
   }
 }
 
-void read_single(YamlFile& file, const YamlValue::Field& entry, GridAxis& axis) {
-  if (const Field* field = field_of(file, entry)) {
+void read_single(YamlFile& file, Resolver& resolver, const YamlValue::Field& entry, GridAxis& axis) {
+  if (const Field* field = field_of(file, resolver, entry)) {
     axis.fields = {field};
     for (Setting& setting : read_values(file, *field, entry.value)) {
       axis.steps.push_back({std::move(setting)});
@@ -108,7 +114,7 @@ void read_single(YamlFile& file, const YamlValue::Field& entry, GridAxis& axis) 
   }
 }
 
-void read_axis(YamlFile& file, const YamlValue& item, std::vector<GridAxis>& axes) {
+void read_axis(YamlFile& file, Resolver& resolver, const YamlValue& item, std::vector<GridAxis>& axes) {
   if (item.kind() != YamlKind::map || item.fields().size() != 1) {
     file.mistake(item.place(),
                  "an axis is one setting and its values; write \"- seq: 1K..128K\", or \"- zip: {...}\" for "
@@ -118,18 +124,18 @@ void read_axis(YamlFile& file, const YamlValue& item, std::vector<GridAxis>& axe
   const YamlValue::Field entry = item.fields().front();
   GridAxis axis;
   axis.origin = {Source::file, item.where()};
-  entry.key == "zip" ? read_zip(file, entry.value, axis) : read_single(file, entry, axis);
+  entry.key == "zip" ? read_zip(file, resolver, entry.value, axis) : read_single(file, resolver, entry, axis);
   axes.push_back(std::move(axis));
 }
 
-std::vector<GridAxis> read_axes(YamlFile& file, const YamlValue& value) {
+std::vector<GridAxis> read_axes(YamlFile& file, Resolver& resolver, const YamlValue& value) {
   std::vector<GridAxis> axes;
   if (value.kind() != YamlKind::list) {
     file.mistake(value.place(), "'axes' is not a list; write one axis a line, as in \"- seq: 1K..128K\"");
     return axes;
   }
   for (const YamlValue& item : value.items()) {
-    read_axis(file, item, axes);
+    read_axis(file, resolver, item, axes);
   }
   return axes;
 }
@@ -211,7 +217,7 @@ Sweep read_parts(YamlFile& file, Resolver& resolver) {
     }
   }
   if (const std::optional<YamlValue> axes = root.optional_value("axes")) {
-    sweep.grid.axes = read_axes(file, *axes);
+    sweep.grid.axes = read_axes(file, resolver, *axes);
   }
   if (const std::optional<YamlValue> constraints = root.optional_value("constraints")) {
     sweep.grid.constraints = read_constraints(file, *constraints);

@@ -63,7 +63,7 @@ TEST(Pages, BashCompletesCommandsAndTheirFlags) {
   EXPECT_EQ(offered("commfuse-sim run --link-b"), "--link-bandwidth\n");
   EXPECT_EQ(offered("commfuse-sim schedule show --sco"), "--scope\n");
   EXPECT_EQ(offered("commfuse-sim run --plot --figu"), "--figure\n");
-  EXPECT_EQ(offered("commfuse-sim version ''"), "--help --help-all\n");
+  EXPECT_EQ(offered("commfuse-sim schedule list ''"), "--help --help-all\n");
 }
 
 TEST(Pages, BashCompletesWords) {

@@ -3,6 +3,8 @@
 # Under a Slurm of one node that this starts and stops itself:
 # - the example of docs/sweeps.md, as it stands there: an array of shards, then a merge that waits for it. What comes
 #   out is what one process leaves, byte for byte.
+# - one of these tasks is killed while it works, and requeued: it goes on from what it had stored, and the merge leaves
+#   the same bytes.
 # - docs/examples/nodes: its script is the Prolog of every job and lets them pass; its batch script checks the node; and
 #   when a port of the node's planted /sys goes down, the Prolog drains the node and says which check was bad.
 #   slurm_test.sh BIN_FOLDER SOURCE_FOLDER
@@ -149,11 +151,12 @@ example() {
     { sub(/^[$] /, ""); block = block $0 "\n" }' "$source/docs/sweeps.md"
 }
 
+# sweep_file SAMPLES
 sweep_file() {
-  cat <<'YAML'
+  cat <<YAML
 schema: commfuse.sweep/1
 title: under Slurm
-set: {model: llama-3.1-8b, strategy: {name: [serial, commfuse]}, jitter: default, samples: 16}
+set: {model: llama-3.1-8b, strategy: {name: [serial, commfuse]}, jitter: default, samples: $1}
 axes:
   - ranks: [2, 4, 8]
   - seq: 1K..32K+1K
@@ -161,11 +164,28 @@ outputs: [csv, json, map]
 YAML
 }
 
+expect_same_bytes() {
+  local name
+  for name in results.csv results.json map.csv crossovers.csv map.json settings.yaml; do
+    [[ -s $1/$name ]] || fail "one process left no $name"
+    cmp "$1/$name" "$2/$name" || fail "$name is not what one process leaves"
+  done
+}
+
+# Points in a shard's store, none where there is no store yet.
+points_in() {
+  commfuse-sim results "$1" --columns point -o csv 2>/dev/null | tail -n +2 | sort -u | wc -l
+}
+
+# A store that only its tables are in has 32 KiB. Nobody else may open it while the task has it.
+has_stored_points() { (($(stat -c %s "$1") > 40000)); }
+has_failed() { scontrol show job "$1" | grep -q 'JobState=FAILED'; }
+
 start_slurm
 mkdir "$work/run"
 cd "$work/run"
 export PATH=$bin:$PATH COMMFUSE_CONFIG_DIR=$source/configs
-sweep_file >mine.yaml
+sweep_file 16 >mine.yaml
 example '#!/bin/bash' >sweep.sbatch
 # shellcheck disable=SC2016  # as it stands on the page
 example 'jobid=$(sbatch' >submit.sh
@@ -177,11 +197,32 @@ wait_for 120 is_done || fail "the jobs did not end: $(squeue)"
 commfuse-sim sweep mine.yaml --out out/one --progress none >/dev/null
 
 [[ $(find out/big -name 'shard-*-of-8.sqlite' | wc -l) == 8 ]] || fail "there are not eight shards: $(ls out/big)"
-for name in results.csv results.json map.csv crossovers.csv map.json settings.yaml; do
-  [[ -s out/one/$name ]] || fail "one process left no $name"
-  cmp "out/one/$name" "out/big/$name" || fail "$name is not what one process leaves"
-done
+expect_same_bytes out/one out/big
 printf 'ok: eight tasks of an array and a merge left the bytes of one process\n'
+
+# A task that is killed while it works, as when its node is lost, and its requeue. Each point takes a tenth of a second.
+sweep_file 100000 >long.yaml
+sed 's/mine\.yaml/long.yaml/; s#out/big#out/killed#; s/--array=1-8/--array=1-3/' sweep.sbatch >killed.sbatch
+shard=out/killed/shard-1-of-3.sqlite
+job=$(sbatch --parsable killed.sbatch)
+wait_for 60 has_stored_points "$shard" || fail "the first task stored nothing: $(squeue)"
+task=$(scontrol show job "${job}_1" | sed -n 's/^JobId=\([0-9]*\).*/\1/p') # its own number, which scancel wants
+scancel --signal=KILL --batch "$task"
+wait_for 60 has_failed "$task" || fail "the killed task did not fail: $(scontrol show job "$task")"
+stored=$(points_in "$shard")
+((stored >= 1 && stored < 32)) || fail "$stored of 32 points were stored before the task was killed"
+scontrol requeue "$task"
+scontrol update job "$task" StartTime=now # Slurm lets two minutes pass
+wait_for 240 is_done || fail "the requeued task did not end: $(squeue)"
+[[ $(points_in "$shard") == 32 ]] || fail "the requeued task stored $(points_in "$shard") of 32 points"
+left=$((32 - stored))
+grep -q "^$left of $left points" "slurm-${job}_1.out" ||
+  fail "not just $left points were left: $(cat "slurm-${job}_1.out")"
+sbatch --wrap "commfuse-sim merge out/killed" >/dev/null
+wait_for 60 is_done || fail "the merge did not end: $(squeue)"
+commfuse-sim sweep long.yaml --out out/whole --progress none >/dev/null
+expect_same_bytes out/whole out/killed
+printf 'ok: a task killed after %d of 32 points went on when it was requeued, to the same bytes\n' "$stored"
 
 # The Prolog has looked at the node before each of these jobs.
 grep -q '^rdma       ok       active: 1 port at 400 Gb/sec' "$work/health/node-check.txt" ||

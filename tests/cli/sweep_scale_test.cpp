@@ -63,6 +63,29 @@ TEST_F(SweepScale, FourProcessesOfMpiLeaveTheBytesOfOne) {
   expect_same("mpi", run_program(mpirun(4, "-q") + sweep("mpi", "-o csv")));
 }
 
+TEST_F(SweepScale, ThreadsInProcessesOfMpiLeaveTheBytesOfOne) {
+  if (!has_mpi()) {
+    GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
+  }
+  expect_same("both", run_program(mpirun(2, "-q --bind-to none") + sweep("both", "--threads 8 -o csv")));
+}
+
+// Killed in the middle, then resumed by another number of processes and threads.
+TEST_F(SweepScale, KilledProcessesOfMpiWithThreadsResumeToTheBytesOfOne) {
+  if (!has_mpi()) {
+    GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
+  }
+  // The first process that is found dies as soon as some points are stored: a store of tables alone has 32 KiB.
+  run_program("sh -c '" + mpirun(2, "-q --bind-to none") + sweep("killed", "--threads 2 --samples 8192") +
+              " & pid=$!; until [ $(stat -c %s killed/results.sqlite 2>/dev/null || echo 0) -gt 40000 ] || "
+              "! kill -0 $pid 2>/dev/null; do sleep 0.01; done; kill -KILL $(pgrep -P $pid | head -n 1); wait $pid'");
+  const Outcome resumed = run_program(mpirun(3, "-q --bind-to none") + sweep("killed", "-j 2 --samples 8192 -o csv"));
+  const Outcome serial = run_program(sweep("serial", "-j 1 --samples 8192 -o csv"));
+  EXPECT_EQ(resumed.code, 3) << resumed.err;
+  EXPECT_EQ(resumed.out, serial.out);
+  EXPECT_EQ(contents_of("killed/results.json"), contents_of("serial/results.json"));
+}
+
 TEST_F(SweepScale, ProcessesOfMpiTellAMistakeOnce) {
   if (!has_mpi()) {
     GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";

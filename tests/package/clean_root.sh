@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Sourced by scripts that try something in a minimal Debian root of its own: they leave with 77 where none can be made.
+# Sourced by scripts that try something in a minimal Debian or Ubuntu root of its own: they leave with 77 where none can
+# be made.
 
 skip() {
   echo "not tried: $*" >&2
@@ -12,19 +13,35 @@ require_debootstrap() {
   command -v debootstrap >/dev/null || skip "debootstrap is missing; apt-get install debootstrap"
 }
 
-# This machine's own mirror where it is a Debian.
+is_of_ubuntu() { [[ $1 == jammy || $1 == noble ]]; }
+
+# mirror SUITE: this machine's own where it has the distribution; else nothing, and debootstrap knows one.
 mirror() {
-  local known
+  local known distribution=debian
+  ! is_of_ubuntu "$1" || distribution=ubuntu
   known=$(awk '/^URIs:/ {print $2; exit} $1 == "deb" {print $2; exit}' /etc/apt/sources.list.d/debian.sources \
-    /etc/apt/sources.list 2>/dev/null || true)
-  printf '%s\n' "${known:-http://deb.debian.org/debian}"
+    /etc/apt/sources.list.d/ubuntu.sources /etc/apt/sources.list 2>/dev/null || true)
+  [[ $known != *"$distribution"* ]] || printf '%s\n' "$known"
 }
 
-# make_root FOLDER SUITE COMPONENTS: a minimal root with this machine's certificates and settings of apt.
+# make_root FOLDER SUITE COMPONENTS: a minimal root with this machine's certificates and settings of apt. Debian has
+# neither Ubuntu's keys, so such a root is not checked for who made it, nor the scripts of its youngest suites, which
+# are that of jammy.
 make_root() {
-  local root=$1 suite=$2 components=$3
-  debootstrap --variant=minbase --include=ca-certificates --components="$components" "$suite" "$root" "$(mirror)" \
-    >"$root.log" 2>&1 || { tail -n 3 "$root.log" >&2 && skip "debootstrap failed"; }
+  local root=$1 suite=$2 components=$3 how=() from keys=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+  export DEBOOTSTRAP_DIR=/usr/share/debootstrap
+  if is_of_ubuntu "$suite"; then
+    [[ -e $keys ]] && how=("--keyring=$keys") || how=(--no-check-gpg)
+  fi
+  if [[ ! -e $DEBOOTSTRAP_DIR/scripts/$suite ]]; then
+    cp -a "$DEBOOTSTRAP_DIR" "$root.scripts"
+    export DEBOOTSTRAP_DIR=$root.scripts
+    ln -s jammy "$DEBOOTSTRAP_DIR/scripts/$suite"
+  fi
+  mapfile -t from < <(mirror "$suite")
+  debootstrap "${how[@]}" --variant=minbase --include=ca-certificates --components="$components" "$suite" "$root" \
+    "${from[@]}" >"$root.log" 2>&1 || { tail -n 3 "$root.log" >&2 && skip "debootstrap failed"; }
+  rm -rf "$root.scripts"
   rm -f "$root.log"
   cp -a /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/" 2>/dev/null || true
   cp -a /etc/ssl/certs/. "$root/etc/ssl/certs/" 2>/dev/null || true

@@ -2,20 +2,29 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
 
-#include "model/build_info.h"
 #include "model/config/command_line.h"
+#include "model/config/option_marks.h"
+#include "model/record/versions.h"
+#include "sim/commands/setting_flags.h"
 #include "validate/commands/commands.h"
 
 namespace commfuse::validate {
 
 void add_version(CLI::App& app, int&) {
-  add_verb(app, "version", "Show version, compiler and detected libraries", [](CLI::App& command) {
-    command.callback([] {
-      const BuildInfo& info = build_info();
-      fmt::print("commfuse-validate {} ({})\n", info.version, info.git_revision);
-      fmt::print("{:<10} {}\n{:<10} {}\n", "compiler", info.compiler, "build", info.build_type);
-      fmt::print("{:<10} {}\n{:<10} {}\n{:<10} {}\n", "CUDA", info.cuda, "NCCL", info.nccl, "MPI", info.mpi);
+  add_verb(app, "version", "Show versions, compiler and detected libraries", [](CLI::App& command) {
+    const auto format = std::make_shared<std::string>("text");
+    offers_words(command.add_option("-o,--output", *format, "text, json")->type_name("FORMAT")->capture_default_str(),
+                 {"text", "json"});
+    command.callback([format] {
+      constexpr std::array<std::string_view, 2> formats{"text", "json"};
+      sim::require_word("--output", *format, formats, "format");
+      const bool is_json = *format == "json";
+      fmt::print("{}", is_json ? versions_as_json("commfuse-validate") : versions_as_text("commfuse-validate"));
     });
   });
 }

@@ -41,10 +41,10 @@ class Handout : public testing::Test {
   /// Plays them on so many processes; `digest` by process.
   std::vector<std::string> play(
       int processes, const TakePoint& take, const std::atomic<bool>* stop,
-      const std::function<std::string(int)>& digest = [](int) { return "d"; }) {
+      const std::function<std::string(int)>& digest = [](int) { return "d"; }, int threads = 1) {
     return on_processes(processes, [&](World& world) {
       Players players(library_, StoreKind::layers);
-      SharedSweep sweep{digest(world.process()), &list_, &players};
+      SharedSweep sweep{digest(world.process()), &list_, &players, threads};
       world.process() == 0 ? lead(world, sweep, all_points(), take, stop)
                            : follow(
                                  world, [&] { return sweep; }, stop);
@@ -61,16 +61,18 @@ TEST_F(Handout, EveryPointIsTakenOnceAndIsWhatOneProcessPlays) {
   const PlayPoint player = alone.player();
   PointCursor cursor(list_);
   for (const int processes : {1, 2, 4}) {
-    std::set<std::size_t> taken;
-    const auto thrown = play(
-        processes,
-        [&](const StoredPoint& point) {
-          EXPECT_TRUE(taken.insert(point.point).second);
-          EXPECT_EQ(point.rows, player(cursor.at(point.point)));
-        },
-        nullptr);
-    EXPECT_EQ(thrown, std::vector<std::string>(static_cast<std::size_t>(processes)));
-    EXPECT_EQ(taken.size(), 100U);
+    for (const int threads : {1, 3, 64}) {
+      std::set<std::size_t> taken;
+      const auto thrown = play(
+          processes,
+          [&](const StoredPoint& point) {
+            EXPECT_TRUE(taken.insert(point.point).second);
+            EXPECT_EQ(point.rows, player(cursor.at(point.point)));
+          },
+          nullptr, [](int) { return "d"; }, threads);
+      EXPECT_EQ(thrown, std::vector<std::string>(static_cast<std::size_t>(processes)));
+      EXPECT_EQ(taken.size(), 100U);
+    }
   }
 }
 

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has a version: the program, its predictions, and every form of file and of output.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace commfuse {
+
+/// Schemas that this build writes, and of files also reads, in order: "commfuse.capacity/1". A test holds the list to
+/// the sources.
+std::span<const std::string_view> written_schemas();
+/// Older ones that it reads as well.
+std::span<const std::string_view> read_schemas();
+
+/// "commfuse-sim 0.1.0 (0123456789ab), model version 15" and a line each for compiler, build, libraries and schemas.
+std::string versions_as_text(std::string_view program);
+/// {"schema": "commfuse.version/1", "program": ..., "version": ..., "model_version": ..., "schemas": [...], ...}
+std::string versions_as_json(std::string_view program);
+
+}  // namespace commfuse

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep/point_team.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "sim/parallel/parallel.h"
+
+namespace commfuse {
+
+namespace {
+
+bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(std::memory_order_relaxed); }
+
+struct Simulator {
+  PointCursor cursor;
+  PlayPoint play;
+};
+
+/// A point's rows, and whether it was begun. Threads write to neighbouring elements, so it is no vector<bool>.
+struct Slot {
+  StoredPoint point;
+  bool is_done = false;
+};
+
+}  // namespace
+
+struct PointTeam::Threads {
+  Threads(const PointList& list, std::function<PlayPoint()> make, int count)
+      : make_player(std::move(make)),
+        limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(count)),
+        arena(count),
+        simulators([this, &list] {
+          return Simulator{PointCursor(list), make_player()};
+        }),
+        is_alone(count == 1) {}
+
+  std::function<PlayPoint()> make_player;
+  tbb::global_control limit;
+  tbb::task_arena arena;  // oneTBB's own is as wide as the cores that the process may use
+  tbb::enumerable_thread_specific<Simulator> simulators;
+  bool is_alone;
+};
+
+PointTeam::PointTeam(const PointList& list, std::function<PlayPoint()> make_player, int threads)
+    : threads_(std::make_unique<Threads>(list, std::move(make_player), threads)) {}
+
+PointTeam::~PointTeam() = default;
+
+std::vector<StoredPoint> PointTeam::play(std::span<const std::size_t> points, const std::atomic<bool>* stop) {
+  std::vector<Slot> slots(points.size());
+  const auto simulate = [&](std::size_t i) {
+    if (is_set(stop)) {
+      return;
+    }
+    Simulator& simulator = threads_->simulators.local();
+    slots[i] = {.point = {points[i], simulator.play(simulator.cursor.at(points[i]))}, .is_done = true};
+  };
+  if (threads_->is_alone) {
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      simulate(i);
+    }
+  } else {
+    threads_->arena.execute([&] { for_each_index(points.size(), simulate); });
+  }
+  std::vector<StoredPoint> played;
+  played.reserve(slots.size());
+  for (Slot& slot : slots) {
+    if (slot.is_done) {
+      played.push_back(std::move(slot.point));
+    }
+  }
+  return played;
+}
+
+std::string warning_of_bound_threads(int threads, int allowed, int online) {
+  if (allowed >= threads || allowed >= online) {
+    return {};
+  }
+  return fmt::format(
+      "{} threads share {} of this machine's {} cores: the launcher binds each process; with Open MPI, add --bind-to "
+      "none to mpirun\n",
+      threads, allowed, online);
+}
+
+int allowed_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  // A machine with more cores than the set holds is told as unbound.
+  return ::sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : online_cores();
+}
+
+int online_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
+
+}  // namespace commfuse

@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: check.sh [TREE]: the checklist of docs/releasing.md, a line each: ok, NOT SO with what to do, or "not looked
+# at" for what needs a build that is not there. Exit 0 where this version can be released, 4 where something is left
+# to do.
+set -euo pipefail
+tree=$(cd "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}" && pwd)
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "$tree"
+version=$(sed -n 's/^project(commfuse VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+[[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || { printf 'CMakeLists.txt has no version such as 0.1.0\n' >&2 && exit 2; }
+minor=${version%.*}
+program=build/release/bin/commfuse-sim
+notes=$("$here/notes.sh" "$version" "$tree") || notes=
+left=0
+
+# is NAME COMMAND...: a line of the checklist. The command says on stdout what is to be done, and fails; 77: it could
+# not look.
+is() {
+  local name=$1 said code=0
+  said=$("${@:2}") || code=$?
+  case $code in
+    0) printf 'ok             %s\n' "$name" ;;
+    77) printf 'not looked at  %s: %s\n' "$name" "$said" ;;
+    *)
+      printf 'NOT SO         %s: %s\n' "$name" "$said"
+      left=$((left + 1))
+      ;;
+  esac
+}
+
+say_and_fail() {
+  printf '%s' "$*"
+  return 1
+}
+
+needs_build() {
+  [[ -x $program ]] || { printf 'run ./dev build' && return 77; }
+}
+
+# The first section is of this version and has its date.
+changelog_is_dated() {
+  local heading
+  heading=$(grep -m 1 '^## ' CHANGELOG.md)
+  [[ $heading =~ ^"## $version, "[0-9]{4}-[0-9]{2}-[0-9]{2}$ ]] ||
+    say_and_fail "CHANGELOG.md begins with '$heading'; write '## $version, $(date +%F)'"
+}
+
+changelog_has_its_headings() {
+  local others
+  others=$(grep '^### ' CHANGELOG.md | grep -vxE '### (Added|Changed|Deprecated|Removed|Fixed)' | paste -sd, || true)
+  [[ -z $others ]] || say_and_fail "CHANGELOG.md has $others; use Added, Changed, Deprecated, Removed, Fixed" ||
+    return 1
+  grep -q '^### ' <<<"$notes" || say_and_fail "CHANGELOG.md has no ### Added or the like for $version"
+}
+
+model_version_is_told() {
+  local now
+  now=$(sed -n 's/^inline constexpr int model_version = \([0-9]*\);/\1/p' model/record/result.h)
+  grep -qiE "model version $now([^0-9]|$)" <<<"$notes" ||
+    say_and_fail "CHANGELOG.md does not say that this is model version $now"
+}
+
+# Rename{"before", "now", MAJOR, MINOR}: taken through that release, so it goes before the next one.
+no_alias_is_too_old() {
+  local before major_minor old=()
+  while IFS=' ' read -r before major_minor; do
+    [[ $(printf '%s\n' "$major_minor" "$minor" | sort -V | tail -n 1) == "$major_minor" ]] || old+=("$before")
+  done < <(renames)
+  ((${#old[@]} == 0)) || say_and_fail "remove from model/config/renames.cpp: ${old[*]}"
+}
+
+renames() {
+  tr '\n' ' ' <model/config/renames.cpp | grep -oE 'Rename\{"[^}]*\}' |
+    sed -E 's/Rename\{"([^"]*)", *"[^"]*", *([0-9]+), *([0-9]+)\}/\1 \2.\3/' || true
+}
+
+aliases_are_told() {
+  local before major_minor untold=()
+  while IFS=' ' read -r before major_minor; do
+    grep -qF -- "\`$before\`" <<<"$notes" || untold+=("$before")
+  done < <(renames)
+  ((${#untold[@]} == 0)) || say_and_fail "name under Deprecated in CHANGELOG.md: ${untold[*]}"
+}
+
+files_are_recorded() {
+  local folder=tests/upgrade/$version
+  [[ -s $folder/commands.tsv ]] ||
+    say_and_fail "record this release's files: tests/upgrade/record.sh build/release/bin $folder" || return 1
+  ! grep -q -- '-dirty"' "$folder/answers/version.json" ||
+    say_and_fail "$folder was recorded from a changed tree; record it again"
+}
+
+# A schema that is gone, as in result/1 where result/2 came, is a change of a major version, or of a minor one before
+# 1.0.
+schemas_are_kept() {
+  needs_build || return
+  local last schema now gone=()
+  now=$("$program" version -o json)
+  last=$(find tests/upgrade -mindepth 2 -maxdepth 2 -name commands.tsv -path '*/[0-9]*.[0-9]*.[0-9]*/*' -printf '%h\n' |
+    grep -v "/$version$" | sort -V | tail -n 1)
+  [[ -n $last ]] || return 0
+  while IFS= read -r schema; do
+    grep -qF "\"$schema\"" <<<"$now" || grep -qF "$schema" <<<"$notes" || gone+=("$schema")
+  done < <(grep -oE 'commfuse\.[a-z_]+/[0-9]+' "$last/answers/version.json" | sort -u)
+  ((${#gone[@]} == 0)) || say_and_fail "name under Changed or Removed in CHANGELOG.md: ${gone[*]}"
+}
+
+program_is_of_this_version() {
+  needs_build || return
+  [[ $("$program" version) == "commfuse-sim $version ("* ]] ||
+    say_and_fail "$program is of another version; run ./dev build"
+}
+
+python_has_the_version() {
+  local file
+  file=$(find python -maxdepth 2 -name pyproject.toml 2>/dev/null | head -n 1)
+  [[ -n $file ]] || return 0
+  ! grep -qE '^version *=' "$file" || grep -qE "^version *= *\"$version\"" "$file" ||
+    say_and_fail "$file has another version; write $version"
+}
+
+packages_are_made() {
+  local kind
+  [[ -d build/packages ]] || { printf 'run ./dev package --try' && return 77; }
+  for kind in "commfuse_${version}_*.deb" "commfuse-mpi_${version}_*.deb" "commfuse-$version-linux-*.tar.gz"; do
+    compgen -G "build/packages/$kind" >/dev/null ||
+      say_and_fail "build/packages has no $kind; run ./dev package --try" || return 1
+  done
+}
+
+tree_is_clean() {
+  [[ -z $(git status --porcelain) ]] || say_and_fail "commit or remove what git status shows"
+}
+
+tag_is_free() {
+  local tagged
+  tagged=$(git rev-parse -q --verify "refs/tags/v$version^{commit}" || true)
+  [[ -z $tagged || $tagged == $(git rev-parse HEAD) ]] ||
+    say_and_fail "v$version is another commit; raise VERSION in CMakeLists.txt"
+}
+
+page_names_the_checks() {
+  local name missing=()
+  while IFS= read -r name; do
+    grep -qF "| $name |" docs/releasing.md || missing+=("$name")
+  done < <(sed -n 's/^is "\([^"]*\)".*/\1/p' "$here/check.sh")
+  ((${#missing[@]} == 0)) || say_and_fail "docs/releasing.md does not name: ${missing[*]}"
+}
+
+is "the changelog has this version and its date" changelog_is_dated
+is "the changelog has the usual headings" changelog_has_its_headings
+is "the changelog says the model version" model_version_is_told
+is "no former name has outlived its release" no_alias_is_too_old
+is "former names are told as deprecated" aliases_are_told
+is "files of this release are recorded" files_are_recorded
+is "schemas that are gone are told" schemas_are_kept
+is "the program has this version" program_is_of_this_version
+is "the Python module has this version" python_has_the_version
+is "packages are made and tried" packages_are_made
+is "the tree is clean" tree_is_clean
+is "the tag is free" tag_is_free
+is "docs/releasing.md names these checks" page_names_the_checks
+((left == 0)) || { printf '%d left to do before %s\n' "$left" "$version" && exit 4; }
+printf '%s can be released: git tag v%s\n' "$version" "$version"

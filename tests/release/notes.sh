@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: notes.sh VERSION [TREE]: what CHANGELOG.md says of a version, without its heading. Fails where it says nothing.
+set -euo pipefail
+tree=${2:-$(dirname "${BASH_SOURCE[0]}")/../..}
+awk -v version="$1" '
+  /^## / { inside = index($2, version) == 1 && length($2) <= length(version) + 1; next }
+  inside { text = text $0 "\n"; lines += NF > 0 }
+  END { printf "%s", text; exit lines == 0 }' "$tree/CHANGELOG.md"

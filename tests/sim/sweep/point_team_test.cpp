@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads of one process: all of them simulate at once, and what comes out is what one thread leaves.
+#include "sim/sweep/point_team.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "model/config/resolver.h"
+#include "sim/point/grid.h"
+
+namespace commfuse {
+namespace {
+
+class PointTeamTest : public testing::Test {
+ protected:
+  PointTeamTest() : grid_(grid()), library_(library_of(grid_)), list_(grid_, 1000) {}
+
+  static Grid grid() {
+    Resolver resolver;
+    for (const char* set : {"model=llama-3.1-8b", "uncertainty=off", "strategy.name=serial"}) {
+      resolver.read_set(set);
+    }
+    return {.settings = resolver.finish(), .axes = {parse_axis("ranks=2,4"), parse_axis("seq=1K..50K+1K")}};
+  }
+
+  [[nodiscard]] std::vector<std::size_t> points() const {
+    std::vector<std::size_t> numbers(list_.size());
+    std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+    return numbers;
+  }
+
+  std::vector<StoredPoint> play_on(int threads) {
+    Players players(library_, StoreKind::layers);
+    PointTeam team(
+        list_, [&] { return players.player(); }, threads);
+    return team.play(points(), nullptr);
+  }
+
+  Grid grid_;
+  Library library_;
+  PointList list_;
+};
+
+TEST_F(PointTeamTest, ManyThreadsGiveTheRowsOfOneInTheOrderOfThePoints) {
+  const std::vector<StoredPoint> serial = play_on(1);
+  ASSERT_EQ(serial.size(), 100U);
+  const std::vector<StoredPoint> parallel = play_on(4);
+  ASSERT_EQ(parallel.size(), serial.size());
+  for (std::size_t i = 0; i < serial.size(); ++i) {
+    EXPECT_EQ(serial[i].point, i);
+    EXPECT_EQ(parallel[i].point, i);
+    EXPECT_EQ(parallel[i].rows, serial[i].rows);
+  }
+}
+
+/// Holds every thread that enters it until so many are inside, or a minute has passed.
+class Gate {
+ public:
+  explicit Gate(std::size_t wanted) : wanted_(wanted) {}
+  void enter() {
+    std::unique_lock lock(mutex_);
+    inside_.insert(std::this_thread::get_id());
+    changed_.notify_all();
+    changed_.wait_for(lock, std::chrono::minutes(1), [&] { return inside_.size() >= wanted_; });
+  }
+  std::size_t threads() {
+    const std::scoped_lock lock(mutex_);
+    return inside_.size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<std::thread::id> inside_;
+  std::size_t wanted_;
+};
+
+// Also where the machine, or the process, has fewer cores.
+TEST_F(PointTeamTest, AsManyThreadsSimulateAtOnceAsWereAskedFor) {
+  Gate gate(5);
+  PointTeam team(
+      list_,
+      [&]() -> PlayPoint {
+        return [&](const Settings&) {
+          gate.enter();
+          return std::vector<StoreRow>();
+        };
+      },
+      5);
+  EXPECT_EQ(team.play(points(), nullptr).size(), 100U);
+  EXPECT_EQ(gate.threads(), 5U);
+}
+
+TEST_F(PointTeamTest, OneThreadIsTheCallers) {
+  std::set<std::thread::id> ids;
+  PointTeam team(
+      list_,
+      [&]() -> PlayPoint {
+        return [&](const Settings&) {
+          ids.insert(std::this_thread::get_id());
+          return std::vector<StoreRow>();
+        };
+      },
+      1);
+  team.play(points(), nullptr);
+  EXPECT_EQ(ids, std::set<std::thread::id>{std::this_thread::get_id()});
+}
+
+TEST_F(PointTeamTest, AStopKeepsWhatWasBegun) {
+  std::atomic<bool> stop{false};
+  std::atomic<std::size_t> begun{0};
+  PointTeam team(
+      list_,
+      [&]() -> PlayPoint {
+        return [&](const Settings&) {
+          stop = ++begun >= 7;
+          return std::vector<StoreRow>();
+        };
+      },
+      3);
+  const std::vector<StoredPoint> played = team.play(points(), &stop);
+  EXPECT_EQ(played.size(), begun.load());
+  EXPECT_GE(played.size(), 7U);
+  EXPECT_LT(played.size(), 100U);
+}
+
+TEST_F(PointTeamTest, WhatASimulationThrowsComesOut) {
+  PointTeam team(
+      list_,
+      []() -> PlayPoint {
+        return [](const Settings&) -> std::vector<StoreRow> { throw std::runtime_error("no memory"); };
+      },
+      4);
+  EXPECT_THROW(team.play(points(), nullptr), std::runtime_error);
+}
+
+TEST(BoundThreads, AreToldWhereTheMachineHasMoreCores) {
+  EXPECT_EQ(
+      warning_of_bound_threads(8, 1, 16),
+      "8 threads share 1 of this machine's 16 cores: the launcher binds each process; with Open MPI, add --bind-to "
+      "none to mpirun\n");
+  EXPECT_EQ(warning_of_bound_threads(1, 1, 16), "");  // no more than it may have
+  EXPECT_EQ(warning_of_bound_threads(8, 4, 4), "");   // the machine has no more
+  EXPECT_EQ(warning_of_bound_threads(8, 8, 16), "");
+  EXPECT_GE(online_cores(), allowed_cores());
+  EXPECT_GE(allowed_cores(), 1);
+}
+
+}  // namespace
+}  // namespace commfuse
