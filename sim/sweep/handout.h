@@ -19,7 +19,7 @@ struct SharedSweep {
   std::string digest;  ///< The leader's must equal everybody's: files may differ between machines.
   const PointList* list = nullptr;
   Players* players = nullptr;
-  int threads = 1;  ///< Of this process; others may have other numbers.
+  int threads = 1;  ///< Number of threads of this process; others may differ.
 };
 
 /// Leads, on process 0. Calls `take` for each of `points`, in no order, until all have run or `stop` is set; then the
