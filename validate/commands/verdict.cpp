@@ -130,7 +130,7 @@ int run(const VerdictRequest& request) {
 void add_flags(CLI::App& command, VerdictRequest& request) {
   command
       .add_option("FILES", request.files,
-                  "Logs of nccl-tests or rccl-tests, text or JSON; records of bench; folders of them")
+                  "Logs of nccl-tests, rccl-tests, nvbandwidth -j, dcgmi diag -j; records of bench; folders")
       ->required()
       ->type_name("PATH");
   usual(offers_names(command

@@ -63,12 +63,24 @@ std::string half_lines(const Judgement& judgement) {
   return text;
 }
 
+std::string copy_lines(const std::vector<CopyJudgement>& copies) {
+  std::string text = copies.empty() ? ""
+                                    : fmt::format("  {:<26}{:>6}{:>10}{:>14}{:>22}\n", "copies", "timed", "GB/s",
+                                                  "expected", "measured / expected");
+  for (const CopyJudgement& one : copies) {
+    text += fmt::format("  {:<26}{:>6}{:>10.1f}{:>14.1f}{:>22.3f}\n", one.wires, one.copies, one.measured.value / 1e9,
+                        one.expected.value / 1e9, one.rate_share);
+  }
+  return text;
+}
+
 std::string node_lines(const NodeVerdict& verdict) {
   std::string text = wrapped(fmt::format("{}: {}", verdict.where, verdict.why), "", "  ");
   for (std::size_t i = 1; i < std::min<std::size_t>(3, verdict.suspects.size()); ++i) {
-    text += wrapped(
-        fmt::format("or: {} ({})", verdict.suspects[i].fault->summary, percent(verdict.suspects[i].probability)), "  ",
-        "    ");
+    const SuspectedFault& other = verdict.suspects[i];
+    text += wrapped(fmt::format("or: {}{} ({})", other.subject.empty() ? "" : other.subject + ": ",
+                                other.fault->summary, percent(other.probability)),
+                    "  ", "    ");
   }
   if (!verdict.next.empty()) {
     text += fmt::format("  next: {}\n", verdict.next);
@@ -81,6 +93,7 @@ Json suspects_of(const NodeVerdict& verdict) {
   for (const SuspectedFault& one : verdict.suspects) {
     list.push_back({{"fault", one.fault->name},
                     {"summary", one.fault->summary},
+                    {"subject", one.subject},
                     {"probability", one.probability},
                     {"next", one.fault->next}});
   }
@@ -120,6 +133,37 @@ Json rows_of(const NodeVerdict& verdict) {
   return list;
 }
 
+Json copies_of(const std::vector<CopyJudgement>& copies) {
+  Json list = Json::array();
+  for (const CopyJudgement& one : copies) {
+    list.push_back(
+        {{"wires", one.wires},
+         {"health", name_of(one.health)},
+         {"healthy_probability", one.healthy_probability},
+         {"copies", one.copies},
+         {"measured_gb_s", one.measured.value / 1e9},
+         {"expected_gb_s", one.expected.value / 1e9},
+         {"measured_over_expected", one.rate_share},
+         {"subject", one.suspects.empty() || one.health != Health::bad ? "" : one.suspects.front().subject}});
+  }
+  return list;
+}
+
+Json findings_of(const std::vector<ToolFinding>& findings) {
+  Json list = Json::array();
+  for (const ToolFinding& one : findings) {
+    list.push_back({{"tool", one.tool},
+                    {"test", one.test},
+                    {"subject", one.subject},
+                    {"failed", one.is_bad},
+                    {"severity", name_of(one.severity)},
+                    {"text", one.text},
+                    {"cause", one.cause},
+                    {"next", one.next}});
+  }
+  return list;
+}
+
 Json object_of(const NodeVerdict& verdict, const VerdictPage& page) {
   Json json{{"schema", "commfuse.verdict/1"},
             {"node", verdict.log.name},
@@ -136,7 +180,9 @@ Json object_of(const NodeVerdict& verdict, const VerdictPage& page) {
             {"wrong_results", verdict.log.wrong_results},
             {"nccl_versions", verdict.log.nccl_versions},
             {"false_alarms", page.false_alarms},
-            {"medians", halves_of(verdict.judgement)}};
+            {"medians", halves_of(verdict.judgement)},
+            {"copies", copies_of(verdict.copies)},
+            {"findings", findings_of(verdict.log.findings)}};
   if (page.has_rows) {
     json["rows"] = rows_of(verdict);
   }
@@ -195,6 +241,7 @@ std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page) {
     if (one.health != Health::healthy || verdicts.nodes.size() == 1) {
       text += node_lines(one);
       text += shows_all && !one.judgement.halves.empty() ? half_lines(one.judgement) : "";
+      text += shows_all ? copy_lines(one.copies) : "";
     }
   }
   if (!verdicts.blamed_hosts.empty()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One verdict a node, against the machine that it should be and against the other nodes.
+// One verdict a node, against the machine that it should be and against the other nodes. What another tool calls wrong
+// is taken as it is.
 #pragma once
 
 #include <optional>
@@ -15,13 +16,14 @@ struct NodeVerdict {
   NodeLog log;
   Judgement judgement;                ///< Against the machine, or what healthy nodes of it measured.
   std::optional<Judgement> in_fleet;  ///< Against the other nodes; nothing where there are too few.
+  std::vector<CopyJudgement> copies;  ///< Between GPUs, and between the host and GPUs, as far as they were timed.
   Health health = Health::undecided;
   double healthy_probability = 1.0;
   Severity severity = Severity::none;
   std::vector<SuspectedFault> suspects;
   double slowdown = 1.0;
   std::string why;    ///< A sentence: what was decided, by what.
-  std::string where;  ///< "inside node-7", "between node-7 and node-8"
+  std::string where;  ///< "inside node-7", "inside node-7, GPU 3 – GPU 5", "between node-7 and node-8"
   std::string next;   ///< The command to run next; empty where there is nothing to do.
 };
 
