@@ -35,8 +35,8 @@ constexpr CopyShare to_the_host{.share = 0.87, .shared_error = 0.08, .own_error 
 /// In place of to_the_host where the wires are not known: any common rate is as likely.
 constexpr double unknown_error = 3.0;
 
-/// How far a fault is from its degree, relative: assumed, as in evidence.cpp.
-constexpr double pattern_error = 0.15;
+/// How far a fault is from its degree, relative: assumed. Degrees between those that are tried are within it.
+constexpr double pattern_error = 0.2;
 constexpr std::array degrees{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.05};
 
 /// What joins the host to a GPU, by how the accelerator's name begins. GH200, GB200 and GB300 have another wire there,
@@ -105,27 +105,44 @@ double middle(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
 }
 
-/// Sums that make the likelihood of normal errors of which all cells share one: Sherman and Morrison, as in
-/// evidence.cpp.
+/// Sums over cells, each over the square of its own error, of which the likelihood of normal errors is made.
 struct Sums {
-  double squares = 0.0;
-  double along = 0.0;
-  double shared = 1.0;
-  double logs = 0.0;
+  double weight = 0.0;         ///< Of 1.
+  double off = 0.0;            ///< Of off.
+  double off_square = 0.0;     ///< Of off^2.
+  double shared = 0.0;         ///< Of shared.
+  double off_shared = 0.0;     ///< Of off x shared.
+  double shared_square = 0.0;  ///< Of shared^2.
 
-  void add(const Cell& cell, double fault, double sign) {
-    const double by_degree = pattern_error * fault;
-    const double variance = cell.own * cell.own + by_degree * by_degree;
-    const double off = cell.off - fault;
-    squares += sign * off * off / variance;
-    along += sign * off * cell.shared / variance;
-    shared += sign * cell.shared * cell.shared / variance;
-    logs += sign * math::log(variance);
-  }
-  [[nodiscard]] double log_likelihood() const {
-    return -0.5 * (squares - along * along / shared + logs + math::log(shared));
+  void add(const Cell& cell) {
+    const double precision = 1.0 / (cell.own * cell.own);
+    weight += precision;
+    off += cell.off * precision;
+    off_square += cell.off * cell.off * precision;
+    shared += cell.shared * precision;
+    off_shared += cell.off * cell.shared * precision;
+    shared_square += cell.shared * cell.shared * precision;
   }
 };
+
+/// How much likelier a fault of some cells makes all cells than health does; ln. The fault is `fault` on all of them,
+/// give or take pattern_error of it, which they share. The matrix of errors is diagonal but for two ranks, the part
+/// that all share and the degree: Woodbury's identity.
+double log_ratio(const Sums& all, const Sums& part, double fault) {
+  const double degree = pattern_error * fault;
+  const double squares = all.off_square - 2.0 * fault * part.off + fault * fault * part.weight;
+  const double along_shared = all.off_shared - fault * part.shared;
+  const double along_degree = degree * (part.off - fault * part.weight);
+  const double shared = 1.0 + all.shared_square;
+  const double both = degree * part.shared;
+  const double own_degree = 1.0 + degree * degree * part.weight;
+  const double determinant = shared * own_degree - both * both;
+  const double explained = (along_shared * along_shared * own_degree - 2.0 * along_shared * along_degree * both +
+                            along_degree * along_degree * shared) /
+                           determinant;
+  const double healthy = all.off_square - all.off_shared * all.off_shared / shared + math::log(shared);
+  return 0.5 * (healthy - (squares - explained + math::log(determinant)));
+}
 
 std::string name_of_pair(int low, int high) {
   return low == host_side ? fmt::format("GPU {}", high) : fmt::format("GPU {} – GPU {}", low, high);
@@ -188,31 +205,29 @@ Severity severity_of(double share) {
 /// Of each part, by how much likelier than health its degrees together make the cells; ln.
 std::vector<double> log_ratios(const std::vector<Cell>& cells, const std::vector<Part>& parts) {
   std::array<double, 4> of_kind{};  // parts of each kind share the weight of one
-  Sums healthy;
+  Sums all;
   for (const Cell& cell : cells) {
-    healthy.add(cell, 0.0, 1.0);
+    all.add(cell);
   }
   for (const Part& part : parts) {
     of_kind[static_cast<std::size_t>(part.kind)] += 1.0;
   }
   std::vector<double> ratios;
   for (const Part& part : parts) {
-    std::vector<double> by_degree;
-    for (const double degree : degrees) {
-      Sums sums = healthy;
-      for (const std::size_t place : part.cells) {
-        sums.add(cells[place], 0.0, -1.0);
-        sums.add(cells[place], -math::log(degree), 1.0);
-      }
-      by_degree.push_back(sums.log_likelihood() - healthy.log_likelihood());
+    Sums sums;
+    for (const std::size_t place : part.cells) {
+      sums.add(cells[place]);
     }
+    std::array<double, degrees.size()> by_degree{};
+    std::transform(degrees.begin(), degrees.end(), by_degree.begin(),
+                   [&](double degree) { return log_ratio(all, sums, -math::log(degree)); });
     const double likeliest = *std::max_element(by_degree.begin(), by_degree.end());
     double sum = 0.0;
     for (const double ratio : by_degree) {
       sum += math::exp(ratio - likeliest);
     }
-    ratios.push_back(likeliest + math::log(sum / static_cast<double>(degrees.size()) /
-                                           of_kind[static_cast<std::size_t>(part.kind)]));
+    const double weight = static_cast<double>(degrees.size()) * of_kind[static_cast<std::size_t>(part.kind)];
+    ratios.push_back(likeliest + math::log(sum / weight));
   }
   return ratios;
 }
