@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/expect/judge.h"
+#include "validate/verdict/jobs.h"
 #include "validate/verdict/node_logs.h"
 
 namespace commfuse::validate {
@@ -39,6 +40,7 @@ struct Verdicts {
   std::optional<FleetVerdict> fleet;
   /// Hosts all of whose runs with other hosts are bad, where those are not bad without it.
   std::vector<std::string> blamed_hosts;
+  std::vector<JobVerdict> jobs;
 };
 
 struct VerdictOptions {
@@ -49,6 +51,7 @@ struct VerdictOptions {
 /// Fewer nodes have no fleet.
 inline constexpr std::size_t least_fleet = 4;
 
+/// Without jobs: verdict_on().
 Verdicts verdicts_on(const std::vector<NodeLog>& logs, const Machine& machine, const VerdictOptions& options);
 
 }  // namespace commfuse::validate
