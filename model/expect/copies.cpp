@@ -335,12 +335,14 @@ BytesPerSecond expected_copy(const Machine& machine, int gpu_a, int gpu_b, bool 
   return {wire.gets.share * wire.rate.value};
 }
 
-BytesPerSecond expected_host_copy(const Machine& machine) {
+BytesPerSecond host_wire(const Machine& machine) {
   const auto* const wire = std::find_if(host_wires.begin(), host_wires.end(), [&](const HostWire& known) {
     return std::string_view(machine.accelerator.name).starts_with(known.accelerator);
   });
-  return {wire == host_wires.end() ? 0.0 : to_the_host.share * wire->rate};
+  return {wire == host_wires.end() ? 0.0 : wire->rate};
 }
+
+BytesPerSecond expected_host_copy(const Machine& machine) { return {to_the_host.share * host_wire(machine).value}; }
 
 std::vector<CopyJudgement> judge_copies(const Machine& machine, const std::vector<CopyTable>& tables,
                                         double false_alarms) {

@@ -66,8 +66,11 @@ struct CopyJudgement {
 /// two different GPUs of one node.
 BytesPerSecond expected_copy(const Machine& machine, int gpu_a, int gpu_b, bool by_sms);
 
-/// The same between the host and a GPU; 0 where the machine's host wires are not known. Then GPUs are compared with
-/// each other alone.
+/// What joins the host to a GPU, one direction, width times generation; 0 where it is not known.
+BytesPerSecond host_wire(const Machine& machine);
+
+/// What a copy between the host and a GPU should get; 0 where the machine's host wires are not known. Then GPUs are
+/// compared with each other alone.
 BytesPerSecond expected_host_copy(const Machine& machine);
 
 /// One judgement for each kind of copies that the tables have: between GPUs first. Copies of GPUs that the machine has

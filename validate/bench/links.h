@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/analysis/percentiles.h"
+#include "model/hardware/machine.h"
 #include "model/record/run_record.h"
 #include "validate/bench/micro_program.h"
 
@@ -50,6 +51,16 @@ struct LinkFindings {
 /// rank, into it, or both are off, the rank is named and not each link.
 LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::vector<std::string>& hosts,
                          double tolerance);
+
+/// Transfers that a machine should do in less time: a sentence each, with what was measured and expected. Compared are
+/// sizes that the machine's bandwidth limits: below them the host's calls count. Inside hosts, and between them where
+/// the machine has a network. All transfers share the rate of false alarms. Requires 0 < false_alarms < 0.5.
+struct LinksBelow {
+  std::vector<std::string> sentences;
+  std::size_t compared = 0;
+  std::size_t left_out = 0;  ///< Transfers that are not compared.
+};
+LinksBelow below_expectation(const LinkFindings& findings, const Machine& machine, double false_alarms);
 
 /// A matrix a size, from (down) to (right), a line of products, and what is off; at most 80 columns. Of more than ten
 /// ranks a line a rank: the medians out of it and into it, and its slowest link.
