@@ -269,7 +269,7 @@ void refuse_idle_flags(CLI::App& command) {
   constexpr std::array<const char*, 4> of_others{"--thresholds", "--gemm", "--copy", "--dtype"};
   if (has("--scope")) {
     refuse(of_sizes, "layers and steps take the place of collectives");
-    refuse(of_links, "--scope takes the settings of run; use --set");
+    refuse(of_links, "--scope takes settings of run with --set");
     refuse(of_others, "--scope asks for layers and steps alone");
     return;
   }

@@ -78,19 +78,30 @@ double false_alarms_of(const LinksRequest& request) {
   return *share;
 }
 
+/// Channels of messages at least, as GpuCrew::in_words() writes them into records, or as the environment had them.
+std::int64_t least_channels(const Environment& environment) {
+  constexpr std::string_view mark = ", at least ";
+  std::int64_t channels = 0;
+  if (const std::size_t at = environment.gpu.find(mark); at != std::string::npos) {
+    const std::string_view rest = std::string_view(environment.gpu).substr(at + mark.size());
+    channels = parse_integer(rest.substr(0, rest.find(' '))).value_or(0);
+  }
+  for (const auto& [name, value] : environment.variables) {
+    channels = name == "NCCL_MIN_P2P_NCHANNELS" ? std::max(channels, parse_integer(value).value_or(0)) : channels;
+  }
+  return channels;
+}
+
 /// Among more than two ranks NCCL gives a pair a part of the channels that the machine's rate was measured with.
 void require_channels(const LinksRequest& request, const RunRecord& record, std::int32_t ranks,
                       const Machine& machine) {
   const int wanted = machine.link.peer.ctas.value;
-  std::int64_t set = 0;
-  for (const auto& [name, value] : record.environment.variables) {
-    set = name == "NCCL_MIN_P2P_NCHANNELS" ? parse_integer(value).value_or(0) : set;
-  }
   constexpr int of_itself = 2;
-  if (record.executor == "nccl" && ranks > 2 && wanted > of_itself && set < wanted) {
+  if (record.executor == "nccl" && ranks > 2 && wanted > of_itself && least_channels(record.environment) < wanted) {
     throw ConfigError(
-        fmt::format("--expect {}: its rate between two GPUs needs NCCL_MIN_P2P_NCHANNELS={}; set it and measure again",
-                    request.expect, wanted));
+        fmt::format("--expect {}: NCCL gives a pair among {} GPUs a part of its {} channels; measure "
+                    "with --nccl-p2p-channels {}",
+                    request.expect, ranks, wanted, wanted));
   }
 }
 

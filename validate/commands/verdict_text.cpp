@@ -93,7 +93,7 @@ std::string job_lines(const JobVerdict& verdict) {
 std::string copy_lines(const std::vector<CopyJudgement>& copies) {
   std::string text = copies.empty() ? ""
                                     : fmt::format("  {:<26}{:>6}{:>10}{:>14}{:>22}\n", "copies", "timed", "GB/s",
-                                                  "expected", "measured / expected");
+                                                  "expected", "worst / expected");
   for (const CopyJudgement& one : copies) {
     text += fmt::format("  {:<26}{:>6}{:>10.1f}{:>14.1f}{:>22.3f}\n", one.wires, one.copies, one.measured.value / 1e9,
                         one.expected.value / 1e9, one.rate_share);

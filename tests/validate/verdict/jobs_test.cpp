@@ -132,7 +132,8 @@ TEST(Jobs, RecordsOfLinksSayWhoComputesAndSendsSlowly) {
   for (int rank = 0; rank < 4; ++rank) {
     record.environment.hosts.push_back(fmt::format("node-{}", rank));
     const Duration product = microseconds(100 + rank);
-    record.micro_benchmarks.push_back({.op = "product", .rank = rank, .samples = {product, product, product}});
+    record.micro_benchmarks.push_back(
+        {.op = "product", .ranks = 4, .rank = rank, .samples = {product, product, product}});
     for (int peer = 0; peer < 4; ++peer) {
       if (peer != rank) {
         const Duration transfer = microseconds(rank == 1 ? 900 : 500 + peer);
@@ -147,7 +148,7 @@ TEST(Jobs, RecordsOfLinksSayWhoComputesAndSendsSlowly) {
   }
   write("links.json", to_json(record));
   const JobFiles files = read_jobs({"links.json"});
-  ASSERT_EQ(files.jobs.size(), 1U);
+  ASSERT_EQ(files.jobs.size(), 1U) << (files.unread.empty() ? "" : files.unread.front());
   const JobVerdict verdict = verdict_on(files.jobs[0], 0.01);
   EXPECT_TRUE(verdict.why.starts_with("rank 1 on node-1 sends slowly")) << verdict.why;
   record.links = "emulated";
