@@ -36,10 +36,16 @@ ExpectedRange range_of(const Expected& expected, double false_alarms);
 BytesPerSecond algorithm_bandwidth(const Message& message, Duration time);
 BytesPerSecond bus_bandwidth(const Message& message, Duration time);
 
+/// Which of a machine's parameters count with their errors.
+enum class ParameterErrors : std::uint8_t {
+  every,
+  undecided,  ///< Those that no fit decided. What a fit leaves of rows that it had not seen has the others in it.
+};
+
 /// Asks one machine many times. Keeps the machine with each parameter higher by its error.
 class Expectation {
  public:
-  explicit Expectation(Machine machine);
+  explicit Expectation(Machine machine, ParameterErrors errors = ParameterErrors::every);
 
   /// Requires a message that fits the machine: `fits`.
   [[nodiscard]] Expected of(const Message& message) const;
@@ -52,6 +58,9 @@ class Expectation {
   std::shared_ptr<const Machine> machine_;
   std::vector<Machine> raised_;  ///< By the error of each parameter of its links.
 };
+
+/// Whether the fit of the message's kind looked at such sizes and groups.
+bool is_seen(const Machine& machine, const Message& message);
 
 /// Whether the machine has the GPUs, as many on each node, and a network where there are several nodes.
 bool fits(const Machine& machine, const Message& message);

@@ -40,11 +40,18 @@ struct Judgement {
 /// Share of nodes that are bad before anything was measured: assumed.
 inline constexpr double bad_share = 0.05;
 
+/// Whose measurements the machine's file was fitted to.
+enum class FittedTo : std::uint8_t {
+  other_nodes,  ///< Another cluster's, or nobody's.
+  this_fleet,   ///< Nodes of the fleet that is judged: what the formulas get wrong of its sizes they got right there.
+};
+
 /// Judges many nodes against one machine; keeps what it worked out for rows that another node had too.
 class Judge {
  public:
   /// Requires 0 < false_alarms < 0.5. With a reference, messages that it has are held against it.
-  Judge(Expectation expectation, double false_alarms, Reference reference = {});
+  Judge(Expectation expectation, double false_alarms, Reference reference = {},
+        FittedTo fitted_to = FittedTo::other_nodes);
 
   /// Requires messages that fit the machine.
   Judgement of(std::span<const MeasuredMessage> measured);
@@ -67,9 +74,14 @@ class Judge {
   [[nodiscard]] std::vector<double> log_ratios(std::span<const ClassHalf> halves, const Known& known) const;
   void decide(Judgement& judgement, const Known& known) const;
 
+  /// With less doubt where the fit saw such sizes.
+  [[nodiscard]] Expected expected_of(const Message& message) const;
+
   Expectation expectation_;
+  Expectation undecided_;  ///< With the errors of other parameters alone.
   double false_alarms_;
   Reference reference_;
+  FittedTo fitted_to_;
   std::vector<Degree> degrees_;
   std::map<std::string, Known> known_;
 };

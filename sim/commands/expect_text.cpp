@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -218,9 +219,13 @@ std::string run_table(std::span<const ExpectedRun> rows, const ExpectedOf& of) {
   std::string text = fmt::format(
       "{} of {} on {}, {} GPUs, batch {}, {} tokens\none healthy measurement in {:g} is slower than 'slow'\n\n",
       first.scope, first.model, of.machine, first.ranks, first.batch, first.seq, 1.0 / of.false_alarms);
-  text += fmt::format("{:<30}  {:>12}  {:>12}  {:>12}  {:>6}\n", "strategy", "time us", "fast", "slow", "error");
+  std::size_t width = 16;
   for (const ExpectedRun& row : rows) {
-    text += fmt::format("{:<30}  {:>12}  {:>12}  {:>12}  {:>5.1f}%\n", row.strategy, time_text(row.time),
+    width = std::max(width, row.strategy.size());
+  }
+  text += fmt::format("{:<{}}  {:>10}  {:>10}  {:>10}  {:>6}\n", "strategy", width, "time us", "fast", "slow", "error");
+  for (const ExpectedRun& row : rows) {
+    text += fmt::format("{:<{}}  {:>10}  {:>10}  {:>10}  {:>5.1f}%\n", row.strategy, width, time_text(row.time),
                         time_text(row.range.fast), time_text(row.range.slow), 100.0 * row.error);
   }
   return text;

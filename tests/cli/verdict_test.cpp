@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -113,30 +114,28 @@ TEST(VerdictCommand, refuses_what_it_cannot_do) {
 
 /// What nvbandwidth -j prints of eight GPUs on one host, one pair at a share of the others' rate.
 std::string bandwidth_of(const std::string& host, double share) {
-  std::string devices;
-  std::string rows;
+  nlohmann::json devices = nlohmann::json::array();
+  nlohmann::json rows = nlohmann::json::array();
   double sum = 0.0;
   for (int a = 0; a < 8; ++a) {
-    devices += fmt::format(R"({}"{}: NVIDIA H100 80GB HBM3 (00000000:0{}:00): ({})")", a == 0 ? "" : ", ", a, a, host);
-    rows += a == 0 ? "[" : ", [";
+    devices.push_back(fmt::format("{}: NVIDIA H100 80GB HBM3 (00000000:0{}:00): ({})", a, a, host));
+    nlohmann::json row = nlohmann::json::array();
     for (int b = 0; b < 8; ++b) {
       const double rate = std::min(a, b) == 3 && std::max(a, b) == 5 ? 392.0 * share : 392.0;
       sum += a == b ? 0.0 : rate;
-      rows += (b == 0 ? "" : ", ") + (a == b ? std::string("\"N/A\"") : fmt::format("\"{:.2f}\"", rate));
+      row.push_back(a == b ? std::string("N/A") : fmt::format("{:.2f}", rate));
     }
-    rows += "]";
+    rows.push_back(row);
   }
-  return fmt::format(
-      R"({{"nvbandwidth": {{"version": "v0.8", "GPU Device list": [{}], "testcases": [{{"name": )"
-      R"("device_to_device_memcpy_read_ce", "status": "Passed", "bandwidth_description": )"
-      R"("memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)", "bandwidth_matrix": [{}], "sum": {:.2f}
-}
-}]
-}
-}
-}
-})",
-      devices, rows, sum);
+  const nlohmann::json test{{"name", "device_to_device_memcpy_read_ce"},
+                            {"status", "Passed"},
+                            {"bandwidth_description", "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)"},
+                            {"bandwidth_matrix", rows},
+                            {"sum", sum}};
+  const nlohmann::json document{
+      {"nvbandwidth",
+       {{"version", "v0.8"}, {"GPU Device list", devices}, {"testcases", nlohmann::json::array({test})}}}};
+  return document.dump();
 }
 
 TEST(VerdictCommand, NvbandwidthNamesThePairThatIsSlow) {

@@ -102,6 +102,22 @@ const std::string& machine_of(const VerdictRequest& request) {
   return request.machine;
 }
 
+/// A file of the user's own whose collectives were fitted to something that no shipped file of the accelerator was.
+FittedTo fitted_to(const std::string& name, const Machine& machine) {
+  const Parameter<BytesPerSecond>& own = machine.link.collective.rate;
+  const bool is_fitted = own.provenance == Provenance::fitted || own.provenance == Provenance::measured;
+  const bool is_path = name.find('/') != std::string::npos || name.ends_with(".yaml") || name.ends_with(".yml");
+  if (!is_fitted || !is_path) {
+    return FittedTo::other_nodes;
+  }
+  const std::vector<std::string> shipped = known_names(Catalogue::nodes);
+  const bool is_copy = std::any_of(shipped.begin(), shipped.end(), [&](const std::string& other) {
+    const Machine known = load_machine(other);
+    return known.accelerator.name == machine.accelerator.name && known.link.collective.rate.source == own.source;
+  });
+  return is_copy ? FittedTo::other_nodes : FittedTo::this_fleet;
+}
+
 /// Logs to judge; those of healthy nodes go into the options.
 NodeLogs read_logs(const VerdictRequest& request, const std::vector<std::string>& files, Machine& machine,
                    VerdictOptions& options) {
@@ -130,6 +146,7 @@ int run(const VerdictRequest& request) {
   if (!jobs.others.empty() || jobs.jobs.empty()) {
     Machine machine = load_machine(meant_name(Catalogue::hardware, machine_of(request)));
     logs = read_logs(request, jobs.others, machine, options);
+    options.fitted_to = fitted_to(request.machine, machine);
     verdicts = verdicts_on(logs.nodes, machine, options);
     machine_name = machine.name;
   } else if (!request.healthy.empty()) {

@@ -38,8 +38,11 @@ std::vector<MeasuredMessage> median_node(const Reference& fleet, const Expectati
 /// which it was, all of them count.
 class HealthyJudges {
  public:
-  HealthyJudges(const Expectation& expectation, double false_alarms, const std::vector<NodeLog>& healthy)
-      : expectation_(expectation), false_alarms_(false_alarms), healthy_(healthy) {}
+  HealthyJudges(const Expectation& expectation, double false_alarms, const VerdictOptions& options)
+      : expectation_(expectation),
+        false_alarms_(false_alarms),
+        healthy_(options.healthy),
+        fitted_to_(options.fitted_to) {}
 
   Judge& of(const NodeLog& log) {
     const std::string version = log.nccl_versions.size() == 1 ? log.nccl_versions.front() : "";
@@ -52,8 +55,8 @@ class HealthyJudges {
           rows.push_back(one.rows);
         }
       }
-      place->second = std::make_unique<Judge>(expectation_, false_alarms_,
-                                              rows.empty() ? Reference{} : reference_of(rows, expectation_));
+      place->second = std::make_unique<Judge>(
+          expectation_, false_alarms_, rows.empty() ? Reference{} : reference_of(rows, expectation_), fitted_to_);
     }
     return *place->second;
   }
@@ -62,6 +65,7 @@ class HealthyJudges {
   const Expectation& expectation_;
   double false_alarms_;
   const std::vector<NodeLog>& healthy_;
+  FittedTo fitted_to_;
   std::map<std::string, std::unique_ptr<Judge>> judges_;
 };
 
@@ -292,12 +296,12 @@ Verdicts verdicts_on(const std::vector<NodeLog>& logs, const Machine& machine, c
   // All questions share the false alarms: the machine, the fleet, copies between GPUs, copies with the host.
   const bool has_copies = std::any_of(logs.begin(), logs.end(), [](const NodeLog& log) { return !log.copies.empty(); });
   const double false_alarms = options.false_alarms / (1.0 + (has_fleet ? 1.0 : 0.0) + (has_copies ? 2.0 : 0.0));
-  HealthyJudges by_machine(expectation, false_alarms, options.healthy);
+  HealthyJudges by_machine(expectation, false_alarms, options);
   Verdicts verdicts;
   std::optional<Judge> by_fleet;
   if (has_fleet) {
     const Reference fleet = reference_of(rows_of(logs), expectation, least_fleet);
-    HealthyJudges against(expectation, options.false_alarms, options.healthy);
+    HealthyJudges against(expectation, options.false_alarms, options);
     verdicts.fleet = FleetVerdict{.nodes = with_rows,
                                   .median = against.of(logs.front()).of(median_node(fleet, expectation)),
                                   .spread = fleet.spread};

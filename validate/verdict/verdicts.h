@@ -44,7 +44,8 @@ struct Verdicts {
 };
 
 struct VerdictOptions {
-  double false_alarms = 0.01;    ///< Of healthy nodes.
+  double false_alarms = 0.01;                  ///< Of healthy nodes.
+  FittedTo fitted_to = FittedTo::other_nodes;  ///< What the machine's file was fitted to.
   std::vector<NodeLog> healthy;  ///< Nodes known to be healthy, whose measurements take the place of the model's.
 };
 
