@@ -191,39 +191,48 @@ TEST(MicroProgram, ATransferLastsFromWhenBothRanksStoodReady) {
   EXPECT_EQ(samples_in(micro, spans), (std::vector<Duration>{2ms, 3ms}));
 }
 
-/// What the machine says of transfers of a size, so many times.
+/// Transfers of a size that bandwidth limits on H100.
+std::vector<MicroBenchmark> large_transfers(std::int64_t ranks, const LinkTime& time) {
+  std::vector<MicroBenchmark> all = transfers(ranks, time);
+  for (MicroBenchmark& one : all) {
+    one.bytes = 32 * mib;
+  }
+  return all;
+}
+
+/// What the machine says of such transfers, so many times.
 LinkTime as_on(const Machine& machine, double times) {
-  const Message message{.op = LinkOp::send_recv, .gpus = 2, .nodes = 1, .bytes = {mib}};
+  const Message message{.op = LinkOp::send_recv, .gpus = 2, .nodes = 1, .bytes = {32 * mib}};
   return [time = message_time(machine, message), times](auto, auto) { return from_seconds(times * to_seconds(time)); };
 }
 
 TEST(Links, LinksThatAreSlowAlikeAreSeenAgainstTheMachine) {
-  const Machine machine = load_machine("pcie-rtx-pro-6000");
-  const LinkFindings slow = findings_in(transfers(4, as_on(machine, 2.0)), {}, 0.2);
+  const Machine machine = load_machine("h100-sxm");
+  const LinkFindings slow = findings_in(large_transfers(4, as_on(machine, 2.0)), {}, 0.2);
   EXPECT_TRUE(slow.off.empty());
   const LinksBelow below = below_expectation(slow, machine, 0.01);
   EXPECT_EQ(below.compared, 12U);
   ASSERT_EQ(below.sentences.size(), 12U);
   EXPECT_TRUE(below.sentences[0].starts_with(
-      "rank 0 to rank 1: transfers of 1 MiB take 2.00 times as long as pcie-rtx-pro-6000 should: "))
+      "rank 0 to rank 1: transfers of 32 MiB take 2.00 times as long as h100-sxm should: "))
       << below.sentences[0];
-  EXPECT_TRUE(
-      below_expectation(findings_in(transfers(4, as_on(machine, 1.0)), {}, 0.2), machine, 0.01).sentences.empty());
+  EXPECT_TRUE(below_expectation(findings_in(large_transfers(4, as_on(machine, 1.0)), {}, 0.2), machine, 0.01)
+                  .sentences.empty());
 }
 
 TEST(Links, OnlyOneSlowLinkIsBelowTheMachine) {
-  const Machine machine = load_machine("pcie-rtx-pro-6000");
+  const Machine machine = load_machine("h100-sxm");
   const LinkTime usual = as_on(machine, 1.0);
   const LinkTime half = as_on(machine, 2.0);
   const auto measured =
-      transfers(4, [&](auto from, auto to) { return from == 3 && to == 1 ? half(from, to) : usual(from, to); });
+      large_transfers(4, [&](auto from, auto to) { return from == 3 && to == 1 ? half(from, to) : usual(from, to); });
   const LinksBelow below = below_expectation(findings_in(measured, {}, 0.2), machine, 0.01);
   ASSERT_EQ(below.sentences.size(), 1U);
   EXPECT_TRUE(below.sentences[0].starts_with("rank 3 to rank 1: ")) << below.sentences[0];
 }
 
 TEST(Links, WhatLatencyLimitsOrCrossesNoNetworkIsNotCompared) {
-  const Machine machine = load_machine("pcie-rtx-pro-6000");
+  const Machine machine = load_machine("h100-sxm");
   const auto measured = transfers(2, [](auto, auto) { return 1h; });
   const LinksBelow between = below_expectation(findings_in(measured, {"a", "b"}, 0.2), machine, 0.01);
   EXPECT_EQ(between.compared, 0U);
