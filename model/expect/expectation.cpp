@@ -2,6 +2,7 @@
 #include "model/expect/expectation.h"
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "model/analysis/error_tail.h"
@@ -41,10 +42,24 @@ bool fits(const Machine& machine, const Message& message) {
          (message.nodes == 1 || machine.network.has_value()) && (message.op != LinkOp::send_recv || message.gpus == 2);
 }
 
-Expectation::Expectation(Machine machine) : machine_(std::make_shared<const Machine>(std::move(machine))) {
+bool is_seen(const Machine& machine, const Message& message) {
+  const PricedShape shape = shape_of(message);
+  const FitScope fit = fit_of(shape, machine, ranks_for_fit(machine, message));
+  const auto holds = [&](FitSize size) {
+    const std::optional<SeenRange>& range = fit.range(size);
+    const std::int64_t asked = shape.size[static_cast<std::size_t>(size)];
+    return range && range->least <= asked && asked <= range->most;
+  };
+  return holds(FitSize::bytes) && (message.op == LinkOp::send_recv || holds(FitSize::ranks));
+}
+
+Expectation::Expectation(Machine machine, ParameterErrors errors)
+    : machine_(std::make_shared<const Machine>(std::move(machine))) {
   const std::vector<NamedParameter> parameters = parameters_of(*machine_);
   for (RaisedMachine& raised : raised_by_error(*machine_)) {
-    if (!parameters[raised.parameter].name.starts_with("accelerator.")) {
+    const NamedParameter& parameter = parameters[raised.parameter];
+    const bool is_decided = parameter.provenance == Provenance::fitted || parameter.provenance == Provenance::measured;
+    if (!parameter.name.starts_with("accelerator.") && (errors == ParameterErrors::every || !is_decided)) {
       raised_.push_back(std::move(raised.machine));
     }
   }

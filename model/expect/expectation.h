@@ -36,10 +36,16 @@ ExpectedRange range_of(const Expected& expected, double false_alarms);
 BytesPerSecond algorithm_bandwidth(const Message& message, Duration time);
 BytesPerSecond bus_bandwidth(const Message& message, Duration time);
 
+/// The parameters of a machine whose errors count.
+enum class ParameterErrors : std::uint8_t {
+  every,
+  undecided,  ///< only those that no fit decided; the residual of a fit on held-out rows contains the others
+};
+
 /// Expectations of one machine for many messages. Keeps the machine with each parameter raised by its error.
 class Expectation {
  public:
-  explicit Expectation(Machine machine);
+  explicit Expectation(Machine machine, ParameterErrors errors = ParameterErrors::every);
 
   /// Returns the expectation. Requires a message for which fits() is true.
   [[nodiscard]] Expected of(const Message& message) const;
@@ -52,6 +58,9 @@ class Expectation {
   std::shared_ptr<const Machine> machine_;
   std::vector<Machine> raised_;  ///< one for each parameter of its links, raised by its error
 };
+
+/// Returns whether the fit of the message's kind covers such sizes and groups.
+bool is_seen(const Machine& machine, const Message& message);
 
 /// Returns true if the machine has the GPUs, the same number on each node, and for several nodes a network.
 bool fits(const Machine& machine, const Message& message);

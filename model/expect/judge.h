@@ -23,6 +23,7 @@ std::string_view name_of(Severity severity);
 struct SuspectedFault {
   const Fault* fault = nullptr;
   double probability = 0.0;  ///< probability that the node is bad for this reason
+  std::string subject{};     ///< "GPU 3 – GPU 5"; empty where only the node is known
 };
 
 struct Judgement {
@@ -39,11 +40,18 @@ struct Judgement {
 /// Share of nodes that are bad before any measurement: assumed.
 inline constexpr double bad_share = 0.05;
 
+/// The nodes to whose measurements the machine's file was fitted.
+enum class FittedTo : std::uint8_t {
+  other_nodes,  ///< nodes of another cluster, or none
+  this_fleet,   ///< nodes of the judged fleet, on which errors of the formulas by size are fitted away
+};
+
 /// Judges many nodes against one machine. Keeps results for rows that several nodes have.
 class Judge {
  public:
   /// Requires 0 < false_alarms < 0.5. With a reference, the messages that it contains are judged against it.
-  Judge(Expectation expectation, double false_alarms, Reference reference = {});
+  Judge(Expectation expectation, double false_alarms, Reference reference = {},
+        FittedTo fitted_to = FittedTo::other_nodes);
 
   /// Returns the judgement. Requires messages that fit the machine.
   Judgement of(std::span<const MeasuredMessage> measured);
@@ -66,9 +74,14 @@ class Judge {
   [[nodiscard]] std::vector<double> log_ratios(std::span<const ClassHalf> halves, const Known& known) const;
   void decide(Judgement& judgement, const Known& known) const;
 
+  /// With less doubt where the fit saw such sizes.
+  [[nodiscard]] Expected expected_of(const Message& message) const;
+
   Expectation expectation_;
+  Expectation undecided_;  ///< With the errors of other parameters alone.
   double false_alarms_;
   Reference reference_;
+  FittedTo fitted_to_;
   std::vector<Degree> degrees_;
   std::map<std::string, Known> known_;
 };

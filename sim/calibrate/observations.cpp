@@ -18,6 +18,7 @@
 #include "model/text/files.h"
 #include "model/text/plain_text.h"
 #include "model/text/suggest.h"
+#include "model/traces/kineto_events.h"
 #include "sim/calibrate/chakra.h"
 #include "sim/calibrate/kineto.h"
 #include "sim/calibrate/nsight.h"

@@ -25,6 +25,7 @@
 #include "sim/commands/setting_flags.h"
 #include "sim/expect/expected_kernels.h"
 #include "sim/expect/expected_rows.h"
+#include "sim/expect/expected_runs.h"
 #include "sim/expect/thresholds.h"
 
 namespace commfuse::sim {
@@ -47,6 +48,9 @@ struct ExpectRequest {
   std::string gemms;
   std::string copies;
   std::string dtype = "bf16";
+  std::string scope;
+  std::string model;
+  std::vector<std::string> sets;
   std::string form;
   std::string format = "table";
 };
@@ -166,10 +170,33 @@ std::string kernels_text(const ExpectRequest& request, const Machine& machine, d
                                     : kernel_table(rows, of);
 }
 
+/// Layers and steps in place of collectives: settings as those of `run`, of one point.
+std::string runs_text(const ExpectRequest& request, double false_alarms) {
+  SettingArguments arguments;
+  arguments.sets = {"scope=" + request.scope, "hardware=" + request.hardware};
+  if (!request.model.empty()) {
+    arguments.sets.push_back("model=" + request.model);
+  }
+  if (!request.ranks.empty()) {
+    arguments.sets.push_back("ranks=" + request.ranks);
+  }
+  arguments.sets.insert(arguments.sets.end(), request.sets.begin(), request.sets.end());
+  const Settings settings = settings_of(arguments);
+  const std::vector<expect::ExpectedRun> rows = expect::expected_runs(settings, false_alarms);
+  const ExpectedOf of{settings.text("hardware"), false_alarms};
+  return request.format == "json"   ? run_json(rows, of)
+         : request.format == "csv"  ? run_csv(rows, of)
+         : request.format == "yaml" ? run_yaml(rows, of)
+                                    : run_table(rows, of);
+}
+
 std::string text_of(const ExpectRequest& request) {
   constexpr std::array<std::string_view, 4> formats{"table", "json", "csv", "yaml"};
   require_word("--output", request.format, formats, "format");
   const double false_alarms = false_alarms_of(request);
+  if (!request.scope.empty()) {
+    return runs_text(request, false_alarms);
+  }
   const Expectation expectation(expect::with_setup(machine_asked(request), setup_of(request)));
   const Machine& machine = expectation.machine();
   if (!request.form.empty()) {
@@ -207,6 +234,15 @@ void add_kernel_flags(CLI::App& command, ExpectRequest& request) {
                {"bf16", "fp16", "fp32", "fp8"});
 }
 
+void add_run_flags(CLI::App& command, ExpectRequest& request) {
+  usual(command.add_option("--scope", request.scope, "Layers and steps in place of collectives: a scope of run")
+            ->type_name("SCOPE"));
+  offers_names(command.add_option("--model", request.model, "Of --scope: model, a name or file")->type_name("NAME"),
+               Catalogue::models);
+  command.add_option("--set", request.sets, "Of --scope: any setting of run, as in --set seq=8K")
+      ->type_name("KEY=VALUE");
+}
+
 void add_size_flags(CLI::App& command, ExpectRequest& request) {
   usual(
       command.add_option("--sizes", request.sizes, "Sizes as FIRST..LAST by powers of -f, or a list (default 1K..8G)")
@@ -229,6 +265,15 @@ void refuse_idle_flags(CLI::App& command) {
       }
     }
   };
+  constexpr std::array<const char*, 5> of_sizes{"--collective", "--sizes", "-b", "-e", "-f"};
+  constexpr std::array<const char*, 4> of_others{"--thresholds", "--gemm", "--copy", "--dtype"};
+  if (has("--scope")) {
+    refuse(of_sizes, "layers and steps take the place of collectives");
+    refuse(of_links, "--scope takes settings of run with --set");
+    refuse(of_others, "--scope asks for layers and steps alone");
+    return;
+  }
+  refuse(std::array{"--model", "--set"}, "is of --scope alone");
   if (has("--thresholds")) {
     refuse(of_messages, "--thresholds prints the sizes that the checker measures");
     refuse(std::array{"--gemm", "--copy", "--dtype"}, "--thresholds prints floors of collectives");
@@ -267,6 +312,7 @@ void add_flags(CLI::App& command, ExpectRequest& request) {
   add_size_flags(command, request);
   add_setup_flags(command, request);
   add_kernel_flags(command, request);
+  add_run_flags(command, request);
   usual(command.add_option("--false-alarms", request.false_alarms, "Share of healthy measurements beyond 'slow'")
             ->capture_default_str()
             ->type_name("SHARE"));
@@ -298,6 +344,7 @@ void add_expect(CLI::App& app, int& status) {
         "  commfuse-sim expect --cluster dgx-h100-x4 --sizes 1M..8G -o csv\n"
         "  commfuse-sim expect --hardware h100-sxm -b 8 -e 128M --nvls off\n"
         "  commfuse-sim expect --hardware h100-sxm --gemm 8Kx8Kx8K --copy 1G\n"
+        "  commfuse-sim expect --scope layer --model llama-3.1-70b --set seq=8K\n"
         "  commfuse-sim expect --hardware h100-sxm --thresholds nvsentinel");
     command.callback([request, &command, &status] {
       refuse_idle_flags(command);

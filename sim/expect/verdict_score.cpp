@@ -15,10 +15,12 @@
 #include <utility>
 
 #include "model/config/catalogue.h"
+#include "model/expect/copies.h"
 #include "model/expect/judge.h"
 #include "model/expect/machine_change.h"
 #include "model/math/functions.h"
 #include "model/random/philox.h"
+#include "sim/expect/calibrated_node.h"
 #include "sim/expect/measured_nodes.h"
 
 namespace commfuse::expect {
@@ -175,6 +177,67 @@ void add_with_references(const std::vector<MeasuredNode>& healthy, VerdictScore&
   score.counts.insert(score.counts.end(), {called, slow, latency});
 }
 
+/// Each node against a file that was calibrated on another one of its fleet.
+void add_with_calibrations(const std::vector<MeasuredNode>& healthy, VerdictScore& score) {
+  VerdictCount called = at_most("calibrated on another node: healthy called bad", 0.01);
+  VerdictCount slow = at_least("calibrated on another node: all rates x 0.85 called bad", 0.95);
+  VerdictCount latency = at_least("calibrated on another node: latency-bound sizes x 2 called bad", 0.95);
+  std::uint32_t number = 3000;
+  for (const MeasuredNode& known : healthy) {
+    std::optional<Judge> judge;
+    for (const MeasuredNode& node : healthy) {
+      if (!are_of_one_fleet(known, node) || known.machine.nodes > 1) {
+        continue;
+      }
+      if (!judge) {
+        judge.emplace(Expectation(calibrated_on(known)), false_alarms, Reference{}, FittedTo::this_fleet);
+      }
+      count(called, *judge, node.rows, number, std::nullopt);
+      count(slow, *judge, node.rows, number, slower(0.85));
+      count(latency, *judge, node.rows, number, FaultOn(latency_doubled));
+      ++number;
+    }
+  }
+  score.counts.insert(score.counts.end(), {called, slow, latency});
+}
+
+/// nvbandwidth's matrices of eight GPUs, made up with the errors that copies.cpp states: no matrix of a node that is
+/// known to be degraded was found.
+void add_copies(VerdictScore& score) {
+  VerdictCount called = at_most("nvbandwidth, made up: healthy called bad", 0.01);
+  VerdictCount named = at_least("nvbandwidth, made up: one pair at half its rate, called bad and named", 0.90);
+  const Machine machine = load_machine("h100-sxm");
+  const double expected = expected_copy(machine, 0, 1, false).value;
+  constexpr std::uint32_t nodes = 200;
+  constexpr std::uint32_t first = 9000;
+  for (std::uint32_t node = 0; node < nodes; ++node) {
+    const int low = static_cast<int>(node % 4);
+    const int high = static_cast<int>(4 + node % 3);
+    const auto made = [&](double share) {
+      CopyTable table{.test = "read", .by_sms = false, .copies = {}};
+      for (int a = 0; a < machine.gpus_per_node; ++a) {
+        for (int b = 0; b < machine.gpus_per_node; ++b) {
+          const double off = 0.05 * normal(first + node, 0, 0) +
+                             0.015 * normal(first + node, 1, static_cast<std::uint32_t>(8 * a + b));
+          const bool is_slow = std::min(a, b) == low && std::max(a, b) == high;
+          if (a != b) {
+            table.copies.push_back({a, b, {expected * math::exp(off) * (is_slow ? share : 1.0)}});
+          }
+        }
+      }
+      return judge_copies(machine, {table}, false_alarms).front();
+    };
+    ++called.nodes;
+    called.hits += made(1.0).health == Health::bad ? 1 : 0;
+    const CopyJudgement half = made(0.5);
+    ++named.nodes;
+    const bool is_named =
+        half.health == Health::bad && half.suspects.front().subject == fmt::format("GPU {} – GPU {}", low, high);
+    named.hits += is_named ? 1 : 0;
+  }
+  score.counts.insert(score.counts.end(), {called, named});
+}
+
 void add_degraded(const std::vector<MeasuredNode>& nodes, Judges& judges, VerdictScore& score) {
   VerdictCount called = at_least("degraded tables called bad", 1.0);
   for (const MeasuredNode& node : nodes) {
@@ -279,8 +342,10 @@ VerdictScore score_verdicts(const std::vector<std::filesystem::path>& tables) {
   score.healthy = healthy.size();
   add_with_priors(healthy, judges, score);
   add_with_references(healthy, score);
+  add_with_calibrations(healthy, score);
   add_degraded(nodes, judges, score);
   add_made_faults(judges, score);
+  add_copies(score);
   add_spreads(healthy, judges, score);
   return score;
 }

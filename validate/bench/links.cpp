@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 
+#include "model/expect/expectation.h"
 #include "validate/measure/protocol.h"
 
 namespace commfuse::validate {
@@ -283,6 +284,40 @@ LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::ve
     name_culprits(group, findings.off);
   }
   return findings;
+}
+
+LinksBelow below_expectation(const LinkFindings& findings, const Machine& machine, double false_alarms) {
+  const Expectation expectation(machine);
+  struct Compared {
+    const PartGroup* group = nullptr;
+    Expected expected;
+  };
+  std::vector<Compared> groups;
+  LinksBelow below;
+  for (const PartGroup& group : findings.groups) {
+    const Message message{
+        .op = LinkOp::send_recv, .gpus = 2, .nodes = group.between_hosts ? 2 : 1, .bytes = group.bytes};
+    const bool is_transfer = group.bytes.count > 0;
+    if (is_transfer && fits(machine, message) && expectation.of(message).limit == Limit::bandwidth) {
+      groups.push_back({&group, expectation.of(message)});
+      below.compared += group.parts.size();
+    } else if (is_transfer) {
+      below.left_out += group.parts.size();
+    }
+  }
+  for (const auto& [group, expected] : groups) {
+    const ExpectedRange range = range_of(expected, false_alarms / static_cast<double>(below.compared));
+    for (const ComparedPart& part : group->parts) {
+      if (part.median.value > range.slow) {
+        below.sentences.push_back(fmt::format(
+            "rank {} to rank {}: {} take {:.2f} times as long as {} should: {:.1f} us, expected {:.1f}, slow from "
+            "{:.1f}",
+            part.rank, part.peer, group->name, ratio_of(part.median.value, expected.time), machine.name,
+            to_microseconds(part.median.value), to_microseconds(expected.time), to_microseconds(range.slow)));
+      }
+    }
+  }
+  return below;
 }
 
 std::string to_table(const LinkFindings& findings, std::int32_t ranks, double tolerance) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/analysis/percentiles.h"
+#include "model/hardware/machine.h"
 #include "model/record/run_record.h"
 #include "validate/bench/micro_program.h"
 
@@ -51,6 +52,17 @@ struct LinkFindings {
 /// rank, into it, or both are slow, the rank is named in place of its links.
 LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::vector<std::string>& hosts,
                          double tolerance);
+
+/// Transfers that the machine should finish in less time: one sentence each, with measured and expected time.
+struct LinksBelow {
+  std::vector<std::string> sentences;
+  std::size_t compared = 0;
+  std::size_t left_out = 0;  ///< transfers that are not compared
+};
+/// Compares transfers of sizes that the machine's bandwidth limits; at smaller sizes the host's calls count. Compares
+/// inside hosts, and between them if the machine has a network. All transfers share the rate of false alarms. Requires
+/// 0 < false_alarms < 0.5.
+LinksBelow below_expectation(const LinkFindings& findings, const Machine& machine, double false_alarms);
 
 /// Returns one matrix per size, from (down) to (right), a line of GEMMs, and the findings, in at most 80 columns. With
 /// more than ten ranks, there is one line per rank: the medians out of it and into it, and its slowest link.
