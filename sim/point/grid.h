@@ -13,6 +13,8 @@
 
 namespace commfuse {
 
+class PointList;
+
 struct GridConstraint {
   Constraint constraint;
   /// Where a column of the constraint stands, for messages: "sweep.yaml:9:5".
@@ -35,11 +37,15 @@ bool plays_whole_models(const Grid& grid);
 /// Throws ConfigError where layers stand among whole models.
 void require_whole_models(const std::vector<Settings>& points);
 
+/// Points that a grid which is kept in memory may have before constraints.
+inline constexpr std::size_t most_run_points = 1'000'000;
+
 /// The points, in order. Throws ConfigError for more than a million before constraints, and where a constraint cannot
 /// be worked out.
 std::vector<Settings> points_of(const Grid& grid);
 
 /// Throws the ConfigError of the first point that cannot be run.
 void require_all_runnable(const std::vector<Settings>& points, const Library& library);
+void require_all_runnable(const PointList& points, const Library& library);
 
 }  // namespace commfuse

@@ -30,6 +30,9 @@ class PointRunner {
   /// row with its reason. A pure function of the settings.
   std::vector<ResultRow> rows(const Settings& settings);
 
+  /// Throws ConfigError where no generated schedule of the point can be run.
+  void require_runnable(const Settings& settings);
+
  private:
   const Point& point_at(const Settings& settings);
   const std::vector<Candidates>& candidates_at(const Settings& settings);
