@@ -42,6 +42,7 @@ class Listener : public sim::Caller {
   }
   [[nodiscard]] bool shows_bars() const override { return shows_bars_; }
   const std::atomic<bool>& stop() override { return stop_; }
+  const std::atomic<bool>* cancel() override { return &stop_; }
 
   void set_stop() { stop_ = true; }
   [[nodiscard]] Called& called() { return called_; }

@@ -13,10 +13,10 @@ namespace commfuse::python {
 
 /// How a command ended.
 struct Called {
-  int code = 0;               ///< Exit code of the command.
-  std::string sentence;       ///< What went wrong; empty where there is an answer.
-  std::string help;           ///< Asked for with --help.
-  std::string notes;          ///< Remarks beside the answer: whole lines.
+  int code = 0;          ///< Exit code of the command.
+  std::string sentence;  ///< What went wrong; empty where there is an answer.
+  std::string help;      ///< Asked for with --help.
+  std::string notes;     ///< Remarks beside the answer: whole lines.
   bool has_answer = false;
   sim::Answer answer{};
 };

@@ -136,7 +136,8 @@ void add_answer(py::module_& module) {
       .def_readonly("format", &sim::Answer::format)
       .def_readonly("files", &sim::Answer::files)
       .def_property_readonly("has_rows", [](const sim::Answer& answer) { return answer.layers || answer.models; })
-      .def("text", [](const sim::Answer& answer, const std::string& format) { return text_of(written(answer, format)); })
+      .def("text",
+           [](const sim::Answer& answer, const std::string& format) { return text_of(written(answer, format)); })
       .def("table", &table_of)
       .def("figures", &figures_of);
   py::class_<Table, std::shared_ptr<Table>>(module, "Table")
@@ -150,8 +151,9 @@ void add_answer(py::module_& module) {
       .def_property_readonly("sentence", [](const Called& called) { return text_of(called.sentence); })
       .def_property_readonly("help", [](const Called& called) { return text_of(called.help); })
       .def_property_readonly("notes", [](const Called& called) { return text_of(called.notes); })
-      .def_property_readonly("answer", [](const Called& called) { return called.has_answer ? &called.answer : nullptr; },
-                             py::return_value_policy::reference_internal);
+      .def_property_readonly(
+          "answer", [](const Called& called) { return called.has_answer ? &called.answer : nullptr; },
+          py::return_value_policy::reference_internal);
 }
 
 void add_keywords(py::module_& module) {

@@ -49,10 +49,10 @@ class Filler {
  public:
   Filler(Column& column, std::size_t rows) : column_(column) {
     switch (column.type) {
-      case ColumnType::text: return column.codes.reserve(rows);
-      case ColumnType::count: return column.counts.reserve(rows);
-      case ColumnType::number: return column.numbers.reserve(rows);
-      case ColumnType::flag: return column.flags.reserve(rows);
+      case ColumnType::text: column.codes.reserve(rows); break;
+      case ColumnType::count: column.counts.reserve(rows); break;
+      case ColumnType::number: column.numbers.reserve(rows); break;
+      case ColumnType::flag: column.flags.reserve(rows); break;
     }
   }
 

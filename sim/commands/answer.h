@@ -19,9 +19,9 @@ namespace commfuse::sim {
 
 /// The functions hold all they need, so an answer may be asked long after the command is done.
 struct Answer {
-  int code = exit_code::done;     ///< Exit code of the command.
-  std::string format = "table";   ///< What -o asked for.
-  bool is_interrupted = false;    ///< Stopped before the end; nothing below is set.
+  int code = exit_code::done;    ///< Exit code of the command.
+  std::string format = "table";  ///< What -o asked for.
+  bool is_interrupted = false;   ///< Stopped before the end; nothing below is set.
   /// Writes what was found as -o does, byte for byte. Throws ConfigError for a format that the command does not have.
   std::function<void(std::string_view format, const Sink& sink)> write{};
   /// Returns the rows of layers in the order of CSV; null where the command found none.
@@ -55,8 +55,11 @@ class Caller {
   virtual void progress(const std::string& text) = 0;
   /// Whether `--progress auto` draws a bar.
   [[nodiscard]] virtual bool shows_bars() const = 0;
-  /// Returns a flag that is set when a long command should stop in order. It outlives the command.
+  /// Returns a flag that is set when a sweep should stop in order. It outlives the command.
   virtual const std::atomic<bool>& stop() = 0;
+  /// Returns a flag that is set when a command without a store should throw Interrupted; null where a signal ends the
+  /// process anyway.
+  virtual const std::atomic<bool>* cancel() { return nullptr; }
 };
 
 }  // namespace commfuse::sim

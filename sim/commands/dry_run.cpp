@@ -81,10 +81,10 @@ std::string dry_run_in_words(const PreparedSweep& prepared) {
   std::string text = fmt::format(
       "points  {}{}\n", own,
       identity.shard.parts == 1 ? "" : fmt::format(" of {}, shard {}", identity.points, name_of(identity.shard)));
-  text += fmt::format("rows    about {:.0f}; of {} in a sample {} could not be run\n", times * static_cast<double>(sample.rows),
-             sample.rows, sample.infeasible);
+  text += fmt::format("rows    about {:.0f}; of {} in a sample {} could not be run\n",
+                      times * static_cast<double>(sample.rows), sample.rows, sample.infeasible);
   text += fmt::format("time    about {} on {:.0f} thread{}\n", time_in_words(times * sample.seconds / threads), threads,
-             threads > 1 ? "s" : "");
+                      threads > 1 ? "s" : "");
   return text + fmt::format("disk    about {}\n", size_in_words(times * sample.bytes));
 }
 

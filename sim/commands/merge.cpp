@@ -18,8 +18,8 @@
 #include "sim/commands/render.h"
 #include "sim/commands/sweep_folder.h"
 #include "sim/commands/sweep_outputs.h"
-#include "sim/commands/terminal.h"
 #include "sim/commands/sweep_run.h"
+#include "sim/commands/terminal.h"
 #include "sim/sweep/sweep_file.h"
 
 namespace commfuse::sim {

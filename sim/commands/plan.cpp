@@ -85,7 +85,7 @@ Answer run_plan(const PlanRequest& request, Caller& caller) {
   }
   const std::string by_flags = request.file.empty() ? plan_of(flags) : "";
   CapacityPlan plan = plan_capacity(by_flags.empty() ? load_plan(file_or_known(Catalogue::plans, request.file))
-                                                           : plan_by_flags(flags, by_flags));
+                                                     : plan_by_flags(flags, by_flags));
   Answer answer{.code = plan.answer ? exit_code::done : exit_code::gate_missed, .format = request.format};
   if (!request.out.empty()) {
     const reports::PlanPageInput page{.plan = plan,

@@ -60,11 +60,25 @@ Grid grid_of(const SettingArguments& arguments) {
   return grid;
 }
 
-/// Here every point was asked for by hand, so one that cannot be run is a mistake.
+/// Whether every point is simulated in microseconds: each is one prediction without samples or raised machines.
+bool is_quick(const Grid& grid) {
+  const auto has = [&](std::string_view key, std::string_view value) {
+    const bool varies = std::ranges::any_of(grid.axes, [&](const GridAxis& axis) {
+      return std::ranges::any_of(axis.fields, [&](const Field* field) { return field->key == key; });
+    });
+    return !varies && grid.settings.text(key) == value;
+  };
+  return has("uncertainty", "off") && has("jitter", "none");
+}
+
+/// Here every point was asked for by hand, so one that cannot be run is a mistake. Where points take long, that is said
+/// before the first is simulated.
 RowTable rows_of(const PointList& points, const Library& library, Caller& caller) {
-  require_all_runnable(points, library);
+  if (!is_quick(points.grid())) {
+    require_all_runnable(points, library);
+  }
   RowTable rows;
-  const GridOptions options{.threads = choices_of(points.grid().settings).threads, .stop = &caller.stop()};
+  const GridOptions options{.threads = choices_of(points.grid().settings).threads, .stop = caller.cancel()};
   run_points(points, library, options, [&](std::span<const ResultRow> of_point) {
     for (const ResultRow& row : of_point) {
       if (!row.feasible()) {
@@ -173,9 +187,9 @@ class LayerRun {
   /// Of one point where its time goes, of several how far ahead a strategy is along the sequence, or who wins where.
   [[nodiscard]] std::vector<reports::Figure> figures() const {
     const std::vector<reports::TracedRun> of_point = runs();
-    return of_point.empty() ? figures_of(rows_.rows(0, rows_.size()), rule_)
-                            : std::vector{reports::breakdown_figure(of_point),
-                                          reports::gantt_figure(of_point, "gantt", rule_)};
+    return of_point.empty()
+               ? figures_of(rows_.rows(0, rows_.size()), rule_)
+               : std::vector{reports::breakdown_figure(of_point), reports::gantt_figure(of_point, "gantt", rule_)};
   }
   [[nodiscard]] std::string text(std::string_view format) const {
     return renderer(format)(rows_.rows(0, rows_.size()), rule_, models_in_words(points_, library_));

@@ -188,13 +188,13 @@ void require_output_of_residuals(const ScoreRequest& request, std::string_view f
 std::string text_of(const ScoreRequest& request, const Scores& scores, std::string_view format) {
   require_word("--output", format, formats, "format");
   require_output_of_residuals(request, format);
-  return request.rows                ? reports::score_rows_csv(scores)
-         : request.pairs             ? reports::pairs_table(scores)
-         : request.options.residuals ? format == "json" ? reports::residuals_json(scores)
-                                                        : reports::residuals_table(scores)
-         : format == "json"          ? reports::score_json(scores)
-         : format == "markdown"      ? reports::accuracy_page(scores)
-                                     : reports::score_table(scores);
+  return request.rows    ? reports::score_rows_csv(scores)
+         : request.pairs ? reports::pairs_table(scores)
+         : request.options.residuals
+             ? format == "json" ? reports::residuals_json(scores) : reports::residuals_table(scores)
+         : format == "json"     ? reports::score_json(scores)
+         : format == "markdown" ? reports::accuracy_page(scores)
+                                : reports::score_table(scores);
 }
 
 Answer run_score(const ScoreRequest& request, Caller& caller) {
@@ -224,8 +224,8 @@ Answer run_score(const ScoreRequest& request, Caller& caller) {
                            missed(*scores, request.max_p90, "p90", &ErrorSummary::p90);
   const int code = faults.empty() ? exit_code::done : exit_code::failed_points;
   return {.code = over.empty() ? code : exit_code::gate_missed,
-          .write = [request,
-                    scores](std::string_view format, const Sink& sink) { sink(text_of(request, *scores, format)); },
+          .write = [request, scores](std::string_view format,
+                                     const Sink& sink) { sink(text_of(request, *scores, format)); },
           .notes = faults + over};
 }
 

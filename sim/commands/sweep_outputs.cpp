@@ -134,9 +134,9 @@ std::vector<OutputFile> tables_of(const Sweep& sweep, StoreReader& store) {
 /// A report of some hundred thousand rows takes seconds and some ten megabytes, so it is not made unasked.
 void say_report_is_missing(const StoreReader& store, Caller& caller) {
   const std::filesystem::path folder = store.path().parent_path();
-  caller.note(fmt::format(
-      "no report.html: of {} rows, over {}, one is made when asked: commfuse-sim report {} --out {}\n",
-      store.counts().rows, most_rows_shown, folder.string(), (folder / "report.html").string()));
+  caller.note(
+      fmt::format("no report.html: of {} rows, over {}, one is made when asked: commfuse-sim report {} --out {}\n",
+                  store.counts().rows, most_rows_shown, folder.string(), (folder / "report.html").string()));
 }
 
 void say_what_is_missing(const Sweep& sweep, const StoreReader& store, Caller& caller) {
@@ -145,8 +145,8 @@ void say_what_is_missing(const Sweep& sweep, const StoreReader& store, Caller& c
     say_report_is_missing(store, caller);
   }
   if (sweep.writes("map")) {
-    caller.note(fmt::format("no map: it shows {} rows at most, and there are {}; narrow the sweep\n", most_rows_shown,
-                            rows));
+    caller.note(
+        fmt::format("no map: it shows {} rows at most, and there are {}; narrow the sweep\n", most_rows_shown, rows));
   }
 }
 
@@ -238,9 +238,9 @@ Answer outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFold
   return {.code = code_of(store),
           .write =
               [results, rule](std::string_view format, const Sink& sink) {
-                sink(step_renderer(format)(
-                    *results, rule,
-                    words_on(std::span(*results), [](const StepRow& row) { return row.text("model"); })));
+                sink(step_renderer(format)(*results, rule, words_on(std::span(*results), [](const StepRow& row) {
+                  return row.text("model");
+                })));
               },
           .models = [results] { return *results; },
           .figures = [results, rule] { return figures_of(*results, rule); }};
