@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, overload
@@ -41,14 +43,24 @@ class Figure:
         return f"<commfuse.Figure {self.name}, {len(self.svg)} bytes of SVG>"
 
 
-def _flat_rows(data: Any) -> list[dict[str, Any]]:
-    """The rows in a JSON document: the array itself, or the list that its kind of document is about."""
-    if isinstance(data, list):
-        return data
-    for key in ("best", "options", "tables", "rows", "plans"):
-        if isinstance(data.get(key), list):
-            return data[key]
-    return [data]
+def _value_of(cell: str) -> Any:
+    """A cell of CSV as what it stands for: None, a number or a text."""
+    for kind in (int, float):
+        try:
+            return kind(cell)
+        except ValueError:
+            pass
+    return cell or None
+
+
+def _flat_rows(result: Result) -> list[dict[str, Any]]:
+    """The rows of an answer that is one document: layouts of tune, tables of score, layouts by GPUs of plan."""
+    if result.command == "plan":
+        return [{name: _value_of(cell) for name, cell in row.items()}
+                for row in csv.DictReader(io.StringIO(result.to_csv()))]
+    data = result.data
+    lists = {"tune": "best", "score": "tables"}
+    return data if isinstance(data, list) else data.get(lists.get(result.command, ""), [data])
 
 
 class _Records:
@@ -146,7 +158,7 @@ class Result:
     def _rows(self) -> Any:
         if self._table is None:
             table = None if self._answer is None else self._answer.table()
-            self._table = _Records(_flat_rows(self.data)) if table is None else table
+            self._table = _Records(_flat_rows(self)) if table is None else table
         return self._table
 
     def __len__(self) -> int:

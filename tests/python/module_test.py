@@ -71,8 +71,8 @@ CALLS = [
      ["table", "json", "csv", "yaml"]),
     ("expected GEMMs", commfuse.expect, [], {"gemm": "8Kx8Kx8K"}, ["expect", "--gemm", "8Kx8Kx8K"], ["json", "csv"]),
     ("thresholds", commfuse.expect, [], {"thresholds": "nccl-tests"}, ["expect", "--thresholds", "nccl-tests"], [""]),
-    ("scores", commfuse.score, [], {"data": ROOT / "configs/published", "kind": "gemm"},
-     ["score", "--data", ROOT / "configs/published", "--kind", "gemm"], ["table", "json", "markdown"]),
+    ("scores", commfuse.score, [], {"data": ROOT / "configs/published/gemm_best.csv"},
+     ["score", "--data", ROOT / "configs/published/gemm_best.csv"], ["table", "json", "markdown"]),
 ]
 
 
