@@ -3,6 +3,9 @@
 """Prints commfuse/__init__.pyi, from the flags of the commands: python3 python/stubs.py > python/commfuse/__init__.pyi"""
 
 import json
+import sys
+
+sys.path.pop(0)  # the folder of this script, whose commfuse/ has no extension
 
 from commfuse import _call, _engine
 

@@ -15,6 +15,9 @@ from ._engine import ConfigError, Error, model_version
 from ._engine import version as __version__
 from ._result import CommfuseWarning, Figure, Result
 
+for _shown in (ConfigError, Error, CommfuseWarning, Figure, Result):
+    _shown.__module__ = __name__  # where people find them
+
 __all__ = [
     "CommfuseWarning", "ConfigError", "Error", "Figure", "Result", "calibrate", "expect", "model_version", "plan",
     "run", "score", "sweep", "tune"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python module: the bytes and sentences of commfuse-sim, views without copies, signals, stubs.
 
-Run by ctest where COMMFUSE_PYTHON is on, with PYTHONPATH at the built module and COMMFUSE_BIN at the programs.
+Run by ctest where COMMFUSE_PYTHON is on, with PYTHONPATH at the built module and SIMULATOR at commfuse-sim.
 """
 
 import ast
@@ -24,7 +24,7 @@ import numpy as np
 from commfuse import _call
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = pathlib.Path(os.environ["COMMFUSE_BIN"]) / "commfuse-sim"
+PROGRAM = pathlib.Path(os.environ["SIMULATOR"])
 
 
 def command_line(*words, folder=None):
