@@ -10,7 +10,6 @@
 #include <unordered_map>
 
 #include "model/config_error.h"
-#include "model/record/columns.h"
 #include "model/text/suggest.h"
 
 namespace commfuse::python {
@@ -32,13 +31,14 @@ ColumnType type_of(const StepRow::Value& value) {
                                                        : ColumnType::text;
 }
 
-/// Those that some row has, in the order of every output.
+/// Every name once, as they first come: the columns of CSV.
 std::vector<ColumnHead> heads_of(std::span<const StepRow> rows) {
   std::vector<ColumnHead> heads;
-  for (const commfuse::Column& column : all_columns()) {
-    const auto row = std::ranges::find_if(rows, [&](const StepRow& one) { return one.has(column.name); });
-    if (row != rows.end()) {
-      heads.push_back({std::string(column.name), type_of(*row->find(column.name))});
+  for (const StepRow& row : rows) {
+    for (const auto& [name, value] : row.cells) {
+      if (std::ranges::find(heads, name, &ColumnHead::name) == heads.end()) {
+        heads.push_back({std::string(name), type_of(value)});
+      }
     }
   }
   return heads;
