@@ -3,9 +3,9 @@
 
 usage: PYTHONPATH=build/python/python /usr/bin/python3 bench/python_points.py
 
-A point is one schedule of one layer, from a call of commfuse.run with a grid to a NumPy column of its times. Counted is what the
-processor worked, parsing and all, after one call that reads files. Without options `run` tries several schedules at a point and
-keeps the best (`variants="best"`), so a row then takes several times as long.
+A point is one schedule of one layer, from a call of commfuse.run with a grid to a NumPy column of its times. Counted is
+what the processor worked, parsing and all, after one call that reads files. Without options `run` tries several
+schedules at a point and keeps the best (`variants="best"`), so a row then takes several times as long.
 """
 
 import time
@@ -39,7 +39,8 @@ def main():
     commfuse.run(seq="4K", strategy="serial")
     for name, schedule in SCHEDULES.items():
         points, rate = points_a_second(schedule, 2500)
-        print(f"{name:<17} {points:>7,} points  {rate:>9,.0f} points/s/core  {'met' if rate >= BAR else 'missed'}: {BAR:,}")
+        verdict = "met" if rate >= BAR else "missed"
+        print(f"{name:<17} {points:>7,} points  {rate:>9,.0f} points/s/core  {verdict}: {BAR:,}")
 
 
 if __name__ == "__main__":

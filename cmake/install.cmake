@@ -75,7 +75,8 @@ set(CPACK_DEBIAN_MPI_PACKAGE_NAME commfuse-mpi)
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "commfuse (= ${PROJECT_VERSION}), openmpi-bin")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-commfuse)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
-set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "commfuse (= ${PROJECT_VERSION}), python3, python3-numpy")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS 
+  "commfuse (= ${PROJECT_VERSION}), ${COMMFUSE_PYTHON_VERSIONS}, python3-numpy")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-pandas")
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libcommfuse-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libfmt-dev, libyaml-cpp-dev, libeigen3-dev, nlohmann-json3-dev, libtbb-dev, \

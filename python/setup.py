@@ -23,7 +23,8 @@ class CMakeBuild(build_ext):
         folder = ROOT / "build" / "python"
         subprocess.run(["cmake", "--preset", "release", "-B", folder, "-D", "COMMFUSE_PYTHON=ON",
                         "-D", f"Python_EXECUTABLE={sys.executable}"], cwd=ROOT, check=True)
-        subprocess.run(["cmake", "--build", folder, "--target", "commfuse_python", "-j", str(os.cpu_count())], check=True)
+        subprocess.run(["cmake", "--build", folder, "--target", "commfuse_python", "-j", str(os.cpu_count())],
+                       check=True)
         target = pathlib.Path(self.get_ext_fullpath(extension.name))
         target.parent.mkdir(parents=True, exist_ok=True)
         built, = (folder / "python" / "commfuse").glob("_engine*.so")

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints commfuse/__init__.pyi, from the flags of the commands: python3 python/stubs.py > python/commfuse/__init__.pyi"""
+"""Prints commfuse/__init__.pyi, from the flags of the commands.
+
+usage: PYTHONPATH=build/python/python python3 python/stubs.py > python/commfuse/__init__.pyi
+"""
 
 import json
 import sys

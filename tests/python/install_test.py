@@ -28,7 +28,8 @@ def main(root):
         python = pathlib.Path(folder) / "bin" / "python"
         subprocess.run([python, "-m", "pip", "install", "--no-index", "--no-build-isolation", "--no-deps",
                         "--disable-pip-version-check", root / "python"], check=True, cwd=folder)
-        subprocess.run([python, "-c", CODE.format(folder=folder)], check=True, cwd=folder, env={"PATH": "/usr/bin:/bin"})
+        code = CODE.format(folder=folder)
+        subprocess.run([python, "-c", code], check=True, cwd=folder, env={"PATH": "/usr/bin:/bin"})
     return 0
 
 

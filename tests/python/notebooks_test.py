@@ -32,7 +32,8 @@ def spec_folder(folder):
 
 
 def has_svg(notebook):
-    return any("image/svg+xml" in output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", []))
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    return any("image/svg+xml" in output.get("data", {}) for output in outputs)
 
 
 def main():
@@ -50,7 +51,8 @@ def main():
                                         resources={"metadata": {"path": folder}})
                 try:
                     client.execute()
-                    print(f"{path.name}: {len(notebook.cells)} cells, {'figures' if has_svg(notebook) else 'no figure'}")
+                    shown = "figures" if has_svg(notebook) else "no figure"
+                    print(f"{path.name}: {len(notebook.cells)} cells, {shown}")
                 except CellExecutionError as error:
                     failed += 1
                     print(f"{path.name}: {error}")
