@@ -238,7 +238,7 @@ class Result:
         names = [figure.name for figure in figures]
         if not figures:
             raise _engine.ConfigError(
-                f"{self.command}: nothing to draw; run one point, or two strategies or more along an axis")
+                f"{self.command}: nothing to draw; run one point of a layer, or several strategies along an axis")
         if name and name not in names:
             raise _engine.ConfigError(f"unknown figure '{name}'; use {' or '.join(names)}")
         return figures[names.index(name) if name else 0]

@@ -16,6 +16,7 @@
 #include "reports/step_rows.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/shown_figures.h"
+#include "sim/parallel/run_points.h"
 #include "sim/point/grid.h"
 #include "sim/step/predict_steps.h"
 
@@ -112,6 +113,9 @@ Answer run_steps(const std::vector<Settings>& points, const Library& library, st
   }
   const auto rows = std::make_shared<std::vector<StepRow>>();
   for (const Settings& settings : points) {
+    if (caller.cancel() != nullptr && caller.cancel()->load()) {
+      throw Interrupted{};
+    }
     for (StepRow& row : predicted.rows(settings)) {
       rows->push_back(std::move(row));
     }
