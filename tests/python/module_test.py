@@ -5,6 +5,7 @@ Run by ctest where COMMFUSE_PYTHON is on, with PYTHONPATH at the built module an
 """
 
 import ast
+import contextlib
 import inspect
 import io
 import os
@@ -378,7 +379,8 @@ class Documentation(unittest.TestCase):
                     before = os.getcwd()
                     os.chdir(folder)
                     try:
-                        quietly(exec, compile(block, page, "exec"), names)
+                        with contextlib.redirect_stdout(io.StringIO()):
+                            quietly(exec, compile(block, page, "exec"), names)
                     finally:
                         os.chdir(before)
 
