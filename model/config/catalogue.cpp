@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/config/catalogue.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -105,6 +106,20 @@ std::optional<std::string> nearest_of_family(std::string_view name, const std::v
   return near ? near : nearest(name, known);
 }
 
+/// The folder of the Python module that this code is in; empty where it is in a program.
+fs::path folder_of_module() {
+#ifdef __EMSCRIPTEN__
+  return {};
+#else
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&folder_of_module), &info) == 0 || info.dli_fname == nullptr) {
+    return {};
+  }
+  const fs::path file = info.dli_fname;
+  return file.extension() == ".so" ? file.parent_path() : fs::path();
+#endif
+}
+
 std::string unknown_name(Catalogue catalogue, std::string_view name, const std::vector<std::string>& names) {
   const std::vector<std::string_view> known(names.begin(), names.end());
   std::string message = fmt::format("unknown {} {}; ", one_of(catalogue), in_quotes(name));
@@ -128,6 +143,9 @@ fs::path config_directory() {
                       in_quotes(chosen)));
     }
     return chosen;
+  }
+  if (const fs::path beside = folder_of_module() / "configs"; beside.is_absolute() && is_folder(beside)) {
+    return beside;
   }
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/config/catalogue.h"
@@ -20,6 +21,7 @@
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
+#include "sim/commands/answer.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/expect_text.h"
 #include "sim/commands/setting_flags.h"
@@ -145,8 +147,10 @@ double false_alarms_of(const ExpectRequest& request) {
   return *share;
 }
 
+constexpr std::array<std::string_view, 4> formats{"table", "json", "csv", "yaml"};
+
 /// GEMMs and copies in place of collectives.
-std::string kernels_text(const ExpectRequest& request, const Machine& machine, double false_alarms) {
+Answer kernels_answer(const ExpectRequest& request, const Machine& machine, double false_alarms) {
   const std::optional<DType> dtype = dtype_named(request.dtype);
   if (!dtype) {
     throw ConfigError(fmt::format("--dtype: unknown dtype {}; use bf16, fp16, fp32 or fp8", in_quotes(request.dtype)));
@@ -162,16 +166,18 @@ std::string kernels_text(const ExpectRequest& request, const Machine& machine, d
       question.copies.push_back(size_of("--copy", word));
     }
   }
-  const std::vector<expect::ExpectedKernelRow> rows = expect::expected_kernels(machine, question);
-  const ExpectedOf of{machine.name, false_alarms};
-  return request.format == "json"   ? kernel_json(rows, of)
-         : request.format == "csv"  ? kernel_csv(rows, of)
-         : request.format == "yaml" ? kernel_yaml(rows, of)
-                                    : kernel_table(rows, of);
+  return {.write = [rows = expect::expected_kernels(machine, question), of = ExpectedOf{machine.name, false_alarms}](
+                       std::string_view format, const Sink& sink) {
+    require_word("--output", format, formats, "format");
+    sink(format == "json"   ? kernel_json(rows, of)
+         : format == "csv"  ? kernel_csv(rows, of)
+         : format == "yaml" ? kernel_yaml(rows, of)
+                            : kernel_table(rows, of));
+  }};
 }
 
 /// Layers and steps in place of collectives: settings as those of `run`, of one point.
-std::string runs_text(const ExpectRequest& request, double false_alarms) {
+Answer runs_answer(const ExpectRequest& request, double false_alarms) {
   SettingArguments arguments;
   arguments.sets = {"scope=" + request.scope, "hardware=" + request.hardware};
   if (!request.model.empty()) {
@@ -182,38 +188,43 @@ std::string runs_text(const ExpectRequest& request, double false_alarms) {
   }
   arguments.sets.insert(arguments.sets.end(), request.sets.begin(), request.sets.end());
   const Settings settings = settings_of(arguments);
-  const std::vector<expect::ExpectedRun> rows = expect::expected_runs(settings, false_alarms);
-  const ExpectedOf of{settings.text("hardware"), false_alarms};
-  return request.format == "json"   ? run_json(rows, of)
-         : request.format == "csv"  ? run_csv(rows, of)
-         : request.format == "yaml" ? run_yaml(rows, of)
-                                    : run_table(rows, of);
+  return {
+      .write = [rows = expect::expected_runs(settings, false_alarms),
+                of = ExpectedOf{settings.text("hardware"), false_alarms}](std::string_view format, const Sink& sink) {
+        require_word("--output", format, formats, "format");
+        sink(format == "json"   ? run_json(rows, of)
+             : format == "csv"  ? run_csv(rows, of)
+             : format == "yaml" ? run_yaml(rows, of)
+                                : run_table(rows, of));
+      }};
 }
 
-std::string text_of(const ExpectRequest& request) {
-  constexpr std::array<std::string_view, 4> formats{"table", "json", "csv", "yaml"};
+Answer run_expect(const ExpectRequest& request) {
   require_word("--output", request.format, formats, "format");
   const double false_alarms = false_alarms_of(request);
   if (!request.scope.empty()) {
-    return runs_text(request, false_alarms);
+    return runs_answer(request, false_alarms);
   }
   const Expectation expectation(expect::with_setup(machine_asked(request), setup_of(request)));
   const Machine& machine = expectation.machine();
   if (!request.form.empty()) {
-    return expect::thresholds(request.form, expectation, false_alarms);
+    return text_answer(expect::thresholds(request.form, expectation, false_alarms));
   }
   if (!request.gemms.empty() || !request.copies.empty()) {
-    return kernels_text(request, machine, false_alarms);
+    return kernels_answer(request, machine, false_alarms);
   }
-  const std::vector<expect::ExpectedRow> rows = expect::expected_rows(expectation, {.ops = ops_of(request),
-                                                                                    .gpus = ranks_of(request, machine),
-                                                                                    .sizes = sizes_of(request),
-                                                                                    .false_alarms = false_alarms});
-  const ExpectedOf of{machine.name, false_alarms};
-  return request.format == "json"   ? expected_json(rows, of)
-         : request.format == "csv"  ? expected_csv(rows, of)
-         : request.format == "yaml" ? expected_yaml(rows, of)
-                                    : expected_table(rows, of);
+  std::vector<expect::ExpectedRow> rows = expect::expected_rows(expectation, {.ops = ops_of(request),
+                                                                              .gpus = ranks_of(request, machine),
+                                                                              .sizes = sizes_of(request),
+                                                                              .false_alarms = false_alarms});
+  return {.write = [rows = std::move(rows), of = ExpectedOf{machine.name, false_alarms}](std::string_view format,
+                                                                                         const Sink& sink) {
+    require_word("--output", format, formats, "format");
+    sink(format == "json"   ? expected_json(rows, of)
+         : format == "csv"  ? expected_csv(rows, of)
+         : format == "yaml" ? expected_yaml(rows, of)
+                            : expected_table(rows, of));
+  }};
 }
 
 void add_setup_flags(CLI::App& command, ExpectRequest& request) {
@@ -330,8 +341,8 @@ void add_flags(CLI::App& command, ExpectRequest& request) {
 
 }  // namespace
 
-void add_expect(CLI::App& app, int& status) {
-  add_verb(app, "expect", "Say what collectives of a machine should reach", [&status](CLI::App& command) {
+void add_expect(CLI::App& app, Caller& caller) {
+  add_verb(app, "expect", "Say what collectives of a machine should reach", [&caller](CLI::App& command) {
     const auto request = std::make_shared<ExpectRequest>();
     add_flags(command, *request);
     command.footer(
@@ -346,10 +357,11 @@ void add_expect(CLI::App& app, int& status) {
         "  commfuse-sim expect --hardware h100-sxm --gemm 8Kx8Kx8K --copy 1G\n"
         "  commfuse-sim expect --scope layer --model llama-3.1-70b --set seq=8K\n"
         "  commfuse-sim expect --hardware h100-sxm --thresholds nvsentinel");
-    command.callback([request, &command, &status] {
+    command.callback([request, &command, &caller] {
       refuse_idle_flags(command);
-      fmt::print("{}", text_of(*request));
-      status = exit_code::done;
+      Answer answer = run_expect(*request);
+      answer.format = request->format;
+      caller.take(answer);
     });
   });
 }

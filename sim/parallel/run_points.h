@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "model/record/result.h"
+#include "sim/point/point_list.h"
 #include "sim/point/request.h"
 
 namespace commfuse {
@@ -26,5 +28,10 @@ struct Interrupted {};
 /// row with the reason.
 std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& points, const Library& library,
                                                const GridOptions& options);
+
+/// The same of a list: hands the rows of each point to `take`, one call at a time, in the order of the points, and
+/// keeps none. Whatever `take` throws comes out.
+void run_points(const PointList& points, const Library& library, const GridOptions& options,
+                const std::function<void(std::span<const ResultRow> rows)>& take);
 
 }  // namespace commfuse

@@ -15,8 +15,6 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t most_points = 1'000'000;
-
 /// Returns the values of a setting in the grid, each once.
 std::vector<std::string> values_of(const Grid& grid, std::string_view key) {
   const Field* field = find_field(key);
@@ -145,7 +143,7 @@ bool plays_whole_models(const Grid& grid) {
 }
 
 std::vector<Settings> points_of(const Grid& grid) {
-  const PointList list(grid, most_points);
+  const PointList list(grid, most_run_points);
   PointCursor cursor(list);
   std::vector<Settings> points;
   points.reserve(list.size());
@@ -161,6 +159,15 @@ void require_all_runnable(const std::vector<Settings>& points, const Library& li
       candidates_of(settings);
       require_runnable(point_of(settings, library));
     }
+  }
+}
+
+void require_all_runnable(const PointList& points, const Library& library) {
+  StructureCache structures;
+  PointRunner runner(library, structures);
+  PointCursor cursor(points);
+  for (std::size_t point = 0; point < points.size(); ++point) {
+    runner.require_runnable(cursor.at(point));
   }
 }
 

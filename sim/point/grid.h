@@ -13,6 +13,8 @@
 
 namespace commfuse {
 
+class PointList;
+
 struct GridConstraint {
   Constraint constraint;
   /// Returns the place of a column of the constraint for messages: "sweep.yaml:9:5".
@@ -35,11 +37,15 @@ bool plays_whole_models(const Grid& grid);
 /// Throws ConfigError where some points are layers.
 void require_whole_models(const std::vector<Settings>& points);
 
+/// Largest number of points, before constraints, of a grid that is kept in memory.
+inline constexpr std::size_t most_run_points = 1'000'000;
+
 /// Returns the points, in order. Throws ConfigError for more than a million before constraints, and where a constraint
 /// cannot be evaluated.
 std::vector<Settings> points_of(const Grid& grid);
 
 /// Throws the ConfigError of the first point that cannot be run.
 void require_all_runnable(const std::vector<Settings>& points, const Library& library);
+void require_all_runnable(const PointList& points, const Library& library);
 
 }  // namespace commfuse

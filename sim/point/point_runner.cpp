@@ -312,6 +312,13 @@ const std::vector<Candidates>& PointRunner::candidates_at(const Settings& settin
   return candidates_.emplace(std::move(key), candidates_of(settings)).first->second;
 }
 
+void PointRunner::require_runnable(const Settings& settings) {
+  if (runs_generated(settings, library_)) {
+    candidates_at(settings);
+    commfuse::require_runnable(point_at(settings));
+  }
+}
+
 std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
   const Point& point = point_at(settings);
   std::vector<PlayedRow> played;

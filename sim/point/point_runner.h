@@ -32,6 +32,9 @@ class PointRunner {
   /// cannot run yields a row with the reason. A pure function of the settings.
   std::vector<ResultRow> rows(const Settings& settings);
 
+  /// Throws ConfigError where no generated schedule of the point can be run.
+  void require_runnable(const Settings& settings);
+
  private:
   const Point& point_at(const Settings& settings);
   const std::vector<Candidates>& candidates_at(const Settings& settings);

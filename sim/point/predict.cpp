@@ -279,9 +279,9 @@ Prediction Predictor::predict_best(const Point& point, const Strategy& strategy,
   std::string refusal;
   for (const StrategyOptions& options : candidates) {
     try {
-      const Prediction candidate = predict(point, strategy, options);
+      Prediction candidate = predict(point, strategy, options);
       if (!best || candidate.analysis.critical.makespan < best->analysis.critical.makespan) {
-        best = candidate;
+        best = std::move(candidate);
       }
     } catch (const ConfigError& error) {
       if (refusal.empty()) {
@@ -292,7 +292,7 @@ Prediction Predictor::predict_best(const Point& point, const Strategy& strategy,
   if (!best) {
     throw ConfigError(refusal);
   }
-  return *best;
+  return *std::move(best);
 }
 
 }  // namespace commfuse

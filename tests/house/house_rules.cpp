@@ -23,10 +23,11 @@ namespace commfuse::house {
 namespace {
 
 constexpr std::array<std::string_view, 4> layers = {"model", "sim", "validate", "reports"};
-constexpr std::array<std::string_view, 8> read_folders = {"model", "sim",   "validate", "reports",
+constexpr std::array<std::string_view, 9> read_folders = {"model", "sim",   "validate", "reports", "python",
                                                           "tests", "bench", "cmake",    ".ci"};
 /// Layers in which every folder needs a page that explains it.
-constexpr std::array<std::string_view, 5> explained_folders = {"model", "sim", "validate", "reports", "bench"};
+constexpr std::array<std::string_view, 6> explained_folders = {"model",   "sim",    "validate",
+                                                               "reports", "python", "bench"};
 constexpr std::array<std::string_view, 9> libraries_for_sources = {
     "CLI", "nlohmann", "yaml-cpp", "Eigen", "boost", "google", "pugixml.hpp", "sqlite3.h", "toml++"};
 constexpr std::string_view spdx = "SPDX-License-Identifier: Apache-2.0";
