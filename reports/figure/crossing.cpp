@@ -73,27 +73,31 @@ bool at_first_bandwidths(const MapCell& cell) {
   return cell.place[index_of(MapAxis::link)] == 0 && cell.place[index_of(MapAxis::network)] == 0;
 }
 
-/// "commfuse is fastest at 12 of 15 points, serial at 3".
+/// "commfuse wins 12 of 15 points, serial 1, 2 tie".
 std::string winners_title(const CrossoverMap& map) {
   std::vector<std::pair<std::size_t, std::string>> wins;
-  std::size_t all = 0;
+  std::size_t points = 0;
+  std::size_t ties = 0;
+  for (const MapCell& cell : map.cells) {
+    points += at_first_bandwidths(cell) ? 1 : 0;
+    ties += at_first_bandwidths(cell) && !cell.wins() ? 1 : 0;
+  }
   for (const std::string& strategy : map.strategies) {
-    const auto count =
-        static_cast<std::size_t>(std::count_if(map.cells.begin(), map.cells.end(), [&](const auto& cell) {
-          return at_first_bandwidths(cell) && cell.winner == strategy;
-        }));
-    wins.emplace_back(count, strategy);
-    all += count;
+    const auto is_won = [&](const MapCell& cell) {
+      return at_first_bandwidths(cell) && cell.wins() && cell.winner == strategy;
+    };
+    wins.emplace_back(std::ranges::count_if(map.cells, is_won), strategy);
   }
   std::stable_sort(wins.begin(), wins.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string text;
   for (const auto& [count, strategy] : wins) {
     if (count > 0) {
-      text += text.empty() ? fmt::format("{} is fastest at {} of {} points", strategy, count, all)
-                           : fmt::format(", {} at {}", strategy, count);
+      text += text.empty() ? fmt::format("{} wins {} of {} points", strategy, count, points)
+                           : fmt::format(", {} {}", strategy, count);
     }
   }
-  return text;
+  const std::string tied = ties == 0 ? std::string{} : fmt::format(", {} {}", ties, ties == 1 ? "ties" : "tie");
+  return text.empty() ? fmt::format("All {} points tie", points) : text + tied;
 }
 
 /// Time of the best other over its own, and whether it wins.
@@ -242,6 +246,9 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
   for (std::size_t i = 0; i < map.strategies.size(); ++i) {
     figure.legend.push_back({fmt::format("{}: {}", names[i], map.strategies[i]), style_of(i).role});
   }
+  if (std::ranges::any_of(map.cells, [](const MapCell& cell) { return at_first_bandwidths(cell) && !cell.wins(); })) {
+    figure.legend.push_back({"\u2248 grey: a tie", Role::muted});
+  }
   for (const MapCell& cell : map.cells) {
     const auto x = sequences.at(cell.place[index_of(MapAxis::seq)]);
     const auto y = rank_counts.at(cell.place[index_of(MapAxis::ranks)]);
@@ -257,11 +264,10 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
     figure.marks.emplace_back(
         CellMark{.at = {*x, *y},
                  .level = std::nullopt,
-                 .text = fmt::format("{} {}", names[strategy], share),
+                 .text = cell.wins() ? fmt::format("{} {}", names[strategy], share) : "\u2248 " + names[strategy],
                  .tip = fmt::format("ranks {}, seq {}: {}{}{}", ranks, seq, cell.winner, saving,
                                     cell.wins() ? "" : ", ties with " + names_in_words(cell.tied)),
-                 .framed = !cell.wins(),
-                 .role = style_of(strategy).role});
+                 .role = cell.wins() ? style_of(strategy).role : Role::muted});
     figure.data.rows.push_back({ranks, seq, cell.winner, cell.second, cell.saved ? fmt::format("{}", *cell.saved) : "",
                                 cell.wins() ? "0" : "1"});
   }

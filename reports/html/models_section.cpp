@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,7 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most_figures = 8;  // of each kind; the table has the numbers of all
+constexpr std::size_t most_figures = 4;  // of each kind; the table has the numbers of all
 constexpr std::size_t most_rows = 400;
 
 using Plan = std::vector<const StepRow*>;
@@ -138,11 +139,16 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
                           count, rows.size());
 }
 
-/// Plans with a result, each as bars.
+/// Plans with a result, each as bars; the one that decides most first.
 std::string times_html(std::span<const StepRow> rows, Charts& charts, const VerdictRule& rule) {
   std::string html;
   std::size_t number = 0;
-  for (const Plan& plan : plans_of(rows)) {
+  std::vector<Plan> plans = plans_of(rows);
+  if (const std::optional<std::size_t> first = plan_savings(rows, rule).decisive) {
+    const auto place = plans.begin() + static_cast<std::ptrdiff_t>(*first);
+    std::rotate(plans.begin(), place, place + 1);
+  }
+  for (const Plan& plan : plans) {
     if (std::ranges::none_of(plan, &StepRow::feasible) || ++number > most_figures) {
       continue;
     }
@@ -152,7 +158,7 @@ std::string times_html(std::span<const StepRow> rows, Charts& charts, const Verd
   }
   return number <= most_figures
              ? html
-             : html + fmt::format("<p class=\"note\">Figures of the first {} plans of {}.</p>\n", most_figures, number);
+             : html + fmt::format("<p class=\"note\">Figures of {} plans of {}.</p>\n", most_figures, number);
 }
 
 std::string maps_html(std::span<const StepRow> rows, Charts& charts, const VerdictRule& rule) {
@@ -177,27 +183,45 @@ std::string models_sentence(std::span<const StepRow> rows, const VerdictRule& ru
   const auto add = [&](const std::string& sentence) {
     text += (text.empty() || sentence.empty() ? "" : " ") + sentence;
   };
-  if (const std::string best = best_plan(rows, rule); !best.empty()) {
-    add(best + ".");
-    return text;
-  }
-  const std::vector<Plan> plans = plans_of(rows);
   const auto found = std::ranges::find_if(rows, &StepRow::feasible);
   if (found == rows.end()) {
     return "No point has a result.";
+  }
+  const std::vector<Plan> plans = plans_of(rows);
+  const std::optional<std::size_t> decisive = plan_savings(rows, rule).decisive;
+  if (plans.size() > 1 && decisive) {
+    const Plan& plan = plans[*decisive];
+    add(fmt::format("{}: {}", plan_heading(*plan.front()), PlanVerdict(plan, rule).sentence()));
+    return text;
+  }
+  if (const std::string best = best_plan(rows, rule); !best.empty()) {
+    add(best + ".");
+    return text;
   }
   const std::string sentence = plans.size() == 1 ? PlanVerdict(plans.front(), rule).sentence() : std::string{};
   add(sentence.empty() ? fmt::format("{} takes {}.", found->text("strategy"), model_time_text(*found)) : sentence);
   return text;
 }
 
-std::string models_section(std::span<const StepRow> rows, const std::string& lead, Charts& charts,
-                           const VerdictRule& rule) {
+std::string models_sum(std::span<const StepRow> rows, const VerdictRule& rule) {
+  const PlanSavings savings = plan_savings(rows, rule);
+  std::string text = savings_in_words(savings.count, "plans", savings.baseline);
+  if (const std::string best = best_plan(rows, rule); savings.decisive && !best.empty()) {
+    text += (text.empty() ? "" : " ") + best + ".";
+  }
+  return text;
+}
+
+std::string models_section(std::span<const StepRow> rows, bool leads, Charts& charts, const VerdictRule& rule) {
   if (rows.empty()) {
     return {};
   }
   std::string html = section_head("models", "Whole models");
-  html += lead.empty() ? lead : fmt::format("<p class=\"lead\">{}</p>\n", escaped(lead));
+  if (leads) {
+    for (const std::string& sentence : {models_sentence(rows, rule), models_sum(rows, rule)}) {
+      html += sentence.empty() ? "" : fmt::format("<p class=\"lead\">{}</p>\n", escaped(sentence));
+    }
+  }
   html += times_html(rows, charts, rule);
   html += maps_html(rows, charts, rule);
   return html + table_html(rows, rule) + "</section>\n";

@@ -162,7 +162,11 @@ void Timelines::add(const TracedRun& run, bool critical_rank_only) {
       first = i;
     }
   }
-  panels_.push_back({{"kind", run.measured ? "measured" : "predicted"}, {"text", TimeUnit(end).text(end)}});
+  Json panel{{"kind", run.measured ? "measured" : "predicted"}, {"text", TimeUnit(end).text(end)}};
+  if (run.row.mfu > 0.0 && !run.measured) {
+    panel["mfu"] = percent(run.row.mfu);
+  }
+  panels_.push_back(std::move(panel));
 }
 
 std::string Timelines::bytes(const std::string& id, const std::string& title) const {

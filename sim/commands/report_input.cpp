@@ -117,23 +117,27 @@ std::optional<reports::TracedRun> measured_run(const Match& match, const std::ve
   return run;
 }
 
-/// Points that are shown in time: the smallest, the largest, the measured one, in that order, each once.
+/// Points that are shown in time, each once: the one that decides most, and beside it where overlap loses the most, or
+/// else the largest or the smallest; last the measured one.
 std::vector<RowRange> shown_points(const RowTable& rows, const reports::Overview& overview,
                                    const std::vector<Match>& matches) {
+  constexpr std::size_t most = 2;
   std::vector<RowRange> shown;
-  const auto show = [&](const RowRange& point) {
-    std::erase_if(shown, [&](const RowRange& one) { return one.first == point.first; });
-    shown.push_back(point);
+  const auto is_shown = [&](const RowRange& point) {
+    return std::ranges::any_of(shown, [&](const RowRange& other) { return other.first == point.first; });
   };
-  for (const std::optional<RowRange>& point : {overview.smallest, overview.largest}) {
-    if (point) {
-      show(*point);
+  for (const std::optional<RowRange>& point :
+       {overview.decisive, overview.loss, overview.largest, overview.smallest}) {
+    if (point && shown.size() < most && !is_shown(*point)) {
+      shown.push_back(*point);
     }
   }
   if (!matches.empty()) {
     const RowTable::Groups points = rows.runs(rows.point_columns());
     const auto next = std::upper_bound(points.begin(), points.end(), matches.front().place);
-    show({*(next - 1), static_cast<std::size_t>(*next - *(next - 1))});
+    const RowRange measured{*(next - 1), static_cast<std::size_t>(*next - *(next - 1))};
+    std::erase_if(shown, [&](const RowRange& point) { return point.first == measured.first; });
+    shown.push_back(measured);
   }
   return shown;
 }
@@ -222,7 +226,10 @@ void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, 
       }
     }
     input.gantts.push_back(study->runs);
-    input.study = std::move(study);
+    const bool is_measured_point = !matches.empty() && point.has(matches.front().place);
+    if (!input.study || is_measured_point) {
+      input.study = std::move(study);
+    }
   }
 }
 

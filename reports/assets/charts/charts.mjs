@@ -221,7 +221,7 @@ function draw(place, figure, colours, announce) {
         tools.prepend(
           button("+", "Zoom in", () => zoomOf(current())(0.5)),
           button("\u2212", "Zoom out", () => zoomOf(current())(2)),
-          button("0", "Show all", () => current().dispatchAction({ type: "dataZoom", start: 0, end: 100 })),
+          button("Reset", "Show all", () => current().dispatchAction({ type: "dataZoom", start: 0, end: 100 })),
         );
       }
     },
