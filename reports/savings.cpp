@@ -99,6 +99,20 @@ SavingCount SavingTally::count() {
   return count_;
 }
 
+std::string counts_in_words(const SavingCount& count) {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* verb, std::size_t points) {
+    if (points > 0) {
+      parts.push_back(points == count.points ? fmt::format("{} at all of them", verb)
+                                             : fmt::format("{} at {}", verb, points));
+    }
+  };
+  add("pays", count.pays);
+  add("loses", count.loses);
+  add("is too close to call", count.close);
+  return names_in_words(parts);
+}
+
 std::string savings_in_words(const SavingCount& count, std::string_view unit, std::string_view baseline) {
   if (count.points < 2) {
     return {};
@@ -106,11 +120,10 @@ std::string savings_in_words(const SavingCount& count, std::string_view unit, st
   const bool saves = count.median >= 0.0;
   const std::string share =
       fmt::format("{:.1f}%", 100.0 * (saves ? count.median : -count.median));  // Both are shares of serial's time.
-  return fmt::format("Over {} {} overlap {} in the median: it pays at {}, loses at {}, and {} {} too close to call.",
-                     count.points, unit,
+  return fmt::format("Over {} {} overlap {} in the median: it {}.", count.points, unit,
                      saves ? fmt::format("saves {} of {}'s time", share, baseline)
                            : fmt::format("takes {} more time than {}", share, baseline),
-                     count.pays, count.loses, count.close, count.close == 1 ? "is" : "are");
+                     counts_in_words(count));
 }
 
 }  // namespace commfuse::reports

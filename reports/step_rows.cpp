@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -312,6 +313,8 @@ PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule)
   SavingTally tally;
   const std::vector<PlanRows> plans = plans_of(rows);
   std::optional<PlanSaving> kept;
+  const auto fits = [](const StepRow& row) { return !row.has("fits") || row.holds("fits"); };
+  const bool any_fits = std::ranges::any_of(rows, [&](const StepRow& row) { return row.feasible() && fits(row); });
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const std::optional<PlanSaving> saving = plan_saving(plans[i], rule);
     if (!saving) {
@@ -319,9 +322,9 @@ PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule)
     }
     tally.add(saving->saved, saving->pays);
     // A sure saving counts more than a sure loss, and that more than what is too close to call.
-    const auto weight = [](const PlanSaving& one) {
-      return std::pair(one.pays == Pays::yes ? 2 : one.pays == Pays::no ? 1 : 0,
-                       one.pays == Pays::close ? 0.0 : std::abs(one.saved));
+    const auto weight = [&](const PlanSaving& plan) {
+      return std::tuple(!any_fits || fits(*plan.overlap), plan.pays == Pays::yes ? 2 : plan.pays == Pays::no ? 1 : 0,
+                        plan.pays == Pays::close ? 0.0 : std::abs(plan.saved));
     };
     if (!kept || weight(*saving) > weight(*kept)) {
       kept = saving;

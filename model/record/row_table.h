@@ -87,8 +87,12 @@ class RowTable {
   /// From here on rows of one point stand together, in the order in which points and rows first come. An axis over
   /// strategies leaves them apart.
   void order_by_point();
+  /// The same of settings, whose points keep their order.
+  void order_by_setting();
 
  private:
+  void order_by(const Groups& groups);
+
   using Schedule = std::pair<StrategyOptions, std::vector<bool>>;  ///< Options, and which of them are relevant.
 
   RowColumns columns_;

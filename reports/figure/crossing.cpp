@@ -244,7 +244,11 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
   figure.title = winners_title(map);
   const std::vector<std::string> names = short_names(map);
   for (std::size_t i = 0; i < map.strategies.size(); ++i) {
-    figure.legend.push_back({fmt::format("{}: {}", names[i], map.strategies[i]), style_of(i).role});
+    const bool wins = std::ranges::any_of(map.cells, [&](const MapCell& cell) {
+      return at_first_bandwidths(cell) && cell.wins() && cell.winner == map.strategies[i];
+    });
+    figure.legend.push_back(
+        {fmt::format("{}: {}", names[i], map.strategies[i]), wins ? style_of(i).role : Role::muted});
   }
   if (std::ranges::any_of(map.cells, [](const MapCell& cell) { return at_first_bandwidths(cell) && !cell.wins(); })) {
     figure.legend.push_back({"\u2248 grey: a tie", Role::muted});

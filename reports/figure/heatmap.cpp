@@ -241,11 +241,15 @@ std::string saving_title(const SavingCells& cells) {
     best = verdict.pays == Pays::yes && is_larger ? &verdict : best;
   }
   const SavingCount count = tally.count();
-  const std::string counts = fmt::format("pays at {} of {} points, loses at {}", count.pays, count.points, count.loses);
-  return count.points == 0 ? "No point has both serial and another schedule"
-         : best == nullptr ? "Overlap " + counts
-                           : fmt::format("Overlap saves up to {} of serial's time ({}); it {}", percent(best->saved),
-                                         point_of(*best->overlap), counts);
+  if (count.points == 0) {
+    return "No point has both serial and another schedule";
+  }
+  const std::string counts = fmt::format("{} of {} points", counts_in_words(count), count.points);
+  return best == nullptr
+             ? "Overlap " + counts
+             : fmt::format("Overlap saves up to {} of serial's time ({}); it {}", percent(best->saved),
+                           point_of(*best->overlap),
+                           count.pays == count.points ? std::string{"pays at every point"} : counts);
 }
 
 /// "commfuse (ring) takes 21.3% less time than serial (91% sure); too close to call".

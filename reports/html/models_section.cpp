@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "reports/figure/crossing.h"
 #include "reports/figure/markup.h"
 #include "reports/figure/model_time.h"
+#include "reports/figure/wording.h"
 #include "reports/html/page_frame.h"
 #include "reports/step_rows.h"
 
@@ -24,6 +26,7 @@ namespace {
 
 constexpr std::size_t most_figures = 4;  // of each kind; the table has the numbers of all
 constexpr std::size_t most_rows = 400;
+constexpr std::size_t most_rows_on_paper = 30;
 
 using Plan = std::vector<const StepRow*>;
 
@@ -120,9 +123,10 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
     }
     const PlanVerdict verdict(plan, rule);
     html += fmt::format(
-        "<tbody>\n<tr class=\"point\"><th colspan=\"{}\" scope=\"rowgroup\"><span class=\"which\">{} <span "
+        "<tbody{}>\n<tr class=\"point\"><th colspan=\"{}\" scope=\"rowgroup\"><span class=\"which\">{} <span "
         "class=\"verdict\">{}</span></span></th></tr>\n",
-        shown.size() + 2, escaped(plan_heading(*plan.front())), escaped(plan_sentence(plan, verdict)));
+        count == 0 || count + plan.size() <= most_rows_on_paper ? "" : " class=\"screen\"", shown.size() + 2,
+        escaped(plan_heading(*plan.front())), escaped(plan_sentence(plan, verdict)));
     const StepRow* const serial = serial_of(plan);
     for (const StepRow* row : plan) {
       html += row_html(*row, serial, verdict, shown);
@@ -131,6 +135,7 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
     count += plan.size();
   }
   html += "</table>\n</div>\n";
+  html += count > most_rows_on_paper ? "<p class=\"note paper\">Paper shows the first plans.</p>\n" : "";
   return count == rows.size()
              ? html
              : html + fmt::format(
@@ -153,7 +158,7 @@ std::string times_html(std::span<const StepRow> rows, Charts& charts, const Verd
       continue;
     }
     const std::string heading = plan_heading(*plan.front());
-    html += fmt::format("<h3>{}</h3>\n{}", escaped(heading),
+    html += fmt::format("<div{}>\n<h3>{}</h3>\n{}</div>\n", number > 2 ? " class=\"screen\"" : "", escaped(heading),
                         charts.add(model_time_figure(plan, fmt::format("model-time-{}", number), rule), heading));
   }
   return number <= most_figures
@@ -167,7 +172,7 @@ std::string maps_html(std::span<const StepRow> rows, Charts& charts, const Verdi
   for (std::size_t i = 0; i < std::min(maps.size(), most_figures); ++i) {
     const std::string heading = heading_of(maps[i]);
     html +=
-        fmt::format("<h3>{}</h3>\n{}", escaped(heading),
+        fmt::format("<div{}>\n<h3>{}</h3>\n{}</div>\n", i > 1 ? " class=\"screen\"" : "", escaped(heading),
                     charts.add(winner_figure(maps[i], fmt::format("model-winners-{}", i + 1)), "Winners, " + heading));
   }
   return maps.size() <= most_figures
@@ -176,31 +181,33 @@ std::string maps_html(std::span<const StepRow> rows, Charts& charts, const Verdi
                                   maps.size());
 }
 
+/// "overlap saves 20.1% of serial's time"
+std::string saving_in_words(const PlanSaving& saving) {
+  const std::string share = percent(std::abs(saving.saved));
+  const std::string& baseline = saving.serial->text("strategy");
+  const std::string text = saving.saved < 0.0 ? fmt::format("overlap takes {} more time than {}", share, baseline)
+                                              : fmt::format("overlap saves {} of {}'s time", share, baseline);
+  return saving.pays == Pays::close ? text + ", too close to call" : text;
+}
+
 }  // namespace
 
 std::string models_sentence(std::span<const StepRow> rows, const VerdictRule& rule) {
-  std::string text = memory_sentence(rows);
-  const auto add = [&](const std::string& sentence) {
-    text += (text.empty() || sentence.empty() ? "" : " ") + sentence;
-  };
   const auto found = std::ranges::find_if(rows, &StepRow::feasible);
   if (found == rows.end()) {
     return "No point has a result.";
   }
   const std::vector<Plan> plans = plans_of(rows);
-  const std::optional<std::size_t> decisive = plan_savings(rows, rule).decisive;
-  if (plans.size() > 1 && decisive) {
+  if (const std::optional<std::size_t> decisive = plan_savings(rows, rule).decisive) {
     const Plan& plan = plans[*decisive];
-    add(fmt::format("{}: {}", plan_heading(*plan.front()), PlanVerdict(plan, rule).sentence()));
-    return text;
+    const std::string saving = saving_in_words(*plan_saving(plan, rule));
+    return fmt::format("{}: {}. {}", plan_heading(*plan.front()), saving, PlanVerdict(plan, rule).sentence());
   }
   if (const std::string best = best_plan(rows, rule); !best.empty()) {
-    add(best + ".");
-    return text;
+    return best + ".";
   }
   const std::string sentence = plans.size() == 1 ? PlanVerdict(plans.front(), rule).sentence() : std::string{};
-  add(sentence.empty() ? fmt::format("{} takes {}.", found->text("strategy"), model_time_text(*found)) : sentence);
-  return text;
+  return sentence.empty() ? fmt::format("{} takes {}.", found->text("strategy"), model_time_text(*found)) : sentence;
 }
 
 std::string models_sum(std::span<const StepRow> rows, const VerdictRule& rule) {
@@ -218,7 +225,8 @@ std::string models_section(std::span<const StepRow> rows, bool leads, Charts& ch
   }
   std::string html = section_head("models", "Whole models");
   if (leads) {
-    for (const std::string& sentence : {models_sentence(rows, rule), models_sum(rows, rule)}) {
+    for (const std::string& sentence :
+         {models_sentence(rows, rule), models_sum(rows, rule), memory_sentence(rows)}) {
       html += sentence.empty() ? "" : fmt::format("<p class=\"lead\">{}</p>\n", escaped(sentence));
     }
   }

@@ -11,7 +11,7 @@
 
 namespace commfuse::reports {
 
-/// What does not fit the memory, then the verdict on the plan that decides most; without serial the plan to take.
+/// What overlap saves by the plan that decides most, and the verdict on it; without serial the plan to take.
 std::string models_sentence(std::span<const StepRow> rows, const VerdictRule& rule = {});
 /// What overlap saves over all plans, and the plan to take; empty where models_sentence() says all there is.
 std::string models_sum(std::span<const StepRow> rows, const VerdictRule& rule = {});

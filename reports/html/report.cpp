@@ -47,6 +47,7 @@ namespace {
 
 // What stands in the page without scripts, and on paper; the table that scripts make has every row.
 constexpr std::size_t most_rows = 400;
+constexpr std::size_t most_rows_on_paper = 42;
 constexpr std::size_t most_settings = 4;
 constexpr std::size_t most_digests = 60;
 
@@ -115,6 +116,7 @@ class Page {
   [[nodiscard]] std::string point_sentence() const;
   [[nodiscard]] const RowRange& shown_point() const;
   [[nodiscard]] std::string where(const ResultRow& row) const;
+  [[nodiscard]] bool has_interval() const;
   void tiles();
   void saving_tiles();
   void model_tiles();
@@ -162,7 +164,7 @@ void Page::open() {
       links.push_back({id, text});
     }
   };
-  link(has_maps(), "ahead", "Where it pays");
+  link(has_maps(), "ahead", overview_.savings.points > 0 ? "Where it pays" : "Who wins where");
   link(!input_.gantts.empty(), "time", "Where the time goes");
   link(input_.study && !input_.study->runs.empty(), "point", "One point");
   link(!input_.measured.empty(), "measured", "Measured");
@@ -202,6 +204,14 @@ std::string Page::where(const ResultRow& row) const {
              : fmt::format("{} {} on {}, {}", row.model, row.scope, machine_in_words(row), point_of(row));
 }
 
+/// "overlap saves 22.9% of serial's time": of ideal schedules, whose verdict compares them with each other.
+std::string saving_in_words(const PayVerdict& verdict) {
+  const std::string share = percent(std::abs(verdict.saved));
+  const std::string text = verdict.saved < 0.0 ? fmt::format("overlap takes {} more time than serial", share)
+                                               : fmt::format("overlap saves {} of serial's time", share);
+  return verdict.pays == Pays::close ? text + ", too close to call" : text;
+}
+
 /// What does not fit, then what `run -o verdict` says of the point that decides most.
 std::string Page::first_sentence() const {
   if (!has_layers()) {
@@ -212,8 +222,12 @@ std::string Page::first_sentence() const {
   }
   const std::vector<ResultRow> rows = results_of(shown_point());
   const std::string text = on_one_line(verdict(rows, input_.rule));
-  return overview_.memory + (overview_.memory.empty() ? "" : " ") +
-         (overview_.points == 1 ? text : fmt::format("At {}: {}", where(rows.front()), text));
+  const std::string memory = overview_.memory + (overview_.memory.empty() ? "" : " ");
+  const std::optional<PayVerdict> pays = pay_verdict(view_of(rows, input_.rule).ranking, input_.rule);
+  if (pays && pays->overlap->implements.empty()) {
+    return memory + fmt::format("At {} {}. {}", where(rows.front()), saving_in_words(*pays), text);
+  }
+  return memory + (overview_.points == 1 ? text : fmt::format("At {}: {}", where(rows.front()), text));
 }
 
 /// Of all points together.
@@ -226,12 +240,9 @@ std::string Page::second_sentence() const {
 }
 
 /// "commfuse saves 12.3% of the time of serial (95% interval: 10.1% to 14.4%)."
-std::string interval_in_words(const SavingInterval& saving, bool wins) {
-  const std::string interval = fmt::format("95% interval: {} to {}", percent(saving.low), percent(saving.high));
-  return wins ? fmt::format("{} saves {} of the time of {} ({}).", saving.winner, percent(saving.saved), saving.next,
-                            interval)
-              : fmt::format("{} ties with {}: it saves {} ({}).", saving.winner, saving.next, percent(saving.saved),
-                            interval);
+std::string interval_in_words(const SavingInterval& saving) {
+  return fmt::format("{} saves {} of the time of {} (95% interval: {} to {}).", saving.winner, percent(saving.saved),
+                     saving.next, percent(saving.low), percent(saving.high));
 }
 
 /// How sure the point that is taken apart is; of one point alone without an interval, what it leaves exposed.
@@ -240,12 +251,7 @@ std::string Page::point_sentence() const {
     return {};
   }
   if (input_.study && input_.study->saving && !input_.study->runs.empty()) {
-    const std::string& winner = input_.study->saving->winner;
-    const std::vector<ResultRow> rows = rows_of(shown_point());
-    const PointView point = view_of(rows, input_.rule);
-    const bool wins = point.front.size() == 1 && label_of(*point.front.front()) == winner;
-    return fmt::format("At {}, {}", where(input_.study->runs.front().row),
-                       interval_in_words(*input_.study->saving, wins));
+    return fmt::format("At {}, {}", where(input_.study->runs.front().row), interval_in_words(*input_.study->saving));
   }
   if (overview_.points > 1) {
     return {};
@@ -257,9 +263,23 @@ std::string Page::point_sentence() const {
                      text(best.analysis.critical.exposed), text(makespan_of(best)), text(best.ideal));
 }
 
+/// Of implementations the verdict has one.
+bool Page::has_interval() const {
+  if (input_.study && input_.study->saving) {
+    return true;
+  }
+  if (!overview_.largest) {
+    return false;
+  }
+  const std::vector<ResultRow> rows = results_of(shown_point());
+  const std::optional<PayVerdict> pays = pay_verdict(view_of(rows, input_.rule).ranking, input_.rule);
+  return pays && pays->overlap->saving_error;
+}
+
 void Page::summary_section() {
   section("verdict", "Verdict");
-  for (const std::string& sentence : {first_sentence(), second_sentence()}) {
+  const std::string memory = has_layers() ? std::string{} : memory_sentence(input_.models);
+  for (const std::string& sentence : {first_sentence(), second_sentence(), memory}) {
     html_ += sentence.empty() ? "" : fmt::format("<p class=\"lead\">{}</p>\n", escaped(sentence));
   }
   tiles();
@@ -271,7 +291,7 @@ void Page::summary_section() {
   if (overview_.savings.points > 1) {
     quiet(on_one_line(overview_.wins_words));
   }
-  if (has_layers() && (!input_.study || !input_.study->saving)) {
+  if (has_layers() && !has_interval()) {
     html_ += "<p class=\"note\">No interval: it is made of the errors of the parameters, with uncertainty on.</p>\n";
   }
   for (const std::string& note : input_.notes) {
@@ -282,6 +302,13 @@ void Page::summary_section() {
         no_charts());
   }
   html_ += "</section>\n";
+}
+
+/// "loses at 2, is too close to call at 4".
+std::string rest_in_words(const SavingCount& count) {
+  return fmt::format("{}{}{}", count.loses > 0 ? fmt::format("loses at {}", count.loses) : "",
+                     count.loses > 0 && count.close > 0 ? ", " : "",
+                     count.close > 0 ? fmt::format("too close to call at {}", count.close) : "");
 }
 
 /// What overlap saves, in numbers that people repeat.
@@ -301,8 +328,7 @@ void Page::saving_tiles() {
   }
   if (count.points > 1) {
     tile("Overlap pays", fmt::format("{} of {}", count.pays, count.points),
-         fmt::format("points; it loses at {}, and {} {} too close to call", count.loses, count.close,
-                     count.close == 1 ? "is" : "are"));
+         count.pays == count.points ? "points" : fmt::format("points; {}", rest_in_words(count)));
   }
 }
 
@@ -343,8 +369,7 @@ void Page::model_tiles() {
                    format_count(shown.overlap->count("seq"))));
   if (count.points > 1) {
     tile("Overlap pays", fmt::format("{} of {}", count.pays, count.points),
-         fmt::format("plans; it loses at {}, and {} {} too close to call", count.loses, count.close,
-                     count.close == 1 ? "is" : "are"));
+         count.pays == count.points ? "plans" : fmt::format("plans; {}", rest_in_words(count)));
   }
   html_ += "</dl>\n";
 }
@@ -374,8 +399,8 @@ void Page::time_section() {
   section("time", "Where the time goes");
   html_ +=
       "<p class=\"quiet\">Each strategy on the rank whose last op ends last. Hatched: exposed time.<span "
-      "class=\"screen\"> A line below a bar: it is on the critical path. With the timeline in focus the wheel zooms, "
-      "dragging moves, arrow keys go from op to op.</span></p>\n";
+      "class=\"screen\"> Click a timeline, then the wheel zooms, dragging moves, and arrow keys go from op to "
+      "op.</span></p>\n";
   for (std::size_t i = 0; i < input_.gantts.size(); ++i) {
     const std::vector<TracedRun>& runs = input_.gantts[i];
     if (runs.empty()) {
@@ -385,12 +410,13 @@ void Page::time_section() {
     const std::string point =
         fmt::format("{} {} on {}, {}", row.model, row.scope, machine_in_words(row), point_of(row));
     const Figure figure = gantt_figure(runs, fmt::format("gantt-{}", i + 1), input_.rule);
-    add("<h3>{}</h3>\n{}", escaped(point),
+    add("<div{}>\n<h3>{}</h3>\n{}", i == 0 ? "" : " class=\"screen\"", escaped(point),
         charts_.add_timeline(figure, "Timeline, " + point, timeline_block(runs, figure.id, figure.title)));
     if (!input_.page.empty()) {
       add("<p class=\"screen\"><a href=\"{}\">Change this point in the page</a></p>\n",
           escaped(input_.page + page_hash(row, implementations_of(runs))));
     }
+    html_ += "</div>\n";
   }
   html_ += "</section>\n";
 }
@@ -418,12 +444,15 @@ void Page::map_section() {
   if (!has_maps()) {
     return;
   }
-  section("ahead", "Where overlap pays");
+  section("ahead", overview_.savings.points > 0 ? "Where overlap pays" : "Who wins where");
   html_ += "<p class=\"quiet\">Grey: too close to call. Crossed: no result.</p>\n";
   std::size_t number = 0;
   const std::vector<const Overview::Setting*> shown = shown_settings();
   for (const Overview::Setting* setting : shown) {
-    maps_of(*setting, ++number);
+    // Paper has room for two.
+    add("<div{}>\n", ++number > 2 ? " class=\"screen\"" : "");
+    maps_of(*setting, number);
+    html_ += "</div>\n";
   }
   const auto able = static_cast<std::size_t>(
       std::ranges::count_if(overview_.settings, [](const Overview::Setting& setting) { return setting.points > 1; }));
@@ -495,15 +524,19 @@ void Page::table_section() {
         page_rows_.rows.size(), input_.rows.size(), page_rows_.points, page_rows_.all_points);
   }
   html_ += "<div id=\"all-rows\"></div>\n<div id=\"first-rows\">\n";
-  std::size_t left = most_rows;
+  RowLimits left{.on_screen = most_rows, .on_paper = most_rows_on_paper};
   std::size_t shown = 0;
   for (const Overview::Setting& setting : overview_.settings) {
-    if (left == 0) {
+    if (left.on_screen == 0) {
       break;
     }
     html_ += results_table(setting.title, rows_of(setting.rows), left, input_.rule);
-    left -= std::min(left, setting.rows.count);
+    left.on_screen -= std::min(left.on_screen, setting.rows.count);
+    left.on_paper -= std::min(left.on_paper, setting.rows.count);
     ++shown;
+  }
+  if (input_.rows.size() > most_rows_on_paper) {
+    html_ += "<p class=\"note paper\">Paper shows the first points; the page itself has more.</p>\n";
   }
   if (shown < overview_.settings.size()) {
     add("<p class=\"note\">{} more settings are in the CSV and JSON of these results.</p>\n",

@@ -27,10 +27,10 @@ std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 
 std::string line_html(const Line& line) {
   const SavingCount& count = *line.count;
   return fmt::format(
-      "<tr><th class=\"where\" scope=\"row\">{}</th><td>{}</td><td>{} to {}</td><td>{}</td><td>{}</td><td>{}</td>"
-      "<td>{}</td><td>{}</td></tr>\n",
-      escaped(line.name), signed_percent(count.median), signed_percent(count.low), signed_percent(count.high),
-      signed_percent(count.best), count.pays, count.close, count.loses, count.points);
+      "<tr><th class=\"where\" scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
+      "<td>{}</td><td>{} to {}</td></tr>\n",
+      escaped(line.name), signed_percent(count.median), count.pays, count.loses, count.close, count.points,
+      signed_percent(count.best), signed_percent(count.low), signed_percent(count.high));
 }
 
 std::string table_html(std::string_view caption, std::string_view first, const std::vector<Line>& lines) {
@@ -38,7 +38,7 @@ std::string table_html(std::string_view caption, std::string_view first, const s
       "<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table class=\"savings\">\n"
       "<caption>{0}</caption>\n<thead><tr><th scope=\"col\">{1}</th>",
       caption, first);
-  for (const std::string_view head : {"Median", "8 of 10 points", "At best", "Pays", "Close", "Loses", "Points"}) {
+  for (const std::string_view head : {"Median", "Pays", "Loses", "Close", "Points", "At best", "8 in 10 points"}) {
     html += fmt::format("<th scope=\"col\">{}</th>", head);
   }
   html += "</tr></thead>\n<tbody>\n";
@@ -59,8 +59,8 @@ std::string savings_tables(const Overview& overview, const VerdictRule& rule) {
     return {};
   }
   std::vector<Line> strategies;
-  for (const StrategySavings& one : overview.strategies) {
-    strategies.push_back({one.strategy, &one.count});
+  for (const StrategySavings& strategy : overview.strategies) {
+    strategies.push_back({strategy.strategy, &strategy.count});
   }
   std::string html = table_html("Time saved against serial, by strategy", "Strategy", strategies);
   html += fmt::format(

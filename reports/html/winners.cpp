@@ -174,7 +174,7 @@ std::string winners_section(const RowTable& rows, const Overview& overview, cons
     return html + fmt::format("<p class=\"note\">The first {} settings of {}; map.csv has all.</p>\n</details>\n",
                               most_maps, maps.size());
   }
-  return html + "</details>\n" + scaling_html(rows);
+  return html + scaling_html(rows) + "</details>\n";
 }
 
 }  // namespace commfuse::reports

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "model/analysis/percentiles.h"
 #include "model/build_info.h"
 #include "model/config/catalogue.h"
+#include "model/config/implementation.h"
 #include "model/config/resolver.h"
 #include "model/config_error.h"
 #include "model/fit/robust_fit.h"
@@ -142,6 +144,24 @@ std::vector<RowRange> shown_points(const RowTable& rows, const reports::Overview
   return shown;
 }
 
+/// Those that the settings name, else those of the built-in ones that rows are of.
+std::vector<std::shared_ptr<const Implementation>> implementations_of_rows(std::span<const ResultRow> rows,
+                                                                           const Settings& settings,
+                                                                           const Library& library) {
+  if (settings.text("as") != "none") {
+    const Implementations named = implementations_named(settings, library);
+    return {named.begin(), named.end()};
+  }
+  std::vector<std::shared_ptr<const Implementation>> found;
+  const std::vector<std::string> known = known_names(Catalogue::implementations);
+  for (const ResultRow& row : rows) {
+    if (!row.implements.empty() && std::ranges::find(known, row.strategy) != known.end()) {
+      found.push_back(load_implementation(row.strategy));
+    }
+  }
+  return found;
+}
+
 /// Nothing, and a note, where the point cannot be played again.
 std::optional<reports::PointStudy> study_again(std::span<const ResultRow> rows,
                                                const std::function<Settings()>& made_with,
@@ -151,7 +171,8 @@ std::optional<reports::PointStudy> study_again(std::span<const ResultRow> rows,
     const Settings settings = made_with();
     Library library;
     library.load(settings);
-    reports::PointStudy study = study_of(point_of(settings, library), rows);
+    const auto implementations = implementations_of_rows(rows, settings, library);
+    reports::PointStudy study = study_of(point_of(settings, library), rows, implementations);
     std::erase_if(study.runs, [&](const reports::TracedRun& run) {
       Instant last{};
       for (const OpSpan& span : run.timeline) {
@@ -210,7 +231,7 @@ void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, 
   for (const RowRange& point : shown_points(input.rows, *input.overview, matches)) {
     const std::vector<ResultRow> rows = input.rows.rows(point.first, point.count);
     const auto made_with = [&] {
-      Settings settings = extras.settings ? extras.settings(point.first) : settings_of_row(rows.front());
+      Settings settings = extras.settings ? extras.settings(input.rows.place_of(point.first)) : settings_of_row(rows.front());
       if (extras.jitter) {
         settings.put(*find_field("jitter"), {*extras.jitter, {Source::flag, "--jitter"}});
       }
@@ -250,6 +271,7 @@ reports::ReportInput report_input(std::string title, RowTable rows, std::string 
     }
   }
   rows.order_by_point();
+  rows.order_by_setting();
   reports::ReportInput input{.title = std::move(title),
                              .rows = std::move(rows),
                              .gantts = {},
