@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reports/commas.h"
 #include "reports/point_rows.h"
 
 namespace commfuse::reports {
@@ -101,15 +102,15 @@ SavingCount SavingTally::count() {
 
 std::string counts_in_words(const SavingCount& count) {
   std::vector<std::string> parts;
-  const auto add = [&](const char* verb, std::size_t points) {
+  const auto add = [&](const char* verb, std::int64_t points) {
     if (points > 0) {
-      parts.push_back(points == count.points ? fmt::format("{} at all of them", verb)
-                                             : fmt::format("{} at {}", verb, points));
+      parts.push_back(points == static_cast<std::int64_t>(count.points) ? fmt::format("{} at all of them", verb)
+                                             : fmt::format("{} at {}", verb, with_commas(points)));
     }
   };
-  add("pays", count.pays);
-  add("loses", count.loses);
-  add("is too close to call", count.close);
+  add("pays", static_cast<std::int64_t>(count.pays));
+  add("loses", static_cast<std::int64_t>(count.loses));
+  add("is too close to call", static_cast<std::int64_t>(count.close));
   return names_in_words(parts);
 }
 
@@ -120,7 +121,7 @@ std::string savings_in_words(const SavingCount& count, std::string_view unit, st
   const bool saves = count.median >= 0.0;
   const std::string share =
       fmt::format("{:.1f}%", 100.0 * (saves ? count.median : -count.median));  // Both are shares of serial's time.
-  return fmt::format("Over {} {} overlap {} in the median: it {}.", count.points, unit,
+  return fmt::format("Over {} {} overlap {} in the median: it {}.", with_commas(static_cast<std::int64_t>(count.points)), unit,
                      saves ? fmt::format("saves {} of {}'s time", share, baseline)
                            : fmt::format("takes {} more time than {}", share, baseline),
                      counts_in_words(count));

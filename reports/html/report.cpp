@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "model/text/quantity.h"
+#include "reports/commas.h"
 #include "reports/comparison.h"
 #include "reports/crossover.h"
 #include "reports/figure/crossing.h"
@@ -178,6 +179,8 @@ void Page::open() {
   html_ += page_head(input_.title, links, script_sources());
 }
 
+std::string number(std::size_t count) { return with_commas(static_cast<std::int64_t>(count)); }
+
 /// Without the line breaks that a terminal wants.
 std::string on_one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -288,9 +291,6 @@ void Page::summary_section() {
   };
   quiet(point_sentence());
   html_ += savings_tables(overview_, input_.rule);
-  if (overview_.savings.points > 1) {
-    quiet(on_one_line(overview_.wins_words));
-  }
   if (has_layers() && !has_interval()) {
     html_ += "<p class=\"note\">No interval: it is made of the errors of the parameters, with uncertainty on.</p>\n";
   }
@@ -304,11 +304,11 @@ void Page::summary_section() {
   html_ += "</section>\n";
 }
 
-/// "loses at 2, is too close to call at 4".
+/// "loses at 2, too close to call at 4".
 std::string rest_in_words(const SavingCount& count) {
-  return fmt::format("{}{}{}", count.loses > 0 ? fmt::format("loses at {}", count.loses) : "",
+  return fmt::format("{}{}{}", count.loses > 0 ? fmt::format("loses at {}", number(count.loses)) : "",
                      count.loses > 0 && count.close > 0 ? ", " : "",
-                     count.close > 0 ? fmt::format("too close to call at {}", count.close) : "");
+                     count.close > 0 ? fmt::format("too close to call at {}", number(count.close)) : "");
 }
 
 /// What overlap saves, in numbers that people repeat.
@@ -327,7 +327,7 @@ void Page::saving_tiles() {
          fmt::format("of serial's time by {}, {}", label_of(*shown->overlap), point_of(*shown->overlap)));
   }
   if (count.points > 1) {
-    tile("Overlap pays", fmt::format("{} of {}", count.pays, count.points),
+    tile("Overlap pays", fmt::format("{} of {}", number(count.pays), number(count.points)),
          count.pays == count.points ? "points" : fmt::format("points; {}", rest_in_words(count)));
   }
 }
@@ -368,7 +368,7 @@ void Page::model_tiles() {
        fmt::format("{} by {}, {} GPUs, seq {}", of, shown.overlap->text("strategy"), shown.overlap->count("gpus"),
                    format_count(shown.overlap->count("seq"))));
   if (count.points > 1) {
-    tile("Overlap pays", fmt::format("{} of {}", count.pays, count.points),
+    tile("Overlap pays", fmt::format("{} of {}", number(count.pays), number(count.points)),
          count.pays == count.points ? "plans" : fmt::format("plans; {}", rest_in_words(count)));
   }
   html_ += "</dl>\n";
@@ -460,7 +460,11 @@ void Page::map_section() {
     add("<p class=\"note\">{} settings of {}, evenly spread from the largest saving to the least.</p>\n", shown.size(),
         able);
   }
-  html_ += winners_ + "</section>\n";
+  html_ += winners_;
+  if (overview_.savings.points > 1) {
+    add("<p class=\"note\">{}</p>\n", escaped(on_one_line(overview_.wins_words)));
+  }
+  html_ += "</section>\n";
 }
 
 void Page::maps_of(const Overview::Setting& setting, std::size_t number) {
@@ -521,7 +525,8 @@ void Page::table_section() {
     add("<p class=\"note\">This page holds {} of {} rows: those of {} points, evenly spread over {}. What stands above the "
         "table counts every point; results.csv has every row, and commfuse-sim results FOLDER --where finds "
         "some.</p>\n",
-        page_rows_.rows.size(), input_.rows.size(), page_rows_.points, page_rows_.all_points);
+        number(page_rows_.rows.size()), number(input_.rows.size()), number(page_rows_.points),
+        number(page_rows_.all_points));
   }
   html_ += "<div id=\"all-rows\"></div>\n<div id=\"first-rows\">\n";
   RowLimits left{.on_screen = most_rows, .on_paper = most_rows_on_paper};

@@ -131,8 +131,8 @@ std::string results_table(std::string_view setting, std::span<const ResultRow> r
   html += "</table>\n</div>\n";
   if (shown < rows.size()) {
     html += fmt::format(
-        "<p class=\"note\">The first {} rows of {}; all of them are in the CSV and JSON of these results.</p>\n", shown,
-        rows.size());
+        "<p class=\"note{}\">The first {} rows of {}; all of them are in the CSV and JSON of these results.</p>\n",
+        most.on_paper > 0 ? "" : " screen", shown, rows.size());
   }
   return html;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/commas.h"
 #include "reports/comparison.h"
 #include "reports/figure/markup.h"
 #include "reports/figure/spread.h"
@@ -24,12 +25,15 @@ struct Line {
 
 std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 * share); }
 
+std::string number(std::size_t count) { return with_commas(static_cast<std::int64_t>(count)); }
+
 std::string line_html(const Line& line) {
   const SavingCount& count = *line.count;
   return fmt::format(
       "<tr><th class=\"where\" scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
       "<td>{}</td><td>{} to {}</td></tr>\n",
-      escaped(line.name), signed_percent(count.median), count.pays, count.loses, count.close, count.points,
+      escaped(line.name), signed_percent(count.median), number(count.pays), number(count.loses), number(count.close),
+      number(count.points),
       signed_percent(count.best), signed_percent(count.low), signed_percent(count.high));
 }
 

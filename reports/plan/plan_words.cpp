@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/analysis/verdict.h"
+#include "model/math/functions.h"
 
 namespace commfuse::reports {
 
@@ -166,6 +167,33 @@ std::string layout_in_words(const TrainingPlan& layout) {
 
 std::string layout_in_short(const TrainingPlan& layout) {
   return fmt::format("{}x{}x{}x{}", layout.tensor, layout.pipeline, layout.data, layout.sequence_ranks());
+}
+
+std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const CapacityKind& kind) {
+  std::vector<const CapacityRun*> falling;  // Shorter than all with fewer GPUs.
+  for (const CapacityRun& run : kind.runs) {
+    if (falling.empty() || run.days.value < falling.back()->days.value) {
+      falling.push_back(&run);
+    }
+  }
+  if (!plan.deadline_days || falling.size() < 2 || falling.back()->days.value <= *plan.deadline_days) {
+    return std::nullopt;
+  }
+  const CapacityRun& last = *falling.back();
+  const CapacityRun& before = *falling[falling.size() - 2];
+  const double more = math::log2(static_cast<double>(last.gpus) / static_cast<double>(before.gpus));
+  const double slope = math::log2(before.days.value / last.days.value) / more;
+  constexpr double least_slope = 0.25;  // Flatter, the guess would be far beyond what was planned.
+  if (slope < least_slope) {
+    return std::nullopt;
+  }
+  const double needed =
+      static_cast<double>(last.gpus) * math::pow(last.days.value / *plan.deadline_days, 1.0 / slope);
+  double unit = 1.0;
+  while (needed >= 100.0 * unit) {
+    unit *= 10.0;
+  }
+  return static_cast<std::int64_t>(std::ceil(needed / unit) * unit);
 }
 
 std::string plan_verdict(const CapacityPlan& plan) {

@@ -2,6 +2,8 @@
 // How a capacity plan is written: numbers with so many digits everywhere, layouts, and the verdict.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "model/record/capacity_plan.h"
@@ -29,6 +31,10 @@ std::string plain(double number);
 std::string layout_in_words(const TrainingPlan& layout);
 /// "4x4x64x2": tensor, pipeline, data, context.
 std::string layout_in_short(const TrainingPlan& layout);
+
+/// About how many GPUs would keep a deadline that no planned number keeps, in two digits: as days fall between the last
+/// two that were planned. Nothing where some keep it, and where more GPUs hardly shorten the run.
+std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const CapacityKind& kind);
 
 /// Two sentences.
 std::string plan_verdict(const CapacityPlan& plan);

@@ -41,7 +41,7 @@ function ticksOf(axis, scale, room) {
   const customValues = axis.ticks.map(([at]) => scale.to(at));
   return {
     axisTick: { show: false, customValues },
-    axisLabel: { customValues, hideOverlap: false, ...(Number.isFinite(room) ? { width: room, overflow: "break", lineHeight: 13 } : {}), formatter: (value) => shortened(labels.get(Number(value).toPrecision(9)) ?? "", room) },
+    axisLabel: { customValues, hideOverlap: room === Infinity, ...(Number.isFinite(room) ? { width: room, overflow: "break", lineHeight: 13 } : {}), formatter: (value) => shortened(labels.get(Number(value).toPrecision(9)) ?? "", room) },
   };
 }
 
