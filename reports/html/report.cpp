@@ -226,8 +226,9 @@ std::string Page::first_sentence() const {
   const std::vector<ResultRow> rows = results_of(shown_point());
   const std::string text = on_one_line(verdict(rows, input_.rule));
   const std::string memory = overview_.memory + (overview_.memory.empty() ? "" : " ");
-  const std::optional<PayVerdict> pays = pay_verdict(view_of(rows, input_.rule).ranking, input_.rule);
-  if (pays && pays->overlap->implements.empty()) {
+  const PointView point = view_of(rows, input_.rule);
+  const std::optional<PayVerdict> pays = pay_verdict(point.ranking, input_.rule);
+  if (pays && pays->overlap->implements.empty() && point.ranking.size() > 2) {
     return memory + fmt::format("At {} {}. {}", where(rows.front()), saving_in_words(*pays), text);
   }
   return memory + (overview_.points == 1 ? text : fmt::format("At {}: {}", where(rows.front()), text));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -23,13 +24,26 @@ constexpr std::array kind_roles{Role::essential, Role::communication, Role::loca
 
 Role role_of(std::size_t kind) { return kind_roles[kind % kind_roles.size()]; }
 
+/// Days of the answer, else of the shortest run.
+double days_to_show(const CapacityPlan& plan) {
+  if (const CapacityKind* best = plan.best_kind()) {
+    return best->best()->days.value;
+  }
+  double shortest = std::numeric_limits<double>::infinity();
+  for (const CapacityKind& kind : plan.kinds) {
+    for (const CapacityRun& run : kind.runs) {
+      shortest = std::min(shortest, run.days.value);
+    }
+  }
+  return shortest;
+}
+
 /// What is shown of a kind: runs that are shorter than all with fewer GPUs, none five times as long as the answer.
 std::vector<const CapacityRun*> shown_runs(const CapacityPlan& plan, std::size_t kind) {
-  const CapacityKind* best = plan.best_kind();
+  const double longest = 5.0 * days_to_show(plan);
   std::vector<const CapacityRun*> shown;
   for (const CapacityRun& run : plan.kinds[kind].runs) {
-    const bool is_near = best == nullptr || run.days.value <= 5.0 * best->best()->days.value;
-    if (is_near && (shown.empty() || run.days.value < shown.back()->days.value)) {
+    if (run.days.value <= longest && (shown.empty() || run.days.value < shown.back()->days.value)) {
       shown.push_back(&run);
     }
   }
@@ -310,11 +324,21 @@ Figure rates_figure(const CapacityPlan& plan, Figure figure) {
   return figure;
 }
 
-/// Every second label of a straight axis: a telephone has no room for all. Names down the side stay.
+/// Leaves out every second label until a telephone has room for the others. Names down the side stay.
 void thin_ticks(Figure& figure) {
-  constexpr std::size_t most = 5;
+  constexpr double letter = 6.6;  // pixels
+  constexpr double gap = 14.0;
+  const auto width_of = [](const std::vector<Tick>& ticks, bool summed) {
+    double width = 0.0;
+    for (const Tick& tick : ticks) {
+      const double own = letter * static_cast<double>(tick.label.size());
+      width = summed ? width + own + gap : std::max(width, own);
+    }
+    return width;
+  };
   std::vector<Tick>& ticks = figure.x.ticks;
-  while (ticks.size() > most) {
+  const double room = figure.width - width_of(figure.y.ticks, false) - 40.0;
+  while (ticks.size() > 2 && width_of(ticks, true) > room) {
     std::size_t place = 0;
     std::erase_if(ticks, [&](const Tick&) { return place++ % 2 == 1; });
   }

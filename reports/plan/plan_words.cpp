@@ -151,7 +151,9 @@ std::string share_percent(double share) { return fmt::format("{:.1f} %", 100.0 *
 std::string likelihood(double share) {
   return share > 0.995 ? "over 99 %" : share < 0.005 ? "below 1 %" : fmt::format("{:.0f} %", 100.0 * share);
 }
-std::string plain(double number) { return fmt::format("{:.4g}", number); }
+std::string plain(double number) {
+  return std::abs(number) >= 1e4 ? fmt::format("{:.0f}", number) : fmt::format("{:.4g}", number);
+}
 
 std::string layout_in_words(const TrainingPlan& layout) {
   std::string text = fmt::format("TP {}", layout.tensor);
@@ -180,7 +182,12 @@ std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const Ca
     return std::nullopt;
   }
   const CapacityRun& last = *falling.back();
-  const CapacityRun& before = *falling[falling.size() - 2];
+  // Over a doubling at least: neighbours differ by how well their layouts divide, too.
+  auto before_last = falling.rbegin() + 1;
+  while (before_last + 1 != falling.rend() && 2 * (*before_last)->gpus > last.gpus) {
+    ++before_last;
+  }
+  const CapacityRun& before = **before_last;
   const double more = math::log2(static_cast<double>(last.gpus) / static_cast<double>(before.gpus));
   const double slope = math::log2(before.days.value / last.days.value) / more;
   constexpr double least_slope = 0.25;  // Flatter, the guess would be far beyond what was planned.

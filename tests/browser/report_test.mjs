@@ -15,7 +15,7 @@ const report = resolve(folder, "report.html");
 const pictures = join(folder, "pictures");
 mkdirSync(pictures, { recursive: true });
 const checks = new Checks();
-const sections = ["verdict", "time", "point", "measured", "ahead", "winners", "maps", "results", "fits", "inputs", "words", "again", "about"];
+const sections = ["verdict", "ahead", "time", "point", "measured", "results", "fits", "inputs", "words", "again", "about"];
 
 async function opened(browser, dark) {
   const page = await browser.page();
@@ -73,7 +73,7 @@ async function checkZoom(page, ids) {
     await page.mouse("mouseMoved", box.x + box.width / 2, box.y + box.height / 2);
     await page.mouse("mouseWheel", box.x + box.width / 2, box.y + box.height / 2, { deltaX: 0, deltaY: -200, modifiers: 2 });
     await page.until(`${zoom}.end - ${zoom}.start < 99`, 5);
-    await page.value(`[...document.querySelectorAll('figure[data-figure="${id}"] .tools button')].find((b) => b.textContent === "0").click()`);
+    await page.value(`[...document.querySelectorAll('figure[data-figure="${id}"] .tools button')].find((b) => b.textContent === "Reset").click()`);
     await page.until(`${zoom}.end - ${zoom}.start > 99.9`, 5);
     await page.value(`document.querySelector('figure[data-figure="${id}"] .cf-live').focus()`);
     await page.key("ArrowRight");
