@@ -22,9 +22,14 @@ export function scaleOf(axis) {
 /// Whether the label of a tick is its value: names on an axis may be numbers too.
 const isValue = ([at, label]) => Math.abs(Number(label.replace("\u2212", "-")) - at) <= 1e-6 * Math.abs(at);
 
+const LETTER = 6.4; // pixels, about
+
 /// The last part of a dotted name that is too long for two lines: it tells it from its neighbours.
 function shortened(label, room) {
-  const fits = (text) => text.length * 6.6 <= room;
+  if (!Number.isFinite(room)) {
+    return label;
+  }
+  const fits = (text) => text.length * LETTER <= room;
   const at = label.lastIndexOf(".");
   return fits(label) || at < 0 || label.includes(" ") ? label : `\u2026${label.slice(at + 1)}`;
 }
@@ -41,7 +46,7 @@ function ticksOf(axis, scale, room) {
   const customValues = axis.ticks.map(([at]) => scale.to(at));
   return {
     axisTick: { show: false, customValues },
-    axisLabel: { customValues, hideOverlap: room === Infinity, ...(Number.isFinite(room) ? { width: room, overflow: "break", lineHeight: 13 } : {}), formatter: (value) => shortened(labels.get(Number(value).toPrecision(9)) ?? "", room) },
+    axisLabel: { customValues, hideOverlap: room === null, ...(Number.isFinite(room) ? { width: room, overflow: "break", lineHeight: 13 } : {}), formatter: (value) => shortened(labels.get(Number(value).toPrecision(9)) ?? "", room) },
   };
 }
 
@@ -134,7 +139,7 @@ function strip(figure, place) {
 /// Room for the names of the y axis, on a phone no more than a third of the figure.
 function leftOf(axis, width) {
   const widest = Math.max(0, ...axis.ticks.map(([, label]) => label.length));
-  return Math.round(Math.min(20 + widest * 7, 230, Math.max(0.36 * width, 60)));
+  return Math.round(Math.min(20 + widest * 7, Math.max(0.34 * width, 60)));
 }
 
 function optionOf(figure, scales, colours, width) {
@@ -144,8 +149,8 @@ function optionOf(figure, scales, colours, width) {
     animation: false,
     aria: { enabled: true, label: { description: `${figure.title}. ${figure.description}` } },
     grid: { left, right: 24, top: figure.y.label ? 34 : 12, bottom: figure.x.label ? 50 : 30 },
-    xAxis: axisOf(figure.x, "x", scales.x, colours, Infinity),
-    yAxis: axisOf(figure.y, "y", scales.y, colours, left - 14),
+    xAxis: axisOf(figure.x, "x", scales.x, colours, null),
+    yAxis: axisOf(figure.y, "y", scales.y, colours, left < leftOf(figure.y, Infinity) ? left - 12 : Infinity),
     tooltip: {
       trigger: "item",
       renderMode: "richText", // Drawn, never parsed as markup.
