@@ -34,8 +34,8 @@ PayVerdict pay_verdict(const ResultRow& row, const ResultRow& serial, const Resu
   } else if (contender_of(faster).time == contender_of(fastest).time) {
     verdict.probability = probability_faster(contender_of(faster), contender_of(times < 1.0 ? serial : row));
   }
-  const bool is_clear = std::max(times, 1.0 / times) - 1.0 > rule.difference &&
-                        verdict.probability.value_or(1.0) >= rule.probability;
+  const bool is_clear =
+      std::max(times, 1.0 / times) - 1.0 > rule.difference && verdict.probability.value_or(1.0) >= rule.probability;
   verdict.pays = !is_clear ? Pays::close : times < 1.0 ? Pays::yes : Pays::no;
   return verdict;
 }
@@ -104,8 +104,9 @@ std::string counts_in_words(const SavingCount& count) {
   std::vector<std::string> parts;
   const auto add = [&](const char* verb, std::int64_t points) {
     if (points > 0) {
-      parts.push_back(points == static_cast<std::int64_t>(count.points) ? fmt::format("{} at all of them", verb)
-                                             : fmt::format("{} at {}", verb, with_commas(points)));
+      parts.push_back(points == static_cast<std::int64_t>(count.points)
+                          ? fmt::format("{} at all of them", verb)
+                          : fmt::format("{} at {}", verb, with_commas(points)));
     }
   };
   add("pays", static_cast<std::int64_t>(count.pays));
@@ -121,7 +122,8 @@ std::string savings_in_words(const SavingCount& count, std::string_view unit, st
   const bool saves = count.median >= 0.0;
   const std::string share =
       fmt::format("{:.1f}%", 100.0 * (saves ? count.median : -count.median));  // Both are shares of serial's time.
-  return fmt::format("Over {} {} overlap {} in the median: it {}.", with_commas(static_cast<std::int64_t>(count.points)), unit,
+  return fmt::format("Over {} {} overlap {} in the median: it {}.",
+                     with_commas(static_cast<std::int64_t>(count.points)), unit,
                      saves ? fmt::format("saves {} of {}'s time", share, baseline)
                            : fmt::format("takes {} more time than {}", share, baseline),
                      counts_in_words(count));

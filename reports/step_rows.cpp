@@ -323,7 +323,10 @@ PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule)
     tally.add(saving->saved, saving->pays);
     // A sure saving counts more than a sure loss, and that more than what is too close to call.
     const auto weight = [&](const PlanSaving& plan) {
-      return std::tuple(!any_fits || fits(*plan.overlap), plan.pays == Pays::yes ? 2 : plan.pays == Pays::no ? 1 : 0,
+      return std::tuple(!any_fits || fits(*plan.overlap),
+                        plan.pays == Pays::yes  ? 2
+                        : plan.pays == Pays::no ? 1
+                                                : 0,
                         plan.pays == Pays::close ? 0.0 : std::abs(plan.saved));
     };
     if (!kept || weight(*saving) > weight(*kept)) {

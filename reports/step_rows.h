@@ -62,8 +62,8 @@ struct PlanSaving {
 };
 std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, const VerdictRule& rule = {});
 
-/// Savings of all plans together, and the plan that decides most of those that fit the memory: where overlap surely saves
-/// the most, else where it surely loses the most, else the first with both.
+/// Savings of all plans together, and the plan that decides most of those that fit the memory: where overlap surely
+/// saves the most, else where it surely loses the most, else the first with both.
 struct PlanSavings {
   SavingCount count;
   std::optional<std::size_t> decisive;  ///< Among plans_of() the rows.

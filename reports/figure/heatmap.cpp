@@ -245,17 +245,16 @@ std::string saving_title(const SavingCells& cells) {
     return "No point has both serial and another schedule";
   }
   const std::string counts = fmt::format("{} of {} points", counts_in_words(count), count.points);
-  return best == nullptr
-             ? "Overlap " + counts
-             : fmt::format("Overlap saves up to {} of serial's time ({}); it {}", percent(best->saved),
-                           point_of(*best->overlap),
-                           count.pays == count.points ? std::string{"pays at every point"} : counts);
+  return best == nullptr ? "Overlap " + counts
+                         : fmt::format("Overlap saves up to {} of serial's time ({}); it {}", percent(best->saved),
+                                       point_of(*best->overlap),
+                                       count.pays == count.points ? std::string{"pays at every point"} : counts);
 }
 
 /// "commfuse (ring) takes 21.3% less time than serial (91% sure); too close to call".
 std::string saving_tip(const PayVerdict& verdict) {
-  return fmt::format("{} takes {} {} time than serial{}{}", label_of(*verdict.overlap), percent(std::abs(verdict.saved)),
-                     verdict.saved < 0.0 ? "more" : "less",
+  return fmt::format("{} takes {} {} time than serial{}{}", label_of(*verdict.overlap),
+                     percent(std::abs(verdict.saved)), verdict.saved < 0.0 ? "more" : "less",
                      verdict.probability ? sure_in_words(verdict.probability) : std::string{},
                      verdict.pays == Pays::close ? "; too close to call" : "");
 }

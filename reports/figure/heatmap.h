@@ -21,8 +21,8 @@ Figure mfu_heatmap(std::span<const ResultRow> rows, std::string_view strategy, s
 Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "mfu-difference",
                       const VerdictRule& rule = {});
 
-/// What the schedule to take saves against serial (reports/savings.h), as a share of serial's time; grey where it is too
-/// close to call, crossed where either has no result. Requires rows that differ in seq, ranks and strategy only.
+/// What the schedule to take saves against serial (reports/savings.h), as a share of serial's time; grey where it is
+/// too close to call, crossed where either has no result. Requires rows that differ in seq, ranks and strategy only.
 Figure saving_map(std::span<const ResultRow> rows, std::string id = "saving", const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

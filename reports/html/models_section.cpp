@@ -225,8 +225,7 @@ std::string models_section(std::span<const StepRow> rows, bool leads, Charts& ch
   }
   std::string html = section_head("models", "Whole models");
   if (leads) {
-    for (const std::string& sentence :
-         {models_sentence(rows, rule), models_sum(rows, rule), memory_sentence(rows)}) {
+    for (const std::string& sentence : {models_sentence(rows, rule), models_sum(rows, rule), memory_sentence(rows)}) {
       html += sentence.empty() ? "" : fmt::format("<p class=\"lead\">{}</p>\n", escaped(sentence));
     }
   }

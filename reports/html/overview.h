@@ -47,17 +47,17 @@ struct Overview {
   /// Points with a result that have the fewest and the most tokens, then ranks; the first of equals.
   std::optional<RowRange> smallest;
   std::optional<RowRange> largest;
-  std::string memory;                      ///< memory_sentence() of the rows with a result.
-  std::string wins_words;                  ///< summary() of them; empty for fewer than two points.
-  std::vector<Wins> wins;                  ///< The most often first, by name where two win as often.
-  std::optional<std::size_t> highest_mfu;  ///< The row; of equals one at the largest point, else the first.
+  std::string memory;                       ///< memory_sentence() of the rows with a result.
+  std::string wins_words;                   ///< summary() of them; empty for fewer than two points.
+  std::vector<Wins> wins;                   ///< The most often first, by name where two win as often.
+  std::optional<std::size_t> highest_mfu;   ///< The row; of equals one at the largest point, else the first.
   SavingCount savings;                      ///< Of the schedule to take instead of serial at each point.
   std::vector<StrategySavings> strategies;  ///< The largest median first.
   /// The point to show first: where overlap surely saves the largest share of serial's time, else where it surely loses
   /// the most; without serial where the fastest is the farthest ahead. Nothing where no point is decided.
   std::optional<RowRange> decisive;
-  std::optional<RowRange> loss;  ///< Where overlap surely loses the most.
-  std::vector<std::uint8_t> wins_alone;    ///< By row: 1 where it wins its point.
+  std::optional<RowRange> loss;          ///< Where overlap surely loses the most.
+  std::vector<std::uint8_t> wins_alone;  ///< By row: 1 where it wins its point.
   NarrowColumn against_serial;  ///< By row, as RowColumns hold numbers: against_serial() where it has a result.
 };
 

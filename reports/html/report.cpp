@@ -365,7 +365,10 @@ void Page::model_tiles() {
     tile("Saved in the median", percent(count.median),
          fmt::format("{}; {} to {} at eight of ten plans", of, percent(count.low), percent(count.high)));
   }
-  tile(shown.saved < 0.0 ? "Lost" : count.points > 1 ? "Saved at best" : "Saved", percent(std::abs(shown.saved)),
+  tile(shown.saved < 0.0  ? "Lost"
+       : count.points > 1 ? "Saved at best"
+                          : "Saved",
+       percent(std::abs(shown.saved)),
        fmt::format("{} by {}, {} GPUs, seq {}", of, shown.overlap->text("strategy"), shown.overlap->count("gpus"),
                    format_count(shown.overlap->count("seq"))));
   if (count.points > 1) {
@@ -422,7 +425,8 @@ void Page::time_section() {
   html_ += "</section>\n";
 }
 
-/// Those with a map; of many some that are evenly spread from the largest saving to the least, in the order of the rows.
+/// Those with a map; of many some that are evenly spread from the largest saving to the least, in the order of the
+/// rows.
 std::vector<const Overview::Setting*> Page::shown_settings() const {
   std::vector<const Overview::Setting*> able;
   for (const Overview::Setting& setting : overview_.settings) {
@@ -523,7 +527,8 @@ void Page::table_section() {
       defined("time"), defined("compute"), defined("slicing"), defined("stretch"), defined("local"), defined("exposed"),
       defined("exposed"), defined("head"), defined("bubble"), defined("tail"), defined("local"), defined("tie"));
   if (page_rows_.points > 0) {
-    add("<p class=\"note\">This page holds {} of {} rows: those of {} points, evenly spread over {}. What stands above the "
+    add("<p class=\"note\">This page holds {} of {} rows: those of {} points, evenly spread over {}. What stands above "
+        "the "
         "table counts every point; results.csv has every row, and commfuse-sim results FOLDER --where finds "
         "some.</p>\n",
         number(page_rows_.rows.size()), number(input_.rows.size()), number(page_rows_.points),

@@ -115,7 +115,8 @@ std::string results_table(std::string_view setting, std::span<const ResultRow> r
                           const VerdictRule& rule) {
   const std::string title = escaped(setting);
   std::string html = fmt::format(
-      "<div class=\"scroll{2}\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n{1}",
+      "<div class=\"scroll{2}\" role=\"region\" aria-label=\"{0}\" "
+      "tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n{1}",
       title, header(), most.on_paper > 0 ? "" : " screen");
   std::size_t shown = 0;
   const auto is_on_paper_at = [&](std::size_t before, std::size_t count) {

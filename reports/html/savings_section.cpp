@@ -33,8 +33,7 @@ std::string line_html(const Line& line) {
       "<tr><th class=\"where\" scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
       "<td>{}</td><td>{} to {}</td></tr>\n",
       escaped(line.name), signed_percent(count.median), number(count.pays), number(count.loses), number(count.close),
-      number(count.points),
-      signed_percent(count.best), signed_percent(count.low), signed_percent(count.high));
+      number(count.points), signed_percent(count.best), signed_percent(count.low), signed_percent(count.high));
 }
 
 std::string table_html(std::string_view caption, std::string_view first, const std::vector<Line>& lines) {
@@ -52,8 +51,9 @@ std::string table_html(std::string_view caption, std::string_view first, const s
   html += "</tbody>\n</table>\n</div>\n";
   return lines.size() <= most_lines
              ? html
-             : html + fmt::format("<p class=\"note\">{} of {}, evenly spread from the largest saving to the least.</p>\n",
-                                  most_lines, lines.size());
+             : html +
+                   fmt::format("<p class=\"note\">{} of {}, evenly spread from the largest saving to the least.</p>\n",
+                               most_lines, lines.size());
 }
 
 }  // namespace
@@ -68,7 +68,8 @@ std::string savings_tables(const Overview& overview, const VerdictRule& rule) {
   }
   std::string html = table_html("Time saved against serial, by strategy", "Strategy", strategies);
   html += fmt::format(
-      "<p class=\"note\">Shares of serial's time; below 0 a strategy takes longer. To pay or to lose takes {}; where no "
+      "<p class=\"note\">Shares of serial's time; below 0 a strategy takes longer. To pay or to lose takes {}; where "
+      "no "
       "probability is known, the difference alone decides.</p>\n",
       escaped(rule_in_words(rule)));
   std::vector<Line> settings;

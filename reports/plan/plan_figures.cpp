@@ -188,8 +188,8 @@ void add_needs(const CapacityPlan& plan, Figure& figure) {
       figure.legend.push_back({text, Role::exposed, false});
       continue;
     }
-    figure.marks.emplace_back(LineMark{
-        .points = {{gpus_of(*shown.back()), days_of(*shown.back())}, at}, .role = role_of(i), .dashed = true});
+    figure.marks.emplace_back(
+        LineMark{.points = {{gpus_of(*shown.back()), days_of(*shown.back())}, at}, .role = role_of(i), .dashed = true});
     mark(figure, at, Role::exposed, text);
   }
 }
@@ -204,8 +204,8 @@ std::string days_title(const CapacityPlan& plan) {
   std::string needs;
   for (const CapacityKind& kind : plan.kinds) {
     if (const std::optional<std::int64_t> needed = gpus_for_deadline(plan, kind)) {
-      needs += fmt::format("{}{} {}", needs.empty() ? "The deadline needs about " : " or ", with_commas(*needed),
-                           kind.name);
+      needs +=
+          fmt::format("{}{} {}", needs.empty() ? "The deadline needs about " : " or ", with_commas(*needed), kind.name);
     }
   }
   return needs.empty() ? "No number of GPUs keeps the limits" : needs;

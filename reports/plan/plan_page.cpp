@@ -60,14 +60,15 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> formulas{
      "is that of the machine's parameters and the model's own on steps it was not fitted to, added as squares."},
 }};
 
-std::string_view to_the_left(const PlanColumn& column) {
-  return column.is_text ? " class=\"prose\"" : "";
-}
+std::string_view to_the_left(const PlanColumn& column) { return column.is_text ? " class=\"prose\"" : ""; }
 
 class Page {
  public:
   explicit Page(const PlanPageInput& input)
-      : input_(input), plan_(input.plan), tables_(plan_tables(plan_)), figures_(plan_figures(plan_)),
+      : input_(input),
+        plan_(input.plan),
+        tables_(plan_tables(plan_)),
+        figures_(plan_figures(plan_)),
         narrow_figures_(plan_figures(plan_, FigureWidth::narrow)) {}
 
   std::string write() {
@@ -145,8 +146,8 @@ class Page {
     for (const CapacityKind& kind : plan_.kinds) {
       const std::optional<std::int64_t> needed = gpus_for_deadline(plan_, kind);
       if (needed) {
-        const CapacityRun& shortest = *std::ranges::min_element(
-            kind.runs, {}, [](const CapacityRun& run) { return run.days.value; });
+        const CapacityRun& shortest =
+            *std::ranges::min_element(kind.runs, {}, [](const CapacityRun& run) { return run.days.value; });
         tile("Needs", fmt::format("about {} {}", with_commas(*needed), kind.name),
              fmt::format("for {} days; {} take {} days, and the guess goes on as days fall there",
                          days(*plan_.deadline_days), with_commas(shortest.gpus), days(shortest.days.value)));

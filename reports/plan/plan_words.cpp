@@ -194,8 +194,7 @@ std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const Ca
   if (slope < least_slope) {
     return std::nullopt;
   }
-  const double needed =
-      static_cast<double>(last.gpus) * math::pow(last.days.value / *plan.deadline_days, 1.0 / slope);
+  const double needed = static_cast<double>(last.gpus) * math::pow(last.days.value / *plan.deadline_days, 1.0 / slope);
   double unit = 1.0;
   while (needed >= 100.0 * unit) {
     unit *= 10.0;

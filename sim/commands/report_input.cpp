@@ -128,8 +128,7 @@ std::vector<RowRange> shown_points(const RowTable& rows, const reports::Overview
   const auto is_shown = [&](const RowRange& point) {
     return std::ranges::any_of(shown, [&](const RowRange& other) { return other.first == point.first; });
   };
-  for (const std::optional<RowRange>& point :
-       {overview.decisive, overview.loss, overview.largest, overview.smallest}) {
+  for (const std::optional<RowRange>& point : {overview.decisive, overview.loss, overview.largest, overview.smallest}) {
     if (point && shown.size() < most && !is_shown(*point)) {
       shown.push_back(*point);
     }
@@ -231,7 +230,8 @@ void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, 
   for (const RowRange& point : shown_points(input.rows, *input.overview, matches)) {
     const std::vector<ResultRow> rows = input.rows.rows(point.first, point.count);
     const auto made_with = [&] {
-      Settings settings = extras.settings ? extras.settings(input.rows.place_of(point.first)) : settings_of_row(rows.front());
+      Settings settings =
+          extras.settings ? extras.settings(input.rows.place_of(point.first)) : settings_of_row(rows.front());
       if (extras.jitter) {
         settings.put(*find_field("jitter"), {*extras.jitter, {Source::flag, "--jitter"}});
       }

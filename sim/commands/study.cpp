@@ -37,9 +37,9 @@ std::vector<Again> played_again(const Point& point, std::span<const ResultRow> r
   const auto ideal = std::make_shared<const Point>(point);
   for (const ResultRow& row : rows) {
     const Implementation* implementation = implementation_of(row, implementations);
-    const Strategy* strategy = implementation != nullptr  ? implementation->strategy
-                               : row.implements.empty() ? find_strategy(row.strategy)
-                                                          : nullptr;
+    const Strategy* strategy = implementation != nullptr ? implementation->strategy
+                               : row.implements.empty()  ? find_strategy(row.strategy)
+                                                         : nullptr;
     if (!row.feasible() || strategy == nullptr) {
       continue;
     }
@@ -77,8 +77,7 @@ std::vector<ResultRow> shown_rows(const std::vector<Again>& played) {
       --room;
     }
   };
-  const auto serial =
-      std::ranges::find_if(order, [](const Again* again) { return again->row->strategy == "serial"; });
+  const auto serial = std::ranges::find_if(order, [](const Again* again) { return again->row->strategy == "serial"; });
   if (serial != order.end()) {
     keep(*serial);
   }
@@ -113,7 +112,8 @@ std::vector<const Again*> ranking_of(const std::vector<Again>& all, std::span<co
   return ranking;
 }
 
-/// Of the fastest against serial, else against the next one. Errors that both times hang on alike cancel; see model/analysis/uncertainty.h.
+/// Of the fastest against serial, else against the next one. Errors that both times hang on alike cancel; see
+/// model/analysis/uncertainty.h.
 std::optional<reports::SavingInterval> saving_of(const Point& point, const std::vector<const Again*>& ranking,
                                                  Predictor& predictor) {
   if (ranking.size() < 2 || point.raised == nullptr) {
@@ -124,8 +124,8 @@ std::optional<reports::SavingInterval> saving_of(const Point& point, const std::
   const bool has_both = serial != ranking.end() && serial != ranking.begin();
   const Again& best = *ranking[0];
   const Again& next = has_both ? **serial : *ranking[1];
-  const double error =
-      ratio_error(predictor.uncertainty(*best.point, best.prediction), predictor.uncertainty(*next.point, next.prediction));
+  const double error = ratio_error(predictor.uncertainty(*best.point, best.prediction),
+                                   predictor.uncertainty(*next.point, next.prediction));
   const double ratio = math::log(to_seconds(best.prediction.analysis.critical.makespan) /
                                  to_seconds(next.prediction.analysis.critical.makespan));
   constexpr double two_sided_95 = 1.959963984540054;

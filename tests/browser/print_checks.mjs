@@ -30,7 +30,7 @@ export async function checkPrint(page, checks, dark, pictures) {
   const inks = await page.value(`[...new Set([...document.querySelectorAll("svg.cf-figure text")].map((e) => getComputedStyle(e).fill))]`);
   const luminous = inks.filter((ink) => ink.match(/\d+/g).slice(0, 3).every((part) => Number(part) > 200) && ink !== "rgb(255, 255, 255)");
   checks.equal(luminous, [], "no light ink on white");
-  const figures = await page.value(`[...document.querySelectorAll("figure")].map((e) => [".cf-live", ".cf-static", ".tools"].map((part) =>
+  const figures = await page.value(`[...document.querySelectorAll("figure")].filter((e) => e.getClientRects().length > 0).map((e) => [".cf-live", ".cf-static", ".tools"].map((part) =>
     (e.querySelector(part)?.getClientRects().length ?? 0) > 0).join())`);
   checks.equal([...new Set(figures)], ["false,true,false"], "still drawings and no buttons on paper");
   checks.equal(await page.value('[...document.querySelectorAll("input,nav")].filter((e) => e.getClientRects().length).length'), 0, "nothing to type in on paper");

@@ -126,6 +126,16 @@ async function checkNames(page) {
   checks.equal(nameless, [], "everything that one can use has a name");
 }
 
+/// On a telephone nothing but tables scrolls sideways, and headings of figures have lines of several words.
+async function checkTelephone(page) {
+  await page.size(390, 844, false);
+  checks.that((await page.value("document.documentElement.scrollWidth")) <= 390, "the page is no wider than a telephone");
+  const narrow = await page.value(`[...document.querySelectorAll("figcaption > span")].filter((e) => e.getClientRects().length > 0 && e.getBoundingClientRect().width < 240).map((e) => e.textContent)`);
+  checks.equal(narrow, [], "headings of figures that are narrow columns");
+  await page.picture(join(pictures, "telephone.png"));
+  await page.size(1280, 900, false);
+}
+
 async function takePictures(page, theme) {
   await page.value("scrollTo(0, 0)");
   await page.picture(join(pictures, `top-${theme}.png`));
@@ -155,6 +165,7 @@ try {
       await checkTable(page);
       await checkNames(page);
       await checkText(page);
+      await checkTelephone(page);
     }
     checks.equal(page.errors, [], `errors on the console, ${theme}`);
     await checkPrint(page, checks, theme === "dark", pictures);

@@ -196,9 +196,10 @@ TEST(Html, OnePointIsJudgedWithWhatItLeavesExposed) {
 
 TEST(Html, TheTilesSayTheSameAsTheRows) {
   const std::string html = html_report(small_sweep());
-  EXPECT_NE(html.find("<div class=\"value\">12.9%</div><div class=\"about\">of serial&#39;s time; 3.4% to 22.5% at eight "
-                      "of ten points</div>"),
-            std::string::npos);
+  EXPECT_NE(
+      html.find("<div class=\"value\">12.9%</div><div class=\"about\">of serial&#39;s time; 3.4% to 22.5% at eight "
+                "of ten points</div>"),
+      std::string::npos);
   EXPECT_NE(html.find("<div class=\"value\">25.0%</div><div class=\"about\">of serial&#39;s time by commfuse, ranks 2, "
                       "seq 2K</div>"),
             std::string::npos);

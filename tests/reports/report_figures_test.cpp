@@ -222,9 +222,10 @@ TEST(SavingMap, ShowsWhatOverlapSavesAndGreysWhatIsTooClose) {
                               row("serial", 4, 1024, 1000us), row("commfuse", 4, 1024, 1100us),
                               row("serial", 4, 2048, 1000us)};
   const Figure figure = saving_map(rows);
-  EXPECT_EQ(figure.title,
-            "Overlap saves up to 20.0% of serial's time (ranks 2, seq 1K); it pays at 1, loses at 1 and is too close to "
-            "call at 1 of 3 points");
+  EXPECT_EQ(
+      figure.title,
+      "Overlap saves up to 20.0% of serial's time (ranks 2, seq 1K); it pays at 1, loses at 1 and is too close to "
+      "call at 1 of 3 points");
   const std::vector<CellMark> cells = marks_of<CellMark>(figure);  // by ranks, then sequence
   ASSERT_EQ(cells.size(), 4U);
   EXPECT_EQ(cells[0].text, "+20%");
@@ -237,7 +238,8 @@ TEST(SavingMap, ShowsWhatOverlapSavesAndGreysWhatIsTooClose) {
   EXPECT_FALSE(cells[3].level);
   EXPECT_EQ(figure.data.rows[1], (std::vector<std::string>{"2", "2048", "0.010000000000000009"}));
   rows.erase(rows.begin() + 2, rows.end());
-  EXPECT_EQ(saving_map(rows).title, "Overlap saves up to 20.0% of serial's time (ranks 2, seq 1K); it pays at every point");
+  EXPECT_EQ(saving_map(rows).title,
+            "Overlap saves up to 20.0% of serial's time (ranks 2, seq 1K); it pays at every point");
   EXPECT_TRUE(saving_map(rows).legend.empty());
 }
 

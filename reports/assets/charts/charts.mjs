@@ -226,7 +226,7 @@ function draw(place, figure, colours, announce) {
   const sizes = new ResizeObserver(() => {
     chart.resize();
     if (leftOf(figure.y, width()) !== leftOf(figure.y, drawn)) {
-      chart.setOption(optionOf(figure, scales, colours, width()));
+      chart.setOption(optionOf(figure, scales, colours, width()), true); // Whole: a merge would keep the old widths.
     }
     drawn = width();
   });
