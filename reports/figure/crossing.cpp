@@ -13,11 +13,13 @@
 #include "model/text/quantity.h"
 #include "reports/comparison.h"
 #include "reports/crossover.h"
+#include "reports/figure/heatmap.h"
 #include "reports/figure/line_styles.h"
 #include "reports/figure/spread.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
 #include "reports/point_rows.h"
+#include "reports/savings.h"
 
 namespace commfuse::reports {
 
@@ -71,6 +73,25 @@ Figure frame_of(const ShownAxis& seq, const ShownAxis& ranks, std::string id) {
 
 bool at_first_bandwidths(const MapCell& cell) {
   return cell.place[index_of(MapAxis::link)] == 0 && cell.place[index_of(MapAxis::network)] == 0;
+}
+
+/// What the fastest other strategy of a cell saves against serial.
+struct CellSaving {
+  double saved = 0.0;
+  std::string strategy;
+  Pays pays = Pays::close;
+};
+
+std::optional<CellSaving> saving_of(const MapCell& cell) {
+  const auto ties_with = [&](std::string_view name) { return std::ranges::find(cell.tied, name) != cell.tied.end(); };
+  if (cell.winner != "serial") {
+    return cell.of_serial
+               ? std::optional(CellSaving{*cell.of_serial, cell.winner, ties_with("serial") ? Pays::close : Pays::yes})
+               : std::nullopt;
+  }
+  return cell.saved ? std::optional(CellSaving{1.0 - 1.0 / (1.0 - *cell.saved), cell.second,
+                                               ties_with(cell.second) ? Pays::close : Pays::no})
+                    : std::nullopt;
 }
 
 /// "commfuse wins 12 of 15 points, serial 1, 2 tie".
@@ -276,6 +297,57 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
                                 cell.wins() ? "0" : "1"});
   }
   figure.description = figure.title + "; the data say it point by point.";
+  return figure;
+}
+
+std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
+  const ShownAxis sequences(map.values(MapAxis::seq));
+  const ShownAxis rank_counts(map.values(MapAxis::ranks));
+  Figure figure = frame_of(sequences, rank_counts, std::move(id));
+  figure.data.columns = {"ranks", "seq", "strategy", "saved_share_of_serial"};
+  SavingTally tally;
+  double most = 0.01;
+  for (const MapCell& cell : map.cells) {
+    if (const std::optional<CellSaving> saving = saving_of(cell); saving && at_first_bandwidths(cell)) {
+      tally.add(saving->saved, saving->pays);
+      most = std::max(most, std::ceil(100.0 * std::abs(saving->saved) - 1e-9) / 100.0);
+    }
+  }
+  const SavingCount count = tally.count();
+  if (count.points == 0) {
+    return std::nullopt;
+  }
+  for (const MapCell& cell : map.cells) {
+    const auto x = sequences.at(cell.place[index_of(MapAxis::seq)]);
+    const auto y = rank_counts.at(cell.place[index_of(MapAxis::ranks)]);
+    const std::optional<CellSaving> saving = saving_of(cell);
+    if (!saving || !at_first_bandwidths(cell) || !x || !y) {
+      continue;
+    }
+    const std::string& ranks = rank_counts.text(cell.place[index_of(MapAxis::ranks)]);
+    const std::string& seq = sequences.text(cell.place[index_of(MapAxis::seq)]);
+    CellMark mark{
+        .at = {*x, *y},
+        .level = 0.5 + saving->saved / (2.0 * most),
+        .text = signed_share(saving->saved),
+        .tip = fmt::format("ranks {}, seq {}: {} takes {} {} time than serial{}", ranks, seq, saving->strategy,
+                           percent(std::abs(saving->saved)), saving->saved < 0.0 ? "more" : "less",
+                           saving->pays == Pays::close ? "; too close to call" : "")};
+    mark.role = saving->pays == Pays::close ? std::optional(Role::muted) : std::nullopt;
+    figure.data.rows.push_back({ranks, seq, saving->strategy, fmt::format("{}", saving->saved)});
+    figure.marks.emplace_back(std::move(mark));
+  }
+  figure.title = fmt::format("Overlap saves {} of serial's time in the median of {} points: it {}",
+                             percent(count.median), count.points, counts_in_words(count));
+  figure.description = figure.title + "; the data say it point by point.";
+  figure.scale = LevelScale{.label = "time that overlap saves against serial",
+                            .low = signed_share(-most),
+                            .middle = "0",
+                            .high = signed_share(most),
+                            .diverging = true};
+  if (count.close > 0) {
+    figure.legend.push_back({"grey: too close to call", Role::muted});
+  }
   return figure;
 }
 

@@ -227,11 +227,6 @@ SavingCells saving_cells(std::span<const ResultRow> rows, const VerdictRule& rul
   return cells;
 }
 
-std::string signed_share(double share) {
-  const std::string digits = fmt::format("{:.0f}", std::abs(100.0 * share));
-  return digits == "0" ? "0%" : fmt::format("{}{}%", share < 0.0 ? "\u2212" : "+", digits);
-}
-
 std::string saving_title(const SavingCells& cells) {
   SavingTally tally;
   const PayVerdict* best = nullptr;
@@ -260,6 +255,11 @@ std::string saving_tip(const PayVerdict& verdict) {
 }
 
 }  // namespace
+
+std::string signed_share(double share) {
+  const std::string digits = fmt::format("{:.0f}", std::abs(100.0 * share));
+  return digits == "0" ? "0%" : fmt::format("{}{}%", share < 0.0 ? "\u2212" : "+", digits);
+}
 
 Figure saving_map(std::span<const ResultRow> rows, std::string id, const VerdictRule& rule) {
   const SavingCells cells = saving_cells(rows, rule);

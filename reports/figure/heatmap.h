@@ -12,6 +12,9 @@
 
 namespace commfuse::reports {
 
+/// "+21%", "\u22125%", "0%"; of a share.
+std::string signed_share(double share);
+
 /// MFU of one strategy, its fastest schedule where a point has several. The colours cover the MFU of all `rows`, so the
 /// maps of several strategies made from the same rows compare. Points that have no result are crossed. Requires rows
 /// that differ in seq, ranks and strategy only.

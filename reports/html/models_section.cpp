@@ -166,14 +166,20 @@ std::string times_html(std::span<const StepRow> rows, Charts& charts, const Verd
              : html + fmt::format("<p class=\"note\">Figures of {} plans of {}.</p>\n", most_figures, number);
 }
 
+/// What overlap saves, and who wins where several do.
 std::string maps_html(std::span<const StepRow> rows, Charts& charts, const VerdictRule& rule) {
   const std::vector<CrossoverMap> maps = maps_of(rows, rule);
   std::string html;
   for (std::size_t i = 0; i < std::min(maps.size(), most_figures); ++i) {
     const std::string heading = heading_of(maps[i]);
     html +=
-        fmt::format("<div{}>\n<h3>{}</h3>\n{}</div>\n", i > 1 ? " class=\"screen\"" : "", escaped(heading),
-                    charts.add(winner_figure(maps[i], fmt::format("model-winners-{}", i + 1)), "Winners, " + heading));
+        fmt::format("<div{}>\n<h3>{}</h3>\n<div class=\"maps\">\n", i > 1 ? " class=\"screen\"" : "", escaped(heading));
+    const std::optional<Figure> saving = saving_figure(maps[i], fmt::format("model-saving-{}", i + 1));
+    html += saving ? charts.add(*saving, "What overlap saves, " + heading) : std::string{};
+    if (!saving || maps[i].strategies.size() > 1) {
+      html += charts.add(winner_figure(maps[i], fmt::format("model-winners-{}", i + 1)), "Winners, " + heading);
+    }
+    html += "</div>\n</div>\n";
   }
   return maps.size() <= most_figures
              ? html

@@ -225,7 +225,7 @@ Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun
   double widest = *most;
   for (const CapacityKind& kind : plan.kinds) {
     const auto needed = static_cast<double>(gpus_for_deadline(plan, kind).value_or(0));
-    constexpr double far = 4.0;  // Beyond that the runs themselves would be squeezed; the legend says the number.
+    constexpr double far = 8.0;  // Beyond that the runs themselves would be squeezed; the legend says the number.
     widest = needed <= far * *most ? std::max(widest, needed) : widest;
   }
   figure.id.insert(0, "plan-days");

@@ -149,7 +149,7 @@ class Page {
         const CapacityRun& shortest =
             *std::ranges::min_element(kind.runs, {}, [](const CapacityRun& run) { return run.days.value; });
         tile("Needs", fmt::format("about {} {}", with_commas(*needed), kind.name),
-             fmt::format("for {} days; {} take {} days, and the guess goes on as days fall there",
+             fmt::format("for {} days; {} take {} days; guessed from how days fall with more GPUs",
                          days(*plan_.deadline_days), with_commas(shortest.gpus), days(shortest.days.value)));
       }
     }

@@ -323,6 +323,7 @@ TEST(Html, WholeModelsStandBesideLayersOrAlone) {
     EXPECT_NE(html.find("class=\"none\">no result: no &lt;room&gt;</td>"), std::string::npos);
     EXPECT_NE(html.find("&lt;m&gt; prefill on h&quot;&amp;, 1 GPUs"), std::string::npos);
     EXPECT_EQ(count(html, "<figure data-figure=\"model-time-"), 2U);
+    EXPECT_EQ(count(html, "<figure data-figure=\"model-saving-"), 1U);
     EXPECT_EQ(count(html, "<figure data-figure=\"model-winners-"), 1U);
   }
 }

@@ -243,6 +243,31 @@ TEST(SavingMap, ShowsWhatOverlapSavesAndGreysWhatIsTooClose) {
   EXPECT_TRUE(saving_map(rows).legend.empty());
 }
 
+TEST(SavingMap, OfAMapOfWinnersSaysTheSame) {
+  const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 800us),
+                                    row("serial", 2, 2048, 1000us), row("commfuse", 2, 2048, 990us),
+                                    row("serial", 4, 1024, 1000us), row("commfuse", 4, 1024, 1250us)};
+  const std::vector<CrossoverMap> maps = maps_of(std::span<const ResultRow>(rows));
+  ASSERT_EQ(maps.size(), 1U);
+  const std::optional<Figure> figure = saving_figure(maps[0]);
+  ASSERT_TRUE(figure);
+  EXPECT_EQ(
+      figure->title,
+      "Overlap saves 1.0% of serial's time in the median of 3 points: it pays at 1, loses at 1 and is too close to "
+      "call at 1");
+  const std::vector<CellMark> cells = marks_of<CellMark>(*figure);
+  const std::vector<CellMark> same = marks_of<CellMark>(saving_map(rows));
+  ASSERT_EQ(cells.size(), 3U);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    EXPECT_EQ(cells[i].text, same[i].text);
+    EXPECT_EQ(cells[i].role, same[i].role);
+    EXPECT_NEAR(*cells[i].level, *same[i].level, 1e-12);
+  }
+  const std::vector<ResultRow> without{row("sliced", 2, 1024, 1000us), row("commfuse", 2, 1024, 800us),
+                                       row("sliced", 2, 2048, 1000us), row("commfuse", 2, 2048, 990us)};
+  EXPECT_FALSE(saving_figure(maps_of(std::span<const ResultRow>(without)).at(0)));
+}
+
 TEST(Maps, OfManyPointsEvenlySpreadOnesAreShown) {
   EXPECT_EQ(spread(5, 64), (std::vector<std::size_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ(spread(101, 3), (std::vector<std::size_t>{0, 50, 100}));
