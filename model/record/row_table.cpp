@@ -278,21 +278,23 @@ RowTable::Groups RowTable::runs(const Columns& columns) const {
   return begins;
 }
 
-void RowTable::order_by_point() {
-  const Groups points = groups(point_columns());
-  if (std::is_sorted(points.begin(), points.end())) {
+void RowTable::order_by_point() { order_by(groups(point_columns())); }
+void RowTable::order_by_setting() { order_by(groups(setting_columns())); }
+
+void RowTable::order_by(const Groups& groups) {
+  if (std::is_sorted(groups.begin(), groups.end())) {
     return;
   }
-  // Counts the rows of each point, then puts them in their places: points are numbered in the order in which they first
+  // Counts the rows of each group, then puts them in their places: groups are numbered in the order in which they first
   // occur.
-  Groups next(*std::max_element(points.begin(), points.end()) + 2, 0);
-  for (const std::uint32_t point : points) {
-    ++next[point + 1];
+  Groups next(*std::max_element(groups.begin(), groups.end()) + 2, 0);
+  for (const std::uint32_t group : groups) {
+    ++next[group + 1];
   }
   std::partial_sum(next.begin(), next.end(), next.begin());
   std::vector<std::uint32_t> order(size_);
   for (std::size_t row = 0; row < size_; ++row) {
-    order[next[points[row]]++] = static_cast<std::uint32_t>(place_of(row));
+    order[next[groups[row]]++] = static_cast<std::uint32_t>(place_of(row));
   }
   order_ = std::move(order);
 }

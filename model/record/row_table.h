@@ -88,8 +88,12 @@ class RowTable {
   /// Puts rows of one point together, in the order in which points and rows first occur. An axis over strategies leaves
   /// them apart.
   void order_by_point();
+  /// Puts rows of one setting together; its points keep their order.
+  void order_by_setting();
 
  private:
+  void order_by(const Groups& groups);
+
   using Schedule = std::pair<StrategyOptions, std::vector<bool>>;  ///< options, and which of them are relevant
 
   RowColumns columns_;

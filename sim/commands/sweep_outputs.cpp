@@ -131,7 +131,7 @@ std::vector<OutputFile> tables_of(const Sweep& sweep, StoreReader& store) {
   return files;
 }
 
-/// A report of some hundred thousand rows takes seconds and some ten megabytes, so it is not made unasked.
+/// A report of some hundred thousand rows takes seconds, so it is not made unasked.
 void say_report_is_missing(const StoreReader& store, Caller& caller) {
   const std::filesystem::path folder = store.path().parent_path();
   caller.note(
