@@ -195,7 +195,13 @@ TEST(SoftwareGpuMemory, AKernelThatUsesWhatWasFreedEndsTheProcess) {
         static_cast<void>(cudaFree(at));
         static_cast<void>(run(new_stream(), {.grid = 1, .block = 1}, [at] { *at = 1.0F; }));
       },
-      "");
+      "the kernel 'a test' touches byte 0 of a block of 16 bytes of device memory that was freed");
+  EXPECT_DEATH(
+      {
+        float* const at = new_memory<float>(64);
+        static_cast<void>(run(new_stream(), {.grid = 1, .block = 1}, [at] { at[64] = 1.0F; }));
+      },
+      "the kernel 'a test' touches 0 bytes beyond the end of a block of 256 bytes of device memory");
 }
 
 TEST(SoftwareGpuMemory, IsNotGivenBehindAGate) {

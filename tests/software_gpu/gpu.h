@@ -74,6 +74,8 @@ int current_device();
 std::string uuid_of(int device);
 /// Whether all of it is one piece of memory that is allocated on this device.
 bool is_device_memory(const void* at, std::size_t bytes, int device);
+/// Which kernel this thread runs; null: none.
+void set_kernel_here(const char* name);
 /// Memory may wait for the device: fails where that stands still for longer than the patience, as behind a gate.
 cudaError_t wait_to_allocate(const char* call);
 /// The same, by a library that may allocate during a capture.

@@ -121,7 +121,9 @@ void launch(const void* kernel, const char* kernel_name, const KernelShape& shap
                         .run = [=, body = std::move(body)] {
                           const double flops = flops_of(shape);
                           if (computes(flops)) {
+                            set_kernel_here(kernel_name);
                             run_kernel(kernel_name, shape, body, random_number());
+                            set_kernel_here(nullptr);
                           } else {
                             take_time(flops);
                           }
