@@ -234,7 +234,7 @@ unsigned ctas_of(const Product& product) {
   constexpr std::int64_t tile = 128;
   const std::int64_t tiles = (product.rows + tile - 1) / tile * ((product.columns + tile - 1) / tile) * product.a.count;
   const std::int64_t most =
-      product.what.multiprocessors > 0 ? product.what.multiprocessors : software_gpu::multiprocessors;
+      product.what.multiprocessors > 0 ? product.what.multiprocessors : software_gpu::settings().multiprocessors;
   return static_cast<unsigned>(std::min(tiles, most));
 }
 

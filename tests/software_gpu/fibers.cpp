@@ -86,14 +86,7 @@ class Fiber {
   Block* block = nullptr;
 
  private:
-  static void begin() {
-    Fiber& self = *current;
-    self.arrive();
-    for (;;) {
-      (*self.body_)();
-      self.yield(State::returned);
-    }
-  }
+  static void begin();
 
   [[nodiscard]] void* stack() const { return static_cast<std::byte*>(memory_) + page_bytes; }
 
@@ -163,6 +156,21 @@ class Fiber {
 
 thread_local Fiber* Fiber::current = nullptr;
 
+/// Puts the next thread of the fiber's block that has not begun on the fiber; false: all have.
+bool begin_next_thread(Fiber& fiber);
+
+/// Threads that return without a barrier follow each other without a switch.
+void Fiber::begin() {
+  Fiber& self = *current;
+  self.arrive();
+  for (;;) {
+    do {
+      (*self.body_)();
+    } while (begin_next_thread(self));
+    self.yield(State::returned);
+  }
+}
+
 /// Fibers that wait for a thread to run, of this thread of the host.
 class FiberPool {
  public:
@@ -193,7 +201,10 @@ class Shuffle {
   template <class Elements>
   void operator()(Elements& elements) {
     for (std::size_t i = elements.size(); i > 1; --i) {
-      std::swap(elements[i - 1], elements[next() % i]);
+      // By a multiplication, as a kernel has a hundred thousand threads to order, and a division takes ten times as
+      // long.
+      __extension__ using Wide = unsigned __int128;
+      std::swap(elements[i - 1], elements[static_cast<std::size_t>(Wide{next()} * i >> 64U)]);
     }
   }
 
@@ -217,6 +228,7 @@ class Block {
         pool_(pool),
         shared_((shape.shared_bytes + sizeof(float4) - 1) / sizeof(float4)),
         given_(std::size_t{shape.block.x} * shape.block.y * shape.block.z) {
+    not_begun_.reserve(given_.size());
     for (unsigned i = 0; i < given_.size(); ++i) {
       not_begun_.push_back(i);
     }
@@ -226,7 +238,9 @@ class Block {
   /// Until all threads have returned, or no thread can go on before some wake up. Returns whether all have returned.
   bool run(const std::function<void()>& body) {
     for (;;) {
-      go_on(body);
+      if (std::exchange(some_may_go_on_, false)) {
+        go_on(body);
+      }
       if (!not_begun_.empty()) {
         begin(body);
       } else if (live_.empty()) {
@@ -250,6 +264,16 @@ class Block {
     return first;
   }
 
+  bool begin_next_thread(Fiber& fiber) {
+    if (not_begun_.empty()) {
+      return false;
+    }
+    fiber.thread = not_begun_.back();
+    not_begun_.pop_back();
+    place(fiber.thread);
+    return true;
+  }
+
   [[nodiscard]] void* shared() { return shared_.data(); }
   std::uint64_t& given(unsigned thread) { return given_[thread]; }
 
@@ -259,13 +283,18 @@ class Block {
         std::ranges::count_if(live_, [&](const auto& fiber) { return fiber->state == state; }));
   }
 
+  void place(unsigned thread) const {
+    threadIdx = shape_.block.y == 1 && shape_.block.z == 1
+                    ? uint3{thread, 0, 0}
+                    : uint3{thread % shape_.block.x, thread / shape_.block.x % shape_.block.y,
+                            thread / (shape_.block.x * shape_.block.y)};
+  }
+
   void run_one(Fiber& fiber, const std::function<void()>& body) {
-    const unsigned thread = fiber.thread;
     blockIdx = index_;
     blockDim = shape_.block;
     gridDim = shape_.grid;
-    threadIdx = {thread % shape_.block.x, thread / shape_.block.x % shape_.block.y,
-                 thread / (shape_.block.x * shape_.block.y)};
+    place(fiber.thread);
     fiber.state = State::ready;
     fiber.block = this;
     fiber.resume(body);
@@ -282,6 +311,7 @@ class Block {
   void go_on(const std::function<void()>& body) {
     const std::int64_t now = count(State::asleep) > 0 ? now_ns() : 0;
     std::vector<std::unique_ptr<Fiber>> all = std::exchange(live_, {});
+    live_.reserve(all.size());
     for (std::unique_ptr<Fiber>& fiber : all) {
       if (fiber->state == State::ready || (fiber->state == State::asleep && fiber->wakes <= now)) {
         run_one(*fiber, body);
@@ -294,6 +324,7 @@ class Block {
     if (fiber->state == State::returned) {
       pool_.give_back(std::move(fiber));
     } else {
+      some_may_go_on_ = some_may_go_on_ || fiber->state == State::ready || fiber->state == State::asleep;
       live_.push_back(std::move(fiber));
     }
   }
@@ -306,6 +337,7 @@ class Block {
     if (count(State::at_block_barrier) == live_.size()) {
       shuffle_(live_);
       std::ranges::for_each(live_, [](const auto& fiber) { fiber->state = State::ready; });
+      some_may_go_on_ = true;
       return true;
     }
     bool released = false;
@@ -316,6 +348,7 @@ class Block {
         std::ranges::for_each(live_,
                               [&](const auto& fiber) { fiber->state = here(fiber) ? State::ready : fiber->state; });
         released = true;
+        some_may_go_on_ = true;
       }
     }
     return released;
@@ -328,9 +361,14 @@ class Block {
   FiberPool& pool_;
   std::vector<unsigned> not_begun_;
   std::vector<std::unique_ptr<Fiber>> live_;
+  /// Whether a thread of live_ waits for no barrier: looking for one at every thread that begins would take longer than
+  /// the kernel.
+  bool some_may_go_on_ = false;
   std::vector<float4> shared_;
   std::vector<std::uint64_t> given_;  // in exchanges of a warp
 };
+
+bool begin_next_thread(Fiber& fiber) { return fiber.block->begin_next_thread(fiber); }
 
 Fiber& running() {
   check(Fiber::current != nullptr, "a function of device code is called outside of a kernel");

@@ -15,21 +15,22 @@
 
 namespace software_gpu {
 
+constexpr int most_multiprocessors = 132;
+constexpr int multiprocessors_in_group = 8;  // what green contexts are made of
+
 /// What variables of the environment say; read once.
 struct Settings {
-  std::uint64_t seed = 1;    ///< SOFTWARE_GPU_SEED: of speeds and orders; 0: no delays
-  int devices = 1;           ///< SOFTWARE_GPU_DEVICES: of the machine, before CUDA_VISIBLE_DEVICES
-  std::size_t memory = 0;    ///< SOFTWARE_GPU_MEMORY: bytes of each
-  std::size_t queue = 1000;  ///< SOFTWARE_GPU_QUEUE: works that a stream takes before its host waits
+  std::uint64_t seed = 1;                      ///< SOFTWARE_GPU_SEED: of speeds and orders; 0: no delays
+  int devices = 1;                             ///< SOFTWARE_GPU_DEVICES: of the machine, before CUDA_VISIBLE_DEVICES
+  std::size_t memory = 0;                      ///< SOFTWARE_GPU_MEMORY: bytes of each
+  std::size_t queue = 1000;                    ///< SOFTWARE_GPU_QUEUE: works that a stream takes before its host waits
+  int multiprocessors = most_multiprocessors;  ///< SOFTWARE_GPU_MULTIPROCESSORS: of each; fewer have smaller kernels
   /// SOFTWARE_GPU_PATIENCE_MS: how long a device may stand still that an allocation waits for
   int patience_ms = 1500;
   /// SOFTWARE_GPU_MOST_WORK: FLOPs up to which a kernel computes; larger ones only take their time. 0: all do
   double most_work = 0.0;
 };
 const Settings& settings();
-
-constexpr int multiprocessors = 132;
-constexpr int multiprocessors_in_group = 8;  // what green contexts are made of
 
 /// Works that follow each other whatever their streams, as those of an NCCL communicator do.
 class Line {
@@ -72,6 +73,8 @@ bool is_captured(cudaStream_t stream);
 int device_of(cudaStream_t stream);
 int current_device();
 std::string uuid_of(int device);
+/// The same by the number that a GPU has in the machine, whichever are visible.
+std::string uuid_in_machine(int number);
 /// Whether all of it is one piece of memory that is allocated on this device.
 bool is_device_memory(const void* at, std::size_t bytes, int device);
 /// Which kernel this thread runs; null: none.

@@ -64,6 +64,8 @@ const Settings& settings() {
       .devices = static_cast<int>(std::min<std::uint64_t>(number_in("SOFTWARE_GPU_DEVICES", 1), most_devices)),
       .memory = number_in("SOFTWARE_GPU_MEMORY", std::uint64_t{16} << 30U),
       .queue = std::max<std::size_t>(number_in("SOFTWARE_GPU_QUEUE", 1000), 1),
+      .multiprocessors = static_cast<int>(std::clamp<std::uint64_t>(
+          number_in("SOFTWARE_GPU_MULTIPROCESSORS", most_multiprocessors), 1, most_multiprocessors)),
       .patience_ms = static_cast<int>(number_in("SOFTWARE_GPU_PATIENCE_MS", 1500)),
       .most_work = static_cast<double>(number_in("SOFTWARE_GPU_MOST_WORK", 0))};
   return read;

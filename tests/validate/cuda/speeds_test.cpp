@@ -99,7 +99,10 @@ std::vector<CheckPoint> schedules_on(std::int32_t ranks) {
 class EverySpeed : public testing::TestWithParam<std::int32_t> {
  protected:
   static void SetUpTestSuite() {
-    ::setenv("SOFTWARE_GPU_DEVICES", "8", 1);  // NOLINT(concurrency-mt-unsafe): before the plugin's threads
+    // NOLINTBEGIN(concurrency-mt-unsafe): before the plugin's threads
+    ::setenv("SOFTWARE_GPU_DEVICES", "8", 1);
+    ::setenv("SOFTWARE_GPU_MULTIPROCESSORS", "8", 1);  // kernels of few blocks
+    // NOLINTEND(concurrency-mt-unsafe)
     plugin_ = std::make_unique<CudaPlugin>(load_cuda_plugin(COMMFUSE_SOFTWARE_GPU));
   }
   static void TearDownTestSuite() { plugin_ = nullptr; }
@@ -124,7 +127,8 @@ TEST_P(EverySpeed, GivesVirtualRanksTheSameBits) {
   Device device(*driver);
   for (const CheckPoint& point : schedules_on(GetParam())) {
     const auto program = shared(program_of(point));
-    VirtualExecutor executor(lower(program), checked_sizes(*program)[0], device, {.patience = watchdog});
+    VirtualExecutor executor(lower(program), checked_sizes(*program)[0], device,
+                             {.link = {.ctas = 2}, .patience = watchdog});
     EXPECT_EQ(wrong_runs(executor, speeds()), std::vector<std::string>{});
   }
 }

@@ -81,7 +81,8 @@ __device__ void convert(const Piece& piece, DType wire) {
 }
 
 __global__ void __launch_bounds__(threads) move(const __grid_constant__ Batch batch) {
-  const std::int64_t begin = device_time();
+  const bool keeps_time = batch.notes_start || batch.hold_ns >= 0;
+  const std::int64_t begin = keeps_time ? device_time() : 0;
   if (batch.notes_start && blockIdx.x == 0 && threadIdx.x == 0) {
     *batch.clock = begin;
   }
