@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
@@ -109,6 +110,30 @@ TEST_F(SoftwareGpu, DoctorSeesItsGpus) {
 TEST_F(SoftwareGpu, ComparesWithPredictions) {
   const Outcome outcome = on_one(std::string("compare --executor cuda-virtual --ranks 2") + small_point);
   EXPECT_NE(outcome.out.find("Measured and predicted differ"), std::string::npos) << outcome.out;
+}
+
+class SoftwareGpuStated : public SoftwareGpu, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(TwoToEight, SoftwareGpuStated, testing::Values(2, 4, 8));
+
+// Where every cost is stated, what remains is the order of the ops, their waits and what runs beside what: the plugin
+// and the simulator have to agree to the nanoseconds that costs are rounded to.
+TEST_P(SoftwareGpuStated, MakespansAreThoseOfTheSimulator) {
+  std::filesystem::copy_file(COMMFUSE_SOURCE_DIR "/tests/software_gpu/stated.yaml", "stated.yaml");
+  for (const char* how : {"--issue gated", "--issue stream", "--issue graph"}) {
+    const Outcome outcome = on_one(
+        "compare --executor cuda-virtual --hardware ./stated.yaml --model 512x1024 --seq 2048 --scope gate_up "
+        "--strategy serial,sliced,commfuse --interference none --link-bandwidth '10 GB/s' --link-latency '5 us' "
+        "--iterations 3 --warm-up 1 -o json --ranks " +
+            std::to_string(GetParam()) + ' ' + how,
+        std::string(few_flops) + "SOFTWARE_GPU_KERNEL_NS=1000 SOFTWARE_GPU_FLOPS=10000000000000 ");
+    const auto schedules = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(schedules.size(), 3U);
+    for (const auto& schedule : schedules) {
+      EXPECT_NEAR(schedule["measured_us"].get<double>(), schedule["predicted_us"].get<double>(), 0.05)
+          << how << ", " << schedule["strategy"];
+      EXPECT_EQ(schedule["p10_us"], schedule["p90_us"]) << how << ", " << schedule["strategy"];
+    }
+  }
 }
 
 class SoftwareGpuProbes : public SoftwareGpu, public testing::WithParamInterface<const char*> {};

@@ -30,6 +30,7 @@ files_of() { sed -n 's|^+++ b/||p' "$here/faults/$1.patch"; }
 
 check() {
   local bad=0
+  command -v git >/dev/null || exit 77
   for fault in $(names); do
     if patches "$fault" && ! git -C "$root" apply --check "$here/faults/$fault.patch"; then
       echo "$fault: faults/$fault.patch does not apply; make it again where its lines went" >&2
@@ -100,8 +101,11 @@ try() {
   local fault=$1 program filter output code=0
   local -a sources
   read -r program filter <<<"$(field "$fault" Test)"
-  mapfile -t sources < <(printf '%s\n' "${changed[@]}" $(files_of "$fault") | sort -u | sed '/^$/d')
-  rm -rf "$work/objects" "$work/bin" "$work/lib"
+  mapfile -t sources < <({
+    printf '%s\n' "${changed[@]}"
+    files_of "$fault"
+  } | sort -u | sed '/^$/d')
+  rm -rf "${work:?}"/{objects,bin,lib}
   mkdir -p "$work/objects" "$work/bin" "$work/lib"
   cp -P "$build"/lib/software_gpu/* "$work/lib/"
   if patches "$fault"; then
@@ -155,13 +159,13 @@ run() {
     done)
   fi
   printf '%-4s %-88s %-9s %s\n' fault "test that must fail" outcome seconds
-  for fault in "${@:-$(names)}"; do
-    for fault in $fault; do
-      begun=$SECONDS
-      try "$fault"
-      printf '%-4s %-88s %-9s %d\n' "$fault" "$(field "$fault" Test | cut -d' ' -f2)" "$outcome" $((SECONDS - begun))
-      [[ $outcome == fails || $outcome == hangs ]] || bad=1
-    done
+  local -a faults=("$@")
+  (($# > 0)) || mapfile -t faults < <(names)
+  for fault in "${faults[@]}"; do
+    begun=$SECONDS
+    try "$fault"
+    printf '%-4s %-88s %-9s %d\n' "$fault" "$(field "$fault" Test | cut -d' ' -f2)" "$outcome" $((SECONDS - begun))
+    [[ $outcome == fails || $outcome == hangs ]] || bad=1
   done
   exit "$bad"
 }

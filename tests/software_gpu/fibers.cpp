@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -212,7 +213,15 @@ class Shuffle {
   std::uint64_t state_;
 };
 
+/// Whether the kernel of this thread waits for the host, by the processor's clock.
+thread_local bool waits_for_host = false;
+
+bool is_stated_here() { return time_is_stated() && !waits_for_host; }
+
 std::int64_t now_ns() {
+  if (is_stated_here()) {
+    return stated_now();
+  }
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
@@ -392,6 +401,7 @@ std::vector<uint3> indices_of(const dim3& grid) {
 
 void run_kernel(const char* name, const KernelShape& shape, const std::function<void()>& body, std::uint64_t seed) {
   thread_local FiberPool pool;
+  waits_for_host = std::strcmp(name, gate_kernel) == 0;
   Shuffle shuffle(seed);
   std::vector<uint3> not_begun = indices_of(shape.grid);
   shuffle(not_begun);
@@ -410,7 +420,10 @@ void run_kernel(const char* name, const KernelShape& shape, const std::function<
       begun.push_back(std::make_unique<Block>(name, shape, not_begun.back(), shuffle, pool));
       not_begun.pop_back();
     } else if (begun.empty()) {
+      waits_for_host = false;
       return;
+    } else if (is_stated_here()) {
+      wait_for_stated(wakes);
     } else if (const std::int64_t left = wakes - now_ns(); left > 0) {
       std::this_thread::sleep_for(std::chrono::nanoseconds(std::min<std::int64_t>(left, 50'000)));
     }
@@ -418,6 +431,12 @@ void run_kernel(const char* name, const KernelShape& shape, const std::function<
 }
 
 std::int64_t device_time() { return now_ns(); }
+
+void sleep_until(std::int64_t time) {
+  Fiber& fiber = running();
+  fiber.wakes = time;
+  fiber.yield(State::asleep);
+}
 
 void* dynamic_shared_memory() { return running().block->shared(); }
 
@@ -435,8 +454,4 @@ std::uint64_t exchange_in_warp(std::uint64_t bits, int mask) {
 
 void __syncthreads() { software_gpu::running().yield(software_gpu::State::at_block_barrier); }
 
-void __nanosleep(unsigned nanoseconds) {
-  software_gpu::Fiber& fiber = software_gpu::running();
-  fiber.wakes = software_gpu::now_ns() + nanoseconds;
-  fiber.yield(software_gpu::State::asleep);
-}
+void __nanosleep(unsigned nanoseconds) { software_gpu::sleep_until(software_gpu::now_ns() + nanoseconds); }

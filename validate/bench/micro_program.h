@@ -43,6 +43,9 @@ MicroProgram gaps(std::int32_t ranks, bool on_two_lanes);
 /// Requires rows of 256 elements that make up `bytes`, and two ranks of them.
 MicroProgram transfers_alone(std::int32_t ranks, Rank from, Rank to, DType wire, Bytes bytes, int count);
 
+/// The same with as many transfers back at the same time, on a lane of their own.
+MicroProgram transfers_both_ways(std::int32_t ranks, Rank first, Rank second, DType wire, Bytes bytes, int count);
+
 /// The product that all ranks do at once, and how long `rank` takes for it.
 MicroProgram product_of_rank(std::int32_t ranks, Rank rank, const GemmSize& size);
 
@@ -52,7 +55,8 @@ MicroProgram beside_each_other(std::int32_t ranks, const GemmSize& size, Bytes b
 
 /// What one run of it says: how long its op took on the rank where it took longest, since the others wait for that one
 /// sooner or later, or on the one rank that it is about; of gaps every gap; of exchanges beside a product those that
-/// begin and end while it runs; of transfers each, from when both ranks stood ready.
+/// begin and end while it runs; of transfers each, from when both ranks stood ready; of transfers both ways each pair,
+/// from when the first of both stood ready until both have arrived.
 std::vector<Duration> samples_in(const MicroProgram& micro, const Timeline& spans);
 
 }  // namespace commfuse::validate

@@ -40,6 +40,8 @@ namespace software_gpu {
 
 /// Nanoseconds of the clock that all streams share.
 std::int64_t device_time();
+/// A thread that waits for that time lets others run meanwhile.
+void sleep_until(std::int64_t time);
 /// The dynamic shared memory of the block that runs, aligned to 16 bytes.
 void* dynamic_shared_memory();
 /// Gives the lane whose number differs by `mask` these bits and returns its own; all lanes of the warp call it.

@@ -10,7 +10,11 @@ namespace commfuse::validate {
 
 __device__ inline void wait_until(std::int64_t time) {
   while (device_time() < time) {
+#ifdef __CUDACC__
     __nanosleep(20);
+#else
+    software_gpu::sleep_until(time);
+#endif
   }
 }
 
