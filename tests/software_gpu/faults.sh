@@ -62,7 +62,7 @@ compile() {
     new=$work/objects/${target//\//_}_${source//\//_}_$((number += 1)).o
     line=${line//"-I$home "/"-I$tree "}
     line=${line//" -c $home/$source"/" -c $tree/$source"}
-    line=${line//" -o $object "/" -o $new -Wno-error "}
+    line=${line//" -o $object "/" -o $new -w "}
     line=$(sed -E 's/ -M(D|MD)//g; s/ -M[TF] [^ ]+//g' <<<"$line")
     (cd "$build" && eval "$line")
     echo "$object $new"
@@ -96,37 +96,12 @@ make() {
   link_anew "$target" "$output" "$more"
 }
 
-# Whether the test of a fault fails. The patched tree, programs and plugin lie in $work.
-try() {
-  local fault=$1 program filter output code=0
-  local -a sources
-  read -r program filter <<<"$(field "$fault" Test)"
-  mapfile -t sources < <({
-    printf '%s\n' "${changed[@]}"
-    files_of "$fault"
-  } | sort -u | sed '/^$/d')
-  rm -rf "${work:?}"/{objects,bin,lib}
-  mkdir -p "$work/objects" "$work/bin" "$work/lib"
-  cp -P "$build"/lib/software_gpu/* "$work/lib/"
-  if patches "$fault"; then
-    git -C "$tree" apply "$here/faults/$fault.patch"
-  fi
-  if [[ $(field "$fault" Plugin) == yes ]]; then
-    make $plugin "$work/lib/libcommfuse_cuda.so" "$(field "$fault" Link)" "${sources[@]}"
-  fi
-  local other
-  other=$(field "$fault" Program)
-  ln -sf "$build"/bin/* "$work/bin/"
-  for target in $other $program; do
-    rm -f "$work/bin/$target"
-    make "bin/$target" "$work/bin/$target" "" "${sources[@]}"
-  done
-  if patches "$fault"; then
-    git -C "$tree" apply --reverse "$here/faults/$fault.patch"
-  fi
-  output=$(cd "$work" && COMMFUSE_CUDA_PLUGIN=$work/lib/libcommfuse_cuda.so COMMFUSE_TEST_BIN_DIR=$work/bin \
-    timeout --kill-after=5 "$patience" "bin/$program" --gtest_filter="$filter" 2>&1) || code=$?
-  printf '%s\n' "$output" >"$logs/$fault.log"
+# run_test LOG PROGRAM FILTER: with the programs and the plugin that lie in $work; sets outcome.
+run_test() {
+  local output code=0
+  output=$(cd "$work" && COMMFUSE_CUDA_PLUGIN=$work/lib/libcommfuse_cuda.so PROGRAMS_UNDER_TEST=$work/bin \
+    timeout --kill-after=5 "$patience" "bin/$2" --gtest_filter="$3" 2>&1) || code=$?
+  printf '%s\n' "$output" >"$logs/$1.log"
   if [[ $output != *"[ RUN      ]"* ]]; then
     outcome="no such test"
   elif [[ $code == 124 || $code == 137 ]]; then
@@ -138,6 +113,44 @@ try() {
   else
     outcome="passes"
   fi
+}
+
+# Whether the test of a fault fails, and without the fault passes. The patched tree, programs and plugin lie in $work.
+try() {
+  local fault=$1 program filter target
+  local -a sources
+  read -r program filter <<<"$(field "$fault" Test)"
+  mapfile -t sources < <({
+    printf '%s\n' "${changed[@]}"
+    files_of "$fault"
+  } | sort -u | sed '/^$/d')
+  rm -rf "${work:?}"/{objects,bin,lib}
+  mkdir -p "$work/objects" "$work/bin" "$work/lib"
+  cp -P "$build"/lib/software_gpu/* "$work/lib/"
+  ln -sf "$build"/bin/* "$work/bin/"
+  if ((${#changed[@]} == 0)); then
+    run_test "$fault.without" "$program" "$filter"
+    if [[ $outcome != passes ]]; then
+      outcome="$outcome without the fault too"
+      return
+    fi
+  fi
+  if patches "$fault"; then
+    git -C "$tree" apply "$here/faults/$fault.patch"
+  fi
+  if [[ $(field "$fault" Plugin) == yes ]]; then
+    make $plugin "$work/lib/libcommfuse_cuda.so" "$(field "$fault" Link)" "${sources[@]}"
+  fi
+  local other
+  other=$(field "$fault" Program)
+  for target in $other $program; do
+    rm -f "$work/bin/$target"
+    make "bin/$target" "$work/bin/$target" "" "${sources[@]}"
+  done
+  if patches "$fault"; then
+    git -C "$tree" apply --reverse "$here/faults/$fault.patch"
+  fi
+  run_test "$fault" "$program" "$filter"
 }
 
 run() {
