@@ -50,7 +50,7 @@ ranks() {
   fi
 }
 
-validate check --executor cuda-virtual --scope ag_gemm,gemm_rs --ranks 2 --strategy serial,sliced
+validate check --executor cuda-virtual --scope gemm_rs --ranks 2 --strategy serial,sliced
 for how in '--issue gated' '--issue stream --view all-ranks' '--issue graph --spans' '--link bounce' '--partition 8'; do
   # shellcheck disable=SC2086  # words
   validate run --executor cuda-virtual --ranks 2 --strategy serial,commfuse --out run.json $how "${point[@]}"
