@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "validate/cuda/module/numbers.cuh"
 #include "validate/reference/rounding.h"
 
 namespace software_gpu {
@@ -162,6 +163,17 @@ TEST(SoftwareGpuNumbers, Bf16AndFp16AreThoseOfTheReference) {
     }
     if (!std::isnan(__bfloat162float({pattern}))) {
       ASSERT_EQ(__float2bfloat16_rn(__bfloat162float({pattern})).bits, pattern);
+    }
+  }
+}
+
+TEST(SoftwareGpuNumbers, PlacesOfElementsAreThoseOfWideDivisions) {
+  for (const std::int64_t by :
+       {std::int64_t{1}, std::int64_t{7}, std::int64_t{28672}, (std::int64_t{1} << 32) - 1, std::int64_t{1} << 33}) {
+    for (const std::int64_t number : {std::int64_t{0}, std::int64_t{6}, std::int64_t{123456789},
+                                      (std::int64_t{1} << 32) - 1, std::int64_t{1} << 32, std::int64_t{1} << 40}) {
+      EXPECT_EQ(commfuse::validate::divided(number, by).quotient, number / by) << number << " / " << by;
+      EXPECT_EQ(commfuse::validate::divided(number, by).rest, number % by) << number << " / " << by;
     }
   }
 }

@@ -69,14 +69,15 @@ __device__ void convert(const Piece& piece, DType wire) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < piece.rows * across;
        i += step) {
-    const std::int64_t column = i % across * Eight::size;
+    const Divided place = divided(i, across);
+    const std::int64_t column = place.rest * Eight::size;
     const int count = static_cast<int>(min(piece.columns - column, static_cast<std::int64_t>(Eight::size)));
-    Eight part = load_eight(piece.from, i / across, column, count, piece.aligned);
+    Eight part = load_eight(piece.from, place.quotient, column, count, piece.aligned);
 #pragma unroll
     for (float& value : part.value) {
       value = rounded(wire, value);
     }
-    store_eight(piece.to, i / across, column, part, count, piece.aligned);
+    store_eight(piece.to, place.quotient, column, part, count, piece.aligned);
   }
 }
 
