@@ -44,6 +44,9 @@ MicroProgram gaps(std::int32_t ranks, bool on_two_lanes);
 /// idle. Requires rows of 256 elements that make up `bytes`, and two ranks.
 MicroProgram transfers_alone(std::int32_t ranks, Rank from, Rank to, DType wire, Bytes bytes, int count);
 
+/// Returns the same with as many transfers back at the same time, on a lane of their own.
+MicroProgram transfers_both_ways(std::int32_t ranks, Rank first, Rank second, DType wire, Bytes bytes, int count);
+
 /// Returns the GEMM that all ranks run at once, to measure the time of `rank`.
 MicroProgram product_of_rank(std::int32_t ranks, Rank rank, const GemmSize& size);
 
@@ -53,7 +56,8 @@ MicroProgram beside_each_other(std::int32_t ranks, const GemmSize& size, Bytes b
 
 /// Returns the samples of one run: the time of its op on the slowest rank, since the others wait for that one sooner or
 /// later, or on the single rank that it measures; for gaps every gap; for exchanges beside a GEMM those that begin and
-/// end while it runs; for transfers the time of each from when both ranks were ready.
+/// end while it runs; for transfers the time of each from when both ranks were ready;
+/// for transfers both ways the time of each pair, from when the first of both was ready until both have arrived.
 std::vector<Duration> samples_in(const MicroProgram& micro, const Timeline& spans);
 
 }  // namespace commfuse::validate

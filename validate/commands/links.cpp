@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "reports/atomic_file.h"
 #include "sim/commands/setting_flags.h"
 #include "validate/commands/commands.h"
+#include "validate/commands/link_rates.h"
 #include "validate/commands/micro_measurement.h"
 #include "validate/measure/protocol.h"
 #include "validate/mpi/launch.h"
@@ -32,6 +34,7 @@ namespace {
 
 struct LinksRequest {
   MicroArguments arguments;
+  RateArguments rates;
   std::string record;
   std::string sizes = "8 KiB,4 MiB";
   std::string tolerance = "25";
@@ -133,6 +136,7 @@ int report(const LinksRequest& request, const RunRecord& record, std::int32_t ra
     fmt::print("{}", to_json(record));
   } else {
     fmt::print("{}", to_table(findings, ranks, tolerance));
+    fmt::print("{}", rates_in_words(record.micro_benchmarks));
     if (!record.noise.samples.empty()) {  // else nobody measured it
       fmt::print("noise floor: {}\n", in_words(record.noise, record.executor == "mpi" ? 1 : ranks));
     }
@@ -163,7 +167,9 @@ int run(const LinksRequest& request, Launch& launch) {
     return exit_code::done;
   }
   const LinkPlan plan{.ranks = where.ranks, .sizes = sizes};
-  const MicroRecord measured = micro_measured(where, link_programs(plan), {.passes = 3, .repetitions = 3, .seed = 1});
+  std::vector<MicroProgram> programs = link_programs(plan);
+  std::ranges::move(rate_programs(rate_plan_of(request.rates, where.ranks, sizes)), std::back_inserter(programs));
+  const MicroRecord measured = micro_measured(where, programs, {.passes = 3, .repetitions = 3, .seed = 1});
   const RunRecord& record = measured.record;
   if (!where.leads()) {
     return exit_code::done;
@@ -192,6 +198,7 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
             .add_option("--bytes", request->sizes, "Sizes of transfers, between commas: one that latency decides first")
             ->capture_default_str()
             ->type_name("SIZES"));
+    add_rate_flags(command, request->rates);
     usual(command.add_option("--tolerance", request->tolerance, "What takes so much longer than the others is off")
               ->capture_default_str()
               ->type_name("PERCENT"));
@@ -214,12 +221,14 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
         "What is longer by more than the tolerance is off, if all of its 95 % interval\n"
         "is. A rank most of whose links are off is named instead of the links. --expect\n"
         "compares transfers that bandwidth limits with what the machine should reach, so\n"
-        "that links which are slow alike are seen.\n\n"
+        "that links which are slow alike are seen. --both-ways and --collectives add rates\n"
+        "as nvbandwidth and nccl-tests count them.\n\n"
         "Examples:\n"
         "  commfuse-validate links --ranks 4\n"
         "  mpirun -np 8 --hostfile hosts commfuse-validate links --out links.json\n"
         "  commfuse-validate links links.json --tolerance 10\n"
-        "  commfuse-validate links links.json --expect h100-sxm\n\n"
+        "  commfuse-validate links links.json --expect h100-sxm\n"
+        "  commfuse-validate links --ranks 4 --both-ways --collectives '8 KiB,1 MiB'\n\n"
         "Exit codes: 0 nothing is off; 4 something is; 1 failed; 2 the input is wrong.");
     command.callback([request, &command, &launch, &status] {
       require_fitting_gpu_flags(command, request->arguments.executor);

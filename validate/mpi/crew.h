@@ -57,6 +57,7 @@ class Crew {
   [[nodiscard]] int processes() const { return world_.processes(); }
   [[nodiscard]] bool leads() const { return process() == 0; }
   void set_patience(std::chrono::nanoseconds patience) { patience_ = patience; }
+  [[nodiscard]] std::chrono::nanoseconds patience() const { return patience_; }
 
   void send(int to, const Note& note) { world_.send(to, packed(note)); }
 

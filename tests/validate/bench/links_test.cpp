@@ -17,6 +17,7 @@
 #include "model/expect/message.h"
 #include "model/program/lower.h"
 #include "validate/bench/bench.h"
+#include "validate/bench/rates.h"
 #include "validate/cpu/cpu_executor.h"
 
 namespace commfuse::validate {
@@ -242,6 +243,50 @@ TEST(Links, WhatLatencyLimitsOrCrossesNoNetworkIsNotCompared) {
     one.bytes = 512;
   }
   EXPECT_EQ(below_expectation(findings_in(small, {}, 0.2), machine, 0.01).left_out, 2U);
+}
+
+TEST(MicroProgram, TransfersBothWaysLastUntilBothHaveArrived) {
+  const MicroProgram micro = transfers_both_ways(3, 2, 0, DType::bf16, {512}, 1);
+  ASSERT_EQ(micro.program->ops.size(), 4U);
+  const auto span = [](Rank rank, int op, Duration start, Duration end) {
+    return OpSpan{rank, OpId{op}, Instant(start), Instant(end)};
+  };
+  // From rank 2 to rank 0 both are ready after 3 ms, and back after 2 ms.
+  const Timeline spans{span(2, 0, 1ms, 6ms), span(0, 1, 3ms, 6ms), span(0, 2, 2ms, 9ms), span(2, 3, 1ms, 9ms)};
+  EXPECT_EQ(samples_in(micro, spans), std::vector<Duration>{7ms});
+}
+
+TEST(Rates, PairsBothWaysAndCollectivesAreMeasuredOnThreads) {
+  const std::vector<MicroProgram> programs =
+      rate_programs({.ranks = 3, .sizes = {{4096}}, .both_ways = true, .collectives = {{1}, {6000}}});
+  ASSERT_EQ(programs.size(), 3U + 4U * 2U);
+  EXPECT_EQ(programs[3].what.bytes, 3 * 512);
+  EXPECT_EQ(programs[4].what.bytes, 4 * 3 * 512);
+  const std::vector<MicroBenchmark> measured =
+      bench(programs, {.passes = 1, .repetitions = 2}, [](Lowered lowered, Sizes sizes) {
+        return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
+      }).measured;
+  ASSERT_EQ(measured.size(), programs.size());
+  EXPECT_EQ(measured.front().samples.size(), 2U * 4U);
+}
+
+TEST(Rates, AreCountedAsNvbandwidthAndNcclTestsDo) {
+  std::vector<MicroBenchmark> measured{
+      {.op = "both_ways", .bytes = 1'000'000, .ranks = 2, .rank = 0, .peer = 1, .samples = around(100us)},
+      {.op = "all_reduce", .bytes = 4'000'000, .ranks = 4, .samples = around(100us)},
+      {.op = "all_gather", .bytes = 4'000'000, .ranks = 4, .samples = around(100us)}};
+  EXPECT_EQ(rates_in_words(measured),
+            "both ways at once, 1000000 bytes each, GB/s of both together\n"
+            "           0       1\n"
+            "   0       -   20.00\n"
+            "   1   20.00       -\n"
+            "all_gather, 4 ranks, out of place\n"
+            "       bytes      time/us     algbw GB/s     busbw GB/s\n"
+            "     4000000        100.0          40.00          30.00\n"
+            "all_reduce, 4 ranks, out of place\n"
+            "       bytes      time/us     algbw GB/s     busbw GB/s\n"
+            "     4000000        100.0          40.00          60.00\n");
+  EXPECT_TRUE(findings_in(measured, {}, 0.2).groups.empty());
 }
 
 }  // namespace
