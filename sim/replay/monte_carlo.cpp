@@ -45,7 +45,7 @@ Tails MonteCarlo::run(const PricedSchedule& schedule, const MonteCarloOptions& o
   return {.percentiles = percentiles, .causes = causes(schedule, options)};
 }
 
-void MonteCarlo::for_each(std::size_t count, const std::function<void(std::size_t)>& body) const {
+void MonteCarlo::spread(std::size_t count, const std::function<void(std::size_t)>& body) const {
   if (for_each_ != nullptr && count > 1) {
     for_each_(count, body);
     return;
@@ -58,7 +58,7 @@ void MonteCarlo::for_each(std::size_t count, const std::function<void(std::size_
 void MonteCarlo::sample_by_replay(const PricedSchedule& schedule, const MonteCarloOptions& options) {
   const std::size_t lanes = lanes_for(schedule.tape.ranks);
   const std::size_t part = lanes * batches_per_part;
-  for_each(parts_of(options.samples, part), [&](std::size_t which) {
+  spread(parts_of(options.samples, part), [&](std::size_t which) {
     Replay replay;
     JitterSampler sampler(draws_of(schedule, options), schedule.tape.ranks, lanes);
     const std::size_t end = std::min((which + 1) * part, options.samples);
@@ -75,7 +75,7 @@ void MonteCarlo::sample_by_replay(const PricedSchedule& schedule, const MonteCar
 
 void MonteCarlo::sample_by_engine(const PricedSchedule& schedule, const MonteCarloOptions& options) {
   const JitterDraws draws = draws_of(schedule, options);
-  for_each(parts_of(options.samples, runs_per_part), [&](std::size_t which) {
+  spread(parts_of(options.samples, runs_per_part), [&](std::size_t which) {
     Engine engine;
     Recorder recorder(Recorder::Keep::ends);
     const std::size_t end = std::min((which + 1) * runs_per_part, options.samples);
@@ -95,7 +95,7 @@ P99Causes MonteCarlo::causes(const PricedSchedule& schedule, const MonteCarloOpt
   const JitterDraws draws = draws_of(schedule, options);
   const std::vector<std::size_t> samples = near_p99(makespans_, most_near);
   std::vector<Examined> examined(samples.size());
-  for_each(parts_of(samples.size(), runs_per_part), [&](std::size_t which) {
+  spread(parts_of(samples.size(), runs_per_part), [&](std::size_t which) {
     Replay replay;
     Engine engine;
     Recorder recorder(Recorder::Keep::timeline);

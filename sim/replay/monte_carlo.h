@@ -52,7 +52,7 @@ class MonteCarlo {
   void sample_by_engine(const PricedSchedule& schedule, const MonteCarloOptions& options);
   P99Causes causes(const PricedSchedule& schedule, const MonteCarloOptions& options);
 
-  void for_each(std::size_t count, const std::function<void(std::size_t)>& body) const;
+  void spread(std::size_t count, const std::function<void(std::size_t)>& body) const;
 
   ForEachIndex for_each_;
   std::vector<Duration> makespans_;  // by sample
