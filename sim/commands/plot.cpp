@@ -92,7 +92,7 @@ int plot(const PlotRequest& request) {
   }
   const Figure& figure = figure_named(figures, request.figure);
   if (request.out.empty()) {
-    print_plots({&figure, 1});
+    fmt::print("{}", plots_in_words({&figure, 1}));
   } else {
     reports::atomic_write(request.out, file_of(figure, request.out));
   }

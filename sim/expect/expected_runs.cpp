@@ -58,7 +58,10 @@ std::vector<ExpectedRun> steps(const Settings& settings, const Library& library,
       reason = row.text("reason");
       continue;
     }
-    const std::optional<double> error = row.has("time_error") ? std::optional(row.number("time_error")) : std::nullopt;
+    std::optional<double> error;
+    if (row.has("time_error")) {
+      error.emplace(row.number("time_error"));
+    }
     ExpectedRun run = run_with(row.text("strategy"), from_seconds(1e-3 * row.number("time_ms")), error, false_alarms);
     run.scope = row.text("scope");
     run.model = row.text("model");
