@@ -466,9 +466,6 @@ void Page::map_section() {
         able);
   }
   html_ += winners_;
-  if (overview_.savings.points > 1) {
-    add("<p class=\"note\">{}</p>\n", escaped(on_one_line(overview_.wins_words)));
-  }
   html_ += "</section>\n";
 }
 

@@ -166,6 +166,9 @@ std::string winners_section(const RowTable& rows, const Overview& overview, cons
       "strategy and the share of time that it saves over the best other one; \xe2\x89\x88 a tie: a win needs {}. A "
       "pointer on a cell tells what it saves over serial, and what it ties with.</p>\n",
       escaped(rule_in_words(rule)));
+  std::string words = overview.wins_words;
+  std::ranges::replace(words, '\n', ' ');
+  html += fmt::format("<p>{}</p>\n", escaped(words));
   for (std::size_t i = 0; i < std::min(maps.size(), most_maps); ++i) {
     const CrossoverMap map = map_of(rows, maps[i], rule);
     html += table_html(map) + changes_html(map);

@@ -29,9 +29,13 @@ function shortened(label, room) {
   if (!Number.isFinite(room)) {
     return label;
   }
-  const fits = (text) => text.length * LETTER <= room;
-  const at = label.lastIndexOf(".");
-  return fits(label) || at < 0 || label.includes(" ") ? label : `\u2026${label.slice(at + 1)}`;
+  const most = Math.floor(room / LETTER);
+  if (label.length <= most || label.includes(" ")) {
+    return label;
+  }
+  const name = label.includes(".") ? `\u2026${label.slice(label.lastIndexOf(".") + 1)}` : label;
+  const bar = name.length > most ? name.lastIndexOf("_", most - 1) : -1; // Two lines, broken between words.
+  return bar < 0 ? name : `${name.slice(0, bar + 1)}\n${name.slice(bar + 1)}`;
 }
 
 /// Numbers on a straight axis get new ticks when one zooms; names and logarithms keep theirs.
