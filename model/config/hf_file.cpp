@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/config_error.h"
+#include "model/formats/json_guard.h"
 #include "model/json_budget.h"
 #include "model/text/files.h"
 #include "model/text/suggest.h"
@@ -25,53 +26,6 @@ constexpr std::size_t largest_file = std::size_t{16} << 20U;
 [[noreturn]] void refuse(const std::string& path, std::string_view message) {
   throw ConfigError(fmt::format("{}: {}", path, message));
 }
-
-/// Refuses what the library would accept silently: deep nesting, and the last of two equal keys. It uses a SAX parser
-/// of its own, because a callback of the parser that builds the document would look at every list again for each of its
-/// items.
-class Guard {
- public:
-  explicit Guard(const std::string& path) : path_(path) {}
-
-  bool null() { return true; }
-  bool boolean(bool /*is*/) { return true; }
-  bool number_integer(Json::number_integer_t /*is*/) { return true; }
-  bool number_unsigned(Json::number_unsigned_t /*is*/) { return true; }
-  bool number_float(Json::number_float_t /*is*/, const std::string& /*text*/) { return true; }
-  bool string(std::string& /*text*/) { return true; }
-  bool binary(Json::binary_t& /*is*/) { return true; }
-  bool start_object(std::size_t /*size*/) { return begin(); }
-  bool start_array(std::size_t /*size*/) { return begin(); }
-  bool end_object() { return end(); }
-  bool end_array() { return end(); }
-  bool key(std::string& text) {
-    if (!seen_[depth_ - 1].insert(text).second) {
-      refuse(path_, fmt::format("key {} is given twice; keep one of them", in_quotes(text)));
-    }
-    return true;
-  }
-  /// Reports nothing: the parser that reads the document for good has a better message.
-  bool parse_error(std::size_t /*byte*/, const std::string& /*token*/, const Json::exception& /*error*/) {
-    return false;
-  }
-
- private:
-  bool begin() {
-    if (depth_ >= deepest_nesting) {
-      refuse(path_, fmt::format("more than {} levels of nesting; give a config.json of a model", deepest_nesting));
-    }
-    seen_[depth_++].clear();
-    return true;
-  }
-  bool end() {
-    --depth_;
-    return true;
-  }
-
-  const std::string& path_;
-  std::array<std::set<std::string>, deepest_nesting> seen_;
-  std::size_t depth_ = 0;
-};
 
 /// Replaces numbers that Python writes and JSON lacks. Outside texts they become null or 0 of the same length, so that
 /// places stay.
@@ -102,8 +56,8 @@ Json parse(const std::string& path) {
   replace_what_python_writes(text);
   Json json;
   try {
-    Guard guard(path);
-    Json::sax_parse(text, &guard);
+    guard_json(text, path,
+               {.twice = "keep one of them", .deepest = deepest_nesting, .too_deep = "give a config.json of a model"});
     json = Json::parse(text);
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: not valid JSON; correct it there, or fetch the file again", path,

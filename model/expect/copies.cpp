@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <numbers>
 #include <optional>
 #include <set>
 #include <span>
@@ -98,6 +99,17 @@ struct Part {
   std::string subject;
   std::vector<std::size_t> cells;
 };
+
+/// Above how many standard errors a share of normal errors lies, to 1e-9. Requires 0 < share < 0.5.
+double normal_errors_with_share_above(double share) {
+  double low = 0.0;
+  double high = 40.0;
+  while (high - low > 1e-9) {
+    const double half = 0.5 * (low + high);
+    (0.5 * math::erfc(half / std::numbers::sqrt2) > share ? low : high) = half;
+  }
+  return low;
+}
 
 double middle(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -343,6 +355,29 @@ BytesPerSecond host_wire(const Machine& machine) {
 }
 
 BytesPerSecond expected_host_copy(const Machine& machine) { return {to_the_host.share * host_wire(machine).value}; }
+
+CopyFloors copy_floors(const Machine& machine, double false_alarms) {
+  check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
+  // All copies of a kind share the false alarms.
+  const auto floor_of = [&](const Wire& wire, int copies) {
+    const double error =
+        std::sqrt(wire.gets.shared_error * wire.gets.shared_error + wire.gets.own_error * wire.gets.own_error);
+    const double errors = normal_errors_with_share_above(false_alarms / copies);
+    return wire.gets.share * wire.rate.value * math::exp(-errors * error);
+  };
+  const int gpus = machine.gpus_per_node;
+  CopyFloors floors;
+  for (int a = 0; a < gpus; ++a) {
+    for (int b = a + 1; b < gpus; ++b) {
+      const double floor = floor_of(wire_between(machine, a, b, false), gpus * (gpus - 1));
+      floors.between_gpus.value = floors.between_gpus.value > 0.0 ? std::min(floors.between_gpus.value, floor) : floor;
+    }
+  }
+  if (const BytesPerSecond wire = host_wire(machine); wire.value > 0.0) {
+    floors.with_host.value = floor_of({wire, to_the_host}, 2 * gpus);
+  }
+  return floors;
+}
 
 std::vector<CopyJudgement> judge_copies(const Machine& machine, const std::vector<CopyTable>& tables,
                                         double false_alarms) {

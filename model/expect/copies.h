@@ -73,6 +73,14 @@ BytesPerSecond host_wire(const Machine& machine);
 /// compared with each other alone.
 BytesPerSecond expected_host_copy(const Machine& machine);
 
+/// The rates that all copies of a healthy node keep to, but for a share of nodes.
+struct CopyFloors {
+  BytesPerSecond between_gpus;  ///< By copy engines: of the slowest pair; 0 where a node has one GPU.
+  BytesPerSecond with_host;     ///< 0 where the machine's host wires are not known.
+};
+/// Requires 0 < false_alarms < 0.5.
+CopyFloors copy_floors(const Machine& machine, double false_alarms);
+
 /// One judgement for each kind of copies that the tables have: between GPUs first. Copies of GPUs that the machine has
 /// not, and those of a rate of 0, are passed over. Requires 0 < false_alarms < 0.5, of each kind.
 std::vector<CopyJudgement> judge_copies(const Machine& machine, const std::vector<CopyTable>& tables,

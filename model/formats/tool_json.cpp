@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "model/config_error.h"
+#include "model/formats/json_guard.h"
 #include "model/json_budget.h"
 #include "model/text/files.h"
 #include "model/text/suggest.h"
@@ -20,45 +20,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t most_notes = 100;
-
-/// What nlohmann's SAX parser tells: throws ConfigError for an object that has a key twice, since the parser of
-/// documents would keep one value and drop the other.
-class KeysOnce {
- public:
-  explicit KeysOnce(const std::string& path) : path_(path) {}
-
-  bool null() { return true; }
-  bool boolean(bool /*is*/) { return true; }
-  bool number_integer(Json::number_integer_t /*is*/) { return true; }
-  bool number_unsigned(Json::number_unsigned_t /*is*/) { return true; }
-  bool number_float(Json::number_float_t /*is*/, const std::string& /*text*/) { return true; }
-  bool string(std::string& /*text*/) { return true; }
-  bool binary(Json::binary_t& /*is*/) { return true; }
-  bool start_array(std::size_t /*size*/) { return true; }
-  bool end_array() { return true; }
-  bool parse_error(std::size_t /*byte*/, const std::string& /*token*/, const Json::exception& /*error*/) {
-    return false;
-  }
-  bool start_object(std::size_t /*size*/) {
-    open_.emplace_back();
-    return true;
-  }
-  bool end_object() {
-    open_.pop_back();
-    return true;
-  }
-  bool key(std::string& text) {
-    if (!open_.back().insert(text).second) {
-      throw ConfigError(fmt::format("{}: an object has the key {} twice; give the whole file as it was printed", path_,
-                                    in_quotes(text)));
-    }
-    return true;
-  }
-
- private:
-  const std::string& path_;
-  std::vector<std::set<std::string>> open_;  // keys of the objects that have begun
-};
 
 std::string below(const std::string& place, std::string_view key) {
   return place.empty() ? std::string(key) : fmt::format("{}.{}", place, key);
@@ -149,8 +110,7 @@ Json tool_document(std::string_view text, const std::string& path, std::string_v
   }
   try {
     Json document = parse_json<Json>(text.substr(begin), path);
-    KeysOnce once(path);
-    Json::sax_parse(text.substr(begin), &once);
+    guard_json(text.substr(begin), path, {.twice = "give the whole file as it was printed"});
     return document;
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: is not one JSON document; give what {} printed, whole, one run a file", path,

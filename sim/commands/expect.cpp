@@ -329,8 +329,8 @@ void add_flags(CLI::App& command, ExpectRequest& request) {
             ->type_name("SHARE"));
   usual(offers_words(command
                          .add_option("--thresholds", request.form,
-                                     "Print floors for a checker: nccl-tests, nvsentinel, aicr, superbench or "
-                                     "prometheus")
+                                     "Print floors for a checker: nccl-tests, nvsentinel, aicr, superbench, "
+                                     "google-chs, azure-nhc or prometheus")
                          ->type_name("FORM"),
                      form_names()));
   usual(offers_words(command.add_option("-o,--output", request.format, "Format: table, json, csv or yaml")

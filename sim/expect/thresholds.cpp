@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/config_error.h"
+#include "model/expect/copies.h"
 #include "model/text/suggest.h"
 
 namespace commfuse::expect {
@@ -143,6 +144,51 @@ std::string superbench(const Expectation& expectation, double false_alarms) {
   return text;
 }
 
+/// Writes lines of a configuration of NHC with Azure's tests (Azure/azurehpc-health-checks, conf/nd96isr_h100_v5.conf).
+/// check_nccl_allreduce compares nccl-tests' average bus bandwidth, of one size in a node
+/// (customTests/azure_nccl_allreduce.nhc); check_gpu_bw every cell of nvbandwidth's host_to_device_memcpy_ce and
+/// device_to_host_memcpy_ce with its first number, of device_to_device_memcpy_read_ce, where there is NVLink, with its
+/// second (customTests/azure_gpu_bandwidth.nhc).
+std::string azure_nhc(const Expectation& expectation, double false_alarms) {
+  const Machine& machine = expectation.machine();
+  require_a_node(machine, "azure-nhc");
+  std::string text = origin(expectation, false_alarms);
+  const CopyFloors copies = copy_floors(machine, false_alarms);
+  const bool has_nvlink = machine.plan == nullptr || machine.plan->kind != NodeKind::pcie_tree;
+  if (copies.with_host.value > 0.0) {
+    text += fmt::format(" * || check_gpu_bw {}{}\n", gigabytes(copies.with_host),
+                        has_nvlink ? " " + gigabytes(copies.between_gpus) : "");
+  } else {
+    text += "# check_gpu_bw: the rate between host and GPUs is not known for this machine\n";
+  }
+  return text +
+         fmt::format(" * || check_nccl_allreduce {} 1 16G\n",
+                     gigabytes(floor_of(expectation, one_node(machine, LinkOp::all_reduce, 16 * gib), false_alarms)));
+}
+
+/// Writes Helm values of Google's scanner (GoogleCloudPlatform/cluster-health-scanner,
+/// deploy/helm/health_checks/nccl_healthcheck/a3ultra.yaml): its check runs all_gather_perf across NHOSTS nodes and
+/// compares the average bus bandwidth, cut to a whole number, with BANDWIDTH_THRESHOLD, a whole number
+/// (src/nccl_healthcheck/nccl_startup.py).
+std::string google_chs(const Expectation& expectation, double false_alarms) {
+  const Machine& machine = expectation.machine();
+  if (machine.nodes < 2) {
+    throw ConfigError(fmt::format(
+        "--thresholds google-chs: its check needs two nodes, and {} is one; use a cluster such as dgx-h100-x2",
+        machine.name));
+  }
+  const BytesPerSecond floor = floor_of(expectation, whole_machine(machine, LinkOp::all_gather, 8 * gib), false_alarms);
+  return origin(expectation, false_alarms) + fmt::format(
+                                                 "health_check:\n"
+                                                 "  env:\n"
+                                                 "    BANDWIDTH_THRESHOLD: \"{:.0f}\"\n"
+                                                 "    START_MESSAGE_SIZE: \"8G\"\n"
+                                                 "    END_MESSAGE_SIZE: \"8G\"\n"
+                                                 "    NHOSTS: \"{}\"\n"
+                                                 "    nr: \"{}\"\n",
+                                                 std::floor(floor.value / 1e9), machine.nodes, machine.gpus_per_node);
+}
+
 /// Writes alerting rules over the output of `commfuse-validate verdict -o prometheus`.
 std::string prometheus(const Expectation& expectation, double false_alarms) {
   const Machine& machine = expectation.machine();
@@ -174,6 +220,8 @@ constexpr std::array forms{
     ThresholdForm{"nvsentinel", "Helm values of NVSentinel's preflight checks", nvsentinel},
     ThresholdForm{"aicr", "Performance constraint of an AICR recipe", aicr},
     ThresholdForm{"superbench", "Rules of sb result diagnosis", superbench},
+    ThresholdForm{"google-chs", "Helm values of Google's cluster-health-scanner", google_chs},
+    ThresholdForm{"azure-nhc", "Lines of NHC with Azure's tests", azure_nhc},
     ThresholdForm{"prometheus", "Alerting rules over verdict -o prometheus", prometheus},
 };
 

@@ -20,10 +20,12 @@
 #include "model/formats/dcgm_diag.h"
 #include "model/formats/nccl_tests.h"
 #include "model/formats/nvbandwidth.h"
+#include "model/formats/step_times.h"
 #include "model/formats/topology_file.h"
 #include "model/program_text/text.h"
 #include "model/record/result.h"
 #include "model/record/run_record.h"
+#include "model/traces/rank_trace.h"
 #include "reports/crossover.h"
 #include "reports/step_rows.h"
 #include "sim/calibrate/chakra.h"
@@ -170,6 +172,12 @@ void implementation(std::string_view bytes) {
 
 void kineto(std::string_view bytes) {
   tolerate([&] { check_profile(calibrate::read_kineto(input_file("trace.json", bytes))); });
+  tolerate([&] {
+    for (const TracedStep& step : read_rank_trace(input_file("trace.json", bytes)).steps) {
+      check(step.time_us > 0.0 && step.compute_us >= 0.0 && step.communication_us >= 0.0 && step.idle_us >= 0.0,
+            "a step has a time, and what happens in it too");
+    }
+  });
 }
 
 void megatron(std::string_view bytes) {
@@ -251,6 +259,18 @@ void schedule(std::string_view bytes) {
   });
 }
 
+/// Each rank is once in a step, with times from 0 on.
+void step_times(std::string_view bytes) {
+  is_step_times(bytes);
+  tolerate([&] {
+    std::set<std::pair<std::int64_t, std::int64_t>> seen;
+    for (const StepTimes& one : read_step_times(bytes, "input.csv").steps) {
+      check(one.rank >= 0 && one.time_us > 0.0 && one.compute_us.value_or(0.0) >= 0.0, "times are from 0 on");
+      check(seen.insert({one.step, one.rank}).second, "each rank is once in a step");
+    }
+  });
+}
+
 void store(std::string_view bytes) {
   const std::filesystem::path path = input_file("results.db", bytes);
   tolerate([&] {
@@ -328,6 +348,7 @@ constexpr std::array all{
     Target{"rows", rows},
     Target{"run_record", run_record},
     Target{"schedule", schedule},
+    Target{"step_times", step_times},
     Target{"store", store},
     Target{"store_rows", store_rows},
     Target{"topology_matrix", topology_matrix},

@@ -1,64 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/cuda/nvml.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
-#include <memory>
 #include <vector>
+
+#include "validate/cuda/management_library.h"
 
 namespace commfuse::validate {
 
 namespace {
 
 // As nvml.h declares them, which not every toolkit brings along.
-using Device = struct Opaque*;
-constexpr int success = 0;
+using Device = ManagementLibrary::Device;
 constexpr int clock_of_multiprocessors = 1;
 constexpr int clock_of_memory = 2;
 constexpr int sensor_of_the_die = 0;
 constexpr unsigned most_links = 18;
 
+/// Started as long as this lives.
 class Library {
  public:
-  Library() : handle_(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
-    const auto start = function<int()>("nvmlInit_v2");
-    started_ = start != nullptr && start() == success;
-  }
+  Library() : started_(library_.call("nvmlInit_v2")) {}
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
   ~Library() {
     if (started_) {
-      function<int()>("nvmlShutdown")();
-    }
-    if (handle_ != nullptr) {
-      ::dlclose(handle_);
+      static_cast<void>(library_.call("nvmlShutdown"));
     }
   }
 
   [[nodiscard]] std::optional<Device> device(const std::string& uuid) const {
-    Device device = nullptr;
-    const auto find = function<int(const char*, Device*)>("nvmlDeviceGetHandleByUUID");
-    return started_ && find != nullptr && find(uuid.c_str(), &device) == success ? std::optional(device) : std::nullopt;
+    return started_ ? library_.ask<Device>("nvmlDeviceGetHandleByUUID", uuid.c_str()) : std::nullopt;
   }
-
   /// What a function of the device and further arguments writes.
   template <class Value, class... Arguments>
   [[nodiscard]] std::optional<Value> ask(const char* name, Device device, Arguments... arguments) const {
-    Value value{};
-    const auto call = function<int(Device, Arguments..., Value*)>(name);
-    return call != nullptr && call(device, arguments..., &value) == success ? std::optional(value) : std::nullopt;
+    return library_.ask<Value>(name, device, arguments...);
   }
 
  private:
-  template <class Signature>
-  [[nodiscard]] Signature* function(const char* name) const {
-    // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
-    return handle_ == nullptr ? nullptr : reinterpret_cast<Signature*>(::dlsym(handle_, name));
-  }
-
-  void* handle_ = nullptr;
+  ManagementLibrary library_;
   bool started_ = false;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/health/management.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +13,7 @@ namespace commfuse::validate {
 namespace {
 
 // As nvml.h declares them, which not every toolkit brings along.
-using Device = struct Opaque*;
-constexpr int success = 0;
+using Device = ManagementLibrary::Device;
 constexpr unsigned clock_of_multiprocessors = 1;
 constexpr unsigned sensor_of_the_die = 0;
 constexpr unsigned uncorrected_errors = 1;
@@ -24,7 +22,6 @@ constexpr unsigned read_capability = 0;
 constexpr unsigned write_capability = 1;
 constexpr unsigned most_links = 18;
 constexpr unsigned most_gpus = 64;
-constexpr std::size_t text_size = 96;
 
 struct PciInfo {
   std::array<char, 16> legacy_address{};
@@ -43,39 +40,6 @@ struct FabricInfo {
   unsigned health = 0;
 };
 static_assert(sizeof(FabricInfo) == 36);
-
-class Functions {
- public:
-  explicit Functions(const FindFunction& find) : find_(find) {}
-
-  /// What a function returns; nothing where the library has no such function.
-  template <class... Arguments>
-  [[nodiscard]] std::optional<int> error_of(const char* name, Arguments... arguments) const {
-    // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
-    auto* const function = reinterpret_cast<int (*)(Arguments...)>(find_(name));
-    return function == nullptr ? std::nullopt : std::optional(function(arguments...));
-  }
-  template <class... Arguments>
-  [[nodiscard]] bool call(const char* name, Arguments... arguments) const {
-    return error_of(name, arguments...) == success;
-  }
-  /// What a function writes behind its other arguments.
-  template <class Value, class... Arguments>
-  [[nodiscard]] std::optional<Value> ask(const char* name, Arguments... arguments) const {
-    Value value{};
-    return call(name, arguments..., &value) ? std::optional(value) : std::nullopt;
-  }
-  template <class... Arguments>
-  [[nodiscard]] std::string text(const char* name, Arguments... arguments) const {
-    std::array<char, text_size> text{};
-    const bool is_known = call(name, arguments..., text.data(), static_cast<unsigned>(text.size()));
-    text.back() = '\0';
-    return is_known ? text.data() : "";
-  }
-
- private:
-  const FindFunction& find_;
-};
 
 /// As nvml.h counts errors.
 std::string start_error_in_words(std::optional<int> error) {
@@ -106,7 +70,7 @@ std::string address_of(const PciInfo& info) {
   return address;
 }
 
-void add_memory(const Functions& library, Device device, GpuFacts& gpu) {
+void add_memory(const ManagementLibrary& library, Device device, GpuFacts& gpu) {
   unsigned is_on = 0;
   unsigned will_be_on = 0;
   if (library.call("nvmlDeviceGetEccMode", device, &is_on, &will_be_on)) {
@@ -124,7 +88,7 @@ void add_memory(const Functions& library, Device device, GpuFacts& gpu) {
   }
 }
 
-void add_links(const Functions& library, Device device, GpuFacts& gpu) {
+void add_links(const ManagementLibrary& library, Device device, GpuFacts& gpu) {
   for (unsigned link = 0; link < most_links; ++link) {
     if (const std::optional<unsigned> up = library.ask<unsigned>("nvmlDeviceGetNvLinkState", device, link)) {
       ++gpu.links;
@@ -139,7 +103,7 @@ void add_links(const Functions& library, Device device, GpuFacts& gpu) {
   }
 }
 
-GpuFacts gpu_facts(const Functions& library, Device device) {
+GpuFacts gpu_facts(const ManagementLibrary& library, Device device) {
   GpuFacts gpu{
       .name = library.text("nvmlDeviceGetName", device),
       .address = address_of(library.ask<PciInfo>("nvmlDeviceGetPciInfo_v3", device).value_or(PciInfo{})),
@@ -157,7 +121,7 @@ GpuFacts gpu_facts(const Functions& library, Device device) {
   return gpu;
 }
 
-std::vector<PeerFacts> peers_of(const Functions& library, const std::vector<Device>& devices) {
+std::vector<PeerFacts> peers_of(const ManagementLibrary& library, const std::vector<Device>& devices) {
   std::vector<PeerFacts> peers;
   for (std::size_t from = 0; from < devices.size(); ++from) {
     for (std::size_t to = 0; to < devices.size(); ++to) {
@@ -175,12 +139,9 @@ std::vector<PeerFacts> peers_of(const Functions& library, const std::vector<Devi
   return peers;
 }
 
-}  // namespace
-
-ManagementFacts management_facts(const FindFunction& find) {
-  const Functions library(find);
+ManagementFacts facts_of(const ManagementLibrary& library) {
   ManagementFacts facts;
-  if (const std::optional<int> error = library.error_of("nvmlInit_v2"); error != success) {
+  if (const std::optional<int> error = library.error_of("nvmlInit_v2"); error != ManagementLibrary::success) {
     facts.missing = fmt::format("NVIDIA's management library does not start: {}", start_error_in_words(error));
     facts.is_broken = true;
     return facts;
@@ -199,14 +160,16 @@ ManagementFacts management_facts(const FindFunction& find) {
   return facts;
 }
 
+}  // namespace
+
+ManagementFacts management_facts(const FindFunction& find) { return facts_of(ManagementLibrary(find)); }
+
 ManagementFacts management_facts() {
-  void* const library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
+  const ManagementLibrary library;
+  if (!library.is_here()) {
     return {.missing = "NVIDIA's management library (libnvidia-ml.so.1) is not here"};
   }
-  ManagementFacts facts = management_facts([library](const char* name) { return ::dlsym(library, name); });
-  ::dlclose(library);
-  return facts;
+  return facts_of(library);
 }
 
 }  // namespace commfuse::validate

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "validate/cuda/management_library.h"
 
 namespace commfuse::validate {
 
@@ -44,8 +45,7 @@ struct ManagementFacts {
   std::vector<PeerFacts> peers;  ///< Every ordered pair, where the library knows.
 };
 
-/// Gives the library's function of a name, or null.
-using FindFunction = std::function<void*(const char* name)>;
+using FindFunction = ManagementLibrary::FindFunction;
 
 ManagementFacts management_facts(const FindFunction& find);
 /// Asks the library that the loader finds.

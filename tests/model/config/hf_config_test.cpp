@@ -587,11 +587,11 @@ TEST_F(HfConfigTest, broken_json_is_placed) {
 
 TEST_F(HfConfigTest, files_from_strangers_have_limits) {
   EXPECT_EQ(refusal("\"hidden_act\"", "\"hidden_size\": 4, \"hidden_act\""),
-            "key 'hidden_size' is given twice; keep one of them");
+            "an object has the key 'hidden_size' twice; keep one of them");
   EXPECT_EQ(refusal("{\"factor\": 8.0}", "{\"hidden_size\": 8.0}"), "accepted");
   EXPECT_EQ(refusal("{\"factor\": 8.0}", "[{\"a\": 1, \"b\": 1}, {\"a\": 1}]"), "accepted");
   EXPECT_EQ(refusal("{\"factor\": 8.0}", "{\"a\": 1, \"b\": {\"a\": 2}, \"a\": 3}"),
-            "key 'a' is given twice; keep one of them");
+            "an object has the key 'a' twice; keep one of them");
   const std::string deep(31, '[');
   const std::string undeep(31, ']');
   EXPECT_EQ(refusal("{\"factor\": 8.0}", deep + undeep), "accepted");

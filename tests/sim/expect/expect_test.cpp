@@ -115,6 +115,17 @@ TEST(Thresholds, HaveTheFloorsWhereEachCheckerReadsThem) {
                       "      metrics:\n"
                       "        - nccl-bw:*.*/allreduce_8589934592_busbw\n"),
             std::string::npos);
+  const Message sixteen{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {16 * gib}};
+  EXPECT_NE(
+      thresholds("azure-nhc", node, 0.01).find(" * || check_nccl_allreduce " + floor_text(node, sixteen) + " 1 16G\n"),
+      std::string::npos);
+  EXPECT_NE(thresholds("azure-nhc", node, 0.01).find(" * || check_gpu_bw 4"), std::string::npos)
+      << thresholds("azure-nhc", node, 0.01);
+  const Expectation pcie(load_machine("pcie-rtx-pro-6000"));
+  EXPECT_EQ(thresholds("azure-nhc", pcie, 0.01).find("check_gpu_bw 4") + 15,
+            thresholds("azure-nhc", pcie, 0.01).find(".", thresholds("azure-nhc", pcie, 0.01).find("check_gpu_bw")));
+  EXPECT_NE(thresholds("azure-nhc", Expectation(load_machine("gb200")), 0.01).find("# check_gpu_bw: "),
+            std::string::npos);
   EXPECT_NE(thresholds("prometheus", node, 0.01).find("{collective=\"all_reduce\",ranks=\"8\",nodes=\"1\""),
             std::string::npos);
 }
@@ -133,7 +144,8 @@ TEST(Thresholds, OfSeveralNodesNeedACluster) {
   EXPECT_EQ(why([&] { thresholds("aicr", node, 0.01); }),
             "--thresholds aicr: its check needs two nodes, and h100-sxm is one; use a cluster such as dgx-h100-x2");
   EXPECT_EQ(why([&] { thresholds("nagios", node, 0.01); }),
-            "--thresholds: unknown form 'nagios'; known forms: nccl-tests, nvsentinel, aicr, superbench, prometheus");
+            "--thresholds: unknown form 'nagios'; known forms: nccl-tests, nvsentinel, aicr, superbench, google-chs, "
+            "azure-nhc, prometheus");
 }
 
 TEST(MeasuredNodes, HealthyAndDegradedTablesAreInOneList) {

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Refuses JSON that nlohmann's parser would take without a word.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace commfuse {
+
+/// What is refused, and what messages tell the user to do.
+struct JsonRules {
+  std::string_view twice;                                         ///< "keep one of them"
+  std::size_t deepest = std::numeric_limits<std::size_t>::max();  ///< Levels of nesting.
+  std::string_view too_deep = {};                                 ///< "give a config.json of a model"
+};
+
+/// Throws ConfigError "path: sentence; remedy" for an object that has a key twice, where the parser would drop a value,
+/// and for deeper nesting. A text that is no JSON is refused by who parses it for good. It listens to a parser of its
+/// own: a callback of the parser that keeps all makes that look at every list again for each of its items.
+void guard_json(std::string_view text, const std::string& path, const JsonRules& rules);
+
+}  // namespace commfuse

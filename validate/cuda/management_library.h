@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA's management library (NVML), whose functions are looked up by name: its header does not come with every
+// toolkit, and most machines have no driver.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace commfuse::validate {
+
+/// Open as long as this lives.
+class ManagementLibrary {
+ public:
+  /// As nvml.h declares it.
+  using Device = struct Opaque*;
+  /// Gives the library's function of a name, or null.
+  using FindFunction = std::function<void*(const char* name)>;
+  static constexpr int success = 0;
+
+  /// The library that the loader finds.
+  ManagementLibrary();
+  /// Another one: a test's.
+  explicit ManagementLibrary(FindFunction find) : find_(std::move(find)) {}
+  ManagementLibrary(const ManagementLibrary&) = delete;
+  ManagementLibrary& operator=(const ManagementLibrary&) = delete;
+  ~ManagementLibrary();
+
+  [[nodiscard]] bool is_here() const { return find_ != nullptr; }
+
+  /// What a function returns; nothing where the library has no such function.
+  template <class... Arguments>
+  [[nodiscard]] std::optional<int> error_of(const char* name, Arguments... arguments) const {
+    // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
+    auto* const function = find_ == nullptr ? nullptr : reinterpret_cast<int (*)(Arguments...)>(find_(name));
+    return function == nullptr ? std::nullopt : std::optional(function(arguments...));
+  }
+  template <class... Arguments>
+  [[nodiscard]] bool call(const char* name, Arguments... arguments) const {
+    return error_of(name, arguments...) == success;
+  }
+  /// What a function writes behind its other arguments.
+  template <class Value, class... Arguments>
+  [[nodiscard]] std::optional<Value> ask(const char* name, Arguments... arguments) const {
+    Value value{};
+    return call(name, arguments..., &value) ? std::optional(value) : std::nullopt;
+  }
+  /// A text that a function writes; empty where it does not.
+  template <class... Arguments>
+  [[nodiscard]] std::string text(const char* name, Arguments... arguments) const {
+    constexpr std::size_t text_size = 96;
+    std::array<char, text_size> text{};
+    const bool is_known = call(name, arguments..., text.data(), static_cast<unsigned>(text.size()));
+    text.back() = '\0';
+    return is_known ? text.data() : "";
+  }
+
+ private:
+  void* handle_ = nullptr;
+  FindFunction find_;
+};
+
+}  // namespace commfuse::validate
