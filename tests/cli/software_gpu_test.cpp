@@ -184,7 +184,12 @@ TEST_F(SoftwareGpu, ProcessesRunAndCapture) {
 TEST_F(SoftwareGpu, ProcessesTimeOpsAndLinksThoughSomeAreIdle) {
   on_ranks(2, "bench --executor nccl --quick --only neighbours --out bench.json", few_flops);
   EXPECT_FALSE(record_of_software("bench.json").micro_benchmarks.empty());
-  on_ranks(3, "links --executor nccl --ranks 2 --bytes '8 KiB' --tolerance 1000000 --out links.json", few_flops);
+  const Outcome links = on_ranks(3,
+                                 "links --executor nccl --ranks 2 --bytes '8 KiB' --both-ways --collectives '8 KiB' "
+                                 "--tolerance 1000000 --out links.json",
+                                 few_flops);
+  EXPECT_NE(links.out.find("both ways at once, 8192 bytes each"), std::string::npos) << links.out;
+  EXPECT_NE(links.out.find("all_to_all, 2 ranks, out of place"), std::string::npos) << links.out;
   EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
 }
 
