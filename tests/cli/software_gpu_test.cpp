@@ -231,7 +231,7 @@ Outcome signalled(const std::string& signal, int port) {
 }
 
 TEST_F(SoftwareGpu, AKilledRankEndsAllWithinTheirPatience) {
-  const Outcome outcome = signalled("KILL", 40000 + static_cast<int>(::getpid() % 10000));
+  const Outcome outcome = signalled("KILL", 12000 + static_cast<int>(::getpid() % 4000));
   EXPECT_EQ(outcome.out, "rank 0: 1\nrank 2: 1\n") << outcome.err;
   // Which of the two it notices first is a matter of where it stands.
   const bool is_said = outcome.err.find("process 1 has gone") != std::string::npos ||
@@ -240,7 +240,7 @@ TEST_F(SoftwareGpu, AKilledRankEndsAllWithinTheirPatience) {
 }
 
 TEST_F(SoftwareGpu, ARankThatHangsEndsAllAfterTheirPatience) {
-  const Outcome outcome = signalled("STOP", 50000 + static_cast<int>(::getpid() % 10000));
+  const Outcome outcome = signalled("STOP", 16000 + static_cast<int>(::getpid() % 4000));
   EXPECT_EQ(outcome.out, "rank 0: 1\nrank 2: 1\n") << outcome.err;
   EXPECT_NE(outcome.err.find("5 s"), std::string::npos) << outcome.err;
 }
