@@ -33,8 +33,12 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& b
   Handover begun;
   Handover done;
   begun.give();
+  // Behind a call that throws too: the other threads have read and written until then.
+  struct Taking {
+    Handover& from;
+    ~Taking() { from.take(); }
+  } const taking{done};
   tbb::parallel_for(std::size_t{0}, count, told({.from = &begun, .to = &done}, [&](std::size_t i) { body(i); }));
-  done.take();
 }
 
 }  // namespace commfuse
