@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bars of the project: what a benchmark must reach, said beside what it did.
+// The project's bars: target values for benchmarks, printed beside the measured ones.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -9,13 +9,13 @@
 
 namespace commfuse::bench {
 
-/// The middle one. Requires one at least.
+/// Returns the median. Requires at least one value.
 double median(std::vector<double> values);
 
-/// MiB that this process held at most so far.
+/// Returns the peak memory of this process so far, in MiB.
 double peak_mib();
 
-/// "1.3 <= 5 s: met", "1.3 <= 0.9 s: MISSED"
+/// Returns "1.3 <= 5 s: met" or "1.3 <= 0.9 s: MISSED".
 std::string at_most(double measured, double bar, const std::string& unit);
 std::string at_least(double measured, double bar, const std::string& unit);
 

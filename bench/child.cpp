@@ -30,7 +30,7 @@ double seconds_of(const timeval& time) {
   throw std::runtime_error(program + " could not be run; build it beside commfuse-bench");
 }
 
-/// All that can be read until the other end is closed.
+/// Reads until the other end is closed.
 std::string contents_of(int pipe) {
   std::string text;
   std::array<char, 256> part{};
@@ -43,10 +43,10 @@ std::string contents_of(int pipe) {
 }  // namespace
 
 Usage usage_of(const std::vector<std::string>& words) {
-  std::vector<std::string> all{"/proc/self/exe", flag};
-  all.insert(all.end(), words.begin(), words.end());
+  std::vector<std::string> command{"/proc/self/exe", flag};
+  command.insert(command.end(), words.begin(), words.end());
   std::vector<char*> pointers;
-  for (std::string& word : all) {
+  for (std::string& word : command) {
     pointers.push_back(word.data());
   }
   pointers.push_back(nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program takes as a process of its own.
+// Measures the time and memory of a program in a process of its own.
 #pragma once
 
 #include <string>
@@ -8,16 +8,17 @@
 namespace commfuse::bench {
 
 struct Usage {
-  double seconds = 0.0;  ///< Of the processor, user and system.
-  double mib = 0.0;      ///< That it held at most.
+  double seconds = 0.0;  ///< Processor time, user and system.
+  double mib = 0.0;      ///< Peak memory.
 };
 
-/// Runs it, its output thrown away, and waits. Throws std::runtime_error when it cannot be run or fails. It is started
-/// by this program run anew: a process counts as its own what the one it was forked from held, and benchmarks before
-/// may have left this one large.
+/// Runs the command, discards its output, and waits. Throws std::runtime_error when it cannot be run or fails. A fresh
+/// copy of this program starts the command: a process counts the memory of the process that it was forked from as its
+/// own, and earlier benchmarks may have made this one large.
 Usage usage_of(const std::vector<std::string>& words);
 
-/// `commfuse-bench --launch PROGRAM ...`: runs it and prints its usage for usage_of(). Nothing of other arguments.
+/// Handles `commfuse-bench --launch PROGRAM ...`: runs the program, prints its usage for usage_of() and returns true.
+/// Returns false for other arguments.
 bool is_launch(int argc, char** argv);
 int launch(char** argv);
 

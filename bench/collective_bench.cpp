@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one collective costs to price: the bar is 100 ns. Sizes go round over all kernels that NCCL would choose.
+// Measures the cost of pricing one collective; the bar is 100 ns. The sizes cycle through all kernels that NCCL would
+// choose.
 #include <benchmark/benchmark.h>
 
 #include <array>

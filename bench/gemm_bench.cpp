@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does one price of a matrix product cost? Read as nanoseconds a product, over shapes from decoding to a long
-// prefill, so that no branch is learnt by heart. The bar of the project is 200 ns.
+// Measures the cost of pricing one GEMM, in nanoseconds, over shapes from decoding to a long prefill, so that branch
+// prediction cannot learn them. The bar of the project is 200 ns.
 #include <benchmark/benchmark.h>
 
 #include <vector>
@@ -12,15 +12,15 @@ namespace commfuse {
 namespace {
 
 std::vector<GemmSize> shapes() {
-  std::vector<GemmSize> all;
+  std::vector<GemmSize> sizes;
   for (const std::int64_t m : {1, 16, 96, 513, 1024, 2049, 4096, 8192, 32768}) {
     for (const std::int64_t n : {256, 1024, 3584, 8192, 28672}) {
       for (const std::int64_t k : {512, 1024, 3584, 8192, 28672}) {
-        all.push_back({.m = m, .n = n, .k = k});
+        sizes.push_back({.m = m, .n = n, .k = k});
       }
     }
   }
-  return all;
+  return sizes;
 }
 
 void price_one_product(benchmark::State& state) {

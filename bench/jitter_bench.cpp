@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a draw cost? The bar: 4 ns an (op, rank, sample) with AVX2, Philox, table and rounding included; 64 ranks,
-// sixteen samples at a time. Trouble shows as the default jitter's time against that without stalls.
+// Measures the cost of a draw. The bar: 4 ns per (op, rank, sample) with AVX2, Philox, table and rounding included; 64
+// ranks, sixteen samples at a time. Compare the default jitter with the one without stalls to find a problem.
 #include <benchmark/benchmark.h>
 
 #include <chrono>

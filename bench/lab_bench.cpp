@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lab workloads as whole processes, from config to summary, on one core: what peers were timed on. Time is what the
-// process took of the processor, user and system; memory what it held at most. Beside each bar stands the best peer's
-// figure on the same kind of machine.
+// Runs the lab workloads, on which peers were timed, as whole processes, from config to summary, on one core. Time is
+// the process's processor time, user and system; memory is its peak. Beside each bar is the best peer's figure on the
+// same kind of machine.
 #include <fmt/format.h>
 
 #include <array>
@@ -17,11 +17,11 @@ struct Workload {
   const char* file = "";
   const char* evaluator = "replay";
   const char* symmetry = "off";
-  double bar_ranks = 0.0;  // where the bars are set
+  double bar_ranks = 0.0;  // ranks at which the bars apply
   double bar_seconds = 0.0;
   std::optional<double> bar_mib;
-  double messages = 1.0;  // P (P - 1) times this
-  double tiles = 0.0;     // P^2 times this
+  double messages = 1.0;  // multiple of P (P - 1)
+  double tiles = 0.0;     // multiple of P^2
   std::int64_t samples = 1;
 };
 
@@ -53,7 +53,7 @@ void lab(benchmark::State& state, const Workload& workload) {
   }
 }
 
-// The smaller counts of ranks are there for the growth exponent.
+// The smaller rank counts serve the growth exponent.
 void small_and_large(benchmark::internal::Benchmark* bench) {
   bench->RangeMultiplier(2)->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(7);
 }
@@ -80,7 +80,7 @@ BENCHMARK_CAPTURE(lab, fa_symmetric,
                   {.file = "fa", .symmetry = "on", .bar_ranks = 65536, .bar_seconds = 0.05, .tiles = 1})
     ->Apply(small_and_large)
     ->Range(16384, 65536);
-// Percentiles with their intervals, and the causes of the p99. No peer has them.
+// Measures percentiles with their intervals, and the causes of the p99. No peer has them.
 BENCHMARK_CAPTURE(lab, fa_10000_samples,
                   {.file = "fa", .bar_ranks = 8, .bar_seconds = 0.10, .tiles = 1, .samples = 10000})
     ->Apply(small_and_large)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the benchmarks and says how the time of each family grows with the number of ranks P: the slope of log time over
-// log P by least squares.
+// Runs the benchmarks and reports how the time of each family grows with the number of ranks P: the slope of log time
+// over log P by least squares.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ double slope(const Points& points) {
   return covariance / variance;
 }
 
-/// The console, and the growth exponents at the end.
+/// Prints to the console, with the growth exponents at the end.
 class Reporter : public benchmark::ConsoleReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override {

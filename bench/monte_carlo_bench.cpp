@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs under jitter: how many op-samples a second, draws included. No peer has percentiles with intervals.
+// Measures op-samples per second under jitter, draws included. No peer has percentiles with intervals.
 #include <ctime>
 
 #include "bench/bars.h"
@@ -10,7 +10,7 @@
 namespace commfuse::bench {
 namespace {
 
-/// Argument: ranks. 1024 samples of FA(P) an iteration.
+/// Argument: ranks. One iteration is 1024 samples of FA(P).
 void monte_carlo(benchmark::State& state) {
   LabWorkload lab = load_lab(COMMFUSE_SOURCE_DIR "/configs/lab/fa.yaml");
   lab.ranks = static_cast<std::int32_t>(state.range(0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long does one point take once its structure is cached? Read as microseconds a point: bind, price, play (and both
-// bounds), analyse. The bar of the project at 8 ranks is 100 us.
+// Measures the time of one point whose structure is cached, in microseconds: bind, price, simulate (and both bounds),
+// analyse. The bar of the project at 8 ranks is 100 us.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -20,7 +20,7 @@ Point mlp_point(std::int32_t ranks) {
 
 constexpr std::array names{"serial", "sliced", "commfuse"};
 
-/// Arguments: place in names, ranks.
+/// Arguments: index into names, ranks.
 void predict_one_point(benchmark::State& state) {
   const Strategy& strategy = *find_strategy(names[static_cast<std::size_t>(state.range(0))]);
   const Point point = mlp_point(static_cast<std::int32_t>(state.range(1)));
@@ -35,7 +35,7 @@ void predict_one_point(benchmark::State& state) {
 }
 BENCHMARK(predict_one_point)->ArgsProduct({{0, 1, 2}, {2, 8}})->Unit(benchmark::kMicrosecond);
 
-/// Structure from nothing: generate, prove, order, digest, plan. Argument: ranks.
+/// Makes a structure from scratch: generate, prove, order, digest, plan. Argument: ranks.
 void make_structure(benchmark::State& state) {
   const Mesh mesh{{{"tp", static_cast<std::int32_t>(state.range(0))}}};
   const Strategy& strategy = commfuse_strategy;

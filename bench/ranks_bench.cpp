@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many ranks on nodes of eight, as whole processes: what the processor took, and what they held at most. The shipped
-// cluster of two DGX H100 with as many nodes as the ranks need.
+// Measures processor time and peak memory of whole processes with many ranks on nodes of eight: the shipped cluster of
+// two DGX H100, with as many nodes as the ranks need.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 namespace commfuse::bench {
 namespace {
 
-/// A cluster file that lives as long as this.
+/// A cluster file that is deleted with this object.
 class ClusterFile {
  public:
   explicit ClusterFile(std::int64_t nodes)
@@ -39,7 +39,7 @@ class ClusterFile {
   std::filesystem::path path_;
 };
 
-/// The MLP on that many ranks; the medians of all iterations.
+/// Runs the MLP on the benchmark's number of ranks; returns the medians of all iterations.
 Usage run_mlp(benchmark::State& state, const std::vector<std::string>& flags) {
   const ClusterFile cluster(state.range(0) / 8);
   std::vector<std::string> words{COMMFUSE_BIN_DIR "/commfuse-sim", "run",   "--hardware", cluster.path(), "--ranks",
@@ -58,7 +58,7 @@ Usage run_mlp(benchmark::State& state, const std::vector<std::string>& flags) {
   return {median(seconds), median(mib)};
 }
 
-/// Every rank sends to every other on four lanes, and links are shared as it turns out. Arguments: ranks, the bar in
+/// Every rank sends to every other rank on four lanes, with dynamic sharing of links. Arguments: ranks, the bar in
 /// milliseconds.
 void contention_on_rails(benchmark::State& state) {
   const Usage usage =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast does a sweep fill its store? configs/sweeps/million.yaml as whole processes, by the clock on the wall: on
-// two cores a million points, and how much of a second core's time is won. Read P as points; a slope above 1 is
-// trouble.
+// Measures how fast a sweep fills its store: configs/sweeps/million.yaml as whole processes, in wall-clock time: a
+// million points on two cores, and the share of time that a second core saves. P stands for points; a slope above 1
+// shows a problem.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -17,11 +17,11 @@ namespace commfuse::bench {
 namespace {
 
 struct Played {
-  double seconds = 0.0;  // on the wall
+  double seconds = 0.0;  // wall-clock time
   double mib = 0.0;
 };
 
-/// So many of its 125 sequence lengths: 8,000 points each.
+/// Runs this many of the file's 125 sequence lengths, with 8,000 points each.
 Played play(std::int64_t lengths, int threads) {
   const std::filesystem::path out =
       std::filesystem::temp_directory_path() / fmt::format("commfuse-bench-sweep-{}", ::getpid());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast is a fleet judged? Logs of nccl-tests of N nodes, as `commfuse-validate verdict` reads them: four
-// collectives of 24 sizes each, 20 KB a node.
+// Measures the time to judge a fleet: nccl-tests logs of N nodes, as `commfuse-validate verdict` reads them; four
+// collectives of 24 sizes each, 20 KB per node.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ void verdict(benchmark::State& state) {
   }
   Usage usage;
   for (auto _ : state) {
-    // Ends with 4, as some nodes are bad; `sh` makes that none of the benchmark's business.
+    // The command exits with 4, as some nodes are bad; `sh` hides that from the benchmark.
     usage = usage_of({"/bin/sh", "-c",
                       fmt::format("{}/commfuse-validate verdict {} --expect h100-sxm; test $? -eq 4", COMMFUSE_BIN_DIR,
                                   folder.string())});

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How this binary was built; `commfuse-sim version` prints it. The source is generated: cmake/build_info.cpp.in.
+// Properties of this build; `commfuse-sim version` prints them. The source is generated: cmake/build_info.cpp.in.
 #pragma once
 
 #include <string_view>
 
 namespace commfuse {
 
-/// Ready to print. `cuda`, `nccl` and `mpi` are a version, "not found" or "off".
+/// Texts that are ready to print. `cuda`, `nccl` and `mpi` hold a version, "not found" or "off".
 struct BuildInfo {
   std::string_view version;
-  std::string_view git_revision;  // "-dirty" behind it when tracked files differed; "unknown" outside a clone.
+  std::string_view git_revision;  // ends in "-dirty" when tracked files differ; "unknown" outside a clone
   std::string_view compiler;
   std::string_view build_type;
   std::string_view cuda;

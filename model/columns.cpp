@@ -11,7 +11,7 @@ bool begins_letter(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U
 
 std::string cut(std::string text, std::size_t width) {
   std::size_t letters = 0;
-  std::size_t kept = 0;  // bytes of the letters that stay when some must go
+  std::size_t kept = 0;  // bytes of the characters that stay if the text is cut
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (begins_letter(text[i])) {
       kept = letters == width - 2 ? i : kept;

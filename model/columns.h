@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from a stranger in a column of a table.
+// Fits untrusted text into a column of a table.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 
 namespace commfuse {
 
-/// At most `width` letters of UTF-8; what is cut off leaves "..". Requires a width of at least 2.
+/// Returns `text` with at most `width` UTF-8 characters; a text that is cut ends in "..". Requires a width of at least
+/// 2.
 std::string cut(std::string text, std::size_t width);
 
 }  // namespace commfuse

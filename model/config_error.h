@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user's mistakes, and what his machine lacks: one sentence with the remedy, ready to print.
+// Errors that the user can mend, and errors for missing hardware: each is one sentence with the remedy, ready to print.
 #pragma once
 
 #include <stdexcept>
@@ -7,15 +7,15 @@
 
 namespace commfuse {
 
-/// The programs exit with 2 on it. what() reads `path:line:col: sentence; remedy`, or only `sentence; remedy` where the
-/// mistake is in no file.
+/// Mistake of the user, on which the programs exit with 2. what() reads `path:line:col: sentence; remedy`, or only
+/// `sentence; remedy` when the mistake is in no file.
 class ConfigError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// What was asked for needs a device, a driver or a part of the program that is not here; what() is one sentence with
-/// the remedy. The programs exit with 69 on it.
+/// Error for a request that needs a device, a driver or a part of the program that is absent; what() is one sentence
+/// with the remedy. The programs exit with 69 on it.
 class HardwareAbsent : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

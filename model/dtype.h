@@ -14,7 +14,7 @@ enum class DType : std::uint8_t { bf16, fp16, fp32, fp8 };
 
 inline constexpr std::array all_dtypes{DType::bf16, DType::fp16, DType::fp32, DType::fp8};
 
-/// Bytes of one element.
+/// Returns the bytes of one element.
 constexpr std::int64_t bytes_of(DType dtype) {
   switch (dtype) {
     case DType::bf16:
@@ -25,7 +25,7 @@ constexpr std::int64_t bytes_of(DType dtype) {
   return 0;
 }
 
-/// The name in configs, on the command line and in results.
+/// Returns the name that configs, the command line and results use.
 constexpr std::string_view name_of(DType dtype) {
   switch (dtype) {
     case DType::bf16: return "bf16";
@@ -45,7 +45,7 @@ constexpr std::optional<DType> dtype_named(std::string_view name) {
   return std::nullopt;
 }
 
-/// Position in a table with one entry a dtype.
+/// Returns the position in a table with one entry per dtype.
 constexpr std::size_t index_of(DType dtype) { return static_cast<std::size_t>(dtype); }
 
 }  // namespace commfuse

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list that mostly has one element, which then lies in place. Large programs are made of such lists by the hundred
-// thousand; taking memory for each of them took longer than all else.
+// A list that stores its first element in place, because most lists have only one. Large programs hold hundreds of
+// thousands of such lists, and allocating memory for each of them took longer than everything else.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace commfuse {
 
-/// As std::vector, as far as it goes. T can be made without arguments.
+/// Implements the part of std::vector's interface that this project uses. T must be default-constructible.
 template <class T>
 class Few {
  public:
@@ -20,26 +20,26 @@ class Few {
 
   Few() = default;
   Few(std::initializer_list<T> list) : Few(list.begin(), list.end()) {}
-  explicit Few(const T& only) : one_(only), size_(1) {}
+  explicit Few(const T& only) : single_(only), size_(1) {}
   // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): who keeps a vector may pass it
   Few(const std::vector<T>& list) : Few(list.data(), list.data() + list.size()) {}
   Few(const T* first, const T* last)
-      : one_(last - first == 1 ? *first : T{}), size_(static_cast<std::size_t>(last - first)) {
+      : single_(last - first == 1 ? *first : T{}), size_(static_cast<std::size_t>(last - first)) {
     if (size_ > 1) {
       many_.assign(first, last);
     }
   }
-  Few(const Few& other) : one_(other.one_), size_(other.size_) {
+  Few(const Few& other) : single_(other.single_), size_(other.size_) {
     if (size_ > 1) {
       many_ = other.many_;
     }
   }
-  Few(Few&& other) noexcept : one_(std::move(other.one_)), many_(std::move(other.many_)), size_(other.size_) {
+  Few(Few&& other) noexcept : single_(std::move(other.single_)), many_(std::move(other.many_)), size_(other.size_) {
     other.clear();
   }
   Few& operator=(const Few& other) { return *this = Few(other); }
   Few& operator=(Few&& other) noexcept {
-    one_ = std::move(other.one_);
+    single_ = std::move(other.single_);
     many_ = std::move(other.many_);
     size_ = std::exchange(other.size_, 0);
     return *this;
@@ -48,8 +48,8 @@ class Few {
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  [[nodiscard]] T* data() { return size_ > 1 ? many_.data() : &one_; }
-  [[nodiscard]] const T* data() const { return size_ > 1 ? many_.data() : &one_; }
+  [[nodiscard]] T* data() { return size_ > 1 ? many_.data() : &single_; }
+  [[nodiscard]] const T* data() const { return size_ > 1 ? many_.data() : &single_; }
   [[nodiscard]] T* begin() { return data(); }
   [[nodiscard]] T* end() { return data() + size_; }
   [[nodiscard]] const T* begin() const { return data(); }
@@ -72,7 +72,7 @@ class Few {
   }
   void push_back(const T& element) { add(element); }
   void push_back(T&& element) { add(std::move(element)); }
-  /// At the end alone.
+  /// Appends the range; the position is always the end.
   void insert(const T* /*end*/, const T* first, const T* last) {
     reserve(size_ + static_cast<std::size_t>(last - first));
     for (; first != last; ++first) {
@@ -96,18 +96,18 @@ class Few {
   template <class Element>
   void add(Element&& element) {
     if (size_ == 0) {
-      one_ = std::forward<Element>(element);
+      single_ = std::forward<Element>(element);
     } else {
       if (size_ == 1) {
-        many_.push_back(one_);
+        many_.push_back(single_);
       }
       many_.push_back(std::forward<Element>(element));
     }
     ++size_;
   }
 
-  T one_{};              // where there is one
-  std::vector<T> many_;  // all of them, where there are more
+  T single_{};           // the element when there is exactly one
+  std::vector<T> many_;  // every element when there are several
   std::size_t size_ = 0;
 };
 

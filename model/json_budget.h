@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading JSON that a stranger wrote, within bounds: the library takes any depth and any size, and 100 MB of "[" or
-// "1," become gigabytes.
+// Reads untrusted JSON within bounds. The library accepts any depth and any size, and 100 MB of "[" or "1," would take
+// gigabytes of memory.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@
 
 namespace commfuse {
 
-/// What a document takes in memory while it is read, in about bytes.
+/// Estimates the memory in bytes that a document takes while it is read, and limits it.
 class JsonBudget {
  public:
   static constexpr int deepest = 100;
   static constexpr std::size_t most_bytes = std::size_t{400} << 20U;
 
-  /// What counts of what has been read.
+  /// The counts so far.
   struct Taken {
     std::size_t bytes = 0;
     std::size_t objects = 0;
@@ -28,11 +28,12 @@ class JsonBudget {
 
   static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
-  /// `place` begins its sentences; `most_keys` are those of one object.
+  /// `place` begins every message; `most_keys` limits the keys of one object.
   explicit JsonBudget(std::string place, std::size_t most_objects = unlimited, std::size_t most_keys = unlimited)
       : place_(std::move(place)), most_objects_(most_objects), most_keys_(most_keys) {}
 
-  /// These throw ConfigError when there is too much. A list or object begins, `depth` others around it:
+  /// begin_list(), begin_object() and key() throw ConfigError when a limit is passed. `depth` counts the lists and
+  /// objects around the one that begins.
   void begin_list(int depth) { begin(depth); }
   void begin_object(int depth) {
     if (++taken_.objects > most_objects_) {
@@ -41,7 +42,7 @@ class JsonBudget {
     begin(depth);
     keys_[static_cast<std::size_t>(depth)] = 0;
   }
-  /// Of an object with `depth` others around it.
+  /// Counts a key of an object with `depth` others around it.
   void key(std::size_t length, int depth = 0) {
     if (++keys_[static_cast<std::size_t>(depth)] > most_keys_) {
       refuse_keys();
@@ -52,12 +53,12 @@ class JsonBudget {
   void text(std::size_t length) { take(value_bytes + length); }
 
   [[nodiscard]] const Taken& taken() const { return taken_; }
-  /// Of what has been read since `before` and forgotten nothing counts.
+  /// Forgets everything that was counted since `before`, because the caller has dropped it.
   void forget_since(const Taken& before) { taken_ = before; }
 
  private:
-  // nlohmann::json: 16 bytes a value; lists double, so that 24 stand for a number, and up to 48 while it grows; nodes
-  // of maps and strings come from the heap.
+  // Sizes in nlohmann::json: a value takes 16 bytes. Lists double when they grow, so a number counts as 24 bytes (48 at
+  // worst during growth). Nodes of maps and strings come from the heap.
   static constexpr std::size_t value_bytes = 24;
   static constexpr std::size_t key_bytes = 96;
   static constexpr std::size_t container_bytes = 80;
@@ -82,18 +83,19 @@ class JsonBudget {
   std::string place_;
   std::size_t most_objects_;
   std::size_t most_keys_;
-  std::array<std::size_t, deepest> keys_{};  // of the objects that have begun, by depth
+  std::array<std::size_t, deepest> keys_{};  // keys of the open objects, by depth
   Taken taken_;
 };
 
-/// An object of the ordered kind is a list that is searched from its front for every key.
+/// Limit of the keys of one object. An object of the ordered kind is a list that is searched from its front for every
+/// key, so it needs a limit.
 template <class Json>
 constexpr std::size_t most_keys = requires(typename Json::object_t object) {
   object.capacity();
 }
 ? 1000 : JsonBudget::unlimited;
 
-/// Counts what nlohmann's parser tells its callback.
+/// Counts the events that nlohmann's parser passes to its callback.
 template <class Json>
 void count_event(JsonBudget& budget, int depth, typename Json::parse_event_t event, const Json& value) {
   using Event = typename Json::parse_event_t;
@@ -110,9 +112,8 @@ void count_event(JsonBudget& budget, int depth, typename Json::parse_event_t eve
   }
 }
 
-/// A callback of nlohmann's parser for long documents: what stands `depth` deep is given to `take` with the event that
-/// ends it, and forgotten. The library looks at all that is kept whenever an object ends, so at most 1000 may be kept
-/// at once.
+/// Callback of nlohmann's parser for long documents: passes each value `depth` levels deep to `take` when it ends, then
+/// forgets it. The library looks at every kept value whenever an object ends, so at most 1000 may be kept at once.
 template <class Json, class Take>
 class TakeAndForget {
  public:
@@ -143,7 +144,8 @@ class TakeAndForget {
   JsonBudget::Taken before_;
 };
 
-/// Parses a text, or what stands between two iterators, with such a callback. Throws as the callback and the parser do.
+/// Parses a text, or the characters between two iterators, with TakeAndForget. Throws whatever the callback and the
+/// parser throw.
 template <class Json, class Take, class... Input>
 void take_and_forget(const std::string& place, int depth, const Take& take, const Input&... input) {
   TakeAndForget<Json, Take> callback(place, depth, take);
@@ -151,7 +153,7 @@ void take_and_forget(const std::string& place, int depth, const Take& take, cons
       input..., [&](int at, typename Json::parse_event_t event, Json& value) { return callback(at, event, value); });
 }
 
-/// What nlohmann's SAX parser tells, counted and forgotten.
+/// Receiver of nlohmann's SAX events that counts them and keeps nothing.
 template <class Json>
 class JsonCounter {
  public:
@@ -181,7 +183,7 @@ class JsonCounter {
   }
   bool end_object() { return end(); }
   bool end_array() { return end(); }
-  /// Who parses it for good says it better.
+  /// Reports nothing: the parser that reads the document for good has a better message.
   bool parse_error(std::size_t /*byte*/, const std::string& /*token*/, const typename Json::exception& /*error*/) {
     return false;
   }
@@ -200,8 +202,9 @@ class JsonCounter {
   int depth_ = 0;
 };
 
-/// What `text` says. Throws ConfigError, which begins with `place`, where it is nested deeper than 100, takes more than
-/// about 400 MiB in memory, or has an object of more than most_keys<Json>; and what the parser throws.
+/// Returns the parsed `text`. Throws a ConfigError that begins with `place` when the text is nested deeper than 100,
+/// takes more than about 400 MiB in memory, or has an object of more than most_keys<Json> keys; also throws whatever
+/// the parser throws.
 template <class Json, class Text>
 Json parse_json(const Text& text, const std::string& place) {
   JsonCounter<Json> counter(place);
@@ -209,16 +212,17 @@ Json parse_json(const Text& text, const std::string& place) {
   return Json::parse(text);
 }
 
-/// A whole number of 64 bits; nothing where the value is none. What the library itself makes of 1e80 is undefined.
+/// Returns the value as a 64-bit integer, or nullopt when it is not a whole number in that range. The check is needed
+/// because the library's own conversion of 1e80 is undefined.
 template <class Json>
 std::optional<std::int64_t> whole_number(const Json& value) {
-  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  constexpr auto largest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   const bool is_whole =
-      value.is_number_integer() && (!value.is_number_unsigned() || value.template get<std::uint64_t>() <= most);
+      value.is_number_integer() && (!value.is_number_unsigned() || value.template get<std::uint64_t>() <= largest);
   return is_whole ? std::optional(value.template get<std::int64_t>()) : std::nullopt;
 }
 
-/// "line:col", both from 1, of the byte that the parser read last.
+/// Returns "line:col", both from 1, of the byte that the parser read last.
 std::string line_and_column(std::string_view text, std::size_t byte);
 
 }  // namespace commfuse

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON from something that gives one character after the other, for nlohmann's parser: the whole text need not be in
-// memory.
+// Feeds nlohmann's JSON parser from a source that yields one character after the other, so that the whole text need not
+// be in memory.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace commfuse {
 
-/// The most that may come between two values that are looked at and forgotten: one number or word of more is kept by
-/// the parser until it ends.
+/// Largest number of bytes between two values that are visited and forgotten: the parser keeps a longer number or word
+/// until it ends.
 inline constexpr std::size_t longest_json_piece = std::size_t{16} << 20U;
 
-/// The iterator that the parser asks for, over a source with at_end(), front() and pop(). Null: the end.
+/// Iterator that the parser asks for, over a source with at_end(), front() and pop(). A null source marks the end.
 template <class Source>
 class JsonCharacter {
  public:
@@ -37,24 +37,24 @@ class JsonCharacter {
   Source* from_;
 };
 
-/// Where the characters of such a source stand.
+/// Tracks the line and column of the characters of a source.
 class JsonPlaces {
  public:
-  /// The front of the source is popped.
+  /// Advances past `front`, which the source has popped.
   void pass(char front) {
     before_ = last_;
     last_ = next_;
     next_ = front == '\n' ? Spot{next_.line + 1, 1} : Spot{next_.line, next_.column + 1};
     ++passed_;
   }
-  /// Of the front.
+  /// Returns the line of the front.
   [[nodiscard]] std::size_t line() const { return next_.line; }
-  /// "line:col", both from 1, of the byte that the parser stopped at: the last one, the one before it where it had to
-  /// look ahead, or the end.
+  /// Returns "line:col", both from 1, of the byte at which the parser stopped: the last one, the one before it when the
+  /// parser looked ahead, or the end.
   [[nodiscard]] std::string place(std::size_t byte) const {
     return text_of(byte > passed_ ? next_ : byte == passed_ ? last_ : before_);
   }
-  /// The same of the last one.
+  /// Returns "line:col" of the last byte.
   [[nodiscard]] std::string last() const { return text_of(last_); }
 
  private:
@@ -64,9 +64,9 @@ class JsonPlaces {
   };
   static std::string text_of(const Spot& spot) { return std::to_string(spot.line) + ":" + std::to_string(spot.column); }
 
-  Spot next_;    // of the front
-  Spot last_;    // of the character before it
-  Spot before_;  // of the one before that
+  Spot next_;    // place of the front
+  Spot last_;    // place of the character before the front
+  Spot before_;  // place of the character before `last_`
   std::size_t passed_ = 0;
 };
 

@@ -6,7 +6,7 @@
 
 namespace commfuse {
 
-/// SHA-256 of the bytes, as 64 hexadecimal digits.
+/// Returns the SHA-256 of the bytes as 64 hexadecimal digits.
 std::string sha256_of(std::string_view bytes);
 
 }  // namespace commfuse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantities as types. Time is whole picoseconds; a number without a unit does not cross an interface.
+// Quantities as types. Time is in whole picoseconds; a number without a unit does not cross an interface.
 #pragma once
 
 #include <chrono>
@@ -8,10 +8,10 @@
 
 namespace commfuse {
 
-/// Whole picoseconds. `5us` and `2ms` convert exactly; a double does not convert at all.
+/// Time in whole picoseconds. `5us` and `2ms` convert exactly; a double does not convert at all.
 using Duration = std::chrono::duration<std::int64_t, std::pico>;
 
-/// Spans of whole training runs, which pass the 106 days that whole picoseconds hold.
+/// Lengths of whole training runs, which exceed the 106 days that Duration can hold.
 using Seconds = std::chrono::duration<double>;
 
 /// Simulated time. It has no now(), so wall time cannot leak into a simulation.
@@ -36,8 +36,8 @@ struct Bytes {
   }
 };
 
-/// Floating-point operations, a fused multiply-add counted as two. A double: exact to 9e15, and whole training
-/// steps pass 2^63.
+/// Floating-point operations; a fused multiply-add counts as two. The count is a double: exact to 9e15, and whole
+/// training steps pass 2^63.
 struct Flops {
   double count = 0.0;
   friend constexpr auto operator<=>(Flops, Flops) = default;
@@ -76,7 +76,8 @@ Duration operator/(Bytes amount, BytesPerSecond rate);
 /// Requires rate > 0.
 Duration operator/(Flops work, FlopsPerSecond rate);
 
-// Divisions, not products with 1e-12: the nearest double to the decimal number, so 7 ps print as 7e-06 us.
+// Divides instead of multiplying by 1e-12, because the quotient is the nearest double to the decimal number: 7 ps
+// prints as 7e-06 us.
 constexpr double to_seconds(Duration d) { return static_cast<double>(d.count()) / 1e12; }
 constexpr double to_microseconds(Duration d) { return static_cast<double>(d.count()) / 1e6; }
 

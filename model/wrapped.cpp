@@ -12,7 +12,7 @@
 namespace commfuse {
 
 std::optional<std::size_t> terminal_columns() {
-  // Read by programs that set no variables.
+  // Programs that set no variables from several threads may read them.
   if (const char* const value = std::getenv("COLUMNS"); value != nullptr) {  // NOLINT(concurrency-mt-unsafe)
     const std::string_view text(value);
     std::size_t columns = 0;
@@ -28,8 +28,8 @@ std::optional<std::size_t> terminal_columns() {
 
 std::size_t terminal_width() {
   constexpr std::size_t least = 60;
-  constexpr std::size_t most = 120;  // Longer lines of prose are hard to read.
-  return std::clamp(terminal_columns().value_or(page_width), least, most);
+  constexpr std::size_t largest = 120;  // Longer lines of prose are hard to read.
+  return std::clamp(terminal_columns().value_or(page_width), least, largest);
 }
 
 std::string wrapped(std::string_view text, std::string_view first, std::string_view later, std::size_t width) {

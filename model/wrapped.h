@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text for a terminal, and how wide that is.
+// Wraps text for a terminal and finds out how wide the terminal is.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace commfuse {
 
-/// Columns of text where no terminal shows it.
+/// Columns of text when no terminal shows it.
 inline constexpr std::size_t page_width = 80;
 
-/// COLUMNS where it is a number, else those of the terminal that stdout is; nothing for files and pipes.
+/// Returns COLUMNS if it is a number, else the width of the terminal on stdout; nullopt for files and pipes.
 std::optional<std::size_t> terminal_columns();
 
-/// Columns that text on stdout may take: those of the terminal, 60 to 120, or page_width.
+/// Returns the columns for text on stdout: those of the terminal, limited to 60 to 120, or page_width.
 std::size_t terminal_width();
 
-/// `text` broken at its spaces so that no line, its indent included, passes `width` columns, unless one word alone
-/// does. The first line begins with `first`, all later ones with `later`. Every line ends with a line break.
+/// Breaks `text` at its spaces so that no line, its indent included, is longer than `width` columns, except a line of
+/// one long word. The first line begins with `first`, all later lines with `later`. Every line ends with a line break.
 std::string wrapped(std::string_view text, std::string_view first, std::string_view later,
                     std::size_t width = terminal_width());
 

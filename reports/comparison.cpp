@@ -13,6 +13,7 @@
 #include "model/math/functions.h"
 #include "model/wrapped.h"
 #include "reports/point_rows.h"
+#include "reports/savings.h"
 
 namespace commfuse::reports {
 
@@ -82,38 +83,6 @@ std::string tie_in_words(const PointVerdict& point, Rows rows, const VerdictRule
   return text + ".";
 }
 
-bool is_implementation(const ResultRow& row) { return !row.implements.empty() && row.feasible(); }
-
-/// Whether it surely takes less time than serial.
-bool surely_pays(const ResultRow& row, const ResultRow& serial, const VerdictRule& rule) {
-  return is_implementation(row) && ratio(serial, row) - 1.0 > rule.difference &&
-         row.beats_serial.value_or(1.0) >= rule.probability;
-}
-
-/// The fastest implementation, and the one to take: the fastest that surely pays, else the same. Both null where there
-/// is none.
-struct Implementations {
-  const ResultRow* fastest = nullptr;
-  const ResultRow* chosen = nullptr;
-  std::size_t count = 0;
-};
-
-Implementations implementations_of(const PointVerdict& point, const ResultRow& serial, const VerdictRule& rule) {
-  Implementations found;
-  found.count = static_cast<std::size_t>(
-      std::ranges::count_if(point.ranking, [](const ResultRow* row) { return is_implementation(*row); }));
-  for (const ResultRow* row : point.ranking) {
-    if (is_implementation(*row) && found.fastest == nullptr) {
-      found.fastest = found.chosen = row;
-    }
-    if (surely_pays(*row, serial, rule)) {
-      found.chosen = row;
-      break;
-    }
-  }
-  return found;
-}
-
 /// " (88% sure; nine in ten: -7 to 40%)": between which savings nine in ten lie, of a row that takes so many times as
 /// long as serial; below 0 it takes longer. Without an error `sure` as it is.
 std::string with_interval(std::string sure, const ResultRow& row, double times) {
@@ -127,17 +96,16 @@ std::string with_interval(std::string sure, const ResultRow& row, double times) 
 }
 
 /// Whether overlap with implementations that exist beats serial, by how much, how sure.
-std::string pay_in_words(const Implementations& found, const ResultRow& serial, const VerdictRule& rule) {
-  const ResultRow& have = *found.chosen;
-  const double times = ratio(have, serial);
-  const std::string by = times < 1.0 ? fmt::format("{:.1f}% less", 100.0 * (1.0 - times))
-                                     : fmt::format("{:.1f}% more", 100.0 * (times - 1.0));
-  const std::optional<double> sure =
-      have.beats_serial ? std::optional(times < 1.0 ? *have.beats_serial : 1.0 - *have.beats_serial) : std::nullopt;
-  const bool is_clear = std::max(times, 1.0 / times) - 1.0 > rule.difference && sure.value_or(1.0) >= rule.probability;
-  const char* lead = !is_clear ? "Too close to call" : times < 1.0 ? "Overlap pays" : "Overlap does not pay";
+std::string pay_in_words(const Implementations& found, const PayVerdict& verdict) {
+  const ResultRow& have = *verdict.overlap;
+  const double times = 1.0 - verdict.saved;
+  const std::string by = times < 1.0 ? fmt::format("{:.1f}% less", 100.0 * verdict.saved)
+                                     : fmt::format("{:.1f}% more", -100.0 * verdict.saved);
+  const char* lead = verdict.pays == Pays::close ? "Too close to call"
+                     : verdict.pays == Pays::yes ? "Overlap pays"
+                                                 : "Overlap does not pay";
   std::string text = fmt::format("{}: {} takes {} time than serial{}", lead, have.strategy, by,
-                                 with_interval(sure_in_words(sure), have, times));
+                                 with_interval(sure_in_words(verdict.probability), have, times));
   if (found.count > 1) {
     text += ", the fastest implementation";
     text += found.fastest == &have ? std::string{}
@@ -171,9 +139,10 @@ std::string verdict(Rows rows, const VerdictRule& rule) {
   const ResultRow& fastest = *point.ranking.front();
   const ResultRow* const serial = serial_of(rows);
   if (serial != nullptr) {
-    const Implementations found = implementations_of(point, *serial, rule);
+    const Implementations found = implementations_of(point.ranking, *serial, rule);
     if (found.chosen != nullptr) {
-      return pay_in_words(found, *serial, rule) + reach_in_words(*found.chosen, rows);
+      return pay_in_words(found, pay_verdict(*found.chosen, *serial, fastest, rule)) +
+             reach_in_words(*found.chosen, rows);
     }
   }
   const std::string bound = bound_in_words(rows, fastest);

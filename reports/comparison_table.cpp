@@ -62,7 +62,7 @@ std::string name_cell(const ResultRow& row, Rows rows) {
 
 /// As long as the time is against the slowest's; what is exposed in red, the rest in gray.
 std::string bar(const ResultRow& row, Rows rows, TerminalStyle style) {
-  const Duration slowest = std::ranges::max(rows, {}, makespan).analysis.critical.makespan;
+  const Duration slowest = makespan(*std::ranges::max_element(rows, {}, makespan));
   if (!style.is_on() || slowest <= Duration{}) {
     return {};
   }

@@ -9,6 +9,7 @@
 
 #include "model/text/quantity.h"
 #include "reports/point_rows.h"
+#include "reports/savings.h"
 
 namespace commfuse::reports {
 
@@ -16,11 +17,8 @@ namespace {
 
 /// "+21%", "-12%~".
 std::string cell_of(const ResultRow& row, const ResultRow& serial, const VerdictRule& rule) {
-  const double ratio = contender_of(row).time / contender_of(serial).time;
-  const double apart = std::max(ratio, 1.0 / ratio) - 1.0;
-  const double pays = row.beats_serial.value_or(ratio < 1.0 ? 1.0 : 0.0);
-  const bool is_clear = apart > rule.difference && std::max(pays, 1.0 - pays) >= rule.probability;
-  return fmt::format("{:+.0f}%{}", 100.0 * (1.0 - ratio), is_clear ? " " : "~");
+  const PayVerdict verdict = pay_verdict(row, serial, row, rule);
+  return fmt::format("{:+.0f}%{}", 100.0 * verdict.saved, verdict.pays == Pays::close ? "~" : " ");
 }
 
 /// The point of a row among others of a map.

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -287,6 +290,54 @@ const StepRow* serial_of(std::span<const StepRow* const> rows) {
   const auto found = std::ranges::find_if(
       rows, [](const StepRow* row) { return row->feasible() && row->text("strategy") == "serial"; });
   return found == rows.end() ? nullptr : *found;
+}
+
+std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, const VerdictRule& rule) {
+  PlanSaving saving{.serial = serial_of(plan)};
+  for (const StepRow* row : plan) {
+    const bool is_other = row->feasible() && row != saving.serial && row->text("strategy") != "serial";
+    const bool is_faster =
+        is_other && (saving.overlap == nullptr || row->number("time_ms") < saving.overlap->number("time_ms"));
+    saving.overlap = is_faster ? row : saving.overlap;
+  }
+  if (saving.serial == nullptr || saving.overlap == nullptr) {
+    return std::nullopt;
+  }
+  saving.saved = 1.0 - saving.overlap->number("time_ms") / saving.serial->number("time_ms");
+  const Verdict verdict = verdict_of(std::array{contender_of(*saving.overlap), contender_of(*saving.serial)}, rule);
+  saving.pays = !verdict.wins() ? Pays::close : verdict.front.front() == 0 ? Pays::yes : Pays::no;
+  return saving;
+}
+
+PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule) {
+  PlanSavings savings;
+  SavingTally tally;
+  const std::vector<PlanRows> plans = plans_of(rows);
+  std::optional<PlanSaving> kept;
+  const auto fits = [](const StepRow& row) { return !row.has("fits") || row.holds("fits"); };
+  const bool any_fits = std::ranges::any_of(rows, [&](const StepRow& row) { return row.feasible() && fits(row); });
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const std::optional<PlanSaving> saving = plan_saving(plans[i], rule);
+    if (!saving) {
+      continue;
+    }
+    tally.add(saving->saved, saving->pays);
+    // A sure saving counts more than a sure loss, and that more than what is too close to call.
+    const auto weight = [&](const PlanSaving& plan) {
+      return std::tuple(!any_fits || fits(*plan.overlap),
+                        plan.pays == Pays::yes  ? 2
+                        : plan.pays == Pays::no ? 1
+                                                : 0,
+                        plan.pays == Pays::close ? 0.0 : std::abs(plan.saved));
+    };
+    if (!kept || weight(*saving) > weight(*kept)) {
+      kept = saving;
+      savings.decisive = i;
+    }
+    savings.baseline = savings.baseline.empty() ? saving->serial->text("strategy") : savings.baseline;
+  }
+  savings.count = tally.count();
+  return savings;
 }
 
 PlanVerdict::PlanVerdict(std::span<const StepRow* const> rows, const VerdictRule& rule) : rule_(rule) {

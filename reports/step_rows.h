@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "model/record/step_row.h"
 #include "model/terminal_style.h"
 #include "reports/comparison.h"
+#include "reports/savings.h"
 
 namespace commfuse::reports {
 
@@ -52,6 +54,24 @@ std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule = {
 /// What the others are compared with, among those that have a result: the row of the framework itself, else the first
 /// of strategy serial; null where there is neither.
 const StepRow* serial_of(std::span<const StepRow* const> rows);
+
+/// The fastest other schedule of a plan beside serial_of() it; nothing where the plan lacks either.
+struct PlanSaving {
+  const StepRow* overlap = nullptr;
+  const StepRow* serial = nullptr;
+  double saved = 0.0;  ///< Share of the time of `serial`; below 0 the schedule takes longer.
+  Pays pays = Pays::close;
+};
+std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, const VerdictRule& rule = {});
+
+/// Savings of all plans together, and the plan that decides most of those that fit the memory: where overlap surely
+/// saves the most, else where it surely loses the most, else the first with both.
+struct PlanSavings {
+  SavingCount count;
+  std::optional<std::size_t> decisive;  ///< Among plans_of() the rows.
+  std::string baseline;                 ///< The name of what the others are compared with; that of the first plan.
+};
+PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
 /// Runs of rows that differ in their strategy alone, in the order in which they first come.
 std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows);

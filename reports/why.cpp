@@ -44,7 +44,8 @@ std::string parts(const Explanation& explanation, const Unit& unit) {
   std::string text = fmt::format("\nWhere the {} go\n", unit.in_milliseconds ? "milliseconds" : "microseconds");
   const auto one = [&](Duration part, std::string_view name, std::string_view what) {
     if (part != Duration{}) {
-      text += fmt::format("  {:>10}  {:<9} {}\n", unit.text(part), name, what);
+      const std::string cells = fmt::format("  {:>10}  {:<9} ", unit.text(part), name);
+      text += wrapped(what, cells, std::string(cells.size(), ' '));
     }
   };
   one(row.compute, "compute", "essential work, uncut and undisturbed");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim: predicts. One file a subcommand in sim/commands/.
+// commfuse-sim, which predicts. Each subcommand has one file in sim/commands/.
 #include <CLI/CLI.hpp>
 #include <initializer_list>
 
@@ -7,11 +7,12 @@
 #include "model/config/option_tree.h"
 #include "reports/pages.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/terminal.h"
 #include "sim/point/heap.h"
 
 namespace {
 
-/// Puts commands below a heading of --help.
+/// Puts commands under a heading of --help.
 void group(CLI::App& app, const char* heading, std::initializer_list<const char*> commands) {
   for (const char* const command : commands) {
     app.get_subcommand(command)->group(heading);
@@ -33,20 +34,21 @@ int main(int argc, char** argv) {
       "  commfuse-sim config explain strategy.name\n\n" +
       commfuse::exit_codes_in_words());
   int status = commfuse::exit_code::done;
-  commfuse::sim::add_run(app, status);
-  commfuse::sim::add_sweep(app, status);
+  commfuse::sim::Terminal terminal(status);
+  commfuse::sim::add_run(app, terminal);
+  commfuse::sim::add_sweep(app, terminal);
   commfuse::sim::add_why(app, status);
-  commfuse::sim::add_tune(app, status);
-  commfuse::sim::add_plan(app, status);
+  commfuse::sim::add_tune(app, terminal);
+  commfuse::sim::add_plan(app, terminal);
   commfuse::sim::add_merge(app, status);
   commfuse::sim::add_report(app, status);
   commfuse::sim::add_plot(app, status);
   commfuse::sim::add_results(app, status);
   commfuse::sim::add_best(app, status);
   commfuse::sim::add_diff(app, status);
-  commfuse::sim::add_score(app, status);
-  commfuse::sim::add_calibrate(app, status);
-  commfuse::sim::add_expect(app, status);
+  commfuse::sim::add_score(app, terminal);
+  commfuse::sim::add_calibrate(app, terminal);
+  commfuse::sim::add_expect(app, terminal);
   commfuse::sim::add_import(app, status);
   commfuse::sim::add_schedule(app, status);
   commfuse::sim::add_schema(app, status);

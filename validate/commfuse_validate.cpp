@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate: runs the same schedules on real data. One file a subcommand in validate/commands/.
+// commfuse-validate, which runs the same schedules on real data. Each subcommand has one file in validate/commands/.
 #include <CLI/CLI.hpp>
 
 #include "model/config/command_line.h"

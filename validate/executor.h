@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs the lowered commands of a program. All executors take the same commands and give the same bits (T1).
+// The interface of executors, which run the lowered commands of a program. All executors take the same commands and
+// give the same bits (T1).
 #pragma once
 
 #include <cstdint>
@@ -20,21 +21,21 @@ namespace commfuse::validate {
 struct RunOptions {
   Functions functions = Functions::real;
   Products products = Products::ascending;
-  /// How far the run strays from the plain one; 0: not at all. Any other number is the seed of a random choice: the
-  /// interpreter takes ops in another allowed order and lets lanes fall far behind, threads yield and wait here and
-  /// there. A correct program gives the same bits in every order.
+  /// Seed of a random order; 0: the usual order. With a seed, the interpreter takes ops in another allowed order and
+  /// lets lanes fall far behind, and threads yield and wait at random. A correct program gives the same bits in every
+  /// order.
   std::uint64_t order = 0;
-  /// So many, one after another: between two of them a rank joins its own lanes, but not other ranks.
+  /// Iterations, one after another: between two of them a rank joins its own lanes, but not other ranks.
   int iterations = 1;
   bool traced = false;
 };
 
 struct Execution {
-  Duration makespan{};  ///< From the common release to the last end on any rank, all iterations; 0: it keeps no time.
-  Timeline timeline;    ///< Of the last iteration, where that was asked for; time zero is the release.
+  Duration makespan{};  ///< From the common release to the last end, over all iterations; 0: not timed.
+  Timeline timeline;    ///< The last iteration, if asked for; time zero is the release.
 };
 
-/// The run cannot come to its end; what() says who stands where.
+/// The run cannot finish; what() says where each rank waits.
 class Stuck : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -52,16 +53,17 @@ class Executor {
   [[nodiscard]] virtual const Program& program() const = 0;
   [[nodiscard]] virtual const Sizes& sizes() const = 0;
 
-  /// Whether the rank's memory can be fetched in this process.
+  /// Returns whether the rank's memory can be fetched in this process.
   [[nodiscard]] virtual bool holds(Rank /*rank*/) const { return true; }
-  /// Whether its memory holds values of its own, for times, where no result is looked at: then prepare() is not needed.
+  /// Returns whether its memory holds values of its own, for runs that are timed and whose result is not checked: then
+  /// prepare() is not needed.
   [[nodiscard]] virtual bool holds_own_data() const { return false; }
   /// Poisons all memory, then fills the initial contents from the program's tensors, each whole, by TensorId. Only
-  /// tensors with an initial content are looked at.
+  /// tensors with an initial content are read.
   virtual void prepare(std::span<const Matrix<float>> tensors) = 0;
-  /// Without prepare() in between, a run starts from the memory the one before it left. Throws Stuck.
+  /// Runs the program. Without prepare() before it, a run starts from the memory that the last one left. Throws Stuck.
   virtual Execution run(const RunOptions& options) = 0;
-  /// What a rank's memory holds. Requires holds(rank).
+  /// Returns a part of a rank's memory. Requires holds(rank).
   [[nodiscard]] virtual Matrix<float> fetch(Rank rank, const Rectangle& area) const = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link that keeps a stated pace, however fast the machine could move data: what runs over it has a known price.
+// A link with a stated pace, however fast the machine could move data, so that transfers over it have a known price.
 #pragma once
 
 #include "model/units.h"
@@ -13,8 +13,8 @@ struct Pace {
   friend bool operator==(const Pace&, const Pace&) = default;
 };
 
-/// What a collective takes over such links when it goes round in a ring of `members`: N - 1 steps, each a latency and
-/// an N-th of `whole`, the larger of its input and output; an all-reduce twice that.
+/// Returns the time of a collective over such links in a ring of `members`: N - 1 steps, each a latency and an N-th of
+/// `whole`, the larger of its input and output; an all-reduce takes twice that.
 Duration ring_time(const Pace& pace, Bytes whole, int members, bool twice);
 
 }  // namespace commfuse::validate

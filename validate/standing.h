@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who stands where, told of a run that does not come to its end.
+// Describes the waiting ranks of a run that cannot finish.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace commfuse::validate {
 
-/// "rank 0 waits [...], rank 1 waits [...]": the first four, and how many more there are.
+/// Returns "rank 0 waits [...], rank 1 waits [...]" with the first four, and the number of the others.
 std::string standing_in_words(std::span<const std::string> sentences);
 
 }  // namespace commfuse::validate

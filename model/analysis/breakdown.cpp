@@ -32,13 +32,14 @@ Analysis analyse(const Program& program, const Costs& costs, const Recorder& rec
   Analysis analysis;
   Duration sum{};
   for (Rank rank = 0; rank < recorder.ranks(); ++rank) {
-    const Breakdown here = breakdown_of(recorder.summary(rank), costs.compute, essential_time(program, costs, rank));
-    if (rank == 0 || here.makespan > analysis.critical.makespan) {
+    const Breakdown rank_breakdown =
+        breakdown_of(recorder.summary(rank), costs.compute, essential_time(program, costs, rank));
+    if (rank == 0 || rank_breakdown.makespan > analysis.critical.makespan) {
       analysis.critical_rank = rank;
-      analysis.critical = here;
+      analysis.critical = rank_breakdown;
     }
-    sum += here.exposed;
-    analysis.max_exposed = std::max(analysis.max_exposed, here.exposed);
+    sum += rank_breakdown.exposed;
+    analysis.max_exposed = std::max(analysis.max_exposed, rank_breakdown.exposed);
   }
   analysis.mean_exposed = sum / std::max(recorder.ranks(), 1);
   return analysis;

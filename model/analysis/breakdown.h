@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of a run went, in whole picoseconds. One implementation for predicted and measured runs.
+// Breakdown of the time of a run, in whole picoseconds. Predicted and measured runs use the same implementation.
 #pragma once
 
 #include "model/cost/costs.h"
@@ -7,25 +7,29 @@
 
 namespace commfuse {
 
-/// makespan = compute + slicing + stretch + local + exposed, exactly, and exposed = head + bubble + tail - local.
-/// Head, bubble and tail are whole gaps: the strategy's own adds, packs and copies inside them are `local`.
+/// The parts add up: makespan = compute + slicing + stretch + local + exposed, exactly, and exposed = head + bubble +
+/// tail - local. Head, bubble and tail are whole gaps; the strategy's own adds, packs and copies inside them are
+/// `local`.
 struct Breakdown {
   Duration makespan{};
   Duration compute{};  // essential work, unsliced
-  Duration slicing{};  // what cutting it costs: priced slices, undisturbed, less `compute`
-  Duration stretch{};  // busy less priced: interference and jitter; negative when compute lanes overlap
+  Duration slicing{};  // cost of slicing: the undisturbed price of the slices minus `compute`
+  Duration stretch{};  // busy minus priced: interference and jitter; negative when compute lanes overlap
   Duration local{};    // strategy-made adds, packs, shuffles, copies outside essential work
-  Duration exposed{};  // neither essential nor local work is running
+  Duration exposed{};  // neither essential nor local work runs
   Duration head{};     // before the first essential op
   Duration bubble{};   // between essential ops
   Duration tail{};     // after the last essential op
-  Duration busy{};     // essential work is running
+  Duration busy{};     // essential work runs
+  friend bool operator==(const Breakdown&, const Breakdown&) = default;
 };
 
-/// Of one rank, with its own last end as the makespan. `priced` is the sum of its essential ops' prices.
+/// Returns the breakdown of one rank, with its own last end as the makespan. `priced` is the sum of the prices of its
+/// essential ops.
 Breakdown breakdown_of(const RankSummary& summary, Duration compute, Duration priced);
 
-/// Of the rank whose last op ends last, the lowest on ties; and the mean and the largest exposed time over all ranks.
+/// Breakdown of the rank whose last op ends last (the lowest rank on ties), and the mean and the largest exposed time
+/// over all ranks.
 struct Analysis {
   Rank critical_rank = 0;
   Breakdown critical;

@@ -74,7 +74,7 @@ CriticalPath PathFinder::find(const RunTimes& times) const {
   return path;
 }
 
-/// The op itself, or the nearest before it on its lane, that the rank takes part in; -1: none.
+/// Returns the op itself, or the nearest earlier op on its lane that the rank takes part in; -1 when there is none.
 OpId PathFinder::taking_part(Rank rank, std::int32_t op) const {
   while (op >= 0 && !lowered_.takes_part(rank, OpId{op})) {
     op = before_on_lane_[static_cast<std::size_t>(op)];
@@ -122,14 +122,15 @@ PathFinder::Cause PathFinder::cause_of(const RunTimes& times, Place place) const
   return {.running = place, .posted = place};
 }
 
-/// The half that ended later: send and receive of one exchange meet different partners. A one-sided exchange also lasts
-/// until it is posted; a push has one end to wait for, its sender, and the sender of a pull waits for nothing.
+/// Returns the half that ended later, because send and receive of one exchange may have different partners. A one-sided
+/// exchange also lasts until it is posted; a push waits for one end, its sender, and the sender of a pull waits for
+/// nothing.
 PathFinder::Cause PathFinder::cause_of_exchange(const RunTimes& times, Place place,
                                                 const ExchangeShape& exchange) const {
   Cause latest{.running = place, .posted = place};
   Instant latest_end = exchange.protocol == Protocol::rendezvous ? Instant{} : posted(times, place).at;
-  const auto consider = [&](Place sender, Place one, Place other) {
-    const Place late = later_posted(times, one, other);
+  const auto consider = [&](Place sender, Place first, Place other) {
+    const Place late = later_posted(times, first, other);
     const Instant end = posted(times, late).at + times.price(sender.rank, sender.op);
     if (end > latest_end) {
       latest = {.running = sender, .posted = late};
@@ -158,16 +159,16 @@ PathFinder::Cause PathFinder::cause_of_collective(const RunTimes& times, Place p
   Cause cause{.running = member(0), .posted = member(0)};
   const std::int32_t members = program().mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
   for (std::int32_t coordinate = 1; coordinate < members; ++coordinate) {
-    const Place here = member(coordinate);
-    if (times.price(here.rank, here.op) > times.price(cause.running.rank, cause.running.op)) {
-      cause.running = here;
+    const Place at_member = member(coordinate);
+    if (times.price(at_member.rank, at_member.op) > times.price(cause.running.rank, cause.running.op)) {
+      cause.running = at_member;
     }
-    cause.posted = later_posted(times, cause.posted, here);
+    cause.posted = later_posted(times, cause.posted, at_member);
   }
   return cause;
 }
 
-/// Of all ops; only the last of a lane can be it.
+/// Searches the last op of each lane, since no other op can end last.
 PathFinder::Place PathFinder::last_end(const RunTimes& times) const {
   Place last{.op = OpId{-1}};
   Instant latest;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chain of ops that a run's makespan is the sum of: what to make faster, on which rank, if the run is to end
-// sooner.
+// The chain of ops whose times add up to a run's makespan. It shows which op on which rank must become faster if the
+// run is to end sooner.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace commfuse {
 
-/// What a stretch of the path is spent on: as Purpose, and the host lane that had still to issue the op.
+/// Kinds of work on a stretch of the path: those of Purpose, and the time until the host lane had issued the op.
 enum class PathKind : std::uint8_t { essential, local, communication, issue };
 inline constexpr std::size_t path_kinds = 4;
 
@@ -29,8 +29,9 @@ constexpr std::string_view name_of(PathKind kind) {
   return "";
 }
 
-/// Of an exchange the sender's op, whose price decides; of a collective the slowest member's. Of kind issue: the op
-/// that was issued at `to`, the host having been busy from the release on.
+/// One stretch of the path. An exchange stands for the sender's op, whose price decides; a collective for the op of the
+/// slowest member. A step of kind issue names the op that was issued at `to`, after the host had been busy since the
+/// release.
 struct PathStep {
   Rank rank = 0;
   OpId op{};
@@ -40,35 +41,36 @@ struct PathStep {
   friend bool operator==(const PathStep&, const PathStep&) = default;
 };
 
-/// In order of time, without gaps from the release to the makespan; nothing that took no time.
+/// Steps in order of time, without gaps from the release to the makespan, and without ops that took no time.
 using CriticalPath = std::vector<PathStep>;
 
-/// Where the time of a path went. Both sums are the makespan.
+/// Time on a path, by kind and by rank. Each of the two sums equals the makespan.
 struct PathShares {
   std::array<Duration, path_kinds> by_kind{};
   std::vector<Duration> by_rank;
 };
 PathShares shares_of(const CriticalPath& path, std::int32_t ranks);
 
-/// What a run says of itself: when an op ended on a rank that takes part in it, and what it was priced at there
-/// (Costs::of: of an exchange the send half, of a collective that member's share), with that run's jitter.
+/// Times of one run with its jitter: the end of an op on a rank that takes part in it, and the op's price (Costs::of:
+/// the send half of an exchange, or that member's share of a collective).
 struct RunTimes {
   std::function<Instant(Rank, OpId)> end;
   std::function<Duration(Rank, OpId)> price;
 };
 
-/// Finds critical paths of one program, run after run. Walks back from the last end: an op began when it was posted,
-/// that is when what ended last of its waits and the op before it on its lane had ended, or when it was issued; a half
-/// of an exchange when its later end was posted (a push when its sender was), a collective when its last member was.
-/// What else held an op up (shared rates, faults) counts as that op's time. On ties: an op before the host,
-/// waits in their order before the lane, the own end of an exchange before the partner's, its send half before the
-/// other, the lower rank.
+/// Finds critical paths of one program, run after run. It walks back from the last end. An op began when it was posted:
+/// at the latest end among its waits and the op before it on its lane, or when it was issued. A half of an exchange
+/// began when the later end was posted (a push when its sender was), a collective when its last member was. Anything
+/// else that delayed an op (shared rates, faults) counts as time of that op. Ties are resolved in this order: an op
+/// before the host, waits in their order before the lane, the own end of an exchange before the partner's, its send
+/// half before the receive half, the lower rank before the higher.
 class PathFinder {
  public:
-  /// `lowered` must outlive it. `issue`: Costs::issue.
+  /// `lowered` must outlive the finder. `issue` is Costs::issue.
   PathFinder(const Lowered& lowered, const std::vector<Duration>& issue);
 
-  /// Requires the times of a run of that program. O(length of the path), and the lanes of all ranks.
+  /// Returns the critical path. Requires the times of a run of that program. Takes O(length of the path) and a look at
+  /// the lanes of all ranks.
   [[nodiscard]] CriticalPath find(const RunTimes& times) const;
 
  private:
@@ -76,12 +78,12 @@ class PathFinder {
     Rank rank = 0;
     OpId op{};
   };
-  /// When an op was posted, and by what end; no op: by the host.
+  /// Time at which an op was posted, and the end that allowed it; without an op, the host allowed it.
   struct Posted {
     Instant at;
     OpId by{-1};
   };
-  /// What was under way until an end, since when, and the post that let it start.
+  /// Op that ran until an end, its start, and the post that let it start.
   struct Cause {
     Place running;
     Place posted;
@@ -98,12 +100,12 @@ class PathFinder {
   [[nodiscard]] Place last_end(const RunTimes& times) const;
 
   const Lowered& lowered_;
-  std::vector<std::vector<Instant>> issued_;  // by rank and op; one rank for all where all run all ops
-  std::vector<std::int32_t> before_on_lane_;  // by op; -1: none
-  std::vector<std::int32_t> last_on_lane_;    // by lane; -1: none
+  std::vector<std::vector<Instant>> issued_;  // by rank and op; a single row when all ranks run all ops
+  std::vector<std::int32_t> before_on_lane_;  // by op; -1 when the op is the first
+  std::vector<std::int32_t> last_on_lane_;    // by lane; -1 when the lane is empty
 };
 
-/// Of one recorded run. Requires its whole timeline and the costs it was played with.
+/// Returns the critical path of one recorded run. Requires its whole timeline and the costs that it was simulated with.
 CriticalPath critical_path(const Lowered& lowered, const Costs& costs, const Timeline& timeline);
 
 }  // namespace commfuse

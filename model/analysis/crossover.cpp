@@ -17,7 +17,7 @@ namespace {
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
-/// By family, at one point: its fastest schedule.
+/// Fastest schedule of each family at one point.
 using Times = std::map<std::string, const MapEntry*>;
 
 Contender contender_of(const MapEntry& entry) { return {to_seconds(entry.time), entry.error, entry.win_probability}; }
@@ -31,7 +31,7 @@ void add_value(std::vector<MapValue>& values, const MapValue& value) {
   }
 }
 
-/// Of one setting.
+/// Builds the map of one setting.
 class Builder {
  public:
   Builder(std::string setting, const VerdictRule& rule) : rule_(rule) { map_.setting = std::move(setting); }
@@ -69,7 +69,7 @@ class Builder {
   }
 
  private:
-  /// So that the first axis varies fastest in the order of places.
+  /// Reverses the order of axes, so that the first axis varies fastest in the order of places.
   static MapPlace reversed(MapPlace place) {
     std::reverse(place.begin(), place.end());
     return place;
@@ -78,9 +78,9 @@ class Builder {
   [[nodiscard]] MapPlace place_of(const MapPoint& point) const {
     MapPlace place{};
     for (std::size_t axis = 0; axis < place.size(); ++axis) {
-      const auto found = std::find_if(map_.axes[axis].begin(), map_.axes[axis].end(),
+      const auto value = std::find_if(map_.axes[axis].begin(), map_.axes[axis].end(),
                                       [&](const MapValue& known) { return known.value == point[axis].value; });
-      place[axis] = static_cast<std::size_t>(found - map_.axes[axis].begin());
+      place[axis] = static_cast<std::size_t>(value - map_.axes[axis].begin());
     }
     return place;
   }
@@ -123,7 +123,7 @@ class Builder {
   }
 
   void locate(Crossing& crossing, const Times& below, const Times& above) const {
-    const auto lower = below.find(crossing.above);  // of the one that wins above, where it does not win yet
+    const auto lower = below.find(crossing.above);  // entry at the lower neighbour of the family that wins above
     const auto upper = above.find(crossing.below);
     if (lower == below.end() || upper == above.end()) {
       return;
@@ -143,8 +143,8 @@ class Builder {
       return (1.0 - share) * log_of(below, strategy) + share * log_of(above, strategy);
     };
     const double time = between(crossing.below);
-    const bool third_is_faster = std::any_of(below.begin(), below.end(), [&](const auto& one) {
-      const std::string& strategy = one.first;
+    const bool third_is_faster = std::any_of(below.begin(), below.end(), [&](const auto& family) {
+      const std::string& strategy = family.first;
       return strategy != crossing.below && strategy != crossing.above && above.contains(strategy) &&
              between(strategy) < time;
     });
@@ -182,8 +182,8 @@ const MapCell* CrossoverMap::at(const MapPlace& place) const {
   const auto before = [](const MapCell& cell, const MapPlace& wanted) {
     return std::lexicographical_compare(cell.place.rbegin(), cell.place.rend(), wanted.rbegin(), wanted.rend());
   };
-  const auto found = std::lower_bound(cells.begin(), cells.end(), place, before);
-  return found == cells.end() || found->place != place ? nullptr : &*found;
+  const auto cell = std::lower_bound(cells.begin(), cells.end(), place, before);
+  return cell == cells.end() || cell->place != place ? nullptr : &*cell;
 }
 
 bool MapTest::add(const MapEntry& entry) {

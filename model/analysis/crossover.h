@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which strategy wins where, over sequence, ranks and bandwidths, and between which points the winner changes.
+// Maps of the winning strategy over sequence length, ranks and bandwidths, with the points between which the winner
+// changes.
 #pragma once
 
 #include <array>
@@ -18,52 +19,54 @@ namespace commfuse {
 enum class MapAxis : std::uint8_t { seq, link, network, ranks };
 inline constexpr std::array all_map_axes{MapAxis::seq, MapAxis::link, MapAxis::network, MapAxis::ranks};
 
-/// As settings call it: "seq", "link_bandwidth", "network_bandwidth", "ranks".
+/// Returns the name of the setting: "seq", "link_bandwidth", "network_bandwidth" or "ranks".
 std::string_view name_of(MapAxis axis);
 
-/// A value on an axis, above 0: tokens, ranks, or bytes a second; and as people wrote it.
+/// Value on an axis, above 0 (tokens, ranks, or bytes per second), and its text as the user wrote it.
 struct MapValue {
   double value = 1.0;
   std::string text;
 };
-/// One a MapAxis.
+/// One value per MapAxis.
 using MapPoint = std::array<MapValue, all_map_axes.size()>;
 
-/// What a strategy takes at a point.
+/// Time of a strategy at one point.
 struct MapEntry {
-  std::string setting;  ///< All else that was asked, in words: only equal ones compare.
+  std::string setting;  ///< All other settings, in words; only entries with equal ones compare.
   MapPoint at;
-  std::string strategy;           ///< Its schedules count as one family: the fastest stands for it.
+  std::string strategy;           ///< The schedules of a strategy count as one family; the fastest stands for it.
   Duration time{};                ///< Above 0.
-  std::optional<double> error{};  ///< Contender's, as the next.
+  std::optional<double> error{};  ///< Relative standard error, see Contender.
   std::optional<double> win_probability{};
 };
 
-/// Place of a value on each axis.
+/// Index of the value on each axis.
 using MapPlace = std::array<std::size_t, all_map_axes.size()>;
 
 struct MapCell {
   MapPlace place{};
   std::string winner;
   Duration time{};
-  std::string second;                   ///< The fastest other family; empty where there is none.
-  std::optional<double> saved{};        ///< Share of the second's time that the winner saves.
-  std::optional<double> of_serial{};    ///< The same of serial, also where serial wins; nothing where it was not run.
-  std::vector<std::string> tied{};      ///< Families that tie with the fastest one, which is `winner`; none: it wins.
-  std::optional<double> probability{};  ///< Verdict's.
+  std::string second;             ///< Fastest other family; empty when there is no other.
+  std::optional<double> saved{};  ///< Share of the second's time that the winner saves.
+  /// Share of serial's time that the winner saves, also where serial wins; nullopt when serial was not run.
+  std::optional<double> of_serial{};
+  /// Families that tie with the fastest one, which is `winner`; empty when `winner` wins.
+  std::vector<std::string> tied{};
+  std::optional<double> probability{};  ///< Probability of the verdict.
 
   [[nodiscard]] bool wins() const { return tied.empty(); }
 };
 
-/// Between two neighbours on an axis the winner changes.
+/// Two neighbours on an axis between which the winner changes.
 struct Crossing {
   MapAxis axis = MapAxis::seq;
-  MapPlace place{};  ///< Of the lower neighbour; the upper one is next on the axis.
+  MapPlace place{};  ///< Place of the lower neighbour; the upper one is next on the axis.
   std::string below;
   std::string above;
-  /// Where both take the same, by straight lines between the neighbours in the logarithms of value and time. Nothing of
-  /// ranks, which have no values between; where one of the two was not run at both; and where a third family would be
-  /// faster there, so that the line tells of no change that happens.
+  /// Value at which both take the same time, by straight lines between the neighbours in the logarithms of value and
+  /// time. Empty on the axis of ranks, which has no values between; when one of the two was not run at both neighbours;
+  /// and when a third family would be faster at that value, so that the winner does not change there.
   std::optional<double> at{};
   bool clear = false;  ///< At both neighbours the winner wins against the other of the two.
 };
@@ -71,22 +74,20 @@ struct Crossing {
 struct CrossoverMap {
   std::string setting;
   std::array<std::vector<MapValue>, all_map_axes.size()> axes;  ///< Ascending.
-  std::vector<MapCell> cells;                                   ///< Those with a result: seq fastest, then link, ...
-  std::vector<Crossing> crossings;                              ///< By axis, then as the cells.
-  std::vector<std::string> strategies;                          ///< That win somewhere, by name.
+  std::vector<MapCell> cells;           ///< Cells with a result, in the order of seq (fastest), link bandwidth, ...
+  std::vector<Crossing> crossings;      ///< Sorted by axis, then in the order of the cells.
+  std::vector<std::string> strategies;  ///< Families that win in some cell, sorted by name.
 
   [[nodiscard]] const std::vector<MapValue>& values(MapAxis axis) const { return axes[static_cast<std::size_t>(axis)]; }
-  /// Nullptr where there is no result.
+  /// Returns the cell, or nullptr when it has no result.
   [[nodiscard]] const MapCell* at(const MapPlace& place) const;
 };
 
-/// One a setting that has two points and two families at least, in the order in which they first come. Requires times
-/// and values above 0.
-/// Whether entries of one setting make a map: several families along an axis. It may be known before all were looked
-/// at.
+/// Test of whether the entries of one setting make a map: several families along an axis. The answer may be known
+/// before all entries were added.
 class MapTest {
  public:
-  /// Whether those so far do.
+  /// Adds an entry and returns true once the entries make a map.
   bool add(const MapEntry& entry);
   [[nodiscard]] bool is_map() const { return families_ && axis_; }
 

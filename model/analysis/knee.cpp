@@ -10,7 +10,7 @@
 namespace commfuse {
 
 std::optional<std::size_t> knee_of(std::span<const CurvePoint> curve) {
-  constexpr double straight = 1e-3;  // of the curve's range
+  constexpr double straight = 1e-3;  // share of the curve's range
   if (curve.size() < 3) {
     return std::nullopt;
   }
@@ -58,9 +58,9 @@ std::vector<std::size_t> pareto_of(std::span<const CurvePoint> points) {
     return points[a].x < points[b].x || (points[a].x == points[b].x && points[a].y < points[b].y);
   });
   std::vector<std::size_t> best;
-  for (const std::size_t one : order) {
-    if (best.empty() || points[one].y < points[best.back()].y) {
-      best.push_back(one);
+  for (const std::size_t candidate : order) {
+    if (best.empty() || points[candidate].y < points[best.back()].y) {
+      best.push_back(candidate);
     }
   }
   return best;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a curve of diminishing returns bends, and which of many offers no other beats.
+// Finds the bend in a curve of diminishing returns, and the offers that no other offer beats.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,17 @@ struct CurvePoint {
   double y = 0.0;
 };
 
-/// The point farthest from the chord between the first and the last, both axes scaled to the curve's own range; the
-/// first on ties. Nothing where fewer than three points, or a straight or flat line, leave no bend. Requires ascending
-/// x.
+/// Returns the point farthest from the chord between the first and the last point, with both axes scaled to the curve's
+/// own range; the first on ties. Returns nullopt when there are fewer than three points or the line is straight or
+/// flat. Requires ascending x.
 std::optional<std::size_t> knee_of(std::span<const CurvePoint> curve);
 
-/// The least x at which y has reached `share` of its way from 0 to its last value, linear between points. Nothing where
-/// even the last point has no value above 0. Requires ascending x, at least one point.
+/// Returns the least x at which y has covered `share` of its way from 0 to its last value, linear between points;
+/// nullopt when the last value is not above 0. Requires ascending x and at least one point.
 std::optional<double> plateau_of(std::span<const CurvePoint> curve, double share);
 
-/// Points that no other is below in one of x and y and not above in the other; ascending in x. Of equal ones the first.
+/// Returns the indices of the Pareto-optimal points, ascending in x: no other point is lower in x or y without being
+/// higher in the other. Of equal points only the first is returned.
 std::vector<std::size_t> pareto_of(std::span<const CurvePoint> points);
 
 }  // namespace commfuse

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said where a GPU's memory cannot hold what a rank needs. Results carry it among their warnings; tables and
-// pages for people begin with it.
+// Warning that a GPU's memory cannot hold what a rank needs. Results carry it among their warnings; tables and pages
+// begin with it.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,28 @@
 
 namespace commfuse {
 
-/// What one GPU needs at once, and what it has. 1 GB is 10^9 bytes.
+/// Memory that one GPU needs at once, and the memory that it has. 1 GB is 10^9 bytes.
 struct MemoryNeed {
   double needed_gb = 0.0;
   double capacity_gb = 0.0;
   std::string hardware;
-  std::string_view remedy;  ///< "use more ranks or fewer tokens"
+  std::string_view remedy;  ///< For example "use more ranks or fewer tokens".
 };
 
-/// "out of memory: a GPU needs 130.25 GB and one of h100-sxm has 80.00 GB, so use more ranks or fewer tokens".
+/// Returns, for example, "out of memory: a GPU needs 130.25 GB and one of h100-sxm has 80.00 GB, so use more ranks or
+/// fewer tokens".
 std::string memory_warning(const MemoryNeed& need);
 
-/// Whether memory_warning wrote it.
+/// Returns true if memory_warning wrote `warning`.
 bool is_memory_warning(std::string_view warning);
 
-/// The largest need among rows of results.
+/// Largest memory need among rows of results.
 class LargestNeed {
  public:
-  /// Of every row, with what it needs; without a warning where it fits.
+  /// Adds a row; `needed` is in GB, and `warning` is empty when the row fits.
   void add(double needed, std::optional<std::string> warning);
 
-  /// "Out of memory in 3 of 9 rows: a GPU needs up to 130.25 GB and …"; empty where all rows fit.
+  /// Returns "Out of memory in 3 of 9 rows: a GPU needs up to 130.25 GB and …"; empty when all rows fit.
   [[nodiscard]] std::string sentence() const;
 
  private:

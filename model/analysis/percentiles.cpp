@@ -12,16 +12,17 @@ namespace commfuse {
 
 namespace {
 
-constexpr double beyond_an_end = 0.025;  // of a range of 95 %
+constexpr double beyond_an_end = 0.025;  // either side of a 95% range
 
-/// The binomial distribution: the probability of each count that is not negligible, from `first` on.
+/// Binomial distribution: the probabilities of all counts that are not negligible, from `first` on.
 struct Binomial {
   std::size_t first = 0;
   std::vector<double> probabilities;
 };
 
-/// Each weight follows from the one before by the ratio of their probabilities; the sum of all is 1. More than ten
-/// standard deviations from the mean the probabilities are negligible. Requires 0 < p < 1.
+/// Returns the distribution. Each weight follows from the previous one by the ratio of their probabilities;
+/// normalisation makes the sum 1. More than ten standard deviations from the mean, probabilities are negligible.
+/// Requires 0 < p < 1.
 Binomial binomial(std::size_t trials, double p) {
   const auto n = static_cast<double>(trials);
   const double reach = 10.0 * std::sqrt(n * p * (1.0 - p)) + 20.0;
@@ -40,7 +41,8 @@ Binomial binomial(std::size_t trials, double p) {
   return {first, std::move(weights)};
 }
 
-/// How many of the values, from `begin` on, add up to at most `limit`. Requires a sum of all above it.
+/// Returns the number of values, from `begin` on, whose sum stays at or below `limit`. Requires that the sum of all
+/// exceeds `limit`.
 template <class Iterator>
 std::size_t count_within(Iterator begin, double limit) {
   std::size_t count = 0;
@@ -63,11 +65,11 @@ Estimate percentile(std::span<const Duration> sorted, int per_mille) {
   const std::size_t count = sorted.size();
   Estimate estimate{.value = sorted[order_of(count, per_mille) - 1]};
   if (per_mille == 1000) {
-    return estimate;  // No sample lies above the largest value there can be.
+    return estimate;  // No sample lies above the largest possible value, so it has no range.
   }
   const auto [first, probabilities] = binomial(count, per_mille / 1000.0);
-  // The low-th smallest lies above the percentile when fewer than `low` samples lie below it, the high-th smallest
-  // lies below the percentile when at least `high` do.
+  // The low-th smallest lies above the percentile when fewer than `low` samples lie below the percentile; the high-th
+  // smallest lies below it when at least `high` samples do.
   const std::size_t low = first + count_within(probabilities.begin(), beyond_an_end);
   const std::size_t high = first + probabilities.size() - count_within(probabilities.rbegin(), beyond_an_end);
   if (low >= 1 && high <= count) {
@@ -76,9 +78,9 @@ Estimate percentile(std::span<const Duration> sorted, int per_mille) {
   return estimate;
 }
 
-// Sums of differences from one sample: small, and so exact or nearly.
+// Sums differences from one sample: they are small, so the sum is exact or nearly exact.
 Estimate mean(std::span<const Duration> samples) {
-  check(!samples.empty(), "a mean is that of at least one sample");
+  check(!samples.empty(), "a mean needs at least one sample");
   const auto count = static_cast<double>(samples.size());
   double sum = 0.0;
   for (const Duration sample : samples) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What many samples of one time say, and how surely: percentiles and the mean with 95 % confidence intervals.
+// Percentiles and the mean of many samples of one time, with 95% confidence intervals.
 #pragma once
 
 #include <cstddef>
@@ -11,34 +11,35 @@
 
 namespace commfuse {
 
-/// Both ends included.
+/// Closed interval.
 struct TimeRange {
   Duration low{};
   Duration high{};
   friend bool operator==(const TimeRange&, const TimeRange&) = default;
 };
 
-/// A number drawn from a sample, and where the true one lies with 95 % confidence; no range: the sample is too small to
-/// say.
+/// Number estimated from a sample, and the range that holds the true one with 95% confidence. No range means that the
+/// sample is too small.
 struct Estimate {
   Duration value{};
   std::optional<TimeRange> range;
   friend bool operator==(const Estimate&, const Estimate&) = default;
 };
 
-/// How many of `samples` sorted values, the smallest first, it takes to reach a percentile: the k of the k-th smallest.
-/// The least k of which k / samples >= per_mille / 1000. Requires samples >= 1 and 1 <= per_mille <= 1000.
+/// Returns k such that the k-th smallest of `samples` values is the percentile: the least k with k / samples >=
+/// per_mille / 1000. Requires samples >= 1 and 1 <= per_mille <= 1000.
 std::size_t order_of(std::size_t samples, int per_mille);
 
-/// The percentile is a sample, the order_of()-th smallest. Its range runs between two samples, by order statistics: of
-/// n samples the number below the true percentile is binomial, whatever their distribution, and either end is as near
-/// as it can be while the true percentile lies beyond it with at most 2.5 %. Nothing when an end would have to lie
-/// beyond the smallest or the largest sample. (Exact: a sum of binomial probabilities, no normal approximation; see
-/// Hahn and Meeker, Statistical Intervals, 5.2.) Requires sorted samples, at least one.
+/// Returns the percentile: the order_of()-th smallest sample. Its range runs between two samples, by order statistics:
+/// whatever the distribution of n samples, the number below the true percentile is binomial. Each end is as near as it
+/// can be while the true percentile lies beyond it with a probability of at most 2.5%. There is no range when an end
+/// would lie beyond the smallest or the largest sample. The range is exact, a sum of binomial probabilities without a
+/// normal approximation (Hahn and Meeker, Statistical Intervals, 5.2). Requires sorted samples, at least one.
 Estimate percentile(std::span<const Duration> sorted, int per_mille);
 
-/// To the nearest picosecond; its range is Student's, mean +- t s / sqrt(n). Nothing for a single sample. Where stalls
-/// are rare and long the range is too narrow until the sample holds some. Requires at least one.
+/// Returns the mean to the nearest picosecond, with Student's range, mean +- t s / sqrt(n). A single sample has no
+/// range. When stalls are rare and long, the range is too narrow until the sample holds some. Requires at least one
+/// sample.
 Estimate mean(std::span<const Duration> samples);
 
 struct Percentiles {
@@ -48,9 +49,10 @@ struct Percentiles {
   Estimate p95;
   Estimate p99;
   Estimate p99_9;
+  friend bool operator==(const Percentiles&, const Percentiles&) = default;
 };
 
-/// Requires at least one sample, in any order.
+/// Returns all percentiles of results. Requires at least one sample, in any order.
 Percentiles percentiles_of(std::vector<Duration> samples);
 
 }  // namespace commfuse

@@ -14,7 +14,7 @@ namespace {
 constexpr double hour = 3600.0;
 constexpr double day = 86400.0;
 
-/// Of the wall time, without which nothing would fail.
+/// Returns work over wall time for a run with failures.
 double goodput_of(Seconds every, Seconds checkpoint, Seconds restart, Seconds between_failures) {
   const double m = between_failures.count();
   return every.count() / (m * math::exp(restart.count() / m) * math::expm1((every + checkpoint).count() / m));
@@ -25,7 +25,7 @@ double goodput_of(Seconds every, Seconds checkpoint, Seconds restart, Seconds be
 Seconds checkpoint_interval(Seconds checkpoint, Seconds between_failures) {
   const double d = checkpoint.count();
   const double m = between_failures.count();
-  check(m > 0.0, "failures lie apart");
+  check(m > 0.0, "the mean time between failures is positive");
   if (d >= 2.0 * m) {
     return between_failures;
   }
@@ -34,12 +34,12 @@ Seconds checkpoint_interval(Seconds checkpoint, Seconds between_failures) {
 }
 
 RunTotals totals_of(const RunTerms& terms) {
-  check(terms.tokens_per_second > 0.0, "a run gets on");
+  check(terms.tokens_per_second > 0.0, "a run makes progress");
   RunTotals totals;
   const double failures_a_second = terms.gpus * terms.per_gpu_hour / hour;
   if (failures_a_second > 0.0) {
     const Seconds between{1.0 / failures_a_second};
-    // A checkpoint that costs nothing is written all the time; one second of work is all the time.
+    // A free checkpoint would be written all the time; an interval of one second stands for that.
     totals.checkpoint_every = std::max(Seconds{1.0}, checkpoint_interval(terms.checkpoint, between));
     totals.goodput = goodput_of(totals.checkpoint_every, terms.checkpoint, terms.restart, between);
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a whole training run takes, from what one step takes and what goes wrong meanwhile. `docs/plan.md` repeats it
-// with a worked example.
+// Time, cost and energy of a whole training run, from those of one step and from failures. `docs/plan.md` has a worked
+// example.
 //
-//   failures a second   L = GPUs x failures of a GPU in an hour / 3600           M = 1 / L, the mean time between them
-//   checkpoints         every T of work, each taking d; T as Daly (2006), who betters Young's (1974) sqrt(2 d M):
+//   failures            L = GPUs x failures per GPU and hour / 3600 per second   M = 1 / L, the mean time between them
+//   checkpoints         every T of work, each taking d; T by Daly (2006), who improves Young's (1974) sqrt(2 d M):
 //                       T = sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + (d / 2 M) / 9) - d   where d < 2 M, else M
 //   goodput             g = T / (M exp(R / M) (exp((T + d) / M) - 1))            Daly (2006): work over wall time, R
 //                       from a failure to work again; 1 without failures
-//   days                tokens / (tokens a second x g) / 86400
+//   days                tokens / (tokens per second x g) / 86400
 //   cost                GPUs x hours x price + energy x its price
 //   energy              GPUs x power of one x PUE x hours
 #pragma once
@@ -18,32 +18,33 @@ namespace commfuse {
 
 struct RunTerms {
   double tokens = 0.0;
-  double tokens_per_second = 0.0;  ///< While nothing fails; above 0.
+  double tokens_per_second = 0.0;  ///< Throughput while nothing fails; above 0.
   double gpus = 1.0;
-  double price = 0.0;         ///< Of a GPU for an hour.
-  double per_gpu_hour = 0.0;  ///< Failures that stop the run, of one GPU.
-  Seconds checkpoint{};       ///< That training stands still for one.
+  double price = 0.0;         ///< Price of one GPU for one hour.
+  double per_gpu_hour = 0.0;  ///< Failures per GPU and hour that stop the run.
+  Seconds checkpoint{};       ///< Time that training stands still for one checkpoint.
   Seconds restart{};
-  Watts power{};  ///< Of one GPU with its share of the node; 0: nobody says.
+  Watts power{};  ///< Power of one GPU with its share of the node; 0 when unknown.
   double pue = 1.0;
-  double energy_price = 0.0;  ///< Of a kilowatt-hour.
+  double energy_price = 0.0;  ///< Price of one kilowatt-hour.
 };
 
 struct RunTotals {
   double goodput = 1.0;
-  Seconds checkpoint_every{};  ///< Of work between two checkpoints; 0: none is needed.
-  double failures = 0.0;       ///< In the whole run, in the mean.
+  Seconds checkpoint_every{};  ///< Work between two checkpoints; 0 when none is needed.
+  double failures = 0.0;       ///< Expected number in the whole run.
   double days = 0.0;
   double gpu_hours = 0.0;
   double energy_kwh = 0.0;
   double cost = 0.0;
-  double cost_per_mtok = 0.0;  ///< Of a million tokens.
+  double cost_per_mtok = 0.0;  ///< Cost of a million tokens.
 };
 
 RunTotals totals_of(const RunTerms& terms);
 
-/// The work between two checkpoints that loses least (Daly, "A higher order estimate of the optimum checkpoint interval
-/// for restart dumps", Future Generation Computer Systems 22, 2006). Requires a mean time between failures above 0.
+/// Returns the work between two checkpoints that loses least time (Daly, "A higher order estimate of the optimum
+/// checkpoint interval for restart dumps", Future Generation Computer Systems 22, 2006). Requires a mean time between
+/// failures above 0.
 Seconds checkpoint_interval(Seconds checkpoint, Seconds between_failures);
 
 }  // namespace commfuse

@@ -13,17 +13,17 @@ using Points = std::vector<const ScalingPoint*>;
 
 std::int64_t tokens_of(const ScalingPoint& point) { return point.batch * point.seq; }
 
-/// Nothing where all have the same ranks.
+/// Returns nullopt when all points have the same ranks.
 std::optional<Scaling> scaling_of(ScalingKind kind, const Points& points) {
-  const auto [fewest, most] = std::minmax_element(points.begin(), points.end(),
-                                                  [](const auto* a, const auto* b) { return a->ranks < b->ranks; });
-  if ((*fewest)->ranks == (*most)->ranks) {
+  const auto [fewest, largest] = std::minmax_element(points.begin(), points.end(),
+                                                     [](const auto* a, const auto* b) { return a->ranks < b->ranks; });
+  if ((*fewest)->ranks == (*largest)->ranks) {
     return std::nullopt;
   }
-  const double times = to_seconds((*fewest)->time) / to_seconds((*most)->time);
+  const double times = to_seconds((*fewest)->time) / to_seconds((*largest)->time);
   const double ideal =
-      kind == ScalingKind::weak ? 1.0 : static_cast<double>((*most)->ranks) / static_cast<double>((*fewest)->ranks);
-  return Scaling{(*fewest)->setting, kind, **fewest, **most, times / ideal};
+      kind == ScalingKind::weak ? 1.0 : static_cast<double>((*largest)->ranks) / static_cast<double>((*fewest)->ranks);
+  return Scaling{(*fewest)->setting, kind, **fewest, **largest, times / ideal};
 }
 
 std::vector<Scaling> strong_of(const Points& points) {
@@ -31,13 +31,13 @@ std::vector<Scaling> strong_of(const Points& points) {
   for (const ScalingPoint* point : points) {
     by_work[{point->batch, point->seq}].push_back(point);
   }
-  std::vector<Scaling> all;
-  for (const auto& [work, some] : by_work) {
-    if (const std::optional<Scaling> scaling = scaling_of(ScalingKind::strong, some)) {
-      all.push_back(*scaling);
+  std::vector<Scaling> scalings;
+  for (const auto& [work, same_work] : by_work) {
+    if (const std::optional<Scaling> scaling = scaling_of(ScalingKind::strong, same_work)) {
+      scalings.push_back(*scaling);
     }
   }
-  return all;
+  return scalings;
 }
 
 bool has_as_many_tokens_a_rank(const Points& points) {
@@ -53,24 +53,24 @@ std::vector<Scaling> scalings_of(std::span<const ScalingPoint> points) {
   std::vector<std::string> settings;
   std::map<std::string, Points> by_setting;
   for (const ScalingPoint& point : points) {
-    Points& some = by_setting[point.setting];
-    if (some.empty()) {
+    Points& same_setting = by_setting[point.setting];
+    if (same_setting.empty()) {
       settings.push_back(point.setting);
     }
-    some.push_back(&point);
+    same_setting.push_back(&point);
   }
-  std::vector<Scaling> all;
+  std::vector<Scaling> scalings;
   for (const std::string& setting : settings) {
-    const Points& some = by_setting.at(setting);
-    std::vector<Scaling> strong = strong_of(some);
-    if (strong.empty() && has_as_many_tokens_a_rank(some)) {
-      if (const std::optional<Scaling> weak = scaling_of(ScalingKind::weak, some)) {
+    const Points& same_setting = by_setting.at(setting);
+    std::vector<Scaling> strong = strong_of(same_setting);
+    if (strong.empty() && has_as_many_tokens_a_rank(same_setting)) {
+      if (const std::optional<Scaling> weak = scaling_of(ScalingKind::weak, same_setting)) {
         strong.push_back(*weak);
       }
     }
-    all.insert(all.end(), strong.begin(), strong.end());
+    scalings.insert(scalings.end(), strong.begin(), strong.end());
   }
-  return all;
+  return scalings;
 }
 
 }  // namespace commfuse

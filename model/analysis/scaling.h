@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What more ranks bring, and whether the work stays or grows with them.
+// Scaling efficiency: the gain from more ranks, for fixed work and for work that grows with the ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,32 @@
 namespace commfuse {
 
 enum class ScalingKind : std::uint8_t {
-  strong,  ///< The work is fixed, tokens and all: ideal is a time that falls as ranks rise.
-  weak     ///< Tokens a rank are fixed: ideal is a time that stays.
+  strong,  ///< Fixed work, all tokens: ideally the time falls as ranks rise.
+  weak     ///< Fixed tokens per rank: ideally the time stays.
 };
 
-/// The fastest of a point.
+/// Fastest result at one count of ranks.
 struct ScalingPoint {
-  std::string setting;  ///< All else that was asked: only equal ones compare.
+  std::string setting;  ///< All other settings; only points with equal ones compare.
   std::int64_t ranks = 1;
   std::int64_t batch = 1;
   std::int64_t seq = 1;
   Duration time{};  ///< Above 0.
 };
 
-/// From the fewest ranks of a run of points to the most.
+/// Scaling over a run of points, from the fewest ranks to the most.
 struct Scaling {
   std::string setting;
   ScalingKind kind = ScalingKind::strong;
   ScalingPoint fewest;
   ScalingPoint most;
-  /// Of the ideal: strong, time x ranks of the fewest over that of the most; weak, the times alone.
+  /// Share of the ideal. Strong: time × ranks of the fewest over that of the most. Weak: the ratio of the times alone.
   double efficiency = 1.0;
 };
 
-/// Strong: one a batch and sequence length with several counts of ranks. Weak: of settings without any of those, where
-/// batch x seq is the same multiple of the ranks at every point. Nothing of other points: both change, neither by a
-/// rule.
+/// Returns the scalings of all points. A strong scaling covers one batch and sequence length with several counts of
+/// ranks. A weak one covers settings without a strong one, when batch × seq is the same multiple of the ranks at every
+/// point. Other settings give none, because work and ranks change by no common rule.
 std::vector<Scaling> scalings_of(std::span<const ScalingPoint> points);
 
 }  // namespace commfuse

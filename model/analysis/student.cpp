@@ -9,7 +9,7 @@ namespace commfuse {
 
 namespace {
 
-/// For 1 to 30 degrees of freedom, by mpmath with 40 digits.
+/// Quantiles for 1 to 30 degrees of freedom, computed by mpmath with 40 digits.
 constexpr std::array<double, 30> quantiles_975 = {
     12.706204736174705, 4.3026527297494639, 3.1824463052837096, 2.7764451051977944, 2.5705818356363155,
     2.44691185114497,   2.3646242515927853, 2.3060041352041667, 2.2621571627982055, 2.2281388519862747,

@@ -16,14 +16,14 @@ constexpr std::array parts{&Breakdown::compute, &Breakdown::slicing, &Breakdown:
 }  // namespace
 
 Rank P99Causes::worst_rank() const {
-  const auto most = std::max_element(rank_time_on_path.begin(), rank_time_on_path.end());
-  return static_cast<Rank>(most - rank_time_on_path.begin());
+  const auto worst = std::max_element(rank_time_on_path.begin(), rank_time_on_path.end());
+  return static_cast<Rank>(worst - rank_time_on_path.begin());
 }
 
 double P99Causes::share_of_path(Rank rank) const {
-  const Duration all = std::accumulate(rank_time_on_path.begin(), rank_time_on_path.end(), Duration{});
-  const Duration own = rank_time_on_path[static_cast<std::size_t>(rank)];
-  return all > Duration{} ? to_seconds(own) / to_seconds(all) : 0.0;
+  const Duration total = std::accumulate(rank_time_on_path.begin(), rank_time_on_path.end(), Duration{});
+  const Duration of_rank = rank_time_on_path[static_cast<std::size_t>(rank)];
+  return total > Duration{} ? to_seconds(of_rank) / to_seconds(total) : 0.0;
 }
 
 P99Collector::P99Collector(std::int32_t ranks)
@@ -46,14 +46,14 @@ void P99Collector::add(const Breakdown& critical, const CriticalPath& path) {
 }
 
 P99Causes P99Collector::causes() const {
-  check(samples_ > 0, "causes are told of one run at least");
+  check(samples_ > 0, "causes need at least one run");
   const auto count = static_cast<std::int64_t>(samples_);
-  const auto share = [&](std::size_t some) { return static_cast<double>(some) / static_cast<double>(samples_); };
+  const auto share = [&](std::size_t hits) { return static_cast<double>(hits) / static_cast<double>(samples_); };
   P99Causes causes{.samples = samples_};
   for (const auto part : parts) {
     causes.mean.*part = sum_.*part / count;
   }
-  // From the rounded parts, so that they still add up.
+  // The sum is taken over rounded parts so that the parts still add up.
   Breakdown& mean = causes.mean;
   mean.exposed = mean.head + mean.bubble + mean.tail - mean.local;
   mean.makespan = mean.compute + mean.slicing + mean.stretch + mean.local + mean.exposed;
@@ -68,7 +68,7 @@ P99Causes P99Collector::causes() const {
   return causes;
 }
 
-std::vector<std::size_t> near_p99(const std::vector<Duration>& makespans, std::size_t most) {
+std::vector<std::size_t> near_p99(const std::vector<Duration>& makespans, std::size_t limit) {
   std::vector<std::size_t> order(makespans.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const std::size_t first = order_of(makespans.size(), 985) - 1;
@@ -79,11 +79,11 @@ std::vector<std::size_t> near_p99(const std::vector<Duration>& makespans, std::s
   const auto at = [&](std::size_t place) { return order.begin() + static_cast<std::ptrdiff_t>(place); };
   std::nth_element(order.begin(), at(first), order.end(), earlier);
   std::sort(at(first), order.end(), earlier);
-  const std::size_t there = last - first + 1;
-  const std::size_t taken = std::min(there, most);
+  const std::size_t available = last - first + 1;
+  const std::size_t taken = std::min(available, limit);
   std::vector<std::size_t> near;
   for (std::size_t i = 0; i < taken; ++i) {
-    near.push_back(order[first + i * there / taken]);
+    near.push_back(order[first + i * available / taken]);
   }
   return near;
 }

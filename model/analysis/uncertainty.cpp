@@ -11,7 +11,7 @@ namespace commfuse {
 
 namespace {
 
-/// Every doubt that either has, with both effects, in order.
+/// Visits every doubt that either has, with both effects, in order.
 template <typename Visit>
 void each_doubt(const Uncertainty& a, const Uncertainty& b, Visit&& visit) {
   auto left = a.doubts.begin();
@@ -31,10 +31,10 @@ double covariance(const Uncertainty& a, const Uncertainty& b) {
   return sum;
 }
 
-/// By which share of what was measured to be off another is expected to be off.
+/// Returns the share of the measured error that is expected to recur in the other prediction.
 double shared_part(const Uncertainty& uncertainty, const Evidence& evidence) {
   const double variance = covariance(evidence.of, evidence.of);
-  check(variance > 0.0, "what nothing doubts tells nothing of another");
+  check(variance > 0.0, "evidence has at least one doubt");
   return covariance(uncertainty, evidence.of) / variance;
 }
 

@@ -18,7 +18,7 @@ std::optional<double> probability_faster(const Contender& fastest, const Contend
   if (fastest.time == other.time) {
     return 0.5;
   }
-  // Above one half it was compared with slower ones than `fastest`.
+  // A probability above one half belongs to a comparison with results slower than `fastest`.
   if (other.win_probability && *other.win_probability <= 0.5) {
     return 1.0 - *other.win_probability;
   }
@@ -31,7 +31,7 @@ std::optional<double> probability_faster(const Contender& fastest, const Contend
 }
 
 Verdict verdict_of(std::span<const Contender> contenders, const VerdictRule& rule) {
-  check(!contenders.empty(), "a verdict is about something");
+  check(!contenders.empty(), "a verdict has at least one contender");
   Verdict verdict;
   verdict.order.resize(contenders.size());
   std::iota(verdict.order.begin(), verdict.order.end(), std::size_t{0});
@@ -58,7 +58,7 @@ Verdict verdict_of(std::span<const Contender> contenders, const VerdictRule& rul
 }
 
 TieBreak break_tie(std::span<const TiedPlan> plans) {
-  check(!plans.empty(), "a tie is between some");
+  check(!plans.empty(), "a tie has at least one plan");
   const auto key = [](const TiedPlan& plan) { return std::tuple(plan.gpus, plan.memory, plan.kinds); };
   const auto chosen = std::min_element(plans.begin(), plans.end(),
                                        [&](const TiedPlan& a, const TiedPlan& b) { return key(a) < key(b); });

@@ -19,7 +19,7 @@ constexpr double most_times = 1000.0;
 
 bool is_in_range(double times) { return times >= 1.0 / most_times && times <= most_times; }
 
-/// Throws ConfigError, with the setting named.
+/// Throws ConfigError that names the setting.
 double times_of(const Settings& settings, std::string_view key, const Link& link) {
   const std::optional<BandwidthChoice> choice = parse_bandwidth_choice(settings.text(key));
   check(choice.has_value(), "a setting is checked where it is written");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user wants a link to be: "x2" of its own rates, or "450 GB/s".
+// User's choice of a link's bandwidth: a multiple of its own rates, "x2", or a rate, "450 GB/s".
 #pragma once
 
 #include <optional>
@@ -12,27 +12,27 @@
 
 namespace commfuse {
 
-/// One of the two.
+/// Holds exactly one of the two members.
 struct BandwidthChoice {
-  std::optional<double> times;         ///< Of the machine's own rates, 0.001 to 1000.
-  std::optional<BytesPerSecond> rate;  ///< Of one direction, as the data sheet's nominal rate; above 0.
+  std::optional<double> times;         ///< Multiple of the machine's own rates, 0.001 to 1000.
+  std::optional<BytesPerSecond> rate;  ///< Nominal rate of one direction, as in a data sheet; above 0.
 };
 
-/// Nothing for any other text.
+/// Returns nullopt when `text` is not a bandwidth choice.
 std::optional<BandwidthChoice> parse_bandwidth_choice(std::string_view text);
-/// "x0.5"; "450 GB/s".
+/// Returns a text such as "x0.5" or "450 GB/s".
 std::string format_bandwidth_choice(const BandwidthChoice& choice);
 
-/// The values that `first..last` means where each is so many times the one before; the last is included where the steps
-/// meet it. Requires two factors or two rates, and times > 1.
+/// Returns the values of the range `first..last`, each `times` the one before; `last` is included when the steps meet
+/// it. Requires two factors or two rates, and times > 1.
 std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const BandwidthChoice& last, double times);
 
-/// The machine with the links that the settings want. Throws ConfigError for a network where there is none, and for
-/// links a thousand times as fast, or as slow, as they are.
+/// Returns the machine with the links that the settings choose. Throws ConfigError when they choose a network for a
+/// machine without one, and for links a thousand times faster or slower than the machine's own.
 Machine with_chosen_links(Machine machine, const Settings& settings);
 
-/// Settings name the machine by its file and what they want of its links. Throws ConfigError as load_machine, and as
-/// above.
+/// Loads the machine that the settings name, with the links that they choose. Throws ConfigError like load_machine and
+/// like with_chosen_links.
 Machine machine_of(const Settings& settings);
 
 }  // namespace commfuse

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/config/catalogue.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// In the order they are searched.
+/// Returns the folders in the order in which they are searched.
 std::span<const std::string_view> folders_of(Catalogue catalogue) {
   static constexpr std::array<std::string_view, 1> models{"models"};
   static constexpr std::array<std::string_view, 2> machines{"hardware", "clusters"};
@@ -79,7 +80,8 @@ bool is_path(Catalogue catalogue, std::string_view choice) {
          (may_be_json(catalogue) && ends_with(choice, ".json"));
 }
 
-/// "llama" and "3" of "llama3-70b" and of "llama-3.1-70b": spelling alone would take llama-2-70b for nearer.
+/// Returns "llama" and "3" for "llama3-70b" and for "llama-3.1-70b". The family is compared because by spelling alone
+/// llama-2-70b would be nearer.
 std::pair<std::string, std::string> family_of(std::string_view name) {
   std::pair<std::string, std::string> family;
   for (const char letter : name) {
@@ -95,13 +97,27 @@ std::pair<std::string, std::string> family_of(std::string_view name) {
   return family;
 }
 
-/// Prefers names of the same family.
+/// Returns the nearest name, with a preference for names of the same family.
 std::optional<std::string> nearest_of_family(std::string_view name, const std::vector<std::string_view>& known) {
   std::vector<std::string_view> related;
   std::copy_if(known.begin(), known.end(), std::back_inserter(related),
-               [family = family_of(name)](std::string_view one) { return family_of(one) == family; });
+               [family = family_of(name)](std::string_view candidate) { return family_of(candidate) == family; });
   const std::optional<std::string> near = nearest(name, related);
   return near ? near : nearest(name, known);
+}
+
+/// The folder of the Python module that this code is in; empty where it is in a program.
+fs::path folder_of_module() {
+#ifdef __EMSCRIPTEN__
+  return {};
+#else
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&folder_of_module), &info) == 0 || info.dli_fname == nullptr) {
+    return {};
+  }
+  const fs::path file = info.dli_fname;
+  return file.extension() == ".so" ? file.parent_path() : fs::path();
+#endif
 }
 
 std::string unknown_name(Catalogue catalogue, std::string_view name, const std::vector<std::string>& names) {
@@ -117,7 +133,7 @@ std::string unknown_name(Catalogue catalogue, std::string_view name, const std::
 }  // namespace
 
 fs::path config_directory() {
-  // Read once at start-up by a program that sets no environment variables.
+  // The variable is read once at start-up, and this program sets no environment variables.
   const char* chosen = std::getenv("COMMFUSE_CONFIG_DIR");  // NOLINT(concurrency-mt-unsafe)
   if (chosen != nullptr && *chosen != '\0') {
     if (!is_folder(chosen)) {
@@ -127,6 +143,9 @@ fs::path config_directory() {
                       in_quotes(chosen)));
     }
     return chosen;
+  }
+  if (const fs::path beside = folder_of_module() / "configs"; beside.is_absolute() && is_folder(beside)) {
+    return beside;
   }
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -176,14 +195,14 @@ fs::path find_config(Catalogue catalogue, std::string_view name_or_path) {
     throw ConfigError(unknown_name(catalogue, name_or_path, names));
   }
   const std::string file = fmt::format("{}.yaml", name_or_path);
-  fs::path found;
+  fs::path path;
   for (const std::string_view folder : folders_of(catalogue)) {
     std::error_code error;
-    if (found = config_directory() / folder / file; fs::exists(found, error)) {
+    if (path = config_directory() / folder / file; fs::exists(path, error)) {
       break;
     }
   }
-  return found;
+  return path;
 }
 
 std::string file_or_known(Catalogue catalogue, const std::string& name_or_path) {
@@ -206,7 +225,9 @@ std::optional<SizedCluster> sized_cluster(std::string_view name) {
   }
   const std::vector<std::string> names = known_names(Catalogue::hardware);
   std::string of_two = fmt::format("{}-x2", name.substr(0, at));
-  const auto is_known = [&](std::string_view one) { return std::find(names.begin(), names.end(), one) != names.end(); };
+  const auto is_known = [&](std::string_view known) {
+    return std::find(names.begin(), names.end(), known) != names.end();
+  };
   return is_known(of_two) && !is_known(name) ? std::optional(SizedCluster{std::move(of_two), nodes}) : std::nullopt;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models, machines, schedules and jitter by name: `llama-3.1-70b` means models/llama-3.1-70b.yaml in the config folder;
-// a path is a path. A machine is one node (hardware/) or several (clusters/).
+// Finds models, machines, schedules and jitter by name: `llama-3.1-70b` means models/llama-3.1-70b.yaml in the config
+// folder, and a path means that file. A machine is one node (hardware/) or several (clusters/).
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace commfuse {
 
 enum class Catalogue : std::uint8_t {
   models,
-  hardware,  ///< Looked up in hardware/, then in clusters/.
-  nodes,     ///< In hardware/ alone.
+  hardware,  ///< searched in hardware/, then in clusters/
+  nodes,     ///< searched in hardware/ only
   schedules,
   jitter,
   faults,
@@ -29,39 +29,41 @@ enum class Catalogue : std::uint8_t {
   frameworks,
 };
 
-/// $COMMFUSE_CONFIG_DIR, else ../share/commfuse/configs from the program (installed), else ../../../configs (build
-/// tree). Throws ConfigError when none of them is a folder.
+/// Returns $COMMFUSE_CONFIG_DIR; else, in the Python module, the folder configs beside it; else ../share/commfuse/configs
+/// from the program (installed); else ../../../configs (build tree). Throws ConfigError when none of them is a folder.
 std::filesystem::path config_directory();
 
-/// The names in a catalogue, sorted. Throws ConfigError when there is no config folder.
+/// Returns the sorted names of a catalogue. Throws ConfigError when there is no config folder.
 std::vector<std::string> known_names(Catalogue catalogue);
 
-/// The file a user's choice means: a path when it holds '/' or ends in .yaml, .yml or (a model) .json, else a name.
-/// Throws ConfigError for an unknown name, with the nearest and all known ones. A path is not looked at.
+/// Returns the file that a user's choice means: a path when it holds '/' or ends in .yaml, .yml or (a model) .json,
+/// else the file of that name. Throws ConfigError for an unknown name, with the nearest and all known ones. Does not
+/// check that a path exists.
 std::filesystem::path find_config(Catalogue catalogue, std::string_view name_or_path);
 
-/// A file of a user's, or one of the catalogue where he names that and has no file so called: "train-70b". All else as
-/// it is.
+/// Returns the user's file of this name if it exists, else the file of the catalogue if the catalogue has the name
+/// ("train-70b"); returns every other text unchanged.
 std::string file_or_known(Catalogue catalogue, const std::string& name_or_path);
 
-/// A cluster of the catalogue with another number of nodes: "dgx-h100-x8" is dgx-h100-x2 of eight.
+/// Cluster of the catalogue with another number of nodes: "dgx-h100-x8" is dgx-h100-x2 with eight nodes.
 struct SizedCluster {
-  std::string name;  ///< Of the catalogue.
+  std::string name;  ///< name in the catalogue
   int nodes = 0;
 };
-/// Nothing for other names, for names of the catalogue, and for fewer nodes than two.
+/// Returns nullopt for names of another form, for names of the catalogue, and for fewer than two nodes.
 std::optional<SizedCluster> sized_cluster(std::string_view name);
 
-/// For a file that may be read from another folder: a path to a file that is there made absolute, all else as it is.
+/// Makes the path of an existing file absolute, so that a file in another folder can name it; returns every other text
+/// unchanged.
 std::string from_anywhere(Catalogue catalogue, const std::string& name_or_path);
 
-/// A path that ends in .json is a Hugging Face config.json; what it leaves open is said on stderr, once a file. Throws
-/// ConfigError with every mistake of the file.
+/// Loads a model. A path that ends in .json is a Hugging Face config.json; stderr lists once per file what it leaves
+/// open. Throws ConfigError with every mistake of the file.
 Transformer load_model(std::string_view name_or_path);
-/// Throws ConfigError with every mistake of the file.
+/// Loads a machine. Throws ConfigError with every mistake of the file.
 Machine load_machine(std::string_view name_or_path);
-/// With its samples, which are files below its own folder: one number a line, comments from # to the end of a line.
-/// Throws ConfigError with every mistake of the file, or the first of a sample.
+/// Loads a jitter file with its samples, which are files below its own folder: one number per line, comments from # to
+/// the end of a line. Throws ConfigError with every mistake of the file, or the first one of a sample.
 Jitter load_jitter(std::string_view name_or_path);
 
 }  // namespace commfuse

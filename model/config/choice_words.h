@@ -14,21 +14,21 @@ namespace commfuse {
 template <class T>
 using Choice = std::pair<std::string_view, T>;
 
-/// Settings are checked where they are written, so the word is one of the table.
+/// Returns the value of a word. Settings are checked where they are written, so the word is in the table.
 template <class Table>
 auto chosen(const Table& table, std::string_view word) {
-  const auto found = std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.first == word; });
-  check(found != table.end(), "a setting is a word of its table");
-  return found->second;
+  const auto entry = std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.first == word; });
+  check(entry != table.end(), "a setting is a word of its table");
+  return entry->second;
 }
 
-/// The word that stands for a value of the table.
+/// Returns the word that stands for a value of the table.
 template <class Table, class T>
 std::string_view word_of(const Table& table, T value) {
-  const auto found =
+  const auto entry =
       std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.second == value; });
-  check(found != table.end(), "every value has its word");
-  return found->first;
+  check(entry != table.end(), "every value has its word");
+  return entry->first;
 }
 
 /// Returns the words of the table, in its order.

@@ -32,13 +32,13 @@ inline constexpr std::array latent_decode_choices{Choice<LatentDecode>{"absorb",
 inline constexpr std::array evaluator_choices{Choice<Evaluator>{"auto", Evaluator::automatic},
                                               Choice<Evaluator>{"replay", Evaluator::replay},
                                               Choice<Evaluator>{"engine", Evaluator::engine}};
-/// Gradients are summed up in 16 bits or more.
+/// Dtypes of gradients; sums need at least 16 bits.
 inline constexpr std::array gradient_dtypes{DType::fp32, DType::bf16, DType::fp16};
 inline constexpr std::array switch_choices{Choice<bool>{"on", true}, Choice<bool>{"off", false}};
-/// best: one row a strategy; all: one row a schedule.
+/// best: one row per strategy; all: one row per schedule.
 inline constexpr std::array variants_choices{Choice<bool>{"best", false}, Choice<bool>{"all", true}};
 
-/// Scopes that are no program but composed of them (sim/step), beside all_scopes.
+/// Scopes of whole models, which sim/step composes of several programs; all_scopes has the others.
 inline constexpr std::array whole_model_scopes{Choice<Use>{"step", Use::step}, Choice<Use>{"prefill", Use::prefill},
                                                Choice<Use>{"decode", Use::decode}};
 
@@ -48,7 +48,7 @@ struct ScopeChoice {
   Scope layer = Scope::mlp;  ///< The scope where work is `layer`.
 
   [[nodiscard]] bool is_whole_model() const { return work != Use::layer; }
-  /// Whether it is one pass without gradients.
+  /// Returns true for a pass without gradients.
   [[nodiscard]] bool is_inference() const { return work == Use::prefill || work == Use::decode; }
 };
 inline std::string_view name_of(const ScopeChoice& scope) {
@@ -57,8 +57,8 @@ inline std::string_view name_of(const ScopeChoice& scope) {
 
 struct MachineChoice {
   std::string hardware;           ///< a name or a path
-  std::string link_bandwidth;     ///< inside a node, as the user wrote it (parse_bandwidth_choice)
-  std::string network_bandwidth;  ///< between nodes, likewise
+  std::string link_bandwidth;     ///< bandwidth inside a node, as the user wrote it (parse_bandwidth_choice)
+  std::string network_bandwidth;  ///< bandwidth between nodes, as the user wrote it
   friend auto operator<=>(const MachineChoice&, const MachineChoice&) = default;
 };
 
@@ -70,13 +70,13 @@ struct ScheduleChoice {
   std::string implementations;  ///< "none", "all", or names between commas
 };
 
-/// How a layer is simulated. Prices have options of their own.
+/// Options of the simulation of a layer; prices have options of their own.
 struct SimulationOptions {
   Evaluator evaluator = Evaluator::automatic;
   bool symmetry = true;  ///< Simulate one rank per class of equal ranks; changes no result.
 };
 
-/// How a whole model is simulated, beside its TrainingPlan.
+/// Options of the simulation of a whole model, in addition to its TrainingPlan.
 struct StepOptions {
   LatentDecode latent_decode = LatentDecode::absorb;
 };
@@ -106,7 +106,7 @@ struct RunChoices {
   int threads = 0;  ///< 0: all cores
 };
 
-/// Number of runs to sample: 1000 by default, 1 without jitter.
+/// Returns the number of runs to sample: 1000 by default, 1 without jitter.
 std::int64_t samples_of(const RunChoices& run);
 
 }  // namespace commfuse

@@ -37,10 +37,10 @@ std::size_t lines_of(std::string_view text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-/// The lines of `text` below "Examples:".
+/// Returns the lines of `text` below "Examples:".
 std::vector<std::string> examples_in(const std::string& footer) {
   std::vector<std::string> examples;
-  bool goes_on = false;  // a backslash ends the line before
+  bool goes_on = false;  // true when a backslash ends the line before
   bool is_below = false;
   std::istringstream lines(footer);
   for (std::string line; std::getline(lines, line);) {
@@ -54,12 +54,12 @@ std::vector<std::string> examples_in(const std::string& footer) {
   return examples;
 }
 
-/// Whether a parenthesis is open behind the text.
+/// Returns true if `text` ends inside an open parenthesis.
 bool is_open(std::string_view text) {
   return std::count(text.begin(), text.end(), '(') > std::count(text.begin(), text.end(), ')');
 }
 
-/// The last place up to `width` where one of `ends` stands outside parentheses.
+/// Returns the last place up to `width` where one of `ends` stands outside parentheses.
 std::size_t last_of(std::string_view text, std::span<const std::string_view> ends, std::size_t width) {
   for (std::size_t at = std::min(width, text.size()); at > 0; --at) {
     const bool is_end =
@@ -71,8 +71,8 @@ std::size_t last_of(std::string_view text, std::span<const std::string_view> end
   return std::string_view::npos;
 }
 
-/// The description, or of one that is longer than `width` the longest beginning that is whole: sentences, else what
-/// stands before a colon, else before a comma. All of it where none is short enough.
+/// Returns the description, or its longest complete beginning if it exceeds `width`: whole sentences, else the part
+/// before a colon, else the part before a comma. Returns the whole description when no beginning is short enough.
 std::string beginning_of(const std::string& description, std::size_t width) {
   constexpr std::array<std::string_view, 5> ends{"; ", ". ", ": ", ", ", " ("};
   constexpr std::array<std::pair<std::size_t, std::size_t>, 3> levels{{{0, 2}, {2, 1}, {3, 2}}};
@@ -88,13 +88,14 @@ std::string beginning_of(const std::string& description, std::size_t width) {
   return description;
 }
 
-/// Help whose descriptions break where a terminal's line ends. That of a large command fits a screen, and says how to
-/// get all of it.
+/// Help whose descriptions wrap at the width of the terminal. The help of a large command fits a screen and names the
+/// flag for the rest.
 class WrappedHelp : public CLI::Formatter {
  public:
   std::string make_option_desc(const CLI::Option* option) const override { return fitted(option->get_description()); }
 
-  /// Without CLI11's words for checks of the value, and without the options that it does not go with: an error says so.
+  /// Omits CLI11's words for checks of the value and its list of excluded options, because the error messages give
+  /// them.
   std::string make_option_opts(const CLI::Option* option) const override {
     std::string text = Formatter::make_option_opts(option);
     const std::string type = option->get_type_name();
@@ -118,7 +119,7 @@ class WrappedHelp : public CLI::Formatter {
 
  protected:
   [[nodiscard]] std::size_t right_column() const { return terminal_width() - get_column_width(); }
-  /// What stands in the right column, whose lines CLI11 indents.
+  /// Returns the text of the right column, whose lines CLI11 indents.
   [[nodiscard]] std::string fitted(const std::string& description) const {
     std::string lines = wrapped(description, "", "", right_column());
     lines.pop_back();
@@ -126,7 +127,7 @@ class WrappedHelp : public CLI::Formatter {
   }
 };
 
-/// The options that most people need, all where none is marked so, and examples as far as there is room. Notes are left
+/// Short help: the options that most people need (all when none is marked), and as many examples as fit. Notes are left
 /// out.
 class ShortHelp : public WrappedHelp {
  public:
@@ -151,7 +152,7 @@ class ShortHelp : public WrappedHelp {
   }
 
  private:
-  /// Arguments first.
+  /// Returns the options to show, positional arguments first.
   static std::vector<const CLI::Option*> shown(const CLI::App& app) {
     std::vector<const CLI::Option*> options = app.get_options(
         [&](const CLI::Option* option) { return option != app.get_help_ptr() && !option->get_group().empty(); });
@@ -173,10 +174,11 @@ std::string WrappedHelp::make_help(const CLI::App* app, std::string name, CLI::A
 }
 
 void add_help_all(CLI::App& app) {
-  app.set_help_all_flag("--help-all", "Print help on all options and exit")->group("");  // the short help names it
+  app.set_help_all_flag("--help-all", "Print help on all options and exit")
+      ->group("");  // hidden here because the short help names it
 }
 
-/// Subcommands that come later take it from those above them.
+/// Sets the help; subcommands that are added later inherit it.
 void wrap_help(CLI::App& app, const std::shared_ptr<WrappedHelp>& help) {
   app.formatter(help);
   for (CLI::App* verb : app.get_subcommands({})) {
@@ -184,31 +186,31 @@ void wrap_help(CLI::App& app, const std::shared_ptr<WrappedHelp>& help) {
   }
 }
 
-/// Other words for commands.
+/// Synonyms of commands.
 constexpr std::array verbs{Synonym{"compare", "run"},  Synonym{"predict", "run"},   Synonym{"simulate", "run"},
                            Synonym{"estimate", "run"}, Synonym{"optimize", "tune"}, Synonym{"autotune", "tune"},
                            Synonym{"search", "tune"},  Synonym{"ls", "list"}};
 
-/// A command line in our words, and the flags that were typed in others.
+/// Command line in this program's words, and the flags that were typed in other words.
 struct MeantWords {
   std::vector<std::string> words;
-  std::vector<std::pair<std::string, std::string_view>> renamed;  ///< Typed, ours.
-  std::vector<std::string> warnings;                              ///< Of former names.
+  std::vector<std::pair<std::string, std::string_view>> renamed;  ///< pairs of the typed and the actual flag
+  std::vector<std::string> warnings;                              ///< about former names
 };
 
-/// The command that the words name, with its flags.
+/// Returns the command that the words name, with its flags added.
 CLI::App& named(CLI::App& app, const std::vector<std::string>& words) {
   CLI::App* verb = &app;
   std::vector<std::string> path{app.get_name()};
   for (std::size_t i = 1; i < words.size(); ++i) {
     fill_verb(app, path);
     const std::vector<CLI::App*> below = verb->get_subcommands({});
-    const auto found =
-        std::find_if(below.begin(), below.end(), [&](const CLI::App* one) { return one->get_name() == words[i]; });
-    if (found == below.end()) {
+    const auto command = std::find_if(below.begin(), below.end(),
+                                      [&](const CLI::App* subcommand) { return subcommand->get_name() == words[i]; });
+    if (command == below.end()) {
       break;
     }
-    verb = *found;
+    verb = *command;
     path.push_back(words[i]);
   }
   fill_verb(app, path);
@@ -219,8 +221,8 @@ bool has_flag(const CLI::App& verb, std::string_view flag) {
   return verb.get_option_no_throw(std::string(flag)) != nullptr;
 }
 
-/// Puts the name of today in the place of a former one, from `at` to `end` of a word. Throws ConfigError for a name
-/// that is no longer taken.
+/// Replaces a former name, from `at` to `end` of a word, by that of today. Throws ConfigError for a name that is no
+/// longer accepted.
 void replace_former(const std::optional<FormerName>& former, std::size_t at, std::size_t end, std::string& word,
                     MeantWords& meant) {
   if (!former) {
@@ -233,7 +235,7 @@ void replace_former(const std::optional<FormerName>& former, std::size_t at, std
   meant.warnings.push_back(former->sentence);
 }
 
-/// Former names of flags, up to "--", and of the setting that an --axis varies.
+/// Replaces former names of flags, up to "--", and of the setting that an --axis varies.
 void take_former_names(const Renames& renames, MeantWords& meant) {
   constexpr std::string_view axis = "--axis";
   bool is_axis = false;  // the word before was --axis
@@ -254,8 +256,8 @@ void take_former_names(const Renames& renames, MeantWords& meant) {
   }
 }
 
-/// The flags of other tools, up to "--", become ours where the command has not the one and has the other; former names
-/// become those of today.
+/// Replaces flags of other tools, up to "--", when the command lacks the typed flag and has the actual one, and former
+/// names by those of today.
 MeantWords as_meant(CLI::App& app, std::span<const char* const> typed, const Renames& renames) {
   MeantWords meant{.words = {typed.begin(), typed.end()}, .renamed = {}, .warnings = {}};
   take_former_names(renames, meant);
@@ -283,7 +285,7 @@ MeantWords as_meant(CLI::App& app, std::span<const char* const> typed, const Ren
   return meant;
 }
 
-/// The sentence with every whole word `from` replaced.
+/// Returns the sentence with every whole word `from` replaced.
 std::string with_word(std::string sentence, std::string_view from, std::string_view to) {
   constexpr std::string_view inside = "abcdefghijklmnopqrstuvwxyz0123456789-";
   for (std::size_t at = sentence.find(from); at != std::string::npos; at = sentence.find(from, at)) {
@@ -296,7 +298,7 @@ std::string with_word(std::string sentence, std::string_view from, std::string_v
   return sentence;
 }
 
-/// A sentence about flags, which are called what the user called them.
+/// Returns a sentence about flags in the names that the user typed.
 std::string as_typed(std::string sentence, const MeantWords& meant, std::span<const char* const> typed) {
   for (const auto& [flag, means] : meant.renamed) {
     const bool is_both = std::any_of(typed.begin(), typed.end(), [&, ours = means](std::string_view word) {
@@ -307,7 +309,7 @@ std::string as_typed(std::string sentence, const MeantWords& meant, std::span<co
   return sentence;
 }
 
-/// The innermost subcommand that the command line named.
+/// Returns the innermost subcommand that the command line named.
 const CLI::App& chosen(const CLI::App& app) {
   const CLI::App* current = &app;
   while (!current->get_subcommands().empty()) {
@@ -349,7 +351,7 @@ std::string unknown_word(const CLI::App& app, const std::string& word) {
   return fmt::format("unknown command {}; {}", in_quotes(word), remedy_for(word, known, "commands"));
 }
 
-/// CLI11's own sentence, without its line break and with the remedy.
+/// Returns CLI11's own sentence without its line break and with the remedy.
 std::string reworded(const CLI::App& app, const CLI::ParseError& error) {
   std::string sentence = error.what();
   while (!sentence.empty() && (sentence.back() == '\n' || sentence.back() == '.')) {
@@ -361,7 +363,7 @@ std::string reworded(const CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{}; see {} --help", sentence, name);
 }
 
-/// Whether all that was printed has gone out; what failed earlier counts too.
+/// Returns true if everything printed so far has reached stdout; an earlier failure counts too.
 bool is_printed() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 constexpr const char* not_printed = "the output could not be written";
@@ -379,8 +381,8 @@ void add_verb(CLI::App& app, const std::string& name, const std::string& descrip
               std::function<void(CLI::App& verb)> fill) {
   CLI::App* verb = app.add_subcommand(name, description);
   add_help_all(*verb);
-  verb->group("Subcommands");  // as this, that of a command which is in a group
-  verb->footer("");            // It would be the parent's, whose examples are of other verbs.
+  verb->group("Subcommands");  // CLI11 would give it the parent's group
+  verb->footer("");            // CLI11 would give it the parent's footer, with examples of other commands
   verb->preparse_callback([verb, fill = std::move(fill), filled = false](std::size_t /*words left*/) mutable {
     if (!std::exchange(filled, true)) {
       fill(*verb);
@@ -389,7 +391,7 @@ void add_verb(CLI::App& app, const std::string& name, const std::string& descrip
 }
 
 void fill_verb(CLI::App& program, const std::vector<std::string>& path) {
-  std::vector<std::string> words{"--help"};  // CLI11 takes them from the last to the first
+  std::vector<std::string> words{"--help"};  // CLI11 takes the words from the last to the first
   words.insert(words.end(), path.rbegin(), path.rend() - 1);
   try {
     program.parse(words);
@@ -399,7 +401,7 @@ void fill_verb(CLI::App& program, const std::vector<std::string>& path) {
 
 namespace {
 
-/// Leaves in `meant` what was run.
+/// Runs the command line and leaves the translated words in `meant`.
 LastWords run_meant(CLI::App& app, std::span<const char* const> typed, const Renames& renames, MeantWords& meant,
                     const int& status) {
   try {
@@ -414,7 +416,7 @@ LastWords run_meant(CLI::App& app, std::span<const char* const> typed, const Ren
     const int code = app.exit(help, out, out);
     return {code, out.str()};
   } catch (const CLI::ParseError& error) {
-    // A wrong word also explains why, say, a subcommand is missing.
+    // Extra words are reported first, because a wrong word also explains why, say, a subcommand is missing.
     const std::vector<std::string> extras = app.remaining(true);
     return {exit_code::user_mistake, "", extras.empty() ? reworded(app, error) : unknown_word(app, extras.front())};
   } catch (const ConfigError& error) {
@@ -449,9 +451,9 @@ int say(const LastWords& words) {
     std::fputs((warning + "\n").c_str(), stderr);
   }
   if (!words.sentence.empty()) {
-    // It may quote paths and names of strangers.
+    // The sentence may quote paths and names from untrusted files.
     std::fputs((with_escapes(words.sentence, "\t\n") + "\n").c_str(),
-               stderr);  // it may be closed, and then there is nobody to tell
+               stderr);  // stderr may be closed; then no place is left to report to
   }
   return words.code;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who plays a schedule. Where their assumptions hold, all give the same picosecond.
+// Ways to simulate a schedule. Where their assumptions hold, all give the same picosecond.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 namespace commfuse {
 
 enum class Evaluator : std::uint8_t {
-  automatic,  ///< the cheapest that is exact
-  replay,     ///< one pass over a static recurrence: exact where no rate changes at run time
-  engine,     ///< events
+  automatic,  ///< the cheapest exact evaluator
+  replay,     ///< one pass over a static recurrence: exact when no rate changes during the run
+  engine,     ///< discrete events
 };
 
 }  // namespace commfuse

@@ -31,11 +31,11 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-template <const auto& all>
+template <const auto& values>
 Words names() {
   Words words;
-  for (const auto one : all) {
-    words.push_back(name_of(one));
+  for (const auto value : values) {
+    words.push_back(name_of(value));
   }
   return words;
 }
@@ -66,9 +66,10 @@ void put_share(std::string_view text, RunChoices& run) {
   member_of<path...>(run) = *parse_share(text);
 }
 
-template <const auto& all, auto... path>
+template <const auto& values, auto... path>
 void put_named(std::string_view text, RunChoices& run) {
-  member_of<path...>(run) = *std::find_if(all.begin(), all.end(), [&](auto one) { return name_of(one) == text; });
+  member_of<path...>(run) =
+      *std::find_if(values.begin(), values.end(), [&](auto value) { return name_of(value) == text; });
 }
 
 template <const auto& table, auto... path>
@@ -76,7 +77,7 @@ void put_word(std::string_view text, RunChoices& run) {
   member_of<path...>(run) = chosen(table, text);
 }
 
-// Each fills the member at the end of the path.
+// Kinds of value that fill the member at the end of the path.
 template <auto... path>
 constexpr FieldValue name{FieldType::name, nullptr, put_text<path...>};
 template <auto... path>
@@ -87,9 +88,9 @@ template <auto... path>
 constexpr FieldValue count{FieldType::count, nullptr, put_count<path...>};
 template <auto... path>
 constexpr FieldValue share{FieldType::share, nullptr, put_share<path...>};
-/// Takes the name of one of these values.
-template <const auto& all, auto... path>
-constexpr FieldValue one_of{FieldType::choice, names<all>, put_named<all, path...>};
+/// Takes the name of one of the enumerated values.
+template <const auto& values, auto... path>
+constexpr FieldValue one_of{FieldType::choice, names<values>, put_named<values, path...>};
 /// Takes a word of a table of words and values.
 template <const auto& table, auto... path>
 constexpr FieldValue word{FieldType::choice, words_of_table<table>, put_word<table, path...>};
@@ -550,7 +551,7 @@ constexpr std::array fields_after{
         .fills(count<&RunChoices::threads>),
 };
 
-/// The setting of option_table[place].
+/// Returns the setting of option_table[place].
 template <std::size_t place>
 constexpr Field option_field() {
   constexpr const DescribedOption& entry = option_table[place];
@@ -583,7 +584,7 @@ void put_price(std::string_view text, RunChoices& run) {
   }
 }
 
-/// The setting of price_settings[place].
+/// Returns the setting of price_settings[place].
 template <std::size_t place>
 constexpr Field price_field() {
   constexpr const PriceSetting& entry = price_settings[place];
@@ -601,7 +602,7 @@ constexpr auto fields_of_prices = joined<price_settings.size()>(
     std::array<Field, 0>{}, []<std::size_t place>() { return price_field<place>(); }, fields_after);
 constexpr auto fields = joined<option_count>(
     fields_before, []<std::size_t place>() { return option_field<place>(); }, fields_of_prices);
-// Under sanitizers the address of a function is no constant expression in g++ 12.
+// Under sanitizers, g++ 12 does not accept the address of a function as a constant expression.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static_assert(std::all_of(fields.begin(), fields.end(), [](const Field& field) { return field.put != nullptr; }),
               "every setting fills a member");
@@ -722,8 +723,8 @@ std::string_view leaf_of(std::string_view key) { return key.substr(key.rfind('.'
 std::span<const Field> run_fields() { return fields; }
 
 const Field* find_field(std::string_view key) {
-  const auto* const found = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
-  return found == fields.end() ? nullptr : found;
+  const auto* const field = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
+  return field == fields.end() ? nullptr : field;
 }
 
 std::size_t index_of(const Field& field) { return static_cast<std::size_t>(&field - fields.data()); }

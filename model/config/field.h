@@ -17,16 +17,16 @@
 namespace commfuse {
 
 enum class FieldType : std::uint8_t {
-  name,       ///< of a catalogue, or a path
-  names,      ///< several, between commas; "all" or "none" alone
+  name,       ///< name in a catalogue, or a path
+  names,      ///< several names, between commas; "all" or "none" must be the only one
   choice,     ///< one word of `choices`
-  choices,    ///< several, between commas; the first of them, "all", stands for every one
-  count,      ///< a whole number, binary K, M and G
-  bandwidth,  ///< of a link: "x2" of its own, or "450 GB/s"
+  choices,    ///< several words, between commas; the first choice, "all", stands for every one
+  count,      ///< whole number with binary K, M and G
+  bandwidth,  ///< bandwidth of a link: "x2" of its own, or "450 GB/s"
   share       ///< "2%" or 0.02; `least` and `most` are percent
 };
 
-/// What `a..b` on an axis means where no step is given.
+/// Meaning of `a..b` on an axis when no step is given.
 enum class Growth : std::uint8_t { doubles, by_one };
 
 /// Work that takes settings.
@@ -46,35 +46,35 @@ using Uses = EnumSet<Use>;
 
 struct RunChoices;
 
-/// What a field holds, and the member of RunChoices (choices.h) that takes it.
+/// Kind of value that a field holds, and the member of RunChoices (choices.h) that takes it.
 struct FieldValue {
   FieldType type = FieldType::choice;
-  std::vector<std::string_view> (*choices)() = nullptr;      ///< of a choice
+  std::vector<std::string_view> (*choices)() = nullptr;      ///< words of a choice
   void (*put)(std::string_view, RunChoices& run) = nullptr;  ///< Sets the member. Requires a value of the field.
 };
 
 struct Field {
-  std::string_view key;      ///< "strategy.slices": nested maps in YAML
+  std::string_view key;      ///< "strategy.slices": path in nested YAML maps
   std::string_view flag;     ///< "slices", without the dashes
-  char letter = '\0';        ///< 'j': the short flag
+  char letter = '\0';        ///< short flag, 'j' for -j
   std::string_view group;    ///< heading in --help
-  std::string_view doc;      ///< one line
-  std::string_view preset;   ///< the default as people write it; empty: left open
-  std::string_view example;  ///< a value
+  std::string_view doc;      ///< description, one line
+  std::string_view preset;   ///< the default as the user would write it; empty when left open
+  std::string_view example;  ///< example of a value
 
   Uses uses;  ///< Work that takes the setting; other work refuses a value that is not the default.
 
   FieldType type = FieldType::choice;
-  Catalogue catalogue = Catalogue::models;               ///< of a name
-  std::vector<std::string_view> (*choices)() = nullptr;  ///< of a choice
-  std::string_view noun = "choice", nouns = "choices";   ///< of a choice: "unknown dtype 'fp64'; known dtypes: ..."
-  std::int64_t least = 1, most = 1;                      ///< of a count; of a share in percent
-  std::string_view unit;                                 ///< of a count, in words: "tokens"; may be empty
-  Growth growth = Growth::doubles;                       ///< of a count
-  bool of_point = true;                                  ///< false: changes no result, so no axis
-  bool is_usual = false;                                 ///< Among the few flags that a short help shows.
+  Catalogue catalogue = Catalogue::models;               ///< catalogue of a name
+  std::vector<std::string_view> (*choices)() = nullptr;  ///< words of a choice
+  std::string_view noun = "choice", nouns = "choices";   ///< for messages: "unknown dtype 'fp64'; known dtypes: ..."
+  std::int64_t least = 1, most = 1;                      ///< limits of a count, or of a share in percent
+  std::string_view unit;                                 ///< unit of a count, in words: "tokens"; may be empty
+  Growth growth = Growth::doubles;                       ///< default steps of an axis of counts
+  bool of_point = true;                                  ///< false when it changes no result and so cannot be an axis
+  bool is_usual = false;                                 ///< Shown among the few flags of the short help.
 
-  void (*put)(std::string_view, RunChoices& run) = nullptr;  ///< As in FieldValue.
+  void (*put)(std::string_view, RunChoices& run) = nullptr;  ///< Sets the member, see FieldValue.
 
   /// Returns this field as one that fills a member.
   [[nodiscard]] constexpr Field fills(const FieldValue& value) const {
@@ -86,31 +86,31 @@ struct Field {
   }
 };
 
-/// In the order of every listing.
+/// Returns all fields in the order of every listing.
 std::span<const Field> run_fields();
 
-/// nullptr when there is none of that key.
+/// Returns the field, or nullptr when no field has that key.
 const Field* find_field(std::string_view key);
-/// Position in run_fields().
+/// Returns the position in run_fields().
 std::size_t index_of(const Field& field);
 
-/// Whether settings lie below the key: "strategy".
+/// Returns true if settings lie below the key, as for "strategy".
 bool is_group(std::string_view key);
 
-/// "COMMFUSE_STRATEGY_SLICES".
+/// Returns a name such as "COMMFUSE_STRATEGY_SLICES".
 std::string variable_of(const Field& field);
 
 /// Returns what a field of names may hold: its catalogue, and for frameworks also "none", which has no file.
 std::vector<std::string> names_known_to(const Field& field);
 
-/// A sentence and a remedy when `text` is no value of the field; nothing when it is one. Whether a path can be read
-/// counts; what is in the file does not.
+/// Returns a sentence and a remedy when `text` is not a value of the field, else nullopt. Checks that a path is
+/// readable, but not the contents of the file.
 std::optional<std::string> mistake_in(const Field& field, std::string_view text);
 
-/// The remedy for a key that is no setting: the nearest one, or all.
+/// Returns the remedy for an unknown key: the nearest setting, or all of them.
 std::string remedy_for_key(std::string_view wrong);
 
-/// "a whole number from 1 to 1G tokens"; "one of: mlp, ..."
+/// Returns, for example, "a whole number from 1 to 1G tokens" or "one of: mlp, ...".
 std::string values_in_words(const Field& field);
 
 }  // namespace commfuse

@@ -26,7 +26,7 @@ namespace commfuse {
 
 namespace {
 
-/// The language model of one config.json, field by field.
+/// Reads the language model of one config.json, field by field.
 class Reader {
  public:
   explicit Reader(const std::string& path) : file_(path), type_(model_type()), family_(family_of_type()) {}
@@ -41,7 +41,7 @@ class Reader {
     model.kv_heads = kv_heads(model.heads);
     model.head_dim = head_dim(model);
     model.vocab = count_or({"vocab_size", "padded_vocab_size"}, vocab_range, family_.vocab);
-    if (!file_.has("kv_lora_rank")) {  // else it is of the latent attention
+    if (!file_.has("kv_lora_rank")) {  // otherwise it belongs to latent attention
       model.value_head_dim = file_.optional_count({"v_head_dim"}, head_range).value_or(0);
     }
     model.gated_mlp = gated_mlp();
@@ -67,7 +67,7 @@ class Reader {
     return !inside.empty() ? inside : top != nullptr && top->is_string() ? top->get<std::string>() : "";
   }
 
-  /// An unknown type is taken for what decoders are since 2023.
+  /// Returns the known family; an unknown type gets the defaults that decoders have had since 2023.
   HfFamily family_of_type() {
     if (const std::optional<HfFamily> known = hf_family(type_)) {
       return *known;
@@ -86,16 +86,17 @@ class Reader {
     }
   }
 
-  /// The name of the folder, as in llama-3.1-8b/config.json; where that says nothing, the model_type.
+  /// Returns the name of the folder, as in llama-3.1-8b/config.json; when the folder's name says nothing, the
+  /// model_type.
   [[nodiscard]] std::string name() const {
     const std::filesystem::path path(file_.path());
     if (path.filename() != "config.json") {
       std::string stem = path.stem().string();
-      constexpr std::string_view end = "_config";  // as collections of such files call them
+      constexpr std::string_view end = "_config";  // suffix that collections of such files use
       return stem.ends_with(end) && stem.size() > end.size() ? stem.substr(0, stem.size() - end.size()) : stem;
     }
     std::string folder = path.parent_path().filename().string();
-    // The Hugging Face cache: models--organisation--name/snapshots/revision/config.json.
+    // The Hugging Face cache has folders models--organisation--name/snapshots/revision/config.json.
     const std::filesystem::path snapshots = path.parent_path().parent_path();
     const std::string repository = snapshots.parent_path().filename().string();
     if (snapshots.filename() == "snapshots" && repository.starts_with("models--")) {
@@ -110,14 +111,14 @@ class Reader {
   }
 
   std::int64_t kv_heads(std::int64_t heads) {
-    // Falcon and BigCode share one head unless the file says otherwise; `multi_query` is no longer meant in the newer
-    // architecture of Falcon, whose count is num_kv_heads.
+    // Falcon and BigCode share one head unless the file says otherwise. The newer architecture of Falcon ignores
+    // `multi_query` and gives the count in num_kv_heads.
     const bool is_multi_query = file_.flag({"multi_query"}) && !file_.flag({"new_decoder_architecture"});
     if (is_multi_query) {
       return 1;
     }
     if (file_.optional_counts({"num_key_value_heads"}, {0, head_range.most})) {
-      return heads;  // layer by layer: hf_layers reads them
+      return heads;  // hf_layers reads them layer by layer
     }
     const std::int64_t kv = file_
                                 .optional_count({"num_key_value_heads", "num_kv_heads", "n_head_kv",
@@ -146,7 +147,7 @@ class Reader {
     return std::max<std::int64_t>(1, model.hidden / model.heads);
   }
 
-  /// An activation of one matrix, or of two.
+  /// Returns true if the MLP is gated: its activation takes two matrices instead of one.
   bool gated_mlp() {
     const std::string activation = file_.word({"mlp_hidden_act", "hidden_act", "hidden_activation"});
     const bool is_squared = activation == "relu2" || activation == "relu_squared" || activation == "xielu";
@@ -162,7 +163,7 @@ class Reader {
     return gated;
   }
 
-  /// As DeepSeek-V2 and V3 have it; DeepSeek-V3.2 and GLM-5 with an indexer.
+  /// Reads latent attention as in DeepSeek-V2 and V3; DeepSeek-V3.2 and GLM-5 add an indexer.
   std::optional<LatentAttention> latent() {
     if (!file_.has("kv_lora_rank")) {
       return std::nullopt;
@@ -191,10 +192,10 @@ class Reader {
     const std::optional<bool> inside = file_.optional_flag({"tie_word_embeddings"});
     model.tied_embeddings = inside ? *inside : tied != nullptr && tied->is_boolean() ? tied->get<bool>() : family_.tied;
     model.norm = file_.optional_flag({"rms_norm"}).value_or(family_.norm == Norm::rms) ? Norm::rms : Norm::layer;
-    const std::optional<bool> all = file_.optional_flag({"use_bias", "bias", "add_bias_linear"});
+    const std::optional<bool> biases = file_.optional_flag({"use_bias", "bias", "add_bias_linear"});
     const bool mlp = file_.flag({"mlp_bias"});
     const std::optional<bool> qkv = file_.optional_flag({"attention_bias", "qkv_bias", "use_qkv_bias", "add_qkv_bias"});
-    model.biases = all.value_or(family_.biases) || (mlp && qkv.value_or(false));
+    model.biases = biases.value_or(family_.biases) || (mlp && qkv.value_or(false));
     model.qkv_biases = qkv.value_or(family_.qkv_biases);
     if (family_.learned_positions) {
       constexpr std::int64_t offset_of_opt = 2;
@@ -214,8 +215,8 @@ class Reader {
     if (uses && !*uses) {
       return QkNorm::none;
     }
-    const QkNorm own = kind == "per_layer" ? QkNorm::whole : kind == "per_head" ? QkNorm::head : family_.qk_norm;
-    return uses && *uses && own == QkNorm::none && type_ != "llama4_text" ? QkNorm::head : own;
+    const QkNorm norm = kind == "per_layer" ? QkNorm::whole : kind == "per_head" ? QkNorm::head : family_.qk_norm;
+    return uses && *uses && norm == QkNorm::none && type_ != "llama4_text" ? QkNorm::head : norm;
   }
 
   [[nodiscard]] std::optional<HfFile::Field> expert_count() {
@@ -223,13 +224,13 @@ class Reader {
                            "num_routed_experts", "num_moe_experts"});
   }
 
-  /// One expert is a plain MLP.
+  /// Returns true for two experts or more, since one expert is a plain MLP.
   [[nodiscard]] bool has_experts() {
     const std::optional<HfFile::Field> field = expert_count();
     return field && !(field->value->is_number_integer() && field->value->get<std::int64_t>() <= 1);
   }
 
-  /// A number, or the first of a list: models with eyes have experts for each sense.
+  /// Returns a number, or the first of a list: models with vision have experts for each modality.
   std::optional<std::int64_t> first_count(HfKeys keys, Range<std::int64_t> range) {
     const std::optional<std::vector<std::int64_t>> list = file_.optional_counts(keys, range);
     if (!list) {
@@ -245,7 +246,8 @@ class Reader {
     return file_.count(keys, range);
   }
 
-  /// Requires has_experts(). Their widths stand in moe_intermediate_size, or in Mixtral's way in intermediate_size.
+  /// Requires has_experts(). The width of an expert is in moe_intermediate_size, or, as in Mixtral, in
+  /// intermediate_size.
   Experts experts() {
     Experts experts;
     experts.count = needed_count({"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts",
@@ -271,7 +273,7 @@ class Reader {
     return experts;
   }
 
-  /// Counted, or as wide as some together.
+  /// Returns the width of the shared experts, from their count or from their total width.
   std::int64_t shared_ffn(std::int64_t ffn) {
     const std::optional<std::int64_t> counted =
         first_count({"n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"},
@@ -284,7 +286,7 @@ class Reader {
     return counted.value_or(family_.implied_shared_expert ? 1 : 0) * ffn;
   }
 
-  /// Of dense layers; without any, what tensor ranks share is the experts' width.
+  /// Returns the width of dense layers; without dense layers, the experts' width, which tensor ranks share.
   std::int64_t ffn(const Transformer& model) {
     const HfKeys keys{"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "feed_forward_length"};
     if (file_.is_right() && layer_counts(model).dense == 0 && model.experts) {
@@ -293,7 +295,7 @@ class Reader {
       return model.experts->ffn;
     }
     if (model.ffn > 0) {
-      return model.ffn;  // layer by layer
+      return model.ffn;  // hf_layers read it layer by layer
     }
     if (const auto dense = file_.optional_count({"intermediate_size_mlp"}, model_size_range)) {
       return *dense;
@@ -333,7 +335,7 @@ class Reader {
     }
   }
 
-  /// Towers are named once.
+  /// Lists each tower once.
   std::vector<std::string> unused() {
     std::vector<std::string> keys;
     for (const std::string& path : file_.unasked()) {

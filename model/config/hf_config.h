@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape of a model from the config.json that Hugging Face keeps beside its weights.
+// Reads the shape of a model from the config.json that Hugging Face keeps beside its weights.
 #pragma once
 
 #include <filesystem>
@@ -12,16 +12,17 @@ namespace commfuse {
 
 struct HfModel {
   Transformer model;
-  std::vector<std::string> doubts;  ///< `path: sentence; remedy`, for what the file leaves open.
-  /// What was read and is left out of the model, as sentences: a vision tower, layers that predict further tokens.
+  std::vector<std::string> doubts;  ///< One `path: sentence; remedy` for each thing that the file leaves open.
+  /// Sentences on what was read but left out of the model: a vision tower, layers that predict further tokens.
   std::vector<std::string> notes;
-  std::vector<std::string> unused;  ///< Keys that may count and were not used, for want of a meaning here.
+  std::vector<std::string> unused;  ///< Keys that may matter but have no meaning in this program.
 };
 
-/// The model's name is that of the folder, or of the file. Reads the names that decoders of Hugging Face use since
-/// GPT-2; a model inside `text_config` is read there. Every key is used, counts for nothing (model/config/hf_keys.h),
-/// or is named in `unused`. Throws ConfigError with every mistake: no JSON, larger than 16 MiB, duplicate keys, a
-/// missing or wrong field, or a model that is no decoder, or has layers that have no price here.
+/// Reads a config.json. The model gets the name of the folder, or of the file. Accepts the names that Hugging Face's
+/// decoders have used since GPT-2; a model inside `text_config` is read there. Every key is used, has no effect
+/// (model/config/hf_keys.h), or is listed in `unused`. Throws ConfigError with every mistake: a file that is not JSON,
+/// larger than 16 MiB, duplicate keys, a missing or wrong field, or a model that is not a decoder or has layers without
+/// a price.
 HfModel read_hf_config(const std::filesystem::path& path);
 
 }  // namespace commfuse

@@ -10,7 +10,7 @@ namespace {
 
 using enum QkNorm;
 
-/// Plain decoders of the years before 2023: two matrices an MLP, LayerNorm, biases.
+/// Returns the defaults of plain decoders before 2023: two matrices per MLP, LayerNorm, biases.
 constexpr HfFamily early(std::string_view model_type) {
   return {.model_type = model_type, .gated_mlp = false, .tied = true, .norm = Norm::layer, .biases = true};
 }
@@ -32,8 +32,8 @@ constexpr HfFamily gemma3(std::string_view model_type) {
           .vocab = 262'208};
 }
 
-// Source: configuration_*.py and modeling_*.py of huggingface/transformers, and the code that stands beside the weights
-// of those that are not in it.
+// Sources: configuration_*.py and modeling_*.py of huggingface/transformers, and for types that it lacks the code
+// published with the weights.
 constexpr std::array families{
     HfFamily{"llama"},
     HfFamily{"mistral"},

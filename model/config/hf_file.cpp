@@ -26,8 +26,8 @@ constexpr std::size_t largest_file = std::size_t{16} << 20U;
   throw ConfigError(fmt::format("{}: {}", path, message));
 }
 
-/// Refuses what the library would take without a word: deep nesting, and the last of two equal keys. It listens to a
-/// parser of its own: a callback of the parser that keeps all makes that look at every list again for each of its
+/// Refuses what the library would accept silently: deep nesting, and the last of two equal keys. It uses a SAX parser
+/// of its own, because a callback of the parser that builds the document would look at every list again for each of its
 /// items.
 class Guard {
  public:
@@ -50,7 +50,7 @@ class Guard {
     }
     return true;
   }
-  /// Who parses it for good says it better.
+  /// Reports nothing: the parser that reads the document for good has a better message.
   bool parse_error(std::size_t /*byte*/, const std::string& /*token*/, const Json::exception& /*error*/) {
     return false;
   }
@@ -73,8 +73,8 @@ class Guard {
   std::size_t depth_ = 0;
 };
 
-/// Python writes numbers that JSON has not; outside texts they become null or 0, as long as they were, so that places
-/// stay.
+/// Replaces numbers that Python writes and JSON lacks. Outside texts they become null or 0 of the same length, so that
+/// places stay.
 void replace_what_python_writes(std::string& text) {
   bool in_text = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -108,7 +108,7 @@ Json parse(const std::string& path) {
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: not valid JSON; correct it there, or fetch the file again", path,
                                   line_and_column(text, error.byte)));
-  } catch (const Json::exception&) {  // A number that fits no double.
+  } catch (const Json::exception&) {  // a number that fits no double
     refuse(path, "a number is out of range; correct it, or fetch the file again");
   }
   if (!json.is_object()) {
@@ -127,13 +127,13 @@ std::string_view kind_of(const Json& value) {
   }
 }
 
-/// A stranger's text, fit for one line.
+/// Returns an untrusted text in a form that fits one line.
 std::string in_plain(const std::string& text) {
   const std::string quoted = in_quotes(text);
   return quoted.substr(1, quoted.size() - 2);
 }
 
-/// Where files keep a language model that has eyes or ears.
+/// Keys under which multimodal files keep the language model.
 constexpr std::array<std::string_view, 5> wrappers{"text_config", "llm_config", "language_config", "language_model",
                                                    "thinker_config"};
 constexpr std::array<std::string_view, 4> widths{"hidden_size", "n_embd", "d_model", "n_embed"};
@@ -142,17 +142,17 @@ bool has_width(const Json& object) {
   return std::any_of(widths.begin(), widths.end(), [&](std::string_view key) { return object.contains(key); });
 }
 
-/// What stands under a key, or under "outer.inner".
+/// Returns the value of a key, or of "outer.inner".
 const Json* find_in(const Json& object, std::string_view key) {
   const std::size_t dot = key.find('.');
-  const auto found = object.find(key.substr(0, dot));
-  if (found == object.end() || found->is_null()) {
+  const auto entry = object.find(key.substr(0, dot));
+  if (entry == object.end() || entry->is_null()) {
     return nullptr;
   }
   if (dot == std::string_view::npos) {
-    return &*found;
+    return &*entry;
   }
-  return found->is_object() ? find_in(*found, key.substr(dot + 1)) : nullptr;
+  return entry->is_object() ? find_in(*entry, key.substr(dot + 1)) : nullptr;
 }
 
 }  // namespace
@@ -196,7 +196,7 @@ void HfFile::mistake(std::string_view message) { mistakes_.push_back(fmt::format
 
 namespace {
 
-/// A whole number in range, or what is wrong with it.
+/// A whole number in range, or the mistake in it.
 struct Counted {
   std::int64_t value = 0;
   std::string wrong;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A config.json of Hugging Face: its fields by name, which of them somebody asked for, and what is wrong with them.
+// A config.json of Hugging Face. It reads fields by name, records which keys a reader asked for, and collects mistakes.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace commfuse {
 
 using HfKeys = std::initializer_list<std::string_view>;
 
-/// Mistakes are collected, and a field in doubt reads as a harmless value, which finish() keeps from getting out.
+/// Collects mistakes. A field in doubt reads as a harmless value, and finish() throws before such a value gets out.
 class HfFile {
  public:
   struct Field {
@@ -26,8 +26,8 @@ class HfFile {
     const nlohmann::json* value = nullptr;
   };
 
-  /// Reads JSON as Python writes it: Infinity and NaN are no numbers that say anything, and read as null. Throws
-  /// ConfigError where there is no JSON object, and for more than 16 MiB, 32 levels, or a key that is given twice.
+  /// Reads JSON as Python writes it; Infinity and NaN carry no information and read as null. Throws ConfigError when
+  /// the file has no JSON object, more than 16 MiB or 32 levels, or a duplicate key.
   explicit HfFile(std::string path);
   ~HfFile();
   HfFile(const HfFile&) = delete;
@@ -35,27 +35,27 @@ class HfFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// The first of these keys that is there and not null; all that are there count as used. Keys are those of the
-  /// language model, wherever it stands in the file; a dot leads into an object ("linear_attn_config.head_dim").
+  /// Returns the first of these keys that exists and is not null; all that exist count as used. Keys belong to the
+  /// language model, wherever the file keeps it; a dot leads into an object ("linear_attn_config.head_dim").
   std::optional<Field> first_of(HfKeys keys);
   [[nodiscard]] bool has(std::string_view key);
 
   std::int64_t count(HfKeys keys, Range<std::int64_t> range);
   std::optional<std::int64_t> optional_count(HfKeys keys, Range<std::int64_t> range);
-  /// A value by layer where the file has a list of them; none where it has one number or nothing.
+  /// Returns one value per layer if the file has a list; nullopt if it has one number or nothing.
   std::optional<std::vector<std::int64_t>> optional_counts(HfKeys keys, Range<std::int64_t> range);
-  /// Nothing where it is absent or no truth value.
+  /// Returns nullopt when the key is absent or not a boolean.
   std::optional<bool> optional_flag(HfKeys keys);
   bool flag(HfKeys keys) { return optional_flag(keys).value_or(false); }
-  /// Empty where it is absent or no text.
+  /// Returns an empty string when the key is absent or not a text.
   std::string word(HfKeys keys);
-  /// Texts of a list; empty where there is none.
+  /// Returns the texts of a list, or an empty list when the key is absent.
   std::vector<std::string> words(HfKeys keys);
 
-  /// A key of the file itself, where the language model stands deeper: "model_type", "quantization_config".
+  /// Returns a key of the file's top level when the language model lies deeper: "model_type", "quantization_config".
   const nlohmann::json* at_top(std::string_view key);
 
-  /// "'hidden_size'", "'text_config.hidden_size'".
+  /// Returns the quoted full name of a key: "'hidden_size'", "'text_config.hidden_size'".
   [[nodiscard]] std::string in_file(std::string_view key) const;
 
   void mistake(std::string_view message);
@@ -63,19 +63,19 @@ class HfFile {
   [[nodiscard]] bool is_right() const { return mistakes_.empty(); }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Keys that nobody asked for, in the file's words and order: "text_config.new_thing".
+  /// Returns the keys that no reader asked for, with the file's names and order: "text_config.new_thing".
   [[nodiscard]] std::vector<std::string> unasked() const;
-  /// The object that has such a vision or audio tower; empty where there is none.
+  /// Returns the key under which a file with a vision or audio tower keeps the language model; empty in other files.
   [[nodiscard]] std::string_view wrapper() const { return wrapper_; }
 
-  /// Throws ConfigError with all mistakes.
+  /// Throws ConfigError with all mistakes, if any.
   void finish() const;
 
  private:
   std::string path_;
   std::unique_ptr<nlohmann::json> top_;
-  const nlohmann::json* shape_ = nullptr;  ///< top_, or the object in it that has the language model.
-  std::string wrapper_;                    ///< Its key.
+  const nlohmann::json* shape_ = nullptr;  ///< top_, or the object in it that holds the language model
+  std::string wrapper_;                    ///< key of shape_; empty for top_
   std::set<std::string, std::less<>> asked_;
   std::set<std::string, std::less<>> asked_at_top_;
   std::vector<std::string> mistakes_;

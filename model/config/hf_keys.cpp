@@ -8,7 +8,7 @@ namespace commfuse {
 
 namespace {
 
-/// Keys between spaces.
+/// Keys, separated by spaces, with their common reason.
 struct Irrelevant {
   std::string_view why;
   std::string_view keys;
@@ -72,7 +72,7 @@ constexpr std::array irrelevant{
                "ssm_out_multiplier swiglu_limit time_step_rank topk_group topk_method use_conv_bias use_grouped_topk "
                "use_moe_bias_scale "}};
 
-/// Families of keys: ids of tokens, what belongs to eyes and ears, and a library's own.
+/// Families of keys: ids of tokens, keys of vision and audio towers, and keys of a library.
 constexpr std::array<std::string_view, 5> token_ends{"_token_id", "_token_index", "_token_ids", "_token", "_tokens"};
 constexpr std::array<std::string_view, 7> sense_begins{"vision", "image_", "video_",    "audio",
                                                        "media_", "mm_",    "projector_"};

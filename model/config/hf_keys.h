@@ -7,10 +7,10 @@
 
 namespace commfuse {
 
-/// Why a key counts for nothing; empty where it may count.
+/// Returns the reason why a key has no effect; empty when it may have one.
 std::string_view why_irrelevant(std::string_view key);
 
-/// Whether it belongs to a vision or audio tower beside the language model, which is left out.
+/// Returns true if the key belongs to a vision or audio tower beside the language model, which is left out.
 bool is_of_senses(std::string_view key);
 
 }  // namespace commfuse

@@ -54,13 +54,13 @@ class Layers {
  private:
   [[nodiscard]] std::size_t size() const { return kinds_.size(); }
 
-  /// Layers that a list names, in any order.
+  /// Returns the layers that a list names, in any order.
   std::optional<std::set<std::int64_t>> listed_layers(HfKeys keys) {
     const auto list = file_.optional_counts(keys, {0, layer_range.most});
     return list ? std::optional(std::set<std::int64_t>(list->begin(), list->end())) : std::nullopt;
   }
 
-  /// One value a layer, or a mistake.
+  /// Checks that the list has one value per layer and notes a mistake otherwise.
   template <class List>
   bool is_of_all_layers(const List& list, std::string_view key) {
     if (list.size() != size()) {
@@ -94,7 +94,7 @@ class Layers {
     model_.state_space = space;
   }
 
-  /// Nemotron-H: one part a layer, and a letter or a word for each.
+  /// Reads Nemotron-H: one part per layer, with a letter or a word for each.
   bool read_letters() {
     std::string pattern = file_.word({"hybrid_override_pattern"});
     const std::vector<std::string> words = file_.words({"layers_block_type"});
@@ -127,8 +127,8 @@ class Layers {
     return true;
   }
 
-  /// Nemotron-NAS (DeciLM): a search chose what each layer has. Width of an MLP: two thirds of hidden times its factor,
-  /// up to a multiple of 256 (its modeling_decilm.py, _ffn_mult_to_intermediate_size).
+  /// Reads Nemotron-NAS (DeciLM), where a search chose the parts of each layer. The width of an MLP is two thirds of
+  /// hidden times its factor, rounded up to a multiple of 256 (its modeling_decilm.py, _ffn_mult_to_intermediate_size).
   bool read_blocks() {
     const std::optional<HfFile::Field> blocks = file_.first_of({"block_configs"});
     if (!blocks) {
@@ -153,8 +153,8 @@ class Layers {
   LayerKind kind_of_block(const Json& block) {
     LayerKind kind;
     const auto part = [&](const char* name) {
-      const auto found = block.is_object() ? block.find(name) : block.end();
-      return found != block.end() && found->is_object() ? *found : Json::object();
+      const auto entry = block.is_object() ? block.find(name) : block.end();
+      return entry != block.end() && entry->is_object() ? *entry : Json::object();
     };
     const auto is = [](const Json& object, const char* key) {
       return object.contains(key) && object.at(key).is_boolean() && object.at(key).get<bool>();
@@ -194,18 +194,18 @@ class Layers {
   }
 
   static std::int64_t most_common(const std::map<std::int64_t, int>& counts, std::int64_t fallback) {
-    std::int64_t most = fallback;
+    std::int64_t common = fallback;
     int times = 0;
     for (const auto& [value, count] : counts) {
       if (value > 0 && count > times) {
-        most = value;
+        common = value;
         times = count;
       }
     }
-    return most;
+    return common;
   }
 
-  /// A kind names a width only where it is not the model's.
+  /// Clears widths that equal the model's, because a kind names a width only when it differs.
   void forget_common_widths() {
     for (LayerKind& kind : kinds_) {
       kind.ffn = kind.ffn == model_.ffn ? 0 : kind.ffn;
@@ -242,7 +242,7 @@ class Layers {
     require_known_types();
   }
 
-  /// Qwen3-Next and Qwen3.5: gated delta networks, and attention in every so many-th layer.
+  /// Reads Qwen3-Next and Qwen3.5: gated delta networks, with attention in every n-th layer.
   void read_delta_network() {
     put_state_space({.heads = "linear_num_value_heads",
                      .head_dim = "linear_value_head_dim",
@@ -262,7 +262,7 @@ class Layers {
     }
   }
 
-  /// Kimi Linear: delta networks whose decay is by channel, priced as gated ones; layers are counted from 1.
+  /// Reads Kimi Linear: delta networks whose decay is per channel, priced as gated ones; layers are counted from 1.
   void read_kimi_delta() {
     put_state_space({.heads = "linear_attn_config.num_heads",
                      .head_dim = "linear_attn_config.head_dim",
@@ -280,7 +280,7 @@ class Layers {
     }
   }
 
-  /// An MLP, or experts, behind every mixer. Falcon-H1 has both mixers in every layer.
+  /// Reads Mamba-2 hybrids: an MLP or experts follow every mixer. Falcon-H1 has both mixers in every layer.
   void read_mamba2() {
     put_state_space({.heads = "mamba_n_heads",
                      .head_dim = "mamba_d_head",
@@ -360,7 +360,7 @@ class Layers {
     keep_experts(has_experts);
   }
 
-  /// Layers that are as wide as they please.
+  /// Reads widths that differ from layer to layer.
   void read_widths() {
     if (const auto widths = file_.optional_counts({"intermediate_size"}, model_size_range);
         widths && is_of_all_layers(*widths, "intermediate_size")) {
@@ -390,7 +390,7 @@ class Layers {
 
   // Windows.
 
-  /// Whether a layer's attention has the window, where no list of layers says it.
+  /// Returns true if a layer's attention has the window when no list of layers decides.
   [[nodiscard]] bool has_window(std::size_t layer, std::int64_t full_every, std::int64_t first_with_window) const {
     switch (family_.windows) {
       case HfWindows::all: return static_cast<std::int64_t>(layer) >= first_with_window;
@@ -400,7 +400,7 @@ class Layers {
     return false;
   }
 
-  /// One layer in this many has no window, the last of each group. EXAONE 4 writes the group as letters: "LLLG".
+  /// Returns n when the last layer of each n has no window. EXAONE 4 writes the group as letters: "LLLG".
   std::int64_t full_every() {
     const HfKeys keys{"sliding_window_pattern", "no_rope_layer_interval", "_sliding_window_pattern"};
     if (const auto field = file_.first_of(keys); field && field->value->is_string()) {
@@ -416,16 +416,16 @@ class Layers {
     const bool is_off = !file_.optional_flag({"use_sliding_window"}).value_or(true);
     const std::int64_t above = file_.optional_count({"max_window_layers"}, {0, layer_range.most}).value_or(0);
     const std::int64_t every = full_every();
-    const auto without_rope = file_.optional_counts({"no_rope_layers"}, {0, 1});  // Llama 4: 0 sees all
+    const auto without_rope = file_.optional_counts({"no_rope_layers"}, {0, 1});  // Llama 4: 0 marks full attention
     const std::int64_t width = chunk && !sliding ? *chunk : sliding.value_or(0);
     if (width == 0 || is_off || !file_.is_right()) {
       return;
     }
-    const auto pattern = file_.optional_counts({"hybrid_layer_pattern"}, {0, 1});  // MiMo-V2: 1 has the window
+    const auto pattern = file_.optional_counts({"hybrid_layer_pattern"}, {0, 1});  // MiMo-V2: 1 marks a window
     const bool has_pattern = pattern && is_of_all_layers(*pattern, "hybrid_layer_pattern");
     const std::int64_t own_heads =
         file_.optional_count({"swa_num_key_value_heads"}, head_range).value_or(model_.kv_heads);
-    file_.first_of({"swa_num_attention_heads", "swa_head_dim", "swa_v_head_dim"});  // those of other layers
+    file_.first_of({"swa_num_attention_heads", "swa_head_dim", "swa_v_head_dim"});  // sizes of the other layers
     const bool has_types = !types_.empty() && is_of_all_layers(types_, "layer_types");
     const bool has_list = without_rope && chunk && without_rope->size() == size();
     for (std::size_t layer = 0; layer < size(); ++layer) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in each layer of a model of Hugging Face: attention and its window, a state space, experts, widths.
+// Reads the layers of a Hugging Face model: attention and its window, a state space, experts, widths.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace commfuse {
 
-/// Gives the model its kinds of layers, its state space, and where layers say so its `ffn` and `kv_heads`: what most
-/// layers have. Requires its numbers of layers and heads, and its experts.
+/// Sets the model's kinds of layers and its state space. When layers give their own `ffn` and `kv_heads`, the model
+/// gets the values that most layers have. Requires the model's numbers of layers and heads, and its experts.
 void read_hf_layers(HfFile& file, const std::string& type, const HfFamily& family, Transformer& model);
 
 }  // namespace commfuse

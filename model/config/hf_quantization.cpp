@@ -26,18 +26,18 @@ namespace {
 using Json = nlohmann::json;
 
 std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  const auto entry = object.find(key);
+  return entry != object.end() && entry->is_string() ? entry->get<std::string>() : std::string();
 }
 
 std::optional<double> number_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+  const auto entry = object.find(key);
+  return entry != object.end() && entry->is_number() ? std::optional(entry->get<double>()) : std::nullopt;
 }
 
 bool is_true(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_boolean() && found->get<bool>();
+  const auto entry = object.find(key);
+  return entry != object.end() && entry->is_boolean() && entry->get<bool>();
 }
 
 std::string lower(std::string text) {
@@ -45,17 +45,17 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Scales of 16 bits, one a group.
+/// Adds the scales: 16 bits per group.
 double with_scales(double bits, double group) { return group > 0.0 ? bits + 16.0 / group : bits; }
 
-/// "FP8", "NVFP4", "W4A16_AWQ", as NVIDIA's ModelOpt calls them.
+/// Reads names of NVIDIA's ModelOpt: "FP8", "NVFP4", "W4A16_AWQ".
 std::optional<WeightFormat> format_of_algorithm(const std::string& algorithm) {
   const std::string name = lower(algorithm);
   if (name.starts_with("fp8")) {
     return WeightFormat{.name = "fp8", .bits = 8.0, .narrow_products = true};
   }
   if (name.starts_with("nvfp4") || name == "fp4") {
-    return WeightFormat{.name = "nvfp4", .bits = 4.5, .narrow_products = true};  // a scale of 8 bits for 16 weights
+    return WeightFormat{.name = "nvfp4", .bits = 4.5, .narrow_products = true};  // one 8-bit scale per 16 weights
   }
   if (name.starts_with("mxfp4") || name.starts_with("w4a8_mxfp4")) {
     return WeightFormat{.name = "mxfp4", .bits = 4.25, .narrow_products = false};
@@ -69,7 +69,8 @@ std::optional<WeightFormat> format_of_algorithm(const std::string& algorithm) {
   return std::nullopt;
 }
 
-/// Of compressed-tensors, and of ModelOpt where it writes the same: {"weights": {"num_bits": 4, "group_size": 16}}.
+/// Reads a group of compressed-tensors, or of ModelOpt in the same form: {"weights": {"num_bits": 4, "group_size":
+/// 16}}.
 std::optional<WeightFormat> format_of_group(const Json& group) {
   const auto weights = group.find("weights");
   if (weights == group.end() || !weights->is_object()) {
@@ -92,14 +93,14 @@ std::optional<WeightFormat> format_of_group(const Json& group) {
                       .narrow_products = narrow && bits >= 8.0 && is_float};
 }
 
-/// The formats of all groups, the narrowest first.
+/// Returns the formats of all groups, the narrowest first.
 std::vector<WeightFormat> formats_of_groups(const Json& quantization) {
   const auto groups = quantization.find("config_groups");
   std::vector<WeightFormat> formats;
   if (groups != quantization.end() && groups->is_object()) {
     for (const Json& group : *groups) {
-      if (std::optional<WeightFormat> one = group.is_object() ? format_of_group(group) : std::nullopt) {
-        formats.push_back(*std::move(one));
+      if (std::optional<WeightFormat> format = group.is_object() ? format_of_group(group) : std::nullopt) {
+        formats.push_back(*std::move(format));
       }
     }
   }
@@ -108,13 +109,13 @@ std::vector<WeightFormat> formats_of_groups(const Json& quantization) {
   return formats;
 }
 
-/// Most weights are in the narrowest group.
+/// Notes the formats of the wider groups. Their weights count in the narrowest format, because most weights are in it.
 void name_other_groups(const Json& quantization, HfFile& file) {
   const std::vector<WeightFormat> formats = formats_of_groups(quantization);
   std::vector<std::string> others;
-  for (const WeightFormat& one : formats) {
-    if (one.name != formats.front().name && std::find(others.begin(), others.end(), one.name) == others.end()) {
-      others.push_back(one.name);
+  for (const WeightFormat& format : formats) {
+    if (format.name != formats.front().name && std::find(others.begin(), others.end(), format.name) == others.end()) {
+      others.push_back(format.name);
     }
   }
   if (!others.empty()) {
@@ -132,12 +133,12 @@ std::optional<WeightFormat> format_of(const Json& quantization) {
     return WeightFormat{.name = "fp8", .bits = 8.0, .narrow_products = true};
   }
   if (method == "mxfp4") {
-    return WeightFormat{.name = "mxfp4", .bits = 4.25};  // a scale of 8 bits for 32 weights
+    return WeightFormat{.name = "mxfp4", .bits = 4.25};  // one 8-bit scale per 32 weights
   }
   if (method == "awq" || method == "gptq" || method == "auto-round" || method == "gptqmodel") {
     const double bits = std::clamp(number_of(quantization, "bits").value_or(4.0), 1.0, 16.0);
     const double group = number_of(quantization, "group_size").value_or(128.0);
-    const double zeros = group > 0.0 ? bits / group : 0.0;  // a zero point a group
+    const double zeros = group > 0.0 ? bits / group : 0.0;  // one zero point per group
     return WeightFormat{.name = fmt::format("int{:.0f} ({})", bits, method), .bits = with_scales(bits, group) + zeros};
   }
   if (method == "bitsandbytes") {
@@ -147,7 +148,7 @@ std::optional<WeightFormat> format_of(const Json& quantization) {
   return format_of_algorithm(text_of(quantization, "quant_algo"));
 }
 
-/// Modules of layers that keep 16 bits, in the words of whoever wrote the file.
+/// Returns the modules whose layers keep 16 bits, as the file names them.
 std::vector<std::string> kept_modules(const Json& quantization) {
   std::vector<std::string> modules;
   for (const char* key :
@@ -164,7 +165,7 @@ std::vector<std::string> kept_modules(const Json& quantization) {
   return modules;
 }
 
-/// The number behind "layers."; -1 where a module is of all layers.
+/// Returns the number after "layers."; -1 when a module belongs to all layers.
 int layer_of(std::string_view module) {
   constexpr std::string_view before = "layers.";
   const std::size_t at = module.find(before);
@@ -179,7 +180,7 @@ int layer_of(std::string_view module) {
   return layer;
 }
 
-/// The part of a layer that a module belongs to.
+/// Part of a layer that a module belongs to.
 enum class Part : std::uint8_t { attention, mlp, experts, all, other };
 
 Part part_of(std::string_view module) {
@@ -202,7 +203,7 @@ Part part_of(std::string_view module) {
   return has("mlp") || has("feed_forward") ? Part::mlp : has("layers.") ? Part::all : Part::other;
 }
 
-/// In how many layers there is such a part.
+/// Returns the number of layers that have such a part.
 std::int64_t layers_with(Part part, const Transformer& model) {
   const LayerCounts counts = layer_counts(model);
   switch (part) {
@@ -215,7 +216,7 @@ std::int64_t layers_with(Part part, const Transformer& model) {
   return model.layers;
 }
 
-/// The share of the layers that have a part whose part keeps 16 bits.
+/// Computes, for each part, the share of the layers with that part that keep it at 16 bits.
 void leave_out(const std::vector<std::string>& modules, const Transformer& model, WeightFormat& format) {
   std::array<std::set<int>, 3> kept;
   std::array<bool, 3> whole{};
@@ -233,7 +234,7 @@ void leave_out(const std::vector<std::string>& modules, const Transformer& model
     const Part part = part_of(module);
     const int layer = layer_of(module);
     if (layer >= model.layers) {
-      continue;  // of the draft model behind the last
+      continue;  // layer of the draft model, after the last one
     }
     if (part == Part::all && layer >= 0) {
       keep(Part::attention, layer);
@@ -254,7 +255,7 @@ void leave_out(const std::vector<std::string>& modules, const Transformer& model
   format.experts = share(Part::experts);
 }
 
-/// Keys and values of 8 bits.
+/// Returns true if keys and values have 8 bits.
 bool has_narrow_cache(const Json& quantization) {
   const auto scheme = quantization.find("kv_cache_scheme");
   const bool by_bits = scheme != quantization.end() && scheme->is_object() && number_of(*scheme, "num_bits") == 8.0;
@@ -262,7 +263,7 @@ bool has_narrow_cache(const Json& quantization) {
          lower(text_of(quantization, "kv_cache_quant_algo")) == "fp8";
 }
 
-/// The file that ModelOpt writes beside config.json; nothing where there is none.
+/// Returns the file that ModelOpt writes beside config.json; nullopt when it is absent.
 std::optional<Json> beside(const std::string& path) {
   const std::filesystem::path file = std::filesystem::path(path).parent_path() / "hf_quant_config.json";
   std::error_code error;

@@ -91,7 +91,7 @@ void read_settings(YamlMap map, Framework& into) {
     }
     const std::string text = map.text(key);
     if (text.empty()) {
-      continue;  // said by text()
+      continue;  // text() has noted the mistake
     }
     if (const auto mistake = mistake_in(*field, text)) {
       map.mistake(key, *mistake);
@@ -117,7 +117,7 @@ Framework load_framework(std::string_view name_or_path) {
   YamlMap root = file.root();
   root.schema(schema);
   loaded.name = root.text("name");
-  if (loaded.name == "none" || find_strategy(loaded.name) != nullptr) {  // rows would be taken for one another
+  if (loaded.name == "none" || find_strategy(loaded.name) != nullptr) {  // rows of results could not tell the two apart
     root.mistake("name",
                  fmt::format("{} already means something in rows; choose another name", in_quotes(loaded.name)));
   }

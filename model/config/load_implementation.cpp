@@ -24,23 +24,23 @@ constexpr Range<std::int64_t> rank_range{2, 1024};
 constexpr Range<std::int64_t> node_range{1, 4096};
 constexpr std::array covered{SiteKind::ag_gemm, SiteKind::gemm_rs};
 
-/// One of `all` by its name; notes a mistake where there is none of it.
+/// Returns the member of `choices` with this name; notes a mistake when there is none.
 template <class All, class Name>
-auto named(YamlMap map, std::string_view key, std::string_view word, const All& all, const Name& name) {
+auto named(YamlMap map, std::string_view key, std::string_view word, const All& choices, const Name& name) {
   std::vector<std::string_view> words;
-  for (const auto& one : all) {
-    if (name(one) == word) {
-      return std::optional(one);
+  for (const auto& choice : choices) {
+    if (name(choice) == word) {
+      return std::optional(choice);
     }
-    words.push_back(name(one));
+    words.push_back(name(choice));
   }
-  if (!word.empty()) {  // else it is missing, which was said
+  if (!word.empty()) {  // an empty word is missing, and its mistake is noted
     map.mistake(key, fmt::format("unknown {} {}; {}", key, in_quotes(word), remedy_for(word, words, key)));
   }
   return std::optional<typename All::value_type>{};
 }
 
-/// A list of texts; empty where there is none.
+/// Returns a list of texts; empty when the key is absent.
 std::vector<std::string> texts_of(YamlMap map, std::string_view key) {
   std::vector<std::string> texts;
   const std::optional<YamlValue> list = map.optional_value(key);
@@ -59,32 +59,32 @@ std::vector<std::string> texts_of(YamlMap map, std::string_view key) {
   return texts;
 }
 
-/// A list of words, each one of `all`. Notes a mistake where there is none.
+/// Returns a list of words, each one of `choices`. Notes a mistake when the list is absent.
 template <class T, class All>
-std::vector<T> list_of(YamlMap map, std::string_view key, const All& all) {
-  std::vector<T> found;
+std::vector<T> list_of(YamlMap map, std::string_view key, const All& choices) {
+  std::vector<T> values;
   const std::vector<std::string> words = texts_of(map, key);
   if (words.empty()) {
     map.mistake(key, fmt::format("{} is missing; write a list", key));
   }
   for (const std::string& word : words) {
-    if (const auto one = named(map, key, word, all, [](const auto& each) { return name_of(each); })) {
-      found.push_back(*one);
+    if (const auto value = named(map, key, word, choices, [](const auto& each) { return name_of(each); })) {
+      values.push_back(*value);
     }
   }
-  return found;
+  return values;
 }
 
 void read_strategy(YamlMap map, Implementation& into) {
   const std::string word = map.text("strategy");
-  const auto found = named(map, "strategy", word, all_strategies, [](const Strategy* one) { return one->name; });
-  into.strategy = found ? *found : &serial_strategy;
+  const auto strategy = named(map, "strategy", word, all_strategies, [](const Strategy* known) { return known->name; });
+  into.strategy = strategy ? *strategy : &serial_strategy;
   const std::optional<YamlMap> options = map.optional_map("options");
   for (const std::string& key : options ? options->keys() : std::vector<std::string>{}) {
     const std::string text = YamlMap(*options).text(key);
-    const auto option = std::ranges::find(all_options, key, [](Option one) { return std::string(name_of(one)); });
-    if (!found) {
-      continue;  // Nobody can tell which it has.
+    const auto option = std::ranges::find(all_options, key, [](Option known) { return std::string(name_of(known)); });
+    if (!strategy) {
+      continue;  // the options of an unknown strategy cannot be checked
     }
     if (option == all_options.end() || !into.strategy->uses.has(*option)) {
       YamlMap(*options).mistake(key, fmt::format("{} has no option {}; remove it", word, in_quotes(key)));
@@ -97,7 +97,8 @@ void read_strategy(YamlMap map, Implementation& into) {
   }
 }
 
-/// What the file says stands on what its transport reaches, and what it says of a generation on what it says of all.
+/// Reads costs in layers: the transport's defaults, then the file's values for all generations, then its values for one
+/// generation.
 ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport transport) {
   ImplementationCosts costs;
   const YamlMap of_all = map.map("costs");
@@ -108,8 +109,9 @@ ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport t
     sites.name = name;
     sites.ag_gemm.rate_share = sites.gemm_rs.rate_share = rate_share_of(transport, generation);
     read_described(of_all, sites);
-    if (std::optional<YamlMap> own = measured_on ? measured_on->optional_map(name_of(generation)) : std::nullopt) {
-      read_described(*own, sites);
+    if (std::optional<YamlMap> of_generation =
+            measured_on ? measured_on->optional_map(name_of(generation)) : std::nullopt) {
+      read_described(*of_generation, sites);
       costs.measured[place] = true;
     }
   }
@@ -151,10 +153,10 @@ void read_fitted(YamlMap map, Implementation& into) {
 }
 
 template <class All, class Name>
-std::string names_of(const All& all, const Name& name) {
+std::string names_of(const All& values, const Name& name) {
   std::vector<std::string> names;
-  for (const auto& one : all) {
-    names.emplace_back(name(one));
+  for (const auto& value : values) {
+    names.emplace_back(name(value));
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -171,8 +173,8 @@ std::shared_ptr<const Implementation> load_implementation(std::string_view name_
   loaded->use = root.text("use");
   loaded->known_as = texts_of(root, "known_as");
   const std::string transport = root.text("transport");
-  loaded->transport = named(root, "transport", transport, all_transports, [](auto one) {
-                        return name_of(one);
+  loaded->transport = named(root, "transport", transport, all_transports, [](auto transport_kind) {
+                        return name_of(transport_kind);
                       }).value_or(Transport::nccl);
   loaded->stands_in = root.optional_value("stands_in") && root.boolean("stands_in");
   read_strategy(root, *loaded);
@@ -204,10 +206,10 @@ std::vector<std::shared_ptr<const Implementation>> load_implementations(std::str
 
 std::string refusal_of(const Implementation& implementation, const Machine& machine, std::int32_t ranks, DType dtype) {
   const auto& nccl = machine.link.collective.nccl;
-  const auto has = [](const auto& list, auto one) { return std::ranges::find(list, one) != list.end(); };
+  const auto has = [](const auto& list, auto wanted) { return std::ranges::find(list, wanted) != list.end(); };
   if (nccl == nullptr || !has(implementation.generations, nccl->tuning.generation)) {
     return fmt::format("{} does not run on {}; it is for {}", implementation.name, machine.name,
-                       names_of(implementation.generations, [](auto one) { return name_of(one); }));
+                       names_of(implementation.generations, [](auto generation) { return name_of(generation); }));
   }
   if (ranks > implementation.most_ranks || ranks > implementation.most_nodes * machine.gpus_per_node) {
     return fmt::format(
@@ -217,7 +219,7 @@ std::string refusal_of(const Implementation& implementation, const Machine& mach
   }
   if (!has(implementation.dtypes, dtype)) {
     return fmt::format("{} has no kernels for {}; choose {}", implementation.name, name_of(dtype),
-                       names_of(implementation.dtypes, [](auto one) { return name_of(one); }));
+                       names_of(implementation.dtypes, [](auto supported) { return name_of(supported); }));
   }
   return {};
 }

@@ -22,7 +22,7 @@ constexpr Range<double> shape_range{least_stall_shape, 100.0};
 constexpr Range<double> ratio_range{0.01, 1000.0};
 constexpr std::string_view schema = "commfuse.jitter/1";
 
-/// The number in a line, if there is one; the column where its text begins.
+/// Returns the number in a line, if there is one, and the column where its text begins.
 std::pair<std::string_view, std::size_t> entry_in(std::string_view line) {
   line = line.substr(0, line.find('#'));
   const std::size_t begin = line.find_first_not_of(" \t\r");
@@ -45,7 +45,7 @@ double ratio_of(std::string_view text, const std::string& place) {
   return *ratio;
 }
 
-/// Sorted.
+/// Returns the ratios in ascending order.
 std::vector<double> read_ratios(const std::string& path) {
   const std::string text = read_small_file(path);
   std::vector<double> ratios;
@@ -67,7 +67,7 @@ std::vector<double> read_ratios(const std::string& path) {
 
 struct Spread {
   Parameter<double> sigma;
-  std::string sample;  // a path; empty: lognormal
+  std::string sample;  // a path; empty for lognormal
 };
 
 Spread read_spread(const YamlFile& file, YamlMap map) {

@@ -29,7 +29,7 @@ constexpr int most_gpus = 32768;
 constexpr std::string_view hardware_schema = "commfuse.hardware/1";
 constexpr std::string_view cluster_schema = "commfuse.cluster/1";
 
-/// Power sets a ceiling by three parameters; a file has all of them or none.
+/// Checks that the file has all three parameters of the power ceiling or none.
 void require_whole_power(YamlMap map, GemmParameters& gemm) {
   constexpr std::array<std::string_view, 3> keys{"burst_efficiency", "sustained_share", "burst_time"};
   const auto has = [&](std::string_view key) { return map.optional_value(key).has_value(); };
@@ -75,7 +75,7 @@ Accelerator read_accelerator(YamlMap map) {
   return accelerator;
 }
 
-/// A list of names, or nothing.
+/// Reads an optional list of names.
 void read_known_as(YamlMap map, std::vector<std::string>& known_as) {
   const std::optional<YamlValue> list = map.optional_value("known_as");
   if (!list) {
@@ -92,7 +92,7 @@ void read_known_as(YamlMap map, std::vector<std::string>& known_as) {
   }
 }
 
-/// A communication kernel must leave an SM to compute.
+/// Checks that a communication kernel leaves an SM to compute.
 void check_ctas(YamlMap map, int ctas, int sms) {
   if (ctas >= sms) {
     map.mistake("ctas", fmt::format("{} CTAs leave none of the {} SMs to compute; choose 0 to {}", ctas, sms, sms - 1));
@@ -104,7 +104,7 @@ void check_ctas(YamlMap link_map, const Link& link, int sms) {
   check_ctas(link_map.map("collective"), link.collective.ctas.value, sms);
 }
 
-/// All peers together get no less than one of them.
+/// Checks that all peers together get no less than one of them.
 void check_aggregate(YamlMap peer_map, const PeerParameters& peer) {
   if (peer.aggregate_rate.value.value < peer.rate.value.value) {
     peer_map.mistake("aggregate_rate",
@@ -113,18 +113,18 @@ void check_aggregate(YamlMap peer_map, const PeerParameters& peer) {
   }
 }
 
-/// What joins the nodes, in a hardware file or a cluster file.
+/// Network that joins the nodes, from a hardware file or a cluster file.
 struct Network {
   int nodes = 1;
   std::optional<Link> link;
   int nics_per_node = 0;
   Duration hop_latency{};
   FabricKind fabric = FabricKind::one_switch;
-  BytesPerSecond leaf_rate;                    // of rails
-  std::map<int, CollectiveParameters> groups;  // as given, by GPUs of a node
+  BytesPerSecond leaf_rate;                    // rate of the leaf switches of rails
+  std::map<int, CollectiveParameters> groups;  // values of the file, by GPUs per node
 };
 
-/// The switches between the NICs: without `fabric` one that never blocks.
+/// Reads the switches between the NICs; without `fabric`, one switch that never blocks.
 void read_fabric(YamlMap map, Network& network) {
   if (!map.optional_value("fabric")) {
     return;
@@ -140,7 +140,7 @@ void read_fabric(YamlMap map, Network& network) {
   }
 }
 
-/// By GPUs of a node: `groups: {1: {...}}`.
+/// Reads `groups: {1: {...}}`, by GPUs per node.
 void read_groups(YamlMap map, Network& network) {
   for (const std::string& key : map.keys()) {
     int gpus = 0;
@@ -173,7 +173,7 @@ Network read_network(YamlFile& file, YamlMap root) {
   return network;
 }
 
-/// What a share of the NICs carries: no table says so.
+/// Returns the estimated rates over a share of the NICs, for which no table has measurements.
 CollectiveParameters sharing_nics(const CollectiveParameters& whole, double of_all) {
   CollectiveParameters part = with_rates(whole, of_all);
   part.rate.provenance = Provenance::prior;
@@ -188,8 +188,8 @@ CollectiveParameters sharing_nics(const CollectiveParameters& whole, double of_a
   return part;
 }
 
-/// The share of the NICs that groups with so many GPUs on each node reach, or less where those have not as much of the
-/// node's wires: what goes round passes inside the node too.
+/// Returns the share of the NICs that groups with this many GPUs per node reach. It is lower when the group has a
+/// smaller share of the node's wires, because rings also pass inside the node.
 double share_of_network(const Network& network, const Machine& machine, int gpus) {
   const double of_nics = share_of_nics(gpus, gpus, machine.gpus_per_node, network.nics_per_node);
   if (gpus == 1 || machine.group_collectives == nullptr) {
@@ -200,7 +200,7 @@ double share_of_network(const Network& network, const Machine& machine, int gpus
   return std::min(of_nics, inside / whole * std::max(1.0, whole / network.link->collective.rate.value.value));
 }
 
-/// Groups that have fewer GPUs on each node see what the file says, or else their share of the network.
+/// Gives groups with fewer GPUs per node the file's values, or else their share of the network.
 void join_groups(const Network& network, Machine& machine) {
   if (!network.link) {
     return;
@@ -215,7 +215,7 @@ void join_groups(const Network& network, Machine& machine) {
   machine.network_groups = std::move(groups);
 }
 
-/// Once both files are right; mistakes are noted in the one that holds the network.
+/// Joins the nodes once both files are right; mistakes are noted in the file that holds the network.
 void join_nodes(YamlMap root, const Network& network, Machine& machine, TopologyPlan& plan) {
   machine.nodes = network.nodes;
   machine.network = network.link;
@@ -259,14 +259,14 @@ struct Planned {
   TopologyPlan plan;
 };
 
-/// The file that the field `key` names: hardware of the catalogue, or a file below the naming file's own folder. Notes
-/// a mistake and gives no path when it is neither.
+/// Returns the file that the field `key` names: hardware of the catalogue, or a file below the naming file's own
+/// folder. Notes a mistake and returns an empty path when it is neither.
 std::filesystem::path node_file(const YamlFile& file, YamlMap root, std::string_view key, const std::string& choice,
                                 Catalogue catalogue = Catalogue::nodes) {
   namespace fs = std::filesystem;
   try {
-    if (fs::path found = find_config(catalogue, choice); found != fs::path(choice)) {
-      return found;
+    if (fs::path known_file = find_config(catalogue, choice); known_file != fs::path(choice)) {
+      return known_file;
     }
   } catch (const ConfigError& error) {
     root.mistake(key, error.what());
@@ -282,7 +282,7 @@ std::filesystem::path node_file(const YamlFile& file, YamlMap root, std::string_
   return fs::path(file.path()).parent_path() / choice;
 }
 
-/// What a field of a map says, empty where it is no text or not there.
+/// Returns the text of a field; empty when it is absent or not a text.
 std::string text_in(const std::optional<YamlValue>& map, std::string_view key) {
   if (map && map->kind() == YamlKind::map) {
     for (const YamlValue::Field& field : map->fields()) {
@@ -294,22 +294,23 @@ std::string text_in(const std::optional<YamlValue>& map, std::string_view key) {
   return {};
 }
 
-/// The fields that a file does not take from its base. Its wires are of a file or of a kind: where it says which, and
-/// the base says something else, nothing that describes those of the base is taken.
+/// Returns the fields that a file does not take from its base. Wires come from a file or are of a kind: when the file
+/// names one and the base names another, nothing that describes the base's wires is taken.
 std::vector<std::string_view> own_fields(const std::optional<YamlValue>& wires,
                                          const std::optional<YamlValue>& base_wires) {
-  std::vector<std::string_view> own{"schema", "name", "extends", "known_as"};
+  std::vector<std::string_view> own_keys{"schema", "name", "extends", "known_as"};
   const std::string kind = text_in(wires, "kind");
   const bool has_file = !text_in(wires, "file").empty();
   const bool other_kind = !kind.empty() && kind != text_in(base_wires, "kind");
   if (other_kind || (has_file && text_in(base_wires, "file").empty())) {
-    own.insert(own.end(), {"topology.kind", "topology.file", "topology.gpus_per_bridge", "topology.bridges_per_root",
-                           "topology.bridge_rate", "topology.root_rate", "topology.nvlink_rate", "topology.pcie_rate"});
+    own_keys.insert(own_keys.end(),
+                    {"topology.kind", "topology.file", "topology.gpus_per_bridge", "topology.bridges_per_root",
+                     "topology.bridge_rate", "topology.root_rate", "topology.nvlink_rate", "topology.pcie_rate"});
   }
-  return own;
+  return own_keys;
 }
 
-/// The file that this one extends, as in `extends: h100-sxm`; nothing where it stands for itself. Throws ConfigError
+/// Returns the file that this one extends, as in `extends: h100-sxm`; nullopt when it extends none. Throws ConfigError
 /// with all mistakes of the file so far.
 std::optional<std::filesystem::path> extended_file(YamlFile& file, YamlMap root, Catalogue catalogue, int depth) {
   constexpr int longest_chain = 8;
@@ -327,15 +328,15 @@ std::optional<std::filesystem::path> extended_file(YamlFile& file, YamlMap root,
   }
   if (file.has_mistakes()) {
     for (const std::string& key : root.keys()) {
-      root.optional_value(key);  // so that none is called unknown
+      root.optional_value(key);  // marks the key as known
     }
     file.finish();
   }
   return path;
 }
 
-/// Fills in what a file that extends another leaves to it. The other one is read first, so what is wrong with it is
-/// told in its own name.
+/// Fills in what a file leaves to the file that it extends. The base is read first, so its mistakes are reported under
+/// its own name.
 void take_from_base(YamlFile& file, YamlMap root, int depth) {
   const std::optional<std::filesystem::path> path = extended_file(file, root, Catalogue::nodes, depth);
   if (!path) {
@@ -389,7 +390,7 @@ Planned read_hardware(YamlFile& file) {
   return planned;
 }
 
-/// take_from_base for a cluster, which extends a cluster.
+/// Does what take_from_base does, for a cluster that extends a cluster.
 void take_from_cluster(YamlFile& file, YamlMap root, int depth) {
   const std::optional<std::filesystem::path> path = extended_file(file, root, Catalogue::hardware, depth);
   if (!path) {
@@ -399,11 +400,11 @@ void take_from_cluster(YamlFile& file, YamlMap root, int depth) {
   YamlMap base_root = base.root();
   base_root.schema(cluster_schema);
   take_from_cluster(base, base_root, depth + 1);
-  constexpr std::array<std::string_view, 4> own{"schema", "name", "extends", "known_as"};
-  file.extend(base, root.optional_value("extends")->place(), own);
+  constexpr std::array<std::string_view, 4> own_keys{"schema", "name", "extends", "known_as"};
+  file.extend(base, root.optional_value("extends")->place(), own_keys);
 }
 
-/// With so many nodes, where they are given, in place of its own.
+/// Reads a cluster; `sized` replaces its number of nodes.
 Machine read_cluster(YamlFile& file, YamlMap root, const std::optional<SizedCluster>& sized,
                      std::string_view sized_name) {
   take_from_cluster(file, root, 0);

@@ -63,7 +63,7 @@ Experts read_experts(YamlMap& map) {
   return experts;
 }
 
-/// The first layers without experts, and others between: of every so many layers the last one has some.
+/// Reads which layers have experts: the first ones have none, and of every n later layers the last one has some.
 void read_layers_with_experts(YamlMap& map, const Transformer& model, std::vector<LayerKind>& kinds) {
   const std::int64_t dense = count_or(map, "dense_layers", {0, layer_range.most}, 0);
   const std::int64_t every = count_or(map, "every", layer_range, 1);
@@ -92,7 +92,7 @@ LatentAttention read_latent(YamlMap map) {
   return latent;
 }
 
-/// A letter a layer.
+/// Reads a pattern with one letter per layer.
 void read_pattern(YamlMap& map, const Transformer& model, std::vector<LayerKind>& kinds) {
   const std::string pattern = map.text("pattern");
   for (const char letter : pattern) {
@@ -145,7 +145,7 @@ StateSpace read_state_space(YamlMap& map) {
   return space;
 }
 
-/// Layer by layer in turn.
+/// Reads the windows, which the layers take in turn.
 void read_windows(YamlMap& root, std::vector<LayerKind>& kinds) {
   const bool chunked = boolean_or(root, "chunked", false);
   const std::vector<std::int64_t> windows = root.counts("windows", {0, model_size_range.most});
@@ -225,17 +225,17 @@ Transformer load_yaml(const std::filesystem::path& path) {
   return model;
 }
 
-/// Bytes of weights, gradients and an optimizer's state, 18 a parameter, then stay inside 64 bits. Of one layer they do
-/// so by the ranges of its sizes.
+/// Checks that the bytes of weights, gradients and an optimizer's state, 18 per parameter, fit into 64 bits. For one
+/// layer the ranges of its sizes ensure this.
 void require_countable(const Transformer& model, const std::filesystem::path& path) {
-  constexpr double most = 1e17;
+  constexpr double limit = 1e17;
   double parameters = static_cast<double>((model.vocab + model.positions) * model.hidden);
   for (const LayerRun& run : layer_runs(model)) {
     parameters += static_cast<double>(run.count) * static_cast<double>(layer_parameters(model, run.kind).total());
   }
-  if (parameters > most) {
+  if (parameters > limit) {
     throw ConfigError(fmt::format("{}: {} has {:.2g} parameters, and {:.0e} is the most; check its sizes",
-                                  path.string(), model.name, parameters, most));
+                                  path.string(), model.name, parameters, limit));
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sizes of a model may be, whatever kind of file they come from.
+// Ranges for the sizes of a model, the same for every kind of file.
 #pragma once
 
 #include <cstdint>

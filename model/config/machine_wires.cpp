@@ -22,10 +22,10 @@ namespace commfuse {
 
 namespace {
 
-constexpr Range<std::int64_t> wired_node_size_range{1, 64};  // A mesh grows with the square of its GPUs.
+constexpr Range<std::int64_t> wired_node_size_range{1, 64};  // a mesh grows with the square of its GPUs
 constexpr double rounding = 1.0 + 1e-9;
 
-/// "as in" the nearest kind, or all of them.
+/// Reads `kind`; a message for an unknown kind suggests the nearest kind, or all of them.
 NodeKind read_kind(YamlMap map) {
   const std::string word = map.text("kind");
   const std::optional<NodeKind> kind = node_kind_named(word);
@@ -49,7 +49,7 @@ void read_tree(YamlMap map, TopologyPlan& plan) {
   }
 }
 
-/// How many wires share what a GPU has together.
+/// Returns the number of wires that share the aggregate rate of a GPU.
 int wires_of_a_gpu(NodeKind kind, int gpus) {
   switch (kind) {
     case NodeKind::full_mesh: return std::max(gpus - 1, 1);
@@ -60,22 +60,22 @@ int wires_of_a_gpu(NodeKind kind, int gpus) {
   return 1;
 }
 
-/// What wires carry, and how messages call them.
+/// Rate of the wires, and their name in messages.
 struct Capacity {
-  BytesPerSecond most;
+  BytesPerSecond limit;
   std::string wires;
 };
 
-/// Notes a mistake where a rate is more than the wires carry. A rate that the file leaves out is an estimate that
-/// Machine holds to its wires.
+/// Notes a mistake when a rate exceeds what the wires carry. A rate that the file leaves out is an estimate, and
+/// Machine limits it to the wires.
 void check_rate(YamlMap map, std::string_view key, BytesPerSecond rate, const Capacity& capacity) {
-  if (map.has(key) && rate.value > rounding * capacity.most.value) {
+  if (map.has(key) && rate.value > rounding * capacity.limit.value) {
     map.mistake(key, fmt::format("{} is more than there is: {} {}; write what a rank sends, or the rate of the wires",
-                                 format_bandwidth(rate), capacity.wires, format_bandwidth(capacity.most)));
+                                 format_bandwidth(rate), capacity.wires, format_bandwidth(capacity.limit)));
   }
 }
 
-/// Every rate of a described struct and of the maps inside it.
+/// Checks every rate of a described struct and of the maps inside it.
 template <class S>
 void check_rates(YamlMap map, const S& described, const Capacity& capacity) {
   each_entry<S>([&](const auto& entry) {
@@ -97,7 +97,7 @@ void check_rates(YamlMap map, const S& described, const Capacity& capacity) {
   });
 }
 
-/// No collective is faster than the wires that it goes over, by whatever kernel.
+/// Checks that no collective, by whatever kernel, is faster than the wires that it uses.
 void check_collective(YamlMap map, const CollectiveParameters& collective, const Capacity& capacity) {
   check_rate(map, "rate", collective.rate.value, capacity);
   if (std::optional<YamlMap> nccl = map.optional_map("nccl"); nccl && collective.nccl != nullptr) {
@@ -123,7 +123,7 @@ void check_collective(YamlMap map, const CollectiveParameters& collective, const
   });
 }
 
-/// Nor is an exchange faster than the port that it leaves by.
+/// Checks that no exchange is faster than the port through which it leaves.
 void check_peer(YamlMap map, const PeerParameters& peer, const Capacity& capacity) {
   check_rate(map, "rate", peer.rate.value, capacity);
   check_rate(map, "aggregate_rate", peer.aggregate_rate.value, capacity);
@@ -132,7 +132,7 @@ void check_peer(YamlMap map, const PeerParameters& peer, const Capacity& capacit
   }
 }
 
-/// Nothing when a mistake was noted.
+/// Returns nullopt when a mistake was noted.
 std::optional<NodeWires> read_wires(const YamlFile& file, YamlMap map, int gpus_per_node) {
   namespace fs = std::filesystem;
   if (map.optional_value("kind")) {
@@ -160,7 +160,7 @@ std::optional<NodeWires> read_wires(const YamlFile& file, YamlMap map, int gpus_
   return wires;
 }
 
-/// Of all pairs of the first node.
+/// Returns the highest rate among all pairs of the first node.
 BytesPerSecond fastest_pair(const Topology& topology, int gpus_per_node) {
   BytesPerSecond fastest;
   for (int gpu = 0; gpu < gpus_per_node; ++gpu) {
@@ -257,14 +257,14 @@ void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
     return;
   }
   if (const BytesPerSecond peer = machine.link.peer.rate.value; plan.wires && machine.gpus_per_node > 1) {
-    const BytesPerSecond most = fastest_pair(topology, machine.gpus_per_node);
-    if (peer.value > rounding * most.value) {
+    const BytesPerSecond limit = fastest_pair(topology, machine.gpus_per_node);
+    if (peer.value > rounding * limit.value) {
       root.map("topology")
           .mistake(
               "file",
               fmt::format("link.peer.rate is {}, but no pair of {} has more than {}; give the file of this machine, "
                           "or write what a single peer gets",
-                          format_bandwidth(peer), plan.wires->file, format_bandwidth(most)));
+                          format_bandwidth(peer), plan.wires->file, format_bandwidth(limit)));
       return;
     }
   }

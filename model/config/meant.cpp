@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What people call a flag elsewhere, and what it is here. A command may have one as a flag of its own.
+/// Flags of other tools, with this program's flag. A command may have one of them as a flag of its own.
 constexpr std::array flags_elsewhere{Synonym{"--tp", "--ranks"},
                                      Synonym{"--tensor-parallel", "--ranks"},
                                      Synonym{"--tensor-parallel-size", "--ranks"},
@@ -67,7 +67,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// Letters and digits alone: "Llama-3.1-70B" and "llama3_1 70b" are one name.
+/// Keeps only letters and digits, so that "Llama-3.1-70B" and "llama3_1 70b" are one name.
 std::string bare(std::string_view text) {
   std::string out;
   for (const char letter : lower(text)) {
@@ -79,50 +79,51 @@ std::string bare(std::string_view text) {
 }
 
 std::optional<std::string> same_name(const std::vector<std::string>& names, std::string_view bare_name) {
-  const auto found =
+  const auto match =
       std::find_if(names.begin(), names.end(), [&](const auto& name) { return bare(name) == bare_name; });
-  return found == names.end() ? std::nullopt : std::optional(*found);
+  return match == names.end() ? std::nullopt : std::optional(*match);
 }
 
 std::string without_front(std::string text, std::string_view front) {
   return text.starts_with(front) ? text.substr(front.size()) : text;
 }
 
-/// "meta-llama/Llama-3.1-70B-Instruct" is a llama-3.1-70b: what follows the size is how it was trained, or the
-/// version that the shipped file is of. Mistral-7B-v0.3 is another model than mistral-7b.
+/// Finds the model: "meta-llama/Llama-3.1-70B-Instruct" is llama-3.1-70b, because the words after the size name the
+/// training or the version of the shipped file. Mistral-7B-v0.3 is a different model from mistral-7b.
 std::optional<std::string> meant_model(std::string_view text) {
   const std::vector<std::string> names = known_names(Catalogue::models);
   std::string name = without_front(lower(text.substr(text.rfind('/') + 1)), "meta-");
   constexpr std::array<std::string_view, 7> ends{"-instruct", "-chat", "-it", "-base", "-hf", "-v0.1", "-4k"};
   for (bool is_shorter = true; is_shorter;) {
-    if (const std::optional<std::string> found = same_name(names, bare(name))) {
-      return found;
+    if (const std::optional<std::string> model = same_name(names, bare(name))) {
+      return model;
     }
     const auto* const end =
-        std::find_if(ends.begin(), ends.end(), [&](std::string_view one) { return name.ends_with(one); });
+        std::find_if(ends.begin(), ends.end(), [&](std::string_view ending) { return name.ends_with(ending); });
     is_shorter = end != ends.end();
     name.resize(is_shorter ? name.size() - end->size() : name.size());
   }
   return std::nullopt;
 }
 
-/// What people and nvidia-smi call a GPU, without what does not tell which: "NVIDIA A100-SXM4-80GB".
+/// Words of a GPU's name, from the user or from nvidia-smi, without those that do not tell GPUs apart: "NVIDIA
+/// A100-SXM4-80GB".
 struct GpuWords {
   std::vector<std::string> words;  ///< "a100", "sxm".
-  std::int64_t memory = 0;         ///< In GB; 0 where it is not said.
+  std::int64_t memory = 0;         ///< in GB; 0 when the name gives none
 
   [[nodiscard]] std::string bare() const { return fmt::format("{}", fmt::join(words, "")); }
 };
 
-/// "80gb", "80gib", and "80" behind other words.
+/// Reads "80gb" or "80gib", and "80" after other words.
 std::int64_t memory_in(const std::string& word, bool is_first) {
   const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
   const std::string unit = word.substr(digits);
   constexpr std::int64_t least = 16;
-  constexpr std::int64_t most = 512;
+  constexpr std::int64_t largest = 512;
   const std::int64_t number = digits == 0 || digits > 3 ? 0 : std::stoll(word.substr(0, digits));
   const bool is_memory = unit == "gb" || unit == "gib" || unit == "g" || (unit.empty() && !is_first);
-  return is_memory && number >= least && number <= most ? number : 0;
+  return is_memory && number >= least && number <= largest ? number : 0;
 }
 
 GpuWords gpu_words(std::string_view text) {
@@ -152,31 +153,31 @@ GpuWords gpu_words(std::string_view text) {
 }
 
 bool has_memory(const std::string& node, std::int64_t gigabytes) {
-  constexpr double most_off = 0.1;  // 80 GB are sold as 80 GiB
+  constexpr double most_off = 0.1;  // 80 GiB are sold as 80 GB
   const auto said = 1e9 * static_cast<double>(gigabytes);
   const auto capacity = static_cast<double>(load_machine(node).accelerator.hbm_capacity.count);
   return gigabytes == 0 || std::abs(capacity - said) <= most_off * said;
 }
 
-/// One that a measurement would call so: known_as in its file.
+/// Returns the machine whose file lists the measured name under known_as.
 std::optional<std::string> known_as(const std::vector<std::string>& nodes, const std::string& bare_name) {
-  const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const std::string& node) {
+  const auto match = std::find_if(nodes.begin(), nodes.end(), [&](const std::string& node) {
     return same_name(load_machine(node).known_as, bare_name).has_value();
   });
-  return found == nodes.end() ? std::nullopt : std::optional(*found);
+  return match == nodes.end() ? std::nullopt : std::optional(*match);
 }
 
-/// The only one whose name has these words one behind the other: "910b", "rtx-pro-6000".
+/// Returns the only machine whose name has these words in sequence: "910b", "rtx-pro-6000".
 std::optional<std::string> only_with(const std::vector<std::string>& nodes, const GpuWords& gpu) {
   const bool has_number = std::any_of(gpu.words.begin(), gpu.words.end(), [](const std::string& word) {
     return word.size() > 1 && word.find_first_of("0123456789") != std::string::npos;
   });
-  std::vector<std::string> found;
-  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(found), [&](const std::string& node) {
+  std::vector<std::string> matches;
+  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(matches), [&](const std::string& node) {
     const std::vector<std::string> words = gpu_words(node).words;
     return std::search(words.begin(), words.end(), gpu.words.begin(), gpu.words.end()) != words.end();
   });
-  return has_number && found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+  return has_number && matches.size() == 1 ? std::optional(matches.front()) : std::nullopt;
 }
 
 std::optional<std::string> meant_node(const std::vector<std::string>& nodes, const GpuWords& gpu) {
@@ -184,14 +185,14 @@ std::optional<std::string> meant_node(const std::vector<std::string>& nodes, con
   const std::string name = gpu.bare();
   for (const std::string& form : {memory, std::string(), "sxm" + memory, std::string("sxm"), std::string("pcie"),
                                   std::string("oam"), std::string("x")}) {
-    const std::optional<std::string> found = same_name(nodes, name + form);
-    if (found && has_memory(*found, gpu.memory)) {
-      return found;
+    const std::optional<std::string> node = same_name(nodes, name + form);
+    if (node && has_memory(*node, gpu.memory)) {
+      return node;
     }
   }
-  for (const std::optional<std::string>& found : {known_as(nodes, name), only_with(nodes, gpu)}) {
-    if (found && has_memory(*found, gpu.memory)) {
-      return found;
+  for (const std::optional<std::string>& candidate : {known_as(nodes, name), only_with(nodes, gpu)}) {
+    if (candidate && has_memory(*candidate, gpu.memory)) {
+      return candidate;
     }
   }
   return std::nullopt;
@@ -199,7 +200,7 @@ std::optional<std::string> meant_node(const std::vector<std::string>& nodes, con
 
 std::optional<std::string> meant_machine(Catalogue catalogue, std::string_view text);
 
-/// "HGX-H100-x4": the cluster, of so many nodes.
+/// Returns the cluster with this many nodes for "HGX-H100-x4".
 std::optional<std::string> meant_cluster(std::string_view text) {
   const std::size_t at = text.rfind("-x");
   if (at == std::string_view::npos || text.find_first_not_of("0123456789", at + 2) != std::string_view::npos) {
@@ -220,19 +221,19 @@ std::optional<std::string> meant_machine(Catalogue catalogue, std::string_view t
     return node;
   }
   if (catalogue == Catalogue::hardware) {
-    const std::vector<std::string> all = known_names(catalogue);
+    const std::vector<std::string> names = known_names(catalogue);
     const std::string name = gpu.bare();
-    for (const std::string& one : {whole, name}) {
+    for (const std::string& spelling : {whole, name}) {
       for (const char* const end : {"", "x2"}) {
-        const std::optional<std::string> found = same_name(all, one + end);
-        if (found && (one == whole || has_memory(*found, gpu.memory))) {
-          return found;
+        const std::optional<std::string> match = same_name(names, spelling + end);
+        if (match && (spelling == whole || has_memory(*match, gpu.memory))) {
+          return match;
         }
       }
     }
     if (name.starts_with("hgx")) {
-      if (const std::optional<std::string> found = same_name(all, "dgx" + name.substr(3) + "x2")) {
-        return found;
+      if (const std::optional<std::string> match = same_name(names, "dgx" + name.substr(3) + "x2")) {
+        return match;
       }
     }
   }
@@ -242,7 +243,8 @@ std::optional<std::string> meant_machine(Catalogue catalogue, std::string_view t
   return gpu.words.empty() ? std::nullopt : meant_node(nodes, gpu);
 }
 
-/// ~/.cache/huggingface/hub, where nobody moved it. Read once at start-up by a program that sets no variables.
+/// Returns the folders of the cache, by default ~/.cache/huggingface/hub. The variables are read once at start-up, and
+/// this program sets none.
 std::vector<fs::path> caches() {
   std::vector<fs::path> folders;
   const auto variable = [](const char* name) -> std::string {
@@ -261,7 +263,8 @@ std::vector<fs::path> caches() {
   return folders;
 }
 
-/// Requires "organisation/name". The revision that `main` is, or else any that has the file.
+/// Returns config.json of the revision that `main` names, or else of any revision that has the file. Requires
+/// "organisation/name".
 std::optional<fs::path> in_cache(std::string_view id) {
   std::string folder = fmt::format("models--{}", id);
   folder.replace(folder.find('/'), 1, "--");
@@ -283,7 +286,7 @@ std::optional<fs::path> in_cache(std::string_view id) {
 }
 
 std::string meant_word(const Field& field, std::string_view text) {
-  /// Scopes by the kind of their site, as commfuse-validate check names them.
+  /// Scopes by the kind of their site, with the names of commfuse-validate check.
   constexpr std::array sites{Synonym{"ag_gemm", "gate_up"}, Synonym{"gemm_rs", "down"},
                              Synonym{"ag_gemm_backward", "gate_up_backward"},
                              Synonym{"gemm_rs_backward", "down_backward"}, Synonym{"weight_ag_gemm", "fsdp_gate_up"}};
@@ -295,9 +298,9 @@ std::string meant_word(const Field& field, std::string_view text) {
   if (std::find(known.begin(), known.end(), text) != known.end()) {
     return std::string(text);
   }
-  for (const std::string_view one : known) {
-    if (lower(one) == word) {
-      return std::string(one);
+  for (const std::string_view known_word : known) {
+    if (lower(known_word) == word) {
+      return std::string(known_word);
     }
   }
   const std::string_view means = field.key == "dtype"   ? found_in(dtypes, word)
@@ -310,7 +313,7 @@ std::string meant_word(const Field& field, std::string_view text) {
 
 std::string_view found_in(std::span<const Synonym> synonyms, std::string_view word) {
   const auto same =
-      std::find_if(synonyms.begin(), synonyms.end(), [&](const Synonym& one) { return one.typed == word; });
+      std::find_if(synonyms.begin(), synonyms.end(), [&](const Synonym& synonym) { return synonym.typed == word; });
   return same == synonyms.end() ? std::string_view{} : same->means;
 }
 
@@ -323,10 +326,10 @@ const Field* field_meant(std::string_view key) {
   std::string flag = fmt::format("--{}", key);
   std::replace(flag.begin(), flag.end(), '_', '-');
   const std::string_view means = flag_meant(flag);
-  const std::span<const Field> all = run_fields();
-  const auto same = std::find_if(all.begin(), all.end(),
+  const std::span<const Field> fields = run_fields();
+  const auto same = std::find_if(fields.begin(), fields.end(),
                                  [&](const Field& field) { return !means.empty() && field.flag == means.substr(2); });
-  return same == all.end() ? nullptr : &*same;
+  return same == fields.end() ? nullptr : &*same;
 }
 
 std::string_view choice_for(const Field& field, std::string_view typed) {
@@ -420,7 +423,7 @@ std::string meant(const Field& field, std::string_view text) {
   switch (field.type) {
     case FieldType::name: try { return meant_name(field.catalogue, text);
       } catch (const ConfigError&) {
-        return std::string(text);  // No catalogue: the check of the name says so.
+        return std::string(text);  // Without a catalogue, the check of the name reports the mistake.
       }
     case FieldType::choice: return meant_word(field, text);
     case FieldType::count: {

@@ -27,19 +27,19 @@ constexpr std::array kind_names{std::pair("words", OfferKind::words),       std:
                                 std::pair("settings", OfferKind::settings), std::pair("axes", OfferKind::axes),
                                 std::pair("files", OfferKind::files),       std::pair("folders", OfferKind::folders)};
 
-/// CLI11 keeps nothing of ours with an option but checks, which have names. This one passes everything, and its name
-/// says what is offered: "offer words table,json".
+/// CLI11 stores no data of ours with an option except checks, which have names. This check passes everything, and its
+/// name holds the offer: "offer words table,json".
 constexpr std::string_view mark = "offer ";
 
 std::string text_of(const Offer& offer) {
   const auto* const kind =
-      std::find_if(kind_names.begin(), kind_names.end(), [&](const auto& one) { return one.second == offer.kind; });
+      std::find_if(kind_names.begin(), kind_names.end(), [&](const auto& entry) { return entry.second == offer.kind; });
   const std::string words = offer.kind == OfferKind::names ? std::string(name_of(offer.catalogue))
                                                            : fmt::format("{}", fmt::join(offer.words, ","));
   return fmt::format("{}{} {}", mark, kind->first, words);
 }
 
-/// Requires what text_of makes.
+/// Parses the text. Requires the output of text_of.
 Offer parsed(std::string_view text) {
   text.remove_prefix(mark.size());
   const std::string_view word = text.substr(0, text.find(' '));
@@ -52,8 +52,8 @@ Offer parsed(std::string_view text) {
     offer.catalogue = offer.kind == OfferKind::names && rest == name ? catalogue : offer.catalogue;
   }
   if (offer.kind == OfferKind::words) {
-    for (const std::string_view one : split_list(rest)) {
-      offer.words.emplace_back(one);
+    for (const std::string_view offered : split_list(rest)) {
+      offer.words.emplace_back(offered);
     }
   }
   return offer;
@@ -71,7 +71,7 @@ std::optional<Offer> marked(CLI::Option& option) {
   }
 }
 
-/// Without those that a shell would not take as they are.
+/// Returns the names without those that a shell would need quotes for.
 std::vector<std::string> typeable_names(Catalogue catalogue) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+@";
   std::vector<std::string> names = known_names(catalogue);
@@ -79,7 +79,7 @@ std::vector<std::string> typeable_names(Catalogue catalogue) {
   return names;
 }
 
-/// "strategy.name=serial", or "seq=" where there is no list.
+/// Returns "strategy.name=serial", or "seq=" when there is no list.
 std::string lines_of(const Field& field) {
   const Offer offer = offer_of(field);
   std::string lines;
@@ -92,7 +92,7 @@ std::string lines_of(const Field& field) {
 }  // namespace
 
 CLI::Option* usual(CLI::Option* option) {
-  return option->configurable(false);  // CLI11's own files of settings, which no program of ours reads
+  return option->configurable(false);  // hides it from CLI11's own settings files, which this project does not use
 }
 
 bool is_usual(const CLI::Option& option) { return !option.get_configurable(); }
@@ -130,9 +130,9 @@ Offer offer_of(const Field& field) {
 }
 
 std::string_view name_of(Catalogue catalogue) {
-  const auto* const found = std::find_if(catalogue_names.begin(), catalogue_names.end(),
-                                         [&](const auto& one) { return one.second == catalogue; });
-  return found == catalogue_names.end() ? std::string_view{} : found->first;
+  const auto* const named = std::find_if(catalogue_names.begin(), catalogue_names.end(),
+                                         [&](const auto& entry) { return entry.second == catalogue; });
+  return named == catalogue_names.end() ? std::string_view{} : named->first;
 }
 
 std::vector<std::string_view> completion_lists() {

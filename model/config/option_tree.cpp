@@ -17,13 +17,13 @@ namespace commfuse {
 
 namespace {
 
-/// What help writes behind the names, without CLI11's own words.
+/// Returns the text that help writes after the names, without CLI11's own words.
 std::string value_of(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) {
     return "";
   }
   std::string value = option.get_type_name();
-  value = value.substr(0, value.find(':'));  // behind it are checks
+  value = value.substr(0, value.find(':'));  // checks follow the colon
   return option.get_default_str().empty() ? value : fmt::format("{}={}", value, option.get_default_str());
 }
 
@@ -75,7 +75,7 @@ struct PagesRequest {
   std::string list;
 };
 
-/// What completion scripts ask for: a list whose words may have changed since the script was made.
+/// Form that completion scripts ask for: a list whose words may have changed since the script was made.
 constexpr std::string_view names_form = "names";
 
 using RenderTree = std::function<std::string(const CommandEntry& program, const std::string& form)>;
@@ -116,7 +116,7 @@ void add_pages(CLI::App& app, int& status, std::vector<std::string> forms, Rende
                              "  {0} pages names models",
                              app.get_name()));
              verb.callback([&app, &status, request, forms, render] {
-               const PagesRequest asked = *request;  // reading the tree parses anew
+               const PagesRequest asked = *request;  // a copy, because reading the tree parses again
                print_page(app, asked, forms, render);
                status = exit_code::done;
              });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's commands and flags as data, from the one tree that parses them: manual pages, completions and the
-// reference are made of it.
+// A program's commands and flags as data, read from the tree that parses them. Manual pages, completions and the
+// reference are made from it.
 #pragma once
 
 #include <functional>
@@ -16,26 +16,26 @@ class App;
 namespace commfuse {
 
 struct OptionEntry {
-  std::vector<std::string> names;  ///< "-o", "--output"; of an argument by place what help calls it: "FILE".
-  std::string value;               ///< What help calls its value: "FORMAT=table"; empty where it takes none.
+  std::vector<std::string> names;  ///< "-o", "--output"; for a positional argument its name in help, "FILE"
+  std::string value;               ///< name of its value in help, "FORMAT=table"; empty when it takes none
   std::string doc;
   bool by_place = false;
-  Offer offer{};  ///< Of its value, or of what stands in its place.
+  Offer offer{};  ///< completions of its value, or of the positional argument
 };
 
 struct CommandEntry {
-  std::vector<std::string> path;  ///< Of words: "commfuse-sim", "schedule", "show".
+  std::vector<std::string> path;  ///< words of the command: "commfuse-sim", "schedule", "show"
   std::string doc;
-  std::string footer;  ///< Notes and examples.
+  std::string footer;  ///< notes and examples
   std::vector<OptionEntry> options;
   std::vector<CommandEntry> commands;
 };
 
-/// The whole tree; commands whose flags are added only when they are named get them first.
+/// Returns the whole tree. Commands whose flags are added only when they are named get their flags first.
 CommandEntry option_tree(CLI::App& app);
 
-/// The command `pages FORM`, which prints what `render` makes of the tree in one of these forms, or for completion
-/// scripts the words of a list.
+/// Adds the command `pages FORM`. It prints what `render` makes of the tree in one of these forms, or the words of a
+/// list for completion scripts.
 void add_pages(CLI::App& app, int& status, std::vector<std::string> forms,
                std::function<std::string(const CommandEntry& program, const std::string& form)> render);
 

@@ -42,9 +42,9 @@ constexpr std::array fields{
               .range = {0.01, 0.99}},
     PlanField{.key = "currency", .doc = "Of all prices", .preset = "$", .example = "$"},
     PlanField{.key = "model_error",
-              .doc = "Relative standard error of a predicted step beside those of the machine's parameters",
+              .doc = "Relative standard error of a predicted step beside those of the machine's parameters (default: "
+                     "0.42 of experts, 0.07 of a named framework, else 0.13)",
               .type = PlanType::number,
-              .preset = "0.13",
               .example = "0.13",
               .range = {0.0, 1.0}},
     PlanField{.key = "limits.p99_step",
@@ -157,8 +157,9 @@ constexpr std::array fields{
 std::span<const PlanField> plan_fields() { return fields; }
 
 const PlanField* find_plan_field(std::string_view key) {
-  const auto found = std::find_if(fields.begin(), fields.end(), [&](const PlanField& one) { return one.key == key; });
-  return found == fields.end() ? nullptr : &*found;
+  const auto field =
+      std::find_if(fields.begin(), fields.end(), [&](const PlanField& candidate) { return candidate.key == key; });
+  return field == fields.end() ? nullptr : &*field;
 }
 
 std::string values_in_words(const PlanField& field) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one table of what a plan file may hold. Its reader, its messages, `schema` and `config explain` all come from it.
+// The one table of fields in a plan file. Its reader, its messages, `schema` and `config explain` all come from it.
 #pragma once
 
 #include <cstdint>
@@ -21,26 +21,26 @@ enum class PlanType : std::uint8_t {
   date,     ///< "2026-05-04"
   moment,   ///< a span or a date
   power,    ///< "700 W"
-  setting,  ///< of `run`, under the same name
+  setting,  ///< setting of `run`, under the same name
 };
 
 struct PlanField {
-  std::string_view key;  ///< "limits.power"; those of a kind of GPUs begin with "gpus.NAME."
+  std::string_view key;  ///< "limits.power"; keys of a kind of GPUs begin with "gpus.NAME."
   std::string_view doc;  ///< One line.
   PlanType type = PlanType::words;
-  std::string_view preset;   ///< As people write it; empty: left open.
-  std::string_view example;  ///< A value.
+  std::string_view preset;   ///< The default as the user would write it; empty when left open.
+  std::string_view example;  ///< Example of a value.
   bool required = false;
-  Range<double> range{0.0, 1e18};  ///< Of a number or a count.
+  Range<double> range{0.0, 1e18};  ///< Range of a number or a count.
 };
 
-/// In the order of every listing.
+/// Returns all fields in the order of every listing.
 std::span<const PlanField> plan_fields();
 
-/// nullptr when there is none of that key.
+/// Returns the field, or nullptr when no field has that key.
 const PlanField* find_plan_field(std::string_view key);
 
-/// "a number from 0 to 1"; "a span of time, or a date".
+/// Returns, for example, "a number from 0 to 1" or "a span of time, or a date".
 std::string values_in_words(const PlanField& field);
 
 }  // namespace commfuse

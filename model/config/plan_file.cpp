@@ -21,13 +21,13 @@ namespace commfuse {
 
 namespace {
 
-/// Reads the fields of one map by their entries in the table. A map that is not there has the presets.
+/// Reads the fields of one map by their entries in the table. An absent map has the presets.
 class FieldReader {
  public:
   FieldReader(YamlFile& file, std::optional<YamlMap> map, std::string prefix)
       : file_(file), map_(std::move(map)), prefix_(std::move(prefix)) {}
 
-  /// Whether there is a value to read; that one is missing which must be there is a mistake.
+  /// Returns true if there is a value to read. A required value that is absent is a mistake.
   bool has(std::string_view key) {
     if (!map_ || map_->has(key)) {
       return map_.has_value();
@@ -66,17 +66,17 @@ class FieldReader {
   }
 
   Watts power(std::string_view key) {
-    constexpr double most = 1e12;
+    constexpr double limit = 1e12;
     const Watts read = parsed(key, "a power", parse_power).value_or(Watts{});
-    if (!(read.value <= most)) {
-      map_->mistake(key, fmt::format("'{}' is more than {:g} W; choose less", key, most));
+    if (!(read.value <= limit)) {
+      map_->mistake(key, fmt::format("'{}' is more than {:g} W; choose less", key, limit));
     }
     return read;
   }
 
   std::optional<std::chrono::sys_days> date(std::string_view key) { return parsed(key, "a day", parse_date); }
 
-  /// As a run's setting of that name.
+  /// Reads the field like a run's setting of the same name.
   void setting(std::string_view key, Settings& settings) {
     if (!has(key)) {
       return;
@@ -92,11 +92,11 @@ class FieldReader {
  private:
   [[nodiscard]] const PlanField& at(std::string_view key) const {
     const PlanField* field = find_plan_field(prefix_ + std::string(key));
-    check(field != nullptr, "what is read of a plan stands in its table");
+    check(field != nullptr, "every field of a plan is in its table");
     return *field;
   }
 
-  /// Of a field that is there, or of its preset; nothing, and the mistake is noted, where it is no such value.
+  /// Parses the field if it exists, or its preset; notes a mistake and returns nullopt when the value is wrong.
   template <class T>
   std::optional<T> parsed(std::string_view key, std::string_view what, std::optional<T> (*parse)(std::string_view)) {
     const std::string written = text(key);
@@ -123,7 +123,8 @@ class PlanReader {
     what_ifs();
     for (const std::string& name : names_of_gpus()) {
       if (file_.is_full()) {
-        file_.root().map("gpus").optional_value(name);  // Its mistakes would not be shown, and it is no unknown key.
+        file_.root().map("gpus").optional_value(
+            name);  // Its mistakes would not be shown, and the key must not count as unknown.
       } else {
         plan_.gpus.push_back(offer(name));
       }
@@ -145,7 +146,9 @@ class PlanReader {
     plan_.tokens = top_.number("tokens");
     plan_.confidence = top_.number("confidence");
     plan_.currency = top_.text("currency");
-    plan_.model_error = top_.number("model_error");
+    if (top_.has("model_error")) {
+      plan_.model_error = top_.number("model_error");
+    }
     if (top_.has("budget")) {
       plan_.budget = top_.number("budget");
     }
@@ -198,7 +201,7 @@ class PlanReader {
     }
   }
 
-  /// A limit of nothing allows nothing. `is_read`: it is there, and no other mistake was noted.
+  /// Refuses a limit of zero, which would allow nothing. `is_read` says that the value exists and has no other mistake.
   static void refuse_zero(FieldReader& fields, std::string_view key, bool is_read, std::string_view what,
                           std::string_view example) {
     if (is_read) {
@@ -267,7 +270,7 @@ class PlanReader {
     return offer;
   }
 
-  /// Of settings that are right one by one.
+  /// Notes settings that contradict each other; each is right on its own.
   void note_clashes() {
     if (!plan_.deadline && !plan_.budget) {
       top_.mistake("tokens",
@@ -295,7 +298,7 @@ class PlanReader {
   PlanFile plan_;
 };
 
-/// Settings that mean nothing in a plan, or belong to a kind of GPUs.
+/// Notes settings that have no meaning in a plan, or that belong to a kind of GPUs.
 void note_other_settings(YamlFile& file, const YamlValue& set, const std::string& prefix = "") {
   for (const YamlValue::Field& entry : set.fields()) {
     const std::string key = prefix + entry.key;
@@ -310,7 +313,7 @@ void note_other_settings(YamlFile& file, const YamlValue& set, const std::string
   }
 }
 
-/// Whole runs stray unless somebody says that they do not.
+/// Gives the run jitter unless the file turns it off, because whole runs vary.
 void choose_jitter(Settings& settings) {
   const Field& jitter = *find_field("jitter");
   if (settings.at(jitter).origin.source == Source::preset) {
@@ -318,7 +321,7 @@ void choose_jitter(Settings& settings) {
   }
 }
 
-/// A run is of one step at least.
+/// Checks that the run has at least one step.
 void require_a_step(YamlFile& file, const PlanFile& plan) {
   const double step =
       static_cast<double>(plan.settings.count("batch")) * static_cast<double>(plan.settings.count("seq"));
@@ -349,12 +352,12 @@ PlanFile read_plan(YamlFile& file) {
   require_a_step(file, plan);
   choose_jitter(plan.settings);
   for (GpuOffer& offer : plan.gpus) {
-    Settings all = plan.settings;
+    Settings settings = plan.settings;
     for (const std::string_view key : {"hardware", "link_bandwidth", "network_bandwidth"}) {
       const Field& field = *find_field(key);
-      all.put(field, offer.machine.at(field));
+      settings.put(field, offer.machine.at(field));
     }
-    offer.machine = std::move(all);
+    offer.machine = std::move(settings);
   }
   return plan;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings that change the price of an op in a layer, each described once: run settings, flags, columns of results,
-// words of reports and links to the page follow. A new one is a member of PriceOptions, and a member and an entry here.
+// words of reports and links to the page follow. A new one needs a member of PriceOptions, and a member and an entry
+// here.
 #pragma once
 
 #include <array>
@@ -23,39 +24,39 @@ inline constexpr std::array launch_choices{Choice<Launch>{"stream", Launch::stre
 inline constexpr std::array attention_choices{Choice<AttentionKernel>{"fused", AttentionKernel::fused},
                                               Choice<AttentionKernel>{"unfused", AttentionKernel::unfused}};
 
-/// The words of these settings in a row of results.
+/// Words of these settings in a row of results.
 struct PricedAs {
   std::string interference;
   std::string launch;
   std::string attention_kernel;
 };
 
-/// How a setting fills a member of PriceOptions, and the way back.
+/// Conversion between the words of a setting and a member of PriceOptions.
 struct PriceWord {
   std::vector<std::string_view> (*choices)();
   void (*put)(std::string_view word, PriceOptions& options);  ///< Requires one of the choices.
   std::string_view (*word)(const PriceOptions& options);
 };
 
-/// Takes a word of a table of words and values.
+/// PriceWord for a table of words and values.
 template <const auto& table, auto member>
 inline constexpr PriceWord price_word{
     words_of_table<table>, [](std::string_view word, PriceOptions& options) { options.*member = chosen(table, word); },
     [](const PriceOptions& options) { return word_of(table, options.*member); }};
 
 struct PriceSetting {
-  std::string_view key;     ///< Of the setting, and the name of its column in results.
+  std::string_view key;     ///< key of the setting, and name of its column in results
   std::string_view flag;    ///< "attention-kernel"
-  std::string_view doc;     ///< Of the setting, one line.
-  std::string_view column;  ///< Of the column, one line.
-  std::string_view preset;  ///< The default.
+  std::string_view doc;     ///< description of the setting, one line
+  std::string_view column;  ///< description of the column, one line
+  std::string_view preset;  ///< default
   std::string_view example;
   Uses uses;
   std::string PricedAs::*told;
   PriceWord value;
 };
 
-/// In the order of every listing.
+/// All settings, in the order of every listing.
 inline constexpr std::array price_settings{
     PriceSetting{.key = "interference",
                  .flag = "interference",
@@ -85,7 +86,7 @@ inline constexpr std::array price_settings{
                  .told = &PricedAs::attention_kernel,
                  .value = price_word<attention_choices, &PriceOptions::attention>}};
 
-/// The place of a member among price_settings.
+/// Returns the place of a member among price_settings.
 consteval std::size_t price_place(std::string PricedAs::*told) {
   std::size_t place = 0;
   while (price_settings[place].told != told) {
@@ -94,7 +95,7 @@ consteval std::size_t price_place(std::string PricedAs::*told) {
   return place;
 }
 
-/// Returns what a row says of these options.
+/// Returns the words of these options in a row.
 inline PricedAs priced_as(const PriceOptions& options) {
   PricedAs words;
   for (const PriceSetting& setting : price_settings) {

@@ -60,7 +60,7 @@ void read_value(YamlMap& map, const E& entry, Bytes& into) {
 }
 
 /// Records every mistake with its line and column. An omitted std::optional stays empty; any other omitted member keeps
-/// its default. `without` names a key that this map lacks.
+/// its default. `without` names a key that this map cannot have.
 template <class S>
 void read_described(YamlMap map, S& into, std::string_view without) {
   each_entry<S>([&](const auto& entry) {

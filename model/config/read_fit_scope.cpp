@@ -22,7 +22,7 @@ SeenRange read_seen(YamlMap map) {
   return seen;
 }
 
-/// Limits that are left out keep the residual.
+/// Reads the factors; a limit that is left out keeps the residual.
 ByLimit read_by_limit(YamlMap map) {
   ByLimit factors = alike_by_limit;
   for (const Limit limit : all_limits) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The map `fit` beside a group of fitted parameters: {residual: 0.05, by_limit: {latency: 0.7},
-// seen: {m: {least: 1, most: 32768}}}.
+// Reads the map `fit` beside a group of fitted parameters: {residual: 0.05, by_limit: {latency: 0.7}, seen: {m: {least:
+// 1, most: 32768}}}.
 #pragma once
 
 #include "model/config/yaml_reader.h"
@@ -8,7 +8,7 @@
 
 namespace commfuse {
 
-/// Of a map that may have the field `fit`; its defaults where it has none. Mistakes are noted in the file.
+/// Reads the optional field `fit` of `parent`; returns the defaults when it is absent. Mistakes are noted in the file.
 FitScope read_fit_scope(YamlMap parent);
 
 }  // namespace commfuse

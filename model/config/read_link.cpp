@@ -19,9 +19,9 @@ namespace {
 
 constexpr Range<std::int64_t> cta_range{0, 4096};
 constexpr Range<std::int64_t> channel_range{1, 64};
-constexpr double nccl_estimate_error = 0.3;  // Against the public tables of A100, H100 and B200 nodes.
-constexpr BytesPerSecond never_felt{1e15};   // NCCL's estimates know no copy of the own share.
-constexpr double most_of_nvls = 7.0 / 8.0;   // Of eight ranks.
+constexpr double nccl_estimate_error = 0.3;  // against the public tables of A100, H100 and B200 nodes
+constexpr BytesPerSecond never_felt{1e15};   // NCCL's estimates do not include the copy of the own share.
+constexpr double most_of_nvls = 7.0 / 8.0;   // value for eight ranks
 
 PeerParameters read_peer(YamlMap map) {
   PeerParameters peer;
@@ -44,7 +44,7 @@ Kind read_kind(YamlMap map, std::string_view key, std::optional<Kind> (*named)(s
   return kind.value_or(Kind{});
 }
 
-/// What NCCL knows of trees of nodes; what is left out is as in 2.28.9.
+/// Reads NCCL's parameters for trees of nodes; omitted ones keep the values of 2.28.9.
 void read_tree_tuning(YamlMap map, NcclTuning& tuning) {
   if (map.optional_value("tree_channels")) {
     tuning.tree_channels = static_cast<int>(map.count("tree_channels", channel_range));
@@ -75,7 +75,7 @@ NcclTuning read_tuning(YamlMap map) {
   return tuning;
 }
 
-/// What NCCL's own estimate says: the prior.
+/// Returns NCCL's own estimate as a prior.
 ProtocolParameters estimated(const NcclTuning& tuning, NcclKernel kernel) {
   const NcclEstimate estimate = nccl_estimate(tuning, kernel).value_or(NcclEstimate{.rate = tuning.channel_rate});
   const auto parameter = [](auto value) {

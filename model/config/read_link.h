@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a machine file says of the wires: `link` inside a node, `network` between nodes.
+// Reads the wires of a machine file: `link` inside a node, `network` between nodes.
 #pragma once
 
 #include "model/config/yaml_reader.h"
@@ -7,10 +7,11 @@
 
 namespace commfuse {
 
-/// A map `collective`. Where NCCL is described its estimates stand for kernels that are left out, Simple among them.
+/// Reads a map `collective`. When NCCL is described, its estimates replace kernels that are left out, Simple among
+/// them.
 CollectiveParameters read_collective(YamlMap map);
 
-/// A map with name, nominal_rate, peer and collective.
+/// Reads a map with name, nominal_rate, peer and collective.
 Link read_link(YamlMap map);
 
 }  // namespace commfuse

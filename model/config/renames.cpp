@@ -31,8 +31,8 @@ std::pair<int, int> minor_release(std::string_view version) {
 }
 
 const Rename* find_in(std::span<const Rename> renames, std::string_view before) {
-  const auto found = std::ranges::find(renames, before, &Rename::before);
-  return found == renames.end() ? nullptr : &*found;
+  const auto rename = std::ranges::find(renames, before, &Rename::before);
+  return rename == renames.end() ? nullptr : &*rename;
 }
 
 }  // namespace

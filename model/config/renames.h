@@ -31,11 +31,11 @@ class Renames {
   /// Requires a version such as "0.1.0", and a table that outlives it.
   Renames(std::span<const Rename> table, std::string_view version);
 
-  /// Of a setting's key; nothing where it is no former name.
+  /// Returns the former name that a key is; nothing if it is none.
   [[nodiscard]] std::optional<FormerName> key(std::string_view typed) const;
-  /// Of a flag with its dashes.
+  /// Returns the same for a flag with its dashes.
   [[nodiscard]] std::optional<FormerName> flag(std::string_view typed) const;
-  /// Of a variable such as COMMFUSE_STRATEGY_SLICES. `now` is the key.
+  /// Returns the same for a variable such as COMMFUSE_STRATEGY_SLICES. `now` is the key.
   [[nodiscard]] std::optional<FormerName> variable(std::string_view typed) const;
   [[nodiscard]] std::span<const Rename> table() const { return table_; }
 
@@ -47,10 +47,10 @@ class Renames {
   int minor_ = 0;
 };
 
-/// Those of this program, at its version.
+/// Returns the renames of this program, at its version.
 const Renames& program_renames();
 
-/// "COMMFUSE_STRATEGY_SLICES" for "strategy.slices".
+/// Returns "COMMFUSE_STRATEGY_SLICES" for "strategy.slices".
 std::string variable_of_key(std::string_view key);
 
 }  // namespace commfuse

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view run_schema = "commfuse.run/1";
 constexpr std::string_view variable_prefix = "COMMFUSE_";
-/// Ours, but no settings; the last is of the tests.
+/// Variables of this project that are not settings; the last one belongs to the tests.
 constexpr std::array<std::string_view, 3> other_variables{"COMMFUSE_CONFIG_DIR", "COMMFUSE_CUDA_PLUGIN",
                                                           "COMMFUSE_RENEW_GOLDEN"};
 
@@ -49,11 +49,11 @@ bool names_path(Catalogue catalogue, std::string_view text) {
   try {
     return find_config(catalogue, text) == std::filesystem::path(text);
   } catch (const ConfigError&) {
-    return false;  // An unknown name; its check says so.
+    return false;  // The check of the name reports an unknown one.
   }
 }
 
-/// Paths in a file start at its folder.
+/// Makes a path in a file start at the file's folder.
 std::string from_folder_of(const std::string& file, const Field& field, std::string_view text) {
   namespace fs = std::filesystem;
   const fs::path path(text);
@@ -63,15 +63,15 @@ std::string from_folder_of(const std::string& file, const Field& field, std::str
     return std::string(text);
   }
   const std::string joined = (folder / path).lexically_normal().string();
-  return joined.find('/') == std::string::npos ? "./" + joined : joined;  // A path, not a name.
+  return joined.find('/') == std::string::npos ? "./" + joined : joined;  // "./" makes it a path, not a name.
 }
 
-/// "path:line:col" of an entry's key.
+/// Returns "path:line:col" of an entry's key.
 std::string place_of(const YamlFile& file, const YamlValue::Field& entry) {
   return fmt::format("{}:{}:{}", file.path(), entry.place.line, entry.place.column);
 }
 
-/// Walks one map of settings and puts every value.
+/// Walks one map of settings and stores every value.
 class MapReader {
  public:
   using Put = std::function<void(const Field&, const Setting&)>;
@@ -120,7 +120,7 @@ class MapReader {
 
   void unknown(const std::string& prefix, const YamlValue::Field& entry) {
     if (file_.is_full()) {
-      file_.mistake(entry.place, "unknown setting");  // Counted, not shown.
+      file_.mistake(entry.place, "unknown setting");  // counted, not shown
       return;
     }
     if (prefix.empty()) {
@@ -148,7 +148,7 @@ MapReader::Put putting_into(Settings& settings) {
   return [&settings](const Field& field, const Setting& setting) { settings.put(field, setting); };
 }
 
-/// "all" or "serial,sliced" out of a list of words; nothing when an item is no word.
+/// Returns "all" or "serial,sliced" from a list of words; nullopt when an item is not a word.
 std::optional<std::string> joined(const YamlValue& list) {
   std::string text;
   for (const YamlValue& item : list.items()) {
@@ -171,9 +171,9 @@ void require_run_schema(const YamlValue& top) {
 
 const Field* field_of_variable(std::string_view name) {
   const auto fields = run_fields();
-  const auto found =
+  const auto entry =
       std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return variable_of(field) == name; });
-  return found == fields.end() ? nullptr : &*found;
+  return entry == fields.end() ? nullptr : &*entry;
 }
 
 std::string unknown_variable(std::string_view name) {
@@ -185,7 +185,7 @@ std::string unknown_variable(std::string_view name) {
   return fmt::format("unknown environment variable {}; {}", in_quotes(name), remedy_for(name, known, "variables"));
 }
 
-/// As the user wrote it, cut and fit for one line.
+/// Returns the flag as the user wrote it, shortened to fit one line.
 std::string quoted_flag(std::string_view flag, std::string_view text) {
   const std::string quoted = in_quotes(text);
   return fmt::format("{} {}", flag, std::string_view(quoted).substr(1, quoted.size() - 2));

@@ -26,7 +26,7 @@ struct Layout {
   int indent = 0;
 };
 
-/// "seq: 4K", or a comment where nothing is fixed.
+/// Returns "seq: 4K", or a comment when nothing is fixed.
 std::string entry_of(const Setting& setting, std::string_view leaf, const Layout& layout) {
   if (setting.text.empty()) {
     return fmt::format("# {}: left open", leaf);
@@ -68,7 +68,7 @@ bool is_plain(char c) {
 
 Settings::Settings() {
   for (const Field& field : run_fields()) {
-    all_.push_back({std::string(field.preset), {}});
+    settings_.push_back({std::string(field.preset), {}});
   }
 }
 

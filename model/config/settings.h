@@ -11,7 +11,7 @@
 
 namespace commfuse {
 
-/// Later ones take precedence.
+/// Places that a value may come from; later ones take precedence.
 enum class Source : std::uint8_t { preset, file, environment, set, flag };
 
 struct Origin {
@@ -20,37 +20,37 @@ struct Origin {
 };
 
 struct Setting {
-  std::string text;  ///< A value of its field; empty: left open.
+  std::string text;  ///< value of its field; empty when left open
   Origin origin;
 };
 
-/// Starts with every field at its default. Keys that are asked for must exist.
+/// Starts with every field at its default. Keys passed to members must exist.
 class Settings {
  public:
   Settings();
 
-  [[nodiscard]] const Setting& at(const Field& field) const { return all_[index_of(field)]; }
-  void put(const Field& field, Setting setting) { all_[index_of(field)] = std::move(setting); }
+  [[nodiscard]] const Setting& at(const Field& field) const { return settings_[index_of(field)]; }
+  void put(const Field& field, Setting setting) { settings_[index_of(field)] = std::move(setting); }
 
   [[nodiscard]] const std::string& text(std::string_view key) const;
-  /// Whether a value is fixed.
+  /// Returns true if a value is fixed.
   [[nodiscard]] bool has(std::string_view key) const { return !text(key).empty(); }
-  /// Of a count with a value.
+  /// Returns the value of a count that is fixed.
   [[nodiscard]] std::int64_t count(std::string_view key) const;
 
  private:
-  std::vector<Setting> all_;
+  std::vector<Setting> settings_;
 };
 
 /// Returns the settings as typed values (choices.h).
 RunChoices choices_of(const Settings& settings);
 
-/// What every field is, as a run config in YAML; with origins, a comment behind every value.
+/// Returns all fields as a run config in YAML; with origins, a comment follows every value.
 std::string to_yaml(const Settings& settings, bool origins);
-/// The same without what changes no result, every line `indent` spaces in.
+/// Returns only the fields that change a result, with every line indented by `indent` spaces.
 std::string point_settings_to_yaml(const Settings& settings, int indent);
 
-/// A plain YAML scalar where it can be one, else in quotes.
+/// Returns a plain YAML scalar if the text can be one, else a quoted one.
 std::string yaml_scalar(std::string_view text);
 
 }  // namespace commfuse

@@ -24,29 +24,30 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t most_mistakes = 100;  // Nobody reads more, and a file can hold a hundred thousand.
-constexpr double least_rate = 1.0;  // A second, as for the most: far beyond any machine, and times stay in range.
+constexpr std::size_t most_mistakes = 100;  // A file can hold a hundred thousand; readers stop early.
+// One per second. Like the upper limit, it is far beyond any machine and keeps times in range.
+constexpr double least_rate = 1.0;
 constexpr double most_bandwidth = 1e18;
 constexpr double most_compute_rate = 1e24;
-constexpr Duration longest_parameter = std::chrono::seconds(1);  // A longer latency is a slip of the unit.
+constexpr Duration longest_parameter = std::chrono::seconds(1);  // A longer latency is a mistake in the unit.
 
-/// A misspelt key is one mistake, not a missing key and an unknown one: forgets the first half.
+/// Forgets the "missing" half of a misspelt key, so that it counts as one mistake and not also as an unknown key.
 void forget_missing(YamlDocument& document, int map, std::string_view key) {
   const auto is_it = [&](const YamlMistake& mistake) { return mistake.map == map && mistake.missing == key; };
   document.mistakes.erase(std::remove_if(document.mistakes.begin(), document.mistakes.end(), is_it),
                           document.mistakes.end());
 }
 
-/// Adds one mistake a key that nobody asked for, the first `most_mistakes`; how many more there are.
+/// Adds one mistake for each key that no reader asked for, up to `most_mistakes`; returns how many more there are.
 std::size_t note_unknown_keys(YamlDocument& document) {
-  std::size_t found = 0;
+  std::size_t unknown = 0;
   for (const YamlNode& node : document.nodes) {
     const std::vector<std::string_view> known(node.known.begin(), node.known.end());
     if (known.empty()) {
-      continue;  // No reader went in here, or it is no map.
+      continue;  // No reader entered this map, or it is not a map.
     }
     for (const YamlField& field : node.fields) {
-      if (!field.asked && ++found <= most_mistakes) {
+      if (!field.asked && ++unknown <= most_mistakes) {
         if (const std::optional<std::string> near = nearest(field.key, known)) {
           forget_missing(document, static_cast<int>(&node - document.nodes.data()), *near);
         }
@@ -55,7 +56,7 @@ std::size_t note_unknown_keys(YamlDocument& document) {
       }
     }
   }
-  return found - std::min(found, most_mistakes);
+  return unknown - std::min(unknown, most_mistakes);
 }
 
 std::string example_of(std::string_view key, std::string_view value) {
@@ -66,7 +67,7 @@ std::string with_unit(std::string_view example) {
   return fmt::format("write a number and a unit, as in \"{}\"", example);
 }
 
-/// Without the line break with which a block of YAML ends.
+/// Returns the text without the line break that ends a YAML block.
 std::string_view without_end(std::string_view text) {
   return text.substr(0, text.size() - (text.ends_with('\n') ? 1 : 0));
 }
@@ -90,8 +91,8 @@ void YamlFile::mistake(const YamlPlace& place, const std::string& message) {
   document_->mistakes.push_back({place, message});
 }
 
-void YamlFile::extend(const YamlFile& base, YamlPlace place, std::span<const std::string_view> own) {
-  graft(*document_, *base.document_, place, own);
+void YamlFile::extend(const YamlFile& base, YamlPlace place, std::span<const std::string_view> own_keys) {
+  graft(*document_, *base.document_, place, own_keys);
 }
 
 bool YamlFile::has_mistakes() const { return !document_->mistakes.empty(); }
@@ -107,7 +108,7 @@ void YamlFile::finish() {
   std::stable_sort(mistakes.begin(), mistakes.end(), [](const YamlMistake& a, const YamlMistake& b) {
     return std::tie(a.place.line, a.place.column) < std::tie(b.place.line, b.place.column);
   });
-  // A reader that goes through a map more than once finds the same again.
+  // Drops duplicates, because a reader that goes through a map more than once finds the same mistake again.
   std::set<std::tuple<int, int, std::string_view>> known;
   std::vector<YamlMistake> each;
   for (const YamlMistake& mistake : mistakes) {
@@ -144,11 +145,11 @@ std::vector<YamlValue> YamlValue::items() const {
 }
 
 std::vector<YamlValue::Field> YamlValue::fields() const {
-  std::vector<Field> all;
+  std::vector<Field> fields;
   for (const YamlField& field : node().fields) {
-    all.push_back({field.key, field.place, {document_, field.value}});
+    fields.push_back({field.key, field.place, {document_, field.value}});
   }
-  return all;
+  return fields;
 }
 
 YamlMap::YamlMap(YamlDocument* document, int node, std::string name)
@@ -162,13 +163,13 @@ bool YamlMap::has(std::string_view key) const {
 }
 
 std::vector<std::string> YamlMap::keys() const {
-  std::vector<std::string> all;
+  std::vector<std::string> names;
   if (node_ >= 0) {
     for (const YamlField& field : document_->nodes[static_cast<std::size_t>(node_)].fields) {
-      all.push_back(field.key);
+      names.push_back(field.key);
     }
   }
-  return all;
+  return names;
 }
 
 const YamlNode* YamlMap::find(std::string_view key) {
@@ -177,7 +178,7 @@ const YamlNode* YamlMap::find(std::string_view key) {
   }
   YamlNode& map = document_->nodes[static_cast<std::size_t>(node_)];
   YamlField* const field = find_field(map, key);
-  const bool is_new =  // A field tells: a map may have been asked for a hundred thousand keys.
+  const bool is_new =  // The field's flag is quick to look up; a map may have been asked for a hundred thousand keys.
       field != nullptr ? !field->asked : std::find(map.known.begin(), map.known.end(), key) == map.known.end();
   if (is_new) {
     map.known.emplace_back(key);
@@ -371,7 +372,7 @@ std::optional<YamlValue> YamlMap::optional_value(std::string_view key) {
 
 namespace {
 
-/// "fitted: table.csv" into its two halves; nothing when the kind is unknown or the source is missing.
+/// Splits "fitted: table.csv" into its two halves; nullopt when the kind is unknown or the source is missing.
 std::optional<std::pair<Provenance, std::string>> parse_provenance(std::string_view text) {
   const std::size_t colon = text.find(": ");
   const std::optional<Provenance> kind = provenance_named(text.substr(0, colon));
@@ -388,9 +389,9 @@ Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, 
   Parameter<T> result;
   const YamlNode* node = require(key, fmt::format("{{value: {}, provenance: 'prior: why'}}", example));
   if (node != nullptr && node->kind != YamlKind::map) {
-    const std::string own = in_quotes(node->kind == YamlKind::scalar ? node->text : std::string(example));
+    const std::string shown = in_quotes(node->kind == YamlKind::scalar ? node->text : std::string(example));
     mistake(key, fmt::format("'{}' does not say where it comes from; write {{value: {}, provenance: 'prior: why'}}",
-                             key, own.substr(1, own.size() - 2)));
+                             key, shown.substr(1, shown.size() - 2)));
     return result;
   }
   if (node == nullptr) {
@@ -401,7 +402,7 @@ Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, 
   if (fields.has("error")) {
     result.standard_error = fields.number("error", {0.0, 10.0});
   } else {
-    fields.find("error");  // Known, and may be left out.
+    fields.find("error");  // marks the key as known; it may be left out
   }
   const YamlNode* provenance = fields.require_scalar("provenance", "'prior: why'");
   if (provenance == nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads YAML files from strangers. Mistakes are collected, and finish() throws them all at once, so a reader goes
-// straight through its fields and returns a value that needs no second check.
+// Reads untrusted YAML files. Mistakes are collected, and finish() throws them all at once, so a reader goes straight
+// through its fields and returns a value that needs no second check.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace commfuse {
 class YamlMap;
 class YamlValue;
 
-/// What a number may be, both ends included.
+/// Closed range of a number.
 template <class T>
 struct Range {
   T least;
@@ -30,12 +30,13 @@ struct Range {
 
 inline constexpr Range<std::int64_t> positive_count{1, 1'000'000'000'000};
 
-/// A file of at most 1 MiB, one document, a map at the top; no anchors, aliases, tags, merge keys or duplicate keys.
+/// File of at most 1 MiB with one document and a map at the top; anchors, aliases, tags, merge keys and duplicate keys
+/// are refused.
 class YamlFile {
  public:
-  /// Throws ConfigError (`path:line:col: sentence; remedy`) when it cannot be read or is no such YAML.
+  /// Throws ConfigError (`path:line:col: sentence; remedy`) when the file cannot be read or contains other YAML.
   explicit YamlFile(const std::filesystem::path& path);
-  /// A text that is in no file. `name` stands for the path in messages.
+  /// Reads a text that is in no file. `name` stands for the path in messages.
   YamlFile(const std::string& name, const std::string& text);
   ~YamlFile();
   YamlFile(const YamlFile&) = delete;
@@ -48,20 +49,22 @@ class YamlFile {
 
   [[nodiscard]] const std::string& path() const;
 
-  /// Takes from `base` what this file leaves out, maps field by field, but for the fields named in `own`: "name" of the
-  /// top, "topology.kind" of a map in it that both have. What is wrong with such a field is told at `place`.
-  void extend(const YamlFile& base, YamlPlace place, std::span<const std::string_view> own);
+  /// Takes the fields that this file leaves out from `base`, map by map. Fields named in `own_keys` are not taken:
+  /// "name" of the top, "topology.kind" of a map that both files have. A mistake in a taken field is reported at
+  /// `place`.
+  void extend(const YamlFile& base, YamlPlace place, std::span<const std::string_view> own_keys);
 
-  /// Whether anything was wrong so far: rules that join several fields are worth checking only when each was right.
+  /// Returns true if anything was wrong so far: rules that join several fields are worth checking only when each field
+  /// was right.
   bool has_mistakes() const;
-  /// Whether more mistakes would not be shown: their sentences need no care.
+  /// Returns true if further mistakes would not be shown, so their sentences need not be made.
   bool is_full() const;
 
   /// Notes a mistake: a sentence and, after "; ", the remedy.
   void mistake(const YamlPlace& place, const std::string& message);
 
-  /// Throws ConfigError with the mistakes so far, in order of place, one a line (the first hundred, and how many more);
-  /// keys nobody asked for are mistakes. Call it once, after all fields were read.
+  /// Throws ConfigError with the mistakes so far, in order of place, one per line (the first hundred, and how many
+  /// more). Keys that no reader asked for are mistakes. Call it once, after all fields were read.
   void finish();
 
  private:
@@ -69,18 +72,19 @@ class YamlFile {
   std::unique_ptr<YamlDocument> document_;
 };
 
-/// Anything in a file, for readers whose keys are no fixed list. Nothing is checked. Lives no longer than its YamlFile.
+/// Value of any kind in a file, for readers without a fixed list of keys. Nothing is checked. Lives no longer than its
+/// YamlFile.
 class YamlValue {
  public:
   [[nodiscard]] YamlKind kind() const;
-  [[nodiscard]] const std::string& text() const;  ///< Of a scalar.
+  [[nodiscard]] const std::string& text() const;  ///< text of a scalar
   [[nodiscard]] const YamlPlace& place() const;
-  [[nodiscard]] YamlPlace text_place() const;          ///< Of the first character of a scalar's text.
+  [[nodiscard]] YamlPlace text_place() const;          ///< place of the first character of a scalar's text
   [[nodiscard]] std::string where() const;             ///< "path:line:col"
-  [[nodiscard]] std::vector<YamlValue> items() const;  ///< Of a list.
+  [[nodiscard]] std::vector<YamlValue> items() const;  ///< items of a list
 
   struct Field;
-  [[nodiscard]] std::vector<Field> fields() const;  ///< Of a map, in the file's order.
+  [[nodiscard]] std::vector<Field> fields() const;  ///< fields of a map, in the file's order
 
  private:
   friend class YamlFile;
@@ -119,8 +123,8 @@ class YamlMap {
   std::optional<YamlMap> optional_map(std::string_view key);
   std::optional<YamlValue> optional_value(std::string_view key);
 
-  /// Required `{value: ..., error: 0.05, provenance: "fitted: table"}`; error may be left out (0). A duration is at
-  /// most 1 s.
+  /// Reads a required `{value: ..., error: 0.05, provenance: "fitted: table"}`; error may be omitted (0). A duration is
+  /// at most 1 s.
   Parameter<Duration> duration_parameter(std::string_view key);
   Parameter<BytesPerSecond> bandwidth_parameter(std::string_view key);
   Parameter<FlopsPerSecond> compute_rate_parameter(std::string_view key);
@@ -129,11 +133,11 @@ class YamlMap {
   Parameter<std::string> text_parameter(std::string_view key);
   Parameter<int> count_parameter(std::string_view key, Range<std::int64_t> range);
 
-  /// Throws ConfigError at once unless the field `schema` is what this reader understands: nothing else would make
-  /// sense.
+  /// Throws ConfigError at once unless the field `schema` is what this reader understands, because no other field could
+  /// be understood.
   void schema(std::string_view expected);
 
-  /// Notes a mistake at the value of `key` (at the map when there is none): a sentence and, after "; ", the remedy.
+  /// Notes a mistake at the value of `key` (at the map when the key is absent): a sentence and, after "; ", the remedy.
   void mistake(std::string_view key, const std::string& message);
 
  private:
@@ -149,8 +153,8 @@ class YamlMap {
   Parameter<T> parameter(std::string_view key, std::string_view example, Read read);
 
   YamlDocument* document_;
-  int node_;          ///< Index in the document's nodes; -1 for a map that is missing, whose fields are not asked for.
-  std::string name_;  ///< As in "link.peer"; empty at the top.
+  int node_;          ///< Index in the document's nodes; -1 for a missing map, whose fields are not required.
+  std::string name_;  ///< path such as "link.peer"; empty at the top
 };
 
 }  // namespace commfuse

@@ -13,24 +13,24 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::int64_t tile_rows = 128;  // Queries of a head that one SM takes at a time.
+constexpr std::int64_t tile_rows = 128;  // Queries of a head that one SM processes at a time.
 constexpr std::int64_t narrow_head = 64;
-// FlashAttention-3 splits keys where a sequence's tiles leave a fifth of the SMs idle (Dao-AILab/flash-attention,
+// FlashAttention-3 splits keys when a sequence's tiles leave a fifth of the SMs idle (Dao-AILab/flash-attention,
 // hopper/heuristics.h, num_splits_heuristic).
 constexpr double well_filled = 0.8;
-constexpr double bytes_a_score = 8.0;  // Unfused: a score is written and read in 16 bits by two kernels.
+constexpr double bytes_a_score = 8.0;  // Unfused: two kernels write and read a score in 16 bits.
 
 bool is_narrow(const AttentionSize& size) { return size.head_dim <= narrow_head; }
 
-/// Heads that share keys lie behind each other in the tiles of FlashAttention-3.
+/// Returns true if heads that share keys lie in common tiles, as in FlashAttention-3.
 bool is_packed(const AttentionParameters& parameters) { return parameters.split_cost.value > 0.0; }
 
-/// Seconds of an overhead; narrow heads have another.
+/// Returns the seconds of an overhead; narrow heads have their own.
 double overhead_seconds(const AttentionParameters& parameters, const AttentionSize& size, Duration overhead) {
   return to_seconds(overhead) * (is_narrow(size) ? parameters.narrow_overhead.value : 1.0);
 }
 
-/// Seconds one SM needs for a score: both products of its row, and its exponential.
+/// Returns the seconds that one SM needs for a score: both products of its row, and its exponential.
 double seconds_a_score(const Accelerator& accelerator, const AttentionSize& size) {
   const AttentionParameters& parameters = accelerator.attention;
   const double rate = accelerator.dense_peak(size.dtype).value * parameters.loop_efficiency.value;
@@ -40,10 +40,10 @@ double seconds_a_score(const Accelerator& accelerator, const AttentionSize& size
   return accelerator.sms * root_of_fourths(products, exponential);
 }
 
-/// Seconds of HBM.
+/// Seconds of HBM traffic.
 struct Traffic {
-  double queries = 0.0;  // and the output
-  double keys = 0.0;     // and values
+  double queries = 0.0;  // queries and output
+  double keys = 0.0;     // keys and values
 };
 
 Traffic traffic_of(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
@@ -56,20 +56,20 @@ Traffic traffic_of(const Accelerator& accelerator, const AttentionSize& size, co
           .keys = accelerator.attention.key_cost.value * keys / rate};
 }
 
-/// Tiles of one sequence, all its heads.
+/// Returns the tiles of one sequence in all its heads.
 std::int64_t tiles_of_sequence(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows) {
   const std::int64_t packed =
       is_packed(accelerator.attention) ? std::max<std::int64_t>(1, size.heads / size.kv_heads) : 1;
   return (size.heads + packed - 1) / packed * ((rows.queries * packed + tile_rows - 1) / tile_rows);
 }
 
-/// FlashAttention-3's rule; it takes the other sequences for short, and asks the device how many SMs there are.
+/// Applies FlashAttention-3's rule, which takes the other sequences for short and uses the device's full number of SMs.
 bool splits_keys(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows) {
   return is_packed(accelerator.attention) && static_cast<double>(size.seq) > accelerator.attention.unsplit_keys.value &&
          static_cast<double>(tiles_of_sequence(accelerator, size, rows)) < well_filled * accelerator.sms;
 }
 
-/// The work of the tiles of all heads on `sms` SMs, the longest first.
+/// Returns the time of the tiles of all heads on `sms` SMs, the longest first.
 double work_seconds(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
   const AttentionParameters& parameters = accelerator.attention;
   const auto heads = static_cast<double>(size.batch * size.heads);
@@ -79,14 +79,14 @@ double work_seconds(const Accelerator& accelerator, const AttentionSize& size, c
   const double masked = 0.5 * parameters.masked_width.value * edges;
   const bool is_split = splits_keys(accelerator, size, rows);
   const double score = seconds_a_score(accelerator, size) * (is_split ? parameters.split_cost.value : 1.0);
-  const double all = heads * (seq * seq * rows.share + masked) * score / sms;
+  const double shared_work = heads * (seq * seq * rows.share + masked) * score / sms;
   const std::int64_t walked = is_cut ? std::min(rows.keys, rows.window.keys + tile_rows) : rows.keys;
   const double longest = static_cast<double>(tile_rows * walked) * score;
   const double alone = is_split ? 0.0 : longest * parameters.lone_tile.value;
-  return std::max(all + parameters.imbalance.value * std::min(longest, all), alone);
+  return std::max(shared_work + parameters.imbalance.value * std::min(longest, shared_work), alone);
 }
 
-/// Tiles are begun a wave at a time, or, by FlashAttention-3's persistent blocks, as SMs come free.
+/// Returns the overhead: tiles begin a wave at a time or, in FlashAttention-3's persistent blocks, as SMs become free.
 double tile_overhead_seconds(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows,
                              int sms) {
   const AttentionParameters& parameters = accelerator.attention;
@@ -103,7 +103,7 @@ AttentionWindow window_of(const LayerKind& kind) { return {.keys = kind.window, 
 
 double scores_in_window(const AttentionWindow& window, double first, double last) {
   const auto width = static_cast<double>(window.keys);
-  // Scores of all queries before one.
+  // Returns the scores of all queries before one.
   const auto before = [&](double query) {
     if (window.keys == 0) {
       return 0.5 * query * query;

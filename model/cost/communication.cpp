@@ -18,19 +18,19 @@ void require_sizes(int ranks, Bytes total) {
   check(ranks >= 1 && total.count >= 0, "a collective has at least one rank and no negative size");
 }
 
-/// What filling the pipeline costs, in bytes at the rate; `shares` times the size at most.
+/// Returns the cost of filling the pipeline, in bytes at the rate; at most `shares` times the size.
 double ramp(double wire, const Parameter<Bytes>& size, int shares = 1) {
-  const double most = static_cast<double>(size.value.count) * shares;
-  return most > 0.0 ? wire * most / (wire + most) : 0.0;
+  const double limit = static_cast<double>(size.value.count) * shares;
+  return limit > 0.0 ? wire * limit / (wire + limit) : 0.0;
 }
 
-// `links`, below: how many times as fast the wires are as those that are priced.
+// In the functions below, `links` is the speed of the wires relative to those that are priced.
 
-/// `own` bytes a rank has of the whole; `steps` times that are its wire bytes.
-Duration by_protocol(const ProtocolParameters& protocol, int steps, double own, double links = 1.0) {
-  const double wire = own * steps;
+/// `own_bytes` is a rank's share of the whole in bytes; the wire carries `steps` times that.
+Duration by_protocol(const ProtocolParameters& protocol, int steps, double own_bytes, double links = 1.0) {
+  const double wire = own_bytes * steps;
   const double moving = (wire + ramp(wire, protocol.ramp_size)) / (protocol.rate.value.value / links) +
-                        own / protocol.own_copy_rate.value.value;
+                        own_bytes / protocol.own_copy_rate.value.value;
   return protocol.base_latency.value + steps * protocol.step_latency.value + op_time(moving, "a collective");
 }
 
@@ -39,26 +39,26 @@ Duration in_the_switch(const SwitchParameters& nvls, int ranks, double total, do
   return nvls.base_latency.value + op_time(moving, "a collective");
 }
 
-/// Seconds.
+/// Returns seconds.
 double tree_seconds(const TreeProtocol& tree, double levels, double moving) {
   return to_seconds(tree.base_latency.value) + levels * to_seconds(tree.level_latency.value) + moving;
 }
 
-/// Who climbs: the ranks of a node together, each with its share.
+/// Data that climb a tree: the ranks of a node together, each with its share.
 struct Climb {
   int nodes = 2;
   int ranks_per_node = 1;
-  double total = 0.0;  ///< Bytes of the tensor.
+  double total = 0.0;  ///< bytes of the tensor
   double links = 1.0;
 };
 
-/// By Simple.
+/// Returns the time by the protocol Simple.
 double simple_tree_seconds(const TreeParameters& tree, const Climb& climb) {
   const double filled = climb.total + ramp(climb.total, tree.ramp_size_per_rank, climb.ranks_per_node);
   return tree_seconds(tree, math::log2(climb.nodes), filled / (rate_over(tree, climb.nodes).value.value / climb.links));
 }
 
-/// By another protocol, or Simple where that is not known.
+/// Returns the time by another protocol, or by Simple if that one is unknown.
 double other_tree_seconds(const TreeParameters& tree, const std::optional<TreeProtocol>& protocol, const Climb& climb) {
   return protocol ? tree_seconds(*protocol, math::log2(climb.nodes),
                                  climb.total / (rate_over(*protocol, climb.nodes).value.value / climb.links))
@@ -78,27 +78,28 @@ Duration by_tree(const TreeParameters& tree, NcclKernel kernel, const Climb& cli
   return op_time(seconds, "a collective");
 }
 
-/// By one of NCCL's kernels.
+/// Returns the time by one of NCCL's kernels.
 Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, const NcclTask& task, double links) {
   const int steps = task.passes * (task.ranks - 1);
   const int ranks = task.ranks;
   const int nodes = task.nodes;
   const double bytes = task.total;
-  const double own = bytes / ranks;
+  const double own_bytes = bytes / ranks;
   const NcclKernels* nccl = parameters.nccl.get();
   switch (kernel) {
     case NcclKernel::ll: {
-      const double full = std::min(static_cast<double>(nccl->ll_fill.value.count), own * parameters.ctas.value);
-      return by_protocol(nccl->ll, steps, std::max(own, full), links);
+      const double full = std::min(static_cast<double>(nccl->ll_fill.value.count), own_bytes * parameters.ctas.value);
+      return by_protocol(nccl->ll, steps, std::max(own_bytes, full), links);
     }
-    case NcclKernel::ll128: return by_protocol(nccl->ll128 ? *nccl->ll128 : parameters, steps, own, links);
-    case NcclKernel::simple: return by_protocol(parameters, steps, own, links);
+    case NcclKernel::ll128: return by_protocol(nccl->ll128 ? *nccl->ll128 : parameters, steps, own_bytes, links);
+    case NcclKernel::simple: return by_protocol(parameters, steps, own_bytes, links);
     case NcclKernel::nvls:
-      return nccl->nvls ? in_the_switch(*nccl->nvls, ranks, bytes, links) : by_protocol(parameters, steps, own, links);
+      return nccl->nvls ? in_the_switch(*nccl->nvls, ranks, bytes, links)
+                        : by_protocol(parameters, steps, own_bytes, links);
     case NcclKernel::tree_ll:
     case NcclKernel::tree_ll128:
     case NcclKernel::tree_simple:
-      check(parameters.tree != nullptr, "who tells NCCL of a tree says what it takes");
+      check(parameters.tree != nullptr, "a tree of NCCL has its parameters");
       return by_tree(*parameters.tree, kernel, {nodes, ranks / nodes, bytes, links});
   }
   return {};
@@ -110,9 +111,9 @@ struct Priced {
   Duration time = Duration::max();
 };
 
-const Priced& cheaper(const Priced& one, const Priced& other) { return other.time < one.time ? other : one; }
+const Priced& cheaper(const Priced& first, const Priced& other) { return other.time < first.time ? other : first; }
 
-/// Below what no kernel takes.
+/// Returns a time that no kernel undercuts.
 Duration least_of_any(const CollectiveParameters& parameters, const NcclTask& task, double links) {
   Duration least = Duration::max();
   for (const NcclKernel kernel : all_nccl_kernels) {
@@ -121,15 +122,15 @@ Duration least_of_any(const CollectiveParameters& parameters, const NcclTask& ta
   return least;
 }
 
-/// What NCCL chooses, and the cheapest of what it would choose for messages of this size and larger ones, each priced
-/// at the least size from which it would. `until`: how fast the fastest links are on which it may choose.
+/// NCCL's choice, and the cheapest of its choices for messages of this size and larger ones, each priced at the least
+/// size from which NCCL would choose it. `until` is the speed of the fastest links for which the choice is considered.
 struct Choices {
   Priced chosen;
   Priced cheapest;
 };
 
 Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task, double links, double until) {
-  constexpr double step = std::numbers::sqrt2;  // small enough not to pass over a kernel that counts
+  constexpr double step = std::numbers::sqrt2;  // small enough not to skip a kernel that counts
   Choices choices;
   NcclTuning tuning = parameters.nccl->tuning;
   for (double times = 1.0; times == 1.0 || times <= until; times *= step) {
@@ -155,21 +156,21 @@ Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task,
   return choices;
 }
 
-/// Rounded down.
+/// Returns the product, rounded down.
 Duration times(double factor, Duration time) {
   return factor == 1.0 ? time : Duration{static_cast<std::int64_t>(factor * static_cast<double>(time.count()))};
 }
 
-/// On the links of the file.
+/// Returns the price on the links of the file.
 Priced on_real_links(const CollectiveParameters& parameters, const NcclTask& task) {
   const NcclTuning& tuning = parameters.nccl->tuning;
   const auto [chosen, cheapest] = choices_of(parameters, task, tuning.hypothetical, 1.0);
-  const Duration most = times(measured_step(tuning.wire), cheapest.time);
-  return chosen.time <= most ? chosen : Priced{cheapest.kernel, most};
+  const Duration limit = times(measured_step(tuning.wire), cheapest.time);
+  return chosen.time <= limit ? chosen : Priced{cheapest.kernel, limit};
 }
 
-/// Requires at least two ranks and kernels that are known. On slower links E is no less than on the file's, so where
-/// wires have no steps nothing else counts.
+/// Requires at least two ranks and known kernels. On slower links E is no less than on the file's, so on wires without
+/// steps nothing else counts.
 Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
   const double faster = parameters.nccl->tuning.hypothetical;
   const bool is_slower_without_steps = faster < 1.0 && measured_step(parameters.nccl->tuning.wire) == 1.0;
@@ -181,7 +182,7 @@ Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
   return {cheapest.kernel, std::max(cheapest.time, times(1.0 / std::max(1.0, faster), real.time))};
 }
 
-/// `passes`: how often the ring goes round; 2 for all-reduce.
+/// Returns the time of a ring. `passes` is the number of times that the data pass it; 2 for all-reduce.
 Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes total, int passes, int nodes = 1) {
   require_sizes(ranks, total);
   if (ranks == 1) {
@@ -209,10 +210,10 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes) {
   return p2p_time(peer, bytes, {std::numeric_limits<double>::infinity()});
 }
 
-Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond most) {
+Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit) {
   check(bytes.count >= 0, "an exchange has no negative size");
   const auto time = [&](Duration latency, double alone, Bytes count) {
-    const double rate = std::min(alone, most.value * std::max(1.0, alone / peer.rate.value.value));
+    const double rate = std::min(alone, limit.value * std::max(1.0, alone / peer.rate.value.value));
     return latency + op_time(static_cast<double>(count.count) / rate, "an exchange with one peer");
   };
   if (!peer.small || bytes > peer.small->up_to.value) {
@@ -246,13 +247,13 @@ Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Byte
   if (direct == nullptr || ranks == 1) {
     return ring_time(parameters, ranks, total, 1);
   }
-  const double own = static_cast<double>(total.count) / ranks;
+  const double own_bytes = static_cast<double>(total.count) / ranks;
   const auto up_to = static_cast<double>(direct->small_up_to.value.count);
-  if (own > up_to) {
-    return by_protocol(direct->large, ranks - 1, own);
+  if (own_bytes > up_to) {
+    return by_protocol(direct->large, ranks - 1, own_bytes);
   }
   const double step = parameters.nccl == nullptr ? 1.0 : measured_step(parameters.nccl->tuning.wire);
-  return std::min(by_protocol(direct->small, ranks - 1, own),
+  return std::min(by_protocol(direct->small, ranks - 1, own_bytes),
                   times(step, by_protocol(direct->large, ranks - 1, up_to)));
 }
 
@@ -263,8 +264,9 @@ Duration all_to_all_time(const CollectiveParameters& across, int ranks, Bytes to
   }
   const int near = spread.gpus_of_a_node;
   check(near >= 1 && near < ranks && spread.rate_out.value > 0.0, "a group across nodes sends to others");
-  const double own = static_cast<double>(total.count) / ranks;
-  const double moving = own * (ranks - near) / spread.rate_out.value + own / across.own_copy_rate.value.value;
+  const double own_bytes = static_cast<double>(total.count) / ranks;
+  const double moving =
+      own_bytes * (ranks - near) / spread.rate_out.value + own_bytes / across.own_copy_rate.value.value;
   const Duration out = across.base_latency.value + (ranks - 1) * across.step_latency.value +
                        op_time(moving, "an all-to-all across nodes");
   if (spread.inside == nullptr) {

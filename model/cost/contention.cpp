@@ -15,7 +15,7 @@ namespace commfuse {
 
 namespace {
 
-/// From every rank that the predicate admits to the one `shift` further on the axis.
+/// Transfers from every rank that the predicate admits to the rank `shift` further on the axis.
 struct Move {
   std::int8_t axis = 0;
   std::int32_t shift = 0;
@@ -34,7 +34,7 @@ std::optional<Move> move_of(const Program& program, const Op& op) {
   return std::nullopt;
 }
 
-/// Which transfers of a program cross the same wires.
+/// Finds out which transfers of a program cross the same wires.
 class SharedWires {
  public:
   SharedWires(const Program& program, const Machine& machine)
@@ -50,7 +50,7 @@ class SharedWires {
     }
   }
 
-  /// Requires transfers.
+  /// Returns true if two ops cross a common wire. Requires transfers.
   [[nodiscard]] bool meet(std::size_t op, std::size_t other) const {
     const std::vector<bool>& by_op = crossed_[move_of_op_[op]];
     const std::vector<bool>& by_other = crossed_[move_of_op_[other]];
@@ -88,7 +88,7 @@ class SharedWires {
   std::vector<std::vector<bool>> crossed_;  // by move and segment
 };
 
-/// How long an op is held up; `times`: what all ops take.
+/// Returns the time that an op is held up; `times` gives the durations of all ops.
 template <class Times>
 Duration held_up(const Program& program, std::size_t op, const std::vector<OpId>& contenders,
                  const std::vector<Duration>& latency, const Times& times) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives and the transfers beside them take from each other on the wires.
+// Contention on the wires between collectives and the transfers beside them.
 #pragma once
 
 #include <vector>
@@ -10,16 +10,17 @@
 
 namespace commfuse {
 
-/// Whether any transfer stands beside a collective.
+/// Returns true if any transfer runs beside a collective.
 bool contend(const std::vector<Meetings>& meetings);
 
-/// Copies of the meetings with their contenders alone.
+/// Returns copies of the meetings that keep only their contenders.
 std::vector<Meetings> contenders_of(const std::vector<Meetings>& meetings);
 
-/// Lengthens every collective, and every exchange beside one, by what the other takes of the wires that both cross.
-/// While two transfers are under way each gets half of a wire, and then the longer one has it all; so a transfer of one
-/// lane is held up by one of another for as long as the shorter of the two needs the wire. Sends of one lane follow
-/// each other, so their needs add up (Meetings::contenders). A collective crosses what a ring of its members crosses.
+/// Lengthens every collective, and every exchange beside one, by the other's use of the wires that both cross. While
+/// two transfers are under way, each gets half of a wire; then the longer one has it all. So a transfer of one lane is
+/// held up by one of another lane for as long as the shorter of the two needs the wire. Sends of one lane follow each
+/// other, so their needs add up (Meetings::contenders). A collective crosses the wires that a ring of its members
+/// crosses.
 ///
 /// `latency`, by op: the part of a transfer's duration in which it needs no wire. Requires durations of all ops, by
 /// rank where pairs differ. Rank r runs on GPU r.

@@ -8,7 +8,7 @@ namespace commfuse {
 
 namespace {
 
-/// Changes the time of all ops of which `chosen` holds.
+/// Changes the time of all ops for which `chosen` is true.
 template <class Chosen, class Change>
 Costs changed(const Program& program, Costs costs, const Chosen& chosen, const Change& change) {
   const std::size_t ops = program.ops.size();
@@ -40,12 +40,12 @@ Rank rows_of(const Costs& costs) {
 }
 
 void spread_rows(Costs& costs, std::size_t ranks) {
-  const std::size_t all = costs.duration.size() * ranks;
-  costs.by_rank.reserve(all);
+  const std::size_t entries = costs.duration.size() * ranks;
+  costs.by_rank.reserve(entries);
   if (costs.by_rank.empty()) {
     costs.by_rank = costs.duration;
   }
-  for (std::size_t next = 0; costs.by_rank.size() < all; ++next) {
+  for (std::size_t next = 0; costs.by_rank.size() < entries; ++next) {
     costs.by_rank.push_back(costs.by_rank[next]);
   }
 }
@@ -83,10 +83,10 @@ Costs with_slow_rank(const Program& program, Costs costs, Rank rank, double fact
 }
 
 Duration essential_time(const Program& program, const Costs& costs, Rank rank) {
-  const Coordinates here = program.mesh.coordinates(rank);
+  const Coordinates coordinates = program.mesh.coordinates(rank);
   Duration total{};
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    if (program.ops[op].purpose == Purpose::essential && program.ops[op].where.holds(here)) {
+    if (program.ops[op].purpose == Purpose::essential && program.ops[op].where.holds(coordinates)) {
       total += costs.undisturbed_of(rank, op);
     }
   }

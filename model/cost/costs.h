@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every op of a program costs at one point: the only thing a simulator knows of hardware and shapes.
+// Costs of every op of a program at one point. A simulator knows nothing else of hardware and shapes.
 #pragma once
 
 #include <compare>
@@ -11,25 +11,25 @@
 namespace commfuse {
 
 struct Costs {
-  /// By op; of an exchange, what one half takes, priced with the sender's op.
+  /// By op; for an exchange, the duration of one half, priced with the sender's op.
   std::vector<Duration> duration;
-  /// By rank and op, where ranks differ (a ring that crosses nodes, queries under a causal mask); else empty. Where
-  /// ranks repeat, as nodes do, only the first of them: rank r is row r modulo the rows.
+  /// By rank and op, if ranks differ (a ring that crosses nodes, queries under a causal mask); else empty. If ranks
+  /// repeat, as nodes do, only the first of them have a row: rank r uses row r modulo the number of rows.
   std::vector<Duration> by_rank;
-  /// By op: the same without interference; what runs longer than this is `stretch`. Empty: nothing interferes.
+  /// By op: duration without interference; anything beyond it is `stretch`. Empty if nothing interferes.
   std::vector<Duration> undisturbed;
-  /// By rank and op, where ranks differ in that; else empty.
+  /// By rank and op, if undisturbed durations differ between ranks; else empty.
   std::vector<Duration> undisturbed_by_rank;
-  /// By op: what the host lane spends on issuing it.
+  /// By op: time that the host lane needs to issue it.
   std::vector<Duration> issue;
   /// Essential compute of one rank, unsliced and undisturbed.
   Duration compute{};
 
-  /// Of an exchange: what its send half takes.
+  /// Returns the duration of an op on a rank; for an exchange, that of its send half.
   [[nodiscard]] Duration of(Rank rank, std::size_t op) const {
     return by_rank.empty() ? duration[op] : by_rank[place(by_rank, rank, op)];
   }
-  /// The same without interference.
+  /// Returns the duration without interference.
   [[nodiscard]] Duration undisturbed_of(Rank rank, std::size_t op) const {
     if (!undisturbed_by_rank.empty()) {
       return undisturbed_by_rank[place(undisturbed_by_rank, rank, op)];
@@ -44,28 +44,29 @@ struct Costs {
   }
 };
 
-/// Whether costs are of so many ops and ranks.
+/// Returns true if the costs have this number of ops and ranks.
 bool belongs(const Costs& costs, std::size_t ops, std::size_t ranks);
-/// Ranks whose costs differ: rank r costs what rank r modulo their number does.
+/// Returns the number of ranks with a row of their own: rank r costs what rank r modulo that number does.
 Rank rows_of(const Costs& costs);
 /// Gives every rank a row of its own in by_rank.
 void spread_rows(Costs& costs, std::size_t ranks);
 
-/// The same, with communication taking no time (it still meets and is still issued): the `ideal` bound.
+/// Returns the costs with free communication (it still meets and is still issued): the `ideal` bound.
 Costs with_free_communication(const Program& program, Costs costs);
-/// The same, with everything but communication taking no time: the `link` bound.
+/// Returns the costs with everything but communication free: the `link` bound.
 Costs with_free_compute(const Program& program, Costs costs);
-/// How many times as long as priced ops take, by what they are.
+/// Factors on the durations of priced ops, by kind.
 struct Slowdown {
-  double kernels = 1.0;      ///< All that runs on a GPU and is no communication.
-  double collectives = 1.0;  ///< Of all members of the program's mesh.
+  double kernels = 1.0;      ///< For every op on a GPU except communication.
+  double collectives = 1.0;  ///< For collectives among all ranks of the program's mesh.
   double exchanges = 1.0;
   friend auto operator<=>(const Slowdown&, const Slowdown&) = default;
 };
 Costs slowed_down(const Program& program, Costs costs, const Slowdown& slowdown);
-/// The same, with everything but communication taking `factor` times as long on one rank. Requires one of the mesh.
+/// Returns the costs with everything but communication taking `factor` times as long on one rank. Requires a rank of
+/// the mesh.
 Costs with_slow_rank(const Program& program, Costs costs, Rank rank, double factor);
-/// Sum of what the essential ops of one rank are priced at, as they are cut, undisturbed.
+/// Returns the sum of the prices of one rank's essential ops, sliced as in the program and undisturbed.
 Duration essential_time(const Program& program, const Costs& costs, Rank rank);
 
 }  // namespace commfuse

@@ -17,11 +17,11 @@ namespace commfuse {
 
 namespace {
 
-constexpr double rounding = 1e-6;  // Events of the engine are rounded, sums of doubles too.
+constexpr double rounding = 1e-6;  // The engine rounds its events, and sums of doubles are rounded too.
 
 bool has_wires(const Machine& machine) { return machine.topology != nullptr && !machine.topology->edges.empty(); }
 
-/// Ports are the only wires that count.
+/// Returns true if ports are the only wires that count.
 bool is_on_a_switch(const Program& program, const Machine& machine) {
   return program.mesh.ranks() <= machine.gpus_per_node && machine.pair_peers == nullptr &&
          machine.group_collectives == nullptr;
@@ -34,7 +34,7 @@ Bytes load_of(const Shape& shape, const Sizes& sizes) {
   return exchange != nullptr ? load_of(*exchange, sizes) : load_of(std::get<CollectiveShape>(shape), sizes);
 }
 
-/// What one rank's part in a collective loads, in bytes of its size.
+/// Load of one rank's part in a collective, relative to the bytes of its size.
 struct Part {
   double port = 0.0;
   double nics = 0.0;
@@ -44,7 +44,7 @@ struct Part {
 
 Part part_of(const Program& program, const CollectiveShape& shape, Rank rank, int gpus_per_node) {
   const std::int32_t ranks = program.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
-  std::int32_t members = 0;  // on the rank's node
+  std::int32_t members = 0;  // members on the rank's node
   for (std::int32_t other = 0; other < ranks; ++other) {
     members += program.mesh.member(rank, shape.axis, other) / gpus_per_node == rank / gpus_per_node ? 1 : 0;
   }
@@ -54,7 +54,7 @@ Part part_of(const Program& program, const CollectiveShape& shape, Rank rank, in
             .out = shape.kind != CollectiveKind::all_gather,
             .in = shape.kind != CollectiveKind::reduce_scatter};
   if (shape.kind != CollectiveKind::all_to_all) {
-    part.nics /= members;  // together they bring in what the node lacks once
+    part.nics /= members;  // together they bring in once what the node lacks
   }
   return part;
 }
@@ -76,7 +76,7 @@ void each_transfer(const Program& program, Rank rows, const OnExchange& exchange
   }
 }
 
-/// Loads by wire and shape.
+/// Computes loads by wire and shape.
 class LoadsMaker {
  public:
   LoadsMaker(const Program& program, const Machine& machine)
@@ -155,7 +155,7 @@ CutBound::CutBound(const Program& program, const Machine& machine) : ops_(progra
   }
   LoadsMaker loads(program, machine);
   loads.add_all();
-  std::map<std::vector<double>, std::size_t> known;  // seconds a byte by shape, and the first wire like that
+  std::map<std::vector<double>, std::size_t> known;  // seconds per byte by shape, and the first wire with those
   for (std::size_t wire = 0; wire < loads.wires().count(); ++wire) {
     const double capacity = loads.wires().capacity(wire);
     std::vector<double> seconds;
@@ -165,10 +165,10 @@ CutBound::CutBound(const Program& program, const Machine& machine) : ops_(progra
     }
     known.try_emplace(std::move(seconds), wire);
   }
-  const auto is_below = [](const std::vector<double>& one, const std::vector<double>& other) {
-    return &one != &other && std::ranges::equal(one, other, [](double a, double b) { return a <= b; });
+  const auto is_below = [](const std::vector<double>& lesser, const std::vector<double>& other) {
+    return &lesser != &other && std::ranges::equal(lesser, other, [](double a, double b) { return a <= b; });
   };
-  for (const auto& entry : known) {  // clang 14 keeps names of a binding out of lambdas
+  for (const auto& entry : known) {  // no structured binding, because clang 14 cannot use it in a lambda
     if (std::ranges::any_of(known, [&](const auto& other) { return is_below(entry.first, other.first); })) {
       continue;
     }
@@ -184,7 +184,7 @@ void CutBound::add_ports(const Program& program, const Machine& machine) {
     loads[inwards ? 1 : 0][static_cast<std::size_t>(rank) * shapes + op.shape] += load;
   };
   const auto add_exchange = [&](const Op& op, const ExchangeShape& exchange, Rank rank) {
-    add(false, op, rank, 1.0);  // In a kernel too: what one end sends once the other one receives from all.
+    add(false, op, rank, 1.0);  // In a kernel too, the sender sends once while the receiver receives from all.
     add(true, op, target_of(program, exchange, rank), 1.0);
   };
   const auto add_collective = [&](const Op& op, const CollectiveShape& collective, Rank rank) {
@@ -219,30 +219,30 @@ void CutBound::add_wire(const std::vector<double>& seconds, std::string name) {
 }
 
 Cut CutBound::at(const Program& program, const Sizes& sizes) const {
-  Cut most{.seconds = 0.0, .rounding = 0.5e-12 * static_cast<double>(ops_), .wire = {}};
+  Cut largest{.seconds = 0.0, .rounding = 0.5e-12 * static_cast<double>(ops_), .wire = {}};
   for (const Wire& wire : wires_) {
     double seconds = 0.0;
     for (const auto& [shape, seconds_a_byte] : wire.shapes) {
       seconds += static_cast<double>(load_of(program.shapes[shape], sizes).count) * seconds_a_byte;
     }
-    if (seconds > most.seconds) {
-      most.seconds = seconds;
-      most.wire = wire.name;
+    if (seconds > largest.seconds) {
+      largest.seconds = seconds;
+      largest.wire = wire.name;
     }
   }
-  return most;
+  return largest;
 }
 
 namespace {
 
-/// Seconds that a byte of each op of the set takes.
+/// Returns the seconds that a byte of each op of the set takes.
 double seconds_of(const Program& program, const CountedWires& wires, const KernelSet& set) {
   const std::vector<double> crossings = crossings_of(program, wires, set);
-  double most = 0.0;
+  double longest = 0.0;
   for (std::size_t wire = 0; wire < crossings.size(); ++wire) {
-    most = std::max(most, crossings[wire] > 0.0 ? crossings[wire] / wires.rate(wire) : 0.0);
+    longest = std::max(longest, crossings[wire] > 0.0 ? crossings[wire] / wires.rate(wire) : 0.0);
   }
-  return most / static_cast<double>(set.ops.size());
+  return longest / static_cast<double>(set.ops.size());
 }
 
 }  // namespace
@@ -257,7 +257,8 @@ std::vector<double> seconds_a_byte_in_kernel(const Program& program, const Machi
   }
   std::vector<double> by_op(program.ops.size(), 0.0);
   const CountedWires wires(program, machine);
-  std::map<std::vector<std::pair<std::int8_t, std::int32_t>>, double> known;  // by whether it gathers, and its shifts
+  // By whether the set gathers, and by its shifts.
+  std::map<std::vector<std::pair<std::int8_t, std::int32_t>>, double> known;
   for (const KernelSet& set : kernel_sets_of(program)) {
     std::vector<std::pair<std::int8_t, std::int32_t>> shifts{{0, set.gathers ? 1 : 0}};
     for (const std::size_t op : set.ops) {

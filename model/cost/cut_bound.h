@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no run outruns: its bytes over a wire, by what the wire is built for. A result below that is our mistake,
-// whoever worked it out. docs/decisions/0042 says what counts as capacity and what is left out.
+// Lower bound of every run: its bytes over a wire at the wire's nominal rate. A result below the bound is a mistake in
+// this program, whichever part computed it. docs/decisions/0042 defines the capacity and what is left out.
 #pragma once
 
 #include <cstdint>
@@ -16,49 +16,50 @@
 
 namespace commfuse {
 
-/// The least time of some bytes, and the wire that takes it.
+/// Least time of a number of bytes, and the wire that needs it.
 struct Cut {
   double seconds = 0.0;
-  double rounding = 0.0;  ///< Seconds that times of ops are rounded by, together.
-  std::string_view wire;  ///< Lives as long as the bound that it is of.
+  double rounding = 0.0;  ///< total seconds that the times of ops may be rounded by
+  std::string_view wire;  ///< valid as long as its bound
 };
 
-/// Whole picoseconds that the cut takes, whatever ops are rounded to.
+/// Returns the least time in whole picoseconds, after every possible rounding of ops.
 Duration least_time(const Cut& cut);
 
 /// Aborts and names the wire when `time` is less than the cut by more than rounding.
 void require_above_cut(Duration time, const Cut& cut);
 
-/// The busiest wires of a program on a machine, for any sizes. Exchanges load each link of their route, and ports.
-/// Collectives load the port of a GPU and the NICs of a node with what any algorithm has to send, sums in the switch
-/// included. What moves inside a kernel crosses a wire once, however many ranks it is for, as the kernel is a bound.
+/// Busiest wires of a program on a machine, for any sizes. Exchanges load the ports and each link of their route.
+/// Collectives load the port of a GPU and the NICs of a node with the bytes that any algorithm must send, even with
+/// sums in the switch. Data that move inside a kernel cross a wire once, however many ranks need them, because such a
+/// kernel is itself a bound.
 class CutBound {
  public:
-  /// Rank r runs on GPU r. Without a topology nothing is bounded.
+  /// Rank r runs on GPU r. Without a topology there is no bound.
   CutBound(const Program& program, const Machine& machine);
 
-  /// Requires sizes of the program.
+  /// Returns the cut at these sizes. Requires sizes of the program.
   [[nodiscard]] Cut at(const Program& program, const Sizes& sizes) const;
 
  private:
-  /// One of those that may be the busiest.
+  /// A wire that may be the busiest.
   struct Wire {
-    std::vector<std::pair<std::uint32_t, double>> shapes;  // seconds a byte of each
+    std::vector<std::pair<std::uint32_t, double>> shapes;  // shape, and seconds per byte of it
     std::string name;
   };
-  /// On a switch.
+  /// Adds the ports of a machine with one switch.
   void add_ports(const Program& program, const Machine& machine);
-  /// By shape, unless there is one like it.
+  /// Adds a wire with these loads by shape, unless a wire with equal loads is known.
   void add_wire(const std::vector<double>& seconds, std::string name);
   std::size_t ops_ = 0;
   std::vector<Wire> wires_;
 };
 
-/// Whether something moves inside kernels.
+/// Returns true if data move inside kernels.
 bool kernels_move(const Program& program);
 
-/// Seconds that a byte of each op inside a kernel takes, by op: a set of transfers (wire_loads.h) takes what its
-/// busiest wire does at its rate, and its ops share that evenly. Means nothing of other ops.
+/// Returns, by op, the seconds per byte of each transfer inside a kernel: a set of transfers (wire_loads.h) takes as
+/// long as its busiest wire at its rate, and the ops of the set share that evenly. Values of other ops are meaningless.
 std::vector<double> seconds_a_byte_in_kernel(const Program& program, const Machine& machine);
 
 }  // namespace commfuse

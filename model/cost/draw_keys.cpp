@@ -11,13 +11,13 @@ namespace commfuse {
 
 namespace {
 
-/// What ops of one work have in common, whatever their sizes.
+/// Properties that ops of one work share at all sizes.
 class Signature {
  public:
   explicit Signature(const Program& program) : program_(program) {}
 
   [[nodiscard]] std::string of(const Shape& shape) const {
-    return std::visit([&](const auto& one) { return of(one); }, shape);
+    return std::visit([&](const auto& kind) { return of(kind); }, shape);
   }
 
  private:
@@ -41,7 +41,7 @@ class Signature {
   const Program& program_;
 };
 
-/// The works that look alike, and what tells them apart, each in the order in which they come up.
+/// Equal works, and the features that tell them apart, each in order of first use.
 struct Alike {
   std::vector<std::uint32_t> works;
   std::vector<BufferId> marks;
@@ -94,9 +94,9 @@ class Keys {
       alike.works.push_back(works_++);
     }
     const BufferId mark = mark_of(op);
-    const auto found = std::find(alike.marks.begin(), alike.marks.end(), mark);
-    const auto place = static_cast<std::size_t>(found - alike.marks.begin());
-    if (found == alike.marks.end()) {
+    const auto known_mark = std::find(alike.marks.begin(), alike.marks.end(), mark);
+    const auto place = static_cast<std::size_t>(known_mark - alike.marks.begin());
+    if (known_mark == alike.marks.end()) {
       alike.marks.push_back(mark);
     }
     return alike.works[std::min(place, alike.works.size() - 1)];
@@ -112,7 +112,7 @@ class Keys {
     return first_buffer(program_.outputs_of(op).front());
   }
 
-  /// Whether the op is a later part of a kernel; parts come one after another.
+  /// Returns true if the op is a later part of a kernel; parts follow one another.
   bool continues_kernel(const Op& op) {
     const auto* gemm = std::get_if<GemmShape>(&program_.shapes[op.shape]);
     if (gemm == nullptr || gemm->kernel_m.blocks == 0) {
@@ -125,11 +125,11 @@ class Keys {
   }
 
   const Program& program_;
-  std::uint32_t works_;                           // numbered so far
-  std::vector<Alike> alike_;                      // one a signature
-  std::vector<std::size_t> of_shape_;             // by shape: into alike_
+  std::uint32_t works_;                           // number of works so far
+  std::vector<Alike> alike_;                      // one entry per signature
+  std::vector<std::size_t> of_shape_;             // by shape: index into alike_
   std::map<std::uint32_t, std::uint32_t> steps_;  // by purpose
-  std::vector<std::int32_t> rows_;                // by shape: of its kernel in the parts so far
+  std::vector<std::int32_t> rows_;                // by shape: rows of its kernel in the parts so far
 };
 
 }  // namespace

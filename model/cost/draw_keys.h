@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which random draw an op takes. Neither the point nor the id of the op is in it, so that strategies, options and sizes
-// are compared under common draws: a slow rank or a slow first product is slow in all of them.
+// Random draws of ops. Neither the point nor the id of the op enters the choice of a draw, so that strategies, options
+// and sizes are compared under common draws: a slow rank or a slow first GEMM is slow in all of them.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@
 namespace commfuse {
 
 struct DrawKey {
-  std::uint32_t step = 0;     ///< How many kernels came before it of the same purpose.
-  std::uint32_t purpose = 0;  ///< 4 x work + Draw; the work is which of Program::unfused the op belongs to, else 0.
-  /// False of the second and later parts of one kernel: they take its draw, and do not stall again.
+  std::uint32_t step = 0;  ///< Number of earlier kernels with the same purpose.
+  /// 4 x work + Draw; the work is the entry of Program::unfused that the op belongs to, else 0.
+  std::uint32_t purpose = 0;
+  /// False for the second and later parts of one kernel: they take its draw, and do not stall again.
   bool can_stall = true;
 
   [[nodiscard]] Draw draw() const { return static_cast<Draw>(purpose % 4); }
   friend bool operator==(const DrawKey&, const DrawKey&) = default;
 };
 
-/// By op. An essential op belongs to the unfused work of its kind, function, transposes and names of dimensions: so the
-/// one product of `serial` and the first partial product of `commfuse` share a draw. Several works alike are told apart
-/// by the weights of such ops (where there is none, by what they write), in the order in which they come up. Inside a
+/// Returns the keys by op. An essential op belongs to the unfused work of the same kind, function, transposes and names
+/// of dimensions; so the one GEMM of `serial` and the first partial GEMM of `commfuse` share a draw. Several equal
+/// works are told apart by the weights of such ops (without a weight, by the output), in order of first use. Inside a
 /// work, among local ops and among communication ops, steps count in program order, so every kernel of a rank has a
 /// draw of its own. The halves of an exchange take the draw of the sender's op, at the sender.
 std::vector<DrawKey> draw_keys(const Program& program);

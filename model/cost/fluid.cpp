@@ -21,12 +21,12 @@ const ExchangeShape* exchange_of(const Program& program, std::size_t op) {
   return std::get_if<ExchangeShape>(&program.shapes[program.ops[op].shape]);
 }
 
-/// By axis and shift; a transfer to oneself is none.
+/// Axis and shift of a transfer; a transfer to oneself is not a move.
 using Move = std::pair<std::int8_t, std::int32_t>;
 
 class WiringMaker {
  public:
-  /// `routes`: null where they are worked out here.
+  /// `routes` may be null; then the maker computes them itself.
   WiringMaker(const Program& program, const Machine& machine, Forwarding forwarding, KnownRoutes* routes)
       : program_(program),
         machine_(machine),
@@ -41,7 +41,7 @@ class WiringMaker {
   Wiring make() {
     number_moves();
     if (moves_.size() < 2) {
-      known_routes_ = nullptr;  // of so few of them it takes less to look for each
+      known_routes_ = nullptr;  // for so few routes, a search is faster than a cache
     } else if (topology_ != nullptr && known_routes_ == nullptr) {
       known_routes_ = &own_routes_.emplace(machine_.topology);
     }
@@ -74,7 +74,7 @@ class WiringMaker {
     }
   }
 
-  /// The links between two ranks.
+  /// Returns the links between two ranks.
   std::span<const int> route(Rank from, Rank to) {
     if (topology_ == nullptr) {
       return {};
@@ -135,7 +135,7 @@ class WiringMaker {
     wiring_.capacity[link] = std::max({wiring_.capacity[link], capacity, stage.cap});
   }
 
-  /// Of the stage that is open: its port lets as much pass.
+  /// Limits the open stage to the rate that its port lets pass.
   void set_cap(double cap) {
     WireStage& stage = wiring_.stages.back();
     stage.cap = cap;
@@ -147,14 +147,14 @@ class WiringMaker {
 
   void set_shares(const WirePath& path) {
     const auto stages = std::span(wiring_.stages).subspan(path.first_stage, path.stages);
-    double all = 0.0;
+    double total = 0.0;
     for (const WireStage& stage : stages) {
-      all += 1.0 / stage.cap;
+      total += 1.0 / stage.cap;
     }
     double before = 0.0;
     for (WireStage& stage : stages) {
       before += 1.0 / stage.cap;
-      stage.until = before / all;
+      stage.until = before / total;
     }
     stages.back().until = 1.0;
   }
@@ -165,13 +165,13 @@ class WiringMaker {
   Forwarding forwarding_;
   KnownRoutes* known_routes_;
   std::optional<KnownRoutes> own_routes_;
-  std::vector<int> links_;  // of the route that was asked for last
-  std::size_t ports_ = 0;   // the first link that is a port
+  std::vector<int> links_;  // links of the last route asked for
+  std::size_t ports_ = 0;   // first link that is a port
   std::vector<Move> moves_;
   Wiring wiring_;
 };
 
-/// Store-and-forward: the bytes cross every hop, one after another.
+/// Prices store-and-forward: the bytes cross every hop, one after another.
 void price_stages(const Program& program, const Sizes& sizes, const Wiring& wiring, Costs& costs) {
   const std::size_t ops = program.ops.size();
   if (std::none_of(wiring.paths.begin(), wiring.paths.end(), [](const WirePath& path) { return path.stages > 1; })) {
@@ -190,16 +190,16 @@ void price_stages(const Program& program, const Sizes& sizes, const Wiring& wiri
     double seconds = 0.0;
     double cut_through = 0.0;
     for (std::uint32_t stage = 0; stage < path->stages; ++stage) {
-      const double one = bytes / wiring.stages[path->first_stage + stage].cap;
-      seconds += one;
-      cut_through = std::max(cut_through, one);
+      const double stage_seconds = bytes / wiring.stages[path->first_stage + stage].cap;
+      seconds += stage_seconds;
+      cut_through = std::max(cut_through, stage_seconds);
     }
     costs.by_rank[i] +=
         op_time(seconds, "an exchange over several hops") - op_time(cut_through, "an exchange with one peer");
   }
 }
 
-/// By op, or as by_rank where costs differ by rank.
+/// Returns ratios by op, or like by_rank if costs differ by rank.
 std::vector<double> ratios(const Costs& alone, const Costs& beside) {
   const std::size_t ops = alone.duration.size();
   const std::size_t places = std::max(ops, alone.by_rank.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine needs that finds out during the run who shares what (`interference: dynamic`): every op's time alone,
-// how fast kernels are beside communication, and which links a transfer goes over.
+// Inputs of an engine that computes shared rates during the run (`interference: dynamic`): every op's time alone, the
+// speed of kernels beside communication, and the links of each transfer.
 #pragma once
 
 #include <array>
@@ -16,42 +16,44 @@
 
 namespace commfuse {
 
-/// How a transfer crosses several hops. cut_through: all at once, at the rate of the slowest. store_and_forward: one
-/// after another, all bytes each time.
+/// Way of a transfer over several hops: cut_through at once, at the rate of the slowest hop; store_and_forward one
+/// after another, with all bytes each time.
 enum class Forwarding : std::uint8_t { cut_through, store_and_forward };
 
-/// A part of a transfer during which it holds the same links.
+/// Part of a transfer during which it holds the same links.
 struct WireStage {
-  double cap = 0.0;    ///< Bytes a second when it is alone.
-  double until = 1.0;  ///< Share of the time of its bytes, alone, that is over after this stage; of the last 1.
+  double cap = 0.0;  ///< bytes per second when it is alone
+  /// Share of the time of its bytes, alone, that has passed after this stage; 1 for the last stage.
+  double until = 1.0;
   std::uint32_t first_link = 0;
   std::uint32_t links = 0;
 };
 
-/// From one rank to another.
+/// Way from one rank to another.
 struct WirePath {
-  Duration latency{};  ///< Before the first byte moves; holds no links.
+  Duration latency{};  ///< time before the first byte moves; holds no links
   std::uint32_t first_stage = 0;
   std::uint32_t stages = 0;
 };
 
-/// Which links the exchanges of a program go over. Links are directed: 2 x edge + direction of the topology, then the
-/// ports of every GPU: out and in, inside the node and across.
+/// Links that the exchanges of a program use. Links are directed: 2 x edge + direction of the topology, then the ports
+/// of every GPU: out and in, inside the node and across.
 ///
-/// A transfer is never faster than its peer's measured rate, which is its protocol's, so that alone it takes what
-/// price() says. All transfers over one wire together get that rate too: the data sheet's of the wire, scaled as
-/// the peer's is to the slowest wire of its route. All transfers of a port get its peer's aggregate rate.
+/// A transfer is never faster than its peer's measured rate, which is its protocol's, so alone it takes the time that
+/// price() gives. All transfers over one wire together are limited to the wire's nominal rate, scaled by the ratio of
+/// the peer's rate to the slowest wire of its route; those of a port are limited to the peer's aggregate rate.
 struct Wiring {
-  std::vector<std::int32_t> move_of_op;  ///< By op: a row of paths; -1: holds no wires (a compute, a collective, a
-                                         ///< transfer to oneself or inside a kernel).
-  std::vector<WirePath> paths;           ///< By move and rank.
-  std::vector<WireStage> stages;         ///< Pool.
-  std::vector<std::int32_t> links;       ///< Pool; distinct inside a stage.
-  std::vector<std::int32_t> times;       ///< As links: so many such transfers are on it. Empty: one (fold_wiring.h).
-  std::vector<double> capacity;          ///< By link, bytes a second.
+  std::vector<std::int32_t> move_of_op;  ///< by op: a row of paths; -1 if it holds no wires (a compute op, a
+                                         ///< collective, a transfer to oneself or inside a kernel)
+  std::vector<WirePath> paths;           ///< by move and rank
+  std::vector<WireStage> stages;         ///< pool of all paths
+  std::vector<std::int32_t> links;       ///< pool of all stages; distinct inside a stage
+  /// Parallel to `links`: how many such transfers are on the link; empty means one (fold_wiring.h).
+  std::vector<std::int32_t> times;
+  std::vector<double> capacity;  ///< by link, bytes per second
   std::size_t ranks = 0;
 
-  /// Null when the exchange holds no wires.
+  /// Returns the path, or null when the exchange holds no wires.
   [[nodiscard]] const WirePath* path_of(Rank sender, std::size_t op) const {
     const std::int32_t move = move_of_op[op];
     return move < 0 ? nullptr : &paths[static_cast<std::size_t>(move) * ranks + static_cast<std::size_t>(sender)];
@@ -64,15 +66,16 @@ struct Wiring {
   }
 };
 
-/// Depends on the structure of a program, not on sizes. Rank r runs on GPU r. Requires GPUs that reach each other.
+/// Returns the wiring, which depends on the structure of a program and not on sizes. Rank r runs on GPU r. Requires
+/// GPUs that reach each other.
 Wiring wiring_of(const Program& program, const Machine& machine, Forwarding forwarding = Forwarding::cut_through);
-/// Does the same with `routes`, a cache that later programs of the same machine share.
+/// Returns the wiring with the help of `routes`, a cache that later programs of the same machine share.
 Wiring wiring_of(const Program& program, const Machine& machine, KnownRoutes& routes);
 
 struct Fluid {
-  Costs costs;  ///< Of ops that run alone.
-  /// Undisturbed time over that beside communication of its rank, in (0, 1]; by what is there (1: exchanges, 2: a
-  /// collective, 3: both), then as costs.duration or costs.by_rank. Empty: 1.
+  Costs costs;  ///< costs of ops that run alone
+  /// Undisturbed time over the time beside communication of its rank, in (0, 1]. First index: the communication (1:
+  /// exchanges, 2: a collective, 3: both); second index: as costs.duration or costs.by_rank. Empty means 1.
   std::array<std::vector<double>, 4> speeds;
   std::shared_ptr<const Wiring> wiring;
 
@@ -86,7 +89,7 @@ struct Fluid {
   }
 };
 
-/// Prices every op as if it ran alone, but for collectives and the transfers beside them: collectives hold no links, so
+/// Prices every op as if it ran alone, except collectives and the transfers beside them: collectives hold no links, so
 /// their contention is priced before the run (contention.h). Requires meetings_of(program), and wiring of this program
 /// and machine.
 Fluid price_fluid(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,

@@ -15,7 +15,7 @@ namespace commfuse {
 
 namespace {
 
-/// Links by what they stand for: two links are alike when moving all ranks to their likes moves one to the other.
+/// Classes of equal links: two links are alike when moving all ranks to their images moves one to the other.
 class Likes {
  public:
   explicit Likes(std::size_t links) : parent_(links), image_(links), origin_(links) {
@@ -28,7 +28,7 @@ class Likes {
     std::fill(origin_.begin(), origin_.end(), none);
   }
 
-  /// Notes that the move takes a link to another. False when it takes one link to two, or two links to one.
+  /// Notes that the move takes a link to another. Returns false when it takes one link to two, or two links to one.
   bool note(std::int32_t link, std::int32_t to) {
     std::int32_t& image = image_[place(link)];
     std::int32_t& origin = origin_[place(to)];
@@ -41,7 +41,7 @@ class Likes {
     return image == to && origin == link;
   }
 
-  /// One link for all that are alike.
+  /// Returns the link that stands for all its equals.
   [[nodiscard]] std::int32_t first(std::int32_t link) {
     while (parent_[place(link)] != link) {
       parent_[place(link)] = parent_[place(parent_[place(link)])];
@@ -55,8 +55,8 @@ class Likes {
   static std::size_t place(std::int32_t link) { return static_cast<std::size_t>(link); }
 
   std::vector<std::int32_t> parent_;
-  std::vector<std::int32_t> image_;   // by link, where the move takes it
-  std::vector<std::int32_t> origin_;  // by link, what the move takes to it
+  std::vector<std::int32_t> image_;   // by link: its image under the move
+  std::vector<std::int32_t> origin_;  // by link: the link whose image it is
 };
 
 class WiringFolder {
@@ -86,7 +86,7 @@ class WiringFolder {
   }
 
  private:
-  /// Whether the wires come to themselves when every rank goes `by` further on an axis.
+  /// Returns true if the wires map onto themselves when every rank moves `by` further on an axis.
   bool moves(int axis, std::int32_t by) {
     std::vector<std::size_t> target;
     for (Rank rank = 0; rank < mesh_.ranks(); ++rank) {
@@ -125,7 +125,7 @@ class WiringFolder {
 
   [[nodiscard]] double capacity(std::int32_t link) const { return wiring_.capacity[static_cast<std::size_t>(link)]; }
 
-  /// Counts links that no transfer crosses too: they have no likes, and nobody asks.
+  /// Numbers the links. Links that no transfer crosses get numbers too; they have no equals and are never looked up.
   void number_links() {
     number_.assign(wiring_.capacity.size(), -1);
     for (std::int32_t link = 0; link < std::ssize(number_); ++link) {
@@ -180,13 +180,13 @@ class WiringFolder {
   const Mesh& mesh_;
   const FoldedMesh& fold_;
   Likes likes_;
-  std::vector<std::int32_t> number_;  // by first link of those that are alike: in the folded wiring
-  std::vector<std::int32_t> alike_;   // by folded link: how many it stands for
-  std::vector<double> cap_;           // by folded link: of its transfers; 0: none so far
+  std::vector<std::int32_t> number_;  // by first link of its class: index in the folded wiring
+  std::vector<std::int32_t> alike_;   // by folded link: how many links it stands for
+  std::vector<double> cap_;           // by folded link: cap of its transfers; 0 when none was seen
   Wiring folded_;
 };
 
-/// Groups of links that exactly the same transfers cross.
+/// Groups links that exactly the same transfers cross.
 class CrossedAlike {
  public:
   explicit CrossedAlike(const Wiring& wiring) : group_(wiring.capacity.size(), 0) {
@@ -209,7 +209,7 @@ class CrossedAlike {
   [[nodiscard]] std::uint32_t of(std::int32_t link) const { return group_[static_cast<std::size_t>(link)]; }
 
  private:
-  /// Those links of a group that the stage crosses are a group of their own from then on.
+  /// Splits a group: the links that the stage crosses become a group of their own.
   struct Split {
     std::uint32_t stage = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t group = 0;

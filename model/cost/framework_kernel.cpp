@@ -12,8 +12,8 @@ namespace commfuse {
 
 namespace {
 
-constexpr double cached_share_of_l2 = 0.6;   // Prior, as for products (model/cost/gemm.cpp).
-constexpr std::int64_t blocks_on_an_sm = 2;  // Of 1024 threads; an SM holds 2048.
+constexpr double cached_share_of_l2 = 0.6;   // prior, as for GEMMs (model/cost/gemm.cpp)
+constexpr std::int64_t blocks_on_an_sm = 2;  // an SM holds 2,048 threads, a block 1,024
 constexpr std::int64_t threads_of_block = 1024;
 
 std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
@@ -56,7 +56,7 @@ double seconds(const Accelerator& accelerator, const FrameworkKernels& kernels, 
 
 Duration framework_kernel_time(const Accelerator& accelerator, const FrameworkKernelSize& size) {
   check(size.rows >= 1 && size.width >= 1 && size.traffic.count >= 0,
-        "a kernel has rows, and moves no less than nothing");
+        "a kernel has rows and its traffic is not negative");
   if (!accelerator.framework_kernels) {
     return memory_bound_time(accelerator, size.traffic, accelerator.sms);
   }

@@ -13,11 +13,11 @@ namespace commfuse {
 
 namespace {
 
-/// Of one edge of a tile; the index of a count of tiles along it.
+/// Length of an edge of a tile; indexes the counts of tiles along that edge.
 enum Edge : std::uint8_t { edge_64, edge_128, edge_192, edge_256 };
 constexpr std::array<int, 4> lengths{64, 128, 192, 256};
 
-/// Tiles of one speed in the k loop.
+/// Classes of tiles with the same speed in the k loop.
 enum SpeedClass : std::uint8_t { large, medium, narrow, small, least };
 constexpr int speed_classes = 5;
 
@@ -27,7 +27,7 @@ struct Tile {
   SpeedClass speed;
 };
 
-// The tiles of cuBLAS on recent NVIDIA parts that matter; large first, so that a tie goes to the large one.
+// The tiles that matter in cuBLAS on recent NVIDIA GPUs; large first, so that a tie goes to the large one.
 constexpr std::array<Tile, 9> tiles{{{edge_256, edge_128, large},
                                      {edge_128, edge_256, large},
                                      {edge_192, edge_128, medium},
@@ -39,31 +39,31 @@ constexpr std::array<Tile, 9> tiles{{{edge_256, edge_128, large},
                                      {edge_64, edge_64, least}}};
 using TileCounts = std::array<std::int64_t, tiles.size()>;
 
-constexpr int loop_step_shift = 6;               // A k loop runs in whole steps of 64 columns.
-constexpr std::int64_t least_split_depth = 128;  // A part of a split k loop is at least this deep.
-constexpr std::int64_t deep_part = 2560;         // Parts this deep are split even where tiles already fill the SMs.
-constexpr int most_split_shift = 6;              // Into at most 64 parts.
-constexpr double cached_share_of_l2 = 0.6;       // Prior: the part of L2 that still holds what the op before wrote.
-constexpr double spill = 0.1;                    // Bytes beyond what stays in L2, a tenth of it: nothing stays.
+constexpr int loop_step_shift = 6;               // a k loop runs in whole steps of 64 columns
+constexpr std::int64_t least_split_depth = 128;  // a part of a split k loop is at least this deep
+constexpr std::int64_t deep_part = 2560;         // parts this deep are split even when tiles already fill the SMs
+constexpr int most_split_shift = 6;              // at most 64 parts
+constexpr double cached_share_of_l2 = 0.6;       // prior: the part of L2 that still holds what the op before wrote
+constexpr double spill = 0.1;                    // nothing stays once the excess reaches this share of the space
 constexpr double accumulator_bytes = 4.0;
-constexpr double overhead_cells = 128.0 * 128.0;  // The tile that `wave_overhead` speaks of.
+constexpr double overhead_cells = 128.0 * 128.0;  // the tile that `wave_overhead` refers to
 
 constexpr std::int64_t cells_of(const Tile& tile) { return std::int64_t{lengths[tile.m]} * lengths[tile.n]; }
 
-/// What the choice of a tile depends on beside the product.
+/// Inputs to the choice of a tile besides the GEMM.
 struct Speeds {
   int sms = 0;
   double per_sm = 0.0;                         // 1 / sms
   double wave_quantum = 0.0;                   // GemmParameters::wave_quantum
-  double a_cell_wave = 0.0;                    // Seconds a cell of a tile takes a wave, whatever the depth.
-  std::array<double, speed_classes> a_flop{};  // Seconds a FLOP of a k loop takes an SM, by class.
+  double a_cell_wave = 0.0;                    // seconds per wave and cell of a tile, at any depth
+  std::array<double, speed_classes> a_flop{};  // seconds per FLOP of a k loop on one SM, by class
 };
 
 /// One choice of tile and split.
 struct Choice {
-  double loops = std::numeric_limits<double>::infinity();  // Seconds.
+  double loops = std::numeric_limits<double>::infinity();  // seconds
   std::size_t tile = 0;
-  std::int64_t units = 0;  // Tiles x splits, spread over the SMs.
+  std::int64_t units = 0;  // tiles x splits, spread over the SMs
 };
 
 double bytes(std::int64_t rows, std::int64_t columns, DType dtype) {
@@ -75,7 +75,8 @@ double hbm_rate(const Accelerator& accelerator, const GemmParameters& parameters
                   static_cast<double>(sms) * accelerator.sm_bandwidth.value.value);
 }
 
-/// The part of `weights` bytes that the L2 still holds from the last time. `rest`: bytes of input and output.
+/// Returns the part of `weights` bytes that the L2 still holds from the last time. `rest` is the bytes of input and
+/// output.
 double warm_share(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
                   double weights, double rest) {
   const double room = parameters.resident_share.value * static_cast<double>(accelerator.l2_capacity.count);
@@ -101,7 +102,7 @@ double memory_seconds(const Accelerator& accelerator, const GemmParameters& para
   return (size.accumulate ? traffic + output : traffic) / rate;
 }
 
-/// The least that power allows the whole chip: from the burst's share of the peak to the sustained one.
+/// Returns the least time that power allows the whole chip: from the burst's share of the peak to the sustained one.
 double power_seconds(const GemmParameters& parameters, const GemmSize& size, double peak) {
   if (parameters.burst_efficiency.value <= 0.0) {
     return 0.0;
@@ -125,7 +126,7 @@ Speeds speeds_of(const Accelerator& accelerator, const MatrixUnit& unit, int sms
                      whole / gemm.tile_128x64.value, whole / gemm.tile_64x64.value}};
 }
 
-/// How many of each tile cover the product.
+/// Counts the tiles of each kind that cover the GEMM.
 TileCounts count_tiles(const GemmSize& size) {
   const auto along = [](std::int64_t extent) {
     return std::array<std::int64_t, lengths.size()>{(extent + 63) / 64, (extent + 127) / 128, (extent + 191) / 192,
@@ -140,14 +141,15 @@ TileCounts count_tiles(const GemmSize& size) {
   return counts;
 }
 
-/// ceil(units / sms), by a product with 1 / sms that is then put right: a division costs more than all the rest.
+/// Returns ceil(units / sms). Multiplies by 1 / sms and corrects the result, because a division would cost more than
+/// everything else.
 std::int64_t waves_of(std::int64_t units, const Speeds& speeds) {
   auto waves = static_cast<std::int64_t>(static_cast<double>(units) * speeds.per_sm);
   waves += waves * speeds.sms < units ? 1 : 0;
   return waves - ((waves - 1) * speeds.sms >= units ? 1 : 0);
 }
 
-/// Waves as time counts them: of a last wave that is partly full, the part that `wave_quantum` leaves.
+/// Returns the waves that count in the time: of a last wave that is partly full, `wave_quantum` decides the part.
 double effective_waves(std::int64_t units, const Speeds& speeds) {
   if (units <= speeds.sms) {
     return 1.0;
@@ -157,7 +159,8 @@ double effective_waves(std::int64_t units, const Speeds& speeds) {
   return share + speeds.wave_quantum * (waves - share);
 }
 
-/// The fastest tile; with the k loop split, only tiles whose parts fit one wave, or are deep. There may be none.
+/// Returns the fastest tile. With the k loop split, only tiles whose parts fit one wave, or are deep, are considered,
+/// and there may be none.
 Choice fastest_tile(const TileCounts& counts, const Speeds& speeds, std::int64_t k, int split_shift) {
   const int shift = loop_step_shift + split_shift;
   const std::int64_t steps = (k + (std::int64_t{1} << shift) - 1) >> shift;
@@ -187,7 +190,7 @@ double join_seconds(const GemmParameters& parameters, const GemmSize& size, std:
   return to_seconds(parameters.split_overhead.value) + parameters.join_cost.value * accumulator_bytes * cells / rate;
 }
 
-/// The greater of two times that mostly hide each other, and what shows of the lesser.
+/// Returns the greater of two times that mostly hide each other, plus the visible part of the lesser.
 double beside(double a, double b, double unhidden) {
   const double greater = std::max(a, b);
   const double lesser = std::min(a, b);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of one matrix product on a budget of SMs, the smallest over a few tiles and splits of the k loop:
+// Time of one GEMM on a budget of SMs, the smallest over a few tiles and splits of the k loop:
 //
 //   time   = max(kernel floor, ramp + conversion + (work beside memory) + join)
 //   work   = (loops^4 + power^4)^(1/4)
@@ -11,18 +11,18 @@
 //   join   = split overhead + join cost x partial products / HBM rate    only when the k loop is split
 //   conversion = conversion passes x m k bytes / HBM rate                of the activations, into this dtype
 //
-// Weights are cold but in benchmarks that take few copies in turn: up to `resident_share` of the L2 these stay there
-// with input and output, and from a tenth above none does. Between both, as they fill it.
+// Weights are cold except in benchmarks that use a few copies in turn. Copies that fit with input and output into
+// `resident_share` of the L2 stay there; from a tenth above that none stays, and the share falls linearly in between.
 //
-// s = (burst time + sustained share x t) / (burst time + t), t = FLOPs / dense peak of the product, or of all products
-// of its run: long ones run hot, and cutting a product does not cool the chip.
+// s = (burst time + sustained share x t) / (burst time + t), t = FLOPs / dense peak of the GEMM, or of all GEMMs of its
+// run: long runs heat the chip, and slicing a GEMM does not cool it.
 //
 // Tile and wave quantisation: NVIDIA, "Matrix Multiplication Background User's Guide", 2023, sections 3.2 and 3.3.
 // Splitting k over idle SMs: Osama et al., "Stream-K", PPoPP 2023, section 4. The k loop is split over SMs that would
-// idle, or into parts at least 2560 deep: public A100 times jump there from whole waves to half ones. Power, in place
-// of full waves, limits large products on H100 and B200: they show hardly any steps. The fourth roots, what `beside`
-// leaves to see and the cached share are ours. A product that adds to its output also reads m n, at full price: what an
-// earlier product left there has gone to HBM.
+// idle, or into parts at least 2,560 deep, where public A100 times jump from whole waves to half ones. Power, not full
+// waves, limits large GEMMs on H100 and B200, whose times show hardly any steps. The fourth roots, the form of `beside`
+// and the cached share are this project's approximations. A GEMM that adds to its output also reads m n at full price,
+// because what an earlier GEMM left there has gone to HBM.
 #pragma once
 
 #include <cstdint>
@@ -34,47 +34,48 @@
 
 namespace commfuse {
 
-/// An m x k times k x n product (activations times weight). Whether a factor lies transposed in memory does not matter:
-/// the matrix units take both orders.
+/// GEMM of m x k times k x n (activations times weight). A factor may lie transposed in memory, because the matrix
+/// units take both orders.
 struct GemmSize {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
-  DType dtype = DType::bf16;      ///< Of the inputs.
-  std::optional<DType> out = {};  ///< Of the output, where it differs.
-  double weight_bits = 0.0;       ///< Of a weight as it lies in memory; 0: those of dtype.
-  bool accumulate = false;        ///< Adds to the output, so that it is read as well.
-  Flops run{};  ///< Of the products that run back to back, where it is one of several; how hot the chip is hangs on it.
-  /// A benchmark repeats the product with as many copies of the weights as fill the L2, in turn, but with no more than
-  /// this many. 0: the weights are cold, as in a model.
+  DType dtype = DType::bf16;      ///< Dtype of the inputs.
+  std::optional<DType> out = {};  ///< Dtype of the output, if it differs.
+  double weight_bits = 0.0;       ///< Bits of a weight in memory; 0: those of dtype.
+  bool accumulate = false;        ///< Adds to the output, which is therefore read as well.
+  Flops run{};  ///< FLOPs of all GEMMs that run back to back, if it is one of several; they decide how hot the chip is.
+  /// Copies of the weights that a benchmark uses in turn: as many as fill the L2, but no more than this. 0: the weights
+  /// are cold, as in a model.
   int weight_copies = 0;
 };
 
-/// Everything the estimate went through, so that a report can say why.
+/// The estimate with its intermediate results, so that a report can explain it.
 struct GemmEstimate {
-  Duration time{};  ///< On the device, launch not counted; never below the kernel floor.
-  int tile_m = 0;   ///< The tile and the split are the fastest of a few.
+  Duration time{};  ///< Time on the device without launch; never below the kernel floor.
+  int tile_m = 0;   ///< Fastest of a few tiles and splits.
   int tile_n = 0;
-  int splits = 1;               ///< Parts the k loop is cut into, each on an SM of its own.
-  std::int64_t waves = 0;       ///< Rounds over the SM budget, the last one perhaps not full.
-  double last_wave_fill = 0.0;  ///< Share of the SM budget the last wave uses, in (0, 1].
-  bool memory_bound = false;    ///< HBM traffic takes longer than the k loops and than power asks for.
-  bool power_bound = false;     ///< Power asks for longer than the k loops and HBM traffic take.
+  int splits = 1;               ///< Parts of the k loop, each on an SM of its own.
+  std::int64_t waves = 0;       ///< Rounds over the SM budget; the last one may be partly full.
+  double last_wave_fill = 0.0;  ///< Share of the SM budget that the last wave uses, in (0, 1].
+  bool memory_bound = false;    ///< HBM traffic takes longer than the k loops and than the power limit.
+  bool power_bound = false;     ///< The power limit takes longer than the k loops and HBM traffic.
 };
 
-/// Communication kernels hold SMs, so `sms` may be fewer than the accelerator has. Requires m, n, k >= 1,
-/// 1 <= sms <= accelerator.sms, and the dtype supported. Throws ConfigError for a product over `longest_op_seconds`.
-/// Allocates nothing and uses only correctly rounded arithmetic: the same picoseconds everywhere.
+/// Estimates a GEMM. Communication kernels hold SMs, so `sms` may be fewer than the accelerator has. Requires m, n, k
+/// >= 1, 1 <= sms <= accelerator.sms, and a supported dtype. Throws ConfigError for a GEMM over `longest_op_seconds`.
+/// Allocates nothing and uses only correctly rounded arithmetic, so every machine gives the same picoseconds.
 GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size, int sms);
 
-/// What limits such a product: latency up to twice the longer of the ramp and the kernel floor, then HBM traffic, then
-/// tiles that do not fill the SMs once.
+/// Returns what limits the GEMM: latency up to twice the longer of the ramp and the kernel floor, then HBM traffic,
+/// then tiles that do not fill the SMs once.
 Limit limit_of(const Accelerator& accelerator, const GemmEstimate& estimate, DType dtype);
 
-/// 2 m n k.
+/// Returns 2 m n k.
 Flops flops_of(const GemmSize& size);
 
-/// Bytes a product reads and writes at least once: both inputs and the output, and the output again when it adds to it.
+/// Returns the bytes that a GEMM reads and writes at least once: both inputs and the output, and the output again when
+/// it adds to it.
 Bytes compulsory_traffic(const GemmSize& size);
 
 }  // namespace commfuse

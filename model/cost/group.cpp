@@ -17,23 +17,23 @@ Duration stretched(Duration time, double factor) {
   return factor == 1.0 ? time : op_time(factor * to_seconds(time), "a collective");
 }
 
-/// The same time, which is no shorter than `least` seconds a byte.
-Duration held(Duration time, Bytes total, double least) {
+/// Returns `time`, which must not be shorter than `least` seconds per byte allow.
+Duration at_least(Duration time, Bytes total, double least) {
   require_above_cut(
       time,
       {.seconds = static_cast<double>(total.count) * least, .rounding = 1e-12, .wire = "a collective's port or NICs"});
   return time;
 }
 
-/// How a group lies on the nodes that have any of its members.
+/// Position of a group on the nodes that hold its members.
 struct Lie {
   int nodes = 0;
   int least = 0;
-  std::vector<int> counts;  // numbers of members on a node, each once
+  std::vector<int> counts;  // distinct numbers of members on a node
 };
 
-/// Of the members first, first + stride and so on, so many. They lie on the nodes again and again alike, so of a
-/// billion only the first such period is looked at, and the end.
+/// Returns the position of the members first, first + stride and so on. The pattern over nodes repeats, so that even
+/// for a billion members only one period and the end are looked at.
 Lie lie_of(std::int64_t first, std::int64_t stride, std::int64_t ranks, std::int64_t gpus_per_node) {
   const std::int64_t period = std::lcm(stride, gpus_per_node);
   const std::int64_t of_a_period = period / stride;
@@ -61,21 +61,22 @@ Lie lie_of(std::int64_t first, std::int64_t stride, std::int64_t ranks, std::int
   return lie;
 }
 
-/// Whether the second is the one that all wait for.
-bool is_faster(const Lie& one, const Lie& other) {
-  return (one.nodes == 1) != (other.nodes == 1)
-             ? one.nodes == 1
-             : std::pair(one.least, -one.nodes) > std::pair(other.least, -other.nodes);
+/// Returns true if `first` is faster than `other`, so that all ranks wait for `other`.
+bool is_faster(const Lie& first, const Lie& other) {
+  return (first.nodes == 1) != (other.nodes == 1)
+             ? first.nodes == 1
+             : std::pair(first.least, -first.nodes) > std::pair(other.least, -other.nodes);
 }
 
-/// Whether no group lies otherwise than the first.
+/// Returns true if all groups lie like the first.
 bool lie_alike(std::int64_t stride, std::int64_t ranks, std::int64_t gpus_per_node) {
   const std::int64_t block = stride * ranks;
   return gpus_per_node % block == 0 || stride % gpus_per_node == 0 ||
          (gpus_per_node % stride == 0 && block % gpus_per_node == 0);
 }
 
-/// Of the groups of the first `gpus` GPUs. What begins a node further lies alike.
+/// Returns the slowest position among the groups of the first `gpus` GPUs. A group that begins a whole node later lies
+/// alike.
 Lie slowest_lie(std::int64_t stride, std::int64_t ranks, std::int64_t gpus, std::int64_t gpus_per_node) {
   Lie slowest = lie_of(0, stride, ranks, gpus_per_node);
   if (lie_alike(stride, ranks, gpus_per_node)) {
@@ -94,13 +95,13 @@ Lie slowest_lie(std::int64_t stride, std::int64_t ranks, std::int64_t gpus, std:
   return slowest;
 }
 
-/// What members of a node see of its wires, `stride` apart; kept in `group` where that is not the machine's.
+/// Returns the parameters inside a node for members `stride` apart; `group` owns them when they are not the machine's.
 const CollectiveParameters& inside_a_node(const Machine& machine, std::int64_t stride, int members, Group& group) {
   if (stride == 1 || members == 1) {
     return collective_over(machine, 0, members);
   }
   const auto apart = static_cast<int>(std::min<std::int64_t>(stride, machine.gpus_per_node));
-  const int counted = std::min(members, machine.gpus_per_node / apart);  // of a stride that leaves a rest
+  const int counted = std::min(members, machine.gpus_per_node / apart);  // a stride may leave a remainder
   const double part =
       machine.strided_rates == nullptr || counted < 2 ? 1.0 : machine.strided_rates->of_whole(apart, counted);
   if (part == 1.0) {
@@ -111,15 +112,15 @@ const CollectiveParameters& inside_a_node(const Machine& machine, std::int64_t s
   return *group.parts.back();
 }
 
-/// GPUs of a node that send across at once, of all groups. Where most groups lie inside a node, those that do not are
-/// taken to be alone.
+/// Returns the GPUs of a node, of all groups, that send across at once. If most groups lie inside a node, the others
+/// are taken to be alone.
 int busy_across(const Machine& machine, std::int64_t stride, std::int64_t ranks, std::int64_t gpus) {
   const bool few = stride == 1 && ranks < machine.gpus_per_node;
   return few ? 1 : static_cast<int>(std::min<std::int64_t>(gpus, machine.gpus_per_node));
 }
 
-/// What a group with so many GPUs on a node sees of the network while `busy` of them send; kept in `group` where that
-/// is not the machine's.
+/// Returns the network's parameters for a group with this many GPUs per node while `busy` of them send; `group` owns
+/// them when they are not the machine's.
 const CollectiveParameters& across_nodes(const Machine& machine, int members, int busy, Group& group) {
   const CollectiveParameters& alone = collective_across(machine, members);
   const double part = part_beside(machine, members, busy);
@@ -130,8 +131,8 @@ const CollectiveParameters& across_nodes(const Machine& machine, int members, in
   return *group.parts.back();
 }
 
-/// Sets what a byte takes at the least. A port passes on all but a rank's own share; a node with m of n members lets in
-/// what the others have, or in an all-to-all what each of them has for each of its m.
+/// Sets the least time per byte. A port passes on all but a rank's own share. A node with m of n members receives what
+/// the others have, or in an all-to-all what each of them has for each of its m.
 void set_least(const Machine& machine, const Lie& lie, Group& group) {
   const double ranks = group.ranks;
   const bool across = lie.nodes > 1;
@@ -150,23 +151,23 @@ void set_least(const Machine& machine, const Lie& lie, Group& group) {
 }  // namespace
 
 Duration Group::all_gather(Bytes total) const {
-  return held(stretched(all_gather_time(*wires, ranks, total, nodes), stretch), total, least_once);
+  return at_least(stretched(all_gather_time(*wires, ranks, total, nodes), stretch), total, least_once);
 }
 Duration Group::reduce_scatter(Bytes total) const {
-  return held(stretched(reduce_scatter_time(*wires, ranks, total, nodes), stretch), total, least_once);
+  return at_least(stretched(reduce_scatter_time(*wires, ranks, total, nodes), stretch), total, least_once);
 }
 Duration Group::all_reduce(Bytes total) const {
-  return held(stretched(all_reduce_time(*wires, ranks, total, nodes), stretch), total, least_once);
+  return at_least(stretched(all_reduce_time(*wires, ranks, total, nodes), stretch), total, least_once);
 }
 Duration Group::all_to_all(Bytes total) const {
   if (nodes == 1) {
-    return held(stretched(all_to_all_time(*wires, ranks, total), stretch), total, least_to_all);
+    return at_least(stretched(all_to_all_time(*wires, ranks, total), stretch), total, least_to_all);
   }
   Duration slowest{};
   for (const Spread& spread : spreads) {
     slowest = std::max(slowest, all_to_all_time(*wires, ranks, total, spread));
   }
-  return held(stretched(slowest, stretch), total, least_to_all);
+  return at_least(stretched(slowest, stretch), total, least_to_all);
 }
 
 Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks) {

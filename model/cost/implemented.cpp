@@ -26,10 +26,10 @@ std::optional<NcclGeneration> generation_of(const Machine& machine) {
   return nccl == nullptr ? std::nullopt : std::optional(nccl->tuning.generation);
 }
 
-/// The buffer that an operand lies in. Requires one with a region.
+/// Returns the buffer that holds an operand. Requires one with a region.
 BufferId buffer_of(const Program& program, Slice operand) { return program.regions_of(operand).front().buffer; }
 
-/// Which ops belong to a GEMM whose input is gathered, and which to one whose partial sums are scattered.
+/// Separates the ops of a GEMM whose input is gathered from those of one whose partial sums are scattered.
 class Sides {
  public:
   explicit Sides(const Program& program) : program_(program) {
@@ -74,15 +74,17 @@ void for_each_price(Costs& costs, std::size_t op, const Change& change) {
   }
 }
 
-Duration implemented_gemm(Duration part, Duration own, const ImplementedSite& site, const Accelerator& accelerator) {
+Duration implemented_gemm(Duration part, Duration own_kernel, const ImplementedSite& site,
+                          const Accelerator& accelerator) {
   const double whole = to_seconds(part);
-  const double cut = std::max(0.0, to_seconds(own) - whole);
+  const double cut = std::max(0.0, to_seconds(own_kernel) - whole);
   const double left = std::max(1, accelerator.sms - site.sms.value);
   return op_time(site.product_time.value * (whole + site.cut_cost.value * cut) * accelerator.sms / left,
                  "a GEMM of an implementation");
 }
 
-/// What a part of a kernel would take if the kernel went shard by shard, each as a GEMM of its own; nothing of others.
+/// Returns the time of a part of a kernel if the kernel went shard by shard, each as a GEMM of its own; zero for other
+/// ops.
 Duration own_time(const Program& program, const Sizes& sizes, const Accelerator& accelerator, const GemmShape& gemm) {
   if (gemm.kernel_m.blocks == 0) {
     return {};
@@ -94,7 +96,7 @@ Duration own_time(const Program& program, const Sizes& sizes, const Accelerator&
   return op_time(to_seconds(estimate_gemm(accelerator, shard, accelerator.sms).time) * parts, "a GEMM of a shard");
 }
 
-/// The least that a transfer takes by what moves its bytes.
+/// Returns the least time of a transfer by its transport.
 Duration transfer_time(Bytes bytes, const ImplementedSite& site, const Link& link) {
   const double share = site.rate_share.value * link.nominal_rate.value.value;
   const double rate = site.rate ? std::min(site.rate->value.value, share) : share;
@@ -124,7 +126,7 @@ std::string_view name_of(Transport transport) {
   return "";
 }
 
-/// ParallelKittens (arXiv 2511.13940), of 450 GB/s on H100 and 900 GB/s on B200.
+/// Source: ParallelKittens (arXiv 2511.13940), with 450 GB/s on H100 and 900 GB/s on B200.
 Parameter<double> rate_share_of(Transport transport, NcclGeneration generation) {
   const bool is_new = generation == NcclGeneration::blackwell;
   const auto measured = [&](double hopper, double blackwell) {
@@ -143,7 +145,7 @@ Parameter<double> rate_share_of(Transport transport, NcclGeneration generation) 
 }
 
 std::vector<RaisedImplementation> raised_by_error(const ImplementedSites& sites) {
-  std::vector<RaisedImplementation> all;
+  std::vector<RaisedImplementation> raised_sites;
   ImplementedSites changed = sites;
   each_parameter(changed, std::string{}, [&](const std::string& name, auto& parameter) {
     if (parameter.standard_error == 0.0 || name == "residual") {
@@ -151,10 +153,10 @@ std::vector<RaisedImplementation> raised_by_error(const ImplementedSites& sites)
     }
     const auto was = parameter;
     parameter.value = raised(parameter.value, 1.0 + parameter.standard_error);
-    all.push_back({name, was.standard_error, was.provenance, was.source, changed});
+    raised_sites.push_back({name, was.standard_error, was.provenance, was.source, changed});
     parameter = was;
   });
-  return all;
+  return raised_sites;
 }
 
 std::string_view in_words(Handicap handicap) {
@@ -202,9 +204,9 @@ void implement(const Program& program, const Sizes& sizes, const Machine& machin
     const Shape& shape = program.shapes[op.shape];
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
       const bool is_call = called.insert(buffer_of(program, program.inputs_of(op).back())).second;
-      const Duration own = own_time(program, sizes, accelerator, *gemm);
+      const Duration own_kernel = own_time(program, sizes, accelerator, *gemm);
       for_each_price(costs, i, [&](Duration& price) {
-        price = implemented_gemm(price, own, site, accelerator) + (is_call ? site.per_call.value : Duration{});
+        price = implemented_gemm(price, own_kernel, site, accelerator) + (is_call ? site.per_call.value : Duration{});
       });
     } else if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
       const Duration least = transfer_time(load_of(*exchange, sizes), site, machine.link);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an implementation's kernels cost beside the ideal ones of its schedule. A file of configs/implementations says
-// so once for every GPU, and again for generations of GPUs on which somebody measured it.
+// Costs of an implementation's kernels compared with the ideal kernels of its schedule. A file of
+// configs/implementations gives them once for every GPU, and again for generations of GPUs on which they were measured.
 //
-//   GEMM       product_time x (part + cut_cost x (own - part)) x SMs / (SMs - sms), and per_call once a call
+//   GEMM       product_time x (part + cut_cost x (own - part)) x SMs / (SMs - sms), and per_call once per call
 //              part: its share of one kernel; own: that of a kernel that goes shard by shard, each as a GEMM of its own
 //   transfer   the ideal time, or bytes / min(rate, rate_share x nominal rate) where that is longer; and per_step
 //   sum        in passing, or with separate_sum as a pass over memory
 //
-// Decision 59 says where the form is from.
+// Decision 59 explains the form.
 #pragma once
 
 #include <array>
@@ -26,44 +26,44 @@
 
 namespace commfuse {
 
-/// At one kind of site. The defaults are those of the ideal schedule.
+/// Costs at one kind of site. The defaults are those of the ideal schedule.
 struct ImplementedSite {
-  Parameter<Duration> per_call;         ///< Barriers, symmetric memory, signals: once a call, on the compute lane.
-  Parameter<Duration> per_step;         ///< Signal and wait: once a transfer.
-  Parameter<double> product_time{1.0};  ///< Of its GEMM, relative to the library's.
-  Parameter<double> cut_cost{0.0};      ///< 0: parts of its GEMM share one kernel's time; 1: they are kernels.
-  Parameter<double> rate_share{1.0};    ///< Of the link's nominal rate that its transfers reach at most.
-  std::optional<Parameter<BytesPerSecond>> rate{};  ///< What they reach at most, whatever the link.
-  Parameter<int> sms{0};                            ///< Taken from the GEMM while it runs.
-  Parameter<int> separate_sum{0};  ///< 1: sums are a pass of their own; 0: they are added up in passing.
+  Parameter<Duration> per_call;         ///< Barriers, symmetric memory and signals: once per call, on the compute lane.
+  Parameter<Duration> per_step;         ///< Signal and wait, once per transfer.
+  Parameter<double> product_time{1.0};  ///< Time of its GEMM relative to the library's.
+  Parameter<double> cut_cost{0.0};      ///< 0: parts of its GEMM share one kernel's time; 1: each is a kernel.
+  Parameter<double> rate_share{1.0};    ///< Largest share of the link's nominal rate that its transfers reach.
+  std::optional<Parameter<BytesPerSecond>> rate{};  ///< Largest rate of its transfers, whatever the link.
+  Parameter<int> sms{0};                            ///< SMs taken from the GEMM while it runs.
+  Parameter<int> separate_sum{0};                   ///< 1: sums are a separate pass; 0: they are added in passing.
 };
 
-/// The costs at both kinds of sites, and the error that is left.
+/// Costs at both kinds of sites, and the residual error.
 struct ImplementedSites {
-  std::string name;  ///< Of the implementation.
+  std::string name;  ///< Name of the implementation.
   ImplementedSite ag_gemm;
   ImplementedSite gemm_rs;
-  Parameter<double> residual{0.25};  ///< Relative standard error of a time that is still left.
+  Parameter<double> residual{0.25};  ///< Relative standard error of a time that remains after the fit.
 };
 
-/// By generation of GPUs, as NcclGeneration numbers them.
+/// Costs by generation of GPUs, indexed as NcclGeneration.
 struct ImplementationCosts {
   std::array<ImplementedSites, all_nccl_generations.size()> generations;
-  std::array<bool, all_nccl_generations.size()> measured{};  ///< Somebody measured it there.
+  std::array<bool, all_nccl_generations.size()> measured{};  ///< True for generations on which it was measured.
 
-  /// What holds on the machine; on one of no generation what holds on Hopper.
+  /// Returns the costs on the machine; a machine of no known generation gets those of Hopper.
   [[nodiscard]] const ImplementedSites& on(const Machine& machine) const;
   [[nodiscard]] bool was_measured_on(const Machine& machine) const;
 };
 
-/// What moves an implementation's bytes.
+/// Mechanism that moves an implementation's bytes.
 enum class Transport : std::uint8_t { nccl, copy_engine, stores, tma, multimem, rdma };
 inline constexpr std::array all_transports{Transport::nccl, Transport::copy_engine, Transport::stores,
                                            Transport::tma,  Transport::multimem,    Transport::rdma};
 std::string_view name_of(Transport transport);
 
-/// Share of NVLink's nominal rate that a transport reaches when nothing else holds it back. 1 where a schedule's own
-/// prices say it: NCCL and RDMA.
+/// Returns the share of NVLink's nominal rate that a transport reaches when nothing else limits it; 1 for NCCL and
+/// RDMA, whose share is part of the schedule's own prices.
 Parameter<double> rate_share_of(Transport transport, NcclGeneration generation);
 
 template <>
@@ -95,21 +95,21 @@ struct Described<ImplementedSites> {
       entry("residual", &I::residual, "Relative error of a time that is still left").optional().within(0.0, 2.0)};
 };
 
-/// One parameter 1 + error times its value.
+/// The costs with one parameter raised to 1 + error times its value.
 struct RaisedImplementation {
-  std::string name;  ///< "ag_gemm.per_call"
+  std::string name;  ///< For example "ag_gemm.per_call".
   double standard_error = 0.0;
   Provenance provenance = Provenance::prior;
   std::string source;
   ImplementedSites sites;
 };
-/// One a parameter that has an error, the residual not among them.
+/// Returns one entry for each parameter that has an error, except the residual.
 std::vector<RaisedImplementation> raised_by_error(const ImplementedSites& sites);
 
-/// What may hold an implementation back.
+/// Costs that may hold an implementation back.
 enum class Handicap : std::uint8_t { gemm, transfers, calls, sums };
 inline constexpr std::array all_handicaps{Handicap::gemm, Handicap::transfers, Handicap::calls, Handicap::sums};
-/// "its GEMM", "its transfers", "its cost per call", "its separate sums".
+/// Returns "its GEMM", "its transfers", "its cost per call" or "its separate sums".
 std::string_view in_words(Handicap handicap);
 /// Returns the costs without one handicap.
 ImplementedSites without(ImplementedSites sites, Handicap handicap);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far an op's time strays from its price from one run to the next.
+// Jitter: the variation of an op's time around its price from run to run.
 //
 //   time of an op = price x rank factor x kernel factor, or price x rank factor + stall
 //
@@ -23,41 +23,42 @@ namespace commfuse {
 
 inline constexpr double highest_sigma = 1.0;
 inline constexpr double highest_stall_probability = 0.1;
-inline constexpr double least_stall_shape = 1.1;  // at 1 the mean is infinite
+inline constexpr double least_stall_shape = 1.1;  // a shape of 1 has an infinite mean
 
-/// Valid for ever after `load_jitter`: numbers are in the ranges given here.
+/// Jitter parameters; `load_jitter` ensures the ranges given here.
 struct Jitter {
   std::string name;
-  Parameter<double> compute_sigma;           ///< Of essential and local ops, in [0, highest_sigma].
+  Parameter<double> compute_sigma;           ///< For essential and local ops, in [0, highest_sigma].
   Parameter<double> communication_sigma;     ///< In [0, highest_sigma].
   Parameter<double> rank_sigma;              ///< In [0, highest_sigma].
-  Parameter<double> stall_probability;       ///< Of an op, in [0, highest_stall_probability].
+  Parameter<double> stall_probability;       ///< Per op, in [0, highest_stall_probability].
   Parameter<Duration> stall_scale;           ///< Shortest stall, in [1 ps, 1 s].
-  Parameter<double> stall_shape;             ///< Pareto: at least least_stall_shape.
-  std::vector<double> compute_ratios;        ///< Measured over nominal, sorted, > 0; replaces the lognormal.
-  std::vector<double> communication_ratios;  ///< The same.
+  Parameter<double> stall_shape;             ///< Pareto shape, at least least_stall_shape.
+  std::vector<double> compute_ratios;        ///< Measured over nominal times, sorted, > 0; they replace the lognormal.
+  std::vector<double> communication_ratios;  ///< Measured ratios of communication, likewise.
 };
 
-/// Which kinds of parameters a jitter rests on, by Provenance; those that draw nothing do not count.
+/// Returns the provenances of the jitter's parameters, by Provenance; parameters without an effect do not count.
 std::array<bool, all_provenances.size()> leans_on(const Jitter& jitter);
 
-/// Every kind of draw has its own words: the purpose in a Philox counter.
+/// Kinds of draws. Each has words of its own: the purpose in a Philox counter.
 enum class Draw : std::uint8_t { essential, local, communication, rank };
 
-/// The tables of one Jitter, built once and shared by threads.
+/// Tables of one Jitter, built once and shared by threads.
 class JitterTables {
  public:
   explicit JitterTables(const Jitter& jitter);
 
-  /// Whether nothing strays.
+  /// Returns true if nothing varies.
   [[nodiscard]] bool is_still() const { return !compute_ && !communication_ && !rank_; }
-  /// Words below this many are stalls.
+  /// Returns the number of words that stall: those below it.
   [[nodiscard]] std::uint32_t stalls() const { return stalls_; }
-  /// Factors of a kernel, for the word less stalls(); nullptr: always 1, and nothing stalls.
+  /// Returns the factors of a kernel, indexed by the word minus stalls(); nullptr if the factor is always 1 and nothing
+  /// stalls.
   [[nodiscard]] const QuantileTable* kernel(bool communication) const;
-  /// Factor of a rank for a word; nullptr: always 1.
+  /// Returns the factors of a rank by word; nullptr if the factor is always 1.
   [[nodiscard]] const QuantileTable* rank() const { return rank_ ? &*rank_ : nullptr; }
-  /// Whole picoseconds, for a word below stalls().
+  /// Returns the stall in whole picoseconds for a word below stalls().
   [[nodiscard]] double stall(std::uint32_t word) const;
 
  private:

@@ -31,7 +31,7 @@ void words_portable(const PhiloxRun& run, std::uint32_t* words) {
   }
 }
 
-// A stalling word wraps around, to a distance of 2^31 at least from both ends: there the table says 1.
+// A stalling word wraps around, to a distance of at least 2^31 from both ends, where the table has 1.
 bool stretch_portable(const StretchRun& run, const std::uint32_t* words, const double* rank_factors, std::size_t count,
                       double* times) {
   std::uint32_t distances = 0;
@@ -42,8 +42,8 @@ bool stretch_portable(const StretchRun& run, const std::uint32_t* words, const d
     distances |= distance;
     const double x = std::bit_cast<double>(bits_of_2_to_52 | distance) - (two_to_52 - 0.5);
     const std::uint64_t cell = (std::bit_cast<std::uint64_t>(x) >> cell_shift) - first_cell;
-    const Cell& found = run.cells[cell + (word > from_top ? upper_half : 0)];
-    times[i] = to_whole(run.nominal * rank_factors[i] * (found.base + found.slope * x));
+    const Cell& entry = run.cells[cell + (word > from_top ? upper_half : 0)];
+    times[i] = to_whole(run.nominal * rank_factors[i] * (entry.base + entry.slope * x));
   }
   return distances >> 31 != 0;
 }
@@ -52,7 +52,7 @@ bool stretch_portable(const StretchRun& run, const std::uint32_t* words, const d
 
 #define COMMFUSE_AVX2 [[gnu::target("avx2")]]
 
-/// Four blocks, each word in the low half of 64 bits; what lies above it is never looked at.
+/// Four blocks, each word in the low half of 64 bits; the high half is never read.
 struct PhiloxState {
   __m256i word0, word1, word2, word3;
 };
@@ -70,7 +70,7 @@ COMMFUSE_AVX2 inline __m256i load_four(const std::uint32_t* words) {
   return _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(words)));
 }
 
-/// Block by block.
+/// Stores the words block by block.
 COMMFUSE_AVX2 inline void store(const PhiloxState& at, std::uint32_t* words) {
   const __m256i first = _mm256_blend_epi32(at.word0, _mm256_slli_epi64(at.word1, 32), 0xaa);
   const __m256i second = _mm256_blend_epi32(at.word2, _mm256_slli_epi64(at.word3, 32), 0xaa);
@@ -95,7 +95,8 @@ COMMFUSE_AVX2 void words_avx2(const PhiloxRun& run, std::uint32_t* words) {
   }
 }
 
-/// Of four cells the bases in one vector and the slopes in another. Loads of whole cells: gathers take longer.
+/// The bases of four cells in one vector and their slopes in another. Whole cells are loaded, because gathers take
+/// longer.
 struct FourCells {
   __m256d bases, slopes;
 };
@@ -109,7 +110,7 @@ COMMFUSE_AVX2 inline FourCells load_cells(const Cell* cells, __m256i places) {
   return {_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd)};
 }
 
-// As stretch_portable, four at a time.
+// Does what stretch_portable does, four at a time.
 COMMFUSE_AVX2 bool stretch_avx2(const StretchRun& run, const std::uint32_t* words, const double* rank_factors,
                                 std::size_t count, double* times) {
   const __m128i stalls = _mm_set1_epi32(static_cast<int>(run.stalls));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner loops of sampling, for the processor at hand. All variants give the same bits: integers are exact, and
+// Inner loops of sampling, specialised for the processor. All variants give the same bits: integers are exact, and
 // doubles see the same multiplications and additions in the same order, never contracted.
 #pragma once
 
@@ -11,40 +11,41 @@
 
 namespace commfuse {
 
-/// Philox counters of a run of draws that differ in their first two words. Arrays of `blocks` words, rounded up to a
-/// multiple of four, that may be read to their ends.
+/// Philox counters of a run of draws that differ in their first two words. The arrays have `blocks` words, rounded up
+/// to a multiple of four, and may be read to their ends.
 struct PhiloxRun {
-  const std::uint32_t* groups = nullptr;  ///< First words: sample / 4.
-  const std::uint32_t* ranks = nullptr;   ///< Second words.
+  const std::uint32_t* groups = nullptr;  ///< first words: sample / 4
+  const std::uint32_t* ranks = nullptr;   ///< second words
   std::size_t blocks = 0;
   std::uint32_t step = 0;
   std::uint32_t purpose = 0;
   std::uint64_t key = 0;
 };
 
-/// What every time of a run is made with.
+/// Constants that every time of a run shares.
 struct StretchRun {
   std::span<const QuantileTable::Cell> cells;
-  std::uint32_t stalls = 0;  ///< Words below this stall: their factor is 1 here.
-  std::uint32_t last = 0;    ///< Largest word of the table, that is a word less stalls.
-  double nominal = 0.0;      ///< Whole picoseconds.
+  std::uint32_t stalls = 0;  ///< words below it stall; their factor is 1 here
+  std::uint32_t last = 0;    ///< largest index of the table, a word minus `stalls`
+  double nominal = 0.0;      ///< in whole picoseconds
 };
 
 struct JitterLanes {
-  /// Four words a block, one block after another; room for `blocks` rounded up to a multiple of four.
+  /// Writes four words per block, one block after another. `words` needs room for `blocks` rounded up to a multiple of
+  /// four.
   void (*words)(const PhiloxRun& run, std::uint32_t* words);
-  /// times[i] = nominal x rank_factors[i] x factor(words[i]), to the nearest whole picosecond (half to even), for
-  /// products below 2^52. Whether any word stalls. Requires a count that is a multiple of four.
+  /// Computes times[i] = nominal x rank_factors[i] x factor(words[i]), to the nearest whole picosecond (half to even),
+  /// for products below 2^52. Returns true if any word stalls. Requires a count that is a multiple of four.
   bool (*stretch)(const StretchRun& run, const std::uint32_t* words, const double* rank_factors, std::size_t count,
                   double* times);
 };
 
-/// Plain C++.
+/// Returns the loops in plain C++.
 JitterLanes portable_jitter_lanes();
-/// With AVX2 where the processor has it.
+/// Returns the loops with AVX2 if the processor has it.
 JitterLanes fastest_jitter_lanes();
 
-/// The nearest whole number, half to even, for 0 <= value < 2^52.
+/// Returns the nearest whole number, half to even, for 0 <= value < 2^52.
 inline double to_whole(double value) {
   constexpr double two_to_52 = 4503599627370496.0;
   return (value + two_to_52) - two_to_52;

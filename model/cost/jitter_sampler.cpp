@@ -12,13 +12,13 @@ namespace commfuse {
 namespace {
 
 constexpr std::size_t words_of_block = 4;
-constexpr std::size_t words_at_once = 1024;  // stay in the first-level cache
+constexpr std::size_t words_at_once = 1024;  // they stay in the first-level cache
 
 constexpr std::uint32_t purpose_of_ranks = static_cast<std::uint32_t>(Draw::rank);
 
 bool is_communication(const DrawKey& key) { return key.draw() == Draw::communication; }
 
-/// Draws of one run, one by one.
+/// Draws of one run, one at a time.
 class OneSample {
  public:
   OneSample(const JitterDraws& draws, std::uint64_t sample) : draws_(draws), sample_(sample) {}
@@ -114,7 +114,7 @@ void JitterSampler::sample_ranks(std::size_t op, RankRun ranks, std::span<const 
     draw_words(ranks, key.step, key.purpose);
   }
   const bool one_price = nominal.size() == 1;
-  const std::size_t count = one_price ? ranks.count * lanes_ : lanes_;  // of times with one price
+  const std::size_t count = one_price ? ranks.count * lanes_ : lanes_;  // times that share one price
   for (std::size_t at = 0; at < ranks.count * lanes_; at += count) {
     const double price = nominal[one_price ? 0 : ranks.first + at / lanes_];
     if (kernel == nullptr) {
@@ -150,14 +150,14 @@ Costs jittered(const Program& program, Costs costs, const JitterDraws& draws, st
     costs.undisturbed_by_rank = costs.by_rank;
   }
   spread_rows(costs, ranks);
-  const OneSample one(draws, sample);
+  const OneSample draws_of_sample(draws, sample);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    const auto here = static_cast<Rank>(rank);
-    const double factor = one.rank_factor(here);
+    const auto as_rank = static_cast<Rank>(rank);
+    const double factor = draws_of_sample.rank_factor(as_rank);
     for (std::size_t op = 0; op < ops; ++op) {
       Duration& time = costs.by_rank[rank * ops + op];
       const auto nominal = static_cast<double>(time.count());
-      time = Duration{static_cast<std::int64_t>(one.time(here, draws.keys[op], nominal, factor))};
+      time = Duration{static_cast<std::int64_t>(draws_of_sample.time(as_rank, draws.keys[op], nominal, factor))};
     }
   }
   return costs;

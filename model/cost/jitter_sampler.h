@@ -16,33 +16,33 @@
 
 namespace commfuse {
 
-/// What decides all draws of a program: equal values, equal draws.
+/// All that decides the draws of a program: equal values give equal draws.
 struct JitterDraws {
   std::shared_ptr<const JitterTables> tables;
   std::uint64_t seed = 1;
-  std::vector<DrawKey> keys;  ///< By op.
+  std::vector<DrawKey> keys;  ///< by op
 };
 
-/// A draw is Philox4x32-10: key = seed, counter = (sample / 4, rank, step, purpose), word = sample mod 4. Words below
-/// JitterTables::stalls() stall, the others are looked up. Times are doubles that hold whole picoseconds, below 2^52.
-/// One a thread.
+/// Draws the times. A draw is Philox4x32-10: key = seed, counter = (sample / 4, rank, step, purpose), word = sample mod
+/// 4. Words below JitterTables::stalls() stall, the others are looked up. Times are doubles that hold whole
+/// picoseconds, below 2^52. Each thread needs a sampler of its own.
 class JitterSampler {
  public:
   /// Samples come in batches of `lanes`, a multiple of four. Requires ranks >= 1.
   JitterSampler(JitterDraws draws, std::int32_t ranks, std::size_t lanes,
                 const JitterLanes& inner = fastest_jitter_lanes());
 
-  /// Turns to samples first .. first + lanes - 1. Requires a multiple of four below 2^34.
+  /// Moves to samples first .. first + lanes - 1. Requires a multiple of four below 2^34.
   void begin(std::uint64_t first);
 
-  /// Times of an op in this batch, [rank][lane]. `nominal` is its price: one for all ranks, or one a rank. Of an
-  /// exchange it is what the send half takes, of a collective the share of that member. Requires begin().
+  /// Writes the times of an op in this batch, [rank][lane]. `nominal` is its price: one for all ranks, or one per rank.
+  /// For an exchange it is the duration of the send half, for a collective the share of that member. Requires begin().
   void sample(std::size_t op, std::span<const double> nominal, double* times);
 
   [[nodiscard]] std::size_t lanes() const { return lanes_; }
 
  private:
-  /// So many ranks from the first on, as many as words fit.
+  /// Consecutive ranks from `first` on, as many as words fit.
   struct RankRun {
     std::size_t first = 0;
     std::size_t count = 0;
@@ -57,14 +57,14 @@ class JitterSampler {
   std::size_t lanes_;
   JitterLanes inner_;
   std::vector<std::uint32_t> counter_groups_;  // by rank and group of four lanes, and up to three more
-  std::vector<std::uint32_t> counter_ranks_;   // the same
+  std::vector<std::uint32_t> counter_ranks_;   // by rank and group of four lanes, and up to three more
   std::vector<double> rank_factors_;           // by rank and lane
-  std::vector<double> ones_;                   // the same
-  std::vector<std::uint32_t> words_;           // of a run of ranks, by rank and lane
+  std::vector<double> ones_;                   // by rank and lane
+  std::vector<std::uint32_t> words_;           // words of a run of ranks, by rank and lane
 };
 
-/// The costs of one sample, by rank: to the picosecond what JitterSampler draws for it, worked out one by one. What the
-/// ops are priced at stays as `undisturbed`, so that `stretch` holds the jitter; issue costs stay as they are.
+/// Returns the costs of one sample, by rank: to the picosecond what JitterSampler draws for it, computed one at a time.
+/// The prices of the ops stay as `undisturbed`, so that `stretch` holds the jitter; issue costs stay unchanged.
 Costs jittered(const Program& program, Costs costs, const JitterDraws& draws, std::uint64_t sample);
 
 }  // namespace commfuse

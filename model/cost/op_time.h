@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cost formulas share: the last step of each, and times that mostly hide each other.
+// Functions that cost formulas share: the final conversion to a Duration, and the combination of times that mostly hide
+// each other.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +15,11 @@ namespace commfuse {
 inline constexpr double longest_op_seconds = 1e5;
 
 /// Rounds to the nearest picosecond. Throws ConfigError when the op would take longer than `longest_op_seconds`: the
-/// user's sizes or rates are off by orders of magnitude. `what` names it, as in "a matrix product". Requires seconds >=
-/// 0.
+/// user's sizes or rates are off by orders of magnitude. `what` names the op, as in "a matrix product". Requires
+/// seconds >= 0.
 Duration op_time(double seconds, std::string_view what);
 
-/// (a^4 + b^4)^(1/4), of seconds: little more than the greater one. Requires one of them above 0.
+/// Returns (a^4 + b^4)^(1/4) of seconds: little more than the greater one. Requires one of them above 0.
 inline double root_of_fourths(double a, double b) {
   const double greater = std::max(a, b);
   const double ratio = std::min(a, b) / greater;

@@ -24,18 +24,18 @@ namespace commfuse {
 
 namespace {
 
-/// Rank r runs on GPU r.
+/// Returns true if the ranks span several nodes. Rank r runs on GPU r.
 bool crosses_nodes(const Program& program, const Machine& machine) {
   return program.mesh.ranks() > machine.gpus_per_node;
 }
 
-/// Whether ops of the shape are parts of one kernel.
+/// Returns true if ops of the shape are parts of one kernel.
 bool has_parts(const Shape& shape) {
   const auto* gemm = std::get_if<GemmShape>(&shape);
   return gemm != nullptr && gemm->kernel_m.blocks > 0;
 }
 
-/// What one shape costs at a given SM budget, and an attention also by where its queries stand.
+/// Prices one shape at a given SM budget, and an attention also by the position of its queries.
 class Pricer {
  public:
   Pricer(const Program& program, const Sizes& sizes, const Machine& machine, const PriceOptions& options)
@@ -49,25 +49,25 @@ class Pricer {
         is_bound_(std::ranges::any_of(program.shapes, has_parts)),
         run_(unfused_products(program, sizes)) {}
 
-  /// A query of block row j of N sees j blocks of keys and half of its own under a causal mask: (2j + 1) / 2N^2 of all
+  /// Under a causal mask, a query of block row j of N sees j blocks of keys and half of its own: (2j + 1) / 2N^2 of all
   /// scores (method.md 1.4).
-  [[nodiscard]] Duration attention(const Op& op, const Coordinates& here, int sms) const {
+  [[nodiscard]] Duration attention(const Op& op, const Coordinates& coordinates, int sms) const {
     const auto& shape = std::get<AttentionShape>(program_.shapes[op.shape]);
     const auto queries = program_.regions_of(program_.inputs_of(op).front());
-    const std::vector<std::int32_t> first = positions_at(program_, op, here);
-    double seen = 0.0;      // pairs of blocks
-    std::int32_t last = 0;  // key that some query sees
+    const std::vector<std::int32_t> first = positions_at(program_, op, coordinates);
+    double seen = 0.0;      // in pairs of blocks
+    std::int32_t last = 0;  // end of the keys that some query sees
     for (std::size_t i = 0; i < queries.size(); ++i) {
       const double rows = queries[i].rows;
       seen += rows * (shape.causal ? first[i] + rows / 2.0 : shape.keys.blocks);
       last = std::max(last, shape.causal ? first[i] + queries[i].rows : shape.keys.blocks);
     }
-    const double all = static_cast<double>(shape.keys.blocks) * shape.keys.blocks;
+    const double block_pairs = static_cast<double>(shape.keys.blocks) * shape.keys.blocks;
     const AttentionSize size = attention_size(shape, sizes_);
     QueryRows rows{.queries = sizes_.elements(shape.queries) / size.batch,
                    .keys = sizes_.elements({shape.keys.dimension, last}) / size.batch,
-                   .share = seen / all};
-    if (window_.keys > 0 && shape.causal && kernel_ == AttentionKernel::fused) {  // others make all scores
+                   .share = seen / block_pairs};
+    if (window_.keys > 0 && shape.causal && kernel_ == AttentionKernel::fused) {  // other kernels compute all scores
       see_window(rows, shape, size, queries, first);
     }
     const Duration once = attention_time(machine_.accelerator, kernel_, size, rows, sms);
@@ -76,10 +76,10 @@ class Pricer {
   }
 
   [[nodiscard]] Duration time(const Shape& shape, int sms) const {
-    return std::visit([&](const auto& one) { return of(one, sms); }, shape);
+    return std::visit([&](const auto& kind) { return of(kind, sms); }, shape);
   }
 
-  /// The part of a transfer's time in which it needs no wire; nothing of other ops.
+  /// Returns the part of a transfer's time in which it needs no wire; zero for other ops.
   [[nodiscard]] Duration latency(const Shape& shape) const {
     if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
       return of(*collective, Bytes{});
@@ -87,7 +87,7 @@ class Pricer {
     return std::holds_alternative<ExchangeShape>(shape) ? p2p_time(machine_.link, Bytes{}) : Duration{};
   }
 
-  /// On a lane of kind kernel; what is added up is added in passing.
+  /// Returns the time on a lane of kind kernel, where sums are added in passing.
   [[nodiscard]] Duration time_in_kernel(const Shape& shape, double seconds_a_byte) const {
     const auto* exchange = std::get_if<ExchangeShape>(&shape);
     const double bytes = exchange != nullptr ? static_cast<double>(load_of(*exchange, sizes_).count) : 0.0;
@@ -95,8 +95,8 @@ class Pricer {
   }
 
  private:
-  /// In causal attention with a window: the scores of these queries, and the keys from the first that one of them
-  /// sees on.
+  /// Narrows the rows of causal attention with a window: the scores of these queries, and the keys from the first that
+  /// one of them sees on.
   void see_window(QueryRows& rows, const AttentionShape& shape, const AttentionSize& size,
                   std::span<const Region> queries, const std::vector<std::int32_t>& first) const {
     const auto block = static_cast<double>(sizes_.elements({shape.keys.dimension, 1}) / size.batch);
@@ -109,8 +109,8 @@ class Pricer {
       rows.beyond += queries_beyond(window_, begin, end);
       earliest = std::min(earliest, first[i]);
     }
-    const auto all = static_cast<double>(size.seq);
-    rows.share = scores / (all * all);
+    const auto keys = static_cast<double>(size.seq);
+    rows.share = scores / (keys * keys);
     rows.window = window_;
     const auto begin = static_cast<std::int64_t>(block * earliest);
     rows.keys -=
@@ -126,9 +126,9 @@ class Pricer {
                                      : of_kernel(size, gemm.kernel_m.blocks, sms);
   }
 
-  /// All queries, cut evenly into as many parts as takes the least. Attention that is not fused makes the scores of all
-  /// keys up to the last query of a part, so under a causal mask parts make fewer scores than the whole does, and a
-  /// bound has to count what the best cut counts.
+  /// Returns the time of all queries, cut evenly into the number of parts that takes the least. Unfused attention
+  /// computes the scores of all keys up to the last query of a part, so under a causal mask parts compute fewer scores
+  /// than the whole does, and a bound has to count what the best cut counts.
   [[nodiscard]] Duration attention_in_parts(const AttentionShape& shape, int sms) const {
     const AttentionSize size = attention_size(shape, sizes_);
     const std::int32_t blocks = shape.keys.blocks;
@@ -152,8 +152,8 @@ class Pricer {
     return least;
   }
 
-  /// Of a kernel whose parts other ops are. It is a bound, so it takes the least of its rows uncut, cut evenly into so
-  /// many of its blocks, or cut anywhere between the shards of the ranks.
+  /// Returns the time of a kernel whose parts are other ops. It is a bound, so it takes the least time of its rows:
+  /// uncut, cut evenly into a number of its blocks, or cut anywhere between the shards of the ranks.
   [[nodiscard]] Duration of_kernel(GemmSize size, std::int32_t blocks, int sms) const {
     const std::int64_t rows = size.m;
     const auto time_of = [&](std::int64_t m) {
@@ -162,7 +162,7 @@ class Pricer {
     };
     const std::int32_t ranks = program_.mesh.ranks();
     const std::int32_t shards = blocks % ranks == 0 ? ranks : 1;
-    std::vector<Duration> first;  // the first 1, 2, ... shards, cut where it serves
+    std::vector<Duration> first;  // time of the first 1, 2, ... shards, with the best cuts
     std::vector<Duration> whole;
     for (std::size_t i = 0; i < static_cast<std::size_t>(shards); ++i) {
       whole.push_back(time_of(rows / shards * static_cast<std::int64_t>(i + 1)));
@@ -228,15 +228,15 @@ class Pricer {
   std::optional<DType> products_;
   AttentionWindow window_;
   double weight_bits_;
-  bool is_bound_;  // some ops are parts of one kernel, which no implementation is
-  Flops run_;      // of the unfused products of a rank: strategies are compared on a chip that is equally hot
+  bool is_bound_;  // some ops are parts of one kernel, which no implementation has
+  Flops run_;      // FLOPs of a rank's unfused GEMMs, so that strategies are compared on an equally hot chip
 };
 
 bool in_kernel(const Program& program, std::size_t op) {
   return program.lanes[program.ops[op].lane].kind == LaneKind::kernel;
 }
 
-/// The parts of a kernel: they share its time by their rows, so that together they take exactly that.
+/// Parts of a kernel: they share its time by their rows, so that their sum is exactly that time.
 class KernelParts {
  public:
   explicit KernelParts(const Program& program) : program_(program), before_(program.ops.size(), 0) {
@@ -264,7 +264,7 @@ class KernelParts {
 
   [[nodiscard]] bool is_part(std::size_t op) const { return part_of_kernel(op) != nullptr; }
 
-  /// False of what runs inside a kernel that was launched before.
+  /// Returns false for an op that runs inside a kernel launched earlier.
   [[nodiscard]] bool launched(std::size_t op) const { return before_[op] == 0 && !in_kernel(program_, op); }
 
  private:
@@ -277,9 +277,10 @@ class KernelParts {
   std::vector<std::int32_t> before_;  // by op: rows of its kernel in the parts before it
 };
 
-/// A product that is cut into kernels of their own takes no less than uncut, though it may be priced so where its parts
-/// fill waves that the whole one leaves half empty: no table at hand shows a gain, and who wanted it could launch the
-/// uncut product in parts too. All essential products of the program count together. Parts of one kernel are a bound.
+/// Ensures that a GEMM cut into several kernels takes no less than uncut. Prices alone could say otherwise when its
+/// parts fill waves that the whole GEMM leaves half empty, but no available table shows a gain, and the uncut GEMM
+/// could be launched in parts as well. All essential GEMMs of the program count together. Parts of one kernel are a
+/// bound.
 void hold_to_whole(const Program& program, const KernelParts& parts, Duration whole, Costs& costs) {
   const Coordinates first = program.mesh.coordinates(0);
   const auto is_meant = [&](std::size_t op) {
@@ -303,7 +304,7 @@ void hold_to_whole(const Program& program, const KernelParts& parts, Duration wh
   }
 }
 
-/// Host time to issue an op from a stream: its call, and an event for every wait on another lane.
+/// Returns the host time to issue an op from a stream: its call, and an event for every wait on another lane.
 Duration issue_cost(const Program& program, const Op& op, const Machine& machine) {
   Duration cost = machine.accelerator.launch_cost.value;
   if (op.kind == OpKind::exchange) {
@@ -319,7 +320,8 @@ Duration issue_cost(const Program& program, const Op& op, const Machine& machine
   return cost;
 }
 
-/// Whether ranks price this op differently: causal attention whose queries stand elsewhere on every rank.
+/// Returns true if ranks price this op differently, as for causal attention whose queries have different positions on
+/// every rank.
 bool differs_by_rank(const Program& program, const Op& op) {
   const auto* attention = std::get_if<AttentionShape>(&program.shapes[op.shape]);
   const auto positions = program.positions_of(op);
@@ -328,7 +330,7 @@ bool differs_by_rank(const Program& program, const Op& op) {
                      [](const Index& position) { return position.terms != Index{}.terms; });
 }
 
-/// Where an op first takes part.
+/// Returns the coordinates where an op first takes part.
 Coordinates first_taking_part(const Program& program, const Op& op) {
   Rank rank = 0;
   while (rank + 1 < program.mesh.ranks() && !op.where.holds(program.mesh.coordinates(rank))) {
@@ -337,9 +339,9 @@ Coordinates first_taking_part(const Program& program, const Op& op) {
   return program.mesh.coordinates(rank);
 }
 
-/// Where the positions of queries differ by rank, so does the price of their attention.
+/// Adds prices by rank for attention whose positions of queries differ by rank.
 void add_positions(const Program& program, const Pricer& pricer, const std::vector<Meetings>& meetings,
-                   const Machine& machine, Interference interference, Costs& costs) {
+                   const Machine& machine, Interference interference, KernelTimes& known, Costs& costs) {
   const std::size_t ops = program.ops.size();
   std::vector<std::size_t> differing;
   for (std::size_t op = 0; op < ops; ++op) {
@@ -351,25 +353,31 @@ void add_positions(const Program& program, const Pricer& pricer, const std::vect
     return;
   }
   spread_rows(costs, static_cast<std::size_t>(program.mesh.ranks()));
+  known.attention_by_rank.resize(static_cast<std::size_t>(program.mesh.ranks()) * ops);
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
-    const Coordinates here = program.mesh.coordinates(rank);
+    const Coordinates coordinates = program.mesh.coordinates(rank);
     const std::size_t first = static_cast<std::size_t>(rank) * ops;
     costs.undisturbed_by_rank.insert(costs.undisturbed_by_rank.end(), costs.undisturbed.begin(),
                                      costs.undisturbed.end());
     for (const std::size_t op : differing) {
-      if (!program.ops[op].where.holds(here)) {
+      if (!program.ops[op].where.holds(coordinates)) {
         continue;
       }
-      const int sms = sms_left(program, machine, meetings[op], interference);
-      costs.by_rank[first + op] = pricer.attention(program.ops[op], here, sms);
-      costs.undisturbed_by_rank[first + op] = pricer.attention(program.ops[op], here, machine.accelerator.sms);
+      KernelTimes::Attention& times = known.attention_by_rank[first + op];
+      if (times.met == KernelTimes::unknown) {
+        const int sms = sms_left(program, machine, meetings[op], interference);
+        times = {.met = pricer.attention(program.ops[op], coordinates, sms),
+                 .alone = pricer.attention(program.ops[op], coordinates, machine.accelerator.sms)};
+      }
+      costs.by_rank[first + op] = times.met;
+      costs.undisturbed_by_rank[first + op] = times.alone;
     }
   }
 }
 
-/// How long the device waits before an op that it has launched. GEMMs and memory-bound kernels were measured between
-/// nodes of a graph, so a stream adds to them. Calls of NCCL were measured in a stream one after another, and the
-/// fitted overhead of attention has what frameworks do around the kernel: both already contain the wait.
+/// Returns how long the device waits before an op that it has launched. GEMMs and memory-bound kernels were measured
+/// between nodes of a graph, so a stream adds to them. Calls of NCCL were measured one after another in a stream, and
+/// the fitted overhead of attention includes the work of frameworks around the kernel: both already contain the wait.
 Duration gap_before(OpKind kind, const Accelerator& accelerator, Launch launch) {
   if (launch == Launch::graph) {
     return accelerator.graph_node_gap.value;
@@ -391,7 +399,7 @@ void add_issue_costs(const Program& program, const KernelParts& parts, const Mac
     const Duration gap = gap_before(program.ops[op].kind, machine.accelerator, launch);
     costs.duration[op] += gap;
     costs.undisturbed[op] += gap;
-    for (std::size_t i = op; i < costs.by_rank.size(); i += ops) {  // of the ranks one after another
+    for (std::size_t i = op; i < costs.by_rank.size(); i += ops) {  // one rank after another
       costs.by_rank[i] += gap;
     }
     for (std::size_t i = op; i < costs.undisturbed_by_rank.size(); i += ops) {
@@ -403,7 +411,7 @@ void add_issue_costs(const Program& program, const KernelParts& parts, const Mac
   }
 }
 
-/// On every parameter of a described struct.
+/// Counts every parameter of a described struct.
 template <class S, class Lean>
 void lean_on(const S& described, const Lean& lean) {
   each_parameter(described, NoNames{}, [&](NoNames, const auto& parameter) { lean(parameter); });
@@ -423,7 +431,7 @@ void lean_on_nccl(const NcclKernels& nccl, bool is_all_reduce, const Lean& lean)
 template <class Lean>
 void lean_on_products(const Accelerator& accelerator, DType dtype, const Lean& lean) {
   const auto& unit = accelerator.matrix_unit(dtype);
-  const GemmParameters& parameters = unit.gemm;  // clang 14 keeps names of a binding out of lambdas
+  const GemmParameters& parameters = unit.gemm;  // no structured binding, because clang 14 cannot use it in a lambda
   lean(unit.dense_peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth, accelerator.kernel_floor);
   const Parameter<double>& conversion = parameters.conversion_passes;
   each_parameter(parameters, NoNames{}, [&](NoNames, const auto& parameter) {
@@ -443,7 +451,7 @@ void lean_on_all_to_all(const AllToAllParameters& direct, const Lean& lean) {
   lean_on(large, lean);
 }
 
-/// On every kernel that some size would take.
+/// Counts every kernel that some size would take.
 template <class Lean>
 void lean_on_collective(const Group& group, CollectiveKind kind, const Lean& lean) {
   const CollectiveParameters& collective = *group.wires;
@@ -474,7 +482,7 @@ void lean_on_collective(const Group& group, CollectiveKind kind, const Lean& lea
   }
 }
 
-/// On the rates of a PCIe tree that no file of wires gives.
+/// Counts the rates of a PCIe tree if no file of wires gives them.
 template <class Lean>
 void lean_on_tree(const Machine& machine, const Lean& lean) {
   if (machine.plan == nullptr || machine.plan->kind != NodeKind::pcie_tree || machine.plan->wires) {
@@ -510,8 +518,59 @@ Flops unfused_products(const Program& program, const Sizes& sizes) {
 
 namespace {
 
+/// Returns whether ops of the shape move values between ranks.
+bool is_transfer(const Shape& shape) {
+  return std::holds_alternative<ExchangeShape>(shape) || std::holds_alternative<CollectiveShape>(shape);
+}
+
+template <class IsForgotten>
+void forget(const Program& program, const IsForgotten& is_forgotten, KernelTimes& known) {
+  for (std::size_t i = 0; i < known.shapes.size(); ++i) {
+    if (is_forgotten(program.shapes[i])) {
+      known.shapes[i].fill(KernelTimes::unknown);
+    }
+  }
+  for (std::size_t i = 0; i < known.unfused.size(); ++i) {
+    if (is_forgotten(program.unfused[i])) {
+      known.unfused[i] = KernelTimes::unknown;
+    }
+  }
+}
+
+void forget_attention_of_ops(KernelTimes& known) {
+  known.attention.clear();
+  known.attention_by_rank.clear();
+}
+
+}  // namespace
+
+void KernelTimes::forget_products(const Program& program) {
+  // Attention runs on the same units.
+  const auto is_product = [](const Shape& shape) {
+    return std::holds_alternative<GemmShape>(shape) || std::holds_alternative<AttentionShape>(shape);
+  };
+  forget(program, is_product, *this);
+  forget_attention_of_ops(*this);
+}
+
+void KernelTimes::forget_attention(const Program& program) {
+  forget(
+      program, [](const Shape& shape) { return std::holds_alternative<AttentionShape>(shape); }, *this);
+  forget_attention_of_ops(*this);
+}
+
+void KernelTimes::forget_kernels(const Program& program) {
+  forget(
+      program, [](const Shape& shape) { return !is_transfer(shape); }, *this);
+  forget_attention_of_ops(*this);
+}
+
+void KernelTimes::forget_transfers(const Program& program) { forget(program, is_transfer, *this); }
+
+namespace {
+
 Costs priced(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
-             const PriceOptions& options, bool alone) {
+             const PriceOptions& options, bool alone, KernelTimes& known) {
   check(meetings.size() == program.ops.size(), "meetings belong to the program");
   const Pricer pricer(program, sizes, machine, options);
   const KernelParts parts(program);
@@ -521,14 +580,22 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   costs.duration.reserve(program.ops.size());
   costs.issue.reserve(program.ops.size());
   costs.undisturbed.reserve(program.ops.size());
-  constexpr Duration unknown{-1};
-  std::vector<std::array<Duration, 4>> known(program.shapes.size(), {unknown, unknown, unknown, unknown});
-  const auto time = [&](const Op& op, const Meetings& met) {
+  constexpr Duration unknown = KernelTimes::unknown;
+  known.shapes.resize(program.shapes.size(), {unknown, unknown, unknown, unknown});
+  known.attention.resize(program.ops.size());
+  known.unfused.resize(program.unfused.size(), unknown);
+  const auto time = [&](std::size_t place, bool is_alone) {
+    const Op& op = program.ops[place];
+    const Meetings met = is_alone ? Meetings{} : meetings[place];
     if (op.kind == OpKind::attention) {
-      const int sms = sms_left(program, machine, met, options.interference);
-      return pricer.attention(op, first_taking_part(program, op), sms);
+      Duration& cost = is_alone ? known.attention[place].alone : known.attention[place].met;
+      if (cost == unknown) {
+        const int sms = sms_left(program, machine, met, options.interference);
+        cost = pricer.attention(op, first_taking_part(program, op), sms);
+      }
+      return cost;
     }
-    Duration& cost = known[op.shape][(met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U)];
+    Duration& cost = known.shapes[op.shape][(met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U)];
     if (cost == unknown) {
       cost = pricer.time(program.shapes[op.shape], sms_left(program, machine, met, options.interference));
     }
@@ -540,12 +607,16 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
       costs.undisturbed.push_back(costs.duration.back());
       continue;
     }
-    costs.duration.push_back(parts.share(op, time(program.ops[op], meetings[op])));
-    costs.undisturbed.push_back(parts.share(op, time(program.ops[op], {})));
+    costs.duration.push_back(parts.share(op, time(op, false)));
+    costs.undisturbed.push_back(parts.share(op, time(op, true)));
   }
   Duration products{};
-  for (const Shape& shape : program.unfused) {
-    const Duration whole = pricer.time(shape, machine.accelerator.sms);
+  for (std::size_t i = 0; i < program.unfused.size(); ++i) {
+    const Shape& shape = program.unfused[i];
+    Duration& whole = known.unfused[i];
+    if (whole == unknown) {
+      whole = pricer.time(shape, machine.accelerator.sms);
+    }
     const OpKind kind = std::holds_alternative<AttentionShape>(shape)     ? OpKind::attention
                         : std::holds_alternative<ElementwiseShape>(shape) ? OpKind::elementwise
                                                                           : OpKind::gemm;
@@ -565,7 +636,7 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   if (options.implementation != nullptr) {
     implement(program, sizes, machine, *options.implementation, costs);
   }
-  add_positions(program, pricer, meetings, machine, options.interference, costs);
+  add_positions(program, pricer, meetings, machine, options.interference, known, costs);
   add_issue_costs(program, parts, machine, options.launch, costs);
   return costs;
 }
@@ -574,14 +645,22 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
 
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options) {
+  KernelTimes known;
   return options.interference == Interference::dynamic
              ? price_alone(program, contenders_of(meetings), sizes, machine, options)
-             : priced(program, meetings, sizes, machine, options, false);
+             : price(program, meetings, sizes, machine, options, known);
+}
+
+Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
+            const PriceOptions& options, KernelTimes& known) {
+  check(options.interference != Interference::dynamic, "known times are of prices that stay fixed");
+  return priced(program, meetings, sizes, machine, options, false, known);
 }
 
 Costs price_alone(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                   const Machine& machine, const PriceOptions& options) {
-  return priced(program, meetings, sizes, machine, options, true);
+  KernelTimes known;
+  return priced(program, meetings, sizes, machine, options, true, known);
 }
 
 std::array<bool, all_provenances.size()> leans_on(const Program& program, const Machine& machine,

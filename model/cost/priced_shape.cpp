@@ -29,7 +29,7 @@ PricedKind kind_of(CollectiveKind kind) {
   return PricedKind::all_gather;
 }
 
-/// Taken with cold weights and all SMs, whatever the op has, so that ops and rows of tables are classed alike.
+/// Assumes cold weights and all SMs, whatever the op has, so that ops and rows of tables are classed alike.
 Limit limit_of_product(const PricedShape& shape, const Accelerator& accelerator) {
   GemmSize size{
       .m = get(shape, FitSize::m), .n = get(shape, FitSize::n), .k = get(shape, FitSize::k), .dtype = shape.dtype};
@@ -40,7 +40,7 @@ Limit limit_of_product(const PricedShape& shape, const Accelerator& accelerator)
   return limit_of(accelerator, estimate_gemm(accelerator, size, accelerator.sms), size.dtype);
 }
 
-/// Taken for whole masked sequences, as many as the query rows make, even where the op computes a part of them.
+/// Assumes whole masked sequences, as many as the query rows make, even when the op computes a part of them.
 Limit limit_of_attention(const PricedShape& shape, const Accelerator& accelerator) {
   AttentionSize size{.batch = 1,
                      .seq = get(shape, FitSize::seq),
@@ -56,7 +56,7 @@ Limit limit_of_attention(const PricedShape& shape, const Accelerator& accelerato
   return limit_of(accelerator, size);
 }
 
-/// An exchange is timed between a pair, a collective around its ring.
+/// Returns the limit of a message. An exchange is timed between a pair, a collective around its ring.
 Limit limit_of_message(const PricedShape& shape, const Machine& machine, int ranks) {
   const auto time = [&](Bytes bytes) {
     if (shape.kind == PricedKind::exchange) {
@@ -69,7 +69,7 @@ Limit limit_of_message(const PricedShape& shape, const Machine& machine, int ran
   return time({get(shape, FitSize::bytes)}) < 2 * time({1}) ? Limit::latency : Limit::bandwidth;
 }
 
-/// What the rows of its tables are called.
+/// Returns the name of the rows in the tables of this kind.
 std::string_view rows_of(PricedKind kind) {
   switch (kind) {
     case PricedKind::product: return "products";
@@ -84,7 +84,7 @@ std::string in_words(FitSize size, std::int64_t value) {
   return size == FitSize::bytes ? format_size(Bytes{value}) : format_count(value);
 }
 
-/// The sizes of one kind among all shapes of a program that leave what was seen, one sentence at most: the farthest.
+/// Shapes of one kind in a program that lie outside the measured sizes; at most one sentence, on the farthest.
 class Leaving {
  public:
   void note(PricedKind kind, FitSize size, std::int64_t value, const SeenRange& seen) {
@@ -101,18 +101,18 @@ class Leaving {
   }
 
   [[nodiscard]] std::vector<std::string> sentences() const {
-    std::vector<std::string> all;
+    std::vector<std::string> sentences;
     for (const auto& [key, what] : farthest_) {
       const auto& [rows, size, above] = key;
-      all.push_back(fmt::format("{} {}: {} were measured {} {}", name_of(size), in_words(size, what.first), rows,
-                                above ? "up to" : "from",
-                                in_words(size, above ? what.second.most : what.second.least)));
+      sentences.push_back(fmt::format("{} {}: {} were measured {} {}", name_of(size), in_words(size, what.first), rows,
+                                      above ? "up to" : "from",
+                                      in_words(size, above ? what.second.most : what.second.least)));
       if (rows == "attention") {
-        const auto were = all.back().find(" were ");
-        all.back().replace(were, 6, " was ");
+        const auto were = sentences.back().find(" were ");
+        sentences.back().replace(were, 6, " was ");
       }
     }
-    return all;
+    return sentences;
   }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shapes of a program at a point, in the sizes that the cost model takes.
+// Sizes of a program's shapes at a point, as the cost model takes them.
 #pragma once
 
 #include "model/cost/attention.h"
@@ -9,18 +9,18 @@
 
 namespace commfuse {
 
-/// Of a part: its whole kernel's. `run` is left at nothing.
+/// Returns the size of a GEMM; for a part, the size of its whole kernel. `run` stays zero.
 GemmSize gemm_size(const GemmShape& gemm, const Sizes& sizes);
 
 AttentionSize attention_size(const AttentionShape& attention, const Sizes& sizes);
 
-/// Bytes read and written.
+/// Returns the bytes read and written.
 Bytes traffic_of(const ElementwiseShape& elementwise, const Sizes& sizes);
 
-/// Bytes that an exchange moves one way.
+/// Returns the bytes that an exchange moves one way.
 Bytes load_of(const ExchangeShape& exchange, const Sizes& sizes);
 
-/// The nccl-tests size of a collective.
+/// Returns the nccl-tests size of a collective.
 Bytes load_of(const CollectiveShape& collective, const Sizes& sizes);
 
 }  // namespace commfuse

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a recurrence over whole sequences, of a Mamba-2 layer or a gated delta network: made chunk by chunk from
-// products, and one state a chunk passed on. Sources: Dao and Gu, "Transformers are SSMs", 2024, section 6, and
+// Time of a recurrence over whole sequences, in a Mamba-2 layer or a gated delta network: GEMMs compute it chunk by
+// chunk, and each chunk passes one state on. Sources: Dao and Gu, "Transformers are SSMs", 2024, section 6, and
 // state-spaces/mamba, ops/triton/ssd_combined.py; Yang et al., "Parallelizing Linear Transformers with the Delta Rule",
 // 2024, section 3, and fla-org/flash-linear-attention, ops/gated_delta_rule/chunk.py.
 //
-//   time     = kernels x kernel floor + max(products / (dense peak x loop efficiency), bytes / (HBM bandwidth x
-//   efficiency)) products = tokens x (2 Q N groups + Q P heads + 4 N P heads)      Q chunk, N state, P head_dim: inside
-//   a chunk, of
-//                                                                     which a mask leaves half; into states, out of
-//                                                                     them
+//   time     = kernels x kernel floor + max(compute, memory)
+//   compute  = products / (dense peak x loop efficiency)
+//   memory   = bytes / (HBM bandwidth x efficiency)
+//   products = tokens x (2 Q N groups + Q P heads + 4 N P heads)             Q chunk, N state, P head_dim
+//              inside a chunk, of which a mask leaves half; into states, and out of them
 //   bytes    = tokens x (2 (3 P heads + 4 N groups) + 8 Q groups + 16 N P heads / Q)
 //              inputs and output in 16 bits, the first two read twice; the chunks' inner products and states in fp32
 //
-// A gated delta network has products among keys and an inverse beside: tokens x heads x (Q (5 N + 2 P) + Q^2 + 6 N P),
-// and 2 (6 N + 6 P) + 4 Q + 16 N P / Q bytes a token and head.
+// A gated delta network also has products among keys and an inverse: tokens x heads x (Q (5 N + 2 P) + Q^2 + 6 N P) of
+// products, and 2 (6 N + 6 P) + 4 Q + 16 N P / Q bytes per token and head.
 //
-// Both efficiencies are those of other kernels (attention's loop; memory-bound ones): priors, no table has been fitted.
+// Both efficiencies are those of other kernels (attention's loop; memory-bound ones). They are priors, because no table
+// has been fitted.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +28,9 @@
 
 namespace commfuse {
 
-/// One rank's heads.
+/// Size of one rank's heads.
 struct ScanSize {
-  std::int64_t tokens = 1;  ///< Of all sequences.
+  std::int64_t tokens = 1;  ///< Tokens of all sequences.
   std::int64_t heads = 1;
   std::int64_t groups = 1;
   std::int64_t head_dim = 64;
@@ -39,13 +40,13 @@ struct ScanSize {
   DType dtype = DType::bf16;
 };
 
-/// Kernels of a scan: sums inside chunks, their states, states passed on, inner products, outputs; of a gated delta
-/// network scales of keys and queries, and the inverse, as well.
+/// Returns the kernels of a scan: sums inside chunks, their states, states passed on, inner products, outputs; for a
+/// gated delta network also scales of keys and queries, and the inverse.
 constexpr int scan_kernels(Recurrence recurrence) { return recurrence == Recurrence::mamba2 ? 5 : 7; }
 
 Flops scan_flops(const ScanSize& size);
 Bytes scan_traffic(const ScanSize& size);
-/// Of all its kernels. Requires positive sizes.
+/// Returns the time of all its kernels. Requires positive sizes.
 Duration scan_time(const Accelerator& accelerator, const ScanSize& size);
 
 }  // namespace commfuse

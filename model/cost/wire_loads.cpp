@@ -15,7 +15,7 @@ namespace commfuse {
 
 namespace {
 
-/// Whether the first ranks of a node do what all others do, seen from their own place.
+/// Returns true if the first ranks of a node do what all others do, seen from their own place.
 bool repeats_every(const Program& program, int gpus_per_node) {
   return program.mesh.ranks() % gpus_per_node == 0 && folded(program.mesh, gpus_per_node) &&
          std::ranges::all_of(program.ops, [](const Op& op) { return op.where.relation == Relation::always; });
@@ -93,7 +93,8 @@ bool CountedWires::is_of_network(std::size_t wire) const {
   return edge && touches_network(topology_.edges[*edge]);
 }
 
-/// A port carries what the links of its GPU do together, and a node's NICs what those to the fabric do.
+/// Returns the rate of a wire. A port carries what the links of its GPU carry together, and a node's NICs what its
+/// links to the fabric carry.
 double CountedWires::of(std::size_t wire, bool built_for) const {
   const auto rate_of = [&](const Edge& edge) { return built_for ? edge.capacity.value : edge.rate.value; };
   if (const std::optional<std::size_t> edge = edge_of(wire)) {
@@ -129,10 +130,10 @@ std::string CountedWires::name(std::size_t wire) const {
 
 namespace {
 
-/// Parts of a sent region by which ops are sorted before their regions are compared.
+/// Fields of a sent region by which ops are sorted before their regions are compared.
 using BlockKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
 
-/// Sets of transfers that send the same block, and the others in order.
+/// Sorts transfers into sets: those that send the same block, and the others in order.
 class SetMaker {
  public:
   explicit SetMaker(const Program& program) : program_(program) {
@@ -187,7 +188,7 @@ class SetMaker {
     }
   }
 
-  /// To the first set that sends nothing so far yet: the n-th of its shift to the n-th set.
+  /// Adds the op to the first set that lacks its sender: the n-th op of its shift goes to the n-th set.
   void add_summed(std::size_t op, std::size_t first) {
     const ExchangeShape& exchange = *in_kernel(op);
     const std::size_t set = first + of_shift_[{exchange.axis, exchange.shift}]++;
@@ -199,7 +200,7 @@ class SetMaker {
 
   const Program& program_;
   std::map<BlockKey, std::vector<std::vector<std::size_t>>> senders_;
-  std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> of_shift_;  // how many are in sets
+  std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> of_shift_;  // number of ops that are in sets
   std::vector<KernelSet> sets_;
 };
 
@@ -210,7 +211,8 @@ std::vector<KernelSet> kernel_sets_of(const Program& program) { return SetMaker(
 std::vector<double> crossings_of(const Program& program, const CountedWires& wires, const KernelSet& set) {
   const Rank ranks = program.mesh.ranks();
   std::vector<double> crossings(wires.count(), 0.0);
-  std::vector<bool> seen(wires.count() * static_cast<std::size_t>(ranks));  // by wire and whose block it carries
+  std::vector<bool> seen(wires.count() *
+                         static_cast<std::size_t>(ranks));  // by wire and the owner of the block that it carries
   std::vector<bool> is_of_network;
   for (std::size_t wire = 0; wire < wires.count(); ++wire) {
     is_of_network.push_back(wires.is_of_network(wire));
@@ -222,7 +224,7 @@ std::vector<double> crossings_of(const Program& program, const CountedWires& wir
       const Rank to = target_of(program, exchange, from);
       wires.way(from, to, way);
       for (const auto& [wire, end] : way) {
-        // In a node that stands for all, blocks are told apart by how far on from it their ranks are.
+        // If one node stands for all, the distance of their ranks tells blocks apart.
         const Rank whose = (set.gathers ? from : to) - end / wires.rows() * wires.rows();
         const std::size_t block =
             wire * static_cast<std::size_t>(ranks) + static_cast<std::size_t>((whose + ranks) % ranks);

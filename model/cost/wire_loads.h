@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which wires of a machine the transfers of a program cross, and how often.
+// Counts how often the transfers of a program cross each wire of a machine.
 #pragma once
 
 #include <cstddef>
@@ -15,31 +15,31 @@
 
 namespace commfuse {
 
-/// The wires that loads are counted on: each link in each direction, the port of each GPU, out and in, and the NICs of
-/// each node together, out and in. Where every transfer has its like a node further on, those of the fabric and of one
-/// node, which stand for all.
+/// Wires whose loads are counted: each link in each direction, the port of each GPU, out and in, and the NICs of each
+/// node together, out and in. If the transfers of every node repeat those of the first, only the wires of the fabric
+/// and of one node are counted, and stand for all.
 class CountedWires {
  public:
   /// Rank r runs on GPU r. Requires a topology.
   CountedWires(const Program& program, const Machine& machine);
 
   [[nodiscard]] std::size_t count() const { return ports_ + 2 * gpus_ + 2 * nodes_; }
-  /// Ranks whose transfers are counted.
+  /// Returns the number of ranks whose transfers are counted.
   [[nodiscard]] Rank rows() const { return rows_; }
-  /// Times that what one of these sends over the fabric is sent there.
+  /// Returns how many times the fabric carries what one of these ranks sends over it.
   [[nodiscard]] int times_on_fabric() const { return times_on_fabric_; }
   [[nodiscard]] bool is_of_fabric(std::size_t wire) const {
     return wire < static_cast<std::size_t>(segments_->of_fabric);
   }
-  /// Whether it joins a GPU to a NIC or a NIC to the fabric, or is of the fabric.
+  /// Returns true for a wire that joins a GPU to a NIC or a NIC to the fabric, or belongs to the fabric.
   [[nodiscard]] bool is_of_network(std::size_t wire) const;
 
-  /// A wire on the way of a transfer, and the end of it whose node the wire is in.
+  /// A wire on the route of a transfer, and the end of the transfer whose node holds the wire.
   struct Crossed {
     std::size_t wire = 0;
     Rank end = 0;
   };
-  /// All that a transfer crosses. Requires different ranks.
+  /// Appends all wires that a transfer crosses. Requires different ranks.
   void way(Rank from, Rank to, std::vector<Crossed>& crossed) const;
   [[nodiscard]] std::size_t port(Rank rank, bool inwards) const {
     return ports_ + 2 * static_cast<std::size_t>(rank % static_cast<Rank>(gpus_)) + (inwards ? 1 : 0);
@@ -47,12 +47,12 @@ class CountedWires {
   [[nodiscard]] std::size_t nics(Rank rank, bool inwards) const {
     return ports_ + 2 * gpus_ + 2 * static_cast<std::size_t>(node_of(rank)) + (inwards ? 1 : 0);
   }
-  /// The counted node of a rank: 0 where one stands for all.
+  /// Returns the counted node of a rank: 0 when one node stands for all.
   [[nodiscard]] int node_of(Rank rank) const { return nodes_ == 1 ? 0 : rank / gpus_per_node_; }
 
   [[nodiscard]] double rate(std::size_t wire) const { return of(wire, false); }
   [[nodiscard]] double capacity(std::size_t wire) const { return of(wire, true); }
-  /// "the link from GPU 0 to a switch"
+  /// Returns a name such as "the link from GPU 0 to a switch".
   [[nodiscard]] std::string name(std::size_t wire) const;
 
  private:
@@ -64,21 +64,21 @@ class CountedWires {
   const Topology& topology_;
   int gpus_per_node_ = 1;
   Rank rows_ = 1;
-  std::size_t nodes_ = 1;  // counted
-  std::size_t gpus_ = 1;   // counted
+  std::size_t nodes_ = 1;  // counted nodes
+  std::size_t gpus_ = 1;   // counted GPUs
   int times_on_fabric_ = 1;
-  std::size_t ports_ = 0;  // the first wire that is a port
+  std::size_t ports_ = 0;  // first wire that is a port
 };
 
 /// Transfers inside kernels that belong together: one block from every rank to every other, or what every rank adds to
 /// one block of each.
 struct KernelSet {
   std::vector<std::size_t> ops;
-  bool gathers = true;  ///< Else they are summed on their way.
+  bool gathers = true;  ///< otherwise they are summed on their way
 };
 std::vector<KernelSet> kernel_sets_of(const Program& program);
 
-/// How many blocks of such a set cross each wire, each once.
+/// Returns the number of blocks of the set that cross each wire; each block counts once.
 std::vector<double> crossings_of(const Program& program, const CountedWires& wires, const KernelSet& set);
 
 }  // namespace commfuse

@@ -21,7 +21,7 @@ const ExchangeShape* exchange_of(const Program& program, std::size_t op) {
   return std::get_if<ExchangeShape>(&program.shapes[program.ops[op].shape]);
 }
 
-/// Whether it holds wires: not a transfer to oneself or inside a kernel.
+/// Returns true if the op holds wires; a transfer to oneself or inside a kernel holds none.
 bool holds_wires(const Program& program, std::size_t op) {
   const ExchangeShape* exchange = exchange_of(program, op);
   return exchange != nullptr && exchange->shift != 0 && program.lanes[program.ops[op].lane].kind != LaneKind::kernel;
@@ -31,29 +31,29 @@ Bytes bytes_of(const Sizes& sizes, const ExchangeShape& exchange) {
   return Bytes{sizes.elements(exchange.rows) * sizes.elements(exchange.columns) * bytes_of(exchange.wire)};
 }
 
-/// Where all pairs are alike: each peer has one wire, and all of them together the port.
+/// Returns the rate if all pairs are alike: each peer has one wire, and all of them together the port.
 BytesPerSecond share_of_port(const Program& program, const PeerParameters& peer, std::size_t op,
                              const std::vector<OpId>& rivals) {
-  const ExchangeShape& own = *exchange_of(program, op);
+  const ExchangeShape& exchange = *exchange_of(program, op);
   int port = 1;
   int wire = 1;
   for (const OpId rival : rivals) {
     const ExchangeShape& other = *exchange_of(program, position(rival));
     ++port;
-    wire += other.axis == own.axis && other.shift == own.shift ? 1 : 0;
+    wire += other.axis == exchange.axis && other.shift == exchange.shift ? 1 : 0;
   }
   const double rate = peer.rate.value.value;
   return {std::min(rate / wire, std::max(rate, peer.aggregate_rate.value.value) / port)};
 }
 
-/// Whether the pairs that exchange have their like on every node: nodes are equal, and a rank stands for those that
-/// have its place on other nodes.
+/// Returns true if the pairs that exchange repeat on every node: nodes are equal, and a rank stands for the ranks at
+/// its place on other nodes.
 bool nodes_repeat(const Program& program, const Machine& machine) {
   return folded(program.mesh, machine.gpus_per_node).has_value();
 }
 
-/// What exchanges get of the segments that they cross beside those abreast of them, on all ranks at once: an equal part
-/// of each.
+/// Shares of exchanges in the segments that they cross beside the exchanges at their position on other lanes, on all
+/// ranks at once: an equal part of each.
 class Shares {
  public:
   Shares(const Program& program, const std::vector<Meetings>& meetings, const Machine& machine)
@@ -72,18 +72,18 @@ class Shares {
     }
   }
 
-  /// Ranks that many further on have the same shares.
+  /// Returns the number of ranks after which shares repeat.
   [[nodiscard]] Rank rows() const { return rows_; }
 
-  [[nodiscard]] BytesPerSecond most(Rank rank, std::size_t op) const {
+  [[nodiscard]] BytesPerSecond limit_of(Rank rank, std::size_t op) const {
     return {company_[op] == none ? std::numeric_limits<double>::infinity()
-                                 : most_[company_[op] + static_cast<std::size_t>(rank % rows_)]};
+                                 : limits_[company_[op] + static_cast<std::size_t>(rank % rows_)]};
   }
 
  private:
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
-  /// From every rank that the predicate admits to the one `shift` further.
+  /// Transfers from every rank that the predicate admits to the rank `shift` further.
   struct Move {
     std::int8_t axis = 0;
     std::int32_t shift = 0;
@@ -112,7 +112,7 @@ class Shares {
     }
   }
 
-  /// Whether the ranks of the first node stand for all.
+  /// Returns true if the ranks of the first node stand for all.
   [[nodiscard]] bool repeats() const {
     return nodes_repeat(program_, machine_) &&
            std::ranges::all_of(moves_, [](const Move& move) { return move.where.relation == Relation::always; });
@@ -122,7 +122,7 @@ class Shares {
     return program_.mesh.shifted(rank, move.axis, move.shift);
   }
 
-  /// Where its rows begin in most_.
+  /// Returns where its rows begin in limits_.
   std::size_t company_of(std::size_t op, const std::vector<OpId>& rivals) {
     asked_.assign(1, move_of_op_[op]);
     for (const OpId rival : rivals) {
@@ -131,10 +131,10 @@ class Shares {
       }
     }
     std::sort(asked_.begin() + 1, asked_.end());
-    if (last_ != nullptr && last_->first == asked_) {  // as in a ring, whose steps are alike
+    if (last_ != nullptr && last_->first == asked_) {  // true in a ring, whose steps are alike
       return last_->second;
     }
-    const auto [known, is_new] = companies_.try_emplace(asked_, most_.size());
+    const auto [known, is_new] = companies_.try_emplace(asked_, limits_.size());
     last_ = &*known;
     if (is_new) {
       add_shares(known->first);
@@ -167,14 +167,14 @@ class Shares {
 
   void add_shares(const Company& company) {
     load(company, 1);
-    const int on_the_fabric = program_.mesh.ranks() / rows_;  // each stands for so many
+    const int on_the_fabric = program_.mesh.ranks() / rows_;  // each rank stands for this many
     for (Rank rank = 0; rank < rows_; ++rank) {
-      double most = std::numeric_limits<double>::infinity();
+      double limit = std::numeric_limits<double>::infinity();
       each_segment(moves_[company.front()], rank, [&](std::size_t segment, std::size_t kind) {
         const int times = segment < static_cast<std::size_t>(segments_->of_fabric) ? on_the_fabric : 1;
-        most = std::min(most, rates_[kind] / std::max(1, times * loads_[segment]));
+        limit = std::min(limit, rates_[kind] / std::max(1, times * loads_[segment]));
       });
-      most_.push_back(most);
+      limits_.push_back(limit);
     }
     load(company, -1);
   }
@@ -186,24 +186,24 @@ class Shares {
   Rank rows_ = 1;
   int nodes_ = 1;
   std::vector<Move> moves_;
-  std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> numbers_;  // of the first move along an axis so far
+  std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> numbers_;  // index of the first move along an axis
   std::vector<std::size_t> move_of_op_;
   std::vector<int> loads_;  // by segment: transfers at once
   std::map<Company, std::size_t> companies_;
   Company asked_;                                                // scratch
-  const std::pair<const Company, std::size_t>* last_ = nullptr;  // of companies_, that was asked for last
+  const std::pair<const Company, std::size_t>* last_ = nullptr;  // entry of companies_ that was asked for last
   std::vector<std::size_t> company_;                             // by op
-  std::vector<double> most_;                                     // by company and rank
+  std::vector<double> limits_;                                   // by company and rank
 };
 
-/// What the time of an exchange of one rank depends on.
+/// All inputs to the time of an exchange of one rank.
 struct PricedExchange {
   std::uint32_t shape = 0;
-  double most = 0.0;
+  double limit = 0.0;
   friend bool operator==(const PricedExchange&, const PricedExchange&) = default;
 };
 
-/// `shares`: null of exchanges that have the wires for themselves.
+/// `shares` is null for exchanges that have the wires to themselves.
 void price_pairs(const Program& program, const Sizes& sizes, const Machine& machine, const Shares* shares,
                  Costs& costs) {
   const std::size_t ops = program.ops.size();
@@ -213,19 +213,19 @@ void price_pairs(const Program& program, const Sizes& sizes, const Machine& mach
   costs.by_rank.reserve(ops * static_cast<std::size_t>(rows));
   for (Rank rank = 0; rank < rows; ++rank) {
     std::optional<PricedExchange> last;
-    Duration time{};  // of `last`
+    Duration time{};  // time of `last`
     for (std::size_t op = 0; op < ops; ++op) {
       costs.by_rank.push_back(costs.duration[op]);
       if (!holds_wires(program, op)) {
         continue;
       }
-      const double most = shares != nullptr ? shares->most(rank, op).value : 0.0;
-      if (const PricedExchange now{program.ops[op].shape, most}; !last || *last != now) {  // steps are often alike
+      const double limit = shares != nullptr ? shares->limit_of(rank, op).value : 0.0;
+      if (const PricedExchange now{program.ops[op].shape, limit}; !last || *last != now) {  // steps are often alike
         const ExchangeShape& exchange = *exchange_of(program, op);
         const PeerParameters& peer = peer_between(machine, rank, target_of(program, exchange, rank));
         const Bytes bytes = bytes_of(sizes, exchange);
         last = now;
-        time = shares != nullptr ? p2p_time(peer, bytes, {most}) : p2p_time(peer, bytes);
+        time = shares != nullptr ? p2p_time(peer, bytes, {limit}) : p2p_time(peer, bytes);
       }
       costs.by_rank.back() = time;
     }
@@ -243,8 +243,8 @@ void price_exchanges(const Program& program, const std::vector<Meetings>& meetin
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     if (!meetings[op].rivals.empty()) {
       const PeerParameters& peer = machine.link.peer;
-      const BytesPerSecond most = share_of_port(program, peer, op, meetings[op].rivals);
-      costs.duration[op] = p2p_time(peer, bytes_of(sizes, *exchange_of(program, op)), most);
+      const BytesPerSecond limit = share_of_port(program, peer, op, meetings[op].rivals);
+      costs.duration[op] = p2p_time(peer, bytes_of(sizes, *exchange_of(program, op)), limit);
       costs.undisturbed[op] = costs.duration[op];
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the exchanges of a program take on a machine, beside those of other lanes.
+// Durations of a program's exchanges on a machine, beside the exchanges of other lanes.
 #pragma once
 
 #include <vector>
@@ -13,23 +13,23 @@ namespace commfuse {
 
 struct PriceOptions;
 
-/// Sets the durations of exchanges, and where pairs of GPUs differ every op's by rank. Rank r runs on GPU r.
+/// Sets the durations of exchanges, and the durations of all ops by rank if pairs of GPUs differ. Rank r runs on GPU r.
 ///
-/// An exchange shares the wires with those that stand abreast of it on other lanes (Meetings::rivals), all ranks being
-/// at the same op: of each segment that it crosses it gets an equal part, and never more than its own rate. So prices
-/// stay fixed, and are those of lanes that are all busy: what seldom meets is priced too high. That is the wire's own
-/// doing and no interference, so it holds without interference too; docs/decisions/0040 says why. Requires durations of
-/// all ops, undisturbed ones too.
+/// An exchange shares the wires with those that run at the same position on other lanes (Meetings::rivals), with all
+/// ranks at the same op: of each segment that it crosses it gets an equal part, and never more than its own rate. So
+/// prices stay fixed, and are those of lanes that are all busy: exchanges that seldom meet are priced too high. Sharing
+/// is a property of the wire and not interference, so it also holds without interference; docs/decisions/0040 gives the
+/// reason. Requires durations of all ops, undisturbed ones too.
 void price_exchanges(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                      const Machine& machine, Costs& costs);
-/// Sets the same durations as if every exchange had its wires for itself.
+/// Sets the durations as if every exchange had its wires to itself.
 void price_exchanges_alone(const Program& program, const Sizes& sizes, const Machine& machine, Costs& costs);
 
-/// As price(), with exchanges that have the wires for themselves; kernels lose SMs as `meetings` say.
+/// Does what price() does, with exchanges that have the wires to themselves; kernels lose SMs as `meetings` say.
 Costs price_alone(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                   const Machine& machine, const PriceOptions& options);
 
-/// Whether exchanges of several lanes may share wires.
+/// Returns true if exchanges of several lanes may share wires.
 bool shares_wires(const Program& program);
 
 }  // namespace commfuse

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes a struct once, one entry a member. Reading, writing, listing and documentation follow from the entries.
+// Describes a struct once, with one entry per member. Reading, writing, listing and documentation follow from the
+// entries.
 //
 //   template <>
 //   struct Described<SmallMessages> {
@@ -32,7 +33,7 @@ struct Entry {
   M S::*member;
   std::string_view doc;
   bool required = true;
-  double least = 0.0, most = 0.0;  ///< Range of a number or count.
+  double least = 0.0, most = 0.0;  ///< range of a number or count
 
   /// Returns this entry as one that files may omit. The member then keeps its default.
   [[nodiscard]] constexpr Entry optional() const { return {key, member, doc, false, least, most}; }
@@ -58,7 +59,7 @@ inline constexpr bool is_base_entries<BaseEntries<B>> = true;
 /// Calls `visit` with each entry of S, including those of its bases.
 template <class S, class Visit>
 constexpr void each_entry(const Visit& visit) {
-  const auto one = [&](const auto& entry) {
+  const auto visit_entry = [&](const auto& entry) {
     using E = std::remove_cvref_t<decltype(entry)>;
     if constexpr (is_base_entries<E>) {
       each_entry<typename E::Base>(visit);
@@ -66,7 +67,7 @@ constexpr void each_entry(const Visit& visit) {
       visit(entry);
     }
   };
-  std::apply([&](const auto&... entries) { (one(entries), ...); }, Described<S>::entries);
+  std::apply([&](const auto&... entries) { (visit_entry(entries), ...); }, Described<S>::entries);
 }
 
 }  // namespace commfuse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One table made of others.
+// Joins tables into one.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 
 namespace commfuse {
 
-/// `before`, then what `make.template operator()<place>()` gives for the places 0 to count - 1, then `after`.
+/// Returns `before`, then the results of `make.template operator()<place>()` for the places 0 to count - 1, then
+/// `after`.
 template <std::size_t count, class Entry, std::size_t entries_before, std::size_t entries_after>
 constexpr auto joined(const std::array<Entry, entries_before>& before, auto make,
                       const std::array<Entry, entries_after>& after) {

@@ -21,7 +21,7 @@ double middle(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
 }
 
-/// Median of what `number` says of the rows of a half.
+/// Returns the median of `number` over the rows of a half.
 template <class Number>
 double middle_of(const ClassHalf& half, const Number& number) {
   std::vector<double> values;
@@ -44,15 +44,15 @@ void judge(ClassHalf& half, std::span<const MeasuredMessage> measured, std::span
   half.own_error = std::sqrt((shares.of_class + shares.row / static_cast<double>(half.rows.size())) * square + repeat);
 }
 
-/// How far a real fault is from its pattern, relative: no link is slow by one of the degrees that are tried, and no
+/// Relative distance of a real fault from its pattern: no link is slow by exactly one of the tried degrees, and no
 /// fault is only what its pattern says. Assumed.
 constexpr double pattern_error = 0.15;
 
-/// A half under a pattern: what is left of its median, and the errors around that.
+/// A half under a pattern: the rest of its median, and the errors around it.
 struct Left {
   double off = 0.0;
   double shared = 0.0;
-  double own = 0.0;
+  double own_error = 0.0;
 };
 
 std::vector<Left> left_of(std::span<const ClassHalf> halves, const FaultPattern& pattern, bool latency) {
@@ -67,41 +67,41 @@ std::vector<Left> left_of(std::span<const ClassHalf> halves, const FaultPattern&
   return left;
 }
 
-/// The likelihood of normal errors, one of which all share: of 133 medians of bandwidth-limited rows on healthy
-/// machines none is 1.7 standard errors off (docs/accuracy.md). The matrix of errors is diagonal but for one rank:
-/// Sherman and Morrison.
+/// Returns the likelihood of normal errors, one of which all halves share. Errors are taken as normal because of 133
+/// medians of bandwidth-limited rows on healthy machines none is 1.7 standard errors off (docs/accuracy.md). The matrix
+/// of errors is diagonal plus one rank, so the formula of Sherman and Morrison applies.
 double bandwidth_likelihood(const std::vector<Left>& left) {
   double squares = 0.0;
   double along = 0.0;
   double shared = 1.0;
   double logs = 0.0;
-  for (const Left& one : left) {
-    const double precision = 1.0 / (one.own * one.own);
-    squares += one.off * one.off * precision;
-    along += one.off * one.shared * precision;
-    shared += one.shared * one.shared * precision;
-    logs += math::log(2.0 * std::numbers::pi * one.own * one.own);
+  for (const Left& half : left) {
+    const double precision = 1.0 / (half.own_error * half.own_error);
+    squares += half.off * half.off * precision;
+    along += half.off * half.shared * precision;
+    shared += half.shared * half.shared * precision;
+    logs += math::log(2.0 * std::numbers::pi * half.own_error * half.own_error);
   }
   return -0.5 * (squares - along * along / shared + logs + math::log(shared));
 }
 
-/// The likelihood of errors with the tails of error_tail.h, Student's t with four degrees of freedom, over the part
-/// that the node shares, by the trapezoid rule.
+/// Returns the likelihood of errors with the tails of error_tail.h, Student's t with four degrees of freedom,
+/// integrated over the part that the node shares by the trapezoid rule.
 double latency_likelihood(const std::vector<Left>& left) {
-  constexpr double one_standard_error = 1.1416266290909542;  // error_tail.cpp
+  constexpr double one_standard_error = 1.1416266290909542;  // see error_tail.cpp
   constexpr int steps = 32;
   constexpr double reach = 8.0;
   double logs = 0.0;
-  for (const Left& one : left) {
-    logs += math::log(0.375 * one_standard_error / one.own);
+  for (const Left& half : left) {
+    logs += math::log(0.375 * one_standard_error / half.own_error);
   }
   std::array<double, 2 * steps + 1> terms{};
   for (int step = -steps; step <= steps; ++step) {
     const double node = reach * step / steps;
     double product = 1.0;
-    double taken = 0.0;  // of the product's logarithm, before it leaves the range of numbers
-    for (const Left& one : left) {
-      const double t = one_standard_error * (one.off - node * one.shared) / one.own;
+    double taken = 0.0;  // factored out of the product so that it stays in the range of doubles
+    for (const Left& half : left) {
+      const double t = one_standard_error * (half.off - node * half.shared) / half.own_error;
       product *= 1.0 + 0.25 * t * t;
       if (product > 1e200) {
         taken += math::log(product);
@@ -110,12 +110,12 @@ double latency_likelihood(const std::vector<Left>& left) {
     }
     terms[static_cast<std::size_t>(step + steps)] = -0.5 * node * node - 2.5 * (taken + math::log(product));
   }
-  const double most = *std::max_element(terms.begin(), terms.end());
+  const double largest = *std::max_element(terms.begin(), terms.end());
   double sum = 0.0;
   for (const double term : terms) {
-    sum += math::exp(term - most);
+    sum += math::exp(term - largest);
   }
-  return logs + most + math::log(sum * reach / steps / std::sqrt(2.0 * std::numbers::pi));
+  return logs + largest + math::log(sum * reach / steps / std::sqrt(2.0 * std::numbers::pi));
 }
 
 }  // namespace
@@ -165,14 +165,14 @@ struct BandwidthRows {
 };
 
 BandwidthRows bandwidth_rows(std::span<const ClassHalf> halves) {
-  BandwidthRows found;
+  BandwidthRows counted;
   for (const ClassHalf& half : halves) {
     if (half.limit == Limit::bandwidth) {
-      found.rows += half.rows.size();
-      found.ops.insert(half.op);
+      counted.rows += half.rows.size();
+      counted.ops.insert(half.op);
     }
   }
-  return found;
+  return counted;
 }
 
 constexpr std::size_t least_rows = 8;
@@ -180,8 +180,8 @@ constexpr std::size_t least_rows = 8;
 }  // namespace
 
 bool is_enough(std::span<const ClassHalf> halves) {
-  const BandwidthRows found = bandwidth_rows(halves);
-  return found.rows >= least_rows && found.ops.size() >= 2;
+  const BandwidthRows counted = bandwidth_rows(halves);
+  return counted.rows >= least_rows && counted.ops.size() >= 2;
 }
 
 bool may_condemn(std::span<const ClassHalf> halves) {

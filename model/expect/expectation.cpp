@@ -2,6 +2,7 @@
 #include "model/expect/expectation.h"
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "model/analysis/error_tail.h"
@@ -41,11 +42,25 @@ bool fits(const Machine& machine, const Message& message) {
          (message.nodes == 1 || machine.network.has_value()) && (message.op != LinkOp::send_recv || message.gpus == 2);
 }
 
-Expectation::Expectation(Machine machine) : machine_(std::make_shared<const Machine>(std::move(machine))) {
+bool is_seen(const Machine& machine, const Message& message) {
+  const PricedShape shape = shape_of(message);
+  const FitScope fit = fit_of(shape, machine, ranks_for_fit(machine, message));
+  const auto holds = [&](FitSize size) {
+    const std::optional<SeenRange>& range = fit.range(size);
+    const std::int64_t asked = shape.size[static_cast<std::size_t>(size)];
+    return range && range->least <= asked && asked <= range->most;
+  };
+  return holds(FitSize::bytes) && (message.op == LinkOp::send_recv || holds(FitSize::ranks));
+}
+
+Expectation::Expectation(Machine machine, ParameterErrors errors)
+    : machine_(std::make_shared<const Machine>(std::move(machine))) {
   const std::vector<NamedParameter> parameters = parameters_of(*machine_);
-  for (RaisedMachine& one : raised_by_error(*machine_)) {
-    if (!parameters[one.parameter].name.starts_with("accelerator.")) {
-      raised_.push_back(std::move(one.machine));
+  for (RaisedMachine& raised : raised_by_error(*machine_)) {
+    const NamedParameter& parameter = parameters[raised.parameter];
+    const bool is_decided = parameter.provenance == Provenance::fitted || parameter.provenance == Provenance::measured;
+    if (!parameter.name.starts_with("accelerator.") && (errors == ParameterErrors::every || !is_decided)) {
+      raised_.push_back(std::move(raised.machine));
     }
   }
 }
@@ -74,9 +89,9 @@ Bytes Expectation::saturation(const Message& message) const {
     sized.bytes = {bytes};
     return bus_bandwidth(sized, message_time(*machine_, sized)).value;
   };
-  const double most = rate(largest);
+  const double peak = rate(largest);
   std::int64_t bytes = largest;
-  while (bytes > 1 && rate(bytes / 2) >= share * most) {
+  while (bytes > 1 && rate(bytes / 2) >= share * peak) {
     bytes /= 2;
   }
   return {bytes};

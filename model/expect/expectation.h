@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a message takes on a healthy machine, and how far a healthy measurement may be from it.
+// Time of a message on a healthy machine, and the range of healthy measurements.
 #pragma once
 
 #include <cstdint>
@@ -15,45 +15,54 @@ namespace commfuse {
 struct Expected {
   Message message;
   Duration time{};
-  double shared_error = 0.0;  ///< Of the machine's parameters: all messages that depend on them err together.
-  double own_error = 0.0;     ///< What the fit leaves of this message.
+  double shared_error = 0.0;  ///< from the machine's parameters: messages that depend on them have correlated errors
+  double own_error = 0.0;     ///< residual of the fit for this message
   Limit limit = Limit::bandwidth;
 };
 
-/// One standard error of ln(time), of one measurement.
+/// Returns one standard error of ln(time) of one measurement.
 double error_of(const Expected& expected);
 
-/// Times between which all but a share of healthy measurements lie, `false_alarms` above and as many below.
+/// Range of all but a share of healthy measurements: `false_alarms` lie above and as many below.
 struct ExpectedRange {
   Duration fast{};
   Duration slow{};
 };
 
-/// Requires 0 < false_alarms < 0.5. Errors have the tails of model/analysis/error_tail.h.
+/// Returns the range. Requires 0 < false_alarms < 0.5. Errors have the tails of model/analysis/error_tail.h.
 ExpectedRange range_of(const Expected& expected, double false_alarms);
 
-/// nccl-tests' figures, bytes per second.
+/// Returns the algorithm bandwidth of nccl-tests, in bytes per second.
 BytesPerSecond algorithm_bandwidth(const Message& message, Duration time);
 BytesPerSecond bus_bandwidth(const Message& message, Duration time);
 
-/// Asks one machine many times. Keeps the machine with each parameter higher by its error.
+/// The parameters of a machine whose errors count.
+enum class ParameterErrors : std::uint8_t {
+  every,
+  undecided,  ///< only those that no fit decided; the residual of a fit on held-out rows contains the others
+};
+
+/// Expectations of one machine for many messages. Keeps the machine with each parameter raised by its error.
 class Expectation {
  public:
-  explicit Expectation(Machine machine);
+  explicit Expectation(Machine machine, ParameterErrors errors = ParameterErrors::every);
 
-  /// Requires a message that fits the machine: `fits`.
+  /// Returns the expectation. Requires a message for which fits() is true.
   [[nodiscard]] Expected of(const Message& message) const;
   [[nodiscard]] const Machine& machine() const { return *machine_; }
 
-  /// The least power of two whose bus bandwidth is 90% of the one of 16 GiB. Requires as above.
+  /// Returns the least power of two whose bus bandwidth is 90% of that of 16 GiB. Has the same requirement.
   [[nodiscard]] Bytes saturation(const Message& message) const;
 
  private:
   std::shared_ptr<const Machine> machine_;
-  std::vector<Machine> raised_;  ///< By the error of each parameter of its links.
+  std::vector<Machine> raised_;  ///< one for each parameter of its links, raised by its error
 };
 
-/// Whether the machine has the GPUs, as many on each node, and a network where there are several nodes.
+/// Returns whether the fit of the message's kind covers such sizes and groups.
+bool is_seen(const Machine& machine, const Message& message);
+
+/// Returns true if the machine has the GPUs, the same number on each node, and for several nodes a network.
 bool fits(const Machine& machine, const Message& message);
 
 }  // namespace commfuse

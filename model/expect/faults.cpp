@@ -27,7 +27,7 @@ bool is_pcie(const Machine& machine) {
   return says_nccl || (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree);
 }
 
-/// Another board, a power cap, a second job: rates and latencies alike.
+/// Returns machines whose rates and latencies are all slower alike, as with another board, a power cap or a second job.
 std::vector<Machine> uniform(const Machine& machine) {
   return at({0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.35}, [&](double times) {
     Machine slow = with_latencies(with_link_rates(machine, times), 1.0 / times);
@@ -35,7 +35,7 @@ std::vector<Machine> uniform(const Machine& machine) {
   });
 }
 
-/// Every collective over all GPUs goes over the slow link, and waits for it.
+/// Returns machines with a slow link. Every collective over all GPUs uses that link and waits for it.
 std::vector<Machine> slow_link(const Machine& machine) {
   return at({0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3}, [&](double times) { return with_link_rates(machine, times); });
 }
@@ -47,7 +47,7 @@ std::vector<Machine> pcie_generation(const Machine& machine) {
   return at({0.5, 0.25}, [&](double times) { return with_link_rates(machine, times); });
 }
 
-/// Both ways of the copy through host memory share the wires, so less than half is left.
+/// Returns machines that copy through host memory. Both ways of the copy share the wires, so less than half is left.
 std::vector<Machine> host_path(const Machine& machine) {
   return at({0.4, 0.3, 0.2, 0.1, 0.05},
             [&](double times) { return with_latencies(with_link_rates(machine, times), 1.5); });
@@ -86,7 +86,7 @@ std::vector<Machine> dead_rail(const Machine& machine) {
   return machines;
 }
 
-/// Rings pass every NIC of a node, so the slowest decides.
+/// Returns machines with a slow NIC. Rings pass every NIC of a node, so the slowest decides.
 std::vector<Machine> degraded_nic(const Machine& machine) {
   if (!machine.network) {
     return {};
@@ -109,7 +109,7 @@ std::vector<Machine> sockets(const Machine& machine) {
             [&](double times) { return with_latencies(with_network_rates(machine, times), 2.0); });
 }
 
-/// All nodes of a cluster have the same settings, so a node that has others than its neighbours is rare.
+/// Weight of a fault that is a setting. It is low because all nodes of a cluster usually have the same settings.
 constexpr double of_a_setting = 0.5;
 
 constexpr std::array faults{
@@ -140,9 +140,9 @@ constexpr std::array faults{
 std::span<const Fault> all_faults() { return faults; }
 
 const Fault* fault_named(std::string_view name) {
-  const auto* const found =
-      std::find_if(faults.begin(), faults.end(), [&](const Fault& one) { return one.name == name; });
-  return found == faults.end() ? nullptr : found;
+  const auto* const match =
+      std::find_if(faults.begin(), faults.end(), [&](const Fault& fault) { return fault.name == name; });
+  return match == faults.end() ? nullptr : match;
 }
 
 }  // namespace commfuse

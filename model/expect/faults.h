@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be wrong with a node or between nodes: every fault is the machine changed as it would be, at several
-// degrees, so the model itself says how each collective and size would suffer.
+// Faults of a node or between nodes. Every fault is a change of the machine, at several degrees, so the model itself
+// predicts how each collective and size would suffer.
 #pragma once
 
 #include <span>
@@ -12,18 +12,18 @@
 namespace commfuse {
 
 struct Fault {
-  std::string_view name;     ///< "missing_nvls"
-  std::string_view summary;  ///< A sentence without its point.
-  std::string_view next;     ///< The command that tells more.
-  /// The machine at each degree of the fault; none where the machine cannot have it.
+  std::string_view name;     ///< for example "missing_nvls"
+  std::string_view summary;  ///< a sentence without its full stop
+  std::string_view next;     ///< command that gives more information
+  /// Returns the machine at each degree of the fault; empty if the machine cannot have it.
   std::vector<Machine> (*degrees)(const Machine& machine);
-  double weight = 1.0;  ///< How often beside the others, before anything was measured: assumed.
+  double weight = 1.0;  ///< frequency relative to other faults before any measurement: assumed
 };
 
-/// The faults of one node, then those of a network.
+/// Returns the faults of one node, then those of a network.
 std::span<const Fault> all_faults();
 
-/// Nothing where there is none of that name.
+/// Returns null if there is no fault of that name.
 const Fault* fault_named(std::string_view name);
 
 }  // namespace commfuse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GEMM and a copy in HBM take on a healthy GPU, with the same errors as messages.
+// Times of a GEMM and of a copy in HBM on a healthy GPU, with the same errors as messages.
 #pragma once
 
 #include <vector>
@@ -20,17 +20,18 @@ struct ExpectedKernel {
 
 double error_of(const ExpectedKernel& expected);
 
-/// As range_of of a message.
+/// Returns the range, see range_of of a message.
 ExpectedRange range_of(const ExpectedKernel& expected, double false_alarms);
 
-/// Asks one machine many times, on all SMs and with cold weights.
+/// Expectations of one machine for many kernels, on all SMs and with cold weights.
 class KernelExpectation {
  public:
   explicit KernelExpectation(const Machine& machine);
 
-  /// Requires sizes above 0 and a dtype that the machine has.
+  /// Returns the expectation. Requires sizes above 0 and a dtype that the machine has.
   [[nodiscard]] ExpectedKernel gemm(const GemmSize& size) const;
-  /// `copied` bytes from HBM to HBM: twice the traffic. Requires bytes above 0.
+  /// Returns the expectation for copying `copied` bytes from HBM to HBM, which is twice the traffic. Requires bytes
+  /// above 0.
   [[nodiscard]] ExpectedKernel copy(Bytes copied) const;
 
  private:

@@ -29,7 +29,7 @@ void change_across(Machine& machine, const Change& how) {
   }
 }
 
-/// Every exchange inside a node.
+/// Changes the parameters of every exchange inside a node.
 template <class Change>
 void change_peers(Machine& machine, const Change& how) {
   how(machine.link.peer);
@@ -44,7 +44,7 @@ void multiply(PeerParameters& peer, double times) {
   }
 }
 
-/// Changes every kernel that is not summed in the switch.
+/// Changes every kernel that does not sum in the switch.
 template <class Change>
 void change_protocols(CollectiveParameters& collective, const Change& how) {
   how(static_cast<ProtocolParameters&>(collective));
@@ -98,18 +98,22 @@ void multiply_latencies(PeerParameters& peer, double times) {
 
 Machine with_link_rates(Machine machine, double times) {
   check(times > 0.0, "rates stay above 0");
-  change_inside(machine, [&](CollectiveParameters& one) { one = with_rates(std::move(one), times); });
+  change_inside(machine,
+                [&](CollectiveParameters& collective) { collective = with_rates(std::move(collective), times); });
   change_peers(machine, [&](PeerParameters& peer) { multiply(peer, times); });
-  const BytesPerSecond most = machine.link.collective.rate.value;
+  const BytesPerSecond limit = machine.link.collective.rate.value;
   if (times < 1.0) {
-    change_across(machine, [&](CollectiveParameters& one) { one = with_rates_up_to(std::move(one), most); });
+    change_across(machine, [&](CollectiveParameters& collective) {
+      collective = with_rates_up_to(std::move(collective), limit);
+    });
   }
   return machine;
 }
 
 Machine with_network_rates(Machine machine, double times) {
   check(times > 0.0 && machine.network.has_value(), "rates of a network stay above 0");
-  change_across(machine, [&](CollectiveParameters& one) { one = with_rates(std::move(one), times); });
+  change_across(machine,
+                [&](CollectiveParameters& collective) { collective = with_rates(std::move(collective), times); });
   multiply(machine.network->peer, times);
   return machine;
 }
@@ -117,7 +121,8 @@ Machine with_network_rates(Machine machine, double times) {
 Machine with_rails(Machine machine, int rails) {
   check(rails >= 1 && rails <= machine.nics_per_node, "a node has these NICs");
   const double share = static_cast<double>(rails) / machine.nics_per_node;
-  change_across(machine, [&](CollectiveParameters& one) { one = with_rates(std::move(one), share); });
+  change_across(machine,
+                [&](CollectiveParameters& collective) { collective = with_rates(std::move(collective), share); });
   machine.nics_per_node = rails;
   return machine;
 }
@@ -140,23 +145,24 @@ bool has_nvls(const Machine& machine) {
 
 Machine without_nvls(Machine machine) {
   check(has_nvls(machine), "only sums in the switch can be left out");
-  change_inside(machine, [](CollectiveParameters& one) {
-    change_shared(one.nccl, [](NcclKernels& nccl) { nccl.nvls.reset(); });
+  change_inside(machine, [](CollectiveParameters& collective) {
+    change_shared(collective.nccl, [](NcclKernels& nccl) { nccl.nvls.reset(); });
   });
   return machine;
 }
 
 Machine with_ctas(Machine machine, int ctas) {
   check(ctas >= 1, "a kernel holds a CTA");
-  const auto fewer = [&](CollectiveParameters& one) {
-    const double share = one.ctas.value > 0 ? std::min(1.0, static_cast<double>(ctas) / one.ctas.value) : 1.0;
+  const auto fewer = [&](CollectiveParameters& collective) {
+    const double share =
+        collective.ctas.value > 0 ? std::min(1.0, static_cast<double>(ctas) / collective.ctas.value) : 1.0;
     const auto slower = [&](Parameter<BytesPerSecond>& rate) { rate.value.value *= share; };
-    change_protocols(one, [&](ProtocolParameters& protocol) {
+    change_protocols(collective, [&](ProtocolParameters& protocol) {
       slower(protocol.rate);
       slower(protocol.own_copy_rate);
     });
-    each_tree_parameter<Parameter<BytesPerSecond>>(one, slower);
-    one.ctas.value = std::min(one.ctas.value, ctas);
+    each_tree_parameter<Parameter<BytesPerSecond>>(collective, slower);
+    collective.ctas.value = std::min(collective.ctas.value, ctas);
   };
   change_inside(machine, fewer);
   change_across(machine, fewer);
@@ -166,9 +172,9 @@ Machine with_ctas(Machine machine, int ctas) {
 Machine with_clock(Machine machine, double share) {
   check(share > 0.0 && share <= 1.0, "a lower clock is a share of the usual one");
   machine = with_latencies(std::move(machine), 1.0 / share);
-  const auto slower = [&](CollectiveParameters& one) {
-    change_protocols(one, [&](ProtocolParameters& protocol) { protocol.own_copy_rate.value.value *= share; });
-    change_shared(one.nccl, [&](NcclKernels& nccl) {
+  const auto slower = [&](CollectiveParameters& collective) {
+    change_protocols(collective, [&](ProtocolParameters& protocol) { protocol.own_copy_rate.value.value *= share; });
+    change_shared(collective.nccl, [&](NcclKernels& nccl) {
       nccl.ll.rate.value.value *= share;
       if (nccl.ll128) {
         nccl.ll128->rate.value.value *= share;

@@ -47,9 +47,9 @@ std::optional<LinkOp> link_op_named(std::string_view word) {
                                                                        {"alltoall", LinkOp::all_to_all},
                                                                        {"send_recv", LinkOp::send_recv},
                                                                        {"sendrecv", LinkOp::send_recv}}};
-  const auto* const found =
+  const auto* const entry =
       std::find_if(words.begin(), words.end(), [&](const auto& known) { return known.first == word; });
-  return found == words.end() ? std::nullopt : std::optional(found->second);
+  return entry == words.end() ? std::nullopt : std::optional(entry->second);
 }
 
 const CollectiveParameters& collective_of(const Machine& machine, const Message& message) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One timed collective, or exchange with one peer, and what it takes on a machine: what tables of measurements, logs of
-// nccl-tests and expectations have in common.
+// One timed collective, or exchange with one peer, and its time on a machine: the common form of tables of
+// measurements, logs of nccl-tests and expectations.
 #pragma once
 
 #include <array>
@@ -21,30 +21,33 @@ inline constexpr std::array all_link_ops{LinkOp::all_gather, LinkOp::reduce_scat
 
 std::string_view name_of(LinkOp op);
 
-/// Ours for what tables and nccl-tests call allgather, alltoall, sendrecv and so on; nothing for other operations.
+/// Returns this project's op for allgather, alltoall, sendrecv and other names of tables and nccl-tests; nullopt for
+/// other operations.
 std::optional<LinkOp> link_op_named(std::string_view word);
 
-/// Who takes part and how much is sent.
+/// Participants, and amount of data.
 struct Message {
   LinkOp op = LinkOp::all_gather;
   std::int64_t gpus = 1;
   std::int64_t nodes = 1;
-  Bytes bytes;  ///< As nccl-tests counts them.
+  Bytes bytes;  ///< size in nccl-tests' convention
 };
 
-/// What a collective of so many GPUs sees of the wires: those of a group smaller than its node where such groups are
-/// faster, or of fewer NICs (machine.h). Requires a network where the message has several nodes.
+/// Returns the parameters of a collective of this many GPUs: those of a group smaller than its node if such groups are
+/// faster, or of fewer NICs (machine.h). Requires a network if the message has several nodes.
 const CollectiveParameters& collective_of(const Machine& machine, const Message& message);
 
-/// As nccl-tests times it. Requires as many whole nodes as the message has, and GPUs that divide into them.
+/// Returns the time as nccl-tests measures it. Requires a machine with as many whole nodes as the message has, and GPUs
+/// that divide into them.
 Duration message_time(const Machine& machine, const Message& message);
 
-/// nccl-tests' bus bandwidth over its algorithm bandwidth (NVIDIA/nccl-tests, doc/PERFORMANCE.md). Requires two GPUs.
+/// Returns nccl-tests' bus bandwidth over its algorithm bandwidth (NVIDIA/nccl-tests, doc/PERFORMANCE.md). Requires two
+/// GPUs.
 double bus_factor(LinkOp op, std::int64_t gpus);
 
 PricedShape shape_of(const Message& message);
 
-/// As fit_of asks: an exchange between nodes has the fit of the network.
+/// Returns the ranks with which to call fit_of: an exchange between nodes has the fit of the network.
 int ranks_for_fit(const Machine& machine, const Message& message);
 
 }  // namespace commfuse

@@ -32,7 +32,7 @@ constexpr std::array base_knobs{Knob<P>{"overhead", &P::overhead, 12.0, 0.5, 100
                                 Knob<P>{"lone_tile", &P::lone_tile, 1.0, 0.1, 4.0}};
 constexpr std::array packed_knobs{Knob<P>{"split_cost", &P::split_cost, 1.4, 0.5, 4.0}};
 
-/// Kernels that do not pack heads stay so.
+/// Returns the knobs; kernels that do not pack heads keep that property.
 std::vector<Knob<P>> knobs_of(const P& parameters) {
   std::vector<Knob<P>> knobs(base_knobs.begin(), base_knobs.end());
   if (parameters.split_cost.value > 0.0) {
@@ -59,9 +59,9 @@ auto key_of(const MeasuredAttention& row) {
   return std::tuple(size.batch, size.seq, size.heads, size.kv_heads, size.head_dim, size.causal, size.dtype);
 }
 
-AttentionFit fit_few_calls(const Accelerator& accelerator, std::span<const MeasuredAttention> all,
+AttentionFit fit_few_calls(const Accelerator& accelerator, std::span<const MeasuredAttention> calls,
                            const std::string& source) {
-  const std::vector<MeasuredAttention> rows = one_a_size(all, key_of);
+  const std::vector<MeasuredAttention> rows = one_a_size(calls, key_of);
   Accelerator tried = accelerator;
   const std::vector<Knob<P>> knobs = knobs_of(tried.attention);
   PriorFit fit = fit_few<P>(knobs, tried.attention,
@@ -85,7 +85,7 @@ AttentionFit fit_attention(const Accelerator& accelerator, std::span<const Measu
                            const std::string& machine, const std::string& source) {
   check(!rows.empty(), "a fit has rows");
   std::vector<MeasuredAttention> kept;
-  std::vector<MeasuredAttention> held;
+  std::vector<MeasuredAttention> held_out;
   std::map<std::string, int> groups;
   FitOptions options{.most_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3};
   for (const MeasuredAttention& row : rows) {
@@ -93,7 +93,7 @@ AttentionFit fit_attention(const Accelerator& accelerator, std::span<const Measu
     const std::string group =
         attention_group("attention", machine, row.size.heads, row.size.kv_heads, row.size.head_dim);
     if (held_back(group)) {
-      held.push_back(row);
+      held_out.push_back(row);
       continue;
     }
     kept.push_back(row);
@@ -116,7 +116,7 @@ AttentionFit fit_attention(const Accelerator& accelerator, std::span<const Measu
   result.fitted_parameters = std::move(fit.parameters);
   result.parameters = tried.attention;
   result.fitted = quality_on(tried, kept);
-  result.held_back = quality_on(tried, held);
+  result.held_back = quality_on(tried, held_out);
   return result;
 }
 

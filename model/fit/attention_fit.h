@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From measured attention calls to the parameters of model/cost/attention.h.
+// Fits the parameters of model/cost/attention.h to measured attention calls.
 #pragma once
 
 #include <span>
@@ -21,24 +21,24 @@ struct MeasuredAttention {
 };
 
 struct AttentionFit {
-  AttentionParameters parameters;                  ///< Each with its standard error and provenance.
-  std::vector<FittedParameter> fitted_parameters;  ///< Of few sizes only those that moved.
-  std::vector<std::string> left;                   ///< Names of those that few sizes do not decide: as they were.
-  double distance = 0.0;                   ///< Of few sizes: how far the machine seems from its base (prior_fit.h).
-  bool has_few = false;                    ///< Every row is fitted, none is held back.
-  std::vector<MeasuredAttention> medians;  ///< Of few sizes: the rows that were fitted, one a size.
-  FitQuality fitted;                       ///< On the rows of the fit.
-  FitQuality held_back;  ///< On one layer (heads, kv_heads, head_dim) in five, which the fit has not seen.
+  AttentionParameters parameters;                  ///< each with its standard error and provenance
+  std::vector<FittedParameter> fitted_parameters;  ///< all parameters, or with few sizes those that moved
+  std::vector<std::string> left;           ///< names of those that few sizes do not decide; they stay as they were
+  double distance = 0.0;                   ///< with few sizes: distance of the machine from its base (prior_fit.h)
+  bool has_few = false;                    ///< every row is fitted, none is held out
+  std::vector<MeasuredAttention> medians;  ///< with few sizes: the fitted rows, one per size
+  FitQuality fitted;                       ///< on the rows of the fit
+  FitQuality held_back;  ///< on one layer (heads, kv_heads, head_dim) in five, which the fit has not seen
 };
 
-/// Robust least squares on log(predicted / measured); rows of one layer count as one observation in the standard
-/// errors. `machine` is what the table calls it (part of the key that chooses the held-back rows), `source` the table's
-/// name. Where fewer than 30 sizes are left to fit, all rows are fitted with the accelerator's own parameters as the
-/// prior (few_rows.h). Requires a row, times above 0 and dtypes that are supported.
+/// Fits by robust least squares on log(predicted / measured); rows of one layer count as one observation in the
+/// standard errors. `machine` is the table's name of it (part of the key that chooses the held-out rows), `source` the
+/// table's name. If fewer than 30 sizes are left to fit, all rows are fitted with the accelerator's own parameters as
+/// the prior (few_rows.h). Requires a row, times above 0 and supported dtypes.
 AttentionFit fit_attention(const Accelerator& accelerator, std::span<const MeasuredAttention> rows,
                            const std::string& machine, const std::string& source);
 
-/// The lines of a hardware file's `attention:` map that the fit decided, each behind `indent` spaces.
+/// Returns the lines of a hardware file's `attention:` map that the fit decided, each indented by `indent` spaces.
 std::string attention_yaml(const AttentionFit& fit, int indent);
 
 }  // namespace commfuse

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fewer sizes than an ordinary fit of a kernel's formula asks for: the machine that the fit starts from is the prior
-// (prior_fit.h), so that a profile with a handful of sizes moves what it knows about and nothing else. Decision 49 says
-// where the numbers are from.
+// Fits to fewer sizes than an ordinary fit of a kernel's formula needs. The machine that the fit starts from is the
+// prior (prior_fit.h), so that a profile with a handful of sizes moves only the parameters that it informs. Decision 49
+// gives the origin of the constants.
 #pragma once
 
 #include <algorithm>
@@ -23,34 +23,37 @@
 
 namespace commfuse {
 
-/// Relative standard deviation of a base's parameter that says no error, or a larger one: its own fit left it
+/// Relative standard deviation of a base's parameter that states no error, or a larger one because its own fit left it
 /// undecided.
 inline constexpr double unknown_error = 0.3;
-/// Errors of formulas have longer tails than normal ones with the same p68, which is what FitScope::residual is.
+/// Factor that turns FitScope::residual, a p68, into a standard deviation: errors of formulas have longer tails than
+/// normal ones.
 inline constexpr double tails = 1.3;
-/// Parameters whose prior the rows narrow by less than a tenth stay the base's.
+/// Parameters whose prior the rows narrow by less than a tenth keep the base's value.
 inline constexpr double decided_by_few = 0.9;
 
-/// One row off by a factor may not take a parameter where no row ever was: other sizes depend on it too.
+/// Limit on the distance from the start in spreads: one row that is off by a factor must not move a parameter to an
+/// implausible value, because other sizes depend on it too.
 inline constexpr double most_spreads_of_few = 2.0;
 
-/// How far a machine may be from its base in every parameter alike, as standard deviations of logarithms.
+/// Returns the possible distances of a machine from its base in all parameters alike, as standard deviations of
+/// logarithms.
 inline std::vector<double> distances_from_base() { return {0.0, 0.02, 0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.3}; }
 
-/// The rows of one such fit.
+/// Rows of one such fit.
 struct FewRows {
   std::size_t count = 0;
-  std::function<double(std::size_t row)> log_ratio;  ///< Of predicted over measured, with the values put last.
-  double residual = FitScope{}.residual;             ///< What the base's formula leaves, as FitScope::residual.
+  std::function<double(std::size_t row)> log_ratio;  ///< ln(predicted / measured) with the latest values
+  double residual = FitScope{}.residual;             ///< residual of the base's formula, as FitScope::residual
   std::string source;
 };
 
-/// Moves the parameters that the rows decide, each with its error and provenance; one that stopped at the limit of its
-/// prior is as unsure as the prior, and says that it is undecided. The others stay to the last digit,
-/// and are `left`, those that no row depends on too.
+/// Moves the parameters that the rows decide, each with its error and provenance. A parameter that stopped at the limit
+/// of its prior keeps the prior's error and is marked as undecided. The others stay unchanged to the last digit and are
+/// listed in `left`, including those that no row depends on.
 template <class Parameters>
 PriorFit fit_few(std::span<const Knob<Parameters>> knobs, Parameters& parameters, const FewRows& rows) {
-  std::vector<Knob<Parameters>> present;  // no share of 0 can be moved
+  std::vector<Knob<Parameters>> present;  // a value of 0 has no share to move
   std::vector<PriorParameter> priors;
   for (const Knob<Parameters>& knob : knobs) {
     const auto [start, error] = std::visit(
@@ -99,8 +102,8 @@ PriorFit fit_few(std::span<const Knob<Parameters>> knobs, Parameters& parameters
   return fit;
 }
 
-/// The many calls of a profile tell no more than the sizes they are of: a row a size, with the median of its times, in
-/// the order of the keys.
+/// Returns one row per size with the median of its times, in the order of the keys, because many calls of a profile
+/// inform no more than their sizes do.
 template <class Row, class KeyOf>
 std::vector<Row> one_a_size(std::span<const Row> rows, const KeyOf& key_of) {
   std::map<decltype(key_of(rows.front())), std::vector<Row>> sizes;
@@ -125,13 +128,13 @@ std::size_t count_sizes(std::span<const Row> rows, const KeyOf& key_of) {
   return sizes.size();
 }
 
-/// Knobs that a fit moved, by their names in a file.
+/// Returns the knobs that a fit moved, by their names in a file.
 template <class Parameters>
 std::vector<Knob<Parameters>> knobs_in(std::span<const Knob<Parameters>> knobs,
                                        const std::vector<FittedParameter>& fitted) {
   std::vector<Knob<Parameters>> moved;
   for (const Knob<Parameters>& knob : knobs) {
-    if (std::any_of(fitted.begin(), fitted.end(), [&](const auto& one) { return one.name == knob.name; })) {
+    if (std::any_of(fitted.begin(), fitted.end(), [&](const auto& parameter) { return parameter.name == knob.name; })) {
       moved.push_back(knob);
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well a fit predicts: errors of single rows, summed up as the project counts them.
+// Accuracy of a fit: errors of single rows, summarised in the project's standard way.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace commfuse {
 
-/// Of e = |predicted / measured - 1| over some rows; all 0 without rows.
+/// Summary of e = |predicted / measured - 1| over some rows; all 0 without rows.
 struct FitQuality {
   std::size_t rows = 0;
   double median = 0.0;
-  double p68 = 0.0;  ///< As a standard error: two thirds are off by no more.
+  double p68 = 0.0;  ///< like a standard error: two thirds are off by no more
   double p90 = 0.0;
   double max = 0.0;
 };

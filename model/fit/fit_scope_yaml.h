@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fit leaves and saw, as a hardware file has it.
+// Residual and measured range of a fit, as lines of a hardware file.
 #pragma once
 
 #include <string>
@@ -14,19 +14,21 @@ namespace commfuse {
 /// Widens the range of a size so that it holds the value.
 void widen(FitScope& scope, FitSize size, std::int64_t value);
 
-/// What the rows that were held back say is left, those of the fit where none were: two thirds are off by no more.
+/// Returns the residual of the held-out rows, or of the fitted rows if none were held out: two thirds are off by no
+/// more.
 double residual_of(const FitQuality& fitted, const FitQuality& held_back);
 
-/// The residual to write for a fit to few rows, which lie nearer to it than others do: at least what the base's formula
-/// leaves, and beside it half of how far the machine seems from the base (prior_fit.h), as what few rows do not decide
-/// stays there.
+/// Returns the residual to write for a fit to few rows, which lie closer to it than others do: at least the residual of
+/// the base's formula, combined with half of the machine's distance from the base (prior_fit.h), because parameters
+/// that few rows do not decide stay there.
 double residual_of_few(double of_rows, const FitScope& base, double distance);
 
-/// `{latency: 0.7, bandwidth: 1, few_tiles: 1.4, compute: 1.1}`.
+/// Returns `{latency: 0.7, bandwidth: 1, few_tiles: 1.4, compute: 1.1}`.
 std::string by_limit_yaml(const ByLimit& by_limit);
 
-/// `fit: {residual: 0.047, seen: {m: {least: 1, most: 32768}}}` behind `indent` spaces, a line a size. Ends with a line
-/// break. `by_limit` is written where the file it extends, whose factors are `of_base`, has others: those would hold.
+/// Returns `fit: {residual: 0.047, seen: {m: {least: 1, most: 32768}}}` indented by `indent` spaces, with one line per
+/// size. Ends with a line break. `by_limit` is written only if it differs from `of_base`, the factors of the extended
+/// file, which would apply otherwise.
 std::string fit_scope_yaml(const FitScope& scope, int indent, const ByLimit& of_base = alike_by_limit);
 
 }  // namespace commfuse

@@ -20,7 +20,7 @@ namespace commfuse {
 namespace {
 
 constexpr std::size_t fewest_sizes = 100;
-constexpr double residual_of_kernels = 0.1;  // Two thirds of the rows held out of public tables err by no more.
+constexpr double residual_of_kernels = 0.1;  // two thirds of the rows held out of public tables are off by no more
 
 using P = FrameworkKernels;
 constexpr std::array knobs{Knob<P>{"floor", &P::floor, 1.5, 0.05, 20.0},
@@ -32,7 +32,7 @@ constexpr std::array knobs{Knob<P>{"floor", &P::floor, 1.5, 0.05, 20.0},
                            Knob<P>{"activation_step", &P::activation_step, 0.5, 0.001, 20.0},
                            Knob<P>{"rotation_efficiency", &P::rotation_efficiency, 0.5, 0.05, 1.0},
                            Knob<P>{"rotation_step", &P::rotation_step, 0.5, 0.001, 20.0}};
-// For an accelerator whose kernels nobody measured one by one.
+// Knobs for an accelerator whose kernels were not measured one by one.
 constexpr std::array plain_knobs{
     Knob<Accelerator>{"memory_bound_efficiency", &Accelerator::memory_bound_efficiency, 0.5, 0.002, 1.0}};
 constexpr std::array all_kernels{FrameworkKernel::sum, FrameworkKernel::norm, FrameworkKernel::activation,
@@ -62,9 +62,9 @@ bool is_enough(const std::vector<MeasuredFrameworkKernel>& rows) {
          });
 }
 
-FrameworkKernelFit fit_few_kernels(const Accelerator& accelerator, std::span<const MeasuredFrameworkKernel> all,
+FrameworkKernelFit fit_few_kernels(const Accelerator& accelerator, std::span<const MeasuredFrameworkKernel> calls,
                                    const std::string& source) {
-  const std::vector<MeasuredFrameworkKernel> rows = one_a_size(all, key_of);
+  const std::vector<MeasuredFrameworkKernel> rows = one_a_size(calls, key_of);
   Accelerator tried = accelerator;
   const FewRows few{.count = rows.size(),
                     .log_ratio = [&](std::size_t i) { return math::log(ratio_of(tried, rows[i])); },
@@ -89,14 +89,14 @@ FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::sp
                                          const std::string& machine, const std::string& source) {
   check(!rows.empty(), "a fit has rows");
   std::vector<MeasuredFrameworkKernel> kept;
-  std::vector<MeasuredFrameworkKernel> held;
+  std::vector<MeasuredFrameworkKernel> held_out;
   std::map<std::string, int> groups;
   FitOptions options{.most_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3};
   for (const MeasuredFrameworkKernel& row : rows) {
     check(row.time > Duration{0}, "a measured kernel took time");
     const std::string group = framework_kernel_group(machine, row.op, row.size.width);
     if (held_back(group)) {
-      held.push_back(row);
+      held_out.push_back(row);
       continue;
     }
     kept.push_back(row);
@@ -118,7 +118,7 @@ FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::sp
   set_fitted<P>(knobs, fit, source, parameters);
   result.fitted_parameters = std::move(fit.parameters);
   result.fitted = quality_on(tried, kept);
-  result.held_back = quality_on(tried, held);
+  result.held_back = quality_on(tried, held_out);
   result.accelerator = std::move(tried);
   return result;
 }

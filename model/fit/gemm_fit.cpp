@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::size_t fewest_sizes = 50;
 
-// What slicing costs decides between strategies, so the fit is asked for it: products large enough to slice count
-// double, and the ratio of a part's time to the whole's, where both were measured, counts four times.
+// The cost of slicing decides between strategies, so the fit emphasises it: GEMMs large enough to slice count double,
+// and the ratio of a part's time to the whole's, if both were measured, counts four times.
 constexpr double large_weight = 2.0;
 constexpr double slicing_weight = 4.0;
 constexpr std::int64_t large_rows = 512;
@@ -65,8 +65,8 @@ std::vector<GemmKnob> knobs_of(const GemmFitOptions& options) {
   return knobs;
 }
 
-/// Tiles are chosen by a minimum, so a fit may end in a valley beside the deepest: it starts from weak and from strong
-/// power ceilings.
+/// A minimum over tiles has several valleys, so a fit may end beside the deepest; it therefore starts from weak and
+/// from strong power ceilings.
 constexpr std::array burst_starts{0.85, 1.05};
 
 std::vector<FitParameter> parameters_of(std::span<const GemmKnob> knobs, double burst_start) {
@@ -79,7 +79,7 @@ std::vector<FitParameter> parameters_of(std::span<const GemmKnob> knobs, double 
   return parameters;
 }
 
-/// The best of the fits from all starts, by the sum of |residual|.
+/// Returns the best of the fits from all starts, by the sum of |residual|.
 RobustFit fit_from_all_starts(std::span<const GemmKnob> knobs, const std::vector<int>& groups,
                               const Residuals& residuals) {
   const FitOptions options{.most_iterations = 60, .tolerance = 1e-5, .difference_step = 1e-3, .groups = groups};
@@ -111,16 +111,16 @@ FitQuality quality_on(const Accelerator& accelerator, const std::vector<Measured
   return fit_quality(errors);
 }
 
-/// The rows of the fit with the group of each, and those held back.
+/// Rows of the fit with the group of each, and the rows held out.
 struct Parted {
   std::vector<MeasuredGemm> kept;
   std::vector<int> groups;
-  std::vector<MeasuredGemm> held;
+  std::vector<MeasuredGemm> held_out;
 };
 
 bool is_large(const GemmSize& size) { return size.m >= large_rows && size.n >= large_width && size.k >= large_width; }
 
-/// A row and one of the rows of the same n and k with a part of its m.
+/// A row, and one of the rows of the same n and k with a part of its m.
 struct Slicing {
   std::size_t part = 0;
   std::size_t whole = 0;
@@ -131,17 +131,17 @@ std::vector<Slicing> slicings_in(const std::vector<MeasuredGemm>& rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     at[{rows[i].size.m, rows[i].size.n, rows[i].size.k}] = i;
   }
-  std::vector<Slicing> found;
+  std::vector<Slicing> pairs;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const GemmSize& size = rows[i].size;
     for (const std::int64_t parts : slicings) {
       const auto part = at.find({size.m / parts, size.n, size.k});
       if (size.m % parts == 0 && part != at.end() && is_large(rows[part->second].size)) {
-        found.push_back({.part = part->second, .whole = i});
+        pairs.push_back({.part = part->second, .whole = i});
       }
     }
   }
-  return found;
+  return pairs;
 }
 
 Parted part(std::span<const MeasuredGemm> rows, DType dtype, const std::string& machine) {
@@ -150,7 +150,7 @@ Parted part(std::span<const MeasuredGemm> rows, DType dtype, const std::string& 
   for (const MeasuredGemm& row : rows) {
     check(row.size.dtype == dtype && row.time > Duration{0}, "rows of one fit share their dtype and took time");
     if (held_back(gemm_group("gemm", machine, name_of(dtype), row.size.n, row.size.k))) {
-      parted.held.push_back(row);
+      parted.held_out.push_back(row);
       continue;
     }
     const auto [at, is_new] = groups.try_emplace({row.size.n, row.size.k}, static_cast<int>(groups.size()));
@@ -166,9 +166,9 @@ auto key_of(const MeasuredGemm& row) {
                     size.weight_copies);
 }
 
-GemmFit fit_few_products(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> all,
+GemmFit fit_few_products(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> products,
                          const GemmFitOptions& options) {
-  const std::vector<MeasuredGemm> rows = one_a_size(all, key_of);
+  const std::vector<MeasuredGemm> rows = one_a_size(products, key_of);
   Accelerator tried = accelerator;
   MatrixUnit& unit = *tried.matrix_units[index_of(dtype)];
   const bool has_copies =
@@ -219,8 +219,8 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
     }
   };
   std::vector<int> groups = parted.groups;
-  for (const Slicing& one : cut) {
-    groups.push_back(parted.groups[one.whole]);
+  for (const Slicing& slicing : cut) {
+    groups.push_back(parted.groups[slicing.whole]);
   }
   GemmFit result;
   RobustFit fit = fit_from_all_starts(knobs, groups, residuals);
@@ -228,14 +228,14 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
   result.fitted_parameters = std::move(fit.parameters);
   result.parameters = parameters;
   result.fitted = quality_on(tried, parted.kept);
-  result.held_back = quality_on(tried, parted.held);
+  result.held_back = quality_on(tried, parted.held_out);
   return result;
 }
 
 std::string gemm_yaml(const GemmFit& fit, int indent) {
-  const std::vector<GemmKnob> all =
+  const std::vector<GemmKnob> knobs =
       knobs_of({.has_power_ceiling = true, .has_conversion = true, .has_resident_weights = true});
-  return knobs_yaml<GemmParameters>(knobs_in<GemmParameters>(all, fit.fitted_parameters), fit.parameters, indent);
+  return knobs_yaml<GemmParameters>(knobs_in<GemmParameters>(knobs, fit.fitted_parameters), fit.parameters, indent);
 }
 
 }  // namespace commfuse

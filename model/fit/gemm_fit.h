@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From measured matrix products to the parameters of model/cost/gemm.h.
+// Fits the parameters of model/cost/gemm.h to measured GEMMs.
 #pragma once
 
 #include <span>
@@ -14,40 +14,41 @@
 
 namespace commfuse {
 
-/// One call on all SMs, launch not counted.
+/// One call on all SMs, without launch.
 struct MeasuredGemm {
   GemmSize size;
   Duration time{};
 };
 
 struct GemmFitOptions {
-  std::string machine;  ///< As the table names it: part of the key that chooses the held-back rows.
-  std::string source;   ///< Of the table, for the provenance: "gemm_h100_bf16_aic.csv".
+  std::string machine;  ///< the table's name of it: part of the key that chooses the held-out rows
+  std::string source;   ///< table, for the provenance: "gemm_h100_bf16_aic.csv"
   bool has_power_ceiling = true;
-  bool has_conversion = false;        ///< The times include the conversion of the activations into the dtype.
-  bool has_resident_weights = false;  ///< Some rows have weights that the L2 holds; `resident_share` stays as it is.
+  bool has_conversion = false;  ///< the times include the conversion of the activations into the dtype
+  /// Some rows have weights that the L2 holds; `resident_share` stays unchanged.
+  bool has_resident_weights = false;
 };
 
 struct GemmFit {
-  GemmParameters parameters;                       ///< Each with its standard error and provenance.
-  std::vector<FittedParameter> fitted_parameters;  ///< Of few sizes only those that moved.
-  std::vector<std::string> left;                   ///< Names of those that few sizes do not decide: as they were.
-  double distance = 0.0;              ///< Of few sizes: how far the machine seems from its base (prior_fit.h).
-  bool has_few = false;               ///< Every row is fitted, none is held back.
-  std::vector<MeasuredGemm> medians;  ///< Of few sizes: the rows that were fitted, one a size.
-  FitQuality fitted;                  ///< On the rows of the fit.
-  FitQuality held_back;               ///< On one (n, k) in five, which the fit has not seen (model/fit/holdout.h).
+  GemmParameters parameters;                       ///< each with its standard error and provenance
+  std::vector<FittedParameter> fitted_parameters;  ///< all parameters, or with few sizes those that moved
+  std::vector<std::string> left;      ///< names of those that few sizes do not decide; they stay as they were
+  double distance = 0.0;              ///< with few sizes: distance of the machine from its base (prior_fit.h)
+  bool has_few = false;               ///< every row is fitted, none is held out
+  std::vector<MeasuredGemm> medians;  ///< with few sizes: the fitted rows, one per size
+  FitQuality fitted;                  ///< on the rows of the fit
+  FitQuality held_back;               ///< on one (n, k) in five, which the fit has not seen (model/fit/holdout.h)
 };
 
-/// Robust least squares on log(predicted / measured), and on the same of P T(m/P) / T(m) for P of 4 and 8 where both
-/// were measured: what slicing costs. All rows are of `dtype`, whose peak, like the rest of the accelerator, is taken
-/// as it is. Standard errors count rows of one (n, k) as one observation. Where fewer than 50 sizes are left to
-/// fit, all rows are fitted with the accelerator's own parameters as the prior (few_rows.h). Requires a row, and times
-/// above 0.
+/// Fits by robust least squares on log(predicted / measured), and on the same logarithm of P T(m/P) / T(m), the cost of
+/// slicing, for P of 4 and 8 if both were measured. All rows are of `dtype`; its peak and the rest of the accelerator
+/// stay unchanged. Standard errors count rows of one (n, k) as one observation. If fewer than 50 sizes are left to fit,
+/// all rows are fitted with the accelerator's own parameters as the prior (few_rows.h). Requires a row, and times above
+/// 0.
 GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> rows,
                  const GemmFitOptions& options);
 
-/// The lines of a hardware file's `gemm:` map that the fit decided, each behind `indent` spaces.
+/// Returns the lines of a hardware file's `gemm:` map that the fit decided, each indented by `indent` spaces.
 std::string gemm_yaml(const GemmFit& fit, int indent);
 
 }  // namespace commfuse

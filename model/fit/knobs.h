@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the parameters of a cost formula, which are members of a struct, and the list of numbers that a fit moves.
+// Maps the parameters of a cost formula, which are members of a struct, to the list of numbers that a fit moves.
 #pragma once
 
 #include <span>
@@ -14,7 +14,8 @@
 
 namespace commfuse {
 
-/// One parameter of `Parameters`, where its fit starts and its bounds: durations in microseconds, rates in TFLOP/s.
+/// One parameter of `Parameters`, with the start and the bounds of its fit: durations in microseconds, rates in
+/// TFLOP/s.
 template <class Parameters>
 struct Knob {
   const char* name;
@@ -51,8 +52,8 @@ void set_knobs(std::span<const Knob<Parameters>> knobs, std::span<const double> 
   }
 }
 
-/// Values, standard errors and provenance. A parameter that lies on its bound, that changed no residual or that may be
-/// off by a factor says so and has no error.
+/// Sets values, standard errors and provenance. A parameter that lies on its bound, changed no residual or may be off
+/// by a factor is marked as such and has no error.
 template <class Parameters>
 void set_fitted(std::span<const Knob<Parameters>> knobs, const RobustFit& fit, const std::string& source,
                 Parameters& parameters) {
@@ -70,7 +71,7 @@ void set_fitted(std::span<const Knob<Parameters>> knobs, const RobustFit& fit, c
   }
 }
 
-/// Lines of a hardware file, each behind `indent` spaces.
+/// Returns lines of a hardware file, each indented by `indent` spaces.
 template <class Parameters>
 std::string knobs_yaml(std::span<const Knob<Parameters>> knobs, const Parameters& parameters, int indent) {
   std::string text;

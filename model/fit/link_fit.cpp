@@ -19,7 +19,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr double widest = 1e3;  // Times what a parameter starts at, or over it.
+constexpr double widest = 1e3;  // largest factor on a parameter's start, up or down
 constexpr double worth_a_protocol = 0.9;
 constexpr std::ptrdiff_t least_rows_of_a_protocol = 6;
 
@@ -31,7 +31,7 @@ void put(double number, Duration& duration) { duration = from_seconds(1e-6 * num
 void put(double number, BytesPerSecond& rate) { rate = {number}; }
 void put(double number, Bytes& size) { size = {std::llround(number)}; }
 
-/// A parameter of a machine as one of a fit.
+/// A parameter of a machine as a parameter of a fit.
 struct Slot {
   std::string name;
   double start = 0.0;
@@ -40,16 +40,16 @@ struct Slot {
   std::function<void(const FittedParameter&)> conclude;
 };
 
-/// The parameters of a machine that may be fitted, and where their values go.
+/// Parameters of a machine that may be fitted, and the members that receive their values.
 class Slots {
  public:
-  explicit Slots(const LinkFitOptions& options) : source_(options.source), most_(options.most) {}
+  explicit Slots(const LinkFitOptions& options) : source_(options.source), limit_(options.most) {}
 
   template <class T>
   void add(const std::string& name, Parameter<T>& parameter) {
     const double start = number_of(parameter.value);
     if (start <= 0.0) {
-      return;  // Not there: no share of it can be moved.
+      return;  // A value of 0 has no share to move.
     }
     slots_.push_back({name, start, start * widest,
                       [&parameter](double number) { commfuse::put(number, parameter.value); },
@@ -61,12 +61,12 @@ class Slots {
                       }});
   }
 
-  /// A rate over the wires, which are built for no more than the options say.
+  /// Adds a rate over the wires, limited to their physical rate in the options.
   void add_wires(const std::string& name, Parameter<BytesPerSecond>& rate) {
-    rate.value.value = std::min(rate.value.value, most_.value);
+    rate.value.value = std::min(rate.value.value, limit_.value);
     add(name, rate);
     if (rate.value.value > 0.0) {
-      slots_.back().upper = std::min(slots_.back().upper, most_.value);
+      slots_.back().upper = std::min(slots_.back().upper, limit_.value);
     }
   }
 
@@ -83,11 +83,11 @@ class Slots {
 
  private:
   std::string source_;
-  BytesPerSecond most_;
+  BytesPerSecond limit_;
   std::vector<Slot> slots_;
 };
 
-/// The rows of one fit: what is predicted with the values that stand in the slots.
+/// Rows of one fit: predictions with the current values of the slots.
 struct Rows {
   std::size_t count = 0;
   std::function<double(std::size_t)> predicted_us;
@@ -121,18 +121,20 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
     report.errors.push_back(ratio(row) - 1.0);
   }
   for (std::size_t i = 0; i < report.parameters.size(); ++i) {
-    FittedParameter& one = report.parameters[i];
-    one.at_capacity = one.undecided && one.value >= options.most.value * (1.0 - 1e-9);
-    one.undecided = one.undecided && !one.at_capacity;
-    one.standard_error = one.at_capacity ? report.spread : one.undecided ? 1.0 : std::min(one.standard_error, 1.0);
-    slots[fitted.places[i]].conclude(one);
+    FittedParameter& parameter = report.parameters[i];
+    parameter.at_capacity = parameter.undecided && parameter.value >= options.most.value * (1.0 - 1e-9);
+    parameter.undecided = parameter.undecided && !parameter.at_capacity;
+    parameter.standard_error = parameter.at_capacity ? report.spread
+                               : parameter.undecided ? 1.0
+                                                     : std::min(parameter.standard_error, 1.0);
+    slots[fitted.places[i]].conclude(parameter);
   }
   return report;
 }
 
-/// A copy of what several machines may share, to be changed; null stays null.
+/// Returns a copy of a part that several machines may share, for a change; null stays null.
 template <class T>
-std::shared_ptr<T> own(std::shared_ptr<const T>& shared) {
+std::shared_ptr<T> copy_of(std::shared_ptr<const T>& shared) {
   std::shared_ptr<T> copy = shared == nullptr ? nullptr : std::make_shared<T>(*shared);
   shared = copy;
   return copy;
@@ -232,9 +234,9 @@ CollectiveFit fit_collectives(const CollectiveParameters& start, std::span<const
                               const LinkFitOptions& options) {
   CollectiveFit result{.parameters = start, .report = {}};
   CollectiveParameters& fitted = result.parameters;
-  const std::shared_ptr<NcclKernels> nccl = own(fitted.nccl);
-  const std::shared_ptr<AllToAllParameters> direct = own(fitted.all_to_all);
-  const std::shared_ptr<TreeParameters> tree = own(fitted.tree);
+  const std::shared_ptr<NcclKernels> nccl = copy_of(fitted.nccl);
+  const std::shared_ptr<AllToAllParameters> direct = copy_of(fitted.all_to_all);
+  const std::shared_ptr<TreeParameters> tree = copy_of(fitted.tree);
   Slots slots(options);
   slots.add("", fitted);
   if (nccl != nullptr) {
@@ -257,19 +259,19 @@ CollectiveFit fit_collectives(const CollectiveParameters& start, std::span<const
 }
 
 PeerFit fit_peer(const PeerParameters& start, std::span<const PeerRow> rows, const LinkFitOptions& options) {
-  PeerParameters one = start;
-  one.small.reset();
-  PeerFit best = fit_peer_as_it_is(one, rows, options);
+  PeerParameters candidate = start;
+  candidate.small.reset();
+  PeerFit best = fit_peer_as_it_is(candidate, rows, options);
   double least = worth_a_protocol * mean_error(best.report);
   for (std::int64_t up_to = std::int64_t{1} << 14; up_to <= std::int64_t{1} << 26; up_to *= 2) {
     if (!splits(rows, Bytes{up_to})) {
       continue;
     }
-    PeerParameters two = one;
+    PeerParameters two = candidate;
     two.small =
         SmallMessages{.up_to = {.value = Bytes{up_to}, .provenance = Provenance::fitted, .source = options.source},
-                      .latency = one.latency,
-                      .rate = one.rate};
+                      .latency = candidate.latency,
+                      .rate = candidate.rate};
     PeerFit split = fit_peer_as_it_is(std::move(two), rows, options);
     if (const double error = mean_error(split.report); error < least) {
       least = error;

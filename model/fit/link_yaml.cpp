@@ -16,7 +16,7 @@ namespace commfuse {
 
 namespace {
 
-/// Lines of maps inside maps.
+/// Lines of nested maps.
 class Lines {
  public:
   explicit Lines(int indent) : indent_(indent) {}
@@ -43,7 +43,7 @@ class Lines {
   std::string text_;
 };
 
-/// The entries of a described struct but for `without`, as far as they have a value.
+/// Adds the entries of a described struct, except `without`, that have a value.
 template <class S>
 void add_described(Lines& lines, const S& described, std::string_view without = {}) {
   each_entry<S>([&](const auto& entry) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of a link as lines of a hardware file.
+// Parameters of a link as lines of a hardware file.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace commfuse {
 
-/// The lines of a `peer:` map, each behind `indent` spaces.
+/// Returns the lines of a `peer:` map, each indented by `indent` spaces.
 std::string peer_yaml(const PeerParameters& peer, int indent);
 
-/// The lines of a `collective:` map with all the maps in it, each behind `indent` spaces. Values have four digits.
+/// Returns the lines of a `collective:` map with all the maps in it, each indented by `indent` spaces. Values have four
+/// digits.
 std::string collective_yaml(const CollectiveParameters& collective, int indent);
 
 }  // namespace commfuse

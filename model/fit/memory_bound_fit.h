@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From measured copies and adds to what model/cost/memory_bound.h prices them by.
+// Fits the parameters of model/cost/memory_bound.h to measured copies and adds.
 #pragma once
 
 #include <span>
@@ -12,24 +12,25 @@
 
 namespace commfuse {
 
-/// One kernel on all SMs, launch not counted.
+/// One kernel on all SMs, without launch.
 struct MeasuredTraffic {
-  Bytes traffic;  ///< Read and written.
+  Bytes traffic;  ///< bytes read and written
   Duration time{};
 };
 
 struct MemoryBoundFit {
-  /// The one given, with kernel_floor and memory_bound_efficiency fitted, and as hbm_bandwidth and sm_bandwidth the
-  /// fastest of all rows.
+  /// The given one, with kernel_floor and memory_bound_efficiency fitted, and with the fastest of all rows as
+  /// hbm_bandwidth and sm_bandwidth.
   Accelerator accelerator;
   RobustFit fit;
 };
 
-/// Robust least squares on log(predicted / measured). Requires at least six rows with traffic and times above 0.
+/// Fits by robust least squares on log(predicted / measured). Requires at least six rows with traffic and times above
+/// 0.
 MemoryBoundFit fit_memory_bound(const Accelerator& accelerator, std::span<const MeasuredTraffic> rows,
                                 const std::string& source);
 
-/// The lines of a hardware file's `accelerator:` map that it changes, each behind `indent` spaces.
+/// Returns the lines of a hardware file's `accelerator:` map that it changes, each indented by `indent` spaces.
 std::string memory_bound_yaml(const Accelerator& accelerator, int indent);
 
 }  // namespace commfuse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A parameter as a hardware file has it. Values have four digits.
+// A parameter as a line of a hardware file. Values have four digits.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,8 +19,8 @@ inline std::string parameter_text(FlopsPerSecond rate) { return fmt::format("{:.
 inline std::string parameter_text(BytesPerSecond rate) { return fmt::format("{:.4g} GB/s", rate.value / 1e9); }
 inline std::string parameter_text(Bytes size) { return fmt::format("{} B", size.count); }
 
-/// `rate: {value: 361 GB/s, error: 0.002, provenance: "fitted: table.csv"}` behind `indent` spaces; no error where it
-/// is 0. Ends with a line break.
+/// Returns `rate: {value: 361 GB/s, error: 0.002, provenance: "fitted: table.csv"}` indented by `indent` spaces,
+/// without error if it is 0. Ends with a line break.
 template <class T>
 std::string parameter_line(std::string_view key, const Parameter<T>& parameter, int indent) {
   const std::string error =

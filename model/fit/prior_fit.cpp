@@ -20,8 +20,8 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double nudge = 0.01;            // Of a logarithm, to see what depends on a parameter.
-constexpr double normal_spread = 1.4826;  // Standard deviation over median absolute deviation, of normal errors.
+constexpr double nudge = 0.01;            // change of a logarithm that shows what depends on a parameter
+constexpr double normal_spread = 1.4826;  // standard deviation over median absolute deviation, for normal errors
 
 class Problem {
  public:
@@ -53,7 +53,7 @@ class Problem {
     return starts;
   }
 
-  /// Leaves the parameters on which some row depends.
+  /// Drops the parameters on which no row depends.
   void drop_unfelt() {
     const VectorXd before = weighted_logs();
     for (std::size_t i = size(); i-- > 0;) {
@@ -66,7 +66,8 @@ class Problem {
     }
   }
 
-  /// How the rows' weighted logarithms change with each parameter. The rows keep the values that are put.
+  /// Returns the derivatives of the rows' weighted logarithms with respect to each parameter. The rows keep the values
+  /// passed in.
   [[nodiscard]] MatrixXd slopes(std::span<const double> values) const {
     put(values);
     MatrixXd slopes(static_cast<Index>(rows_.count), static_cast<Index>(size()));
@@ -94,16 +95,17 @@ class Problem {
     }
   }
 
-  /// Residuals: one a row, weighted; then one a parameter, its distance from the start. Leaves the values put.
+  /// Fits. The residuals are one per row, weighted, then one per parameter, its distance from the start. Leaves the
+  /// fitted values set.
   [[nodiscard]] RobustFit fit() const {
     std::vector<FitParameter> parameters;
     for (std::size_t i = 0; i < size(); ++i) {
-      const PriorParameter& one = parameter(i);
-      const double farthest = math::exp(options_.most_spreads * one.spread);
-      parameters.push_back({.name = one.name,
-                            .start = one.start,
-                            .lower = std::max(one.lower, one.start / farthest),
-                            .upper = std::min(one.upper, one.start * farthest)});
+      const PriorParameter& prior = parameter(i);
+      const double farthest = math::exp(options_.most_spreads * prior.spread);
+      parameters.push_back({.name = prior.name,
+                            .start = prior.start,
+                            .lower = std::max(prior.lower, prior.start / farthest),
+                            .upper = std::min(prior.upper, prior.start * farthest)});
     }
     const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
       put(values);
@@ -121,10 +123,10 @@ class Problem {
     return fitted;
   }
 
-  /// The spread of rows around the fit as it stands, at least the noise that they are known to have.
+  /// Returns the spread of rows around the current fit, at least their known noise.
   [[nodiscard]] double noise() const { return std::max(spread_of_rows(), options_.noise); }
 
-  /// The spread of the rows' logarithms around the fit as it stands.
+  /// Returns the spread of the rows' logarithms around the current fit.
   [[nodiscard]] double spread_of_rows() const {
     std::vector<double> sizes;
     for (std::size_t row = 0; row < rows_.count; ++row) {
@@ -133,8 +135,8 @@ class Problem {
     return normal_spread * quantile(std::move(sizes), 0.5);
   }
 
-  /// How sure each logarithm is, a posteriori: the prior's spread and what the rows say, taken as linear where they
-  /// stand (Gelman et al., "Bayesian Data Analysis", 2013, section 14.8).
+  /// Returns the posterior standard deviation of each logarithm, from the prior's spread and the rows, linearised at
+  /// the fit (Gelman et al., "Bayesian Data Analysis", 2013, section 14.8).
   [[nodiscard]] std::vector<double> errors(std::span<const double> values, double noise) const {
     const MatrixXd slopes = this->slopes(values);
     MatrixXd precision = slopes.transpose() * slopes / (noise * noise);
@@ -155,19 +157,19 @@ class Problem {
   std::vector<PriorParameter> parameters_;
   const PriorRows& rows_;
   const PriorFitOptions& options_;
-  std::vector<std::size_t> free_;  // places of the parameters that are fitted
+  std::vector<std::size_t> free_;  // places of the fitted parameters
 };
 
-/// The distance under which the rows are likeliest, taken as linear in the parameters (type II maximum likelihood;
-/// MacKay, "Bayesian Interpolation", Neural Computation 4, 1992). Of rows that the base prices within their noise it is
-/// the least.
+/// Returns the distance with the largest likelihood of the rows, linearised in the parameters (type II maximum
+/// likelihood; MacKay, "Bayesian Interpolation", Neural Computation 4, 1992). It is the smallest one for rows that the
+/// base prices within their noise.
 double likeliest(const Problem& problem, const PriorFitOptions& options) {
   const MatrixXd slopes = problem.slopes(problem.starts()) / options.noise;
   const VectorXd rows = problem.weighted_logs() / options.noise;
   double best = 0.0;
   double least = std::numeric_limits<double>::infinity();
   for (const double distance : options.distances) {
-    // -2 log likelihood of normal rows whose covariance is 1 + W W', but for a constant.
+    // The score is -2 log likelihood of normal rows with covariance 1 + W W', up to a constant.
     MatrixXd wide = slopes;
     for (std::size_t i = 0; i < problem.size(); ++i) {
       wide.col(static_cast<Index>(i)) *= in_quadrature(problem.spread(i), distance);
@@ -187,12 +189,13 @@ double likeliest(const Problem& problem, const PriorFitOptions& options) {
   return best;
 }
 
-/// Leaves to few rows the parameters that they decide; the others stand where they stood. Names of these. The one that
-/// is decided least goes first: two that rows know only together (a base latency and a step's) are not both lost.
+/// With few rows, keeps only the parameters that they decide; the others return to their starts. Returns the names of
+/// those. The least decided one is dropped first, so that of two that rows know only together (a base latency and a
+/// step's) not both are lost.
 std::vector<std::string> drop_undecided(Problem& problem, const PriorFitOptions& options) {
   std::vector<std::string> left;
   while (problem.size() > 0) {
-    // Rows of another machine, which no values near the base fit, still move what they depend on.
+    // Rows of another machine, which no values near the base fit, still move the parameters that they depend on.
     const std::vector<double> values = problem.fit().values();
     const std::vector<double> errors = problem.errors(values, options.is_noise_known ? options.noise : problem.noise());
     problem.put_starts();
@@ -232,14 +235,14 @@ PriorFit prior_fit(std::vector<PriorParameter> parameters, const PriorRows& rows
   result.spread = problem.spread_of_rows();
   if (options.has_few && problem.size() > 0) {
     std::vector<double> values;
-    for (const FittedParameter& one : result.parameters) {
-      values.push_back(one.value);
+    for (const FittedParameter& parameter : result.parameters) {
+      values.push_back(parameter.value);
     }
     const std::vector<double> errors = problem.errors(values, problem.noise());
     for (std::size_t i = 0; i < errors.size(); ++i) {
-      // Where it stopped at a limit, its slope tells nothing of how far it would have gone.
-      FittedParameter& one = result.parameters[i];
-      one.standard_error = one.undecided ? std::max(errors[i], problem.spread(i)) : errors[i];
+      // A parameter that stopped at a limit has a slope that does not show how far it would have moved.
+      FittedParameter& parameter = result.parameters[i];
+      parameter.standard_error = parameter.undecided ? std::max(errors[i], problem.spread(i)) : errors[i];
     }
   }
   return result;

@@ -5,7 +5,7 @@
 
 namespace commfuse {
 
-/// The standard deviation of a sum whose terms have these and are independent.
+/// Returns the standard deviation of a sum whose independent terms have these standard deviations.
 inline double in_quadrature(double a, double b) { return std::sqrt(a * a + b * b); }
 
 }  // namespace commfuse

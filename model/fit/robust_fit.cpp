@@ -18,8 +18,8 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double normal_spread = 1.4826;  // Standard deviation over median absolute deviation, of normal errors.
-constexpr double least_spread = 1e-12;    // An exact fit: rounding must not look like outliers.
+constexpr double normal_spread = 1.4826;  // standard deviation over median absolute deviation, for normal errors
+constexpr double least_spread = 1e-12;    // in an exact fit, rounding must not look like outliers
 constexpr double first_damping = 1e-3;
 constexpr double most_damping = 1e12;
 
@@ -31,12 +31,12 @@ double spread_of(const VectorXd& residuals) {
   return std::max(least_spread, normal_spread * quantile(std::move(sizes), 0.5));
 }
 
-/// Beyond which residuals pull with their sign only.
+/// Returns the size beyond which residuals count only by their sign.
 double threshold_of(const VectorXd& residuals, const FitOptions& options) {
   return options.huber * (options.spread > 0.0 ? options.spread : spread_of(residuals));
 }
 
-/// Huber's loss: half the square up to `threshold`, its tangent beyond.
+/// Returns Huber's loss: half the square up to `threshold`, its tangent beyond.
 double loss(const VectorXd& residuals, double threshold) {
   double sum = 0.0;
   for (const double residual : residuals) {
@@ -80,7 +80,7 @@ class Problem {
     return out;
   }
 
-  /// Steps stay inside the bounds; a parameter held fast has a column of zeros.
+  /// Returns the derivatives. Steps stay inside the bounds; a fixed parameter has a column of zeros.
   MatrixXd jacobian(const VectorXd& logs) const {
     MatrixXd slopes = MatrixXd::Zero(rows_, size());
     for (Index i = 0; i < size(); ++i) {
@@ -107,7 +107,7 @@ VectorXd weights_of(const VectorXd& residuals, double threshold) {
       [threshold](double residual) { return std::abs(residual) <= threshold ? 1.0 : threshold / std::abs(residual); });
 }
 
-/// Parameters that the objective would push through the bound they lie on, or that change nothing.
+/// Finds parameters that the objective would push through the bound they lie on, or that change nothing.
 std::vector<bool> stuck_of(const Problem& problem, const VectorXd& logs, const MatrixXd& slopes,
                            const VectorXd& gradient) {
   std::vector<bool> stuck(static_cast<std::size_t>(problem.size()));
@@ -119,7 +119,7 @@ std::vector<bool> stuck_of(const Problem& problem, const VectorXd& logs, const M
   return stuck;
 }
 
-/// Rows and columns of stuck parameters become those of the unit matrix: they get no step, and no error.
+/// Replaces rows and columns of stuck parameters with those of the unit matrix, so that they get no step and no error.
 void leave_out(MatrixXd& normal, VectorXd& gradient, const std::vector<bool>& stuck) {
   for (Index i = 0; i < normal.rows(); ++i) {
     if (stuck[static_cast<std::size_t>(i)]) {
@@ -139,7 +139,8 @@ struct State {
   bool converged = false;
 };
 
-/// One accepted step of Levenberg-Marquardt at a fixed threshold; the share by which the loss fell, 0 if none helps.
+/// Makes one accepted step of Levenberg-Marquardt at a fixed threshold. Returns the share by which the loss fell, or 0
+/// if no step helps.
 double improve(const Problem& problem, double threshold, double& damping, State& state) {
   const MatrixXd slopes = problem.jacobian(state.logs);
   const VectorXd weights = weights_of(state.residuals, threshold);
@@ -177,7 +178,7 @@ State descend(const Problem& problem, const FitOptions& options) {
   return state;
 }
 
-/// The sum over groups of s s', where s is the sum of slope x clipped residual over the rows of a group.
+/// Returns the sum over groups of s s', where s is the sum of slope x clipped residual over the rows of a group.
 MatrixXd influence(const MatrixXd& slopes, const VectorXd& clipped, const std::vector<int>& groups) {
   if (groups.empty()) {
     return slopes.transpose() * clipped.cwiseAbs2().asDiagonal() * slopes;
@@ -194,7 +195,8 @@ MatrixXd influence(const MatrixXd& slopes, const VectorXd& clipped, const std::v
   return total;
 }
 
-/// Of the logarithms, so relative to the values. Few rows: scaled by rows / (rows - parameters).
+/// Returns standard errors of the logarithms, which are relative to the values. With few rows they are scaled by rows /
+/// (rows - parameters).
 VectorXd standard_errors(const Problem& problem, const State& state, const FitOptions& options) {
   const double threshold = threshold_of(state.residuals, options);
   const MatrixXd slopes = problem.jacobian(state.logs);
@@ -213,7 +215,7 @@ VectorXd standard_errors(const Problem& problem, const State& state, const FitOp
 
 void require_sound(std::span<const FitParameter> parameters, std::size_t rows, const FitOptions& options) {
   check(!parameters.empty() && rows > parameters.size(), "a fit has more rows than parameters, and a parameter");
-  check(options.groups.empty() || options.groups.size() == rows, "a fit has one group a row, or none");
+  check(options.groups.empty() || options.groups.size() == rows, "a fit has one group per row, or none");
   for (const FitParameter& parameter : parameters) {
     check(0.0 < parameter.lower && parameter.lower <= parameter.start && parameter.start <= parameter.upper &&
               std::isfinite(parameter.upper),
@@ -224,12 +226,12 @@ void require_sound(std::span<const FitParameter> parameters, std::size_t rows, c
 }  // namespace
 
 std::vector<double> RobustFit::values() const {
-  std::vector<double> all;
-  all.reserve(parameters.size());
+  std::vector<double> values;
+  values.reserve(parameters.size());
   for (const FittedParameter& parameter : parameters) {
-    all.push_back(parameter.value);
+    values.push_back(parameter.value);
   }
-  return all;
+  return values;
 }
 
 RobustFit robust_fit(std::span<const FitParameter> parameters, std::size_t rows, const Residuals& residuals,
@@ -254,7 +256,7 @@ RobustFit robust_fit(std::span<const FitParameter> parameters, std::size_t rows,
 }
 
 double quantile(std::vector<double> values, double share) {
-  check(!values.empty() && share >= 0.0 && share <= 1.0, "a quantile is of some values, at a share from 0 to 1");
+  check(!values.empty() && share >= 0.0 && share <= 1.0, "a quantile needs values and a share from 0 to 1");
   std::sort(values.begin(), values.end());
   const double place = share * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(place);

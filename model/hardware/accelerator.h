@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One accelerator: what it can do at most, and what a kernel on it costs beside that.
+// One accelerator: its peak rates, and the costs of a kernel beyond them.
 #pragma once
 
 #include <array>
@@ -13,70 +13,75 @@
 
 namespace commfuse {
 
-/// How matrix products of one dtype fall short of the dense peak; model/cost/gemm.h says how each enters. Those from
-/// `tile_256x128` on may be left out of a hardware file: their defaults mean that nobody has looked.
+/// Parameters that describe how GEMMs of one dtype fall short of the dense peak; model/cost/gemm.h gives the formula. A
+/// hardware file may omit the parameters from `tile_256x128` on: their defaults mean that nothing was measured.
 struct GemmParameters {
-  /// Share of an SM's peak inside the k loop of a tile of 128 x 128. Above 1 where clocks rise over the data sheet's.
+  /// Share of an SM's peak inside the k loop of a tile of 128 x 128. Above 1 if clocks rise above those of the data
+  /// sheet.
   Parameter<double> loop_efficiency;
-  Parameter<double> hbm_efficiency;     ///< Share of the HBM bandwidth at which weights stream in, in (0, 1].
-  Parameter<double> cached_input_cost;  ///< Time of an m x k byte that L2 still holds, relative to a weight byte.
-  Parameter<double> output_cost;        ///< Time of an m x n byte, relative to a weight byte.
-  Parameter<Duration> ramp;             ///< Filling and draining the pipeline, once a product.
-  Parameter<Duration> wave_overhead;  ///< Epilogue of a tile of 128 x 128, once a wave; it grows with the tile's cells.
-  Parameter<Duration> split_overhead;  ///< Joining the partial products when the k loop is split over SMs.
+  Parameter<double> hbm_efficiency;  ///< Share of the HBM bandwidth at which weights stream in, in (0, 1].
+  /// Time of a byte of the m x k input that L2 still holds, relative to a weight byte.
+  Parameter<double> cached_input_cost;
+  Parameter<double> output_cost;       ///< Time of a byte of the m x n output, relative to a weight byte.
+  Parameter<Duration> ramp;            ///< Filling and draining the pipeline, once per GEMM.
+  Parameter<Duration> wave_overhead;   ///< Epilogue of a tile of 128 x 128, once per wave; grows with the tile's cells.
+  Parameter<Duration> split_overhead;  ///< Joining the partial products if the k loop is split over SMs.
 
   /// Speed of other tiles in the k loop, relative to 128 x 128 (and 192 x 128, 128 x 192).
-  Parameter<double> tile_256x128{1.0};  ///< And 128 x 256.
+  Parameter<double> tile_256x128{1.0};  ///< Also 128 x 256.
   Parameter<double> tile_64x256{1.0};
-  Parameter<double> tile_128x64{1.0};  ///< And 64 x 128.
+  Parameter<double> tile_128x64{1.0};  ///< Also 64 x 128.
   Parameter<double> tile_64x64{1.0};
-  Parameter<double> wave_quantum{1.0};  ///< 1: a wave that is partly full takes as long as a full one; 0: its share.
-  Parameter<double> unhidden{0.4};      ///< How much of HBM traffic or loops, the lesser, shows beside the greater.
+  Parameter<double> wave_quantum{1.0};  ///< 1: a partly full wave takes as long as a full one; 0: only its share.
+  Parameter<double> unhidden{0.4};      ///< Visible part of the shorter of HBM traffic and loops beside the longer.
   Parameter<double> join_cost{1.0};     ///< Time of a byte of partial products, relative to a weight byte.
 
-  /// What power allows the whole chip in a short product, as a share of the dense peak (0: no limit), and what is left
-  /// of that in one that lasts.
+  /// Share of the dense peak that the power limit allows the whole chip in a short GEMM (0: no limit), and the share of
+  /// that which remains in a long one.
   Parameter<double> burst_efficiency{0.0};
   Parameter<double> sustained_share{1.0};
-  Parameter<Duration> burst_time{Duration{1'000'000'000}};  ///< A product this long at the peak is half way between.
+  Parameter<Duration> burst_time{
+      Duration{1'000'000'000}};  ///< A GEMM this long at the peak is half way between the two.
 
   /// Passes over the m x k input at HBM speed before the product, to convert it into this dtype.
   Parameter<double> conversion_passes{0.0};
 
-  /// Weights that a benchmark uses again before others have filled this share of the L2 are still there (0: nobody has
-  /// looked, they never are), and a byte of them takes so much of a weight byte's time.
+  /// Weights that a benchmark uses again before others have filled this share of the L2 are still in it (0: not
+  /// measured, they never are), and the time of a byte of them relative to that of a weight byte.
   Parameter<double> resident_share{0.0};
   Parameter<double> cached_weight_cost{1.0};
 };
 
-/// How a fused attention kernel falls short; model/cost/attention.h says how each enters. A hardware file may leave all
-/// of it out: the defaults are judgement.
+/// Parameters that describe how a fused attention kernel falls short; model/cost/attention.h gives the formula. A
+/// hardware file may omit all of them: the defaults are assumed.
 struct AttentionParameters {
-  Parameter<Duration> overhead{Duration{5'000'000}};  ///< Once a call, with what frameworks do around the kernel.
-  Parameter<double> loop_efficiency{0.7};             ///< Share of the dense peak in both products of a tile.
-  Parameter<FlopsPerSecond> exponentials{FlopsPerSecond{0.0}};  ///< Of the whole chip, beside the products; 0: free.
-  Parameter<double> masked_width{128.0};                   ///< Keys behind the diagonal that a causal query pays for.
-  Parameter<Duration> tile_overhead{Duration{2'000'000}};  ///< Of a tile of 128 queries of a head, once a wave.
+  Parameter<Duration> overhead{
+      Duration{5'000'000}};                ///< Once per call, including the work of frameworks around the kernel.
+  Parameter<double> loop_efficiency{0.7};  ///< Share of the dense peak in both GEMMs of a tile.
+  Parameter<FlopsPerSecond> exponentials{
+      FlopsPerSecond{0.0}};  ///< Rate of exponentials of the whole chip, beside the GEMMs; 0: they are free.
+  Parameter<double> masked_width{128.0};                   ///< Keys beyond the diagonal that a causal query pays for.
+  Parameter<Duration> tile_overhead{Duration{2'000'000}};  ///< For a tile of 128 queries of a head, once per wave.
   Parameter<double> query_cost{1.0};  ///< Time of a byte of the queries and the output, relative to the HBM bandwidth.
-  Parameter<double> key_cost{1.5};    ///< The same of keys and values, which are also written to their cache.
+  Parameter<double> key_cost{1.5};    ///< Time of a byte of keys and values, which are also written to their cache.
   Parameter<double> imbalance{0.6};   ///< Share of the longest tile's time for which SMs idle at the end.
 
-  /// These may be left out of a hardware file: nobody has looked.
-  Parameter<double> narrow_overhead{1.0};  ///< Both overheads of heads no wider than 64, relative to wider ones.
+  /// A hardware file may omit these parameters; their defaults mean that nothing was measured.
+  Parameter<double> narrow_overhead{1.0};  ///< Factor on both overheads for heads no wider than 64.
   Parameter<double> lone_tile{1.0};        ///< Time of a tile that has an SM to itself, relative to one among many.
-  /// Above 0: the kernel is FlashAttention-3's, whose tiles hold all heads that share keys, and which splits the keys
-  /// where a sequence has few tiles. Then a score takes so much longer than one of keys in one piece.
+  /// Above 0 for the kernel of FlashAttention-3, whose tiles hold all heads that share keys, and which splits the keys
+  /// if a sequence has few tiles. The value is the time of a score with split keys relative to one without.
   Parameter<double> split_cost{0.0};
-  Parameter<double> unsplit_keys{512.0};  ///< So many are never split: four of its blocks.
+  Parameter<double> unsplit_keys{512.0};  ///< This many keys are never split: four of its blocks.
 };
 
-/// Memory-bound kernels between the products of a serving framework, by their own time on the device: no launch, and
-/// no gap to the kernel before. model/cost/framework_kernel.h says how each enters; `efficiency` is a share of the HBM
-/// bandwidth, in (0, 1], and `step` what a thread block takes for 1024 elements of its row.
+/// Memory-bound kernels between the GEMMs of a serving framework, by their own time on the device, without launch and
+/// without the gap to the kernel before. model/cost/framework_kernel.h gives the formula; `efficiency` is a share of
+/// the HBM bandwidth, in (0, 1], and `step` the time that a thread block takes for 1,024 elements of its row.
 struct FrameworkKernels {
-  Parameter<Duration> floor;         ///< Of every one.
-  Parameter<double> sum_efficiency;  ///< Of two tensors.
-  Parameter<double> cached_saving;   ///< Share of its time that a sum saves on bytes which the L2 still holds.
+  Parameter<Duration> floor;         ///< Shortest time of any of these kernels.
+  Parameter<double> sum_efficiency;  ///< Sum of two tensors.
+  Parameter<double> cached_saving;   ///< Share of its time that a sum saves on bytes that the L2 still holds.
   Parameter<double> norm_efficiency;
   Parameter<Duration> norm_step;
   Parameter<double> activation_efficiency;
@@ -85,26 +90,27 @@ struct FrameworkKernels {
   Parameter<Duration> rotation_step;
 };
 
-/// The matrix units of an accelerator for one dtype.
+/// Matrix units of an accelerator for one dtype.
 struct MatrixUnit {
   Parameter<FlopsPerSecond> dense_peak;
   GemmParameters gemm;
   FitScope fit;
 };
 
-/// Valid for ever after `load_machine`: counts and rates are positive, efficiencies lie in (0, 1].
+/// Accelerator whose values `load_machine` has checked: counts and rates are positive, efficiencies lie in (0, 1].
 struct Accelerator {
   std::string name;
   int sms = 0;  ///< Streaming multiprocessors (AI cores on other makes).
   Parameter<BytesPerSecond> hbm_bandwidth;
   Bytes hbm_capacity;
   Bytes l2_capacity;
-  Parameter<double> memory_bound_efficiency;  ///< Share of the HBM bandwidth adds, packs and norms reach, in (0, 1].
-  Parameter<BytesPerSecond> sm_bandwidth;     ///< HBM bytes a second that one SM alone can move.
-  Parameter<Duration> kernel_floor;           ///< Shortest time of any kernel on the device, launch not counted.
-  Parameter<Duration> launch_cost;            ///< Host lane: issuing one kernel.
-  Parameter<Duration> event_cost;             ///< Host lane: one event record with its stream wait.
-  Parameter<Duration> graph_launch_cost;      ///< Host lane: launching a whole captured graph, once.
+  /// Share of the HBM bandwidth that adds, packs and norms reach, in (0, 1].
+  Parameter<double> memory_bound_efficiency;
+  Parameter<BytesPerSecond> sm_bandwidth;  ///< HBM bytes per second that one SM alone can move.
+  Parameter<Duration> kernel_floor;        ///< Shortest time of any kernel on the device, without launch.
+  Parameter<Duration> launch_cost;         ///< Host lane: issuing one kernel.
+  Parameter<Duration> event_cost;          ///< Host lane: one event record with its stream wait.
+  Parameter<Duration> graph_launch_cost;   ///< Host lane: launching a whole captured graph, once.
   /// Device: wait between two dependent nodes of a graph, beyond what kernel_floor includes.
   Parameter<Duration> graph_node_gap;
   /// Device: wait before a GEMM or memory-bound kernel that comes from a stream, beyond what kernel_floor includes. A
@@ -112,17 +118,17 @@ struct Accelerator {
   Parameter<Duration> stream_gap;
   AttentionParameters attention;
   FitScope attention_fit;
-  std::optional<FrameworkKernels> framework_kernels;  ///< Where somebody measured them.
+  std::optional<FrameworkKernels> framework_kernels;  ///< Present if they were measured.
   std::array<std::optional<MatrixUnit>, all_dtypes.size()> matrix_units;
 
   bool supports(DType dtype) const { return matrix_units[index_of(dtype)].has_value(); }
-  /// Aborts unless supports(dtype); `require_supported` is the check for a user's choice.
+  /// Returns the unit. Aborts unless supports(dtype); `require_supported` is the check for a user's choice.
   const MatrixUnit& matrix_unit(DType dtype) const;
-  /// Aborts unless supports(dtype).
+  /// Returns the peak. Aborts unless supports(dtype).
   FlopsPerSecond dense_peak(DType dtype) const { return matrix_unit(dtype).dense_peak.value; }
 };
 
-/// Throws ConfigError naming the dtypes there are, unless the accelerator supports this one.
+/// Throws ConfigError that names the supported dtypes, unless the accelerator supports this one.
 void require_supported(const Accelerator& accelerator, DType dtype);
 
 }  // namespace commfuse

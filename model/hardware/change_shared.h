@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changing one machine's part that others share.
+// Changes a part of one machine that others share.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace commfuse {
 
-/// Copies what is shared before `how` changes it; nothing where there is none.
+/// Copies the shared part before `how` changes it; does nothing if it is null.
 template <class T, class Change>
 void change_shared(std::shared_ptr<const T>& shared, const Change& how) {
   if (shared != nullptr) {

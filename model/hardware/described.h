@@ -123,7 +123,7 @@ struct Described<FrameworkKernels> {
       entry("rotation_step", &F::rotation_step)};
 };
 
-/// Matrix units are missing: they are indexed by dtype.
+/// Matrix units have no entry here, because they are indexed by dtype.
 template <>
 struct Described<Accelerator> {
   using A = Accelerator;
@@ -174,7 +174,7 @@ struct Described<ProtocolParameters> {
       entry("own_copy_rate", &P::own_copy_rate, "Rate of copying a rank's own share from input to output"),
       entry("ramp_size", &P::ramp_size, "Wire bytes whose time filling the pipeline costs at most")};
 };
-/// LL has no pipeline to fill, so its maps lack this key.
+/// Key that the maps of LL lack, because LL has no pipeline to fill.
 inline constexpr std::string_view key_of_ramp = "ramp_size";
 
 template <>
@@ -202,9 +202,8 @@ struct Described<TreeParameters> {
                                       entry("ll", &T::ll), entry("ll128", &T::ll128)};
 };
 
-/// What a collective may know of algorithms beside its ring, each in a map of its own. Files, their schema, what
-/// calibrate writes and the parameters that are raised by their error follow; formulas are in
-/// model/cost/communication.h.
+/// Algorithms of a collective besides its ring, each in a map of its own. Files, their schema, the output of calibrate
+/// and the parameters that are raised by their error follow; formulas are in model/cost/communication.h.
 inline constexpr std::tuple collective_algorithms{entry("tree", &CollectiveParameters::tree)};
 
 /// Calls `visit` with each entry of collective_algorithms.
@@ -212,7 +211,7 @@ template <class Visit>
 constexpr void each_algorithm(const Visit& visit) {
   std::apply([&](const auto&... entries) { (visit(entries), ...); }, collective_algorithms);
 }
-/// What the member of such an entry points to.
+/// Type that the member of an algorithm's entry points to.
 template <class E>
 using AlgorithmOf = std::remove_const_t<typename std::remove_cvref_t<E>::Member::element_type>;
 
@@ -231,7 +230,7 @@ inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 
-/// Takes the place of a name where nobody needs names.
+/// Replaces a name if no names are needed.
 struct NoNames {};
 inline std::string name_below(const std::string& at, std::string_view key) { return at + std::string(key); }
 constexpr NoNames name_below(NoNames, std::string_view) { return {}; }
@@ -260,7 +259,7 @@ void each_parameter(S& in, const At& at, const Visit& visit) {
   }
 }
 
-/// Bytes of all described members. Equals the size of the struct when every member has an entry.
+/// Returns the bytes of all described members. Equals the size of the struct when every member has an entry.
 template <class S>
 constexpr std::size_t described_size() {
   std::size_t size = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fit of a kind of op leaves, and over which sizes somebody looked.
+// Residual of the fit of a kind of op, and the sizes over which the op was measured.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace commfuse {
 
-/// A product has m, n and k; an attention has seq; messages have bytes; collectives have ranks as well.
+/// Sizes of ops. A GEMM has m, n and k; an attention has seq; messages have bytes; collectives also have ranks.
 enum class FitSize : std::uint8_t { m, n, k, seq, bytes, ranks };
 
 inline constexpr std::array all_fit_sizes{FitSize::m,   FitSize::n,     FitSize::k,
@@ -29,7 +29,7 @@ constexpr std::string_view name_of(FitSize size) {
   return "";
 }
 
-/// What limits an op. How far off a fit is differs more by this than by any size.
+/// Limits of an op. The residual of a fit depends on them more than on any size.
 enum class Limit : std::uint8_t {
   latency,    ///< Launch, ramp and floor take at least half of the time.
   bandwidth,  ///< HBM traffic, or the wires of a message.
@@ -49,11 +49,11 @@ constexpr std::string_view name_of(Limit limit) {
   return "";
 }
 
-/// A factor of the residual for each limit.
+/// Factor on the residual for each limit.
 using ByLimit = std::array<double, all_limits.size()>;
 inline constexpr ByLimit alike_by_limit{1.0, 1.0, 1.0, 1.0};
 
-/// Both ends were measured.
+/// Range whose ends were both measured.
 struct SeenRange {
   std::int64_t least = 0;
   std::int64_t most = 0;
@@ -61,16 +61,16 @@ struct SeenRange {
 };
 
 struct FitScope {
-  /// Standard error of one op's price, relative, beside those of the parameters: two thirds of the rows that the fit
-  /// had not seen were off by no more. The default is judgement, for what nobody has fitted.
+  /// Relative standard error of one op's price that the errors of the parameters do not explain: two thirds of the rows
+  /// that the fit had not seen were off by no more. The default is assumed, for ops without a fit.
   double residual = 0.15;
-  ByLimit by_limit = alike_by_limit;                                  ///< Times residual: that of ops with this limit.
-  std::array<std::optional<SeenRange>, all_fit_sizes.size()> seen{};  ///< Nothing: nobody looked.
+  ByLimit by_limit = alike_by_limit;                                  ///< Factor on `residual`, by limit.
+  std::array<std::optional<SeenRange>, all_fit_sizes.size()> seen{};  ///< Measured sizes; empty if none were.
 
   [[nodiscard]] const std::optional<SeenRange>& range(FitSize size) const {
     return seen[static_cast<std::size_t>(size)];
   }
-  /// Standard error of an op with this limit, relative, at most 1.
+  /// Returns the relative standard error of an op with this limit, at most 1.
   [[nodiscard]] double residual_at(Limit limit) const {
     return std::min(1.0, residual * by_limit[static_cast<std::size_t>(limit)]);
   }

@@ -14,7 +14,7 @@ namespace {
 
 std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
-/// GPUs first, first + stride and so on.
+/// Returns the GPUs first, first + stride and so on.
 std::vector<int> group_from(int first, int stride, int ranks) {
   std::vector<int> group(at(ranks));
   for (int i = 0; i < ranks; ++i) {

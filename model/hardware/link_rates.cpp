@@ -39,8 +39,8 @@ void raise_exchanges(Link& link, double times) {
   }
 }
 
-/// Of collectives that have so many GPUs on each node: what goes round passes inside the nodes too, whose wires carry
-/// at least what they are seen to.
+/// Returns the speed-up of collectives with this many GPUs per node. The data also pass the links inside the nodes,
+/// which carry at least the rate that a group inside a node has.
 double times_across(const Machine& machine, LinkRates rates, int gpus) {
   if (gpus == 1) {
     return rates.network;
@@ -62,7 +62,7 @@ void raise_network(Machine& machine, const Machine& given, LinkRates rates) {
   }
 }
 
-/// What groups see differs from the link by as much as before.
+/// Scales the groups, so that their ratio to the link stays.
 void raise(std::shared_ptr<const std::vector<CollectiveParameters>>& shared, double times) {
   if (shared != nullptr) {
     auto groups = std::make_shared<std::vector<CollectiveParameters>>(*shared);
@@ -82,7 +82,7 @@ bool is_inside_a_node(const Topology& topology, const Edge& edge) {
   return inside(edge.a) && inside(edge.b);
 }
 
-/// Every rate of a wire; with those of a node's file.
+/// Scales every rate of a wire, including those of a node's file.
 void raise(std::shared_ptr<const TopologyPlan>& shared, LinkRates rates) {
   if (shared != nullptr) {
     auto plan = std::make_shared<TopologyPlan>(*shared);

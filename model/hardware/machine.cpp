@@ -14,7 +14,7 @@ namespace commfuse {
 
 namespace {
 
-/// Where a route ends up in what its peers see: its slowest hop and its latency.
+/// A route as its peers use it: the rate of its slowest hop, and its latency.
 struct Reach {
   BytesPerSecond rate;
   Duration latency{};
@@ -44,7 +44,7 @@ PeerParameters scaled(PeerParameters peer, const Reach& reach, const Reach& best
   return peer;
 }
 
-/// with_rates of one part.
+/// Implements with_rates for one part.
 struct RaisedRates {
   double times = 1.0;
   RateChange change = RateChange::every_rate;
@@ -64,15 +64,15 @@ struct RaisedRates {
   }
 };
 
-/// with_rates_up_to of one part.
+/// Implements with_rates_up_to for one part.
 struct HeldRates {
-  BytesPerSecond most;
+  BytesPerSecond limit;
 
-  void operator()(Parameter<BytesPerSecond>& rate) const { rate.value.value = std::min(rate.value.value, most.value); }
+  void operator()(Parameter<BytesPerSecond>& rate) const { rate.value.value = std::min(rate.value.value, limit.value); }
   void operator()(ProtocolParameters& protocol) const { (*this)(protocol.rate); }
 };
 
-/// Every rate of the kernels beside the collective's own ring, but NCCL's own.
+/// Changes every rate of the kernels other than the collective's own ring, except NCCL's estimates.
 template <class Change>
 void change_kernels(CollectiveParameters& parameters, const Change& change) {
   if (parameters.nccl != nullptr) {
@@ -171,10 +171,10 @@ BytesPerSecond rate_across(const Machine& machine, int gpus_of_a_node, int busy)
   const CollectiveParameters& together = collective_across(machine, gpus_of_a_node);
   const PeerParameters& peer = machine.network->peer;
   const int nics = std::max(1, machine.nics_per_node);
-  const double one = std::max(peer.rate.value.value, peer.aggregate_rate.value.value);
+  const double peer_rate = std::max(peer.rate.value.value, peer.aggregate_rate.value.value);
   const double shared = share_of_nics(gpus_of_a_node, busy, machine.gpus_per_node, nics) * nics / gpus_of_a_node;
   const double in_collectives = part_beside(machine, gpus_of_a_node, busy) * together.rate.value.value;
-  return {std::max(one * std::min(1.0, shared), in_collectives / gpus_of_a_node)};
+  return {std::max(peer_rate * std::min(1.0, shared), in_collectives / gpus_of_a_node)};
 }
 
 double share_of_nics(int gpus, int busy, int gpus_per_node, int nics_per_node) {
@@ -203,8 +203,8 @@ CollectiveParameters with_rates(CollectiveParameters parameters, double times, R
   return parameters;
 }
 
-CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond most) {
-  const HeldRates hold{most};
+CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond limit) {
+  const HeldRates hold{limit};
   hold(parameters);
   change_kernels(parameters, hold);
   return parameters;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equal nodes of equal accelerators, and what joins two GPUs or a group of them.
+// Equal nodes of equal accelerators, and the wires between two GPUs or in a group of them.
 #pragma once
 
 #include <cstdint>
@@ -17,92 +17,94 @@ namespace commfuse {
 
 struct Segments;
 
-/// What one peer sees where the pairs of a node differ.
+/// Parameters by pair, if the pairs of a node differ.
 struct PairPeers {
   std::vector<PeerParameters> kinds;
   std::vector<std::uint16_t> kind_of_pair;  ///< Index into kinds, by a x gpus_per_node + b.
 };
 
-/// GPUs are numbered node by node. Valid for ever after `load_machine`: every GPU reaches every other.
+/// Machine that `load_machine` has checked: every GPU reaches every other. GPUs are numbered node by node.
 struct Machine {
   std::string name;
-  /// What tables of measurements call it: "H100-SXM5-80GB". Of a cluster: without what its nodes are called.
+  /// Names in tables of measurements: "H100-SXM5-80GB". For a cluster, without the names of its nodes.
   std::vector<std::string> known_as;
-  std::string node_name;  ///< Of a cluster: the hardware of its nodes, as its file names it.
-  std::string executor;   ///< Of commfuse-validate, that does the real thing here: "cpu"; empty: none does.
+  std::string node_name;  ///< For a cluster: the hardware of its nodes, as its file names it.
+  std::string executor;   ///< Executor of commfuse-validate that runs on this machine: "cpu"; empty if there is none.
   Accelerator accelerator;
-  Link link;  ///< Inside a node. Its peer is the nearest pair's.
+  Link link;  ///< Link inside a node. Its peer is the nearest pair's.
   int gpus_per_node = 0;
   int nodes = 1;
-  std::optional<Link> network;  ///< Between nodes, as one GPU sees it; there when there are several.
+  std::optional<Link> network;  ///< Link between nodes, as one GPU uses it; present if there are several.
   int nics_per_node = 0;        ///< 0 with one node.
-  // Shared, because a machine is copied for every point and these never change.
-  std::shared_ptr<const TopologyPlan> plan;  ///< What the wires below were made from; null: nobody told.
+  // Shared pointers, because a machine is copied for every point and these parts never change.
+  /// Plan from which the wires below were made; null if unknown.
+  std::shared_ptr<const TopologyPlan> plan;
   std::shared_ptr<const Topology> topology;
-  std::shared_ptr<const Segments> segments;     ///< Of its topology; null: not worked out.
-  std::shared_ptr<const PairPeers> pair_peers;  ///< Null: all pairs of a node are alike.
-  /// Of GPUs 0 to i inside a node, by i; null where all groups are alike.
+  std::shared_ptr<const Segments> segments;     ///< Segments of its topology; null if not computed.
+  std::shared_ptr<const PairPeers> pair_peers;  ///< Null if all pairs of a node are alike.
+  /// Parameters of GPUs 0 to i inside a node, by i; null if all groups are alike.
   std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives;
-  /// What part of the whole node's collectives groups get whose GPUs do not stand side by side; null where all get all.
+  /// Rates of groups whose GPUs are not adjacent, relative to the whole node; null if all have its rate.
   std::shared_ptr<const StridedRates> strided_rates;
-  /// Across nodes, of groups that have so many GPUs on each, one up to all but one; null with one node.
+  /// Parameters across nodes, by the GPUs of a group on each node, from one to all but one; null with one node.
   std::shared_ptr<const std::vector<CollectiveParameters>> network_groups;
 };
 
-/// Gives a machine its wires, and pairs and groups what they see of those. Requires a plan of the machine's GPUs, and
-/// GPUs that reach each other.
+/// Sets the machine's wires and the parameters that pairs and groups derive from them. Requires a plan of the machine's
+/// GPUs, and GPUs that reach each other.
 void connect(Machine& machine, std::shared_ptr<const TopologyPlan> plan);
 
 int total_gpus(const Machine& machine);
 
-/// One exchange between two GPUs: the single-peer rate in a node (on a mesh one wire, never the sum of them; on a PCIe
-/// tree the slowest hop's), the network's across nodes. Requires two different GPUs of the machine.
+/// Returns the parameters of an exchange between two GPUs: the single-peer rate in a node (on a mesh one wire, never
+/// the sum of them; on a PCIe tree the slowest hop's), the network's across nodes. Requires two different GPUs of the
+/// machine.
 const PeerParameters& peer_between(const Machine& machine, int gpu_a, int gpu_b);
 
-/// One collective over `gpus` GPUs from `first_gpu` on: inside a node, or across nodes. Where pairs differ, a group of
-/// so many counts as the first of its node. Requires gpus >= 1.
+/// Returns the parameters of a collective over `gpus` GPUs from `first_gpu` on, inside a node or across nodes. If pairs
+/// differ, every group of this size counts as the first of its node. Requires gpus >= 1.
 const CollectiveParameters& collective_over(const Machine& machine, int first_gpu, int gpus);
 
-/// One collective across nodes over a group that has so many GPUs on each. Requires a network and 1 <= gpus_of_a_node
-/// <= gpus_per_node.
+/// Returns the parameters of a collective across nodes over a group with this many GPUs on each. Requires a network and
+/// 1 <= gpus_of_a_node <= gpus_per_node.
 const CollectiveParameters& collective_across(const Machine& machine, int gpus_of_a_node);
 
-/// What a GPU of such a group sends to other nodes while so many of its node's do, each to many: what all peers of a
-/// rank get together, or as much less as GPUs share NICs; as much as in a collective where that is more. Requires as
-/// above.
+/// Returns the rate of a GPU of such a group to other nodes while `busy` GPUs of its node send, each to many: the
+/// aggregate rate of a rank's peers, reduced as GPUs share NICs, or the rate of a collective if that is higher. Has the
+/// same requirements.
 BytesPerSecond rate_across(const Machine& machine, int gpus_of_a_node, int busy);
 
-/// The share of a node's NICs that `gpus` of its GPUs get while `busy` of them send, these among them: each sends by
-/// the NIC next to it. Requires 1 <= gpus <= busy <= gpus_per_node and a NIC.
+/// Returns the share of a node's NICs that `gpus` of its GPUs get while `busy` of them send, these among them: each
+/// sends by the NIC next to it. Requires 1 <= gpus <= busy <= gpus_per_node and a NIC.
 double share_of_nics(int gpus, int busy, int gpus_per_node, int nics_per_node);
 
-/// The part that a group with so many GPUs on a node keeps of its rate over the NICs while `busy` GPUs of the node
-/// send. Requires as above.
+/// Returns the share of its rate over the NICs that a group with this many GPUs on a node keeps while `busy` GPUs of
+/// the node send. Has the same requirements.
 double part_beside(const Machine& machine, int gpus, int busy);
 
-/// What is said of rates that are others than the file's.
+/// Provenance of changed rates.
 enum class RateChange : std::uint8_t {
-  every_rate,      ///< Of a group of GPUs on the machine's own wires: as sure as it was.
-  supposed_wires,  ///< Of wires that nobody has: a prior. What a rank copies for itself stays.
+  every_rate,      ///< A group of GPUs on the machine's own wires: the error stays.
+  supposed_wires,  ///< Hypothetical links (prior); own_copy_rate is unchanged.
 };
 
-/// The same with every rate so many times as high, NCCL's too; latencies stay. What a rank copies for itself is not
-/// slower on fewer wires; on faster ones it is faster, as the fits to pairs of a tree have it. Requires times > 0.
+/// Returns the parameters with every rate multiplied by `times`, NCCL's estimates too; latencies stay. own_copy_rate is
+/// not lower on fewer wires, but higher on faster ones, as in the fits to pairs of a PCIe tree. Requires times > 0.
 CollectiveParameters with_rates(CollectiveParameters parameters, double times,
                                 RateChange change = RateChange::every_rate);
 
-/// The same with no rate above `most`: that of an estimate, or of a group that is as much faster as its wires are, may
-/// be. What a rank copies for itself stays.
-CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond most);
+/// Returns the parameters with every rate limited to `limit`, which an estimate, or a group scaled by its wires, may
+/// exceed. own_copy_rate stays.
+CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond limit);
 
-/// What the first groups of a node see, by size, when all of it sees `whole`: of its rates as much as of the node's
-/// wires. Null when all are alike.
+/// Returns the parameters of the first groups of a node, by size, given those of the whole node: rates scale with the
+/// group's share of the node's wires. Null if all are alike.
 std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(const GroupRates& rates,
                                                                               int gpus_per_node,
                                                                               const CollectiveParameters& whole);
 
-/// What each pair of a node sees, when its nearest pair sees `nearest`: another pair's rate is smaller as its slowest
-/// hop is, and its latency longer by the hops it has more. Null when all pairs are alike. Requires GPUs that reach each
+/// Returns the parameters of each pair of a node, given those of its nearest pair: the rate scales with the slowest
+/// hop, and the latency grows with the additional hops. Null if all pairs are alike. Requires GPUs that reach each
 /// other.
 std::shared_ptr<const PairPeers> pair_peers_of(const Topology& topology, int gpus_per_node,
                                                const PeerParameters& nearest);

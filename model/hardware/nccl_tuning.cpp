@@ -13,18 +13,18 @@ namespace commfuse {
 namespace {
 
 constexpr int least_ranks_of_nvls = 5;
-constexpr double ring_share_of_ll = 0.5;      // Half of what LL sends are flags.
-constexpr double ring_share_of_ll128 = 0.92;  // 120 of 128 bytes, and a little.
+constexpr double ring_share_of_ll = 0.5;      // Half of the bytes that LL sends are flags.
+constexpr double ring_share_of_ll128 = 0.92;  // 120 of 128 bytes, less a small loss.
 
-constexpr double tree_share = 0.92;  // Of the channels' rate, as every sum goes up and comes down:
+constexpr double tree_share = 0.92;  // Share of the channels' rate, because every sum goes up and comes down:
 constexpr double tree_passes = 2.0;
 constexpr double tree_share_of_ll = 1.0 / 3.8;
 constexpr double tree_share_of_ll128 = 120.0 / 128.0;
-constexpr double ll_step_among_nodes = 1.8;  // Times as long as in one node.
-constexpr double plateau = 1.4;              // An all-reduce by Simple round several nodes waits so much longer.
+constexpr double ll_step_among_nodes = 1.8;  // Factor on the steps in one node.
+constexpr double plateau = 1.4;  // Factor on the wait of an all-reduce by Simple on a ring of several nodes.
 
-/// By generation, GB/s: LL in one node; LL128 a channel; the share of the ring's rate that sums in the switch get; a
-/// channel of a tree, of two nodes and of more.
+/// Limits by generation, in GB/s: LL in one node; LL128 per channel; the share of the ring's rate that sums in the
+/// switch get; a channel of a tree, for two nodes and for more.
 struct Limits {
   double ll;
   double ll128_channel;
@@ -37,7 +37,7 @@ constexpr std::array<Limits, 4> limits{{{39.0, 20.0, 0.0, {18.5, 10.0}},
                                         {141.0, 36.7, 0.85, {41.4, 36.0}},
                                         {282.0, 73.4, 0.74, {42.8, 24.0}}}};
 
-/// LL across nodes, GB/s: two of them, and more.
+/// Rates of LL across nodes, GB/s: two nodes, and more.
 constexpr std::array<double, 2> ll_among_intel_hosts{39.0, 20.4};
 constexpr std::array<double, 2> ll_among_amd_hosts{22.5, 19.0};
 
@@ -48,8 +48,8 @@ double most_of_ll(const NcclTuning& tuning, int nodes) {
   return 1e9 * (tuning.amd_hosts ? ll_among_amd_hosts : ll_among_intel_hosts)[nodes > 2 ? 1 : 0];
 }
 
-/// By kernel: microseconds once a call, and once a step over NVLink, over PCIe and between nodes. Of the tree by Simple
-/// the tuning says the steps.
+/// Latencies by kernel, in microseconds: once per call, and once per step over NVLink, over PCIe and between nodes. The
+/// tuning has the steps of the tree by Simple.
 struct Latencies {
   double base;
   double nvlink_step;
@@ -65,10 +65,10 @@ constexpr std::array<Latencies, 7> latencies{{{6.6, 0.6, 1.0, 2.7},
                                               {14.0, 1.25, 1.9, 8.5},
                                               {8.4, 0.0, 0.0, 0.0}}};
 
-constexpr std::size_t flat_kernels = 4;  // The first of them: no trees.
+constexpr std::size_t flat_kernels = 4;  // The first kernels, without trees.
 
-/// "Trees are not perfectly sticking to the model for medium sizes": what NCCL takes off their rate, by LL, LL128 and
-/// Simple, for each doubling of 64 B.
+/// Factors on the rate of trees, about which NCCL says "Trees are not perfectly sticking to the model for medium
+/// sizes": by LL, LL128 and Simple, for each doubling of 64 B.
 constexpr std::size_t corrected_sizes = 23;
 constexpr std::array<std::array<double, corrected_sizes>, 3> tree_corrections{
     {{1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5,
@@ -78,7 +78,7 @@ constexpr std::array<std::array<double, corrected_sizes>, 3> tree_corrections{
      {0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,
       0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9}}};
 
-/// Into which of them a size falls: the first where it is less, `corrected_sizes` beyond the last.
+/// Returns the index of the doubling that a size falls into: 0 for smaller sizes, `corrected_sizes` beyond the last.
 std::size_t doubling_of(double total) {
   return total < 128.0 ? 0 : std::min(corrected_sizes, static_cast<std::size_t>(std::ilogb(total / 64.0)));
 }
@@ -89,13 +89,13 @@ double tree_correction(NcclKernel kernel, double total) {
   return size < corrected_sizes ? tree_corrections[protocol][size] : 1.0;
 }
 
-/// The next size from which on trees are corrected otherwise.
+/// Returns the next size at which the correction of trees changes.
 double end_of_doubling(double total) {
   const std::size_t size = doubling_of(total);
   return size < corrected_sizes ? std::ldexp(128.0, static_cast<int>(size)) : std::numeric_limits<double>::infinity();
 }
 
-/// Of a ring or the switch, bytes a second; 0 where there is no such kernel.
+/// Returns the rate of a ring or the switch in bytes per second; 0 if there is no such kernel.
 double rate_of(const NcclTuning& tuning, NcclKernel kernel, int nodes) {
   const Limits& limit = limits[static_cast<std::size_t>(tuning.generation)];
   const double ring = tuning.channels * tuning.channel_rate.value;
@@ -113,7 +113,7 @@ double rate_of(const NcclTuning& tuning, NcclKernel kernel, int nodes) {
   }
 }
 
-/// Of a tree: bytes of the tensor a second.
+/// Returns the rate of a tree in bytes of the tensor per second.
 double tree_rate_of(const NcclTuning& tuning, NcclKernel kernel, const NcclTask& task) {
   const Limits& limit = limits[static_cast<std::size_t>(tuning.generation)];
   const double channel = 1e9 * limit.tree_channel[task.nodes > 2 ? 1 : 0];
@@ -134,7 +134,7 @@ double step_of(const NcclTuning& tuning, NcclKernel kernel) {
   return tuning.wire == NcclWire::pcie ? latency.pcie_step : latency.nvlink_step;
 }
 
-/// Microseconds of all steps of a ring.
+/// Returns the microseconds of all steps of a ring.
 double ring_latency(const NcclTuning& tuning, const NcclTask& task, NcclKernel kernel) {
   const Latencies& latency = latencies[static_cast<std::size_t>(kernel)];
   const int steps = task.passes * (task.ranks - 1);
@@ -147,7 +147,7 @@ double ring_latency(const NcclTuning& tuning, const NcclTask& task, NcclKernel k
   return kernel == NcclKernel::simple && task.passes == 2 ? plateau * once : once;
 }
 
-/// Microseconds of all steps of a tree, up and down.
+/// Returns the microseconds of all steps of a tree, up and down.
 double tree_latency(const NcclTuning& tuning, const NcclTask& task, NcclKernel kernel) {
   const Latencies& latency = latencies[static_cast<std::size_t>(kernel)];
   const bool is_simple = kernel == NcclKernel::tree_simple;
@@ -163,15 +163,15 @@ bool may_climb(const NcclTuning& tuning, const NcclTask& task) {
   return task.passes == 2 && task.nodes > 1 && tuning.tree_channels > 0;
 }
 
-/// NCCL's estimate of a kernel as a line over sizes: seconds of an empty message, and of each byte.
+/// NCCL's estimate of a kernel as a line over sizes: seconds of an empty message, and per byte.
 struct Line {
   double latency = 0.0;
   double per_byte = 0.0;
   [[nodiscard]] double at(double total) const { return latency + total * per_byte; }
 };
 
-/// Nothing where NCCL would not take the kernel. A tree's line holds for the doubling that the task's size is in; trees
-/// are asked for only where it may climb them.
+/// Returns nullopt if NCCL would not use the kernel. A tree's line holds for the doubling that contains the task's
+/// size; trees are asked for only if NCCL may use them.
 std::optional<Line> line_of(const NcclTuning& tuning, const NcclTask& task, NcclKernel kernel) {
   if (kernel == NcclKernel::tree_ll || kernel == NcclKernel::tree_ll128 || kernel == NcclKernel::tree_simple) {
     const double rate = tree_rate_of(tuning, kernel, task);
@@ -191,7 +191,7 @@ std::optional<Line> line_of(const NcclTuning& tuning, const NcclTask& task, Nccl
   return Line{1e-6 * ring_latency(tuning, task, kernel), steps / (rate * task.ranks)};
 }
 
-/// The size from which on the flatter line is the lower one; the steeper one counts first where they are the same.
+/// Returns the size from which on the flatter line is lower; on equal values the steeper one counts first.
 double crossing_of(const Line& steep, const Line& flat) {
   const double slopes = steep.per_byte - flat.per_byte;
   const double latency = flat.latency - steep.latency;
@@ -202,9 +202,9 @@ double crossing_of(const Line& steep, const Line& flat) {
 }
 
 template <class Kind, std::size_t count>
-std::optional<Kind> named(const std::array<Kind, count>& all, std::string_view name) {
-  const auto found = std::find_if(all.begin(), all.end(), [&](Kind kind) { return name_of(kind) == name; });
-  return found == all.end() ? std::nullopt : std::optional(*found);
+std::optional<Kind> named(const std::array<Kind, count>& kinds, std::string_view name) {
+  const auto value = std::find_if(kinds.begin(), kinds.end(), [&](Kind kind) { return name_of(kind) == name; });
+  return value == kinds.end() ? std::nullopt : std::optional(*value);
 }
 
 }  // namespace
@@ -281,15 +281,15 @@ NcclOffers nccl_offers(const NcclTuning& tuning, const NcclTask& task) {
   from.fill(task.total);
   to.fill(offers.until);
   const std::size_t kernels = climbs ? all_nccl_kernels.size() : flat_kernels;
-  for (std::size_t one = 0; one < kernels; ++one) {
-    lines[one] = line_of(tuning, task, all_nccl_kernels[one]);
-    for (std::size_t other = 0; lines[one] && other < one; ++other) {
+  for (std::size_t kernel = 0; kernel < kernels; ++kernel) {
+    lines[kernel] = line_of(tuning, task, all_nccl_kernels[kernel]);
+    for (std::size_t other = 0; lines[kernel] && other < kernel; ++other) {
       if (!lines[other]) {
         continue;
       }
-      const bool is_steeper = lines[one]->per_byte > lines[other]->per_byte;
-      const std::size_t steep = is_steeper ? one : other;
-      const std::size_t flat = is_steeper ? other : one;
+      const bool is_steeper = lines[kernel]->per_byte > lines[other]->per_byte;
+      const std::size_t steep = is_steeper ? kernel : other;
+      const std::size_t flat = is_steeper ? other : kernel;
       const double crossing = crossing_of(*lines[steep], *lines[flat]);
       to[steep] = std::min(to[steep], crossing);
       from[flat] = std::max(from[flat], crossing);
@@ -300,7 +300,7 @@ NcclOffers nccl_offers(const NcclTuning& tuning, const NcclTask& task) {
       offers.kernels[offers.count++] = {all_nccl_kernels[kernel], from[kernel]};
     }
   }
-  if (offers.count == 0) {  // lines that meet in one point, but for rounding
+  if (offers.count == 0) {  // lines that meet in one point, apart from rounding
     offers.kernels[offers.count++] = {nccl_choice(tuning, task), task.total};
   }
   return offers;

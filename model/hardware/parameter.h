@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number of the cost model that says how sure it is and where it comes from.
+// A number of the cost model with its error and its source.
 #pragma once
 
 #include <array>
@@ -10,7 +10,8 @@
 
 namespace commfuse {
 
-/// From weakest to strongest: judgement; a data sheet or a paper; a fit on a public table; our own measurement.
+/// From weakest to strongest: assumed; a data sheet or a paper; a fit to a public table; this project's own
+/// measurement.
 enum class Provenance : std::uint8_t { prior, published, fitted, measured };
 
 inline constexpr std::array all_provenances{Provenance::prior, Provenance::published, Provenance::fitted,
@@ -40,7 +41,7 @@ struct Parameter {
   T value{};
   double standard_error = 0.0;  ///< Relative to value; 0 means exact or unknown.
   Provenance provenance = Provenance::prior;
-  std::string source;  ///< What follows the kind in `provenance: "fitted: table.csv"`.
+  std::string source;  ///< The part after the kind in `provenance: "fitted: table.csv"`.
 };
 
 }  // namespace commfuse

@@ -16,92 +16,92 @@ namespace commfuse {
 namespace {
 
 template <class Visit>
-void visit(Accelerator& accelerator, const std::string& at, const Visit& one) {
-  each_parameter(accelerator, at, one);
+void visit(Accelerator& accelerator, const std::string& at, const Visit& visitor) {
+  each_parameter(accelerator, at, visitor);
   for (const DType dtype : all_dtypes) {
     if (std::optional<MatrixUnit>& unit = accelerator.matrix_units[index_of(dtype)]) {
       auto& [peak, gemm, fit] = *unit;
-      const std::string here = fmt::format("{}matrix_units.{}.", at, name_of(dtype));
-      one(here + "dense_peak", peak);
-      each_parameter(gemm, here + "gemm.", one);
+      const std::string unit_prefix = fmt::format("{}matrix_units.{}.", at, name_of(dtype));
+      visitor(unit_prefix + "dense_peak", peak);
+      each_parameter(gemm, unit_prefix + "gemm.", visitor);
     }
   }
 }
 
-// Structured bindings: what is added to NcclKernels, AllToAllParameters or Link does not compile until it is named
-// here.
+// These are structured bindings, so a new member of NcclKernels, AllToAllParameters or Link does not compile until it
+// is named here.
 
 template <class Visit>
-void visit(NcclKernels& nccl, const std::string& at, const Visit& one) {
+void visit(NcclKernels& nccl, const std::string& at, const Visit& visitor) {
   auto& [tuning, ll, fill, ll128, nvls] = nccl;
-  each_parameter(ll, at + "ll.", one);
-  one(at + "ll.fill_size", fill);
-  each_parameter(ll128, at + "ll128.", one);
-  each_parameter(nvls, at + "nvls.", one);
+  each_parameter(ll, at + "ll.", visitor);
+  visitor(at + "ll.fill_size", fill);
+  each_parameter(ll128, at + "ll128.", visitor);
+  each_parameter(nvls, at + "nvls.", visitor);
 }
 
 template <class Visit>
-void visit(AllToAllParameters& direct, const std::string& at, const Visit& one) {
+void visit(AllToAllParameters& direct, const std::string& at, const Visit& visitor) {
   auto& [up_to, small, large] = direct;
-  one(at + "small_up_to", up_to);
-  each_parameter(small, at + "small.", one);
-  each_parameter(large, at + "large.", one);
+  visitor(at + "small_up_to", up_to);
+  each_parameter(small, at + "small.", visitor);
+  each_parameter(large, at + "large.", visitor);
 }
 
 template <class Visit>
-void visit(CollectiveParameters& collective, const std::string& at, const Visit& one) {
-  each_parameter(static_cast<ProtocolParameters&>(collective), at, one);
-  one(at + "ctas", collective.ctas);
-  one(at + "issue_cost", collective.issue_cost);
-  change_shared(collective.nccl, [&](NcclKernels& nccl) { visit(nccl, at + "nccl.", one); });
-  change_shared(collective.all_to_all, [&](AllToAllParameters& direct) { visit(direct, at + "all_to_all.", one); });
+void visit(CollectiveParameters& collective, const std::string& at, const Visit& visitor) {
+  each_parameter(static_cast<ProtocolParameters&>(collective), at, visitor);
+  visitor(at + "ctas", collective.ctas);
+  visitor(at + "issue_cost", collective.issue_cost);
+  change_shared(collective.nccl, [&](NcclKernels& nccl) { visit(nccl, at + "nccl.", visitor); });
+  change_shared(collective.all_to_all, [&](AllToAllParameters& direct) { visit(direct, at + "all_to_all.", visitor); });
   each_algorithm([&](const auto& entry) {
     change_shared(collective.*entry.member,
-                  [&](auto& algorithm) { each_parameter(algorithm, fmt::format("{}{}.", at, entry.key), one); });
+                  [&](auto& algorithm) { each_parameter(algorithm, fmt::format("{}{}.", at, entry.key), visitor); });
   });
 }
 
 template <class Visit>
-void visit(Link& link, const std::string& at, const Visit& one) {
+void visit(Link& link, const std::string& at, const Visit& visitor) {
   auto& [name, nominal, peer, collective, capacity] = link;
-  one(at + "nominal_rate", nominal);
-  each_parameter(peer, at + "peer.", one);
-  visit(collective, at + "collective.", one);
+  visitor(at + "nominal_rate", nominal);
+  each_parameter(peer, at + "peer.", visitor);
+  visit(collective, at + "collective.", visitor);
 }
 
-/// Those that the files give.
+/// Visits the parameters that the files give.
 template <class Visit>
-void visit_given(Machine& machine, const Visit& one) {
-  visit(machine.accelerator, "accelerator.", one);
-  visit(machine.link, "link.", one);
+void visit_given(Machine& machine, const Visit& visitor) {
+  visit(machine.accelerator, "accelerator.", visitor);
+  visit(machine.link, "link.", visitor);
   if (machine.network) {
-    visit(*machine.network, "network.", one);
+    visit(*machine.network, "network.", visitor);
   }
   if (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree && !machine.plan->wires) {
     change_shared(machine.plan, [&](TopologyPlan& plan) {
-      one("topology.bridge_rate", plan.bridge_rate);
+      visitor("topology.bridge_rate", plan.bridge_rate);
       if (plan.root_rate) {
-        one("topology.root_rate", *plan.root_rate);
+        visitor("topology.root_rate", *plan.root_rate);
       }
     });
   }
 }
 
-/// Those that were worked out from them, by the same names.
+/// Visits the parameters that are derived from those, under the same names.
 template <class Visit>
-void visit_derived(Machine& machine, const Visit& one) {
+void visit_derived(Machine& machine, const Visit& visitor) {
   change_shared(machine.pair_peers, [&](PairPeers& pairs) {
     for (PeerParameters& kind : pairs.kinds) {
-      each_parameter(kind, std::string("link.peer."), one);
+      each_parameter(kind, std::string("link.peer."), visitor);
     }
   });
-  const auto all = [&](std::vector<CollectiveParameters>& groups, const char* at) {
+  const auto visit_groups = [&](std::vector<CollectiveParameters>& groups, const char* at) {
     for (CollectiveParameters& group : groups) {
-      visit(group, at, one);
+      visit(group, at, visitor);
     }
   };
-  change_shared(machine.group_collectives, [&](auto& groups) { all(groups, "link.collective."); });
-  change_shared(machine.network_groups, [&](auto& groups) { all(groups, "network.collective."); });
+  change_shared(machine.group_collectives, [&](auto& groups) { visit_groups(groups, "link.collective."); });
+  change_shared(machine.network_groups, [&](auto& groups) { visit_groups(groups, "network.collective."); });
 }
 
 void raise(Duration& value, double share) { value += Duration{std::llround(to_seconds(value) * share * 1e12)}; }
@@ -114,20 +114,20 @@ void raise(FlopsPerSecond& value, double share) { value.value *= 1.0 + share; }
 }  // namespace
 
 std::vector<NamedParameter> parameters_of(const Machine& machine) {
-  std::vector<NamedParameter> all;
-  Machine copy = machine;  // the visitors change
+  std::vector<NamedParameter> parameters;
+  Machine copy = machine;  // a copy, because the visitors change it
   visit_given(copy, [&](const std::string& name, const auto& parameter) {
-    all.push_back({name, parameter.standard_error, parameter.provenance, parameter.source});
+    parameters.push_back({name, parameter.standard_error, parameter.provenance, parameter.source});
   });
-  return all;
+  return parameters;
 }
 
 Machine raised(const Machine& machine, std::string_view name, double share) {
   Machine copy = machine;
   bool is_there = false;
-  const auto raise_it = [&](const std::string& at, auto& one) {
+  const auto raise_it = [&](const std::string& at, auto& parameter) {
     if (at == name) {
-      raise(one.value, share);
+      raise(parameter.value, share);
       is_there = true;
     }
   };
@@ -137,7 +137,7 @@ Machine raised(const Machine& machine, std::string_view name, double share) {
   if (name.starts_with("topology.")) {
     connect(copy, copy.plan);
   }
-  copy.link.capacity = unlimited;  // It tells what the parameter is worth, and no wire is built so.
+  copy.link.capacity = unlimited;  // The machine only shows the effect of the parameter; no real wire has this rate.
   if (copy.network) {
     copy.network->capacity = unlimited;
   }
@@ -149,6 +149,9 @@ namespace {
 constexpr std::string_view units = "accelerator.matrix_units.";
 
 FeltBy who_feels(std::string_view name) {
+  if (name.ends_with(".ctas")) {  // Kernels beside have fewer SMs.
+    return FeltBy::anything;
+  }
   if (name.starts_with(units)) {
     return FeltBy::products;
   }
@@ -156,12 +159,15 @@ FeltBy who_feels(std::string_view name) {
     return FeltBy::attention;
   }
   if (name.starts_with("link.collective.") || name.starts_with("network.collective.")) {
-    return FeltBy::collectives;
+    const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+    return has(".nvls.") || has(".tree.") ? FeltBy::all_reduces
+           : has(".all_to_all.")          ? FeltBy::all_to_alls
+                                          : FeltBy::collectives;
   }
   return name.starts_with("link.peer.") ? FeltBy::exchanges : FeltBy::anything;
 }
 
-/// Of "accelerator.matrix_units.bf16.gemm.ramp" bf16.
+/// Returns bf16 for "accelerator.matrix_units.bf16.gemm.ramp".
 std::optional<DType> dtype_of_unit(std::string_view name) {
   if (!name.starts_with(units)) {
     return std::nullopt;
@@ -173,18 +179,19 @@ std::optional<DType> dtype_of_unit(std::string_view name) {
 }  // namespace
 
 std::vector<RaisedMachine> raised_by_error(const Machine& machine) {
-  std::vector<RaisedMachine> all;
+  std::vector<RaisedMachine> machines;
   const std::vector<NamedParameter> parameters = parameters_of(machine);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].standard_error > 0.0) {
       const std::string& name = parameters[i].name;
-      all.push_back({.parameter = i,
-                     .machine = raised(machine, name, parameters[i].standard_error),
-                     .felt_by = who_feels(name),
-                     .dtype = dtype_of_unit(name)});
+      machines.push_back({.parameter = i,
+                          .machine = raised(machine, name, parameters[i].standard_error),
+                          .felt_by = who_feels(name),
+                          .dtype = dtype_of_unit(name),
+                          .is_between_nodes = name.starts_with("network.")});
     }
   }
-  return all;
+  return machines;
 }
 
 }  // namespace commfuse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine of which one parameter is another: what a time hangs on, and how far errors carry.
+// Machines with one changed parameter, for sensitivities and the propagation of errors.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace commfuse {
 
-/// A parameter by its place in the file: "accelerator.matrix_units.bf16.gemm.ramp", "network.collective.rate".
+/// Parameter by its place in the file: "accelerator.matrix_units.bf16.gemm.ramp", "network.collective.rate".
 struct NamedParameter {
   std::string name;
   double standard_error = 0.0;
@@ -21,32 +21,35 @@ struct NamedParameter {
   std::string source;
 };
 
-/// All of them, in the order of the files. What is worked out from a link for pairs or groups of GPUs has no entry of
-/// its own: it moves with the link's.
+/// Returns all parameters in the order of the files. Parameters that are derived from a link for pairs or groups of
+/// GPUs have no entry of their own: they change with the link's.
 std::vector<NamedParameter> parameters_of(const Machine& machine);
 
-/// The machine with the parameter of that name so much higher: 0.01 is 1 %. Rounded to whole picoseconds and bytes.
-/// Aborts where there is none.
+/// Returns the machine with the named parameter raised by `share` (0.01 is 1%), rounded to whole picoseconds and bytes.
+/// Aborts if there is no such parameter.
 Machine raised(const Machine& machine, std::string_view name, double share);
 
-/// What alone can hang on a parameter; what tells nothing of itself may be anything.
+/// The only ops whose times can depend on a parameter; `anything` if its kind does not tell.
 enum class FeltBy : std::uint8_t {
   anything,
-  products,   ///< Of one dtype, attention's among them.
-  attention,  ///< By one kernel.
+  products,   ///< GEMMs of one dtype, and attention.
+  attention,  ///< Attention, by one kernel.
   collectives,
-  exchanges,  ///< Inside a node.
+  all_reduces,  ///< All-reduces, by one kernel.
+  all_to_alls,  ///< All-to-alls, by one kernel.
+  exchanges,    ///< Exchanges inside a node.
 };
 
-/// One parameter higher by its own standard error.
+/// Machine with one parameter raised by its own standard error.
 struct RaisedMachine {
   std::size_t parameter = 0;  ///< Its place in parameters_of.
   Machine machine;
   FeltBy felt_by = FeltBy::anything;
-  std::optional<DType> dtype{};  ///< Of products.
+  std::optional<DType> dtype{};   ///< Dtype of products.
+  bool is_between_nodes = false;  ///< Ranks of one node do not depend on it.
 };
 
-/// One a parameter that has an error.
+/// Returns one machine per parameter that has an error.
 std::vector<RaisedMachine> raised_by_error(const Machine& machine);
 
 }  // namespace commfuse

@@ -12,7 +12,8 @@ namespace commfuse {
 
 namespace {
 
-// A distance is latency first and hops second, in one number that adds up as a whole: no route has 2^12 hops.
+// A distance holds latency in its high part and hops in its low part, in one integer whose sums are right because no
+// route has 2^12 hops.
 using Distance = std::int64_t;
 constexpr Distance latency_scale = Distance{1} << 12;
 constexpr Distance unreached = std::numeric_limits<Distance>::max();
@@ -26,7 +27,7 @@ struct Arrival {
   int link = 0;
 };
 
-/// The ways from one GPU. A stop is a vertex, or, above the vertices, a GPU that was reached over its NIC: there a
+/// Ways from one GPU. A stop is a vertex or, numbered above the vertices, a GPU that was reached over its NIC, where a
 /// route ends.
 class Ways {
  public:
@@ -47,20 +48,20 @@ class Ways {
 
   [[nodiscard]] bool reach(int gpu) const { return distance(stop_of(gpu)) != unreached; }
 
-  /// Walks back from `gpu` to the start, always to the lowest vertex on a shortest way: Boost's own predecessors would
-  /// depend on the order of its heap.
+  /// Walks back from `gpu` to the start, always to the lowest vertex on a shortest way, because Boost's own
+  /// predecessors would depend on the order of its heap.
   [[nodiscard]] Route to(int gpu) const {
     Route route;
     route.vertices = {gpu};
     route.rate = {std::numeric_limits<double>::infinity()};
-    for (int here = stop_of(gpu); here != start_;) {
-      const Arrival back = shortest_arrival(here);
+    for (int stop = stop_of(gpu); stop != start_;) {
+      const Arrival back = shortest_arrival(stop);
       const Edge& edge = edge_of(back.link);
       route.latency += edge.latency;
       route.rate.value = std::min(route.rate.value, edge.rate.value);
       route.links.push_back(back.link);
-      here = back.from;
-      route.vertices.push_back(here);
+      stop = back.from;
+      route.vertices.push_back(stop);
     }
     std::reverse(route.vertices.begin(), route.vertices.end());
     std::reverse(route.links.begin(), route.links.end());
@@ -85,7 +86,8 @@ class Ways {
     arrivals_[static_cast<std::size_t>(stop)].push_back({from, link});
   }
 
-  /// Where the shortest way to a GPU arrives: not by a NIC inside a node, where there is another way.
+  /// Returns the stop at which the shortest way to a GPU arrives. Inside a node it avoids the NIC if another way
+  /// exists.
   [[nodiscard]] int stop_of(int gpu) const {
     if (vertex(gpu).node == vertex(start_).node && distance(gpu) != unreached) {
       return gpu;

@@ -18,7 +18,7 @@ constexpr std::int32_t ports_of_a_gpu = 4;
 class LinkPlaces {
  public:
   explicit LinkPlaces(const Topology& topology) : topology_(topology) {
-    std::vector<std::int32_t> next(1, 0);  // of the fabric, then of each node
+    std::vector<std::int32_t> next(1, 0);  // next number in the fabric, then in each node
     for (const Edge& edge : topology.edges) {
       const auto owner = static_cast<std::size_t>(node_of(edge) + 1);
       next.resize(std::max(next.size(), owner + 1), 0);
@@ -29,7 +29,7 @@ class LinkPlaces {
     of_a_node = next.size() > 1 ? next[1] : 0;
   }
 
-  /// -1: of the fabric.
+  /// Returns -1 for the fabric.
   [[nodiscard]] int node_of(const Edge& edge) const {
     return std::max(topology_.vertices[static_cast<std::size_t>(edge.a)].node,
                     topology_.vertices[static_cast<std::size_t>(edge.b)].node);
@@ -41,7 +41,7 @@ class LinkPlaces {
 
  private:
   const Topology& topology_;
-  std::vector<std::int32_t> places_;  // of a to b; of b to a the next
+  std::vector<std::int32_t> places_;  // place of the direction a to b; b to a follows it
 };
 
 class SegmentsMaker {
@@ -111,7 +111,7 @@ class SegmentsMaker {
   Segments segments_;
 };
 
-/// What the ways between pairs say of the segments that they cross.
+/// Rates of segments, derived from the ways between pairs that cross them.
 class RatesMaker {
  public:
   RatesMaker(const Segments& segments, const Machine& machine)

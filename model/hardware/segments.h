@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directed wires that transfers cross, numbered so that equal nodes count alike.
+// Directed wires that transfers cross, numbered alike in equal nodes.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,16 @@ namespace commfuse {
 
 struct Machine;
 
-/// The segments of equal nodes on one fabric, and the way from each GPU to each. Shape only: rates are the machine's.
+/// Segments of equal nodes on one fabric, and the way from each GPU to each. They describe the shape only; rates belong
+/// to the machine.
 ///
 /// A segment is a link of the topology in one direction, or a port of a GPU: out and in, inside its node and across.
 /// The fabric's segments have the numbers [0, of_fabric). Those of the nodes follow, node by node: every node has
 /// equally many, in the same order.
 struct Segments {
   enum class Side : std::uint8_t { fabric, sender, receiver };
-  /// One segment on a way: of the fabric, or of the node of either end. `place` counts from the first of those.
+  /// One segment on a way: of the fabric, or of the sender's or receiver's node. `place` counts from the first segment
+  /// of that part.
   struct Crossing {
     std::int32_t place = 0;
     Side side = Side::fabric;
@@ -29,13 +31,13 @@ struct Segments {
   int gpus_per_node = 1;
   std::int32_t of_fabric = 0;
   std::int32_t of_a_node = 0;
-  std::int32_t links_of_a_node = 0;  ///< The first of a node's segments are links, the others ports.
-  std::vector<Crossing> crossings;   ///< Pool.
-  std::vector<std::uint32_t> ways;   ///< Where those of a way begin in the pool; one more than there are ways.
-  std::vector<std::int32_t>
-      edges;  ///< Edge of the topology, of the fabric's segments and then of the first node's links.
+  std::int32_t links_of_a_node = 0;  ///< A node's segments begin with this many links; the others are ports.
+  std::vector<Crossing> crossings;   ///< Pool of all ways.
+  std::vector<std::uint32_t> ways;   ///< Start of each way in the pool, and the end of the last.
+  /// Edges of the topology that the fabric's segments and then the first node's links belong to.
+  std::vector<std::int32_t> edges;
 
-  /// What a transfer crosses, ports first and last. Requires different GPUs.
+  /// Returns the segments that a transfer crosses, ports first and last. Requires different GPUs.
   [[nodiscard]] std::span<const Crossing> way(int from, int to) const {
     const int a = from % gpus_per_node;
     const int b = to % gpus_per_node;
@@ -43,27 +45,28 @@ struct Segments {
     const auto which = static_cast<std::size_t>((across * gpus_per_node + a) * gpus_per_node + b);
     return std::span(crossings).subspan(ways[which], ways[which + 1] - ways[which]);
   }
-  /// Its place among the fabric's segments and one node's.
+  /// Returns its place among the fabric's segments and those of one node.
   [[nodiscard]] std::size_t kind(const Crossing& crossing) const {
     return static_cast<std::size_t>(crossing.place + (crossing.side == Side::fabric ? 0 : of_fabric));
   }
-  /// Its number, on the way of a transfer between these nodes.
+  /// Returns its number on the way of a transfer between these nodes.
   [[nodiscard]] std::size_t number(const Crossing& crossing, int from_node, int to_node) const {
     const int node = crossing.side == Side::sender ? from_node : to_node;
     return kind(crossing) + (crossing.side == Side::fabric ? 0 : static_cast<std::size_t>(node * of_a_node));
   }
 };
 
-/// Of a topology of equal nodes; ways across nodes are those from the first node to the second, which stand for all.
-/// One without edges has ports alone. Requires GPUs that reach each other.
+/// Returns the segments of a topology of equal nodes. Ways across nodes are those from the first node to the second,
+/// which stand for all. A topology without edges has only ports. Requires GPUs that reach each other.
 Segments segments_of(const Topology& topology, int gpus_per_node);
 
-/// The machine's own; of one that has none, of its topology, and without that of ports alone.
+/// Returns the machine's own segments; if it has none, those of its topology, and without a topology those of ports
+/// only.
 std::shared_ptr<const Segments> segments_of(const Machine& machine);
 
-/// Bytes a second that each kind of segment carries (Segments::kind), all transfers together: of a link the data
-/// sheet's rate, as much of it as a peer's measured rate is of the slowest link on its way; of a port what all peers
-/// get. Where exchanges inside and across get unequal parts, the larger.
+/// Returns the bytes per second that each kind of segment carries (Segments::kind), all transfers together. A link
+/// carries its nominal rate, scaled by a peer's measured rate over the slowest link on its way; a port carries the
+/// aggregate rate of all peers. If exchanges inside and across nodes give different values, the larger counts.
 std::vector<double> segment_rates(const Segments& segments, const Machine& machine);
 
 }  // namespace commfuse

@@ -11,7 +11,7 @@ namespace commfuse {
 
 namespace {
 
-/// Adds the parts of one node after another; GPUs are there from the start.
+/// Adds the parts of one node after another; the GPUs exist from the start.
 class Builder {
  public:
   explicit Builder(const TopologyPlan& plan) : plan_(plan) {
@@ -82,7 +82,7 @@ class Builder {
     }
   }
 
-  /// Two GPUs have one wire.
+  /// A ring of two GPUs has one wire.
   void add_ring(int node) {
     const int wires = plan_.gpus_per_node > 2 ? plan_.gpus_per_node : plan_.gpus_per_node - 1;
     for (int i = 0; i < wires; ++i) {
@@ -116,11 +116,11 @@ class Builder {
     roots.push_back(root);
   }
 
-  /// A bridge's wire is as wide as a GPU's, unless a file says that it carries more.
+  /// Returns the capacity of a bridge's wire: that of a GPU's, unless a file says that it carries more.
   [[nodiscard]] BytesPerSecond bridge_capacity() const {
     return {std::max(plan_.gpu_rate.value, plan_.bridge_rate.value.value)};
   }
-  /// No more passes between sockets than all bridges of one send.
+  /// Returns the capacity between sockets: no more than all bridges of one socket send.
   [[nodiscard]] BytesPerSecond root_capacity() const {
     return {std::max(plan_.bridges_per_root * bridge_capacity().value, plan_.root_rate->value.value)};
   }
@@ -152,7 +152,7 @@ class Builder {
     }
   }
 
-  /// GPU i uses NIC i x nics / GPUs: its own where there are as many, else one shared with its neighbours.
+  /// Returns the NIC of GPU i: i x nics / GPUs, so its own if there are as many, else one shared with its neighbours.
   [[nodiscard]] int nic_of(int i) const {
     const bool is_told = plan_.wires && !plan_.wires->nic_of_gpu.empty();
     return is_told ? plan_.wires->nic_of_gpu[static_cast<std::size_t>(i)]
@@ -161,17 +161,17 @@ class Builder {
 
   const TopologyPlan& plan_;
   Topology topology_;
-  std::vector<int> switches_;  // that NICs are joined to, by rail
+  std::vector<int> switches_;  // switches that NICs are joined to, by rail
 };
 
 constexpr std::array node_kinds{NodeKind::nvswitch, NodeKind::full_mesh, NodeKind::pcie_tree, NodeKind::ring};
 constexpr std::array fabric_kinds{FabricKind::one_switch, FabricKind::rails};
 
-/// Nothing for a name that none of the kinds has.
+/// Returns nullopt for a name that none of the kinds has.
 template <class Kinds>
 auto kind_named(const Kinds& kinds, std::string_view name) {
-  const auto* const found = std::find_if(kinds.begin(), kinds.end(), [&](auto kind) { return name_of(kind) == name; });
-  return found == kinds.end() ? std::nullopt : std::optional(*found);
+  const auto* const entry = std::find_if(kinds.begin(), kinds.end(), [&](auto kind) { return name_of(kind) == name; });
+  return entry == kinds.end() ? std::nullopt : std::optional(*entry);
 }
 
 }  // namespace

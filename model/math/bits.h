@@ -18,16 +18,16 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t to_bits(double x) { return std::bit_cast<std::uint64_t>(x); }
 constexpr double from_bits(std::uint64_t bits) { return std::bit_cast<double>(bits); }
 
-/// Sign, exponent and the upper 20 bits of the mantissa.
+/// Returns sign, exponent and the upper 20 bits of the mantissa.
 constexpr std::uint32_t high_word(double x) { return static_cast<std::uint32_t>(to_bits(x) >> 32); }
-/// Sign and exponent.
+/// Returns sign and exponent.
 constexpr std::uint32_t top_12(double x) { return static_cast<std::uint32_t>(to_bits(x) >> 52); }
 
 constexpr bool is_nan(double x) { return x != x; }
 constexpr bool is_negative(double x) { return (to_bits(x) >> 63) != 0; }
 constexpr double absolute(double x) { return from_bits(to_bits(x) & ~(std::uint64_t{1} << 63)); }
 
-/// x with its lower 32 bits cleared, so that the product of two such values is exact.
+/// Returns x with its lower 32 bits cleared, so that the product of two such values is exact.
 constexpr double upper_half(double x) { return from_bits(to_bits(x) & ~std::uint64_t{0xffffffff}); }
 
 }  // namespace commfuse::math::detail

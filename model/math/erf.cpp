@@ -22,9 +22,9 @@ namespace commfuse::math {
 
 namespace {
 
-// Coefficients of numerators and denominators, from the constant on;
+// Coefficients of numerators and denominators, from the constant on.
 constexpr double slope_at_zero_times_8 = 1.02703333676410069053e+00;  // 8 (2/sqrt(pi) - 1)
-// Of (erf(x) - x) / x below 0.84375, in x^2.
+// They approximate (erf(x) - x) / x below 0.84375, in x^2.
 constexpr std::array<double, 5> small_p = {1.28379167095512558561e-01, -3.25042107247001499370e-01,
                                            -2.84817495755985104766e-02, -5.77027029648944159157e-03,
                                            -2.37630166566501626084e-05};
@@ -34,7 +34,7 @@ constexpr std::array<double, 6> small_q = {1.0,
                                            5.08130628187576562776e-03,
                                            1.32494738004321644526e-04,
                                            -3.96022827877536812320e-06};
-// From 1/0.35 to 28, in 1/x^2.
+// They are for x from 1/0.35 to 28, in 1/x^2.
 constexpr std::array<double, 7> tail_p = {
     -9.86494292470009928597e-03, -7.99283237680523006574e-01, -1.77579549177547519889e+01, -1.60636384855821916062e+02,
     -6.37566443368389627722e+02, -1.02509513161107724954e+03, -4.83519191608651397019e+02};
@@ -56,14 +56,14 @@ double polynomial(const std::array<double, size>& coefficients, double x) {
   return sum;
 }
 
-/// (erf(x) - x) / x for |x| < 0.5.
+/// Returns (erf(x) - x) / x for |x| < 0.5.
 double small_ratio(double x) {
   const double z = x * x;
   return polynomial(small_p, z) / polynomial(small_q, z);
 }
 
-/// erfc for x from 0.5 to 3. With r the nearest point of the table and d = x - r, erfc(x) = erfc(r) - slope * (integral
-/// of exp(-2rt - t^2) from 0 to d), and the coefficients of that exp follow from one another.
+/// Returns erfc for x from 0.5 to 3. With r the nearest point of the table and d = x - r, erfc(x) = erfc(r) - slope *
+/// (integral of exp(-2rt - t^2) from 0 to d), and the coefficients of that exp follow from one another.
 double middle(double x) {
   constexpr double steps = 64.0;
   constexpr int terms = 10;
@@ -85,7 +85,7 @@ double middle(double x) {
   return entry.value - (entry.slope * (d + sum) - entry.value_tail);
 }
 
-/// erfc for x from 3 to 28: exp(-x^2 - 0.5625 + ratio) / x.
+/// Returns erfc for x from 3 to 28: exp(-x^2 - 0.5625 + ratio) / x.
 double tail(double x) {
   const double s = 1.0 / (x * x);
   const double ratio = polynomial(tail_p, s) / polynomial(tail_q, s);
@@ -97,7 +97,7 @@ double tail(double x) {
   return detail::exp_of_sum(sum, low - (sum - high), 0) / x;
 }
 
-/// erfc for x from 0.5 to 28.
+/// Returns erfc for x from 0.5 to 28.
 double large_erfc(double x) { return x < 3.0 ? middle(x) : tail(x); }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace commfuse::math::detail {
 
-constexpr int erfc_table_first = 32;  ///< In steps of 1/64.
+constexpr int erfc_table_first = 32;  ///< in steps of 1/64
 constexpr std::size_t erfc_table_size = 161;
 
 /// erfc(r) = value + value_tail; slope = 2/sqrt(pi) exp(-r^2).

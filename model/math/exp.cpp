@@ -11,8 +11,8 @@ namespace detail {
 
 namespace {
 
-/// scale * (1 + fraction) where the exponent of the result may leave the range of normal doubles. The exponent in
-/// `scale_bits` may have run into the sign.
+/// Returns scale * (1 + fraction) if the exponent of the result may leave the range of normal doubles. The exponent in
+/// `scale_bits` may have overflowed into the sign.
 double scaled(double fraction, std::uint64_t scale_bits, std::uint64_t exponent) {
   if ((exponent & 0x80000000) == 0) {
     const double scale = from_bits(scale_bits - (std::uint64_t{1009} << 52));
@@ -22,12 +22,12 @@ double scaled(double fraction, std::uint64_t scale_bits, std::uint64_t exponent)
   const double scale = from_bits(scale_bits);
   double y = scale + scale * fraction;
   if (absolute(y) < 1.0) {
-    // The result is subnormal: round once, to its last bit, not a second time when it is scaled.
-    const double one = y < 0.0 ? -1.0 : 1.0;
+    // A subnormal result must be rounded once, to its last bit, and not again when it is scaled.
+    const double unit = y < 0.0 ? -1.0 : 1.0;
     const double rest = scale - y + scale * fraction;
-    const double high = one + y;
-    const double low = one - high + y + rest;
-    y = (high + low) - one;
+    const double high = unit + y;
+    const double low = unit - high + y + rest;
+    y = (high + low) - unit;
     if (y == 0.0) {
       y = from_bits(scale_bits & (std::uint64_t{1} << 63));
     }
@@ -43,7 +43,7 @@ double exp_of_sum(double x, double tail, std::uint32_t sign_bias) {
   constexpr double inverse_ln2 = 0x1.71547652b82fep0 * size;
   constexpr double minus_ln2_high = -0x1.62e42fefa0000p-8;
   constexpr double minus_ln2_low = -0x1.cf79abc9e3b3ap-47;
-  constexpr double shift = 0x1.8p52;  // Adding it rounds to an integer, which is then in the low bits.
+  constexpr double shift = 0x1.8p52;  // adding it rounds to an integer, which is then in the low bits
   constexpr double c2 = 0x1.ffffffffffdbdp-2;
   constexpr double c3 = 0x1.555555555543cp-3;
   constexpr double c4 = 0x1.55555cf172b91p-5;

@@ -22,8 +22,8 @@ extern const std::array<ScaleEntry, exp_table_size> exp_table;
 /// Added to the scaled exponent, it makes the result negative.
 constexpr std::uint32_t negative_result = 0x800U << exp_table_bits;
 
-/// exp(x + tail), negative where `sign_bias` is negative_result and not 0. Requires x finite and |tail| < 2^-15 and
-/// |tail| <= |x|. Infinity and 0 where the result leaves the range of doubles.
+/// Returns exp(x + tail), negative if `sign_bias` is negative_result and not 0. Requires x finite and |tail| < 2^-15
+/// and |tail| <= |x|. Returns infinity or 0 if the result leaves the range of doubles.
 double exp_of_sum(double x, double tail, std::uint32_t sign_bias);
 
 }  // namespace commfuse::math::detail

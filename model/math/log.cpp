@@ -10,7 +10,8 @@ namespace commfuse::math {
 
 namespace {
 
-/// log(1 + r) for 1 + r from 1 - 2^-4 to 1 + 1.04 * 2^-4. The first two terms of the series are added in two doubles.
+/// Returns log(1 + r) for 1 + r from 1 - 2^-4 to 1 + 1.04 * 2^-4. The first two terms of the series are added in two
+/// doubles.
 double log_near_one(double r) {
   constexpr double b0 = -0x1p-1;
   constexpr double b1 = 0x1.5555555555577p-2;

@@ -14,7 +14,7 @@ namespace {
 constexpr double inverse_ln2_high = 0x1.7154765200000p+0;
 constexpr double inverse_ln2_low = 0x1.705fc2eefa200p-33;
 
-/// log2(1 + r) for 1 + r from 1 - 1.36 * 2^-5 to 1 + 1.42 * 2^-5.
+/// Returns log2(1 + r) for 1 + r from 1 - 1.36 * 2^-5 to 1 + 1.42 * 2^-5.
 double log2_near_one(double r) {
   constexpr double b0 = -0x1.71547652b82fep-1;
   constexpr double b1 = 0x1.ec709dc3a03f7p-2;

@@ -23,7 +23,7 @@ struct LogEntry {
   double center_tail;
 };
 
-/// The same for pow: 1/c is short, so that z/c - 1 is exact, and log(c) = log + log_tail.
+/// An interval for pow: 1/c is short, so that z/c - 1 is exact, and log(c) = log + log_tail.
 struct PowEntry {
   double inverse;
   double log;

@@ -16,12 +16,12 @@ struct TwoDoubles {
   double low;
 };
 
-/// log(x) to about 68 bits, from normalized_bits(x). x = 2^k z and z = c (1 + r) with r exact.
+/// Returns log(x) to about 68 bits, from normalized_bits(x). x = 2^k z and z = c (1 + r) with r exact.
 TwoDoubles precise_log(std::uint64_t x) {
   constexpr std::uint64_t origin = 0x3fe6955500000000;
   constexpr double ln2_high = 0x1.62e42fefa3800p-1;
   constexpr double ln2_low = 0x1.ef35793c76730p-45;
-  // Scaled by powers of a0, because the polynomial is in a0 * r^2.
+  // Coefficients are scaled by powers of a0, because the polynomial is in a0 * r^2.
   constexpr double a0 = -0x1p-1;
   constexpr double a1 = 0x1.555555555556p-2 * -2;
   constexpr double a2 = -0x1.0000000000006p-2 * -2;
@@ -32,7 +32,7 @@ TwoDoubles precise_log(std::uint64_t x) {
 
   const detail::LogParts parts = detail::log_parts(x, origin, detail::pow_table_bits);
   const detail::PowEntry& entry = detail::pow_table[parts.interval];
-  // The mantissa in two parts, rounded to its upper half, so that the square of r_high is exact.
+  // Splits the mantissa in two parts and rounds the upper half, so that the square of r_high is exact.
   const double z_high =
       detail::from_bits((detail::to_bits(parts.mantissa) + (std::uint64_t{1} << 31)) & ~std::uint64_t{0xffffffff});
   const double z_low = parts.mantissa - z_high;
@@ -60,7 +60,7 @@ TwoDoubles precise_log(std::uint64_t x) {
 
 enum class Parity { fraction, odd, even };
 
-/// Of a finite value other than 0.
+/// Requires a finite value other than 0.
 Parity parity_of(double y) {
   const std::uint32_t exponent = detail::top_12(y) & 0x7ff;
   if (exponent < 0x3ff) {
@@ -78,7 +78,7 @@ Parity parity_of(double y) {
 
 bool is_odd(double y) { return detail::absolute(y) != detail::infinity && parity_of(y) == Parity::odd; }
 
-/// pow where x or y is 0, infinite or NaN.
+/// Returns pow if x or y is 0, infinite or NaN.
 double special_pow(double x, double y) {
   if (y == 0.0 || x == 1.0) {
     return 1.0;

@@ -55,7 +55,7 @@ MpiModule load_mpi_module() {
   if (!std::filesystem::exists(path)) {
     return {.missing = fmt::format("this build has no MPI ({}); {}", build_info().mpi, remedy)};
   }
-  // Open MPI loads modules of its own, which look for its symbols among all there are.
+  // RTLD_GLOBAL is needed because Open MPI loads modules of its own that look for its symbols among all loaded ones.
   void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (module == nullptr) {
     return {.missing = fmt::format("MPI cannot be loaded: {}; {}", ::dlerror(), remedy)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes that run a schedule together, and how messages go among them. MPI stands behind this in a module that
-// is loaded only where it is needed; tests put threads behind it.
+// The processes that run a schedule together, and the messages between them. MPI implements this interface in a module
+// that is loaded only when needed; tests implement it with threads.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ namespace commfuse {
 
 using Payload = std::vector<std::byte>;
 
-/// What one process sent to another.
+/// Data that one process sent to another.
 struct Parcel {
   int from = 0;
   Payload bytes;
 };
 
-/// One process's view. Used by one thread.
+/// One process's view. Only one thread may use it.
 class World {
  public:
   World() = default;
@@ -28,17 +28,19 @@ class World {
 
   [[nodiscard]] virtual int process() const = 0;
   [[nodiscard]] virtual int processes() const = 0;
-  /// Returns at once, whoever receives; may be to itself. Throws std::runtime_error when it cannot be sent.
+  /// Sends without waiting for the receiver, which may be this process. Throws std::runtime_error when it cannot be
+  /// sent.
   virtual void send(int to, Payload bytes) = 0;
-  /// Returns at once. The parcels of one sender come in the order they were sent.
+  /// Returns at once, with nullopt if nothing has arrived. The parcels of one sender arrive in the order in which they
+  /// were sent.
   virtual std::optional<Parcel> receive() = 0;
-  /// "Open MPI v4.1.4".
+  /// Returns the name of the library: "Open MPI v4.1.4".
   [[nodiscard]] virtual std::string library() const = 0;
-  /// The machine that this process is on.
+  /// Returns the name of the machine on which this process runs.
   [[nodiscard]] virtual std::string host() const = 0;
-  /// The orderly end, after which nothing is sent; all processes call it.
+  /// Ends in order; nothing may be sent after it, and all processes must call it.
   virtual void close() = 0;
-  /// Ends all processes, also those that no longer answer.
+  /// Ends all processes, even those that no longer respond.
   [[noreturn]] virtual void abort(int code) = 0;
 };
 

@@ -14,7 +14,8 @@ namespace commfuse {
 
 namespace {
 
-/// Equal for equal shapes. Looks at what the shapes of one program differ in: extents, and the shift of an exchange.
+/// Returns equal hashes for equal shapes. Uses the fields in which the shapes of one program differ: extents, and the
+/// shift of an exchange.
 std::size_t hash_of(const Shape& shape) {
   struct Numbers {
     std::array<std::int32_t, 4> operator()(const GemmShape& gemm) const {
@@ -34,18 +35,18 @@ std::size_t hash_of(const Shape& shape) {
       return {collective.rows.blocks, collective.columns.blocks, static_cast<std::int32_t>(collective.kind), 0};
     }
   };
-  std::uint64_t hash = 1469598103934665603U + shape.index();  // FNV-1a, a word at a time
+  std::uint64_t hash = 1469598103934665603U + shape.index();  // FNV-1a, one word at a time
   for (const std::int32_t number : std::visit(Numbers{}, shape)) {
     hash = (hash ^ static_cast<std::uint32_t>(number)) * 1099511628211U;
   }
   return static_cast<std::size_t>(hash ^ (hash >> 32U));
 }
 
-/// The terms of numbers that are the same on all ranks say nothing, and most are.
+/// Compares only constants if positions are equal on all ranks, as most are.
 inline bool same(const Index& a, const Index& b) {
   return a.constant == b.constant && ((a.fixed() && b.fixed()) || (a.terms[0] == b.terms[0] && a.terms == b.terms));
 }
-/// Of one buffer.
+/// Requires regions of one buffer.
 inline bool same(const Region& a, const Region& b) {
   return same(a.row, b.row) && a.rows == b.rows && a.columns == b.columns && same(a.column, b.column);
 }
@@ -55,7 +56,7 @@ void check_fits(const Region& region, const Buffer& buffer) {
   check(region.columns >= 1 && region.columns <= buffer.columns.blocks, "a region is no wider than its buffer");
 }
 
-/// Rows and columns of op(x).
+/// Returns the rows and columns of op(x).
 std::pair<Extent, Extent> oriented(const std::pair<Extent, Extent>& extents, bool transposed) {
   return transposed ? std::pair(extents.second, extents.first) : extents;
 }
@@ -108,7 +109,7 @@ TensorId ProgramBuilder::function_tensor(std::string name, Function function, Te
     columns.blocks /= 2;
   }
   check(function != Function::norm || columns.blocks == 1, "a norm takes whole rows");
-  check((function == Function::residual) == (other != no_tensor), "a residual, and nothing else, is of two tensors");
+  check((function == Function::residual) == (other != no_tensor), "only a residual takes two tensors");
   check(other == no_tensor || (tensor(other).rows == tensor(of).rows && tensor(other).columns == columns),
         "a residual adds tensors of equal extents");
   program_.tensors.push_back({.name = std::move(name),
@@ -141,15 +142,15 @@ BufferId ProgramBuilder::buffer(std::string name, BufferRole role, Extent rows, 
   return BufferId{static_cast<std::int32_t>(program_.buffers.size()) - 1};
 }
 
-void ProgramBuilder::initially(const Region& here, TensorId tensor, Index row, Index column) {
-  program_.initial.push_back({here, tensor, row, column});
+void ProgramBuilder::initially(const Region& region, TensorId tensor, Index row, Index column) {
+  program_.initial.push_back({region, tensor, row, column});
 }
 
-void ProgramBuilder::finally(const Region& here, TensorId tensor, Index row, Index column) {
-  program_.final.push_back({here, tensor, row, column});
+void ProgramBuilder::finally(const Region& region, TensorId tensor, Index row, Index column) {
+  program_.final.push_back({region, tensor, row, column});
 }
 
-/// What an op puts out is often what the next ones take in, so an operand like one of the last two of its buffer shares
+/// The output of an op is often an input of the next ones, so an operand like one of the last two of its buffer shares
 /// its region.
 Slice ProgramBuilder::store(const Region& region) {
   auto& [before, last] = recent_[position(region.buffer)];
@@ -164,12 +165,12 @@ Slice ProgramBuilder::store(const Region& region) {
   return last;
 }
 
-/// The regions of an operand, one behind another, or the one region of a recent operand.
+/// Stores the regions of an operand in sequence, or returns the one region of a recent operand.
 Slice ProgramBuilder::store(const Operand& operand) {
   if (operand.size() == 1) {
     return store(operand.front());
   }
-  constexpr std::size_t most_regions = std::size_t{1} << 21U;  // some 100 MB
+  constexpr std::size_t most_regions = std::size_t{1} << 21U;  // about 100 MB
   if (program_.regions.size() + operand.size() > most_regions) {
     throw ConfigError(fmt::format("{} on {} ranks takes more than {} pieces of buffers; choose fewer ranks",
                                   program_.name, program_.mesh.ranks(), most_regions));
@@ -260,7 +261,7 @@ OpId ProgramBuilder::attention(const AttentionSpec& spec) {
              spec.lane, spec.waits);
 }
 
-/// The usual positions are not stored, so that there is one way to write them.
+/// The usual positions are not stored, so that there is only one way to write them.
 Slice ProgramBuilder::store_positions(const AttentionSpec& spec) {
   check(spec.positions.empty() || spec.positions.size() == spec.queries.size(),
         "each region of queries has a position");
@@ -280,7 +281,7 @@ Slice ProgramBuilder::store_positions(const AttentionSpec& spec) {
 }
 
 OpId ProgramBuilder::elementwise(const ElementwiseSpec& spec) {
-  check(spec.inputs.empty() == (spec.function == Function::zero), "an elementwise op reads something, but for a zero");
+  check(spec.inputs.empty() == (spec.function == Function::zero), "an elementwise op other than zero has an input");
   const auto [rows, columns] = extents_of(spec.out);
   Extent expected = columns;
   if (spec.function == Function::swiglu) {
@@ -420,7 +421,7 @@ Slice ProgramBuilder::store_all(std::initializer_list<const Operand*> operands) 
   return slice;
 }
 
-/// Mostly it is the one that was asked for last.
+/// Looks at the last shape first, because most ops have it.
 template <class Of>
 std::uint32_t ProgramBuilder::shape_id(const Of& shape) {
   constexpr std::size_t kind = Shape(std::in_place_type<Of>).index();

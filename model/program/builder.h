@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only way to make a Program. Ops wait only for ids given before, so a program is acyclic by construction.
+// The only way to make a Program. Ops wait only for ids given earlier, so a program is acyclic by construction.
 #pragma once
 
 #include <array>
@@ -21,11 +21,11 @@ using Operand = Few<Region>;
 /// Ops that must have ended before another is posted.
 using Waits = Few<OpId>;
 
-/// How a tensor is the product of two others.
+/// Definition of a tensor as the product of two others.
 struct ProductSpec {
   bool transpose_a = false;
   bool transpose_b = false;
-  std::optional<DType> dtype;  // that of the first factor where it is not given
+  std::optional<DType> dtype;  // the first factor's dtype if not given
 };
 
 struct GemmSpec {
@@ -35,13 +35,13 @@ struct GemmSpec {
   Waits waits;
   Purpose purpose = Purpose::essential;
   DType accumulator = DType::fp32;
-  std::int32_t kernel_rows = 0;  // block rows of the kernel that this product is a part of; 0: of its own
+  std::int32_t kernel_rows = 0;  // block rows of the kernel that this GEMM is a part of; 0: its own kernel
   bool transpose_a = false;
   bool transpose_b = false;
 };
 
-/// Both inputs are rows of one buffer of q, k and v. `positions`: the block row of its sequence that each region of the
-/// queries begins at; empty: the queries are block rows 0, 1, 2 and so on.
+/// Both inputs are rows of one buffer of q, k and v. `positions` holds the block row of the sequence at which each
+/// region of the queries begins; empty: the queries are block rows 0, 1, 2 and so on.
 struct AttentionSpec {
   Lane lane{LaneKind::compute, 0};
   Operand queries, keys, out;
@@ -73,7 +73,7 @@ struct ExchangeSpec {
   Waits waits;
 };
 
-/// A push of nothing: "I got this far", from every rank to coordinate + shift.
+/// A push without data from every rank to coordinate + shift, which tells the target how far the source has come.
 struct CreditSpec {
   Lane lane{LaneKind::comm, 0};
   int axis = 0;
@@ -92,32 +92,33 @@ struct CollectiveSpec {
   Waits waits;
 };
 
-/// Aborts (check) on what only a generator's author can get wrong: empty operands, regions wider than their buffer,
-/// operands whose extents do not fit each other, waits for later ops. Throws ConfigError where operands stack more
-/// regions than there is memory for.
+/// Aborts (check) on mistakes that only the author of a generator can make: empty operands, regions wider than their
+/// buffer, operands whose extents do not fit each other, waits for later ops. Throws ConfigError when operands stack
+/// more regions than memory holds.
 class ProgramBuilder {
  public:
   ProgramBuilder(std::string name, Mesh mesh);
 
   [[nodiscard]] const Mesh& mesh() const { return program_.mesh; }
 
-  /// A dimension of that name, cut into `blocks`; asking again for the same name returns the same one and requires
-  /// the same blocks.
+  /// Returns a dimension of that name, cut into `blocks`. Asking again for the same name returns the same dimension and
+  /// requires the same blocks.
   DimensionId dimension(std::string_view name, std::int32_t blocks);
 
   TensorId input_tensor(std::string name, Extent rows, Extent columns, DType dtype);
-  /// The unfused product op(a) x op(b); op(a)'s columns and op(b)'s rows have the same extent.
+  /// Adds the unfused product op(a) x op(b); op(a)'s columns and op(b)'s rows have the same extent.
   TensorId product_tensor(std::string name, TensorId a, TensorId b, const ProductSpec& spec = {});
   TensorId function_tensor(std::string name, Function function, TensorId of, TensorId other = no_tensor);
-  /// One block of the columns of `of` (q, k and v of some heads) becomes one block of `columns`.
+  /// Adds an attention in which one block of the columns of `of` (q, k and v of some heads) becomes one block of
+  /// `columns`.
   TensorId attention_tensor(std::string name, TensorId of, Extent columns, bool causal);
 
   BufferId buffer(std::string name, BufferRole role, Extent rows, Extent columns, DType dtype);
-  void initially(const Region& here, TensorId tensor, Index row, Index column);
-  void finally(const Region& here, TensorId tensor, Index row, Index column);
+  void initially(const Region& region, TensorId tensor, Index row, Index column);
+  void finally(const Region& region, TensorId tensor, Index row, Index column);
 
   OpId gemm(const GemmSpec& spec);
-  /// A product with nothing special about it: out = a x b, on the compute lane.
+  /// Adds a plain GEMM on the compute lane: out = a x b.
   OpId product(const Operand& a, const Operand& b, const Operand& out, const Waits& waits);
   OpId attention(const AttentionSpec& spec);
   OpId elementwise(const ElementwiseSpec& spec);
@@ -125,63 +126,63 @@ class ProgramBuilder {
   OpId credit(const CreditSpec& spec);
   OpId collective(const CollectiveSpec& spec);
 
-  /// The op takes part only where the predicate holds.
+  /// Limits the op to the ranks for which the predicate is true.
   void only_where(OpId op, const Predicate& where) { program_.ops[position(op)].where = where; }
 
-  /// The essential compute of one rank before any cutting.
+  /// Adds essential compute of one rank before any slicing.
   void unfused(const Shape& shape);
 
   [[nodiscard]] const Tensor& tensor(TensorId id) const { return program_.tensors[position(id)]; }
   [[nodiscard]] const Buffer& buffer_of(BufferId id) const { return program_.buffers[position(id)]; }
-  /// The whole of a buffer.
+  /// Returns the whole of a buffer.
   [[nodiscard]] Region whole(BufferId id) const;
-  /// `rows` block rows of a buffer from `row`, over all its columns.
+  /// Returns `rows` block rows of a buffer from `row` on, over all its columns.
   [[nodiscard]] Region rows_of(BufferId id, Index row, std::int32_t rows = 1) const;
 
-  /// About so many ops will come: makes room for them at once.
+  /// Allocates memory for about this many ops at once.
   void expect(std::int64_t ops);
 
   [[nodiscard]] Program build() && { return std::move(program_); }
 
  private:
-  /// An operand that lies in the pools.
+  /// An operand that is stored in the pools.
   struct Placed {
     Slice regions;
     Extent rows, columns;
     DType dtype = DType::bf16;
   };
   Placed place(const Operand& operand);
-  /// What goes into a product and comes out.
+  /// Inputs and output of a product.
   struct Factors {
     const Operand& a;
     const Operand& b;
     const Operand& out;
   };
-  /// With the operands of `factors`, not those of `how`.
+  /// Adds a GEMM with the operands of `factors`, not those of `how`.
   OpId multiply(const Factors& factors, const Waits& waits, const GemmSpec& how);
   Slice store(const Region& region);
   Slice store(const Operand& operand);
-  /// The slices of these operands, one after another.
+  /// Stores the operands and returns their slices, one after another.
   Slice store_all(std::initializer_list<const Operand*> operands);
-  /// `Of`: one of the kinds of Shape.
+  /// Returns the id of a shape, adding it if it is new. `Of` is one of the kinds of Shape.
   template <class Of>
   std::uint32_t shape_id(const Of& shape);
   std::uint32_t stored_shape_id(const Shape& shape);
   std::uint16_t lane_id(Lane lane);
   [[nodiscard]] std::int32_t wrapped(int axis, std::int32_t shift) const;
   OpId add(const Op& op, Lane lane, std::span<const OpId> waits);
-  /// Rows x columns of a stacked operand; all its regions have the same columns and block kinds.
+  /// Returns rows x columns of a stacked operand; all its regions have the same columns and block kinds.
   [[nodiscard]] std::pair<Extent, Extent> extents_of(const Operand& operand) const;
   [[nodiscard]] DType dtype_of(const Operand& operand) const;
   Slice store_positions(const AttentionSpec& spec);
 
   Program program_;
   std::vector<std::array<Slice, 2>> recent_;  // by buffer: the last two operands of one region, the later one last
-  std::unordered_multimap<std::size_t, std::uint32_t> shape_ids_;       // by hash; only looked up, never walked
-  std::array<std::uint32_t, std::variant_size_v<Shape>> last_shape_{};  // by kind: the one that was asked for last
+  std::unordered_multimap<std::size_t, std::uint32_t> shape_ids_;       // by hash; only looked up, never iterated
+  std::array<std::uint32_t, std::variant_size_v<Shape>> last_shape_{};  // by kind: the last one asked for
 };
 
-/// The same, but no two operands share regions: to change one alone.
+/// Returns the program with no region shared between operands, so that one can be changed alone.
 Program unshared(Program program);
 
 }  // namespace commfuse

@@ -25,8 +25,8 @@ Index operator+(Index index, const Index& other) {
   return index;
 }
 
-bool Predicate::holds(const Coordinates& here) const {
-  const std::int32_t coordinate = here[static_cast<std::size_t>(axis)];
+bool Predicate::holds(const Coordinates& coordinates) const {
+  const std::int32_t coordinate = coordinates[static_cast<std::size_t>(axis)];
   switch (relation) {
     case Relation::always: return true;
     case Relation::equal: return coordinate == value;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depends on the rank: constant + sum of scale * ((sign * coordinate + offset) mod extent), one term per axis.
+// Positions that depend on the rank: constant + sum of scale * ((sign * coordinate + offset) mod extent), one term per
+// axis.
 #pragma once
 
 #include <array>
@@ -9,7 +10,8 @@
 
 namespace commfuse {
 
-/// number mod extent, inside [0, extent). Mostly it is there, or one extent away, and to look is faster than to divide.
+/// Returns number mod extent, inside [0, extent). In most cases the number is already inside, or one extent away, and a
+/// comparison is faster than a division.
 constexpr std::int32_t wrapped(std::int32_t number, std::int32_t extent) {
   const std::int32_t near = number < 0 ? number + extent : number;
   if (near >= 0 && near < extent) {
@@ -19,8 +21,8 @@ constexpr std::int32_t wrapped(std::int32_t number, std::int32_t extent) {
   return rest < 0 ? rest + extent : rest;
 }
 
-/// scale * ((sign * coordinate + offset) mod extent). The offset is kept inside [0, extent), the sign is 1 or -1. Large
-/// programs are mostly made of these, so the two share a number.
+/// scale * ((sign * coordinate + offset) mod extent). The offset stays inside [0, extent), the sign is 1 or -1. Sign
+/// and offset share an integer, because large programs consist mostly of these terms.
 class IndexTerm {
  public:
   constexpr IndexTerm() = default;
@@ -34,7 +36,7 @@ class IndexTerm {
   std::int32_t scale = 0;  // 0: no term for this axis
 
  private:
-  std::int32_t start_ = 0;  // the offset; its complement where the sign is -1
+  std::int32_t start_ = 0;  // the offset; its complement if the sign is -1
 };
 
 /// A position in whole blocks, the same formula on every rank.
@@ -45,9 +47,9 @@ struct Index {
   // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): a plain number is the commonest index
   constexpr Index(std::int32_t value = 0) : constant(value) {}
 
-  /// The same on every rank.
+  /// Returns true if the position is the same on every rank.
   [[nodiscard]] constexpr bool fixed() const { return (terms[0].scale | terms[1].scale | terms[2].scale) == 0; }
-  [[nodiscard]] std::int32_t at(const Mesh& mesh, const Coordinates& here) const {
+  [[nodiscard]] std::int32_t at(const Mesh& mesh, const Coordinates& coordinates) const {
     if (fixed()) {
       return constant;
     }
@@ -56,7 +58,7 @@ struct Index {
       const IndexTerm& term = terms[axis];
       if (term.scale != 0) {
         const std::int32_t extent = mesh.axes[axis].extent;
-        value += term.scale * wrapped(term.sign() * here[axis] + term.offset(), extent);
+        value += term.scale * wrapped(term.sign() * coordinates[axis] + term.offset(), extent);
       }
     }
     return value;
@@ -80,18 +82,18 @@ struct Index {
   friend constexpr Index operator-(std::int32_t minuend, const Index& index) { return index * -1 + minuend; }
 };
 
-/// scale * ((coordinate + offset) mod extent) on one axis, the offset brought into [0, extent).
+/// Returns scale * ((coordinate + offset) mod extent) on one axis, with the offset brought into [0, extent).
 Index along(const Mesh& mesh, int axis, std::int32_t offset = 0, std::int32_t scale = 1);
-/// The sum of indices that have their terms on different axes: 8*node + tp.
+/// Returns the sum of indices that have their terms on different axes: 8*node + tp.
 Index operator+(Index index, const Index& other);
 
-/// Where an op takes part: a comparison of one coordinate. `always` compares nothing.
+/// Condition on one coordinate under which an op takes part. `always` compares nothing.
 enum class Relation : std::uint8_t { always, equal, not_equal, less, at_least };
 struct Predicate {
   Relation relation = Relation::always;
   std::int8_t axis = 0;
   std::int32_t value = 0;
-  [[nodiscard]] bool holds(const Coordinates& here) const;
+  [[nodiscard]] bool holds(const Coordinates& coordinates) const;
   friend bool operator==(const Predicate&, const Predicate&) = default;
 };
 

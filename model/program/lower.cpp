@@ -10,12 +10,12 @@ namespace commfuse {
 namespace {
 
 std::vector<std::vector<Rectangle>> rectangles(const Program& program, std::span<const Slice> operands,
-                                               const Coordinates& here) {
+                                               const Coordinates& coordinates) {
   std::vector<std::vector<Rectangle>> result;
   for (const Slice operand : operands) {
     result.emplace_back();
     for (const Region& region : program.regions_of(operand)) {
-      result.back().push_back(rectangle_of(program, region, here));
+      result.back().push_back(rectangle_of(program, region, coordinates));
     }
   }
   return result;
@@ -41,9 +41,9 @@ void add_group(const Program& program, const CollectiveShape& collective, Rank r
 
 }  // namespace
 
-Rectangle rectangle_of(const Program& program, const Region& region, const Coordinates& here) {
-  return {region.buffer, region.row.at(program.mesh, here), region.column.at(program.mesh, here), region.rows,
-          region.columns};
+Rectangle rectangle_of(const Program& program, const Region& region, const Coordinates& coordinates) {
+  return {region.buffer, region.row.at(program.mesh, coordinates), region.column.at(program.mesh, coordinates),
+          region.rows, region.columns};
 }
 
 Lowered lower(std::shared_ptr<const Program> program) {
@@ -58,12 +58,12 @@ Lowered lower(std::shared_ptr<const Program> program, Matching matching) {
 
 std::vector<Command> commands_of(const Lowered& lowered, Rank rank) {
   const Program& program = *lowered.program;
-  const Coordinates here = program.mesh.coordinates(rank);
+  const Coordinates coordinates = program.mesh.coordinates(rank);
   std::vector<std::int32_t> place(program.ops.size(), -1);
   std::vector<Command> commands;
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = program.ops[i];
-    if (!op.where.holds(here)) {
+    if (!op.where.holds(coordinates)) {
       continue;
     }
     Command command{.op = OpId{static_cast<std::int32_t>(i)},
@@ -76,14 +76,14 @@ std::vector<Command> commands_of(const Lowered& lowered, Rank rank) {
         command.waits.push_back(place[position(wait)]);
       }
     }
-    command.inputs = rectangles(program, program.inputs_of(op), here);
-    command.outputs = rectangles(program, program.outputs_of(op), here);
+    command.inputs = rectangles(program, program.inputs_of(op), coordinates);
+    command.outputs = rectangles(program, program.outputs_of(op), coordinates);
     if (const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape])) {
       add_partners(lowered, *exchange, rank, command);
     } else if (const auto* collective = std::get_if<CollectiveShape>(&program.shapes[op.shape])) {
       add_group(program, *collective, rank, command);
     } else if (op.kind == OpKind::attention) {
-      command.positions = positions_at(program, op, here);
+      command.positions = positions_at(program, op, coordinates);
     }
     place[i] = static_cast<std::int32_t>(commands.size());
     commands.push_back(std::move(command));
@@ -91,10 +91,10 @@ std::vector<Command> commands_of(const Lowered& lowered, Rank rank) {
   return commands;
 }
 
-std::vector<std::int32_t> positions_at(const Program& program, const Op& attention, const Coordinates& here) {
+std::vector<std::int32_t> positions_at(const Program& program, const Op& attention, const Coordinates& coordinates) {
   std::vector<std::int32_t> positions;
   for (const Index& position : program.positions_of(attention)) {
-    positions.push_back(position.at(program.mesh, here));
+    positions.push_back(position.at(program.mesh, coordinates));
   }
   if (positions.empty()) {
     std::int32_t above = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one lowering: a Program becomes one command list a rank. Interpreter, simulators and executors all run this.
+// The one lowering: a Program becomes one command list per rank. The interpreter, simulators and executors all run it.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace commfuse {
 
-/// A region on one rank, its indices worked out. In blocks.
+/// A region on one rank with computed indices, in blocks.
 struct Rectangle {
   BufferId buffer{};
   std::int32_t row = 0;
@@ -21,7 +21,7 @@ struct Rectangle {
   friend bool operator==(const Rectangle&, const Rectangle&) = default;
 };
 
-/// One op on one rank, with nothing left to work out. Lists are run by list position; `waits` are positions too.
+/// One op on one rank with everything computed. Lists are run by list position; `waits` are positions too.
 struct Command {
   OpId op{};
   OpKind kind = OpKind::gemm;
@@ -31,15 +31,16 @@ struct Command {
   std::vector<std::int32_t> waits;              // positions in the same list, all earlier
   std::vector<std::vector<Rectangle>> inputs;   // stacked by rows
   std::vector<std::vector<Rectangle>> outputs;  // stacked by rows
-  std::vector<std::int32_t> positions;  // attention: the block row of its sequence each region of queries begins at
-  Rank target = -1;                     // exchange: whom it sends to; -1: this half is absent
-  Rank source = -1;                     // exchange: whom it receives from; -1: this half is absent
-  OpId target_op{-1};                   // the target's op whose receive half takes this send
-  OpId source_op{-1};                   // the source's op whose send half fills this receive
-  std::vector<Rank> group;              // collective: its members, by coordinate
+  // Attention: the block row of its sequence at which each region of queries begins.
+  std::vector<std::int32_t> positions;
+  Rank target = -1;         // exchange: the rank it sends to; -1: this half is absent
+  Rank source = -1;         // exchange: the rank it receives from; -1: this half is absent
+  OpId target_op{-1};       // the target's op whose receive half takes this send
+  OpId source_op{-1};       // the source's op whose send half fills this receive
+  std::vector<Rank> group;  // collective: its members, by coordinate
 };
 
-/// What all ranks' lists share. Simulators walk this without spelling the lists out.
+/// The common part of all ranks' lists. Simulators use it without creating the lists.
 struct Lowered {
   std::shared_ptr<const Program> program{};
   Matching matching;
@@ -49,17 +50,17 @@ struct Lowered {
   }
 };
 
-/// Aborts when sends and receives do not match: check(program) first. `matching` is that of the program, where it is
-/// known already.
+/// Aborts when sends and receives do not match; run check(program) first. `matching` is that of the program, if it is
+/// already known.
 Lowered lower(std::shared_ptr<const Program> program);
 Lowered lower(std::shared_ptr<const Program> program, Matching matching);
 
-/// The commands of one rank, in issue order.
+/// Returns the commands of one rank, in issue order.
 std::vector<Command> commands_of(const Lowered& lowered, Rank rank);
 
-Rectangle rectangle_of(const Program& program, const Region& region, const Coordinates& here);
+Rectangle rectangle_of(const Program& program, const Region& region, const Coordinates& coordinates);
 
-/// The block row of its sequence that each region of an attention's queries begins at.
-std::vector<std::int32_t> positions_at(const Program& program, const Op& attention, const Coordinates& here);
+/// Returns the block row of its sequence at which each region of an attention's queries begins.
+std::vector<std::int32_t> positions_at(const Program& program, const Op& attention, const Coordinates& coordinates);
 
 }  // namespace commfuse

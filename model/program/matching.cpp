@@ -13,8 +13,8 @@ namespace {
 
 /// One half of an exchange. On a channel the k-th send meets the k-th receive.
 struct Half {
-  std::array<std::int32_t, 3> channel{};  // lane, axis, shift where all ranks are alike; lane, source, target otherwise
-  std::size_t place = 0;                  // in the matching's tables
+  std::array<std::int32_t, 3> channel{};  // lane, axis, shift if all ranks are alike; otherwise lane, source, target
+  std::size_t place = 0;                  // index in the matching's tables
   friend bool operator<(const Half& a, const Half& b) {
     return a.channel != b.channel ? a.channel < b.channel : a.place < b.place;
   }
@@ -29,14 +29,14 @@ bool same_load(const ExchangeShape& a, const ExchangeShape& b) {
   return a.rows == b.rows && a.columns == b.columns && a.wire == b.wire;
 }
 
-/// A schedule often comes in order.
+/// Sorts the halves, which are often in order already.
 void put_in_order(Halves& halves) {
   if (!std::is_sorted(halves.begin(), halves.end())) {
     std::sort(halves.begin(), halves.end());
   }
 }
 
-/// `where` says which channel, for messages.
+/// `where` names the channel in messages.
 template <class Where>
 void pair_up(const Program& program, Halves& sends, Halves& receives, const Where& where, Matching& matching) {
   put_in_order(sends);
@@ -84,10 +84,10 @@ bool has_one_half(const Shape& shape) {
   return exchange != nullptr && exchange->sends != exchange->receives;
 }
 
-/// All ranks run all ops: channels are told apart by lane, axis and shift.
+/// All ranks run all ops, so lane, axis and shift identify a channel.
 void match_uniform(const Program& program, Matching& matching) {
   if (std::none_of(program.shapes.begin(), program.shapes.end(), has_one_half)) {
-    // Of every channel the k-th send and the k-th receive are halves of one op.
+    // On every channel, the k-th send and the k-th receive are halves of one op.
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
       const ExchangeShape* exchange = exchange_of(program, program.ops[op]);
       if (exchange != nullptr && exchange->sends) {
@@ -124,10 +124,10 @@ void match_by_rank(const Program& program, Matching& matching) {
   Halves sends;
   Halves receives;
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
-    const Coordinates here = program.mesh.coordinates(rank);
+    const Coordinates coordinates = program.mesh.coordinates(rank);
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
       const ExchangeShape* exchange = exchange_of(program, program.ops[op]);
-      if (exchange == nullptr || !program.ops[op].where.holds(here)) {
+      if (exchange == nullptr || !program.ops[op].where.holds(coordinates)) {
         continue;
       }
       const std::size_t place = static_cast<std::size_t>(rank) * matching.ops + op;
@@ -146,7 +146,7 @@ void match_by_rank(const Program& program, Matching& matching) {
   pair_up(program, sends, receives, where, matching);
 }
 
-/// "rank 0 joins, rank 1 does not", of the first group.
+/// Returns "rank 0 joins, rank 1 does not" for the first group that is split.
 std::string who_joins(const Program& program, const Op& op, const CollectiveShape& collective) {
   std::optional<Rank> joins;
   std::optional<Rank> stays;
@@ -158,7 +158,7 @@ std::string who_joins(const Program& program, const Op& op, const CollectiveShap
   return fmt::format("rank {} does, rank {} does not", *joins, *stays);
 }
 
-/// A collective's group joins as a whole or not at all.
+/// Checks that a collective's group joins as a whole or not at all.
 void match_collectives(const Program& program, Matching& matching) {
   if (matching.uniform) {
     return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which send meets which receive: the k-th send s -> d on a lane meets the k-th receive at d from s on the lane of the
-// same name.
+// Pairs sends with receives: the k-th send s -> d on a lane meets the k-th receive at d from s on the lane of the same
+// name.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 namespace commfuse {
 
 struct Matching {
-  /// True when every rank runs every op, so that partners are the same op ids on all ranks: one entry an op.
-  /// Otherwise one entry a (rank, op).
+  /// True when every rank runs every op, so that partners have the same op ids on all ranks: one entry per op.
+  /// Otherwise one entry per (rank, op).
   bool uniform = true;
   std::size_t ops = 0;
   std::vector<std::int32_t> receive_of_send;  // op at the target whose receive half meets this send half; -1: none
   std::vector<std::int32_t> send_of_receive;  // op at the source whose send half meets this receive half; -1: none
-  /// One sentence each: a send or a receive that nothing meets, halves of different sizes, a collective that only a
-  /// part of its group joins. Empty when all is well.
+  /// One sentence for each mistake: a send or a receive without a partner, halves of different sizes, a collective that
+  /// only a part of its group joins. Empty without mistakes.
   std::vector<std::string> problems;
 
   [[nodiscard]] std::int32_t receiver(Rank rank, OpId op) const { return receive_of_send[place(rank, op)]; }
@@ -33,15 +33,15 @@ struct Matching {
 
 Matching match(const Program& program);
 
-/// Whether the predicate of a collective holds on some ranks of its group and not on others. One that is always true,
-/// as "tp >= 0", splits none.
+/// Returns true if the predicate of a collective is true on some ranks of its group and false on others. A predicate
+/// that is always true, such as "tp >= 0", splits no group.
 bool splits_groups(const Program& program, const Op& op, const CollectiveShape& collective);
 
-/// The rank an exchange sends to from `rank`, and the one it receives from.
+/// Return the rank that an exchange sends to from `rank`, and the rank that it receives from.
 Rank target_of(const Program& program, const ExchangeShape& exchange, Rank rank);
 Rank source_of(const Program& program, const ExchangeShape& exchange, Rank rank);
 
-/// "op 3 (exchange)", for messages.
+/// Returns "op 3 (exchange)", for messages.
 std::string op_in_words(const Program& program, OpId op);
 
 }  // namespace commfuse

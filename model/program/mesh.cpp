@@ -39,15 +39,15 @@ Coordinates Mesh::coordinates(Rank rank) const {
 
 Rank Mesh::shifted(Rank rank, int axis, std::int32_t shift) const {
   const std::int32_t extent = axes[at(axis)].extent;
-  const std::int32_t here = rank / stride(axis) % extent;
-  const std::int32_t there = wrapped(here + shift, extent);
-  return member(rank, axis, there);
+  const std::int32_t from = rank / stride(axis) % extent;
+  const std::int32_t to = wrapped(from + shift, extent);
+  return member(rank, axis, to);
 }
 
 Rank Mesh::member(Rank rank, int axis, std::int32_t coordinate) const {
   check(coordinate >= 0 && coordinate < axes[at(axis)].extent, "a coordinate lies inside its axis");
-  const std::int32_t here = rank / stride(axis) % axes[at(axis)].extent;
-  return rank + (coordinate - here) * stride(axis);
+  const std::int32_t own_coordinate = rank / stride(axis) % axes[at(axis)].extent;
+  return rank + (coordinate - own_coordinate) * stride(axis);
 }
 
 std::optional<FoldedMesh> folded(const Mesh& mesh, Rank ranks) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who takes part: named axes with extents. A rank is a coordinate on every axis.
+// The ranks that take part, as a mesh of named axes with extents. A rank has a coordinate on every axis.
 #pragma once
 
 #include <array>
@@ -27,26 +27,27 @@ struct Mesh {
   std::vector<Axis> axes;
 
   [[nodiscard]] std::int32_t ranks() const;
-  /// The distance in rank ids between neighbours on `axis`.
+  /// Returns the distance in rank ids between neighbours on `axis`.
   [[nodiscard]] std::int32_t stride(int axis) const;
   [[nodiscard]] Coordinates coordinates(Rank rank) const;
-  /// The rank whose coordinate on `axis` is `shift` further, wrapping around; the other coordinates are kept.
+  /// Returns the rank whose coordinate on `axis` is `shift` further, wrapping around; the other coordinates stay.
   [[nodiscard]] Rank shifted(Rank rank, int axis, std::int32_t shift) const;
-  /// The member of `rank`'s group along `axis` that stands at `coordinate`.
+  /// Returns the member of `rank`'s group along `axis` at `coordinate`.
   [[nodiscard]] Rank member(Rank rank, int axis, std::int32_t coordinate) const;
 
   friend bool operator==(const Mesh&, const Mesh&) = default;
 };
 
 /// The first ranks of a mesh, each of which stands for all ranks that have the same id modulo `ranks`. Inner axes are
-/// whole, at most one axis keeps a divisor of its extent, and outer axes keep one coordinate. So where every rank does
-/// the same, seen from its own place, a shift along an axis of the mesh is the same shift along that axis here.
+/// whole, at most one axis keeps a divisor of its extent, and outer axes keep one coordinate. So if every rank does the
+/// same, seen from its own place, a shift along an axis of the mesh is the same shift along that axis of the folded
+/// mesh.
 struct FoldedMesh {
   Rank ranks = 1;
   Coordinates extents{};
   Coordinates strides{};
 };
-/// Nothing when that many ranks cannot stand for all.
+/// Returns nullopt when that many ranks cannot stand for all.
 std::optional<FoldedMesh> folded(const Mesh& mesh, Rank ranks);
 
 }  // namespace commfuse

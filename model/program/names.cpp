@@ -9,7 +9,7 @@ namespace commfuse {
 
 namespace {
 
-/// One term: `tp`, `(tp+3)%4`, `8*node`, `2*((tp+1)%8)`, `-((-tp+2)%4)`.
+/// Returns one term: `tp`, `(tp+3)%4`, `8*node`, `2*((tp+1)%8)`, `-((-tp+2)%4)`.
 std::string term_text(const Axis& axis, const IndexTerm& term) {
   std::string coordinate = axis.name;
   if (term.sign() < 0 || term.offset() != 0) {
@@ -25,7 +25,7 @@ std::string term_text(const Axis& axis, const IndexTerm& term) {
   return term.scale == -1 ? "-" + coordinate : fmt::format("{}*{}", term.scale, coordinate);
 }
 
-/// `3`, `3 +: 2`.
+/// Returns `3` or `3 +: 2`.
 std::string span_text(const Mesh& mesh, const Index& first, std::int32_t count) {
   return text_of(mesh, first) + (count == 1 ? "" : fmt::format(" +: {}", count));
 }

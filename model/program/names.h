@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of a program are called, in its text and in sentences.
+// Names of the parts of a program, in its text and in sentences.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ std::string_view name_of(LaneKind kind);
 std::string_view name_of(Purpose purpose);
 std::string_view name_of(OpKind kind);
 std::string_view name_of(CollectiveKind kind);
-/// "comm", "comm2".
+/// Returns, for example, "comm" or "comm2".
 std::string name_of(Lane lane);
-/// "(tp+3)%4".
+/// Returns, for example, "(tp+3)%4".
 std::string text_of(const Mesh& mesh, const Index& index);
-/// "y[(tp+3)%4 +: 2, 0]".
+/// Returns, for example, "y[(tp+3)%4 +: 2, 0]".
 std::string text_of(const Program& program, const Region& region);
 
 }  // namespace commfuse

@@ -13,12 +13,12 @@ Order::Order(const Program& program, Rank rank)
       place_(program.ops.size(), -1),
       finished_(program.ops.size() * lanes_, 0),
       on_lane_(lanes_) {
-  const Coordinates here = program.mesh.coordinates(rank);
+  const Coordinates coordinates = program.mesh.coordinates(rank);
   const std::size_t lanes = lanes_;
   const auto learn = [&](std::int32_t* known, OpId earlier) {
     const std::size_t from = commfuse::position(earlier);
     if (known[lane_[from]] > place_[from]) {
-      return;  // and with it all that had ended before it
+      return;  // the earlier op, and everything that had ended before it, are known already
     }
     const std::int32_t* its = finished_.data() + from * lanes;
     for (std::size_t lane = 0; lane < lanes; ++lane) {
@@ -28,7 +28,7 @@ Order::Order(const Program& program, Rank rank)
   };
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     const Op& record = program.ops[op];
-    if (record.where.relation != Relation::always && !record.where.holds(here)) {
+    if (record.where.relation != Relation::always && !record.where.holds(coordinates)) {
       continue;
     }
     lane_[op] = record.lane;
@@ -59,7 +59,7 @@ bool holds_sms(const Program& program, const Op& op) {
   return op.kind == OpKind::exchange && exchange_holds_sms(program.lanes[op.lane].kind);
 }
 
-/// One lane, with how many of its first so many ops are of either kind of communication.
+/// One lane, with the number of ops of either kind of communication among its first ops.
 struct Queue {
   const std::vector<OpId>& ops;
   std::vector<std::int32_t> exchanges{0};
@@ -74,8 +74,8 @@ struct Queue {
   }
 };
 
-/// Adds what of one lane may run beside `op`. Along a lane come first the ops that end before it, then those that run
-/// beside it, then those that start after it.
+/// Adds the ops of one lane that may run beside `op`. Along a lane come first the ops that end before it, then those
+/// that run beside it, then those that start after it.
 void meet_lane(const Order& order, OpId op, std::size_t lane, const Queue& queue, Meetings& met) {
   const auto first = static_cast<std::size_t>(order.finished(op, lane));
   const auto end =

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Program: one schedule as plain data, written once for all ranks. Generators make it, check() proves it, one
-// lowering hands it to simulators and executors; nobody downstream knows which generator made it.
+// lowering hands it to simulators and executors; later code does not know which generator made it.
 //
 // Positions and extents are whole blocks of named dimensions, not elements: the structure of a schedule is built,
-// checked and digested once, and a point only says how many elements a block has (Sizes).
+// checked and digested once, and a point only gives the number of elements per block (Sizes).
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct Dimension {
   friend bool operator==(const Dimension&, const Dimension&) = default;
 };
 
-/// So many blocks of a dimension.
+/// A number of blocks of a dimension.
 struct Extent {
   DimensionId dimension{};
   std::int32_t blocks = 0;
@@ -46,7 +46,7 @@ struct Extent {
 
 enum class Function : std::uint8_t {
   add,       // sum of all inputs; adds up partial results
-  copy,      // one input, as it is
+  copy,      // one input, unchanged
   swiglu,    // columns are pairs of blocks (gate, up): silu(gate) * up
   gelu,      // element by element
   norm,      // root-mean-square norm of every row; a row's columns are one block
@@ -54,12 +54,12 @@ enum class Function : std::uint8_t {
   zero,      // no input: the empty sum, to which partial results are added; defines no tensor
 };
 
-/// How many inputs an op of this function has; an add has any number.
+/// Returns the number of inputs of an op with this function; an add has any number.
 constexpr std::size_t inputs_of(Function function) {
   return function == Function::residual ? 2 : function == Function::zero ? 0 : 1;
 }
 
-/// A tensor of the unfused operation, whole, as if one rank held it all. How it is defined is what check() proves.
+/// A whole tensor of the unfused operation, as if one rank held it all. check() proves its definition.
 struct Tensor {
   enum class Definition : std::uint8_t { input, product, function, attention };
   std::string name;
@@ -67,7 +67,7 @@ struct Tensor {
   Extent columns;
   DType dtype = DType::bf16;
   Definition definition = Definition::input;
-  TensorId a = no_tensor;  // product: op(a) x op(b); function: of a; attention: of a, whose columns hold q, k and v
+  TensorId a = no_tensor;  // product: op(a) x op(b); function of a; attention over a, whose columns hold q, k and v
   TensorId b = no_tensor;  // product; function residual: a + b
   Function function = Function::copy;
   bool causal = false;       // attention
@@ -76,14 +76,15 @@ struct Tensor {
   friend bool operator==(const Tensor&, const Tensor&) = default;
 };
 
-/// What the product of `a` and another tensor sums over; its blocks are the contributions to a block of the product.
+/// Returns the dimension that the product of `a` and another tensor sums over; its blocks are the contributions to a
+/// block of the product.
 constexpr Extent contraction_of(const Tensor& product, const Tensor& a) {
   return product.transpose_a ? a.rows : a.columns;
 }
 
 enum class BufferRole : std::uint8_t { input, weight, output, scratch };
 
-/// Memory of every rank.
+/// Memory that every rank has.
 struct Buffer {
   std::string name;
   BufferRole role = BufferRole::scratch;
@@ -103,8 +104,8 @@ struct Region {
   friend bool operator==(const Region&, const Region&) = default;
 };
 
-/// What a region holds before the first op (initial) or must hold after the last (final): the tensor's rectangle of
-/// the same extents that begins at (row, column).
+/// Content that a region has before the first op (initial) or must have after the last (final): the tensor's rectangle
+/// of the same extents that begins at (row, column).
 struct Content {
   Region here;
   TensorId tensor{};
@@ -120,7 +121,7 @@ enum class LaneKind : std::uint8_t {
   aux,     // small kernels
   comm,    // communication by SMs
   copy,    // copy engines: exchanges on it hold no SMs
-  kernel,  // what a running product kernel moves and adds up itself, at its bound: no launch, no latency, no SMs
+  kernel,  // data that a running GEMM kernel moves and adds up itself, at its bound: no launch, no latency, no SMs
 };
 struct Lane {
   LaneKind kind = LaneKind::compute;
@@ -128,35 +129,34 @@ struct Lane {
   friend bool operator==(const Lane&, const Lane&) = default;
 };
 
-/// What an op is for, which decides where its time is booked.
+/// Purpose of an op, which decides how its time is counted.
 enum class Purpose : std::uint8_t {
-  essential,      // compute of the unfused operator, however cut
+  essential,      // compute of the unfused operator, however sliced
   local,          // made by the strategy: adds, packs, shuffles, copies
   communication,  // exchanges and collectives
 };
 
 enum class OpKind : std::uint8_t { gemm, attention, elementwise, exchange, collective };
 
-/// out (m x n) = or += op(a) (m x k) x op(b) (k x n). A factor that is transposed lies in memory the other way round: a
-/// as k x m, b as n x k. The product may be one of the equal parts, one after another in program
-/// order, of one kernel of `kernel_m` rows: then it takes its share of that kernel's time, and only the first part is
-/// launched.
+/// out (m x n) = or += op(a) (m x k) x op(b) (k x n). A transposed factor lies in memory the other way round: a as k x
+/// m, b as n x k. The GEMM may be one of the equal parts, in sequence in program order, of one kernel of `kernel_m`
+/// rows: then it takes its share of that kernel's time, and only the first part is launched.
 struct GemmShape {
   Extent m, n, k;
   bool accumulate = false;
-  DType dtype = DType::bf16;  // of the factors
+  DType dtype = DType::bf16;  // dtype of the factors
   DType accumulator = DType::fp32;
-  Extent kernel_m;  // a multiple of m; 0 blocks: the product is a kernel of its own
+  Extent kernel_m;  // a multiple of m; 0 blocks: the GEMM is a kernel of its own
   bool transpose_a = false;
   bool transpose_b = false;
-  std::optional<DType> out;  // of the output, where it differs from the factors: fp32 gradients
+  std::optional<DType> out;  // dtype of the output, if it differs from the factors: fp32 gradients
   friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };
 
 /// softmax(q k^T / sqrt(head)) v for `queries` rows against `keys` rows. One block of `qkv` columns holds the q, k and
 /// v of a rank's heads and becomes one block of `columns`. Rows are tokens, sequence-major: row = position * batch +
 /// sequence, where `batch` and `head` are dimensions of one block that hold the number of sequences and the size of a
-/// head. The keys are block rows 0, 1, 2 and so on of the sequence; Op::positions says where the queries stand, and
+/// head. The keys are block rows 0, 1, 2 and so on of the sequence; Op::positions gives the places of the queries, and
 /// with a causal mask a query sees the keys up to its own.
 struct AttentionShape {
   Extent queries, keys, columns, qkv;
@@ -167,7 +167,7 @@ struct AttentionShape {
   friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
 };
 
-/// `inputs` rectangles of rows x columns in, one out (swiglu: the input has twice the columns).
+/// Takes `inputs` rectangles of rows x columns and writes one (swiglu: the input has twice the columns).
 struct ElementwiseShape {
   Function function = Function::add;
   std::int32_t inputs = 1;
@@ -176,11 +176,11 @@ struct ElementwiseShape {
   friend bool operator==(const ElementwiseShape&, const ElementwiseShape&) = default;
 };
 
-/// Who must be ready before a half of an exchange moves data.
+/// Ends of an exchange that must be posted before a half of it moves data.
 enum class Protocol : std::uint8_t {
   rendezvous,  // both ends: each half starts when both are posted, and both ops last until it is over
   push,        // the sender: it writes to the receiver's memory as soon as it is posted; the receive waits for that
-  pull,        // both ends, but the sender only shows that its data are there, and goes on; the receiver fetches them
+  pull,        // both ends, but the sender only shows that its data are ready, and goes on; the receiver fetches them
 };
 
 /// Sends to coordinate + shift, receives from coordinate - shift, along one axis; either half may be absent.
@@ -190,17 +190,19 @@ struct ExchangeShape {
   bool receives = true;
   Protocol protocol = Protocol::rendezvous;
   std::int32_t shift = 1;  // inside [0, extent)
-  Extent rows, columns;    // of what one half carries; no blocks: a credit
+  Extent rows, columns;    // size of one half; no blocks: a credit
   DType wire = DType::bf16;
   friend bool operator==(const ExchangeShape&, const ExchangeShape&) = default;
 };
 
-/// A push of nothing: it tells the target that the source got this far, as that its memory may be written or read.
+/// Returns true for a push without data, which tells the target how far the source has come, for example that its
+/// memory may be written or read.
 constexpr bool is_credit(const ExchangeShape& exchange) { return exchange.rows.blocks == 0; }
 
 enum class CollectiveKind : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all };
 
-/// Over the ranks that differ only in their coordinate on `axis`. rows x columns is the larger of input and output.
+/// A collective over the ranks that differ only in their coordinate on `axis`. rows x columns is the larger of input
+/// and output.
 struct CollectiveShape {
   CollectiveKind kind = CollectiveKind::all_gather;
   std::int8_t axis = 0;
@@ -209,28 +211,29 @@ struct CollectiveShape {
   friend bool operator==(const CollectiveShape&, const CollectiveShape&) = default;
 };
 
-/// What pricing looks at; ops of one shape cost the same (under a causal mask also the positions matter).
+/// Inputs to the price of an op; ops of one shape cost the same (under a causal mask the positions matter too).
 using Shape = std::variant<GemmShape, AttentionShape, ElementwiseShape, ExchangeShape, CollectiveShape>;
 
-/// A run of a pool of the program.
+/// A range of a pool of the program.
 struct Slice {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 
-/// A flat record; its lists lie in the program's pools. Inputs by kind: gemm a, b; elementwise its inputs; exchange
-/// what is sent; collective what is given; attention the rows of the queries and those of the keys, both of q, k and v.
+/// A flat record; its lists lie in the program's pools. Inputs by kind: gemm a, b; elementwise its inputs; exchange the
+/// sent data; collective the given data; attention the rows of the queries and those of the keys, both of q, k and v.
 /// Outputs: one operand (an exchange that only sends has none). A credit has neither.
 struct Op {
   OpKind kind = OpKind::gemm;
   Purpose purpose = Purpose::essential;
-  std::uint16_t lane = 0;   // into Program::lanes
-  std::uint32_t shape = 0;  // into Program::shapes
-  Slice waits;              // of Program::waits: earlier ops of the same rank
-  Slice inputs;             // of Program::operands
-  Slice outputs;            // of Program::operands
-  Slice positions;          // of Program::positions: of an attention one a region of queries, or none; see positions_of
+  std::uint16_t lane = 0;   // index into Program::lanes
+  std::uint32_t shape = 0;  // index into Program::shapes
+  Slice waits;              // range of Program::waits: earlier ops of the same rank
+  Slice inputs;             // range of Program::operands
+  Slice outputs;            // range of Program::operands
+  // Range of Program::positions: for an attention one per region of queries, or none; see positions_of.
+  Slice positions;
   Predicate where;
   friend bool operator==(const Op&, const Op&) = default;
 };
@@ -246,7 +249,7 @@ struct Program {
   std::vector<Lane> lanes;
   std::vector<Op> ops;
   std::vector<Shape> shapes;
-  std::vector<Shape> unfused;  // the essential compute of one rank, uncut: what `compute` is priced from
+  std::vector<Shape> unfused;  // essential compute of one rank, unsliced, from which `compute` is priced
 
   std::vector<OpId> waits;       // pool
   std::vector<Slice> operands;   // pool: each a list of regions stacked by rows
@@ -262,12 +265,12 @@ struct Program {
   [[nodiscard]] std::span<const Slice> outputs_of(const Op& op) const {
     return std::span(operands).subspan(op.outputs.first, op.outputs.count);
   }
-  /// Which block row of its sequence each region of an attention's queries begins at. None stands for the usual case:
-  /// the queries are block rows 0, 1, 2 and so on.
+  /// Returns the block row of its sequence at which each region of an attention's queries begins. An empty list means
+  /// the usual case: the queries are block rows 0, 1, 2 and so on.
   [[nodiscard]] std::span<const Index> positions_of(const Op& op) const {
     return std::span(positions).subspan(op.positions.first, op.positions.count);
   }
-  /// The regions of one operand, top to bottom.
+  /// Returns the regions of one operand, top to bottom.
   [[nodiscard]] std::span<const Region> regions_of(Slice operand) const {
     return std::span(regions).subspan(operand.first, operand.count);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an evaluator or an executor hands back: per-rank summaries always, the whole timeline on request.
+// Result of an evaluator or an executor: per-rank summaries always, the whole timeline on request.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@ struct OpSpan {
   friend bool operator==(const OpSpan&, const OpSpan&) = default;
 };
 
-/// In order of rank, then op.
+/// Sorted by rank, then op.
 using Timeline = std::vector<OpSpan>;
 
 struct RankSummary {
@@ -34,19 +34,19 @@ struct RankSummary {
 class Recorder {
  public:
   enum class Keep { ends, summaries, timeline };
-  /// ends: makespan() alone is asked for.
+  /// Keep::ends: only makespan() will be asked for.
   explicit Recorder(Keep keep = Keep::summaries) : keep_(keep) {}
 
-  /// Forgets everything, keeps the memory.
+  /// Forgets everything but keeps the memory.
   void start(std::int32_t ranks);
   void record(Rank rank, OpId op, Purpose purpose, Instant start, Instant end);
 
   [[nodiscard]] bool keeps_timeline() const { return keep_ == Keep::timeline; }
   [[nodiscard]] std::int32_t ranks() const { return static_cast<std::int32_t>(last_end_.size()); }
-  /// Last end on any rank.
+  /// Returns the last end on any rank.
   [[nodiscard]] Instant makespan() const;
   [[nodiscard]] RankSummary summary(Rank rank) const;
-  /// Sorted. Empty unless asked for.
+  /// Returns the spans, sorted. Empty unless they were asked for.
   [[nodiscard]] Timeline timeline() const;
 
  private:

@@ -21,7 +21,7 @@ bool sends(const Program& program, OpId op) {
 
 bool is_collective(const Program& program, OpId op) { return program.ops[position(op)].kind == OpKind::collective; }
 
-/// The ops of each lane of which `chosen` holds, in order, of the lanes that have any.
+/// Returns, for each lane that has any, the ops for which `chosen` is true, in order.
 template <class Chosen>
 std::vector<Ops> by_lane(const Program& program, const Order& order, const Chosen& chosen) {
   std::vector<Ops> lanes;
@@ -35,7 +35,7 @@ std::vector<Ops> by_lane(const Program& program, const Order& order, const Chose
   return lanes;
 }
 
-/// Of a lane's ops those that may run beside `op`: along a lane come first the ops that end before it, then those that
+/// Returns a lane's ops that may run beside `op`: along a lane come first the ops that end before it, then those that
 /// run beside it, then those that start after it.
 std::span<const OpId> beside(const Order& order, OpId op, const Ops& ops) {
   const auto first = std::partition_point(ops.begin(), ops.end(), [&](OpId other) { return order.before(other, op); });
@@ -43,14 +43,14 @@ std::span<const OpId> beside(const Order& order, OpId op, const Ops& ops) {
   return std::span(ops).subspan(static_cast<std::size_t>(first - ops.begin()), static_cast<std::size_t>(last - first));
 }
 
-/// The sends of two lanes, and where those began to run beside each other.
+/// Sends of two lanes, and the places where they began to run beside each other.
 class TwoLanes {
  public:
-  TwoLanes(const Order& order, const Ops& own, const Ops& other)
-      : order_(order), own_(own), other_(other), begins_(other.size(), unknown) {}
+  TwoLanes(const Order& order, const Ops& lane, const Ops& other)
+      : order_(order), own_lane_(lane), other_(other), begins_(other.size(), unknown) {}
 
-  /// The send of the other lane that goes beside `op`, the own send at `place`; nothing where none does. Both lanes are
-  /// counted from where they began to run beside each other.
+  /// Returns the send of the other lane that runs beside `op`, the own send at `place`; nullopt if there is none. Both
+  /// lanes are counted from the place where they began to run beside each other.
   std::optional<OpId> abreast(OpId op, std::size_t place) {
     const std::span<const OpId> met = beside(order_, op, other_);
     if (met.empty()) {
@@ -58,7 +58,7 @@ class TwoLanes {
     }
     const auto first = static_cast<std::size_t>(met.data() - other_.data());
     const std::size_t begin = begin_of(first);
-    const std::size_t wanted = std::max(first, begin + place - place_of_first(other_[begin], own_));
+    const std::size_t wanted = std::max(first, begin + place - place_of_first(other_[begin], own_lane_));
     return wanted < first + met.size() ? std::optional(other_[wanted]) : std::nullopt;
   }
 
@@ -69,27 +69,27 @@ class TwoLanes {
     return static_cast<std::size_t>(beside(order_, beside_it, ops).data() - ops.data());
   }
 
-  /// Where the run of sends began that the other lane's send at `place` is a part of. Every place is walked over once.
+  /// Returns the begin of the run of sends that contains the other lane's send at `place`. Every place is visited once.
   std::size_t begin_of(std::size_t place) {
     std::size_t begin = place;
     walked_.clear();
     while (begins_[begin] == unknown) {
       walked_.push_back(begin);
-      const std::size_t before = place_of_first(own_[place_of_first(other_[begin], own_)], other_);
+      const std::size_t before = place_of_first(own_lane_[place_of_first(other_[begin], own_lane_)], other_);
       if (before == begin) {
         begins_[begin] = begin;
       }
       begin = before;
     }
     begin = begins_[begin];
-    for (const std::size_t there : walked_) {
-      begins_[there] = begin;
+    for (const std::size_t walked : walked_) {
+      begins_[walked] = begin;
     }
     return begin;
   }
 
   const Order& order_;
-  const Ops& own_;
+  const Ops& own_lane_;
   const Ops& other_;
   std::vector<std::size_t> begins_;  // by place on the other lane
   std::vector<std::size_t> walked_;
@@ -102,15 +102,15 @@ void add_rivals(const Program& program, const Order& order, std::vector<Meetings
   if (lanes.size() < 2) {
     return;
   }
-  for (const Ops& own : lanes) {
+  for (const Ops& lane : lanes) {
     for (const Ops& other : lanes) {
-      if (&other == &own) {
+      if (&other == &lane) {
         continue;
       }
-      TwoLanes two(order, own, other);
-      for (std::size_t place = 0; place < own.size(); ++place) {
-        if (const std::optional<OpId> rival = two.abreast(own[place], place)) {
-          meetings[position(own[place])].rivals.push_back(*rival);
+      TwoLanes two(order, lane, other);
+      for (std::size_t place = 0; place < lane.size(); ++place) {
+        if (const std::optional<OpId> rival = two.abreast(lane[place], place)) {
+          meetings[position(lane[place])].rivals.push_back(*rival);
         }
       }
     }
@@ -126,11 +126,11 @@ void add_contenders(const Program& program, const Order& order, std::vector<Meet
     return;
   }
   const std::vector<Ops> lanes = by_lane(program, order, is_transfer);
-  for (const Ops& own : lanes) {
+  for (const Ops& lane : lanes) {
     for (const Ops& other : lanes) {
-      for (std::size_t i = 0; &other != &own && i < own.size(); ++i) {
-        std::ranges::copy_if(beside(order, own[i], other), std::back_inserter(meetings[position(own[i])].contenders),
-                             [&](OpId op) { return is_collective(program, own[i]) || is_collective(program, op); });
+      for (std::size_t i = 0; &other != &lane && i < lane.size(); ++i) {
+        std::ranges::copy_if(beside(order, lane[i], other), std::back_inserter(meetings[position(lane[i])].contenders),
+                             [&](OpId op) { return is_collective(program, lane[i]) || is_collective(program, op); });
       }
     }
   }

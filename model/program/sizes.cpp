@@ -12,7 +12,7 @@ namespace commfuse {
 
 namespace {
 
-/// The nearest multiples of `blocks` on both sides, as a remedy.
+/// Returns the nearest multiples of `blocks` on both sides, as a remedy.
 std::string remedy(std::int64_t elements, std::int64_t blocks) {
   const std::int64_t below = elements / blocks * blocks;
   if (below <= 0) {
@@ -21,7 +21,8 @@ std::string remedy(std::int64_t elements, std::int64_t blocks) {
   return fmt::format("choose a multiple of {}, such as {} or {}", blocks, below, below + blocks);
 }
 
-/// Attention of all queries is one kernel that runs over whole sequences; a slice of them is whole positions of each.
+/// Attention of all queries is one kernel over whole sequences; a slice of them must be whole positions of each
+/// sequence.
 void require_whole_positions(const Program& program, const Sizes& sizes) {
   for (const Shape& shape : program.shapes) {
     const auto* attention = std::get_if<AttentionShape>(&shape);
@@ -44,15 +45,15 @@ void require_whole_positions(const Program& program, const Sizes& sizes) {
 Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities) {
   Sizes sizes;
   for (const Dimension& dimension : program.dimensions) {
-    const auto found = std::find_if(quantities.begin(), quantities.end(),
+    const auto given = std::find_if(quantities.begin(), quantities.end(),
                                     [&](const Quantity& quantity) { return quantity.dimension == dimension.name; });
-    check(found != quantities.end(), "every dimension of a program is given a size");
-    if (found->elements <= 0 || found->elements % dimension.blocks != 0) {
-      throw ConfigError(fmt::format("{} {} cannot be cut into {} equal blocks, as {} does; {}", found->elements,
+    check(given != quantities.end(), "every dimension of a program is given a size");
+    if (given->elements <= 0 || given->elements % dimension.blocks != 0) {
+      throw ConfigError(fmt::format("{} {} cannot be cut into {} equal blocks, as {} does; {}", given->elements,
                                     dimension.name, dimension.blocks, program.name,
-                                    remedy(found->elements, dimension.blocks)));
+                                    remedy(given->elements, dimension.blocks)));
     }
-    sizes.block.push_back(found->elements / dimension.blocks);
+    sizes.block.push_back(given->elements / dimension.blocks);
   }
   require_whole_positions(program, sizes);
   return sizes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many elements a block has: all that a point adds to the structure of a schedule.
+// Number of elements per block: everything that a point adds to the structure of a schedule.
 #pragma once
 
 #include <span>
@@ -18,17 +18,17 @@ struct Sizes {
   [[nodiscard]] std::int64_t elements(Extent extent) const { return extent.blocks * block[position(extent.dimension)]; }
 };
 
-/// The whole of a dimension, in elements: {"tokens", 32768}.
+/// The whole size of a dimension in elements: {"tokens", 32768}.
 struct Quantity {
   std::string_view dimension;
   std::int64_t elements = 0;
 };
 
-/// Throws ConfigError when a quantity does not divide into its dimension's blocks, or when a slice of queries would cut
-/// a position of a batch apart; aborts when a quantity is missing.
+/// Returns the sizes. Throws ConfigError when a quantity does not divide into its dimension's blocks, or when a slice
+/// of queries would split a position of a batch; aborts when a quantity is missing.
 Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities);
 
-/// Memory that the buffers of one rank take together.
+/// Returns the memory that the buffers of one rank take together.
 Bytes bytes_per_rank(const Program& program, const Sizes& sizes);
 
 }  // namespace commfuse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the schedule text: one table a kind, read in both directions.
+// Words of the schedule text: one table per kind, used for reading and writing.
 #pragma once
 
 #include <array>
@@ -45,14 +45,14 @@ inline constexpr Table<CollectiveKind, 4> collectives{{{CollectiveKind::all_gath
                                                        {CollectiveKind::all_to_all, "all_to_all"}}};
 inline constexpr Table<Protocol, 3> protocols{
     {{Protocol::rendezvous, "rendezvous"}, {Protocol::push, "push"}, {Protocol::pull, "pull"}}};
-/// Which halves of a credit an op is.
+/// Halves of a credit that an op has.
 enum class Credit : std::uint8_t { send, receive, both };
 inline constexpr Table<Credit, 3> credits{
     {{Credit::send, "send"}, {Credit::receive, "receive"}, {Credit::both, "both"}}};
 inline constexpr Table<Relation, 4> relations{
     {{Relation::equal, "="}, {Relation::not_equal, "!="}, {Relation::less, "<"}, {Relation::at_least, ">="}}};
 
-/// What ops of a kind are for where the text says nothing else.
+/// Returns the purpose of ops of a kind if the text gives none.
 constexpr Purpose usual_purpose(OpKind kind) {
   switch (kind) {
     case OpKind::gemm:

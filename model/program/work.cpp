@@ -14,7 +14,7 @@ namespace commfuse {
 
 namespace {
 
-/// Numbers the tensors that the final contents need, from the inputs up, and describes each by those before it.
+/// Numbers the tensors that the final contents need, inputs first, and describes each by those before it.
 class Work {
  public:
   explicit Work(const Program& program)
@@ -32,28 +32,30 @@ class Work {
   std::string text() && { return text_ + shares("begin", program_.initial) + shares("end", program_.final); }
 
  private:
-  /// The deeper one first, so that x + f(x) is f(x) + x.
+  /// Returns the deeper one first, so that x + f(x) equals f(x) + x.
   [[nodiscard]] std::vector<TensorId> operands(const Tensor& tensor) const {
-    std::vector<TensorId> found;
+    std::vector<TensorId> operands_of_tensor;
     for (const TensorId of : {tensor.a, tensor.b}) {
       if (of != no_tensor) {
-        found.push_back(of);
+        operands_of_tensor.push_back(of);
       }
     }
     const bool sum = tensor.definition == Tensor::Definition::function;
-    if (sum && found.size() == 2 && depth_[position(found[0])] < depth_[position(found[1])]) {
-      std::swap(found[0], found[1]);
+    if (sum && operands_of_tensor.size() == 2 &&
+        depth_[position(operands_of_tensor[0])] < depth_[position(operands_of_tensor[1])]) {
+      std::swap(operands_of_tensor[0], operands_of_tensor[1]);
     }
-    return found;
+    return operands_of_tensor;
   }
 
-  /// With a stack of its own: a file may define a tensor a hundred thousand steps deep.
+  /// Uses a stack of its own, because a file may define a tensor a hundred thousand steps deep.
   void visit(TensorId last) {
     std::vector<TensorId> open{last};
     while (!open.empty()) {
       const TensorId id = open.back();
       const std::vector<TensorId> of = operands(program_.tensors[position(id)]);
-      const auto next = std::find_if(of.begin(), of.end(), [&](TensorId one) { return number_[position(one)] < 0; });
+      const auto next =
+          std::find_if(of.begin(), of.end(), [&](TensorId tensor) { return number_[position(tensor)] < 0; });
       if (number_[position(id)] < 0 && next != of.end()) {
         open.push_back(*next);
         continue;
@@ -68,8 +70,8 @@ class Work {
   void describe(TensorId id, const std::vector<TensorId>& of) {
     const Tensor& tensor = program_.tensors[position(id)];
     std::string what = definition(tensor);
-    for (const TensorId one : of) {
-      what += fmt::format(" {}", number_[position(one)]);
+    for (const TensorId operand : of) {
+      what += fmt::format(" {}", number_[position(operand)]);
     }
     const auto [known, added] = numbers_.try_emplace(what, count_);
     const bool input = tensor.definition == Tensor::Definition::input;  // two inputs stay two, however alike
@@ -90,28 +92,28 @@ class Work {
     return {};
   }
 
-  static std::string fraction(std::int64_t part, std::int64_t all) {
-    const std::int64_t common = std::gcd(part, all);
-    return fmt::format("{}/{}", part / common, all / common);
+  static std::string fraction(std::int64_t part, std::int64_t whole) {
+    const std::int64_t common = std::gcd(part, whole);
+    return fmt::format("{}/{}", part / common, whole / common);
   }
   [[nodiscard]] std::string whole(Extent extent) const {
     const Dimension& dimension = program_.dimensions[position(extent.dimension)];
     return fmt::format("{}*{}", dimension.name, fraction(extent.blocks, dimension.blocks));
   }
 
-  /// How much of every numbered tensor a rank holds. A content is as large on all ranks.
+  /// Returns how much of every numbered tensor a rank holds. A content has the same size on all ranks.
   [[nodiscard]] std::string shares(const char* when, const std::vector<Content>& contents) const {
-    std::map<int, std::int64_t> held;  // by number, in blocks
+    std::map<int, std::int64_t> blocks_held;  // by number, in blocks
     std::map<int, const Tensor*> tensors;
     for (const Content& content : contents) {
       const int number = number_[position(content.tensor)];
       if (number >= 0) {
-        held[number] += std::int64_t{content.here.rows} * content.here.columns;
+        blocks_held[number] += std::int64_t{content.here.rows} * content.here.columns;
         tensors.emplace(number, &program_.tensors[position(content.tensor)]);
       }
     }
     std::string text;
-    for (const auto& [number, blocks] : held) {
+    for (const auto& [number, blocks] : blocks_held) {
       const Tensor& tensor = *tensors.at(number);
       text += fmt::format("{} with {} of {}\n", when,
                           fraction(blocks, std::int64_t{tensor.rows.blocks} * tensor.columns.blocks), number);
@@ -120,7 +122,7 @@ class Work {
   }
 
   const Program& program_;
-  std::vector<int> number_;  // by tensor; -1: not needed, or not yet
+  std::vector<int> number_;  // by tensor; -1: not needed, or not yet numbered
   std::vector<int> depth_;   // by tensor: 0 for inputs
   std::map<std::string, int> numbers_;
   int count_ = 0;
@@ -132,7 +134,7 @@ class Work {
 std::string work_of(const Program& program) { return Work(program).text(); }
 
 std::vector<DType> product_dtypes(const Program& program) {
-  std::vector<DType> found;
+  std::vector<DType> dtypes;
   for (const DType dtype : all_dtypes) {
     const auto multiplies = [&](const Shape& shape) {
       const auto* gemm = std::get_if<GemmShape>(&shape);
@@ -141,10 +143,10 @@ std::vector<DType> product_dtypes(const Program& program) {
     };
     if (std::any_of(program.shapes.begin(), program.shapes.end(), multiplies) ||
         std::any_of(program.unfused.begin(), program.unfused.end(), multiplies)) {
-      found.push_back(dtype);
+      dtypes.push_back(dtype);
     }
   }
-  return found;
+  return dtypes;
 }
 
 }  // namespace commfuse

@@ -35,17 +35,18 @@ Fields::Fields(const Node& node, std::span<const std::string_view> known, Mistak
 }
 
 const Node* Fields::find(std::string_view key) const {
-  const auto found =
+  const auto key_place =
       std::find_if(node_.keys.begin(), node_.keys.end(), [&](const Node& node) { return node.scalar == key; });
-  return found == node_.keys.end() ? nullptr : &node_.items[static_cast<std::size_t>(found - node_.keys.begin())];
+  return key_place == node_.keys.end() ? nullptr
+                                       : &node_.items[static_cast<std::size_t>(key_place - node_.keys.begin())];
 }
 
 const Node& Fields::at(std::string_view key, std::string_view example) const {
-  const Node* found = find(key);
-  if (found == nullptr) {
+  const Node* node = find(key);
+  if (node == nullptr) {
     throw Wrong{node_.place, fmt::format("key '{0}' is missing; add it, as in {0}: {1}", key, example)};
   }
-  return *found;
+  return *node;
 }
 
 void require_map(const Node& node) {
@@ -70,15 +71,15 @@ const std::string& scalar_of(const Node& node) {
   return node.scalar;
 }
 
-std::int32_t integer_of(const Node& node, std::int64_t least, std::int64_t most) {
+std::int32_t integer_of(const Node& node, std::int64_t least, std::int64_t greatest) {
   const std::string& text = scalar_of(node);
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::size_t first = text.starts_with('-') ? 1 : 0;
-  const bool padded = text.size() > first + 1 && text[first] == '0';  // 010 is 8 elsewhere
-  if (error != std::errc{} || end != text.data() + text.size() || padded || value < least || value > most) {
+  const bool padded = text.size() > first + 1 && text[first] == '0';  // other languages read 010 as 8
+  if (error != std::errc{} || end != text.data() + text.size() || padded || value < least || value > greatest) {
     throw Wrong{node.place,
-                fmt::format("{} is not a whole number from {} to {}; write one", in_quotes(text), least, most)};
+                fmt::format("{} is not a whole number from {} to {}; write one", in_quotes(text), least, greatest)};
   }
   return static_cast<std::int32_t>(value);
 }
@@ -111,12 +112,12 @@ DType dtype_of(const Node& node) {
 
 std::int32_t named(const Node& node, const Names& names, std::string_view what) {
   const std::string& name = scalar_of(node);
-  const auto found = names.find(name);
-  if (found == names.end()) {
+  const auto entry = names.find(name);
+  if (entry == names.end()) {
     throw Wrong{node.place,
                 fmt::format("{} is none of the {}; {}", in_quotes(name), what, remedy_for_name(name, names, what))};
   }
-  return found->second;
+  return entry->second;
 }
 
 const std::string& name_of(const Node& node) {

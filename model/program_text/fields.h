@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads typed values out of a YAML tree. Every function here throws Wrong with the place and the remedy.
+// Reads typed values from a YAML tree. Every function here throws Wrong with the place and the remedy.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ class Fields {
   Fields(const Node& node, std::span<const std::string_view> known, Mistakes& mistakes);
 
   [[nodiscard]] const Node& node() const { return node_; }
-  /// nullptr where the key is not there.
+  /// Returns nullptr if the key is absent.
   [[nodiscard]] const Node* find(std::string_view key) const;
-  /// Throws where the key is not there; `example` is a value it may have.
+  /// Throws if the key is absent; `example` is a value that it may have.
   [[nodiscard]] const Node& at(std::string_view key, std::string_view example) const;
 
  private:
@@ -35,18 +35,18 @@ class Fields {
 void require_map(const Node& node);
 void require_list(const Node& node);
 const std::string& scalar_of(const Node& node);
-/// A whole number, perhaps with a sign.
-std::int32_t integer_of(const Node& node, std::int64_t least, std::int64_t most);
+/// Reads a whole number, optionally with a sign.
+std::int32_t integer_of(const Node& node, std::int64_t least, std::int64_t greatest);
 bool boolean_of(const Node& node);
-/// False where the key is not there.
+/// Returns false if the key is absent.
 bool flag_of(const Fields& fields, std::string_view key);
 DType dtype_of(const Node& node);
-/// The place of a declared name.
+/// Returns the place of a declared name.
 std::int32_t named(const Node& node, const Names& names, std::string_view what);
-/// A name to declare.
+/// Reads a name to declare.
 const std::string& name_of(const Node& node);
 
-/// The Wrong for a word that is none of the known ones: "'gem' is none of the op kinds; did you mean 'gemm'?"
+/// Returns the Wrong for an unknown word: "'gem' is none of the op kinds; did you mean 'gemm'?"
 Wrong unknown_word(const Node& node, std::span<const std::string_view> known, std::string_view what);
 
 template <class Kind, std::size_t count>
@@ -62,7 +62,7 @@ Kind word_of(const Node& node, const words::Table<Kind, count>& table, std::stri
   return *kind;
 }
 
-/// What `read` makes of the scalar's text; its TextError becomes a Wrong at the letter.
+/// Returns the result of `read` on the scalar's text; its TextError becomes a Wrong at that letter.
 template <class Read>
 auto text_of(const Node& node, const Read& read) {
   const std::string& scalar = scalar_of(node);

@@ -67,7 +67,7 @@ class IndexReader {
     bool wrapped = false;  // by a '%'
   };
 
-  /// The sign of the next item; "+:" is none.
+  /// Returns the sign of the next item; "+:" does not count as one.
   std::optional<int> take_sign() {
     if (!cursor_.next_is("+:") && cursor_.take("+")) {
       return 1;
@@ -75,7 +75,7 @@ class IndexReader {
     return cursor_.take("-") ? std::optional<int>{-1} : std::nullopt;
   }
 
-  /// Takes in one item and returns what it adds to the constant.
+  /// Reads one item and returns what it adds to the constant.
   std::int64_t item(int sign) {
     const std::size_t begin = cursor_.at();
     std::int64_t scale = 1;
@@ -118,18 +118,18 @@ class IndexReader {
 
   Term sum() {
     Term read;
-    bool found = false;
+    bool has_axis = false;
     std::optional<int> sign = take_sign();
     const bool plain = !sign;
     do {
       if (const std::optional<std::int64_t> number = cursor_.number()) {
         read.offset += sign.value_or(1) * *number;
-      } else if (found) {
+      } else if (has_axis) {
         cursor_.fail_here("a number", "write one axis between parentheses, as in (tp+1)%4");
       } else {
         read.axis = expect_axis(cursor_, mesh_);
         read.sign = sign.value_or(1);
-        found = true;
+        has_axis = true;
         if (plain && read.offset == 0 && cursor_.next_is("%")) {
           wrap(read);
           return read;
@@ -137,13 +137,13 @@ class IndexReader {
       }
       sign = take_sign();
     } while (sign);
-    if (!found) {
+    if (!has_axis) {
       cursor_.fail_here("an axis", "write numbers alone without parentheses");
     }
     return read;
   }
 
-  /// Takes '%' and the extent, which only a plain coordinate can do without.
+  /// Reads '%' and the extent, which only a plain coordinate can omit.
   void wrap(Term& term) {
     const Axis& axis = mesh_.axes[term.axis];
     if (!cursor_.take("%")) {
@@ -165,7 +165,7 @@ class IndexReader {
   Index index_;
 };
 
-/// A run of blocks of one direction of a buffer: "2*tp +: 2". `direction` is "rows" or "columns".
+/// Reads a run of blocks of one direction of a buffer: "2*tp +: 2". `direction` is "rows" or "columns".
 std::pair<Index, std::int32_t> read_span(Cursor& cursor, const Surroundings& around, const Buffer& buffer,
                                          std::string_view direction) {
   const std::size_t begin = cursor.at();
@@ -199,13 +199,13 @@ Region read_region(Cursor& cursor, const Surroundings& around) {
   if (!name) {
     cursor.fail_here("a buffer", "write a region as in x, x[tp] or x[0 +: 2, 1]");
   }
-  const auto found = around.names.find(*name);
-  if (found == around.names.end()) {
+  const auto known_buffer = around.names.find(*name);
+  if (known_buffer == around.names.end()) {
     throw TextError{
         begin, fmt::format("unknown buffer {}; {}", in_quotes(*name), remedy_for_name(*name, around.names, "buffers"))};
   }
-  const Buffer& buffer = around.buffers[static_cast<std::size_t>(found->second)];
-  Region region{BufferId{found->second}, 0, 0, buffer.rows.blocks, buffer.columns.blocks};
+  const Buffer& buffer = around.buffers[static_cast<std::size_t>(known_buffer->second)];
+  Region region{BufferId{known_buffer->second}, 0, 0, buffer.rows.blocks, buffer.columns.blocks};
   if (cursor.take("[")) {
     std::tie(region.row, region.rows) = read_span(cursor, around, buffer, "rows");
     if (cursor.take(",")) {
@@ -216,7 +216,7 @@ Region read_region(Cursor& cursor, const Surroundings& around) {
   return region;
 }
 
-/// Complains unless `region` can stand under `first`.
+/// Throws unless `region` can be stacked under `first`.
 void require_stackable(const Region& first, const Region& region, std::size_t at, const Surroundings& around) {
   const Buffer& above = around.buffers[position(first.buffer)];
   const Buffer& below = around.buffers[position(region.buffer)];
@@ -262,8 +262,8 @@ Extent parse_extent(std::string_view text, const Names& dimensions) {
   if (!name) {
     cursor.fail_here("a dimension", "write an extent as in tokens*4");
   }
-  const auto found = dimensions.find(*name);
-  if (found == dimensions.end()) {
+  const auto dimension = dimensions.find(*name);
+  if (dimension == dimensions.end()) {
     throw TextError{begin, fmt::format("unknown dimension {}; {}", in_quotes(*name),
                                        remedy_for_name(*name, dimensions, "dimensions"))};
   }
@@ -274,7 +274,7 @@ Extent parse_extent(std::string_view text, const Names& dimensions) {
     throw TextError{at, fmt::format("this is not a number of blocks; write one from 1 to {}", most_blocks)};
   }
   cursor.expect_end(fmt::format("write an extent as in {}*4", *name));
-  return {DimensionId{found->second}, static_cast<std::int32_t>(*blocks)};
+  return {DimensionId{dimension->second}, static_cast<std::int32_t>(*blocks)};
 }
 
 Index parse_index(std::string_view text, const Mesh& mesh) {
@@ -295,10 +295,10 @@ Predicate parse_predicate(std::string_view text, const Mesh& mesh) {
   const std::size_t at = cursor.at();
   const std::optional<std::int64_t> value = cursor.number();
   const bool compares_ends = relation->first == Relation::less || relation->first == Relation::at_least;
-  const std::int32_t most = mesh.axes[axis].extent - (compares_ends ? 0 : 1);
-  if (!value || *value > most) {
+  const std::int32_t limit = mesh.axes[axis].extent - (compares_ends ? 0 : 1);
+  if (!value || *value > limit) {
     throw TextError{
-        at, fmt::format("this is not a coordinate of axis '{}'; write one from 0 to {}", mesh.axes[axis].name, most)};
+        at, fmt::format("this is not a coordinate of axis '{}'; write one from 0 to {}", mesh.axes[axis].name, limit)};
   }
   cursor.expect_end("write one comparison, as in tp < 3");
   return {relation->first, static_cast<std::int8_t>(axis), static_cast<std::int32_t>(*value)};

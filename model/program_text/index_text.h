@@ -15,7 +15,7 @@
 
 namespace commfuse::text {
 
-/// What is wrong with a text, and at which of its letters. Thrown by every function here.
+/// Mistake in a text, and the letter at which it is. Every function here throws it.
 struct TextError {
   std::size_t at = 0;
   std::string message;  // "sentence; remedy"
@@ -24,38 +24,39 @@ struct TextError {
 // Limits that keep every position, sum and product of a valid text inside 32 bits.
 inline constexpr std::int64_t most_blocks = std::int64_t{1} << 24;
 inline constexpr std::int64_t most_ranks = std::int64_t{1} << 20;
-inline constexpr std::int64_t most_distance = std::int64_t{1} << 28;  // of an index's constant, and of each term
+inline constexpr std::int64_t most_distance = std::int64_t{1} << 28;  // limit of an index's constant, and of each term
 inline constexpr std::uint16_t most_lane_number = 255;
 
 /// Declared names and their places in the program.
 using Names = std::map<std::string, std::int32_t, std::less<>>;
 
-/// The remedy for a name that is not among the declared ones.
+/// Returns the remedy for a name that is not among the declared ones.
 std::string remedy_for_name(std::string_view wrong, const Names& names, std::string_view what);
 
-/// Whether a dimension, tensor, buffer or axis may be called so: letters, digits, '_' and '.', at most 100 of them,
-/// beginning with a letter or '_'.
+/// Returns true if a dimension, tensor, buffer or axis may have this name: letters, digits, '_' and '.', at most 100 of
+/// them, beginning with a letter or '_'.
 bool is_name(std::string_view text);
 
-/// "tokens*4".
+/// Parses "tokens*4".
 Extent parse_extent(std::string_view text, const Names& dimensions);
-/// "2*((tp+1)%4)+1"; offsets are brought into [0, extent).
+/// Parses "2*((tp+1)%4)+1"; offsets are brought into [0, extent).
 Index parse_index(std::string_view text, const Mesh& mesh);
-/// "tp < 3".
+/// Parses "tp < 3".
 Predicate parse_predicate(std::string_view text, const Mesh& mesh);
-/// "comm", "comm2".
+/// Parses "comm" or "comm2".
 Lane parse_lane(std::string_view text);
 
-/// What regions may name.
+/// Names that regions may use.
 struct Surroundings {
   const Mesh& mesh;
-  const Names& names;  // of buffers
+  const Names& names;  // names of buffers
   std::span<const Buffer> buffers;
 };
 
-/// "x", "y[(tp+3)%4]", "y[2*tp +: 2, 0]". Positions that are the same on all ranks lie inside the buffer.
+/// Parses "x", "y[(tp+3)%4]" or "y[2*tp +: 2, 0]". Positions that are equal on all ranks must lie inside the buffer.
 Region parse_region(std::string_view text, const Surroundings& around);
-/// "y[0]; y[4]": one region or more, of equal width, over the same dimensions, of at most most_blocks rows together.
+/// Parses "y[0]; y[4]": one region or more, of equal width, over the same dimensions, of at most most_blocks rows
+/// together.
 Operand parse_operand(std::string_view text, const Surroundings& around);
 
 }  // namespace commfuse::text

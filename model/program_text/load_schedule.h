@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule from a file: written by hand, or by `schedule show -o yaml`.
+// Loads a schedule from a file that was written by hand or by `schedule show -o yaml`.
 #pragma once
 
 #include <filesystem>
@@ -13,12 +13,13 @@ struct ScheduleFile {
   std::filesystem::path path;
   Program program;
 
-  /// What messages and tables call it: "doubling.yaml".
+  /// Returns the name for messages and tables: "doubling.yaml".
   [[nodiscard]] std::string name() const { return path.filename().string(); }
 };
 
-/// `doubling` means schedules/doubling.yaml in the config folder; a path is a path. Throws ConfigError for a file that
-/// cannot be read and with every mistake of one that can. The program still has to pass check_program.
+/// Loads a schedule: `doubling` means schedules/doubling.yaml in the config folder, and a path means that file. Throws
+/// ConfigError for a file that cannot be read and with every mistake of one that can. The program still has to pass
+/// check_program.
 ScheduleFile load_schedule(std::string_view name_or_path);
 
 }  // namespace commfuse

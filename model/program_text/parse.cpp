@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// parse_program: first what a schedule declares, then what it does with that. ProgramBuilder aborts on a generator's
-// mistakes, so nothing reaches it before it was found right here.
+// parse_program: reads the declarations of a schedule, then its ops. ProgramBuilder aborts on mistakes, so everything
+// is checked here before it is passed on.
 #include <fmt/format.h>
 
 #include <array>
@@ -84,19 +84,19 @@ Mesh mesh_of(const Node& node, Mistakes& mistakes) {
   return mesh;
 }
 
-/// bf16 where nothing is said.
+/// Returns bf16 if the key is absent.
 DType dtype_or_usual(const Fields& fields) {
   const Node* node = fields.find("dtype");
   return node == nullptr ? DType::bf16 : dtype_of(*node);
 }
 
-/// The function of that name, if tensors can be defined by it.
+/// Returns the function of that name, if it can define tensors.
 std::optional<Function> defining_function(std::string_view word) {
   const std::optional<Function> function = words::kind(words::functions, word);
   return function == Function::zero ? std::nullopt : function;
 }
 
-/// Everything between the mesh and the ops.
+/// Reads everything between the mesh and the ops.
 class DeclarationReader {
  public:
   DeclarationReader(const Mesh& mesh, ProgramBuilder& builder, Mistakes& mistakes)
@@ -186,8 +186,8 @@ class DeclarationReader {
     const Node* definition = nullptr;
     std::optional<Function> function;
     for (std::size_t i = 0; i < node.keys.size(); ++i) {
-      const std::optional<Function> found = defining_function(node.keys[i].scalar);
-      if (!found && node.keys[i].scalar != "product" && node.keys[i].scalar != "attention") {
+      const std::optional<Function> defining = defining_function(node.keys[i].scalar);
+      if (!defining && node.keys[i].scalar != "product" && node.keys[i].scalar != "attention") {
         continue;
       }
       if (definition != nullptr) {
@@ -196,7 +196,7 @@ class DeclarationReader {
                     "residual"};
       }
       definition = &node.items[i];
-      function = found;
+      function = defining;
     }
     for (const std::string_view key : {"transpose_a", "transpose_b"}) {
       if (fields.find(key) != nullptr && (definition == nullptr || definition != fields.find("product"))) {
@@ -291,7 +291,7 @@ class DeclarationReader {
     return builder_.function_tensor(name, function, of);
   }
 
-  /// What a product or function says of its size may be left out, but not be wrong.
+  /// The size of a product or function may be omitted, but a given one must be right.
   void require_agreement(const Fields& fields, const Tensor& follows) const {
     const auto agree = [&](std::string_view key, bool same, const std::string& must) {
       if (!same) {
@@ -320,13 +320,13 @@ class DeclarationReader {
   Content content_of(const Node& node) const {
     constexpr std::array<std::string_view, 4> keys{"here", "tensor", "row", "column"};
     const Fields fields(node, keys, mistakes_);
-    const Node& here = fields.at("here", "\"x\"");
-    const Region region = text_of(here, [&](std::string_view text) { return parse_region(text, around()); });
+    const Node& region_node = fields.at("here", "\"x\"");
+    const Region region = text_of(region_node, [&](std::string_view text) { return parse_region(text, around()); });
     const TensorId id = tensor(fields.at("tensor", "x"));
     const Tensor& of = builder_.tensor(id);
     const Buffer& buffer = declared_buffers_[position(region.buffer)];
     if (buffer.rows.dimension != of.rows.dimension || buffer.columns.dimension != of.columns.dimension) {
-      throw Wrong{here.place,
+      throw Wrong{region_node.place,
                   fmt::format("'{}' and tensor '{}' are cut from different dimensions; use the same for both",
                               buffer.name, of.name)};
     }
@@ -334,8 +334,8 @@ class DeclarationReader {
             inside(fields, "column", of.columns.blocks, region.columns, of.name)};
   }
 
-  /// An index, 0 where it is left out, from which `count` blocks lie inside the tensor, as far as all ranks agree on
-  /// it.
+  /// Reads an index, 0 if it is omitted, from which `count` blocks lie inside the tensor, checked as far as all ranks
+  /// agree on it.
   Index inside(const Fields& fields, std::string_view key, std::int32_t blocks, std::int32_t count,
                const std::string& name) const {
     const Node* node = fields.find(key);
@@ -430,7 +430,7 @@ class DeclarationReader {
   Names dimensions_, tensors_, buffers_;
   std::vector<Dimension> declared_dimensions_;
   std::vector<Buffer> declared_buffers_;
-  std::set<std::string> broken_;  // tensors that were complained about already
+  std::set<std::string> broken_;  // tensors whose mistakes were already reported
 };
 
 Program read_program(const Node& root, Mistakes& mistakes) {

@@ -46,7 +46,7 @@ struct Stack {
   Extent rows, columns;
   DType dtype = DType::bf16;
 
-  /// The rows of what is called `name`, or its columns.
+  /// Returns the rows, or the columns, of the operand called `name`.
   [[nodiscard]] Side side(std::string_view name, bool of_columns) const {
     return {fmt::format("the {} of {}", of_columns ? "columns" : "rows", name), of_columns ? columns : rows};
   }
@@ -152,7 +152,7 @@ class OpReader {
     add(where, [&] { return builder_.attention(spec); });
   }
 
-  /// One a region of the queries; those that are the same on all ranks stand among the keys.
+  /// Reads one position per region of the queries; those that are equal on all ranks must lie among the keys.
   [[nodiscard]] std::vector<Index> positions_of(const Node& node, const Operand& queries, const Stack& keys) const {
     require_list(node);
     if (node.items.size() != queries.size()) {
@@ -320,7 +320,7 @@ class OpReader {
     return purpose;
   }
 
-  /// The only axis of a mesh need not be named.
+  /// Reads the axis; the only axis of a mesh need not be named.
   [[nodiscard]] int axis(const Fields& fields) const {
     if (around_.mesh.axes.size() == 1 && fields.find("axis") == nullptr) {
       return 0;
@@ -328,7 +328,7 @@ class OpReader {
     return named(fields.at("axis", around_.mesh.axes.front().name), axes_, "axes");
   }
 
-  /// "tokens*8": a multiple of the product's own rows.
+  /// Reads "tokens*8", a multiple of the GEMM's own rows.
   [[nodiscard]] std::int32_t kernel_rows(const Node& node, Extent rows) const {
     const Extent kernel = text_of(node, [&](std::string_view text) { return parse_extent(text, dimension_names_); });
     if (kernel.dimension != rows.dimension || kernel.blocks % rows.blocks != 0) {

@@ -21,7 +21,7 @@ namespace commfuse {
 
 namespace {
 
-/// In which step every op of every rank begins.
+/// The step in which every op of every rank begins.
 class Steps {
  public:
   Steps(const Program& program, const std::vector<Event>& events) : program_(program) {
@@ -44,7 +44,7 @@ class Steps {
     return lane_free_[static_cast<std::size_t>(rank) * program_.lanes.size() + program_.ops[position(op)].lane];
   }
 
-  /// The step before which neither waits nor lane let the op begin.
+  /// Returns the step before which neither waits nor lane let the op begin.
   int posted(Rank rank, OpId op) {
     int step = std::max(begin_[place(rank, op)], lane_free(rank, op));
     for (const OpId wait : program_.waits_of(program_.ops[position(op)])) {
@@ -146,7 +146,7 @@ class Wording {
     return fmt::format("{} {}", words::word(words::functions, shape.function), made);
   }
 
-  /// What the sender does, and what the receiver does.
+  /// Returns the verbs for the sender and for the receiver.
   static std::pair<const char*, const char*> verbs(Protocol protocol) {
     switch (protocol) {
       case Protocol::rendezvous: return {"send", "receive"};
@@ -158,7 +158,9 @@ class Wording {
 
   [[nodiscard]] std::string exchange(const Command& command, const OpValues& values) const {
     const auto& shape = std::get<ExchangeShape>(program_.shapes[command.shape]);
-    const auto carried = [&](const Values& held) { return is_credit(shape) ? std::string("a credit") : list(held); };
+    const auto carried = [&](const Values& carried_values) {
+      return is_credit(shape) ? std::string("a credit") : list(carried_values);
+    };
     const auto [give, take] = verbs(shape.protocol);
     std::string text;
     if (command.target >= 0) {
@@ -190,7 +192,7 @@ std::string step_table(const Program& program) {
   Trace trace;
   const std::vector<Event> events = run_abstractly(program, lowered.matching, findings);
   check_contents(program, CellMap(program), events, sums, findings, &trace);
-  check(findings.empty(), "a step table is of a program that passed check_program");
+  check(findings.empty(), "a step table needs a program that passed check_program");
 
   const Steps steps(program, events);
   const Wording wording(program, sums);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every rank computes, sends and receives in every step, in words: a schedule to read beside the paper's figure.
+// Describes in words what every rank computes, sends and receives in every step, for comparison with a paper's figure.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace commfuse {
 
-/// From the lowered commands and their symbolic contents. Steps as in the paper: products, exchanges and collectives
-/// take one each, what is local takes none and is shown in the step whose end it waits for.
+/// Returns the table, made from the lowered commands and their symbolic contents. Steps are those of the paper: GEMMs,
+/// exchanges and collectives take one each; local ops take none and appear in the step whose end they wait for.
 /// Requires a program that passed check_program().
 std::string step_table(const Program& program);
 

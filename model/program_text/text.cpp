@@ -27,7 +27,7 @@ std::string operand_text(const Program& program, Slice operand) {
   return fmt::format("\"{}\"", text);
 }
 
-/// A double-quoted YAML scalar.
+/// Returns a double-quoted YAML scalar.
 std::string quoted_text(std::string_view text) {
   std::string result = "\"";
   for (const char letter : text) {
@@ -39,7 +39,7 @@ std::string quoted_text(std::string_view text) {
   return result + "\"";
 }
 
-/// Of a product, a tensor or a gemm, where a factor is transposed.
+/// Returns the keys of a product, a tensor or a gemm that say which factor is transposed.
 template <class Product>
 std::string transposes_text(const Product& product) {
   return fmt::format("{}{}", product.transpose_a ? ", transpose_a: true" : "",
@@ -91,7 +91,7 @@ void write_contents(const Program& program, const char* key, const std::vector<C
   }
 }
 
-/// Keys that a gemm has only where they say something unusual.
+/// Returns the keys that a gemm has only for unusual values.
 std::string gemm_text(const Program& program, const GemmShape& gemm) {
   return fmt::format(
       "{}{}{}{}", transposes_text(gemm), gemm.accumulate ? ", accumulate: true" : "",
@@ -99,7 +99,7 @@ std::string gemm_text(const Program& program, const GemmShape& gemm) {
       gemm.kernel_m.blocks == 0 ? std::string{} : fmt::format(", kernel_m: {}", extent_text(program, gemm.kernel_m)));
 }
 
-/// The keys that only this kind of op has.
+/// Returns the keys that only this kind of op has.
 std::string shape_text(const Program& program, const Op& op) {
   struct Writer {
     const Program& program;
@@ -145,7 +145,7 @@ std::string shape_text(const Program& program, const Op& op) {
   return std::visit(Writer{program, op}, program.shapes[op.shape]);
 }
 
-/// Keys of the operands, by kind: gemm a, b, out; exchange send, receive; the others in, out.
+/// Writes the keys of the operands, by kind: gemm a, b, out; exchange send, receive; the others in, out.
 void write_operands(const Program& program, const Op& op, Out out) {
   const std::span<const Slice> inputs = program.inputs_of(op);
   if (op.kind == OpKind::gemm) {

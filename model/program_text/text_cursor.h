@@ -20,7 +20,7 @@ inline bool begins_name(char letter) {
 }
 inline bool continues_name(char letter) { return begins_name(letter) || is_digit(letter) || letter == '.'; }
 
-/// Spaces between tokens do not count. Where a function fails it throws TextError.
+/// Spaces between tokens are skipped. A function that fails throws TextError.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : text_(text) { skip_spaces(); }
@@ -51,7 +51,7 @@ class Cursor {
     return run(continues_name);
   }
 
-  /// Digits, of a value that a position can have.
+  /// Reads digits of a value that a position can have.
   std::optional<std::int64_t> number() {
     if (ended() || !is_digit(text_[at_])) {
       return std::nullopt;
@@ -73,10 +73,10 @@ class Cursor {
     }
   }
 
-  /// "there is ')' where a name is expected; ..."
+  /// Fails with a message such as "there is ')' where a name is expected; ..."
   [[noreturn]] void fail_here(std::string_view expected, std::string_view remedy) const {
-    const std::string found = ended() ? "the text ends" : "there is " + in_quotes(letter_here());
-    throw TextError{at_, fmt::format("{} where {} is expected; {}", found, expected, remedy)};
+    const std::string actual = ended() ? "the text ends" : "there is " + in_quotes(letter_here());
+    throw TextError{at_, fmt::format("{} where {} is expected; {}", actual, expected, remedy)};
   }
 
  private:
@@ -86,7 +86,7 @@ class Cursor {
     }
   }
 
-  /// All bytes of it, in UTF-8.
+  /// Returns all UTF-8 bytes of the current character.
   [[nodiscard]] std::string_view letter_here() const {
     std::size_t end = at_ + 1;
     while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xc0U) == 0x80U) {
@@ -101,9 +101,9 @@ class Cursor {
     while (at_ < text_.size() && belongs(text_[at_])) {
       ++at_;
     }
-    const std::string_view found = text_.substr(begin, at_ - begin);
+    const std::string_view actual = text_.substr(begin, at_ - begin);
     skip_spaces();
-    return found;
+    return actual;
   }
 
   std::string_view text_;

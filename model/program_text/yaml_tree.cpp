@@ -17,7 +17,7 @@ std::string line_of(const std::string& path, const Wrong& wrong) {
   return at_place(path, {wrong.place.line, wrong.place.column}, wrong.message);
 }
 
-/// Makes nodes of a document, and finds where in the text the letters of its scalars stand.
+/// Makes nodes of a document, and finds the places of its scalars' letters in the text.
 class TreeMaker {
  public:
   TreeMaker(const YamlDocument& document, std::string_view text) : document_(document), text_(text) {
@@ -51,7 +51,7 @@ class TreeMaker {
               {Node::Kind::scalar, {field.place.line, field.place.column}, 0, false, field.key, {}, {}});
           made.items.push_back(node(static_cast<std::size_t>(field.value)));
           if (made.items.back().kind == Node::Kind::empty) {
-            made.items.back().place = made.keys.back().place;  // nothing stands nowhere
+            made.items.back().place = made.keys.back().place;  // an empty value has no place of its own
           }
         }
         break;
@@ -78,7 +78,8 @@ class TreeMaker {
   std::vector<std::size_t> line_starts_{0};
 };
 
-/// yaml-cpp takes some control characters for the end of the file and reads NULs as another encoding.
+/// Control characters are refused here, because yaml-cpp takes some for the end of the file and reads NULs as another
+/// encoding.
 void refuse_control_characters(const std::string& text) {
   Place place;
   for (const char letter : text) {
@@ -117,23 +118,23 @@ void Mistakes::add(const Wrong& wrong) {
   if (wrong.message.empty()) {
     return;
   }
-  found_.push_back(wrong);
-  if (found_.size() == most) {
+  wrongs_.push_back(wrong);
+  if (wrongs_.size() == limit) {
     report();
   }
 }
 
 void Mistakes::report() const {
-  if (found_.empty()) {
+  if (wrongs_.empty()) {
     return;
   }
-  std::vector<Wrong> sorted = found_;
+  std::vector<Wrong> sorted = wrongs_;
   std::stable_sort(sorted.begin(), sorted.end(), [](const Wrong& a, const Wrong& b) { return a.place < b.place; });
   std::string lines;
   for (const Wrong& wrong : sorted) {
     lines += (lines.empty() ? "" : "\n") + line_of(path_, wrong);
   }
-  if (found_.size() == most) {
+  if (wrongs_.size() == limit) {
     lines += fmt::format("\n{}: there may be more mistakes; mend these first", path_);
   }
   throw ConfigError(lines);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// YAML text from a stranger as a tree in which everything knows its place; the mistakes found in it.
+// Untrusted YAML text as a tree in which every node knows its place, and the mistakes in it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace commfuse::text {
 
-/// Counted from 1; columns are bytes.
+/// Line and column, counted from 1; columns are bytes.
 struct Place {
   std::int32_t line = 1;
   std::int32_t column = 1;
@@ -21,14 +21,14 @@ struct Place {
 struct Node {
   enum class Kind : std::uint8_t { empty, scalar, list, map };
   Kind kind = Kind::empty;
-  Place place;              // of its first character, a quote included
+  Place place;              // place of its first character, a quote included
   std::int32_t quotes = 0;  // 1 when the scalar stands between quotes
-  bool verbatim = false;    // the scalar's letters stand in the file as they are, one after another
+  bool verbatim = false;    // the scalar's letters stand in the file unchanged and in sequence
   std::string scalar;
-  std::vector<Node> keys;   // of a map: scalars, all different
-  std::vector<Node> items;  // of a list; of a map the values, one a key
+  std::vector<Node> keys;   // for a map: scalars, all different
+  std::vector<Node> items;  // for a list; for a map the values, one per key
 
-  /// Of letter `at` of the scalar, as near as can be said.
+  /// Returns the place of letter `at` of the scalar, as nearly as possible.
   [[nodiscard]] Place place_of(std::size_t at) const {
     const std::int32_t moved = verbatim ? quotes + static_cast<std::int32_t>(at) : 0;
     return {place.line, place.column + moved};
@@ -37,26 +37,26 @@ struct Node {
 
 inline constexpr std::size_t most_bytes = std::size_t{1} << 20;
 
-/// One document of at most 1 MiB without anchors, aliases, tags, duplicate keys or control characters.
-/// Throws ConfigError `path:line:col: sentence; remedy`.
+/// Reads one document of at most 1 MiB without anchors, aliases, tags, duplicate keys or control characters. Throws
+/// ConfigError `path:line:col: sentence; remedy`.
 Node read_yaml(const std::string& text, const std::string& path);
 
-/// A mistake at a place, thrown by whoever reads a value and caught by Mistakes::attempt.
+/// A mistake at a place, thrown by readers of values and caught by Mistakes::attempt.
 struct Wrong {
   Place place;
-  std::string message;  // "sentence; remedy"; empty when this was said elsewhere
+  std::string message;  // "sentence; remedy"; empty if it was reported elsewhere
 };
 
 /// Collects mistakes, so that a file shows all of them at once; the twentieth ends the reading.
 class Mistakes {
  public:
-  static constexpr std::size_t most = 20;
+  static constexpr std::size_t limit = 20;
 
   explicit Mistakes(std::string path) : path_(std::move(path)) {}
 
   void add(const Wrong& wrong);
 
-  /// True when `read` had nothing to complain about.
+  /// Returns true if `read` reported nothing.
   template <class Read>
   bool attempt(const Read& read) {
     try {
@@ -68,13 +68,13 @@ class Mistakes {
     }
   }
 
-  [[nodiscard]] bool empty() const { return found_.empty(); }
-  /// Throws ConfigError with one line a mistake, in order of place, when there is any.
+  [[nodiscard]] bool empty() const { return wrongs_.empty(); }
+  /// Throws ConfigError with one line per mistake, in order of place, if there are any.
   void report() const;
 
  private:
   std::string path_;
-  std::vector<Wrong> found_;
+  std::vector<Wrong> wrongs_;
 };
 
 }  // namespace commfuse::text

@@ -17,7 +17,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::int32_t nobody = -1'000'000;  // that a finding is about
+constexpr std::int32_t no_op = -1'000'000;  // subject of findings that concern no op
 
 using Extents = std::pair<Extent, Extent>;  // rows, columns
 
@@ -80,29 +80,31 @@ class Bounds {
     }
   }
 
-  /// A tensor says that it is attention, but not of which sequences and heads: its ops and unfused work do, and alike.
+  /// Checks that all ops and unfused work of an attention tensor agree on its sequences and heads, which the tensor
+  /// itself does not give.
   void attention() {
-    std::vector<const AttentionShape*> all;
+    std::vector<const AttentionShape*> attentions;
     for (const auto* shapes : {&program_.shapes, &program_.unfused}) {
       for (const Shape& shape : *shapes) {
-        const auto* one = std::get_if<AttentionShape>(&shape);
-        if (one != nullptr && names(one->columns.dimension, program_.dimensions)) {
+        const auto* attention = std::get_if<AttentionShape>(&shape);
+        if (attention != nullptr && names(attention->columns.dimension, program_.dimensions)) {
           const auto same_columns = [&](const AttentionShape* other) {
-            return other->columns.dimension == one->columns.dimension;
+            return other->columns.dimension == attention->columns.dimension;
           };
-          const auto first = std::find_if(all.begin(), all.end(), same_columns);
-          require(first == all.end() || ((*first)->qkv.dimension == one->qkv.dimension &&
-                                         (*first)->batch == one->batch && (*first)->head == one->head),
-                  fmt::format("attention into {} takes q, k and v, sequences or heads from one dimension here and from "
-                              "another there",
-                              program_.dimensions[position(one->columns.dimension)].name));
-          all.push_back(one);
+          const auto first = std::find_if(attentions.begin(), attentions.end(), same_columns);
+          require(
+              first == attentions.end() || ((*first)->qkv.dimension == attention->qkv.dimension &&
+                                            (*first)->batch == attention->batch && (*first)->head == attention->head),
+              fmt::format("attention into {} takes q, k and v, sequences or heads from one dimension here and from "
+                          "another there",
+                          program_.dimensions[position(attention->columns.dimension)].name));
+          attentions.push_back(attention);
         }
       }
     }
   }
 
-  /// What holds on all ranks alike.
+  /// Checks what holds on all ranks alike.
   void op(OpId id) {
     const Op& op = program_.ops[position(id)];
     if (!refers(op)) {
@@ -138,7 +140,7 @@ class Bounds {
     }
   }
 
-  /// The queries of an attention stand among its keys.
+  /// Checks that the queries of an attention lie among its keys.
   void positions(OpId id) {
     const Op& op = program_.ops[position(id)];
     if (op.kind != OpKind::attention) {
@@ -147,10 +149,10 @@ class Bounds {
     const std::int32_t keys = std::get<AttentionShape>(program_.shapes[op.shape]).keys.blocks;
     const auto queries = program_.regions_of(program_.inputs_of(op).front());
     for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
-      const Coordinates here = program_.mesh.coordinates(rank);
-      const std::vector<std::int32_t> first = positions_at(program_, op, here);
+      const Coordinates coordinates = program_.mesh.coordinates(rank);
+      const std::vector<std::int32_t> first = positions_at(program_, op, coordinates);
       for (std::size_t i = 0; i < queries.size(); ++i) {
-        if (op.where.holds(here) && !holds(first[i], queries[i].rows, keys)) {
+        if (op.where.holds(coordinates) && !holds(first[i], queries[i].rows, keys)) {
           findings_.add(FindingKind::bounds, static_cast<std::int32_t>(id), [&] {
             return fmt::format("{} on rank {} has queries of block row {}, but its keys are {}",
                                op_in_words(program_, id), rank,
@@ -162,7 +164,7 @@ class Bounds {
     }
   }
 
-  /// Content `i` of initial and final together.
+  /// Checks content `i` of initial and final together.
   void content(const Content& content, std::int32_t i) {
     const std::int32_t about = -1 - i;
     region_inside(content.here, about, {}, [&](Rank rank) {
@@ -173,9 +175,9 @@ class Bounds {
     bool inside =
         buffer.rows.dimension == tensor.rows.dimension && buffer.columns.dimension == tensor.columns.dimension;
     for (Rank rank = 0; rank < program_.mesh.ranks() && inside; ++rank) {
-      const Coordinates here = program_.mesh.coordinates(rank);
-      inside = holds(content.row.at(program_.mesh, here), content.here.rows, tensor.rows.blocks) &&
-               holds(content.column.at(program_.mesh, here), content.here.columns, tensor.columns.blocks);
+      const Coordinates coordinates = program_.mesh.coordinates(rank);
+      inside = holds(content.row.at(program_.mesh, coordinates), content.here.rows, tensor.rows.blocks) &&
+               holds(content.column.at(program_.mesh, coordinates), content.here.columns, tensor.columns.blocks);
     }
     if (!inside) {
       findings_.add(FindingKind::bounds, about, [&] {
@@ -246,7 +248,7 @@ class Bounds {
            (pools_refer_ || (operands_refer(program_.inputs_of(op)) && operands_refer(program_.outputs_of(op))));
   }
 
-  /// An attention has none or one a region of queries, other ops have none.
+  /// Returns true if an attention has no position or one per region of queries, and other ops have none.
   [[nodiscard]] bool positions_refer(const Op& op) const {
     if (op.positions.count == 0) {
       return true;
@@ -255,7 +257,7 @@ class Bounds {
            program_.inputs_of(op).front().count == op.positions.count;
   }
 
-  /// Whether all operands and regions are in order, those of no op too; else every op's are looked at.
+  /// Returns true if all operands and regions are valid, even those of no op; otherwise every op's are looked at.
   [[nodiscard]] bool pools_refer() const {
     return std::all_of(program_.regions.begin(), program_.regions.end(),
                        [&](const Region& region) { return region_refers(region); }) &&
@@ -279,7 +281,7 @@ class Bounds {
     return true;
   }
 
-  /// Whether the regions of an operand, stacked by rows, are so many rows and columns.
+  /// Returns true if the regions of an operand, stacked by rows, have these extents.
   [[nodiscard]] bool fits(Slice operand, const Extents& wanted) const {
     const auto& [rows, columns] = wanted;
     if (operand.count == 1) {
@@ -322,11 +324,11 @@ class Bounds {
 
   struct Wanted {
     std::size_t inputs = 0;
-    Extents first, others;  // the first input, and those after it
+    Extents first, others;  // extents of the first input, and of the inputs after it
     std::size_t outputs = 1;
     Extents output;
   };
-  /// Nothing when no operands could fit.
+  /// Returns nullopt if no operands could fit.
   [[nodiscard]] std::optional<Wanted> expected(const Shape& shape) const {
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
       const Extent kernel = gemm->kernel_m;
@@ -389,10 +391,10 @@ class Bounds {
   void region_inside(const Region& region, std::int32_t about, const Predicate& where, const Who& who) {
     const Buffer& buffer = program_.buffers[position(region.buffer)];
     for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
-      const Coordinates here = program_.mesh.coordinates(rank);
-      const Rectangle rectangle = rectangle_of(program_, region, here);
-      if (!where.holds(here) || (holds(rectangle.row, rectangle.rows, buffer.rows.blocks) &&
-                                 holds(rectangle.column, rectangle.columns, buffer.columns.blocks))) {
+      const Coordinates coordinates = program_.mesh.coordinates(rank);
+      const Rectangle rectangle = rectangle_of(program_, region, coordinates);
+      if (!where.holds(coordinates) || (holds(rectangle.row, rectangle.rows, buffer.rows.blocks) &&
+                                        holds(rectangle.column, rectangle.columns, buffer.columns.blocks))) {
         continue;
       }
       findings_.add(FindingKind::bounds, about, [&] {
@@ -411,8 +413,8 @@ class Bounds {
   bool pools_refer_;
   std::vector<bool> shape_refers_;
   std::vector<std::pair<DimensionId, DimensionId>> dimensions_;  // by buffer: of its rows and columns
-  std::vector<std::optional<std::optional<Wanted>>> wanted_;     // by shape, once an op has it
-  std::int32_t nameless_ = nobody;
+  std::vector<std::optional<std::optional<Wanted>>> wanted_;     // by shape, set once an op has it
+  std::int32_t nameless_ = no_op;
 };
 
 }  // namespace
@@ -439,7 +441,7 @@ bool all_ranks_fit(const Program& program) {
 void check_bounds(const Program& program, Findings& findings) {
   check_references(program, Ranks::all, findings);
   if (findings.empty() && !all_ranks_within(program, most_effort)) {
-    findings.add(FindingKind::bounds, nobody, [] {
+    findings.add(FindingKind::bounds, no_op, [] {
       return fmt::format(
           "the ops of all ranks go through more than {} blocks; cut the dimensions into fewer, or take fewer ranks",
           most_effort);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a program hold together? Everything later relies on it and looks nothing up twice.
+// Checks that a program is well-formed. Later stages rely on it and check nothing twice.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,19 @@
 
 namespace commfuse {
 
-/// Blocks that a check can hold in memory.
+/// Number of blocks that a check can hold in memory.
 inline constexpr std::int64_t most_cells = std::int64_t{1} << 27U;
 
-/// Ids and pools, shapes and operands that fit each other, waits for earlier ops only, and on every rank every region
-/// inside its buffer and every content inside its tensor; and that all ranks together are not too much to look at
-/// (effort.h).
+/// Checks that ids and pools, shapes and operands fit each other, that waits are for earlier ops only, and that on
+/// every rank every region lies inside its buffer and every content inside its tensor. Also checks that all ranks
+/// together are not too much to look at (effort.h).
 void check_bounds(const Program& program, Findings& findings);
 
-/// The part of that which no index has a say in, and that the memory of these ranks is not too large to look at.
+/// Makes the checks that need no index, and checks that the memory of these ranks is not too large to look at.
 void check_references(const Program& program, Ranks ranks, Findings& findings);
 
-/// Whether all ranks together are small enough for check_bounds(). Requires a program that passed check_references().
+/// Returns true if all ranks together are small enough for check_bounds(). Requires a program that passed
+/// check_references().
 bool all_ranks_fit(const Program& program);
 
 }  // namespace commfuse

@@ -14,11 +14,11 @@ CellMap::CellMap(const Program& program) : program_(program) {
   }
 }
 
-RankCells::RankCells(const Program& program, const CellMap& cells, const Coordinates& here) {
+RankCells::RankCells(const Program& program, const CellMap& cells, const Coordinates& coordinates) {
   blocks_.reserve(program.regions.size());
   for (const Region& region : program.regions) {
-    const bool there = position(region.buffer) < program.buffers.size();  // no operand need refer to it
-    blocks_.push_back(there ? cells.block_of(region, here) : CellBlock{});
+    const bool has_buffer = position(region.buffer) < program.buffers.size();  // a region may belong to no operand
+    blocks_.push_back(has_buffer ? cells.block_of(region, coordinates) : CellBlock{});
   }
 }
 

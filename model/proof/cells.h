@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's memory as a row of cells, one a block: buffer after buffer, each row by row.
+// One rank's memory as a row of cells, one per block: buffer after buffer, each row by row.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace commfuse {
 
 using Cell = std::int32_t;
 
-/// The cells of a region on one rank: rows of cells side by side, each row `width` behind the one before.
+/// Cells of a region on one rank: rows of adjacent cells, each row `width` after the one before.
 struct CellBlock {
   Cell first = 0;
   std::int32_t width = 0;
@@ -36,27 +36,27 @@ class CellMap {
   /// Keeps a reference to the program.
   explicit CellMap(const Program& program);
 
-  /// Cells of one rank.
+  /// Returns the number of cells of one rank.
   [[nodiscard]] Cell count() const { return count_; }
-  /// Requires the region inside its buffer.
-  [[nodiscard]] CellBlock block_of(const Region& region, const Coordinates& here) const {
+  /// Returns the cells of a region. Requires the region inside its buffer.
+  [[nodiscard]] CellBlock block_of(const Region& region, const Coordinates& coordinates) const {
     const Grid& grid = grids_[position(region.buffer)];
-    const Cell row = region.row.at(program_.mesh, here) * grid.width;
-    return {grid.first + row + region.column.at(program_.mesh, here), grid.width, region.rows, region.columns};
+    const Cell row = region.row.at(program_.mesh, coordinates) * grid.width;
+    return {grid.first + row + region.column.at(program_.mesh, coordinates), grid.width, region.rows, region.columns};
   }
   /// Calls `visit` with a region's cells row by row.
   template <class Visit>
-  void for_each(const Region& region, const Coordinates& here, const Visit& visit) const {
-    block_of(region, here).for_each(visit);
+  void for_each(const Region& region, const Coordinates& coordinates, const Visit& visit) const {
+    block_of(region, coordinates).for_each(visit);
   }
-  /// "row 2 of gathered", "row 2, column 1 of gate_up".
+  /// Returns, for example, "row 2 of gathered" or "row 2, column 1 of gate_up".
   [[nodiscard]] std::string in_words(Cell cell) const;
 
  private:
-  /// A buffer's rows lie one after another.
+  /// Cells of a buffer, whose rows lie one after another.
   struct Grid {
     Cell first = 0;
-    std::int32_t width = 1;  // of a row
+    std::int32_t width = 1;  // cells per row
   };
 
   const Program& program_;
@@ -64,12 +64,12 @@ class CellMap {
   Cell count_ = 0;
 };
 
-/// Where all regions of a program lie on one rank, worked out once, since operands share regions.
+/// Positions of all regions of a program on one rank, computed once, since operands share regions.
 class RankCells {
  public:
-  RankCells(const Program& program, const CellMap& cells, const Coordinates& here);
+  RankCells(const Program& program, const CellMap& cells, const Coordinates& coordinates);
 
-  /// The cell of an operand that is a single one; else -1.
+  /// Returns the cell of an operand that has a single one; else -1.
   [[nodiscard]] Cell only_cell(Slice operand) const {
     const CellBlock& block = blocks_[operand.first];
     return operand.count == 1 && block.rows == 1 && block.columns == 1 ? block.first : -1;
@@ -79,7 +79,7 @@ class RankCells {
   template <class Visit>
   void for_each(Slice operand, const Visit& visit) const {
     const CellBlock* block = blocks_.data() + operand.first;
-    if (operand.count == 1 && block->rows == 1 && block->columns == 1) {  // as most
+    if (operand.count == 1 && block->rows == 1 && block->columns == 1) {  // true for most operands
       visit(block->first);
       return;
     }

@@ -35,7 +35,7 @@ std::string_view name_of(FindingKind kind) {
 
 namespace {
 
-/// Collectives that their predicate splits: match() lists their problems last, one each.
+/// Counts collectives that their predicate splits: match() lists their problems last, one each.
 std::size_t split_collectives(const Program& program) {
   return static_cast<std::size_t>(std::count_if(program.ops.begin(), program.ops.end(), [&](const Op& op) {
     const auto* collective = std::get_if<CollectiveShape>(&program.shapes[op.shape]);
@@ -51,8 +51,8 @@ void check_matching(const Program& program, const Matching& matching, Findings& 
   }
 }
 
-/// Hazards, and what was found in an abstract run before: everything from deadlock to contents.
-/// `first`: null for all ranks, or the cells of rank 0, which then stands for them.
+/// Checks everything from deadlock to contents. `first` is null for all ranks, or has the cells of rank 0, which then
+/// stands for them.
 std::vector<Event> check_order(const Program& program, const Matching& matching, const CellMap& cells,
                                const RankCells* first, Findings& findings) {
   const Ranks ranks = first == nullptr ? Ranks::all : Ranks::first;
@@ -92,7 +92,8 @@ Matching check_all(const Program& program, Findings& findings) {
   return matching;
 }
 
-/// From deadlock on, where the symmetry has shown bounds and matching to hold. False when rank 0 cannot stand for all.
+/// Makes the checks from deadlock on, given that the symmetry implies bounds and matching. Returns false when rank 0
+/// cannot stand for all.
 bool check_first(const Program& program, const Matching& matching, const Symmetry& symmetry, Findings& findings) {
   const CellMap cells(program);
   const RankCells first(program, cells, program.mesh.coordinates(0));
@@ -101,7 +102,7 @@ bool check_first(const Program& program, const Matching& matching, const Symmetr
   return !findings.empty() || check_contents(program, cells, first, events, symmetry, sums, findings);
 }
 
-/// Else it cannot be symmetric, and its matching is as large as all ranks are.
+/// Tests for predicates: with one, the program cannot be symmetric, and its matching is as large as all ranks are.
 bool same_on_all_ranks(const Program& program) {
   return std::all_of(program.ops.begin(), program.ops.end(),
                      [](const Op& op) { return op.where.relation == Relation::always; });
@@ -149,7 +150,7 @@ Proof prove(const Program& program) {
 
 namespace {
 
-/// Found on no op: the ranks differ, and all of them together are too much to look at.
+/// Returns true if the only finding is about no op: the ranks differ, and all of them together are too much to look at.
 bool is_only_too_large(const Program& program, const CheckReport& report) {
   return std::all_of(report.findings.begin(), report.findings.end(),
                      [](const Finding& finding) { return finding.kind == FindingKind::bounds; }) &&

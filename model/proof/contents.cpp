@@ -17,7 +17,7 @@ namespace {
 
 class Contents {
  public:
-  /// With a symmetry and the cells of rank 0, which go together, rank 0 stands for all ranks.
+  /// `symmetry` and `first`, the cells of rank 0, come together; then rank 0 stands for all ranks.
   Contents(const Program& program, const CellMap& cells, const RankCells* first, const Symmetry* symmetry, Sums& sums,
            Findings& findings, Trace* trace)
       : program_(program),
@@ -31,22 +31,21 @@ class Contents {
         ranks_(symmetry == nullptr ? program.mesh.ranks() : 1),
         memory_(static_cast<std::size_t>(cells.count()) * static_cast<std::size_t>(ranks_)) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
-      here_.push_back(program.mesh.coordinates(rank));
+      coordinates_.push_back(program.mesh.coordinates(rank));
     }
     if (trace_ != nullptr) {
       trace_->ops = program.ops.size();
-      trace_->ranks = here_.size();
+      trace_->ranks = coordinates_.size();
       trace_->values.resize(2 * trace_->ranks * trace_->ops);
     }
   }
 
-  /// Both iterations, from the initial contents.
-  /// False when rank 0 cannot stand for all.
+  /// Runs both iterations from the initial contents. Returns false when rank 0 cannot stand for all.
   bool run(const std::vector<Event>& events) {
     place_initial();
     run(events, 0);
-    // What an op reads, another wrote before it in the same iteration or was there from the start (check_hazards). So a
-    // second iteration does the same as a first that went well and left alone what was there.
+    // Every value that an op reads was written earlier in the same iteration or existed from the start (check_hazards).
+    // So a second iteration repeats a correct first one that left the initial contents unchanged.
     if (trace_ != nullptr || !findings_.empty() || !holds_initial()) {
       run(events, 1);
     }
@@ -56,23 +55,23 @@ class Contents {
  private:
   void place_initial() {
     for_each_content(program_.initial, [&](Rank rank, const Content& content, Cell cell, const Value& value) {
-      Value& held = at(rank, cell);
-      if (held != nothing && held != value) {
+      Value& current = at(rank, cell);
+      if (current != nothing && current != value) {
         findings_.add(FindingKind::contents, about(program_.initial, content), [&] {
-          return fmt::format("rank {} would hold both {} and {} in {} before the first op", rank, meaning_.words(held),
-                             meaning_.words(value), cells_.in_words(cell));
+          return fmt::format("rank {} would hold both {} and {} in {} before the first op", rank,
+                             meaning_.words(current), meaning_.words(value), cells_.in_words(cell));
         });
       }
-      held = value;
+      current = value;
     });
   }
 
   bool holds_initial() {
-    bool all = true;
+    bool holds = true;
     for_each_content(program_.initial, [&](Rank rank, const Content&, Cell cell, const Value& value) {
-      all = all && at(rank, cell) == value;
+      holds = holds && at(rank, cell) == value;
     });
-    return all;
+    return holds;
   }
 
   void run(const std::vector<Event>& events, std::size_t iteration) {
@@ -97,7 +96,7 @@ class Contents {
     return memory_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(cells_.count()) +
                    static_cast<std::size_t>(cell)];
   }
-  [[nodiscard]] const Coordinates& here(Rank rank) const { return here_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const Coordinates& coordinates(Rank rank) const { return coordinates_[static_cast<std::size_t>(rank)]; }
 
   // --- memory ------------------------------------------------------------------------------------------------------
 
@@ -115,11 +114,11 @@ class Contents {
       return;
     }
     for (const Region& region : program_.regions_of(operand)) {
-      cells_.for_each(region, here(rank), visit);
+      cells_.for_each(region, coordinates(rank), visit);
     }
   }
 
-  /// Into `values`, in place of what is there.
+  /// Reads an operand into `values`, replacing its elements.
   void read(Rank rank, OpId op, Slice operand, Values& values) {
     values.clear();
     for_each_cell(rank, operand, [&](Cell cell) { values.push_back(at(rank, cell)); });
@@ -141,15 +140,15 @@ class Contents {
     }
   }
 
-  /// visit(rank, content, cell, value that belongs there)
+  /// Calls visit(rank, content, cell, expected value).
   template <class Visit>
   void for_each_content(const std::vector<Content>& contents, const Visit& visit) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
       for (const Content& content : contents) {
-        const std::int32_t row = content.row.at(program_.mesh, here(rank));
-        const std::int32_t column = content.column.at(program_.mesh, here(rank));
+        const std::int32_t row = content.row.at(program_.mesh, coordinates(rank));
+        const std::int32_t column = content.column.at(program_.mesh, coordinates(rank));
         Value value{content.tensor, row, column, meaning_.complete(content.tensor)};
-        cells_.for_each(content.here, here(rank), [&](Cell cell) {
+        cells_.for_each(content.here, coordinates(rank), [&](Cell cell) {
           visit(rank, content, cell, value);
           if (++value.column == column + content.here.columns) {
             value.column = column;
@@ -167,13 +166,13 @@ class Contents {
 
   void compare_final() {
     for_each_content(program_.final, [&](Rank rank, const Content& content, Cell cell, const Value& value) {
-      const Value& held = at(rank, cell);
-      if (held == value) {
+      const Value& current = at(rank, cell);
+      if (current == value) {
         return;
       }
       findings_.add(FindingKind::contents, about(program_.final, content), [&] {
         return fmt::format("{}rank {} ends with {} in {}, where {} belongs", meaning_.when(), rank,
-                           meaning_.words(held), cells_.in_words(cell), meaning_.words(value));
+                           meaning_.words(current), cells_.in_words(cell), meaning_.words(value));
       });
     });
   }
@@ -191,7 +190,7 @@ class Contents {
     }
   }
 
-  /// The cell of rank 0 that is all of an operand, where it stands for all ranks and nobody asks for a trace.
+  /// Returns the cell of rank 0 that is the whole operand, if rank 0 stands for all ranks and no trace is asked for.
   [[nodiscard]] Cell only_cell(Slice operand) const { return first_ == nullptr ? -1 : first_->only_cell(operand); }
 
   void multiply(Rank rank, OpId op, const GemmShape& shape) {
@@ -199,7 +198,7 @@ class Contents {
     const Cell a = only_cell(operands[0]);
     const Cell b = only_cell(operands[1]);
     const Cell out = only_cell(program_.outputs_of(record(op)).front());
-    if (a >= 0 && b >= 0 && out >= 0 && !shape.accumulate) {  // as most
+    if (a >= 0 && b >= 0 && out >= 0 && !shape.accumulate) {  // true for most GEMMs
       at(0, out) = meaning_.multiply({rank, op}, shape, at(0, a), at(0, b));
       return;
     }
@@ -226,7 +225,7 @@ class Contents {
     const auto operands = program_.inputs_of(record(op));
     const Values queries = read(rank, op, operands[0]);
     const Values keys = read(rank, op, operands[1]);
-    const std::vector<std::int32_t> first = positions_at(program_, record(op), here(rank));
+    const std::vector<std::int32_t> first = positions_at(program_, record(op), coordinates(rank));
     const auto regions = program_.regions_of(operands[0]);
     std::vector<std::int32_t> rows;
     for (std::size_t region = 0; region < regions.size(); ++region) {
@@ -253,7 +252,7 @@ class Contents {
     for (std::int32_t i = 0; i < extent; ++i) {
       given.push_back(read(program_.mesh.member(first, shape.axis, i), op, program_.inputs_of(record(op)).front()));
     }
-    Values total;  // what every member gets the same of, once
+    Values total;  // the value that every member gets, computed once
     const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
     if (shape.kind == CollectiveKind::all_gather) {
       total = stacked(given);
@@ -278,17 +277,17 @@ class Contents {
   }
 
   static Values stacked(const std::vector<Values>& given) {
-    Values all;
+    Values stack;
     for (const Values& part : given) {
-      all.insert(all.end(), part.begin(), part.end());
+      stack.insert(stack.end(), part.begin(), part.end());
     }
-    return all;
+    return stack;
   }
 
   // --- where rank 0 stands for all ---------------------------------------------------------------------------------
 
-  /// What rank 0 attends to says what other ranks do: key i is row i on every rank, and if a mask hides other keys
-  /// there than here, none is wrong.
+  /// Returns true if other ranks attend correctly when rank 0 does: key i is row i on every rank, and a mask that hides
+  /// other keys on other ranks must hide no wrong one.
   [[nodiscard]] bool other_ranks_attend(Slice keys, const Values& queries, const Values& out) const {
     const Rotation moves = *symmetry_->rows_inside(program_.regions_of(keys));
     for (std::size_t i = 0; i < queries.size(); ++i) {
@@ -301,7 +300,7 @@ class Contents {
     return true;
   }
 
-  /// What the rank that sends to rank 0 sends.
+  /// Receives what the rank that sends to rank 0 sends.
   void arrive(const Event& event) {
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[record(event.op).shape]);
     const Slice sent = program_.inputs_of(record(event.op)).front();
@@ -310,7 +309,7 @@ class Contents {
     source[axis] = exchange.shift == 0 ? 0 : program_.mesh.axes[axis].extent - exchange.shift;
     const Cell from = only_cell(sent);
     const Cell to = only_cell(program_.outputs_of(record(event.target_op)).front());
-    if (from >= 0 && to >= 0) {  // as most; nothing moves inside a single cell
+    if (from >= 0 && to >= 0) {  // true for most; nothing moves inside a single cell
       at(0, to) = moved(program_, *symmetry_, sums_, at(0, from), source);
       return;
     }
@@ -319,7 +318,7 @@ class Contents {
     write(0, event.target_op, made_);
   }
 
-  /// What rank 0 gets of a collective, where it is the member at coordinate 0.
+  /// Gives rank 0 its result of a collective in which it is the member at coordinate 0.
   void collect_on_first(OpId op) {
     const auto& shape = std::get<CollectiveShape>(program_.shapes[record(op).shape]);
     const Slice in = program_.inputs_of(record(op)).front();
@@ -328,14 +327,14 @@ class Contents {
     for (std::size_t i = 0; i < members.size(); ++i) {
       members[i][static_cast<std::size_t>(shape.axis)] = static_cast<std::int32_t>(i);
     }
-    const bool part = shape.kind != CollectiveKind::all_reduce;  // of the larger of input and output
+    const bool part = shape.kind != CollectiveKind::all_reduce;  // a part of the larger of input and output
     const std::int32_t rows = shape.rows.blocks / (part ? static_cast<std::int32_t>(members.size()) : 1);
-    const Values held = read(0, op, in);
+    const Values first_values = read(0, op, in);
     OtherRanks others(program_, *symmetry_, sums_, in);
     std::vector<Values> given;
     given.reserve(members.size());
     for (const Turn& member : members) {
-      others.hold(held, rows, member, given.emplace_back());
+      others.hold(first_values, rows, member, given.emplace_back());
     }
     const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
     write(0, op, reduces ? meaning_.reduced({0, op}, given) : stacked(given));
@@ -351,9 +350,9 @@ class Contents {
   Trace* trace_;
   Rank ranks_;
   std::vector<Value> memory_;  // by rank and cell
-  std::vector<Coordinates> here_;
-  std::array<Values, 3> taken_;  // room to work in: what an op takes in
-  Values made_;                  // and what it puts out
+  std::vector<Coordinates> coordinates_;
+  std::array<Values, 3> taken_;  // scratch space: inputs of an op
+  Values made_;                  // scratch space: outputs of an op
   std::size_t iteration_ = 0;
   bool undecided_ = false;
 };

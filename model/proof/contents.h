@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every cell holds, from the first op to the end of a second iteration, and whether that is what belongs there.
+// Contents of every cell, from the first op to the end of a second iteration, and whether they are the expected ones.
 #pragma once
 
 #include <vector>
@@ -13,14 +13,14 @@
 
 namespace commfuse {
 
-/// What one op on one rank took in and put out.
+/// Inputs and outputs of one op on one rank.
 struct OpValues {
-  std::vector<Values> inputs;  // by operand; of an accumulating product also what it adds to
+  std::vector<Values> inputs;  // by operand; for an accumulating GEMM also the values that it adds to
   Values output;
   friend bool operator==(const OpValues&, const OpValues&) = default;
 };
 
-/// Every op's values, by iteration (two), rank and op. Traces made with the same Sums can be compared.
+/// Values of every op, by iteration (two), rank and op. Traces made with the same Sums can be compared.
 struct Trace {
   std::size_t ops = 0;
   std::size_t ranks = 0;
@@ -32,16 +32,16 @@ struct Trace {
   friend bool operator==(const Trace&, const Trace&) = default;
 };
 
-/// Runs the events twice over, the second time on the memory the first left (unless that shows that nothing would
-/// change), and compares the end of each with the final contents. Products demand complete factors that meet in a
-/// product of the operation; nonlinear functions demand complete sums; adding unites disjoint contributions. A wrong
-/// value is reported once and not followed further. Requires a program without other findings: then every order of
-/// events gives these values. `trace` may be null.
+/// Runs the events twice, the second time on the memory that the first left (unless it is clear that nothing would
+/// change), and compares the end of each run with the final contents. GEMMs demand complete factors that meet in a GEMM
+/// of the operation; nonlinear functions demand complete sums; adding unites disjoint contributions. A wrong value is
+/// reported once and not followed further. Requires a program without other findings: then every order of events gives
+/// these values. `trace` may be null.
 void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events, Sums& sums,
                     Findings& findings, Trace* trace);
 
-/// The same, by rank 0, whose cells are `first`, for all ranks of a rotation-symmetric program: events are those of
-/// Ranks::first, and what comes from another rank is what rank 0 holds, moved. False when that cannot be said after
+/// Checks all ranks of a rotation-symmetric program by rank 0, whose cells are `first`. The events are those of
+/// Ranks::first, and data from another rank are what rank 0 holds, moved. Returns false when rank 0 cannot stand for
 /// all: a causal mask shows other ranks other keys.
 bool check_contents(const Program& program, const CellMap& cells, const RankCells& first,
                     const std::vector<Event>& events, const Symmetry& symmetry, Sums& sums, Findings& findings);

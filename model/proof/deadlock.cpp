@@ -12,13 +12,13 @@ namespace commfuse {
 
 namespace {
 
-/// What has happened to an op on one rank so far.
+/// Progress of an op on one rank.
 struct Progress {
   bool posted = false;
   bool sent = false;
   bool received = false;
   bool ended = false;
-  std::int32_t joined = 0;  // collective, at the member of coordinate 0: how many have posted
+  std::int32_t joined = 0;  // collective, at the member at coordinate 0: how many have posted
 };
 
 class Run {
@@ -37,7 +37,7 @@ class Run {
       lanes_[program.ops[op].lane].push_back(OpId{static_cast<std::int32_t>(op)});
     }
     for (Rank rank = 0; rank < end(); ++rank) {
-      here_.push_back(program.mesh.coordinates(rank));
+      coordinates_.push_back(program.mesh.coordinates(rank));
       queue_.push_back(rank);
     }
     events_.reserve(progress_.size());
@@ -55,7 +55,8 @@ class Run {
     return std::move(events_);
   }
 
-  /// The first op of a rank that has not ended. All ops before it have, so it is posted and waits for other ranks.
+  /// Returns the first op of a rank that has not ended. All ops before it have, so it is posted and waits for other
+  /// ranks.
   [[nodiscard]] std::optional<OpId> stuck(Rank rank) const {
     bool all_ended = true;
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -73,7 +74,7 @@ class Run {
     return std::nullopt;
   }
 
-  /// The ranks that run are those before this one.
+  /// Returns the end of the range of ranks that run.
   [[nodiscard]] Rank end() const { return together_ ? 1 : program_.mesh.ranks(); }
 
   [[nodiscard]] std::string stuck_in_words(Rank rank, OpId op) const {
@@ -103,7 +104,7 @@ class Run {
     return together_ ? rank : source_of(program_, exchange, rank);
   }
   [[nodiscard]] bool takes_part(Rank rank, OpId op) const {
-    return matching_.uniform || program_.ops[position(op)].where.holds(here_[static_cast<std::size_t>(rank)]);
+    return matching_.uniform || program_.ops[position(op)].where.holds(coordinates_[static_cast<std::size_t>(rank)]);
   }
   [[nodiscard]] const Progress& at(Rank rank, OpId op) const {
     return progress_[static_cast<std::size_t>(rank) * ops_ + position(op)];
@@ -162,13 +163,13 @@ class Run {
     }
   }
 
-  /// All ranks move on together, and their sends meet their receives of the same op.
+  /// Returns true if all ranks move on together, so that their sends meet their own receives of the same op.
   [[nodiscard]] bool meets_itself(Rank rank, OpId op) const {
     return together_ && matching_.receiver(rank, op) == static_cast<std::int32_t>(op) &&
            matching_.sender(rank, op) == static_cast<std::int32_t>(op);
   }
 
-  /// Such an exchange is over when it is posted.
+  /// Ends an exchange that is over as soon as it is posted.
   void pass(Rank rank, OpId op, const ExchangeShape& exchange) {
     Progress& progress = at(rank, op);
     progress.sent = progress.received = true;
@@ -236,10 +237,10 @@ class Run {
   std::vector<Post>* posts_;
   bool together_;
   std::size_t ops_;
-  std::vector<std::vector<OpId>> lanes_;  // in program order; ranks skip what they take no part in
+  std::vector<std::vector<OpId>> lanes_;  // in program order; ranks skip the ops in which they take no part
   std::vector<std::size_t> heads_;        // by rank and lane
   std::vector<Progress> progress_;        // by rank and op
-  std::vector<Coordinates> here_;
+  std::vector<Coordinates> coordinates_;
   std::vector<bool> queued_;
   std::deque<Rank> queue_;  // ranks on which something ended
   std::vector<Event> events_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a program is rotation-symmetric, and how its buffers and tensors move.
+// Decides whether a program is rotation-symmetric, and how its buffers and tensors move.
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
@@ -15,12 +15,12 @@ using Operand = std::span<const Region>;
 
 }  // namespace
 
-/// The structured bindings below name every field of what they take apart. A field that is added stops them: decide
-/// here how it moves when all ranks turn, or take programs that use it for not symmetric.
+/// The structured bindings below name every field of the structs that they decompose, so a new field does not compile:
+/// decide here how it moves when all ranks turn, or treat programs that use it as not symmetric.
 ///
-/// Finds the rotations: those that indices name, then, until nothing changes, those that follow since two operands of
-/// an op, a content and its label, or a tensor and what it is made of move in step. What still is then stays still.
-/// The last pass changes nothing, so it has seen everything hold.
+/// Finds the rotations: first those that indices name; then, until nothing changes, those that follow because two
+/// operands of an op, a content and its label, or a tensor and its factors move in step. Whatever is still then stays
+/// still. The last pass changes nothing, so it has verified everything.
 class Symmetry::Decision {
  public:
   Decision(const Program& program, const Matching& matching)
@@ -41,12 +41,12 @@ class Symmetry::Decision {
   }
 
  private:
-  /// The rows or the columns of an operand, to be compared with others.
+  /// Rows or columns of an operand, for comparison with others.
   struct Side {
     Operand regions;
     bool columns = false;
-    std::int32_t times = 1;  // so many of its blocks go with one of the others'
-    int counted = -1;        // the axis whose digit counts the ranks of a collective; it is left out
+    std::int32_t times = 1;  // this many of its blocks correspond to one of the other side's
+    int counted = -1;        // axis whose digit counts the ranks of a collective; left out of the comparison
   };
   static Side rows(Operand regions) { return {regions, false}; }
   static Side columns(Operand regions) { return {regions, true}; }
@@ -61,7 +61,7 @@ class Symmetry::Decision {
     Moves& grid = symmetry_.grids_[position(region.buffer)];
     return of_columns ? grid.columns : grid.rows;
   }
-  /// A rectangle of a tensor; behind the buffers come the tensors.
+  /// Returns the region of a rectangle of a tensor; the ids of tensors follow those of the buffers.
   [[nodiscard]] Region label(TensorId tensor, const Content& content) const {
     const BufferId grid{static_cast<std::int32_t>(symmetry_.buffers_ + position(tensor))};
     return {grid, content.row, content.column, content.here.rows, content.here.columns};
@@ -85,7 +85,7 @@ class Symmetry::Decision {
     return std::all_of(program_.regions.begin(), program_.regions.end(),
                        [&](const Region& region) { return !refers(region) || named_by(region); });
   }
-  /// A region that no operand has may refer to nothing.
+  /// Returns false for a region of no operand, which may refer to no buffer.
   [[nodiscard]] bool refers(const Region& region) const { return position(region.buffer) < symmetry_.buffers_; }
   bool named_by(const Region& region) {
     return (region.row.fixed() || named_by(region.row, direction(region, false))) &&
@@ -122,7 +122,7 @@ class Symmetry::Decision {
     return rotation;
   }
 
-  /// One region, the same on all ranks, of something that does not move.
+  /// Returns true for one region, equal on all ranks, of something that does not move.
   bool stays(const Side& side) {
     const Region& region = side.regions.front();
     const Index& first = side.columns ? region.column : region.row;
@@ -131,9 +131,9 @@ class Symmetry::Decision {
            first.constant <= whole.blocks - (side.columns ? region.columns : region.rows);
   }
 
-  /// Both sides move in step, or are made to.
+  /// Returns true if both sides move in step or can be made to.
   bool tied(const Side& a, const Side& b) {
-    if (stays(a) && stays(b)) {  // as most do
+    if (stays(a) && stays(b)) {  // true for most
       return true;
     }
     const std::optional<Rotation> left = inside(a);
@@ -150,7 +150,7 @@ class Symmetry::Decision {
     return true;
   }
 
-  /// Makes the blocks of a side, which an axis does not move yet, move by `step`. The next pass sees whether they do.
+  /// Makes the blocks of a side, which an axis does not move yet, move by `step`. The next pass checks whether they do.
   bool moved(const Side& side, std::size_t axis, std::int32_t step) {
     if (side.columns || side.regions.size() == 1) {
       return std::all_of(side.regions.begin(), side.regions.end(), [&](const Region& region) {
@@ -180,32 +180,32 @@ class Symmetry::Decision {
     return true;
   }
 
-  /// Labels move as those of what they are made of.
+  /// Checks that labels move as those of the tensors that they are computed from.
   bool follows(TensorId id, const Tensor& tensor) {
     [[maybe_unused]] const auto& [name, row, column, dtype, definition, of, times, function, causal, transpose_a,
                                   transpose_b] = tensor;
     if (tensor.definition == Tensor::Definition::input) {
       return true;
     }
-    const Region own = whole(id);
+    const Region region = whole(id);
     const Region a = whole(tensor.a);
-    const Operand made{&own, 1};
+    const Operand made{&region, 1};
     const Operand left{&a, 1};
     if (tensor.definition == Tensor::Definition::product) {
       const Region b = whole(tensor.b);
       const Operand right{&b, 1};
-      return own.rows == (tensor.transpose_a ? a.columns : a.rows) &&
-             own.columns == (tensor.transpose_b ? b.rows : b.columns) &&
+      return region.rows == (tensor.transpose_a ? a.columns : a.rows) &&
+             region.columns == (tensor.transpose_b ? b.rows : b.columns) &&
              tied(rows(made), along_m(left, tensor.transpose_a)) &&
              tied(columns(made), along_n(right, tensor.transpose_b)) &&
              tied(along_m(left, !tensor.transpose_a), along_n(right, !tensor.transpose_b));
     }
     if (tensor.definition == Tensor::Definition::attention) {
-      return own.rows == a.rows && own.columns == a.columns && tied(rows(made), rows(left)) &&
+      return region.rows == a.rows && region.columns == a.columns && tied(rows(made), rows(left)) &&
              tied(columns(made), columns(left));
     }
     const std::int32_t width = tensor.function == Function::swiglu ? 2 : 1;
-    if (own.rows != a.rows || width * own.columns != a.columns || !tied(rows(made), rows(left)) ||
+    if (region.rows != a.rows || width * region.columns != a.columns || !tied(rows(made), rows(left)) ||
         !tied(columns(made), {left, true, width})) {
       return false;
     }
@@ -214,18 +214,18 @@ class Symmetry::Decision {
     }
     const Region b = whole(tensor.b);
     const Operand other{&b, 1};
-    return own.rows == b.rows && own.columns == b.columns && tied(rows(made), rows(other)) &&
+    return region.rows == b.rows && region.columns == b.columns && tied(rows(made), rows(other)) &&
            tied(columns(made), columns(other));
   }
 
-  /// A cell and its label move together.
+  /// Checks that a cell and its label move together.
   bool contents() {
     for (const auto* list : {&program_.initial, &program_.final}) {
       for (const Content& content : *list) {
         const Region labels = label(content.tensor, content);
-        const Operand there{&labels, 1};
-        const Operand here{&content.here, 1};
-        if (!tied(rows(here), rows(there)) || !tied(columns(here), columns(there))) {
+        const Operand label_side{&labels, 1};
+        const Operand cell_side{&content.here, 1};
+        if (!tied(rows(cell_side), rows(label_side)) || !tied(columns(cell_side), columns(label_side))) {
           return false;
         }
       }
@@ -233,7 +233,8 @@ class Symmetry::Decision {
     return true;
   }
 
-  /// Whether every region keeps what is in it in place: how it lies in its buffer moves, nothing moves inside it.
+  /// Returns true if every region keeps its contents in place: its position in the buffer may move, but nothing moves
+  /// inside it.
   [[nodiscard]] bool all_still() const {
     return std::all_of(program_.regions.begin(), program_.regions.end(), [&](const Region& region) {
       if (!refers(region)) {
@@ -245,7 +246,7 @@ class Symmetry::Decision {
     });
   }
 
-  /// Operands that keep what is in them in place move in step, so where all do, most ops hold without a look.
+  /// Operands whose contents stay in place move in step, so if all do, most ops hold without a look.
   bool ops() {
     still_ = all_still();
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
@@ -272,7 +273,7 @@ class Symmetry::Decision {
 
   bool tied(Operand a, Operand b) { return tied(rows(a), rows(b)) && tied(columns(a), columns(b)); }
 
-  /// The rows of op(a), and the columns of op(b).
+  /// Returns the rows of op(a), or the columns of op(b).
   static Side along_m(Operand a, bool transposed) { return transposed ? columns(a) : rows(a); }
   static Side along_n(Operand b, bool transposed) { return transposed ? rows(b) : columns(b); }
 
@@ -285,9 +286,9 @@ class Symmetry::Decision {
            tied(along_m(a, !transpose_a), along_n(b, !transpose_b));
   }
 
-  /// The keys are the rows of a sequence, so where the queries stand moves as the keys do.
+  /// Checks the keys, which are the rows of a sequence: the places of the queries move as the keys do.
   bool attends(const Op& op, const AttentionShape& shape) {
-    [[maybe_unused]] const auto& [queries, all, columns_out, qkv, batch, head, causal, dtype] = shape;
+    [[maybe_unused]] const auto& [queries, key_extent, columns_out, qkv, batch, head, causal, dtype] = shape;
     const Operand keys = input(op, 1);
     const std::optional<Rotation> moves = inside(rows(keys));
     return moves && tied(input(op, 0), output(op)) && tied(columns(keys), columns(output(op))) &&
@@ -322,13 +323,13 @@ class Symmetry::Decision {
     return true;
   }
 
-  /// `receiver`: the op that takes in what this one sends; -1 when it only receives. A credit carries nothing.
+  /// `receiver` is the op that receives what this one sends; -1 when it only receives. A credit carries no data.
   bool exchanges(const Op& op, std::int32_t receiver) {
     return receiver < 0 || op.inputs.count == 0 ||
            tied(input(op, 0), output(program_.ops[static_cast<std::size_t>(receiver)]));
   }
 
-  /// Where a part comes from or goes to a rank, the digit of these parts rotates with the ranks.
+  /// Checks a collective. If parts come from or go to ranks, the digit of these parts rotates with the ranks.
   bool collects(const Op& op, const CollectiveShape& shape) {
     Side in = rows(input(op, 0));
     Side out = rows(output(op));
@@ -338,7 +339,7 @@ class Symmetry::Decision {
     const bool puts_together = shape.kind == CollectiveKind::all_gather || shape.kind == CollectiveKind::all_to_all;
     const std::int64_t cells = std::int64_t{shape.rows.blocks} * shape.columns.blocks;
     if (!takes_apart && !puts_together && cells * ranks > most_cells) {
-      return false;  // what all ranks give to rank 0 is too large to look at
+      return false;  // rank 0 would get too much data to look at
     }
     if ((takes_apart && !counts_ranks(in, static_cast<std::size_t>(shape.axis), part)) ||
         (puts_together && !counts_ranks(out, static_cast<std::size_t>(shape.axis), part))) {
@@ -347,7 +348,8 @@ class Symmetry::Decision {
     return tied(in, out) && tied(columns(in.regions), columns(out.regions));
   }
 
-  /// Its digit of `part` blocks moves with `axis`, or is made to. Leaves it out of what the side is compared by.
+  /// Returns true if the side's digit of `part` blocks moves with `axis` or can be made to. Leaves the digit out of
+  /// comparisons.
   bool counts_ranks(Side& side, std::size_t axis, std::int32_t part) {
     if (extent(axis) == 1) {
       return true;
@@ -361,7 +363,7 @@ class Symmetry::Decision {
   const Matching& matching_;
   Symmetry symmetry_;
   bool changed_ = false;
-  bool still_ = false;  // see all_still(), as the last pass over the ops found it
+  bool still_ = false;  // result of all_still() in the last pass over the ops
 };
 
 std::optional<Symmetry> symmetry_of(const Program& program, const Matching& matching) {

@@ -7,14 +7,14 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::int64_t most = std::int64_t{1} << 62U;
-constexpr std::int64_t of_an_op = 8;         // that no operand adds to
-constexpr std::int64_t of_a_member = 16;     // of a collective, the same
-constexpr std::int64_t tensors_a_block = 8;  // that are gone through while a block is looked at
-constexpr std::int64_t of_a_term = 6;        // of a sum: which blocks it has counted is looked up
+constexpr std::int64_t limit = std::int64_t{1} << 62U;
+constexpr std::int64_t of_an_op = 8;         // in addition to its operands
+constexpr std::int64_t of_a_member = 16;     // per member of a collective, in addition to its operands
+constexpr std::int64_t tensors_a_block = 8;  // tensors searched in the time that a block takes
+constexpr std::int64_t of_a_term = 6;        // per term of a sum, whose set of blocks is looked up
 
-std::int64_t plus(std::int64_t a, std::int64_t b) { return a > most - b ? most : a + b; }
-std::int64_t times(std::int64_t a, std::int64_t b) { return a != 0 && b > most / a ? most : a * b; }
+std::int64_t plus(std::int64_t a, std::int64_t b) { return a > limit - b ? limit : a + b; }
+std::int64_t times(std::int64_t a, std::int64_t b) { return a != 0 && b > limit / a ? limit : a * b; }
 
 class Effort {
  public:
@@ -25,39 +25,39 @@ class Effort {
         naming_(1 + static_cast<std::int64_t>(program.tensors.size()) / tensors_a_block) {}
 
   [[nodiscard]] std::int64_t of_memory() const {
-    std::int64_t all = 0;
+    std::int64_t sum = 0;
     for (const Buffer& buffer : program_.buffers) {
-      all = plus(all, times(lanes_, times(buffer.rows.blocks, buffer.columns.blocks)));
+      sum = plus(sum, times(lanes_, times(buffer.rows.blocks, buffer.columns.blocks)));
     }
     for (const auto* contents : {&program_.initial, &program_.final}) {
       for (const Content& content : *contents) {
-        all = plus(all, times(content.here.rows, content.here.columns));
+        sum = plus(sum, times(content.here.rows, content.here.columns));
       }
     }
-    return all;
+    return sum;
   }
 
   [[nodiscard]] std::int64_t of(const Op& op) const {
-    std::int64_t all = plus(of_an_op, of_work(op));
+    std::int64_t sum = plus(of_an_op, of_work(op));
     for (const Slice operand : program_.inputs_of(op)) {
-      all = plus(all, blocks(operand));
+      sum = plus(sum, blocks(operand));
     }
     for (const Slice operand : program_.outputs_of(op)) {
-      all = plus(all, times(lanes_, blocks(operand)));
+      sum = plus(sum, times(lanes_, blocks(operand)));
     }
-    return all;
+    return sum;
   }
 
  private:
   [[nodiscard]] std::int64_t blocks(Slice operand) const {
-    std::int64_t all = 0;
+    std::int64_t sum = 0;
     for (const Region& region : program_.regions_of(operand)) {
-      all = plus(all, times(region.rows, region.columns));
+      sum = plus(sum, times(region.rows, region.columns));
     }
-    return all;
+    return sum;
   }
 
-  /// Beside the blocks of its operands.
+  /// Returns the effort of an op in addition to the blocks of its operands.
   [[nodiscard]] std::int64_t of_work(const Op& op) const {
     const Shape& shape = program_.shapes[op.shape];
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
@@ -75,7 +75,7 @@ class Effort {
     return collective != nullptr && ranks_ == Ranks::first ? of_members(*collective) : 0;
   }
 
-  /// Of an all-reduce every member gives all blocks, of the others its part of them.
+  /// Returns the blocks that members give: all blocks to an all-reduce, its part of them to the others.
   [[nodiscard]] std::int64_t of_members(const CollectiveShape& shape) const {
     const std::int64_t members = program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
     const std::int64_t given = times(shape.rows.blocks, shape.columns.blocks);
@@ -85,19 +85,19 @@ class Effort {
 
   const Program& program_;
   Ranks ranks_;
-  std::int64_t lanes_;   // that a block may be held by, and its writer
-  std::int64_t naming_;  // to find the tensor that an op makes
+  std::int64_t lanes_;   // lanes that may hold a block, and its writer
+  std::int64_t naming_;  // effort to find the tensor that an op makes
 };
 
 }  // namespace
 
 std::int64_t effort_of(const Program& program, Ranks ranks) {
   const Effort effort(program, ranks);
-  std::int64_t all = effort.of_memory();
+  std::int64_t sum = effort.of_memory();
   for (const Op& op : program.ops) {
-    all = plus(all, effort.of(op));
+    sum = plus(sum, effort.of(op));
   }
-  return all;
+  return sum;
 }
 
 bool all_ranks_within(const Program& program, std::int64_t effort) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a proof has to look at, known before it begins: a few lines of text can ask for days.
+// Estimates the amount of work of a proof before it begins, because a few lines of text can ask for days of it.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,25 @@
 
 namespace commfuse {
 
-/// Blocks that a proof looks at, each under 10 ns: as much as one begins with, of one rank of a file or of all ranks.
+/// Largest number of blocks that a proof looks at, each under 10 ns: the limit for one rank of a file or for all ranks.
 inline constexpr std::int64_t most_effort = std::int64_t{1} << 27U;
 
-/// As much of one rank of a generated schedule, whose products are cut as regularly as their proofs are quick.
+/// Limit for one rank of a generated schedule, whose regular slices make its proof quicker.
 inline constexpr std::int64_t most_effort_generated = std::int64_t{1} << 29U;
 
-/// As much of all ranks as one keeps every value of, to compare two programs by them: some 64 bytes a block.
+/// Limit for all ranks when every value is kept to compare two programs: about 64 bytes per block.
 inline constexpr std::int64_t most_effort_kept = std::int64_t{1} << 24U;
 
-/// As much of all ranks as one shows step by step, a line a rank and step.
+/// Limit for all ranks when they are shown step by step, with a line per rank and step.
 inline constexpr std::int64_t most_effort_shown = std::int64_t{1} << 26U;
 
-/// Blocks of one rank that check_program() looks at, about: those of contents and operands, products and attention by
-/// what they multiply, and memory by the lanes that may hold it. `ranks`: whether the rank is one of all, or stands for
-/// all and does their part of reductions. At most 2^62. Requires that ids and pools refer (check_references).
+/// Returns the approximate number of blocks of one rank that check_program() looks at: blocks of contents and operands,
+/// GEMMs and attention by their factors, and memory by the lanes that may hold it. `ranks` says whether the rank is one
+/// of all, or stands for all and does their part of reductions. At most 2^62. Requires valid ids and pools
+/// (check_references).
 std::int64_t effort_of(const Program& program, Ranks ranks);
 
-/// Whether all ranks together stay within it.
+/// Returns true if all ranks together stay within `effort`.
 bool all_ranks_within(const Program& program, std::int64_t effort);
 
 }  // namespace commfuse

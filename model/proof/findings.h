@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What check_program() has to say: one sentence a mistake, and how many more there were.
+// Findings of check_program(): one sentence per mistake, and the number of further ones.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace commfuse {
 
 enum class FindingKind : std::uint8_t {
-  bounds,            // ids, extents, regions, waits: the program does not hold together
-  unmatched,         // a send or a receive that nothing meets
+  bounds,            // ids, extents, regions, waits: the program is not well-formed
+  unmatched,         // a send or a receive without a partner
   collective_order,  // a collective that only a part of its group joins
   deadlock,
-  hazard,    // reads and writes of one cell that nothing orders
-  contents,  // a rank computes, or ends with, something else than the unfused operation
+  hazard,    // reads and writes of one cell without an order between them
+  contents,  // a rank computes, or ends with, other values than the unfused operation
 };
 
 std::string_view name_of(FindingKind kind);
@@ -35,12 +35,12 @@ struct CheckReport {
   [[nodiscard]] bool ok() const { return findings.empty(); }
 };
 
-/// Collects findings: of each kind one for each op, twenty in all; the rest is counted.
+/// Collects findings: of each kind one per op, and twenty in all; the others are counted.
 class Findings {
  public:
   static constexpr std::size_t listed = 20;
 
-  /// `about` is the op, or -1 - i for the i-th content. `sentence()` is only called when it will be listed.
+  /// `about` is the op, or -1 - i for the i-th content. `sentence()` is called only when it will be listed.
   template <class Sentence>
   void add(FindingKind kind, std::int32_t about, const Sentence& sentence) {
     if (report_.findings.size() < listed && seen_.insert({kind, about}).second) {

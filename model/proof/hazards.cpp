@@ -15,27 +15,27 @@ namespace commfuse {
 namespace {
 
 constexpr OpId nobody{-1};
-constexpr OpId there_before{-2};  // there before the first op
+constexpr OpId there_before{-2};  // value that existed before the first op
 
-/// Goes through one rank's ops in program order, which respects its local order. If no hazard came before, then
-/// whoever is ordered after a cell's last writer is ordered after all that touched the cell before that writer; so the
-/// last writer and the readers since are all that must be kept, of each lane the last.
+/// Visits one rank's ops in program order, which respects its local order. If there was no earlier hazard, then an op
+/// ordered after a cell's last writer is ordered after all ops that touched the cell before that writer. So only the
+/// last writer and the readers since then must be kept, for each lane the last.
 class RankHazards {
  public:
-  /// `mine`: the cells of this rank.
+  /// `mine` has the cells of this rank.
   RankHazards(const Program& program, const CellMap& cells, const RankCells& mine, const Order& order, Rank rank,
               Findings& findings)
       : program_(program),
         names_(cells),
         order_(order),
         rank_(rank),
-        here_(program.mesh.coordinates(rank)),
+        coordinates_(program.mesh.coordinates(rank)),
         cells_(mine),
         findings_(findings),
         lanes_(program.lanes.size()),
         touched_by_(static_cast<std::size_t>(cells.count()) * (1 + lanes_), -1) {
     for (const Content& content : program.initial) {
-      cells.for_each(content.here, here_,
+      cells.for_each(content.here, coordinates_,
                      [&](Cell cell) { *touched_by(cell) = static_cast<std::int32_t>(there_before); });
     }
   }
@@ -67,7 +67,7 @@ class RankHazards {
   }
 
  private:
-  /// The last writer of a cell; behind it, of each lane, where on it the last reader since stands, -1 for none.
+  /// Returns the last writer of a cell and, after it, for each lane the place of the last reader since then, or -1.
   std::int32_t* touched_by(Cell cell) { return touched_by_.data() + static_cast<std::size_t>(cell) * (1 + lanes_); }
 
   void read_perhaps_in_place(OpId id, const Op& op) {
@@ -88,7 +88,7 @@ class RankHazards {
     }
   }
 
-  /// True when the op, elementwise or collective, may write what it reads from `touched_` into `written_`.
+  /// Returns true if the op, elementwise or collective, may write what it reads from `touched_` into `written_`.
   [[nodiscard]] bool may_replace(const Op& op) const {
     if (op.kind == OpKind::elementwise) {
       return touched_ == written_;
@@ -100,24 +100,25 @@ class RankHazards {
     if (collective->kind == CollectiveKind::all_reduce) {
       return touched_ == written_;
     }
-    const auto place = static_cast<std::size_t>(here_[static_cast<std::size_t>(collective->axis)]);
+    const auto place = static_cast<std::size_t>(coordinates_[static_cast<std::size_t>(collective->axis)]);
     return collective->kind == CollectiveKind::all_gather ? is_part(touched_, written_, place)
                                                           : is_part(written_, touched_, place);
   }
 
-  /// Whether `part` is the one at `place` among the equal parts of `whole`.
+  /// Returns true if `part` is the one at `place` among the equal parts of `whole`.
   static bool is_part(const std::vector<Cell>& part, const std::vector<Cell>& whole, std::size_t place) {
-    const std::size_t own = place * part.size();
-    return own + part.size() <= whole.size() &&
-           std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(own));
+    const std::size_t part_begin = place * part.size();
+    return part_begin + part.size() <= whole.size() &&
+           std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(part_begin));
   }
 
-  /// Whether the op in hand, which works in place, writes a cell of `touched_`: a reduce-scatter leaves others be.
+  /// Returns true if the op in hand, which works in place, writes a cell of `touched_`: a reduce-scatter leaves the
+  /// others unchanged.
   [[nodiscard]] bool is_written(Cell cell) const {
     return touched_.size() <= written_.size() || std::find(written_.begin(), written_.end(), cell) != written_.end();
   }
 
-  /// Whether another op has ended before the one in hand starts.
+  /// Returns true if another op has ended before the op in hand starts.
   [[nodiscard]] bool ended(OpId op) const { return order_.place(op) < finished_[order_.lane(op)]; }
 
   void read(OpId op, Cell cell) {
@@ -127,7 +128,7 @@ class RankHazards {
     }
   }
 
-  // What is found is kept out of the way: calls are so much shorter where nothing is.
+  // Findings are recorded out of line, because calls that find nothing are much shorter without that code.
 
   [[gnu::noinline]] void misread(OpId op, Cell cell, OpId writer) {
     if (writer == nobody) {
@@ -187,15 +188,15 @@ class RankHazards {
   const CellMap& names_;
   const Order& order_;
   Rank rank_;
-  Coordinates here_;
+  Coordinates coordinates_;
   const RankCells& cells_;
   Findings& findings_;
   std::size_t lanes_;
   std::vector<std::int32_t> touched_by_;    // see touched_by()
-  std::vector<Cell> touched_;               // of the operand in hand
-  std::vector<Cell> written_;               // of the op in hand
-  const std::int32_t* finished_ = nullptr;  // of the op in hand: see Order
-  std::int32_t place_ = 0;                  // the same
+  std::vector<Cell> touched_;               // cells of the operand in hand
+  std::vector<Cell> written_;               // cells that the op in hand writes
+  const std::int32_t* finished_ = nullptr;  // finished ops before the op in hand, see Order
+  std::int32_t place_ = 0;                  // place of the op in hand, see Order
 };
 
 bool same_on_all_ranks(const Program& program) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, elementwise functions and attention; products have a file of their own.
+// Sums, elementwise functions and attention; GEMMs have a file of their own.
 #include "model/proof/meaning.h"
 
 #include <fmt/format.h>
@@ -16,17 +16,17 @@ Meaning::Meaning(const Program& program, const Symmetry* symmetry, Sums& sums, F
 }
 
 Value Meaning::united(Where where, Value value) {
-  const Sums::Union all = sums_.unite(parts_);
-  if (all.twice) {
+  const Sums::Union joined = sums_.unite(parts_);
+  if (joined.twice) {
     return wrong(where, [&] {
       const Tensor& tensor = program_.tensors[position(value.tensor)];
       const std::string block = words({value.tensor, value.row, value.column, complete_[position(value.tensor)]});
       return tensor.definition == Tensor::Definition::product
-                 ? fmt::format("counts contribution {} to {} twice", *all.twice, block)
+                 ? fmt::format("counts contribution {} to {} twice", *joined.twice, block)
                  : fmt::format("counts {} twice", block);
     });
   }
-  value.sum = all.sum;
+  value.sum = joined.sum;
   return value;
 }
 
@@ -156,8 +156,8 @@ Values Meaning::attend(Where where, const AttentionShape& shape, std::span<const
 }
 
 Value Meaning::attended(Where where, const Value& query, std::int32_t row, std::vector<Value>& keys, bool causal) {
-  const bool all = !causal || rows_move(query.tensor);  // where they move, other ranks' queries see other keys
-  if (!all) {
+  const bool sees_every_key = !causal || rows_move(query.tensor);  // if rows move, other ranks' queries see other keys
+  if (!sees_every_key) {
     keys.resize(static_cast<std::size_t>(row) + 1);
   }
   if (is_wrong(query) || std::any_of(keys.begin(), keys.end(), is_wrong)) {
@@ -177,7 +177,7 @@ Value Meaning::attended(Where where, const Value& query, std::int32_t row, std::
                    [&] { return fmt::format("attends with {} to {} as key row {}", words(query), words(keys[i]), i); });
     }
   }
-  if (all && keys.size() < rows) {
+  if (sees_every_key && keys.size() < rows) {
     return wrong(where, [&] { return fmt::format("attends with {} without key rows {}", words(query), keys.size()); });
   }
   for (std::size_t i = 0; i < program_.tensors.size(); ++i) {

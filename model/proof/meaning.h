@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ops make of values: which block of which tensor of the operation comes out, or what is wrong with what goes in.
+// Results of ops on symbolic values: the block of a tensor of the operation that comes out, or the mistake in the
+// inputs.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,9 +17,9 @@
 
 namespace commfuse {
 
-/// Products demand complete factors that meet in a product of the operation; nonlinear functions demand complete sums;
-/// adding unites disjoint contributions. What does not hold is reported, and a wrong value comes out, of which nothing
-/// more is said.
+/// GEMMs demand complete factors that meet in a GEMM of the operation; nonlinear functions demand complete sums; adding
+/// unites disjoint contributions. A violation is reported and gives a wrong value, about which nothing more is
+/// reported.
 class Meaning {
  public:
   struct Where {
@@ -26,32 +27,32 @@ class Meaning {
     OpId op{};
   };
 
-  /// Keeps references to all. With a symmetry, rank 0 stands for all ranks; it may be null.
+  /// Keeps references to all arguments. `symmetry` may be null; with it, rank 0 stands for all ranks.
   Meaning(const Program& program, const Symmetry* symmetry, Sums& sums, Findings& findings);
 
-  /// Findings from here on are of this iteration.
+  /// Assigns later findings to this iteration.
   void begin(std::size_t iteration) { iteration_ = iteration; }
   [[nodiscard]] std::string_view when() const { return iteration_ == 0 ? "" : "in a second iteration, "; }
 
-  /// Of a tensor: every contribution.
+  /// Returns the sum of every contribution to a tensor.
   [[nodiscard]] SumId complete(TensorId tensor) const { return complete_[position(tensor)]; }
   [[nodiscard]] std::string words(const Value& value) const { return in_words(program_, sums_, value); }
-  /// Whether rank 0's rows are not other ranks'.
+  /// Returns true if rank 0's rows of the tensor are not those of other ranks.
   [[nodiscard]] bool rows_move(TensorId tensor) const {
     return symmetry_ != nullptr && static_cast<std::int32_t>(tensor) >= 0 &&
            !symmetry_->of(tensor).rows.rotation.still();
   }
 
-  /// op(a) op(b), added to `old` unless that is empty, into `out`. Factors come as they lie, transposed or not, and are
-  /// left as the product sees them.
+  /// Computes op(a) op(b), added to `old` unless that is empty, into `out`. Factors arrive as they lie, transposed or
+  /// not, and are left in the order that the GEMM needs.
   void multiply(Where where, const GemmShape& shape, Values& a, Values& b, const Values& old, Values& out);
-  /// The same of single blocks.
+  /// Multiplies single blocks.
   Value multiply(Where where, const GemmShape& shape, const Value& a, const Value& b);
   Values map(Where where, const ElementwiseShape& shape, const std::vector<Values>& inputs);
-  /// `rows` are the places of the query rows in their sequence.
+  /// Computes attention; `rows` are the places of the query rows in their sequence.
   Values attend(Where where, const AttentionShape& shape, std::span<const std::int32_t> rows, const Values& queries,
                 const Values& keys);
-  /// The sums of what ranks gave, block by block.
+  /// Returns the sums over ranks, block by block.
   Values reduced(Where where, const std::vector<Values>& given);
 
  private:
@@ -67,19 +68,19 @@ class Meaning {
     return wrong_value;
   }
 
-  /// A row of op(a) times a column of op(b).
+  /// Multiplies a row of op(a) by a column of op(b).
   Value contract(Where where, const GemmShape& shape, std::span<const Value> a, std::span<const Value> b);
-  /// "x[0] by w[:,1]", "x[0]^T by dy[0,1]".
+  /// Returns, for example, "x[0] by w[:,1]" or "x[0]^T by dy[0,1]".
   [[nodiscard]] std::string times(const GemmShape& shape, const Value& a, const Value& b, const char* between) const;
   [[nodiscard]] TensorId product_of(const GemmShape& shape, TensorId a, TensorId b) const;
-  /// `value` with the union of `parts_` as its contributions.
+  /// Returns `value` with the union of `parts_` as its contributions.
   Value united(Where where, Value value);
   Value sum(Where where, std::span<const Value> values);
   Value apply(Where where, Function function, std::span<const Value> of);
-  /// The sum of two different tensors, either one first.
+  /// Returns the sum of two different tensors, in either order.
   Value add_residual(Where where, const Value& a, const Value& b);
-  /// One block of queries, which stands at `row` of its sequence, against key rows 0, 1, 2 and so on of the same heads:
-  /// all rows of the tensor, or with a causal mask those up to `row`. Masked keys are not looked at.
+  /// Computes one block of queries, at `row` of its sequence, against key rows 0, 1, 2 and so on of the same heads: all
+  /// rows of the tensor, or with a causal mask those up to `row`. Masked keys are not looked at.
   Value attended(Where where, const Value& query, std::int32_t row, std::vector<Value>& keys, bool causal);
 
   const Program& program_;
@@ -88,8 +89,8 @@ class Meaning {
   Findings& findings_;
   std::vector<SumId> complete_;  // by tensor
   std::size_t iteration_ = 0;
-  std::vector<SumId> parts_;   // room to work in
-  std::vector<Value> column_;  // room to work in, of a product
+  std::vector<SumId> parts_;   // scratch space
+  std::vector<Value> column_;  // scratch space for a GEMM
 };
 
 }  // namespace commfuse

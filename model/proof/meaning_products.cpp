@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What products make of values.
+// GEMMs of symbolic values.
 #include <fmt/format.h>
 
 #include <array>
@@ -10,7 +10,7 @@ namespace commfuse {
 
 namespace {
 
-/// A matrix of `columns` blocks a row, the other way round.
+/// Returns the transpose of a matrix with `columns` blocks per row.
 Values transposed(const Values& values, std::size_t columns) {
   Values result;
   result.reserve(values.size());
@@ -22,7 +22,7 @@ Values transposed(const Values& values, std::size_t columns) {
   return result;
 }
 
-/// A factor as its product sees it: `outer` is its place in the product, `inner` that along the contraction.
+/// A factor as its GEMM sees it: `outer` is its place in the result, `inner` its place along the contraction.
 struct Factor {
   const Value& value;
   std::int32_t outer;
@@ -47,7 +47,7 @@ void Meaning::multiply(Where where, const GemmShape& shape, Values& a, Values& b
   }
   out.clear();
   out.reserve(m * n);
-  std::span<const Value> column(b);  // as it lies, where it is the only one
+  std::span<const Value> column(b);  // already in order if there is only one
   if (n > 1) {
     column_.resize(k);
     column = column_;
@@ -72,7 +72,7 @@ Value Meaning::multiply(Where where, const GemmShape& shape, const Value& a, con
       return {product, here_a.outer, here_b.outer, sums_.range(here_a.inner, here_a.inner + 1)};
     }
   }
-  return contract(where, shape, {&a, 1}, {&b, 1});  // which says what is wrong
+  return contract(where, shape, {&a, 1}, {&b, 1});  // reports what is wrong
 }
 
 Value Meaning::contract(Where where, const GemmShape& shape, std::span<const Value> a, std::span<const Value> b) {

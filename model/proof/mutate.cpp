@@ -81,8 +81,8 @@ class Mutator {
   }
 
  private:
-  /// Visits a copy that `change` has changed, described as "op 3 (gemm): ...". One copy serves all, so that its memory
-  /// is allocated once.
+  /// Visits a copy that `change` has changed, described as "op 3 (gemm): ...". All mutants use one copy, so that its
+  /// memory is allocated once.
   template <class Change>
   void mutant(MutationKind kind, OpId op, const std::string& what, const Change& change) {
     mutation_.kind = kind;
@@ -96,15 +96,15 @@ class Mutator {
   [[nodiscard]] const Op& record(OpId op) const { return program_.ops[position(op)]; }
   [[nodiscard]] std::int32_t extent(std::size_t axis) const { return program_.mesh.axes[axis].extent; }
 
-  /// What +1 and -1 make of a value mod extent, without repeating it or each other.
+  /// Returns value + 1 and value - 1 mod extent, each once and without the value itself.
   [[nodiscard]] static std::vector<std::int32_t> neighbours(std::int32_t value, std::int32_t extent) {
-    std::vector<std::int32_t> found;
+    std::vector<std::int32_t> neighbouring;
     for (const std::int32_t next : {(value + 1) % extent, (value + extent - 1) % extent}) {
-      if (next != value && std::find(found.begin(), found.end(), next) == found.end()) {
-        found.push_back(next);
+      if (next != value && std::find(neighbouring.begin(), neighbouring.end(), next) == neighbouring.end()) {
+        neighbouring.push_back(next);
       }
     }
-    return found;
+    return neighbouring;
   }
 
   void shift(OpId op) {
@@ -135,12 +135,12 @@ class Mutator {
     }
   }
 
-  /// What an attention says of where its queries stand.
+  /// Changes the positions of an attention's queries.
   void positions(OpId op) {
-    const Slice all = record(op).positions;
-    for (std::uint32_t at = all.first; at < all.first + all.count; ++at) {
+    const Slice positions_of_op = record(op).positions;
+    for (std::uint32_t at = positions_of_op.first; at < positions_of_op.first + positions_of_op.count; ++at) {
       const auto place = [at](Program& program) -> Index& { return program.positions[at]; };
-      const std::string which = fmt::format("position {}", at - all.first);
+      const std::string which = fmt::format("position {}", at - positions_of_op.first);
       offsets(op, which, program_.positions[at], place);
       for (const std::int32_t more : {1, -1}) {
         mutant(MutationKind::position, op, fmt::format("{} {:+}", which, more),
@@ -184,10 +184,11 @@ class Mutator {
   [[nodiscard]] bool stays_inside(OpId op, const Region& region) const {
     const Buffer& buffer = program_.buffers[position(region.buffer)];
     for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
-      const Coordinates here = program_.mesh.coordinates(rank);
-      const Rectangle place = rectangle_of(program_, region, here);
-      if (record(op).where.holds(here) && (place.row < 0 || place.row + place.rows > buffer.rows.blocks ||
-                                           place.column < 0 || place.column + place.columns > buffer.columns.blocks)) {
+      const Coordinates coordinates = program_.mesh.coordinates(rank);
+      const Rectangle place = rectangle_of(program_, region, coordinates);
+      if (record(op).where.holds(coordinates) &&
+          (place.row < 0 || place.row + place.rows > buffer.rows.blocks || place.column < 0 ||
+           place.column + place.columns > buffer.columns.blocks)) {
         return false;
       }
     }
@@ -196,12 +197,12 @@ class Mutator {
 
   void buffer(OpId op, std::uint32_t region, const std::string& which) {
     const BufferId current = program_.regions[region].buffer;
-    const Buffer& held = program_.buffers[position(current)];
+    const Buffer& used = program_.buffers[position(current)];
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
       const Buffer& other = program_.buffers[i];
       const BufferId id{static_cast<std::int32_t>(i)};
-      if (id != current && other.rows == held.rows && other.columns == held.columns) {
-        mutant(MutationKind::buffer, op, fmt::format("{}: {} instead of {}", which, other.name, held.name),
+      if (id != current && other.rows == used.rows && other.columns == used.columns) {
+        mutant(MutationKind::buffer, op, fmt::format("{}: {} instead of {}", which, other.name, used.name),
                [&](Program& changed) { changed.regions[region].buffer = id; });
       }
     }
@@ -253,7 +254,7 @@ class Mutator {
     }
   }
 
-  /// Puts the new list behind the others; what it replaces is no longer referred to.
+  /// Appends the new list to the others; the replaced list is no longer referred to.
   static void replace_inputs(Program& program, OpId op, const std::vector<Slice>& inputs) {
     const auto count = static_cast<std::uint32_t>(inputs.size());
     program.ops[position(op)].inputs = {static_cast<std::uint32_t>(program.operands.size()), count};
@@ -268,7 +269,7 @@ class Mutator {
       changed.ops.erase(changed.ops.begin() + static_cast<std::ptrdiff_t>(position(removed)));
       changed.waits.clear();
       for (Op& op : changed.ops) {
-        const auto waits = program_.waits_of(op);  // its slice still is that of the original
+        const auto waits = program_.waits_of(op);  // its slice is still that of the original
         const auto first = static_cast<std::uint32_t>(changed.waits.size());
         for (const OpId wait : waits) {
           if (wait == removed) {
@@ -292,7 +293,7 @@ class Mutator {
     }
   }
 
-  /// The op and the next one change places and ids.
+  /// Swaps the places and ids of the op and the next one.
   void order(OpId op) {
     const OpId next{static_cast<std::int32_t>(op) + 1};
     if (position(next) == program_.ops.size()) {
@@ -322,18 +323,18 @@ class Mutator {
 // --- proofs of equivalence -----------------------------------------------------------------------------------------
 
 std::vector<std::vector<Rectangle>> places_of(const Program& program, std::span<const Slice> operands,
-                                              const Coordinates& here) {
+                                              const Coordinates& coordinates) {
   std::vector<std::vector<Rectangle>> places;
   for (const Slice operand : operands) {
     places.emplace_back();
     for (const Region& region : program.regions_of(operand)) {
-      places.back().push_back(rectangle_of(program, region, here));
+      places.back().push_back(rectangle_of(program, region, coordinates));
     }
   }
   return places;
 }
 
-/// Equal but for the shift of an exchange and the number of inputs of an add.
+/// Returns true if shapes are equal except for the shift of an exchange and the number of inputs of an add.
 bool alike(Shape a, const Shape& b) {
   const auto* exchange = std::get_if<ExchangeShape>(&b);
   if (auto* other = std::get_if<ExchangeShape>(&a); other != nullptr && exchange != nullptr) {
@@ -347,12 +348,12 @@ bool alike(Shape a, const Shape& b) {
   return a == b;
 }
 
-/// Two programs and which op of one is which of the other.
+/// Two programs and the correspondence of their ops.
 class Pair {
  public:
   Pair(const Program& a, const Program& b, std::span<const OpId> now) : a_(a), b_(b), now_(now) {}
 
-  /// The same ops, by `same(shape, shape)`, for the same purposes.
+  /// Returns true if ops correspond, by `same(shape, shape)`, with equal purposes.
   template <class Same>
   [[nodiscard]] bool same_ops(const Same& same) const {
     return a_.ops.size() == b_.ops.size() && each_op([&](OpId op) {
@@ -365,13 +366,15 @@ class Pair {
 
   [[nodiscard]] bool same_regions() const {
     for (Rank rank = 0; rank < a_.mesh.ranks(); ++rank) {
-      const Coordinates here = a_.mesh.coordinates(rank);
+      const Coordinates coordinates = a_.mesh.coordinates(rank);
       const bool same = each_op([&](OpId op) {
-        return !record(op).where.holds(here) ||
+        return !record(op).where.holds(coordinates) ||
                ((record(op).kind != OpKind::attention ||
-                 positions_at(a_, record(op), here) == positions_at(b_, twin(op), here)) &&
-                places_of(a_, a_.inputs_of(record(op)), here) == places_of(b_, b_.inputs_of(twin(op)), here) &&
-                places_of(a_, a_.outputs_of(record(op)), here) == places_of(b_, b_.outputs_of(twin(op)), here));
+                 positions_at(a_, record(op), coordinates) == positions_at(b_, twin(op), coordinates)) &&
+                places_of(a_, a_.inputs_of(record(op)), coordinates) ==
+                    places_of(b_, b_.inputs_of(twin(op)), coordinates) &&
+                places_of(a_, a_.outputs_of(record(op)), coordinates) ==
+                    places_of(b_, b_.outputs_of(twin(op)), coordinates));
       });
       if (!same) {
         return false;
@@ -386,7 +389,7 @@ class Pair {
     return each_op([&](OpId op) { return a_.lanes[record(op).lane] == b_.lanes[twin(op).lane]; });
   }
 
-  /// Of programs with the same ids.
+  /// Requires programs with equal ids.
   [[nodiscard]] bool same_waits() const {
     return each_op([&](OpId op) {
       const auto left = a_.waits_of(record(op));
@@ -412,7 +415,7 @@ class Pair {
     return true;
   }
 
-  /// Every send meets the same receive.
+  /// Returns true if every send meets the same receive.
   [[nodiscard]] bool same_partners() const {
     const Matching left = match(a_);
     const Matching right = match(b_);
@@ -432,10 +435,11 @@ class Pair {
     return true;
   }
 
-  /// same_values, same_sums or same_outputs. What passes check_program() has no hazards, so its values do not depend on
-  /// time, and every op of one program works on the same contributions to the same blocks as in the other: the same
-  /// sums, if perhaps added up in another order. Only what a sum that grows in place has taken in so far may differ;
-  /// every other op that reads it agrees with its twin on what it reads, and the end of both programs is proved.
+  /// Proves same_values, same_sums or same_outputs. A program that passes check_program() has no hazards, so its values
+  /// do not depend on time, and every op of one program works on the same contributions to the same blocks as in the
+  /// other: the same sums, though perhaps added in another order. Only the parts that a sum growing in place has taken
+  /// in so far may differ; every other op that reads it agrees with its twin on the value read, and the end of both
+  /// programs is proved.
   [[nodiscard]] std::optional<Equivalence> by_values(bool same_shapes) const {
     if (!check_program(a_).ok() || !check_program(b_).ok()) {
       return std::nullopt;
@@ -468,7 +472,7 @@ class Pair {
   }
 
  private:
-  /// Of an op that adds to what its output already holds: which of its inputs, as traced, that is.
+  /// Returns, for an op that adds to its output, which of its traced inputs is that output.
   [[nodiscard]] std::optional<std::size_t> growing_input(OpId op) const {
     const Shape& shape = a_.shapes[record(op).shape];
     const auto* gemm = std::get_if<GemmShape>(&shape);
@@ -517,7 +521,7 @@ class Pair {
   [[nodiscard]] const Op& record(OpId op) const { return a_.ops[position(op)]; }
   [[nodiscard]] const Op& twin(OpId op) const { return b_.ops[position(in_b(op))]; }
 
-  /// Whether holds(op) for all ops of `a`.
+  /// Returns true if holds(op) for all ops of `a`.
   template <class Holds>
   [[nodiscard]] bool each_op(const Holds& holds) const {
     for (std::size_t op = 0; op < a_.ops.size(); ++op) {
@@ -548,9 +552,9 @@ void for_each_mutation(const Program& program, const std::function<void(const Mu
 }
 
 std::vector<Mutation> mutations_of(const Program& program) {
-  std::vector<Mutation> all;
-  for_each_mutation(program, [&](const Mutation& mutation) { all.push_back(mutation); });
-  return all;
+  std::vector<Mutation> mutations;
+  for_each_mutation(program, [&](const Mutation& mutation) { mutations.push_back(mutation); });
+  return mutations;
 }
 
 std::optional<Equivalence> equivalence_of(const Program& a, const Program& b, std::span<const OpId> now) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every small mistake a generator's author could make, one at a time: the test of check_program().
+// Every small mistake that the author of a generator could make, one at a time: the test of check_program().
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@ namespace commfuse {
 
 enum class MutationKind : std::uint8_t {
   shift,       // an exchange with another peer
-  offset,      // an index that is off by one on the ring
-  position,    // a region one row or column further, or an attention's queries one row
+  offset,      // an index off by one on the ring
+  position,    // a region one row or column further, or an attention's queries one row further
   buffer,      // another buffer of the same extents
-  wait,        // a wait dropped
-  accumulate,  // adding instead of overwriting, or the reverse
+  wait,        // a dropped wait
+  accumulate,  // adding in place of overwriting, or the reverse
   add_input,   // an input of an add dropped or taken twice
-  removal,     // an op left out; what waited for it waits for what it waited for
+  removal,     // an op left out; ops that waited for it wait for its waits instead
   lane,        // an op on another lane of the program
   order,       // two neighbours swapped, unless the second waits for the first
 };
@@ -39,33 +39,33 @@ struct Mutation {
   MutationKind kind = MutationKind::shift;
   std::string description;  // "op 3 (exchange): shift 2 instead of 1"
   Program program;
-  std::vector<OpId> now{};  // by op of the original: its id in `program`; empty: as before (a removal tells no more)
+  std::vector<OpId> now{};  // by op of the original: its id in `program`; empty when ids are unchanged
 };
 
-/// visit(mutation) for all single mutations of a program that passed check_program(), in the order of its ops. Each
-/// still holds together: ids, extents and shapes fit; regions may leave their buffers only by a term of their index.
-/// There is one mutant at a time: it is gone when visit returns.
+/// Calls visit(mutation) for all single mutations of a program that passed check_program(), in the order of its ops.
+/// Each is still well-formed: ids, extents and shapes fit; regions may leave their buffers only by a term of their
+/// index. Only one mutant exists at a time: it is gone when visit returns.
 void for_each_mutation(const Program& program, const std::function<void(const Mutation&)>& visit);
 
-/// All of them together.
+/// Returns all mutations together.
 std::vector<Mutation> mutations_of(const Program& program);
 
-/// Why two programs do the same, when it can be proved.
+/// Reasons why two programs provably do the same.
 enum class Equivalence : std::uint8_t {
-  same_accesses,  // the same ops in the same order on the same lanes and regions on every rank, and the same waits
-  same_order,     // the same ops on the same regions with the same partners, and on every rank the same ops are ordered
-                  // before the same, by whatever waits and lanes
-  same_values,    // both pass check_program(), and op for op take in and put out the same symbolic values in both
-                  // iterations: only where they keep them differs
-  same_sums,      // as same_values, but sums that grow in place take in the same parts in another order
-  same_outputs,   // both pass check_program(), and op for op put out the same symbolic values in both iterations; an
-                  // exchange may go by another shift and an add take another number of inputs, as zeros may
+  same_accesses,  // equal ops in equal order on equal lanes and regions on every rank, with equal waits
+  same_order,     // equal ops on equal regions with equal partners, and the same order between them on every rank, by
+                  // whatever waits and lanes
+  same_values,    // both pass check_program(), and op for op have equal symbolic inputs and outputs in both iterations:
+                  // only the places of these values differ
+  same_sums,      // same_values, except that sums that grow in place take in their parts in another order
+  same_outputs,  // both pass check_program(), and op for op have equal symbolic outputs in both iterations; an exchange
+                 // may use another shift and an add may take another number of inputs, as zeros may
 };
 
 std::string_view name_of(Equivalence equivalence);
 
-/// Nothing when it cannot be proved that they do the same. Requires programs of one mesh, tensors and buffers. `now` is
-/// by op of `a` its id in `b`; empty: ids are the same.
+/// Returns nullopt when no proof is found that they do the same. Requires programs of one mesh, tensors and buffers.
+/// `now` gives, by op of `a`, its id in `b`; empty means equal ids.
 std::optional<Equivalence> equivalence_of(const Program& a, const Program& b, std::span<const OpId> now = {});
 
 inline bool equivalent(const Program& a, const Program& b) { return equivalence_of(a, b).has_value(); }

@@ -9,7 +9,7 @@ namespace commfuse {
 
 namespace {
 
-/// Fate, why and finding of one mutant.
+/// Returns fate, reason and finding of one mutant.
 MutantResult judged(const Program& original, const Mutation& mutation) {
   MutantResult result{.kind = mutation.kind};
   const CheckReport report = check_program(mutation.program);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of every single mutation of schedules: the proof of the proof. A mutant that passes check_program() and
-// cannot be shown to do the same as the original has survived, and nothing may.
+// Fate of every single mutation of schedules: the proof of the proof. A mutant has survived if it passes
+// check_program() and does not provably do the same as the original, and none may survive.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace commfuse {
 
 enum class Fate : std::uint8_t {
   caught,      // by check_program()
-  equivalent,  // proved to do the same
+  equivalent,  // provably does the same
   survived,
 };
 
@@ -28,25 +28,25 @@ struct MutantResult {
   MutationKind kind = MutationKind::shift;
   std::string mutation;  // "op 3 (exchange): shift 2 instead of 1"
   Fate fate = Fate::survived;
-  std::string_view why;  // caught: kind of finding; equivalent: kind of proof; survived: empty
+  std::string_view why;  // caught: the kind of finding; equivalent: the kind of proof; survived: empty
   std::string finding;   // caught: the first sentence
 };
 
 struct MutationReport {
-  using Outcome = std::pair<Fate, std::string_view>;  // fate and why
+  using Outcome = std::pair<Fate, std::string_view>;  // fate and reason
 
   std::int64_t schedules = 0;
   std::map<MutationKind, std::map<Outcome, std::int64_t>> counts;
   std::vector<MutantResult> listed;  // in the order of schedules and ops
 
-  /// Over all kinds of mutation.
+  /// Return the number of mutants with a fate, over all kinds of mutation or of one kind.
   [[nodiscard]] std::int64_t count(Fate fate) const;
   [[nodiscard]] std::int64_t count(MutationKind kind, Fate fate) const;
   MutationReport& operator+=(MutationReport&& other);
 };
 
-/// All single mutations of one schedule, one at a time. `list` says which fates are listed one by one. Requires a
-/// program that passed check_program().
+/// Judges all single mutations of one schedule, one at a time. `list` says which fates are listed one by one. Requires
+/// a program that passed check_program().
 MutationReport mutate(const Program& program, const std::function<bool(Fate)>& list);
 
 }  // namespace commfuse

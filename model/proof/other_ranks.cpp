@@ -11,7 +11,7 @@ OtherRanks::OtherRanks(const Program& program, const Symmetry& symmetry, Sums& s
       down_(*symmetry.rows_inside(program.regions_of(operand))),
       across_(*symmetry.columns_inside(program.regions_of(operand))) {}
 
-void OtherRanks::hold(const Values& held, std::int32_t rows, const Turn& turn, Values& values) {
+void OtherRanks::hold(const Values& first_values, std::int32_t rows, const Turn& turn, Values& values) {
   const Mesh& mesh = program_.mesh;
   const Turn back = inverse(mesh, turn);
   values.clear();
@@ -19,8 +19,8 @@ void OtherRanks::hold(const Values& held, std::int32_t rows, const Turn& turn, V
   for (std::int32_t row = 0; row < rows; ++row) {
     const auto from = static_cast<std::size_t>(down_.at(mesh, row, back)) * static_cast<std::size_t>(columns_);
     for (std::int32_t column = 0; column < columns_; ++column) {
-      const Value& there = held[from + static_cast<std::size_t>(across_.at(mesh, column, back))];
-      values.push_back(moved(program_, symmetry_, sums_, there, turn));
+      const Value& value = first_values[from + static_cast<std::size_t>(across_.at(mesh, column, back))];
+      values.push_back(moved(program_, symmetry_, sums_, value, turn));
     }
   }
 }

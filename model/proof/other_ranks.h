@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other ranks of a rotation-symmetric program hold, worked out from what rank 0 holds.
+// Contents of other ranks of a rotation-symmetric program, derived from those of rank 0.
 #pragma once
 
 #include "model/proof/symmetry.h"
@@ -7,17 +7,17 @@
 
 namespace commfuse {
 
-/// What a label on rank 0 becomes on the rank that a turn brings it to.
+/// Returns the label on the rank to which a turn moves a label of rank 0.
 Value moved(const Program& program, const Symmetry& symmetry, Sums& sums, Value value, const Turn& turn);
 
 class OtherRanks {
  public:
-  /// What they hold in an operand. Keeps references to the program, the symmetry and the sums.
+  /// Gives the values of other ranks in one operand. Keeps references to the program, the symmetry and the sums.
   OtherRanks(const Program& program, const Symmetry& symmetry, Sums& sums, Slice operand);
 
-  /// The top `rows` rows of the operand on the rank that a turn brings rank 0 to, into `values`; `held` is what rank 0
-  /// has there.
-  void hold(const Values& held, std::int32_t rows, const Turn& turn, Values& values);
+  /// Writes into `values` the top `rows` rows of the operand on the rank to which a turn moves rank 0; `first_values`
+  /// has the values of rank 0.
+  void hold(const Values& first_values, std::int32_t rows, const Turn& turn, Values& values);
 
  private:
   const Program& program_;

@@ -14,9 +14,9 @@ namespace commfuse {
 
 namespace {
 
-/// One touch of a cell. It begins after each of `starts` is posted, and is over when any of `ends` has ended.
+/// One access of a cell. It begins after each of `starts` is posted, and is over when any of `ends` has ended.
 struct Access {
-  Occurrence by;  // the op that reaches for the cell
+  Occurrence by;  // the op that accesses the cell
   bool writes = false;
   bool remote = false;
   Few<Occurrence> starts;
@@ -32,21 +32,21 @@ class RemoteHazards {
         cells_(cells),
         order_(order),
         owner_(owner),
-        here_(program.mesh.coordinates(owner)),
+        coordinates_(program.mesh.coordinates(owner)),
         findings_(findings),
         accesses_(static_cast<std::size_t>(cells.count())) {}
 
   void find() {
     for (std::size_t op = 0; op < program_.ops.size(); ++op) {
       const OpId id{static_cast<std::int32_t>(op)};
-      if (program_.ops[op].where.holds(here_)) {
+      if (program_.ops[op].where.holds(coordinates_)) {
         touch(id);
       }
     }
     for (std::size_t cell = 0; cell < accesses_.size(); ++cell) {
-      const std::vector<Access>& all = accesses_[cell];
-      if (std::any_of(all.begin(), all.end(), [](const Access& access) { return access.remote; })) {
-        compare(static_cast<Cell>(cell), all);
+      const std::vector<Access>& of_cell = accesses_[cell];
+      if (std::any_of(of_cell.begin(), of_cell.end(), [](const Access& access) { return access.remote; })) {
+        compare(static_cast<Cell>(cell), of_cell);
       }
     }
   }
@@ -55,18 +55,18 @@ class RemoteHazards {
   void touch(OpId id) {
     const Op& op = program_.ops[position(id)];
     const auto* exchange = std::get_if<ExchangeShape>(&program_.shapes[op.shape]);
-    const Occurrence here{owner_, id};
-    const Access own{.by = here, .starts = {here}, .ends = {here}};
-    Access read = own;
-    Access write = own;
+    const Occurrence occurrence{owner_, id};
+    const Access local{.by = occurrence, .starts = {occurrence}, .ends = {occurrence}};
+    Access read = local;
+    Access write = local;
     write.writes = true;
     if (exchange != nullptr && exchange->protocol == Protocol::pull && exchange->sends) {
       const Occurrence puller{target_of(program_, *exchange, owner_), OpId{matching_.receiver(owner_, id)}};
-      read = {.by = puller, .remote = true, .starts = {here, puller}, .ends = {puller}};
+      read = {.by = puller, .remote = true, .starts = {occurrence, puller}, .ends = {puller}};
     }
     if (exchange != nullptr && exchange->protocol == Protocol::push && exchange->receives) {
       const Occurrence pusher{source_of(program_, *exchange, owner_), OpId{matching_.sender(owner_, id)}};
-      write = {.by = pusher, .writes = true, .remote = true, .starts = {pusher}, .ends = {pusher, here}};
+      write = {.by = pusher, .writes = true, .remote = true, .starts = {pusher}, .ends = {pusher, occurrence}};
     }
     for (const Slice operand : program_.inputs_of(op)) {
       add(operand, read);
@@ -78,26 +78,27 @@ class RemoteHazards {
 
   void add(Slice operand, const Access& access) {
     for (const Region& region : program_.regions_of(operand)) {
-      cells_.for_each(region, here_, [&](Cell cell) { accesses_[static_cast<std::size_t>(cell)].push_back(access); });
+      cells_.for_each(region, coordinates_,
+                      [&](Cell cell) { accesses_[static_cast<std::size_t>(cell)].push_back(access); });
     }
   }
 
-  void compare(Cell cell, const std::vector<Access>& all) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      for (std::size_t j = 0; j < all.size(); ++j) {
-        if ((all[i].remote || all[j].remote) && (all[i].writes || all[j].writes)) {
-          if (i < j && !before(all[i], all[j], 0) && !before(all[j], all[i], 0)) {
-            clash(cell, all[i], all[j], "");
+  void compare(Cell cell, const std::vector<Access>& accesses) {
+    for (std::size_t i = 0; i < accesses.size(); ++i) {
+      for (std::size_t j = 0; j < accesses.size(); ++j) {
+        if ((accesses[i].remote || accesses[j].remote) && (accesses[i].writes || accesses[j].writes)) {
+          if (i < j && !before(accesses[i], accesses[j], 0) && !before(accesses[j], accesses[i], 0)) {
+            clash(cell, accesses[i], accesses[j], "");
           }
-          if (!before(all[i], all[j], 1)) {
-            clash(cell, all[j], all[i], " of the next iteration");
+          if (!before(accesses[i], accesses[j], 1)) {
+            clash(cell, accesses[j], accesses[i], " of the next iteration");
           }
         }
       }
     }
   }
 
-  /// Whether a touch is over before another begins, `later` iterations on.
+  /// Returns true if an access is over before another begins, `later` iterations on.
   [[nodiscard]] bool before(const Access& first, const Access& second, std::int32_t later) const {
     return std::any_of(first.ends.begin(), first.ends.end(), [&](const Occurrence& end) {
       return std::any_of(second.starts.begin(), second.starts.end(), [&](Occurrence start) {
@@ -111,7 +112,7 @@ class RemoteHazards {
     return fmt::format("{} on rank {}", op_in_words(program_, access.by.op), access.by.rank);
   }
 
-  /// Of `a` and `b` one is remote.
+  /// Adds a finding. Requires that `a` or `b` is remote.
   void clash(Cell cell, const Access& a, const Access& b, const char* when) {
     const Access& reaching = a.remote ? a : b;
     findings_.add(FindingKind::hazard, static_cast<std::int32_t>(reaching.by.op), [&] {
@@ -126,7 +127,7 @@ class RemoteHazards {
   const CellMap& cells_;
   const RemoteOrder& order_;
   Rank owner_;
-  Coordinates here_;
+  Coordinates coordinates_;
   Findings& findings_;
   std::vector<std::vector<Access>> accesses_;  // by cell
 };

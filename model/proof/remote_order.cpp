@@ -38,42 +38,42 @@ RemoteOrder::RemoteOrder(const Program& program, const Matching& matching, std::
     ended_[node(post.rank, post.op)] = ++length_[static_cast<std::size_t>(stored(post.rank)) * lanes_ + lane];
   }
   for (std::int32_t iteration = 0; iteration < static_cast<std::int32_t>(iterations); ++iteration) {
-    for (const Post& one : posts) {
-      post({one.rank, one.op, iteration});
+    for (const Post& posted : posts) {
+      post({posted.rank, posted.op, iteration});
     }
   }
 }
 
-/// Between iterations a rank joins its lanes: the first op of a lane waits for the last of all.
-void RemoteOrder::post(const Occurrence& here) {
-  const Op& op = program_.ops[position(here.op)];
-  const Clock clock = clock_of(here);
-  const std::size_t first_lane = static_cast<std::size_t>(stored(here.rank)) * lanes_;
+/// Between iterations a rank joins its lanes: the first op of a lane waits for the last op of every lane.
+void RemoteOrder::post(const Occurrence& occurrence) {
+  const Op& op = program_.ops[position(occurrence.op)];
+  const Clock clock = clock_of(occurrence);
+  const std::size_t first_lane = static_cast<std::size_t>(stored(occurrence.rank)) * lanes_;
   OpId& before = last_[first_lane + op.lane];
-  if (ended_[node(here.rank, here.op)] > 1) {
-    learn_end({here.rank, before, here.iteration}, clock);
-  } else if (here.iteration > 0) {
+  if (ended_[node(occurrence.rank, occurrence.op)] > 1) {
+    learn_end({occurrence.rank, before, occurrence.iteration}, clock);
+  } else if (occurrence.iteration > 0) {
     for (std::size_t op_before = 0; op_before < program_.ops.size(); ++op_before) {
       const OpId id{static_cast<std::int32_t>(op_before)};
-      const std::int32_t place = ended_[node(here.rank, id)];
+      const std::int32_t place = ended_[node(occurrence.rank, id)];
       if (place > 0 && place == length_[first_lane + program_.ops[op_before].lane]) {
-        learn_end({here.rank, id, here.iteration - 1}, clock);
+        learn_end({occurrence.rank, id, occurrence.iteration - 1}, clock);
       }
     }
   }
   for (const OpId wait : program_.waits_of(op)) {
-    if (ended_[node(here.rank, wait)] > 0) {
-      learn_end({here.rank, wait, here.iteration}, clock);
+    if (ended_[node(occurrence.rank, wait)] > 0) {
+      learn_end({occurrence.rank, wait, occurrence.iteration}, clock);
     }
   }
-  before = here.op;
+  before = occurrence.op;
 }
 
 void RemoteOrder::learn_end(const Occurrence& ended, Clock clock) {
   learn(clock, clock_of(ended), 0, 0);
   learn_from_partners(ended, clock);
-  std::int32_t& own = clock[program_.ops[position(ended.op)].lane];
-  own = std::max(own, count_of(ended));
+  std::int32_t& lane_count = clock[program_.ops[position(ended.op)].lane];
+  lane_count = std::max(lane_count, count_of(ended));
 }
 
 void RemoteOrder::learn_from_partners(const Occurrence& ended, Clock clock) {
@@ -98,7 +98,7 @@ void RemoteOrder::learn_from_partners(const Occurrence& ended, Clock clock) {
   }
 }
 
-/// What a rank `shift` further on `axis` knows, seen from here.
+/// Learns what a rank `shift` further on `axis` knows, translated to this rank's point of view.
 void RemoteOrder::learn(Clock clock, const std::int32_t* other, int axis, std::int32_t shift) {
   if (shift == 0) {
     std::transform(clock, clock + width_, other, clock, [](std::int32_t a, std::int32_t b) { return std::max(a, b); });
@@ -122,11 +122,11 @@ std::int32_t RemoteOrder::count_of(const Occurrence& of) const {
          of.iteration * length_[static_cast<std::size_t>(stored(of.rank)) * lanes_ + lane];
 }
 
-/// `to` seen from `from`: the rank at the differences of their coordinates.
+/// Returns `to` seen from `from`: the rank at the differences of their coordinates.
 Rank RemoteOrder::displacement(Rank from, Rank to) const {
-  const Coordinates here = program_.mesh.coordinates(from);
+  const Coordinates from_coordinates = program_.mesh.coordinates(from);
   for (std::size_t axis = 0; axis < program_.mesh.axes.size(); ++axis) {
-    to = program_.mesh.shifted(to, static_cast<int>(axis), -here[axis]);
+    to = program_.mesh.shifted(to, static_cast<int>(axis), -from_coordinates[axis]);
   }
   return to;
 }

@@ -7,18 +7,19 @@ namespace commfuse {
 
 namespace {
 
-/// Blocks after which the digit of an axis repeats. Requires a step that Direction::move() took.
+/// Returns the number of blocks after which the digit of an axis repeats. Requires a step that Direction::move()
+/// accepted.
 std::int32_t period(const Mesh& mesh, std::size_t axis, std::int32_t step) {
   return std::abs(step) * mesh.axes[axis].extent;
 }
 
-/// Up or down is the same on an axis of two.
+/// Returns one form for both directions on an axis of two, where up and down are the same.
 std::int64_t normal(std::int32_t extent, std::int64_t step) { return extent == 2 ? std::abs(step) : step; }
 
-/// Where a span begins on rank 0, and what of that no term gives: a term is the digit of its axis times its unit, where
-/// the digit counts down from the top when the scale is negative. Nothing when a term and the direction disagree.
+/// Start of a span on rank 0, and the part of it that no term gives: a term is the digit of its axis times its unit,
+/// where the digit counts down from the top when the scale is negative. Empty when a term and the direction disagree.
 struct Start {
-  std::int64_t all = 0;
+  std::int64_t position = 0;
   std::int64_t rest = 0;
 };
 std::optional<Start> start_of(const Mesh& mesh, const Index& first, const Rotation& rotation) {
@@ -34,7 +35,7 @@ std::optional<Start> start_of(const Mesh& mesh, const Index& first, const Rotati
     if (normal(extent, term.sign() * scale) != step || std::abs(scale) != std::abs(step)) {
       return std::nullopt;
     }
-    start.all += scale * wrapped(term.offset(), extent);
+    start.position += scale * wrapped(term.offset(), extent);
     start.rest += scale < 0 ? scale * (extent - 1) : 0;
   }
   return start;
@@ -90,7 +91,7 @@ bool Direction::move(const Mesh& mesh, std::size_t axis, std::int64_t step) {
 
 std::optional<Rotation> moving_inside(const Mesh& mesh, const Span& span, const Direction& direction) {
   const std::optional<Start> start = start_of(mesh, span.first, direction.rotation);
-  if (!start || start->rest < 0 || start->all < 0 || start->all > direction.blocks - span.count) {
+  if (!start || start->rest < 0 || start->position < 0 || start->position > direction.blocks - span.count) {
     return std::nullopt;
   }
   Rotation inside;
@@ -99,16 +100,16 @@ std::optional<Rotation> moving_inside(const Mesh& mesh, const Span& span, const 
     if (step == 0) {
       continue;
     }
-    if (span.first.terms[axis].scale != 0) {  // one unit, chosen: nothing but the terms gives this digit
+    if (span.first.terms[axis].scale != 0) {  // one unit, chosen: only the terms give this digit
       const std::int64_t unit = std::abs(step);
       const std::int64_t other_digits = start->rest == 0 ? 0 : start->rest / unit % mesh.axes[axis].extent;
-      const std::int64_t inside_unit = unit == 1 ? 0 : start->all % unit;
+      const std::int64_t inside_unit = unit == 1 ? 0 : start->position % unit;
       if (other_digits != 0 || inside_unit > unit - span.count) {
         return std::nullopt;
       }
     } else {
       const std::int32_t whole = period(mesh, axis, step);
-      if (start->all % whole != 0 || span.count % whole != 0) {
+      if (start->position % whole != 0 || span.count % whole != 0) {
         return std::nullopt;
       }
       inside.step[axis] = step;

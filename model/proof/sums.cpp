@@ -46,7 +46,7 @@ Sums::Union Sums::unite(std::span<const SumId> parts) {
   return {twice ? 0 : intern(joined_), twice};
 }
 
-/// Puts joined_ in order; gives the first block that lies in two of its intervals.
+/// Sorts and merges joined_; returns the first block that lies in two of its intervals.
 std::optional<std::int32_t> Sums::join() {
   std::sort(joined_.begin(), joined_.end(), [](const Interval& a, const Interval& b) { return a.first < b.first; });
   std::size_t kept = 0;
@@ -74,7 +74,7 @@ SumId Sums::moved(SumId sum, const Cycle& cycle) {
     const std::int32_t end_whole = run.end / cycle.period * cycle.period;
     if (first_whole > end_whole) {
       move(run, cycle);
-    } else {  // what fills whole periods comes to itself
+    } else {  // a run of whole periods is mapped to itself
       move({run.first, first_whole}, cycle);
       move({end_whole, run.end}, cycle);
       if (first_whole < end_whole) {
@@ -86,7 +86,7 @@ SumId Sums::moved(SumId sum, const Cycle& cycle) {
   return intern(joined_);
 }
 
-/// Adds to joined_ where blocks of one period come to; they may be none.
+/// Adds the images of the blocks of one period to joined_; the run may be empty.
 void Sums::move(const Interval& run, const Cycle& cycle) {
   if (run.first == run.end) {
     return;
@@ -123,8 +123,8 @@ SumId Sums::intern(Set set) {
   const std::size_t mask = ids_.size() - 1;
   std::size_t at = hash & mask;
   for (; ids_[at] != free_place; at = (at + 1) & mask) {
-    const Set there = set_of(ids_[at]);
-    if (std::equal(set.begin(), set.end(), there.begin(), there.end())) {
+    const Set known = set_of(ids_[at]);
+    if (std::equal(set.begin(), set.end(), known.begin(), known.end())) {
       return ids_[at];
     }
   }
@@ -134,7 +134,7 @@ SumId Sums::intern(Set set) {
   return ids_[at];
 }
 
-/// Makes room for as many sets again.
+/// Doubles the capacity.
 void Sums::grow() {
   ids_.assign(std::max<std::size_t>(64, 2 * ids_.size()), free_place);  // a power of two
   const std::size_t mask = ids_.size() - 1;

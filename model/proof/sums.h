@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which contraction blocks a partial sum has counted: interned sets, so that equal sets have equal ids.
+// Sets of contraction blocks in partial sums. The sets are interned, so that equal sets have equal ids.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ using SumId = std::int32_t;
 
 class Sums {
  public:
-  /// {first, ..., end - 1}. Requires first < end.
+  /// Returns {first, ..., end - 1}. Requires first < end.
   SumId range(std::int32_t first, std::int32_t end);
 
-  /// The union, or the first block that two of them count.
+  /// The union, or the first block that two sets contain.
   struct Union {
     SumId sum = 0;
     std::optional<std::int32_t> twice;
   };
-  /// Requires at least one.
+  /// Unites sets. Requires at least one.
   Union unite(std::span<const SumId> parts);
 
-  /// The blocks that these blocks come to.
+  /// Returns the images of the blocks.
   SumId moved(SumId sum, const Cycle& cycle);
 
-  /// "{0,3}", "{0-3,6}".
+  /// Returns, for example, "{0,3}" or "{0-3,6}".
   [[nodiscard]] std::string in_words(SumId sum) const;
 
  private:
@@ -40,7 +40,7 @@ class Sums {
     friend bool operator==(const Interval&, const Interval&) = default;
   };
   using Set = std::span<const Interval>;  // sorted, disjoint, with gaps between
-  struct Place {                          // of a set in runs_
+  struct Place {                          // place of a set in runs_
     std::size_t first = 0;
     std::size_t count = 0;
     std::size_t hash = 0;
@@ -55,11 +55,11 @@ class Sums {
   std::optional<std::int32_t> join();
   void move(const Interval& run, const Cycle& cycle);
 
-  std::vector<Interval> runs_;    // of all sets, one after another
+  std::vector<Interval> runs_;    // intervals of all sets, one set after another
   std::vector<Place> sets_;       // by id
-  std::vector<SumId> ids_;        // a hash table: a set's id stands at the first place from its hash on that was free
-  std::vector<Interval> joined_;  // room to work in
-  Interval last_range_;           // that was asked for, often again and again
+  std::vector<SumId> ids_;        // a hash table: a set's id stands at the first free place from its hash on
+  std::vector<Interval> joined_;  // scratch space
+  Interval last_range_;           // the last range asked for, since the same one is often asked for again
   SumId last_range_id_ = 0;
 };
 

@@ -59,7 +59,7 @@ std::optional<Rotation> Symmetry::columns_alike(Operand operand) const {
   return alike ? first : std::nullopt;
 }
 
-/// Row 0 of the stack tells the step, all others must follow it.
+/// Takes the step from row 0 of the stack and checks that all other rows follow it.
 std::optional<Rotation> Symmetry::stacked(Operand operand, bool across) const {
   const Mesh& mesh = program_.mesh;
   const Moves& moves = grid(operand.front());
@@ -94,7 +94,8 @@ std::optional<Rotation> Symmetry::stacked(Operand operand, bool across) const {
   return stack.rotation;
 }
 
-/// No rank changes its place, and it moves in one piece: `across` the columns too, not only along the rows.
+/// Returns true if no rank changes the region's place and it moves in one piece: with `across` its columns too, not
+/// only its rows.
 bool Symmetry::stays_together(const Region& region, bool across) const {
   const Moves& moves = grid(region);
   const std::int32_t column = region.column.constant;

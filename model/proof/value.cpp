@@ -28,9 +28,9 @@ std::string in_words(const Program& program, const Sums& sums, const Value& valu
   } else if (tensor.rows.blocks == 1) {
     words = fmt::format("{}[:,{}]", tensor.name, value.column);
   }
-  const std::int32_t all = contributions(program, tensor);
+  const std::int32_t needed = contributions(program, tensor);
   const std::string contributed = sums.in_words(value.sum);
-  const std::string complete = all == 1 ? "{0}" : all == 2 ? "{0,1}" : fmt::format("{{0-{}}}", all - 1);
+  const std::string complete = needed == 1 ? "{0}" : needed == 2 ? "{0,1}" : fmt::format("{{0-{}}}", needed - 1);
   return contributed == complete ? words : words + contributed;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cell holds, symbolically: which block of which tensor, and which contributions to it have been summed up.
+// Symbolic content of a cell: the block of a tensor, and the contributions to it that have been summed.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace commfuse {
 
-/// A block of a tensor. A product's is the sum of the contraction blocks in `sum`; other tensors have one contribution.
+/// A block of a tensor. The block of a GEMM is the sum of the contraction blocks in `sum`; other tensors have one
+/// contribution.
 struct Value {
   TensorId tensor = no_tensor;  // no_tensor: nothing
   std::int32_t row = 0;
@@ -21,20 +22,20 @@ struct Value {
   friend bool operator==(const Value&, const Value&) = default;
 };
 
-using Values = Few<Value>;  // an operand's, row by row
+using Values = Few<Value>;  // values of an operand, row by row
 
 inline constexpr Value nothing{};
-inline constexpr Value wrong_value{.tensor = TensorId{-2}};  // already reported
+inline constexpr Value wrong_value{.tensor = TensorId{-2}};  // a value whose mistake is already reported
 inline constexpr Value zero_value{.tensor = TensorId{-3}};   // the empty sum of whatever it is added to
 
-/// Whether it was reported before, so that what comes of it is not.
+/// Returns true if the value was reported before, so that its consequences are not reported.
 inline bool is_wrong(const Value& value) { return value.tensor == wrong_value.tensor; }
 
-/// How many contributions make a block of the tensor complete.
+/// Returns how many contributions make a block of the tensor complete.
 std::int32_t contributions(const Program& program, const Tensor& tensor);
 
-/// "y[3]{0,3}": block row 3 of y, contributions 0 and 3 of more. Without braces: complete. A dimension of one block is
-/// left out when it is the columns and ":" when it is the rows: "w[:,2]".
+/// Returns "y[3]{0,3}" for block row 3 of y with contributions 0 and 3 of more. No braces mean complete. A dimension of
+/// one block is omitted for columns and ":" for rows: "w[:,2]".
 std::string in_words(const Program& program, const Sums& sums, const Value& value);
 
 }  // namespace commfuse

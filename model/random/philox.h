@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3,
-// SC 2011). A draw is a pure function of what it is for, so threads, shards and the order of work change nothing.
+// SC 2011). A draw is a pure function of its purpose, so threads, shards and the order of work do not change it.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ inline constexpr std::array<std::uint32_t, 2> philox_weyl{0x9e3779b9, 0xbb67ae85
 
 using PhiloxWords = std::array<std::uint32_t, 4>;
 
-/// Four independent words, uniform over all values. Its lower half is the key's first word.
+/// Returns four independent words, uniform over all values. The key's first word is its lower half.
 constexpr PhiloxWords philox(PhiloxWords counter, std::uint64_t key) {
   auto key0 = static_cast<std::uint32_t>(key);
   auto key1 = static_cast<std::uint32_t>(key >> 32);

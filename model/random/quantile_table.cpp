@@ -13,15 +13,15 @@ namespace commfuse {
 
 namespace {
 
-/// The z that a standard normal variable exceeds with probability p, within 5e-4. Requires 0 < p <= 1/2. Hastings
-/// (1955), as in Abramowitz and Stegun, 26.2.23.
+/// Returns the z that a standard normal variable exceeds with probability p, within 5e-4. Requires 0 < p <= 1/2.
+/// Source: Hastings (1955), as in Abramowitz and Stegun, 26.2.23.
 double rough_upper_quantile(double p) {
   const double t = std::sqrt(-2.0 * math::log(p));
   return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
 }
 
-/// The z below which a standard normal variable is with probability p, within 1e-15 + 1e-15 |z|. Two steps of Halley's
-/// method, each of which cubes the error. Requires 0 < p < 1.
+/// Returns the z below which a standard normal variable is with probability p, within 1e-15 + 1e-15 |z|. Uses two steps
+/// of Halley's method, each of which cubes the error. Requires 0 < p < 1.
 double normal_quantile(double p) {
   const double tail = std::min(p, 1.0 - p);
   double z = rough_upper_quantile(tail);
@@ -55,8 +55,8 @@ Quantile pareto(double scale, double shape) {
 Quantile empirical(std::span<const double> sorted) {
   check(!sorted.empty() && std::is_sorted(sorted.begin(), sorted.end()), "a sample is sorted and not empty");
   return [values = std::vector<double>(sorted.begin(), sorted.end())](double p, bool from_top) {
-    const auto most = static_cast<double>(values.size() - 1);
-    const double place = std::clamp(p * static_cast<double>(values.size()) - 0.5, 0.0, most);
+    const auto last = static_cast<double>(values.size() - 1);
+    const double place = std::clamp(p * static_cast<double>(values.size()) - 0.5, 0.0, last);
     const auto below = static_cast<std::size_t>(place);
     const std::size_t above = std::min(below + 1, values.size() - 1);
     const auto value = [&](std::size_t i) { return from_top ? values[values.size() - 1 - i] : values[i]; };
@@ -99,8 +99,8 @@ double QuantileTable::at(std::uint32_t word) const {
   const std::uint32_t from_top = last_ - word;
   const double x = static_cast<double>(std::min(word, from_top)) + 0.5;
   const std::uint64_t cell = (std::bit_cast<std::uint64_t>(x) >> (mantissa_bits - cell_bits)) - first_cell;
-  const Cell& found = cells_[cell + (word > from_top ? cells_of_half : 0)];
-  return found.base + found.slope * x;
+  const Cell& entry = cells_[cell + (word > from_top ? cells_of_half : 0)];
+  return entry.base + entry.slope * x;
 }
 
 }  // namespace commfuse

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a uniform word to a draw of any distribution by a table: transcendental functions run when a table is built and
-// never after, so a draw costs two loads and is the same bits everywhere.
+// Maps a uniform word to a draw of any distribution by a table. Transcendental functions run only when a table is
+// built, so a draw costs two loads and has the same bits everywhere.
 #pragma once
 
 #include <cstddef>
@@ -11,43 +11,44 @@
 
 namespace commfuse {
 
-/// The quantile function, from both ends: `p` is the probability below the value, or above it where `from_top`. Asked
-/// for p in (0, 0.52].
+/// Quantile function, from both ends: `p` is the probability below the value, or above it if `from_top`. It is called
+/// with p in (0, 0.52].
 using Quantile = std::function<double(double p, bool from_top)>;
 
-/// exp(sigma z) with z standard normal; the median is 1. Requires sigma >= 0.
+/// Returns exp(sigma z) with z standard normal; the median is 1. Requires sigma >= 0.
 Quantile lognormal(double sigma);
-/// scale U^(-1/shape): never below scale, above x with probability (scale / x)^shape. Requires scale and shape > 0.
+/// Returns scale U^(-1/shape), which is never below scale and above x with probability (scale / x)^shape. Requires
+/// scale and shape > 0.
 Quantile pareto(double scale, double shape);
-/// A sorted sample, not empty; linear between neighbours, of which the i-th of n stands at (i + 1/2) / n. Never outside
-/// the sample: beyond its largest value nothing is known.
+/// Returns the quantiles of a sorted sample, which must not be empty: linear between neighbours, the i-th of n at (i +
+/// 1/2) / n. Never outside the sample, because nothing is known beyond its largest value.
 Quantile empirical(std::span<const double> sorted);
 
 /// Draws for the words 0 .. count-1. With d the distance of a word from the nearer end, the table is linear in d inside
-/// cells that grow with d: 32 to every doubling. So the relative resolution of the probability is 1/32 everywhere, down
-/// to the single outermost words: a lognormal's z is off by less than 1e-4 at any probability from 2^-31 to 1 - 2^-31,
-/// which is what maxima over very many ops need. Values are rounded to 40 bits where cells meet, so that the last bit
-/// of a maths library does not matter.
+/// cells that grow with d: 32 per doubling. So the relative resolution of the probability is 1/32 everywhere, down to
+/// the single outermost words: a lognormal's z is off by less than 1e-4 at any probability from 2^-31 to 1 - 2^-31,
+/// which maxima over very many ops need. Values are rounded to 40 bits where cells meet, so that the last bit of a
+/// maths library does not matter.
 class QuantileTable {
  public:
   struct Cell {
     double base = 0.0;
-    double slope = 0.0;  ///< The value is base + slope * (d + 1/2).
+    double slope = 0.0;  ///< the value is base + slope * (d + 1/2)
   };
-  static constexpr int cell_bits = 5;           ///< Cells in a doubling, as a power of two.
-  static constexpr int first_exponent = -1;     ///< The first cell begins at d + 1/2 = 2^-1.
-  static constexpr std::size_t cells_of_half =  ///< Up to d + 1/2 = 2^32.
+  static constexpr int cell_bits = 5;           ///< cells per doubling, as a power of two
+  static constexpr int first_exponent = -1;     ///< the first cell begins at d + 1/2 = 2^-1
+  static constexpr std::size_t cells_of_half =  ///< up to d + 1/2 = 2^32
       static_cast<std::size_t>(32 - first_exponent) << cell_bits;
 
   /// Requires 1 <= count <= 2^32.
   QuantileTable(const Quantile& quantile, std::uint64_t count, double beyond = 1.0);
 
-  /// The draw of a word. From `count` on, `beyond`; requires count > 2^31 for such a word.
+  /// Returns the draw of a word. Words from `count` on give `beyond`, which requires count > 2^31.
   [[nodiscard]] double at(std::uint32_t word) const;
 
-  /// The lower half of the words, then the upper.
+  /// Returns the cells of the lower half of the words, then those of the upper.
   [[nodiscard]] std::span<const Cell> cells() const { return cells_; }
-  /// The largest word.
+  /// Returns the largest word.
   [[nodiscard]] std::uint32_t last() const { return last_; }
 
  private:

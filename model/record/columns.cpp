@@ -12,7 +12,7 @@ namespace commfuse {
 
 namespace {
 
-/// A column of rows of whole models. Without a doc it is the column of layers of that name.
+/// A column of rows of whole models. Without a doc it is the column of layers with that name.
 struct ModelColumn {
   std::string_view name;
   std::string_view doc{};
@@ -26,7 +26,7 @@ constexpr ModelColumn asked(std::string_view name, std::string_view doc, ColumnT
 constexpr ModelColumn number(std::string_view name, std::string_view doc) { return {name, doc, ColumnType::number}; }
 constexpr ModelColumn flag(std::string_view name, std::string_view doc) { return {name, doc, ColumnType::flag}; }
 
-/// In the order of the rows; who simulates adds the values (sim/step/predict_steps.cpp).
+/// Columns in the order of the rows; sim/step/predict_steps.cpp adds the values.
 constexpr std::array model_columns{
     ModelColumn{"schema"},
     ModelColumn{"model_version"},
@@ -37,7 +37,7 @@ constexpr std::array model_columns{
     ModelColumn{"scope"},
     asked("gpus", "GPUs of all replicas"),
     asked("tensor", "tensor-parallel ranks"),
-    // Strategies and sums of whole outputs are compared, so it belongs to the schedule.
+    // Strategies and sums of whole outputs are compared, so this belongs to the schedule.
     flag("sequence_parallel", "whether tensor ranks share tokens between their layers"),
     asked("pipeline", "pipeline stages"),
     asked("interleave", "parts of the model on each stage"),
@@ -98,7 +98,7 @@ Column column_of(const ModelColumn& column) {
   return {column.name, column.doc, column.type, column.role, column.role != ColumnRole::outcome, false, true};
 }
 
-/// Columns of both kinds are one; those that say what was asked stand before the strategy.
+/// Returns one list in which columns of both kinds are merged; settings come before the strategy.
 std::vector<Column> joined_columns() {
   std::vector<Column> columns;
   for (const ResultColumn& column : result_columns()) {
@@ -134,8 +134,8 @@ const Column* find_column(std::string_view name) {
     }
     return made;
   }();
-  const auto found = by_name.find(name);
-  return found == by_name.end() ? nullptr : found->second;
+  const auto entry = by_name.find(name);
+  return entry == by_name.end() ? nullptr : entry->second;
 }
 
 }  // namespace commfuse

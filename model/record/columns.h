@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one table of columns of results (result_schema): rows of layers and rows of whole models have those that apply.
+// The one table of columns of results (result_schema). Rows of layers and rows of whole models have the columns that
+// apply to them.
 #pragma once
 
 #include <span>
@@ -10,8 +11,8 @@
 namespace commfuse {
 
 struct Column {
-  std::string_view name;  ///< Unit last: "time_ms".
-  std::string_view doc;   ///< One line.
+  std::string_view name;  ///< the unit comes last: "time_ms"
+  std::string_view doc;   ///< description, one line
   ColumnType type = ColumnType::text;
   ColumnRole role = ColumnRole::outcome;
   bool is_asked = false;  ///< Tells points, or runs of one point, apart.
@@ -19,10 +20,10 @@ struct Column {
   bool of_models = false;
 };
 
-/// What was asked, the strategy, what came out. Those of layers stand in the order of result_columns(), those of whole
-/// models in the order of their rows.
+/// Returns all columns: settings, the strategy, results. Columns of layers are in the order of result_columns(), those
+/// of whole models in the order of their rows.
 std::span<const Column> all_columns();
-/// Null where there is none of that name.
+/// Returns the column, or null if no column has that name.
 const Column* find_column(std::string_view name);
 
 }  // namespace commfuse

@@ -8,9 +8,9 @@ namespace commfuse {
 std::vector<AgreementBar> agreement_bars(std::span<const EngineAgreement> machines) {
   std::vector<double> differences;
   std::size_t conflicts = 0;
-  for (const EngineAgreement& one : machines) {
-    differences.insert(differences.end(), one.differences.begin(), one.differences.end());
-    conflicts += one.conflicts.size();
+  for (const EngineAgreement& machine : machines) {
+    differences.insert(differences.end(), machine.differences.begin(), machine.differences.end());
+    conflicts += machine.conflicts.size();
   }
   const ErrorSummary summary = summary_of(differences);
   return {{"median difference", 0.10, summary.median},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far default predictions, whose prices are fixed, are from those of the dynamic engine.
+// Difference between default predictions, whose prices are fixed, and those of the dynamic engine.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,29 @@ namespace commfuse {
 
 inline constexpr std::string_view engine_agreement_schema = "commfuse.engine_agreement/1";
 
-/// On one machine. A point is a number of ranks and of tokens; a pair is a strategy at a point, played both ways.
+/// Agreement on one machine. A point is a number of ranks and of tokens; a pair is a strategy at a point, simulated
+/// both ways.
 struct EngineAgreement {
   std::string machine;
   std::vector<std::int64_t> ranks;
   std::int64_t points = 0;
-  std::vector<double> differences;     ///< |static / dynamic - 1| of the time of each pair.
-  std::int64_t winners = 0;            ///< Points where one side or both name a winner.
-  std::vector<std::string> conflicts;  ///< "8 ranks, seq 2K: commfuse wins, dynamic sliced": not even a tie there.
+  std::vector<double> differences;  ///< |static / dynamic - 1| of the time of each pair
+  std::int64_t winners = 0;         ///< points where at least one of the two names a winner
+  /// For example "8 ranks, seq 2K: commfuse wins, dynamic sliced"; the other side does not even tie.
+  std::vector<std::string> conflicts;
 };
 
-/// What all machines together must reach.
+/// Limit that all machines together must meet.
 struct AgreementBar {
   std::string_view what;
   double bar = 0.0;
   double reached = 0.0;
-  bool is_share = true;  ///< Else a count.
+  bool is_share = true;  ///< false for a count
 
   [[nodiscard]] bool met() const { return reached <= bar; }
 };
 
-/// Median and largest difference of all pairs, and conflicts.
+/// Returns the limits on the median and largest difference of all pairs, and on conflicts.
 std::vector<AgreementBar> agreement_bars(std::span<const EngineAgreement> machines);
 
 }  // namespace commfuse

@@ -11,7 +11,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the low bytes of a number stand first");
 
-/// The values of a block are read eight bytes at a time.
+/// Space after a block, because its values are read eight bytes at a time.
 constexpr std::size_t padding = sizeof(std::uint64_t);
 
 }  // namespace
@@ -34,11 +34,11 @@ bool NarrowColumn::is_constant() const {
 }
 
 void NarrowColumn::close_block() {
-  const auto [least, most] = std::minmax_element(open_.begin(), open_.end());
+  const auto [least, greatest] = std::minmax_element(open_.begin(), open_.end());
   const auto more_of = [least = static_cast<std::uint64_t>(*least)](std::int64_t value) {
     return static_cast<std::uint64_t>(value) - least;
   };
-  Block block{.least = *least, .width = (static_cast<std::size_t>(std::bit_width(more_of(*most))) + 7) / 8};
+  Block block{.least = *least, .width = (static_cast<std::size_t>(std::bit_width(more_of(*greatest))) + 7) / 8};
   if (block.width > 0) {
     block.rest.resize(open_.size() * block.width + padding);
     std::uint8_t* to = block.rest.data();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns of rows that are held by the million.
+// Compact columns for rows that are stored by the million.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace commfuse {
 
-/// Whole numbers, each in as many bytes as the spread of a thousand neighbours needs: none where they are equal, five
-/// where they are times of a layer.
+/// Column of whole numbers. Each takes as many bytes as the range of a thousand neighbours needs: none if they are
+/// equal, five if they are times of a layer.
 class NarrowColumn {
  public:
   void push_back(std::int64_t value) {
@@ -26,27 +26,27 @@ class NarrowColumn {
     const std::size_t block = place / block_size;
     return block < blocks_.size() ? blocks_[block].at(place % block_size) : open_[place % block_size];
   }
-  /// Whether all values are equal.
+  /// Returns true if all values are equal.
   [[nodiscard]] bool is_constant() const;
   [[nodiscard]] std::size_t size() const { return blocks_.size() * block_size + open_.size(); }
 
  private:
   static constexpr std::size_t block_size = 1024;
-  /// The least value of a block, and by how much each is larger.
+  /// The least value of a block, and the difference of each value from it.
   struct Block {
     [[nodiscard]] std::int64_t at(std::size_t place) const;
 
     std::int64_t least = 0;
-    std::size_t width = 0;  ///< Bytes of each.
+    std::size_t width = 0;  ///< bytes per value
     std::vector<std::uint8_t> rest{};
   };
   void close_block();
 
   std::vector<Block> blocks_;
-  std::vector<std::int64_t> open_;  ///< Behind the blocks.
+  std::vector<std::int64_t> open_;  ///< values after the last full block
 };
 
-/// Texts, each held once and told by its number, in the order in which they first come.
+/// Column of texts. Each distinct text is stored once and gets a number, in the order of first use.
 class WordColumn {
  public:
   void push_back(const std::string& word);
@@ -56,7 +56,7 @@ class WordColumn {
   [[nodiscard]] const NarrowColumn& numbers() const { return numbers_; }
 
  private:
-  std::deque<std::string> words_;  // whose elements stay where they are
+  std::deque<std::string> words_;  // a deque, because its elements keep their addresses
   std::unordered_map<std::string_view, std::int64_t> known_;
   NarrowColumn numbers_;
   std::int64_t last_ = -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What simulating a schedule gives beside its breakdown and percentiles. A member and its entry in the table are a
-// column of results; who simulates fills it (sim/point/predict.cpp).
+// Results of simulating a schedule other than its breakdown and percentiles. A member and its entry in the table make a
+// column of results; sim/point/predict.cpp fills it.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 namespace commfuse {
 
 struct Outcome {
-  Duration ideal{};  ///< Makespan with free communication: no schedule of this strategy can be faster.
-  Duration link{};   ///< Makespan with free compute.
+  Duration ideal{};  ///< makespan with free communication: no schedule of this strategy can be faster
+  Duration link{};   ///< makespan with free compute
   double mfu = 0.0;
 };
 
@@ -24,8 +24,8 @@ using OutcomeMember =
     std::variant<Duration Outcome::*, double Outcome::*, std::int64_t Outcome::*, std::optional<double> Outcome::*>;
 
 struct OutcomeColumn {
-  std::string_view name;  ///< Unit last: "ideal_us".
-  std::string_view doc;   ///< One line.
+  std::string_view name;  ///< the unit comes last: "ideal_us"
+  std::string_view doc;   ///< description, one line
   OutcomeMember member;
 };
 

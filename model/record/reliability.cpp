@@ -11,16 +11,16 @@ namespace commfuse {
 
 namespace {
 
-/// In standard errors: share_below(z) = (1 + level) / 2.
+/// Half widths in standard errors: share_below(z) = (1 + level) / 2.
 constexpr std::array<double, coverage_levels.size()> half_widths{0.648808520437614, 0.993666938968772,
                                                                  1.867376541509181, 2.432008008965769};
 
 constexpr double two_sided_95 = 1.959963984540054;
 
-/// Sums by shape of yes and no, for the design effect.
+/// Sums of yes and no by shape, for the design effect.
 class ClusteredShare {
  public:
-  /// Rows of one shape come one after another.
+  /// Requires rows of one shape in sequence.
   void add(const ShapeKey& shape, bool yes) {
     if (clusters_.empty() || shape != last_) {
       clusters_.push_back({});
@@ -33,9 +33,9 @@ class ClusteredShare {
   [[nodiscard]] ObservedShare observed(double promised) const {
     double rows = 0.0;
     double yes = 0.0;
-    for (const Cluster& one : clusters_) {
-      rows += one.rows;
-      yes += one.yes;
+    for (const Cluster& cluster : clusters_) {
+      rows += cluster.rows;
+      yes += cluster.yes;
     }
     if (rows == 0.0) {
       return {};
@@ -54,9 +54,9 @@ class ClusteredShare {
   [[nodiscard]] double design_effect(double share, double rows) const {
     double alike = 0.0;
     double squares = 0.0;
-    for (const Cluster& one : clusters_) {
-      alike += one.rows * one.rows / rows;
-      squares += (one.yes - share * one.rows) * (one.yes - share * one.rows);
+    for (const Cluster& cluster : clusters_) {
+      alike += cluster.rows * cluster.rows / rows;
+      squares += (cluster.yes - share * cluster.rows) * (cluster.yes - share * cluster.rows);
     }
     const auto count = static_cast<double>(clusters_.size());
     const double independent = share * (1.0 - share) * rows;
@@ -79,7 +79,7 @@ double median_of(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
 }
 
-/// Coverage of the held-out rows with the residuals of `scope` in place of the file's.
+/// Returns the coverage of the held-out rows with the residuals of `scope` instead of the file's.
 Coverage coverage_with(const FitRows& fit, const FitScope& scope) {
   std::vector<CheckedTime> times;
   for (const FitRow& row : fit.rows) {
@@ -91,13 +91,13 @@ Coverage coverage_with(const FitRows& fit, const FitScope& scope) {
   return coverage_of(std::move(times));
 }
 
-/// The residual with which 68 % intervals hold this row and no less.
+/// Returns the least residual with which a 68% interval holds this row.
 double residual_needed(const FitRow& row) {
   const double scaled = row.distance / half_widths[1];
   return math::expm1(std::sqrt(std::max(0.0, scaled * scaled - row.parameters * row.parameters)));
 }
 
-/// The ceil(0.68 (n + 1))-th of n residuals, from least_residual to 1. Requires some.
+/// Returns the ceil(0.68 (n + 1))-th of n residuals, limited to least_residual to 1. Requires at least one.
 double conformal(std::vector<double> needed) {
   const auto rank = static_cast<std::size_t>(std::ceil(coverage_levels[1] * static_cast<double>(needed.size() + 1)));
   const auto place = needed.begin() + static_cast<std::ptrdiff_t>(std::min(rank, needed.size()) - 1);
@@ -174,15 +174,15 @@ double beyond_chance(const Coverage& coverage) {
 }
 
 Reliability reliability_of(std::span<const JudgedPair> pairs) {
-  Reliability all{.n = static_cast<std::int64_t>(pairs.size())};
+  Reliability reliability{.n = static_cast<std::int64_t>(pairs.size())};
   std::array<std::vector<JudgedPair>, probability_edges.size() - 1> by_bin;
   for (const JudgedPair& pair : pairs) {
     const double miss = pair.probability - (pair.came_true ? 1.0 : 0.0);
-    all.brier += miss * miss / static_cast<double>(pairs.size());
+    reliability.brier += miss * miss / static_cast<double>(pairs.size());
     by_bin[bin_of(pair.probability)].push_back(pair);
   }
   for (std::size_t i = 0; i < by_bin.size(); ++i) {
-    ReliabilityBin& bin = all.bins[i];
+    ReliabilityBin& bin = reliability.bins[i];
     bin = {
         .from = probability_edges[i], .to = probability_edges[i + 1], .n = static_cast<std::int64_t>(by_bin[i].size())};
     std::stable_sort(by_bin[i].begin(), by_bin[i].end(),
@@ -194,7 +194,7 @@ Reliability reliability_of(std::span<const JudgedPair> pairs) {
     }
     bin.observed = true_ones.observed(bin.said);
   }
-  return all;
+  return reliability;
 }
 
 }  // namespace commfuse

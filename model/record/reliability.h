@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the stated errors are honest: how often intervals hold what was measured, and how often what was called
-// likely came true.
+// Reliability of the stated errors: how often intervals hold the measured time, and how often a likely result came
+// true.
 //
 //   an interval of level p is  predicted x exp(+- z(p) x standard error)      z(p): of model/analysis/error_tail.h
 //   coverage of level p        share of the rows whose measured time lies inside
 //   sampling band              1.96 x sqrt(design effect x p (1 - p) / n)
 //   Brier score                mean of (probability - outcome)^2              0.25: a coin
 //
-// Rows of one shape err alike, so n rows say less than n independent ones: the design effect is the variance of the
-// share summed by shape over that of independent rows (Kish, "Survey Sampling", 1965, 5.4 and 8.2), and at least 1.
-// Where every row has the same outcome it is taken at its largest, that of shapes whose rows are all alike.
+// Rows of one shape have correlated errors, so n rows say less than n independent ones. The design effect is the
+// variance of the share summed by shape over that of independent rows (Kish, "Survey Sampling", 1965, 5.4 and 8.2), and
+// at least 1. If every row has the same outcome it has its largest value, that of shapes whose rows are all alike.
 #pragma once
 
 #include <array>
@@ -23,37 +23,37 @@
 
 namespace commfuse {
 
-/// The sizes that rows share which err alike: n and k of a GEMM.
+/// Sizes that are equal for rows with correlated errors: n and k of a GEMM.
 using ShapeKey = std::array<std::int64_t, 3>;
 
-/// One measured time and how sure its prediction was.
+/// One measured time and the standard error of its prediction.
 struct CheckedTime {
-  double distance = 0.0;  ///< ln(measured / predicted).
-  double error = 0.0;     ///< One standard error of ln(predicted), as runs state it.
+  double distance = 0.0;  ///< ln(measured / predicted)
+  double error = 0.0;     ///< one standard error of ln(predicted), as runs state it
   ShapeKey shape{};
 };
 
 /// Rows of one kind of op on one machine that no fit has seen.
 struct CheckedKind {
-  std::string kind;     ///< "GEMM bf16".
-  std::string machine;  ///< Ours.
+  std::string kind;     ///< kind of op, such as "GEMM bf16"
+  std::string machine;  ///< name of the hardware file
   bool fitted = false;  ///< A fit of this machine read other rows of the same table.
   std::vector<CheckedTime> times;
 };
 
-/// A row of a table that a fit read, or held back.
+/// A row of a table that a fit read or held out.
 struct FitRow {
-  double distance = 0.0;    ///< ln(measured / predicted).
-  double parameters = 0.0;  ///< The part of its standard error that comes from parameters.
+  double distance = 0.0;    ///< ln(measured / predicted)
+  double parameters = 0.0;  ///< part of its standard error that comes from parameters
   ShapeKey shape{};
   bool held_out = false;
   Limit limit = Limit::compute;
 };
 
-/// The rows that belong to one residual of a machine's file.
+/// Rows that belong to one residual of a machine's file.
 struct FitRows {
   std::string machine;
-  std::string key;  ///< "accelerator.matrix_units.bf16.fit.residual".
+  std::string key;  ///< key in the file, such as "accelerator.matrix_units.bf16.fit.residual"
   double residual = 0.0;
   std::vector<FitRow> rows;
   ByLimit by_limit = alike_by_limit;
@@ -61,26 +61,26 @@ struct FitRows {
 
 /// Two ways to do the same work, both measured.
 struct JudgedPair {
-  double probability = 0.5;  ///< That the way predicted to be faster is; at least one half.
+  double probability = 0.5;  ///< probability, at least one half, that the way predicted to be faster is
   bool came_true = false;
   ShapeKey shape{};
 };
 
 struct JudgedPairs {
-  std::string ways;  ///< "whole or in slices of rows".
+  std::string ways;  ///< the compared ways, such as "whole or in slices of rows"
   std::string machine;
   std::vector<JudgedPair> pairs;
 };
 
-/// One figure of a public distribution, as a factor: 1.013 is 1.3% above the median.
+/// One value of a published distribution, as a factor: 1.013 is 1.3% above the median.
 struct Observation {
-  std::string what;  ///< "inter-node send/recv max over median (3 runs): p90".
+  std::string what;  ///< name of the value, such as "inter-node send/recv max over median (3 runs): p90"
   std::string machine;
   double measured = 1.0;
   double predicted = 1.0;
 };
 
-/// An observed share, and how far it may lie from the true one by chance alone (95 %).
+/// An observed share, and its possible distance from the true share by chance (95%).
 struct ObservedShare {
   double share = 0.0;
   double band = 0.0;
@@ -91,26 +91,27 @@ inline constexpr std::array<double, 4> coverage_levels{0.50, 0.68, 0.90, 0.95};
 struct Coverage {
   std::int64_t n = 0;
   std::int64_t shapes = 0;
-  std::array<ObservedShare, coverage_levels.size()> at{};  ///< By level.
-  double median_error = 0.0;                               ///< Half of an interval of one standard error.
+  std::array<ObservedShare, coverage_levels.size()> at{};  ///< by level
+  double median_error = 0.0;                               ///< half of an interval of one standard error
 };
 
-/// All 0 for no times.
+/// Returns the coverage; all 0 without times.
 Coverage coverage_of(std::vector<CheckedTime> times);
 
-/// How far the worst level lies from its promise beyond chance: |share - level| - band, at least 0.
+/// Returns how far the worst level differs from its promise beyond chance: |share - level| - band, at least 0.
 double beyond_chance(const Coverage& coverage);
 
-/// A fit bends to its rows: fewer of them look nearer to it than others will, and say nothing of its residual.
+/// Rows that a residual needs. A fit adapts to its rows: fewer of them look closer to it than others will, and say
+/// nothing about its residual.
 inline constexpr std::int64_t least_rows_for_residual = 500;
 
 /// A limit with fewer rows keeps the residual of all rows.
 inline constexpr std::int64_t least_rows_for_limit = 100;
 
-/// No residual is smaller: what a node repeats from run to run differs by as much.
+/// Smallest residual: repeated runs on one node differ by as much.
 inline constexpr double least_residual = 0.005;
 
-/// A residual from the rows that the fit read, and what it does to those held out.
+/// A residual from the rows that the fit read, and its effect on the rows held out.
 struct NewResidual {
   std::int64_t read = 0;
   std::array<std::int64_t, all_limits.size()> read_by_limit{};
@@ -118,22 +119,23 @@ struct NewResidual {
   double residual = 0.0;
   ByLimit by_limit = alike_by_limit;
   bool enough = false;  ///< At least least_rows_for_residual were read.
-  Coverage now;         ///< Of the rows held out, with the residuals of the file.
+  Coverage now;         ///< coverage of the rows held out, with the residuals of the file
   Coverage then;
 };
 
-/// By split conformal prediction (Lei et al., "Distribution-Free Predictive Inference for Regression", JASA 113, 2018)
-/// on distances scaled by their errors: the least residual with which 68 % intervals hold the ceil(0.68 (n + 1))-th of
-/// the n rows that the fit read. The same of the rows with one limit, over that, is the limit's factor. Rows held out
-/// have no part in it. Neither is below least_residual. 0 rows read: the residual stays.
+/// Returns a residual by split conformal prediction (Lei et al., "Distribution-Free Predictive Inference for
+/// Regression", JASA 113, 2018) on distances scaled by their errors: the least residual with which 68% intervals hold
+/// the ceil(0.68 (n + 1))-th of the n rows that the fit read. The same value for the rows with one limit, divided by
+/// it, is the limit's factor. Rows held out have no part in it. Neither is below least_residual. With no rows read, the
+/// residual stays.
 NewResidual new_residual(const FitRows& fit);
 
-/// Probabilities from `from` up to below `to`; the last bin holds 1 too.
+/// Probabilities from `from` up to below `to`; the last bin also holds 1.
 struct ReliabilityBin {
   double from = 0.5;
   double to = 1.0;
   std::int64_t n = 0;
-  double said = 0.0;  ///< Mean probability.
+  double said = 0.0;  ///< mean probability
   ObservedShare observed;
 };
 

@@ -26,7 +26,7 @@ Value maybe(const std::optional<T>& value) {
 
 using Row = ResultRow;
 
-/// Nothing in the row of a point that could not be run.
+/// Returns the value, or an empty one in the row of a point that could not be run.
 template <class T>
 Value result(const Row& row, T value) {
   return row.feasible() ? Value{value} : Value{};
@@ -49,7 +49,7 @@ Value option(const Row& row) {
   return is_count(which) ? Value{static_cast<std::int64_t>(std::stoll(text))} : Value{text};
 }
 
-/// Of a row with tails.
+/// Returns an empty value unless the row has tails.
 template <class Get>
 Value tail(const Row& row, const Get& get) {
   return row.feasible() && row.tails ? Value{get(*row.tails)} : Value{};
@@ -78,7 +78,7 @@ Value mfu_over(const Row& row) {
   });
 }
 
-/// Of a row that knows the causes of its p99; one that was read from JSON does not.
+/// Returns an empty value unless the row has the causes of its p99; a row that was read from JSON has none.
 template <class Get>
 Value cause(const Row& row, const Get& get) {
   return row.tails && row.tails->causes.samples > 0 ? tail(row, [&](const Tails& tails) { return get(tails.causes); })
@@ -103,12 +103,12 @@ Value worst_rank_share(const Row& row) {
   return cause(row, [](const P99Causes& causes) { return causes.share_of_path(causes.worst_rank()); });
 }
 
-// The way back: what a value of a column says of its row.
+// The functions below write a value of a column back to its row.
 
 const std::string& text_in(const Value& value) { return std::get<std::string>(value); }
 double number_in(const Value& value) { return std::get<double>(value); }
 std::int64_t count_in(const Value& value) { return std::get<std::int64_t>(value); }
-/// Whole picoseconds come back whole: they are below 2^53.
+/// Whole picoseconds are restored exactly, because they are below 2^53.
 Duration time_in(const Value& value) { return Duration{std::llround(number_in(value) * 1e6)}; }
 
 template <std::string Row::*member>
@@ -194,7 +194,7 @@ void put_setting(Row& row, const Value& value) {
   row.*member = count_in(value);
 }
 
-/// The column of a setting: of a text or a count of the row.
+/// Returns the column of a setting that is a text or a count of the row.
 template <auto member>
 constexpr ResultColumn setting(std::string_view name, std::string_view doc, ColumnRole role = ColumnRole::point) {
   constexpr bool is_text = std::is_same_v<decltype(member), std::string Row::*>;
@@ -278,7 +278,7 @@ constexpr std::array columns_after{
                  [](const Row& row) -> Value { return us(row, critical(row).makespan - row.ideal); }, nullptr},
 };
 
-/// Percentiles, memory and the evaluator.
+/// Columns of percentiles, memory and the evaluator.
 constexpr std::array columns_of_tails{
     ResultColumn{"samples", "runs under jitter; what follows up to p99_9_high_us is theirs", ColumnType::count,
                  [](const Row& row) -> Value {
@@ -336,7 +336,7 @@ constexpr std::array columns_of_tails{
                  [](const Row& row) -> Value { return unless_empty(row.evaluator); }, put_text<&Row::evaluator>},
 };
 
-/// The draws.
+/// Columns of the random draws.
 constexpr std::array columns_of_draws{
     setting<&Row::jitter>("jitter", "jitter of op times", ColumnRole::setting),
     setting<&Row::faults>("faults", "what goes wrong"),
@@ -346,7 +346,7 @@ constexpr std::array columns_of_draws{
         put_seed, ColumnRole::setting},
 };
 
-/// What the result rests on.
+/// Columns of the origin of a result.
 constexpr std::array columns_of_origin{
     ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first", ColumnType::text,
                  [](const Row& row) -> Value { return unless_empty(row.leans_on); }, put_text<&Row::leans_on>},
@@ -366,7 +366,7 @@ constexpr std::array columns_of_origin{
                  put_text<&Row::schedule_sha256>},
 };
 
-/// The column of option_table[place].
+/// Returns the column of option_table[place].
 template <std::size_t place>
 constexpr ResultColumn option_column() {
   constexpr Option which = option_table[place].option;
@@ -374,7 +374,7 @@ constexpr ResultColumn option_column() {
           option<which>, put_option<which>};
 }
 
-/// How results show a member of an outcome of this type, and read it back.
+/// Conversion between a member of an outcome of this type and a value of results.
 template <typename Member>
 struct OutcomeWay {
   static constexpr ColumnType type = std::is_same_v<Member, std::int64_t> ? ColumnType::count : ColumnType::number;
@@ -400,7 +400,7 @@ struct OutcomeWay {
   }
 };
 
-/// The column of outcome_columns[place].
+/// Returns the column of outcome_columns[place].
 template <std::size_t place>
 constexpr ResultColumn outcome_column() {
   constexpr const OutcomeColumn& entry = outcome_columns[place];
@@ -411,20 +411,20 @@ constexpr ResultColumn outcome_column() {
           [](Row& row, const Value& value) { row.*member = Way::read(value); }};
 }
 
-/// The column of price_settings[place].
+/// Returns the column of price_settings[place].
 template <std::size_t place>
 constexpr ResultColumn price_column() {
-  constexpr auto told = price_settings[place].told;
+  constexpr auto member = price_settings[place].told;
   return {price_settings[place].key,
           price_settings[place].column,
           ColumnType::text,
-          [](const Row& row) -> Value { return unless_empty(row.*told); },
-          [](Row& row, const Value& value) { row.*told = text_in(value); },
+          [](const Row& row) -> Value { return unless_empty(row.*member); },
+          [](Row& row, const Value& value) { row.*member = text_in(value); },
           ColumnRole::point,
-          [](const Row& a, const Row& b) -> std::strong_ordering { return a.*told <=> b.*told; }};
+          [](const Row& a, const Row& b) -> std::strong_ordering { return a.*member <=> b.*member; }};
 }
 
-/// How the result was made: the columns of price_settings begin before the draws, as in every version.
+/// Columns of the origin of a result: those of price_settings come before the draws, as in every version.
 constexpr auto columns_of_making = joined<1>(
     columns_of_tails, []<std::size_t place>() { return price_column<place>(); },
     joined<price_settings.size() - 1>(
@@ -459,14 +459,14 @@ constexpr auto of_role(ColumnRole role) {
 
 template <ColumnRole role>
 constexpr auto columns_of = [] {
-  std::array<const ResultColumn*, std::ranges::count_if(columns, of_role(role))> found{};
-  auto place = found.begin();
+  std::array<const ResultColumn*, std::ranges::count_if(columns, of_role(role))> matches{};
+  auto place = matches.begin();
   for (const ResultColumn& column : columns) {
     if (column.role == role) {
       *place++ = &column;
     }
   }
-  return found;
+  return matches;
 }();
 
 template <ColumnRole role>

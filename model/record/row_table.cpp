@@ -15,27 +15,27 @@ namespace commfuse {
 
 namespace {
 
-std::int64_t held(std::int64_t value) { return value; }
-std::int64_t held(std::uint64_t value) { return static_cast<std::int64_t>(value); }
-std::int64_t held(std::int32_t value) { return value; }
-std::int64_t held(bool value) { return value ? 1 : 0; }
-std::int64_t held(Bytes value) { return value.count; }
-std::int64_t held(Duration value) { return value.count(); }
-std::int64_t held(double value) { return std::bit_cast<std::int64_t>(value); }
-std::int64_t held(const std::optional<double>& value) { return value ? held(*value) : no_number; }
+std::int64_t stored(std::int64_t value) { return value; }
+std::int64_t stored(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+std::int64_t stored(std::int32_t value) { return value; }
+std::int64_t stored(bool value) { return value ? 1 : 0; }
+std::int64_t stored(Bytes value) { return value.count; }
+std::int64_t stored(Duration value) { return value.count(); }
+std::int64_t stored(double value) { return std::bit_cast<std::int64_t>(value); }
+std::int64_t stored(const std::optional<double>& value) { return value ? stored(*value) : no_number; }
 
-void restore(std::int64_t held, std::int64_t& value) { value = held; }
-void restore(std::int64_t held, std::uint64_t& value) { value = static_cast<std::uint64_t>(held); }
-void restore(std::int64_t held, std::int32_t& value) { value = static_cast<std::int32_t>(held); }
-void restore(std::int64_t held, bool& value) { value = held != 0; }
-void restore(std::int64_t held, Bytes& value) { value.count = held; }
-void restore(std::int64_t held, Duration& value) { value = Duration{held}; }
-void restore(std::int64_t held, double& value) { value = std::bit_cast<double>(held); }
-void restore(std::int64_t held, std::optional<double>& value) {
-  value = held == no_number ? std::nullopt : std::optional(std::bit_cast<double>(held));
+void restore(std::int64_t stored, std::int64_t& value) { value = stored; }
+void restore(std::int64_t stored, std::uint64_t& value) { value = static_cast<std::uint64_t>(stored); }
+void restore(std::int64_t stored, std::int32_t& value) { value = static_cast<std::int32_t>(stored); }
+void restore(std::int64_t stored, bool& value) { value = stored != 0; }
+void restore(std::int64_t stored, Bytes& value) { value.count = stored; }
+void restore(std::int64_t stored, Duration& value) { value = Duration{stored}; }
+void restore(std::int64_t stored, double& value) { value = std::bit_cast<double>(stored); }
+void restore(std::int64_t stored, std::optional<double>& value) {
+  value = stored == no_number ? std::nullopt : std::optional(std::bit_cast<double>(stored));
 }
 
-/// What was asked, and how it was simulated: visit(column, member) for each.
+/// Calls visit(column, member) for each setting of the point and of the simulation.
 template <class Columns, class Row, class Visit>
 void for_each_setting(Columns& columns, Row& row, const Visit& visit) {
   visit(columns.model, row.model);
@@ -65,7 +65,7 @@ void for_each_outcome(Columns& columns, Row& row, const Visit& visit) {
   (std::make_index_sequence<outcome_columns.size()>{});
 }
 
-/// Every member but options and tails.
+/// Calls visit(column, member) for every member except options and tails.
 template <class Columns, class Row, class Visit>
 void for_each_member(Columns& columns, Row& row, const Visit& visit) {
   for_each_setting(columns, row, visit);
@@ -107,7 +107,7 @@ struct Add {
   void operator()(WordColumn& column, const std::string& word) const { column.push_back(word); }
   template <class T>
   void operator()(NarrowColumn& column, const T& value) const {
-    column.push_back(held(value));
+    column.push_back(stored(value));
   }
 };
 
@@ -129,7 +129,7 @@ std::vector<bool> flags_of(OptionSet relevant) {
   return flags;
 }
 
-/// Finds the columns of those settings that keep two rows apart: result_columns() says which.
+/// Finds the columns of the settings that distinguish two rows, as result_columns() defines.
 struct FindColumns {
   void operator()(const WordColumn& column, std::string& word) const {
     const std::string before = word;
@@ -145,20 +145,20 @@ struct FindColumns {
   }
   void add(const NarrowColumn& column) const {
     if (apart(ResultRow{}, changed)) {
-      found.push_back(&column);
+      result.push_back(&column);
     }
   }
   bool (*apart)(const ResultRow&, const ResultRow&);
   const ResultRow& changed;
-  RowTable::Columns& found;
+  RowTable::Columns& result;
 };
 
 RowTable::Columns columns_that_keep_apart(const RowColumns& columns,
                                           bool (*apart)(const ResultRow&, const ResultRow&)) {
   ResultRow changed;
-  RowTable::Columns found;
-  for_each_setting(columns, changed, FindColumns{apart, changed, found});
-  return found;
+  RowTable::Columns apart_columns;
+  for_each_setting(columns, changed, FindColumns{apart, changed, apart_columns});
+  return apart_columns;
 }
 
 }  // namespace
@@ -204,8 +204,8 @@ void RowTable::read(std::size_t row, ResultRow& into) const {
   const auto& [options, relevant] = options_[static_cast<std::size_t>(columns_.options[place])];
   into.options = options;
   into.relevant = relevant;
-  if (const Tails* found = tails(row)) {
-    into.tails = *found;
+  if (const Tails* row_tails = tails(row)) {
+    into.tails = *row_tails;
   } else {
     into.tails.reset();
   }
@@ -217,17 +217,17 @@ const Tails* RowTable::tails(std::size_t row) const {
 }
 
 ResultRow RowTable::operator[](std::size_t row) const {
-  ResultRow found;
-  read(row, found);
-  return found;
+  ResultRow result;
+  read(row, result);
+  return result;
 }
 
 std::vector<ResultRow> RowTable::rows(std::size_t first, std::size_t count) const {
-  std::vector<ResultRow> found(count);
+  std::vector<ResultRow> results(count);
   for (std::size_t i = 0; i < count; ++i) {
-    read(first + i, found[i]);
+    read(first + i, results[i]);
   }
-  return found;
+  return results;
 }
 
 RowTable::Columns RowTable::point_columns() const {
@@ -278,20 +278,23 @@ RowTable::Groups RowTable::runs(const Columns& columns) const {
   return begins;
 }
 
-void RowTable::order_by_point() {
-  const Groups points = groups(point_columns());
-  if (std::is_sorted(points.begin(), points.end())) {
+void RowTable::order_by_point() { order_by(groups(point_columns())); }
+void RowTable::order_by_setting() { order_by(groups(setting_columns())); }
+
+void RowTable::order_by(const Groups& groups) {
+  if (std::is_sorted(groups.begin(), groups.end())) {
     return;
   }
-  // Counted, then put in their places: points are numbered in the order in which they first come.
-  Groups next(*std::max_element(points.begin(), points.end()) + 2, 0);
-  for (const std::uint32_t point : points) {
-    ++next[point + 1];
+  // Counts the rows of each group, then puts them in their places: groups are numbered in the order in which they first
+  // occur.
+  Groups next(*std::max_element(groups.begin(), groups.end()) + 2, 0);
+  for (const std::uint32_t group : groups) {
+    ++next[group + 1];
   }
   std::partial_sum(next.begin(), next.end(), next.begin());
   std::vector<std::uint32_t> order(size_);
   for (std::size_t row = 0; row < size_; ++row) {
-    order[next[points[row]]++] = static_cast<std::uint32_t>(place_of(row));
+    order[next[groups[row]]++] = static_cast<std::uint32_t>(place_of(row));
   }
   order_ = std::move(order);
 }

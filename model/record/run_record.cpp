@@ -26,8 +26,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array all_statuses{RunStatus::done, RunStatus::wrong, RunStatus::failed};
 constexpr std::size_t largest_file = std::size_t{256} << 20U;
-constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t longest = std::int64_t{100'000} * 1'000'000'000'000;  // ps; as long as an op may take
+constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t longest = std::int64_t{100'000} * 1'000'000'000'000;  // ps; the longest time of an op
 
 Json json_of(const Words& words) {
   Json object = Json::object();
@@ -57,7 +57,7 @@ Json json_of(const Timeline& spans) {
 Json json_of(const std::vector<LevelResult>& levels) {
   Json list = Json::array();
   for (const LevelResult& level : levels) {
-    // JSON has no infinity: a value that was never written is `null` times its bound away.
+    // JSON has no infinity, so the error of a value that was never written becomes `null`.
     list.push_back({{"level", level.level},
                     {"elements", level.elements},
                     {"wrong", level.wrong},
@@ -78,16 +78,16 @@ Json json_of(const MeasuredRun& run) {
           {"levels", json_of(run.levels)}};
 }
 
-Json json_of(const MicroBenchmark& one) {
-  Json json{{"op", one.op}, {"beside", one.beside}, {"dtype", one.dtype}, {"m", one.m},
-            {"n", one.n},   {"k", one.k},           {"bytes", one.bytes}, {"ranks", one.ranks}};
-  if (one.rank >= 0) {
-    json["rank"] = one.rank;
+Json json_of(const MicroBenchmark& benchmark) {
+  Json json{{"op", benchmark.op}, {"beside", benchmark.beside}, {"dtype", benchmark.dtype}, {"m", benchmark.m},
+            {"n", benchmark.n},   {"k", benchmark.k},           {"bytes", benchmark.bytes}, {"ranks", benchmark.ranks}};
+  if (benchmark.rank >= 0) {
+    json["rank"] = benchmark.rank;
   }
-  if (one.peer >= 0) {
-    json["peer"] = one.peer;
+  if (benchmark.peer >= 0) {
+    json["peer"] = benchmark.peer;
   }
-  json["samples_ps"] = json_of(one.samples);
+  json["samples_ps"] = json_of(benchmark.samples);
   return json;
 }
 
@@ -133,7 +133,7 @@ Json json_of(const Environment& environment) {
   return json;
 }
 
-/// A list of the file, an item a line.
+/// Returns a list of the file, with one item per line.
 template <class Item>
 std::string lines_of(std::string_view key, const std::vector<Item>& items) {
   std::string text = fmt::format("  \"{}\": [", key);
@@ -144,7 +144,7 @@ std::string lines_of(std::string_view key, const std::vector<Item>& items) {
   return text + "\n  ]";
 }
 
-/// A value of the file, and how to reach it: "runs[2].status". Throws ConfigError for what it is not.
+/// A value of the file with its path, "runs[2].status". Throws ConfigError when the value has another type or form.
 class Reader {
  public:
   Reader(const Json& value, const std::string& path, std::string place)
@@ -158,33 +158,34 @@ class Reader {
   [[nodiscard]] bool has(const std::string& key) const { return value_.is_object() && value_.contains(key); }
   [[nodiscard]] Reader at(const std::string& key) const {
     require(value_.is_object(), "it is not an object");
-    const auto found = value_.find(key);
+    const auto entry = value_.find(key);
     const std::string place = place_.empty() ? key : fmt::format("{}.{}", place_, key);
-    if (found == value_.end()) {
+    if (entry == value_.end()) {
       throw ConfigError(
           fmt::format("{}: {} is missing; have it written anew by commfuse-validate run --out", path_, place));
     }
-    return {*found, path_, place};
+    return {*entry, path_, place};
   }
-  /// Items of a list that may be left out.
+  /// Returns the items of an optional list.
   [[nodiscard]] std::vector<Reader> items_at(const std::string& key) const {
     return value_.contains(key) ? at(key).items() : std::vector<Reader>{};
   }
   [[nodiscard]] std::vector<Reader> items() const {
     require(value_.is_array(), "it is not a list");
-    std::vector<Reader> all;
+    std::vector<Reader> readers;
     for (std::size_t i = 0; i < value_.size(); ++i) {
-      all.emplace_back(value_[i], path_, fmt::format("{}[{}]", place_, i));
+      readers.emplace_back(value_[i], path_, fmt::format("{}[{}]", place_, i));
     }
-    return all;
+    return readers;
   }
   [[nodiscard]] std::string text() const {
     require(value_.is_string(), "it is not text");
     return with_escapes(value_.get<std::string>(), "\t\n");  // It will be shown to people.
   }
-  [[nodiscard]] std::int64_t count(std::int64_t least = 0, std::int64_t largest = most) const {
-    const bool fits = value_.is_number_integer() &&
-                      (!value_.is_number_unsigned() || value_.get<std::uint64_t>() <= static_cast<std::uint64_t>(most));
+  [[nodiscard]] std::int64_t count(std::int64_t least = 0, std::int64_t largest = unlimited) const {
+    const bool fits =
+        value_.is_number_integer() &&
+        (!value_.is_number_unsigned() || value_.get<std::uint64_t>() <= static_cast<std::uint64_t>(unlimited));
     require(fits, "it is not a whole number");
     const auto number = value_.get<std::int64_t>();
     require(number >= least && number <= largest, "it is out of range");
@@ -203,19 +204,19 @@ class Reader {
   }
   [[nodiscard]] Duration duration() const { return Duration(count(0, longest)); }
   [[nodiscard]] std::vector<Duration> durations() const {
-    std::vector<Duration> all;
+    std::vector<Duration> durations;
     for (const Reader& item : items()) {
-      all.push_back(item.duration());
+      durations.push_back(item.duration());
     }
-    return all;
+    return durations;
   }
   [[nodiscard]] Words words() const {
     require(value_.is_object(), "it is not an object");
-    Words all;
+    Words words;
     for (const auto& [name, value] : value_.items()) {
-      all.emplace_back(with_escapes(name, "\t\n"), at(name).text());
+      words.emplace_back(with_escapes(name, "\t\n"), at(name).text());
     }
-    return all;
+    return words;
   }
   void require(bool holds, const char* sentence) const {
     if (!holds) {
@@ -231,12 +232,12 @@ class Reader {
 
 RunStatus status_in(const Reader& reader) {
   const std::string word = reader.text();
-  const auto* const found =
-      std::find_if(all_statuses.begin(), all_statuses.end(), [&](RunStatus one) { return name_of(one) == word; });
-  if (found == all_statuses.end()) {
+  const auto* const status = std::find_if(all_statuses.begin(), all_statuses.end(),
+                                          [&](RunStatus candidate) { return name_of(candidate) == word; });
+  if (status == all_statuses.end()) {
     reader.refuse(fmt::format("{} is none of done, wrong, failed", in_quotes(word)));
   }
-  return *found;
+  return *status;
 }
 
 OpSpan span_in(const Reader& reader) {
@@ -274,23 +275,23 @@ MeasuredRun run_in(const Reader& reader) {
 }
 
 MicroBenchmark micro_benchmark_in(const Reader& reader) {
-  MicroBenchmark one{.op = reader.at("op").text(),
-                     .beside = reader.at("beside").text(),
-                     .dtype = reader.at("dtype").text(),
-                     .m = reader.at("m").count(),
-                     .n = reader.at("n").count(),
-                     .k = reader.at("k").count(),
-                     .bytes = reader.at("bytes").count(),
-                     .ranks = reader.at("ranks").count(1, text::most_ranks),
-                     .samples = reader.at("samples_ps").durations()};
+  MicroBenchmark benchmark{.op = reader.at("op").text(),
+                           .beside = reader.at("beside").text(),
+                           .dtype = reader.at("dtype").text(),
+                           .m = reader.at("m").count(),
+                           .n = reader.at("n").count(),
+                           .k = reader.at("k").count(),
+                           .bytes = reader.at("bytes").count(),
+                           .ranks = reader.at("ranks").count(1, text::most_ranks),
+                           .samples = reader.at("samples_ps").durations()};
   if (reader.has("rank")) {
-    one.rank = reader.at("rank").count(0, one.ranks - 1);
+    benchmark.rank = reader.at("rank").count(0, benchmark.ranks - 1);
   }
   if (reader.has("peer")) {
-    one.peer = reader.at("peer").count(0, one.ranks - 1);
+    benchmark.peer = reader.at("peer").count(0, benchmark.ranks - 1);
   }
-  reader.at("samples_ps").require(!one.samples.empty(), "it has no sample");
-  return one;
+  reader.at("samples_ps").require(!benchmark.samples.empty(), "it has no sample");
+  return benchmark;
 }
 
 DeviceReading device_reading_in(const Reader& reader) {
@@ -357,7 +358,7 @@ Json parsed(const std::string& text, const std::string& path) {
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: not valid JSON; have it written anew by commfuse-validate run --out", path,
                                   line_and_column(text, error.byte)));
-  } catch (const Json::exception&) {  // A number that fits no double.
+  } catch (const Json::exception&) {  // a number that fits no double
     throw ConfigError(fmt::format("{}: a number is out of range; have it written anew", path));
   }
 }
@@ -417,8 +418,8 @@ RunRecord parse_run_record(const std::string& text, const std::string& path) {
   for (const Reader& run : top.at("runs").items()) {
     record.runs.push_back(run_in(run));
   }
-  for (const Reader& one : top.items_at("micro_benchmarks")) {
-    record.micro_benchmarks.push_back(micro_benchmark_in(one));
+  for (const Reader& item : top.items_at("micro_benchmarks")) {
+    record.micro_benchmarks.push_back(micro_benchmark_in(item));
   }
   return record;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an executor measured: one file of runs that compare, calibrate and reports read, whichever executor wrote it.
+// Measurements of an executor: one file of runs that compare, calibrate and reports read, whichever executor wrote it.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ inline constexpr std::string_view run_record_schema = "commfuse.record/1";
 
 enum class RunStatus : std::uint8_t {
   done,
-  wrong,   ///< it came to its end, and its numbers missed a level
-  failed,  ///< it did not come to its end
+  wrong,   ///< it finished, but its numbers missed a level
+  failed,  ///< it did not finish
 };
 std::string_view name_of(RunStatus status);
 
-/// How one level of correctness came out: "T0", "T1", "T-int", "T2", "T3".
+/// Result of one level of correctness: "T0", "T1", "T-int", "T2", "T3".
 struct LevelResult {
   std::string level;
-  std::int64_t elements = 0;  ///< Compared.
+  std::int64_t elements = 0;  ///< number of compared elements
   std::int64_t wrong = 0;
-  double worst = 0.0;  ///< T3: the largest error in units of its bound.
+  double worst = 0.0;  ///< T3: the largest error in units of its bound
   friend bool operator==(const LevelResult&, const LevelResult&) = default;
 };
 
@@ -37,49 +37,50 @@ using Words = std::vector<std::pair<std::string, std::string>>;
 
 /// One schedule, iteration after iteration.
 struct MeasuredRun {
-  std::string strategy;         ///< The bare name.
-  Words options;                ///< Of the strategy, those that make a difference.
-  std::string parameters;       ///< The same in words, for tables: "k=8".
-  std::string schedule_sha256;  ///< Digest of the schedule's canonical text.
+  std::string strategy;         ///< name without parameters
+  Words options;                ///< options of the strategy that make a difference
+  std::string parameters;       ///< the options in words, for tables: "k=8"
+  std::string schedule_sha256;  ///< digest of the schedule's canonical text
   RunStatus status = RunStatus::done;
-  std::string message;                ///< Why it failed; else empty.
-  std::vector<Duration> makespans{};  ///< By iteration, in the order they were run: the largest of all ranks.
-  Timeline spans{};                   ///< Of one traced iteration, which is not among `makespans`; empty: none was.
-  std::vector<LevelResult> levels{};  ///< Empty: nothing was compared.
+  std::string message;                ///< reason of a failure; else empty
+  std::vector<Duration> makespans{};  ///< per iteration, in the order of running: the largest of all ranks
+  /// Spans of one traced iteration, which is not in `makespans`; empty if none was traced.
+  Timeline spans{};
+  std::vector<LevelResult> levels{};  ///< empty if nothing was compared
   friend bool operator==(const MeasuredRun&, const MeasuredRun&) = default;
 };
 
-/// What of a machine changes what is measured on it.
-/// State of one GPU before or after a measurement, as NVIDIA's management library reports it. What the library did not
-/// report is missing.
+/// State of one GPU before or after a measurement, as NVIDIA's management library reports it, because it affects the
+/// measurement. Values that the library did not report are missing.
 struct DeviceReading {
-  std::string when;                         ///< "before" or "after".
-  std::int64_t rank = 0;                    ///< 0 where one GPU runs all ranks.
-  std::string gpu;                          ///< Its UUID, "GPU-...".
-  std::optional<std::int64_t> clock_mhz{};  ///< Clock of the multiprocessors.
+  std::string when;                         ///< "before" or "after"
+  std::int64_t rank = 0;                    ///< 0 if one GPU runs all ranks
+  std::string gpu;                          ///< its UUID, "GPU-..."
+  std::optional<std::int64_t> clock_mhz{};  ///< clock of the multiprocessors
   std::optional<std::int64_t> memory_clock_mhz{};
   std::optional<double> power_w{};
   std::optional<std::int64_t> temperature_c{};
-  std::string throttle_reasons{};  ///< "none", or "power cap, thermal"; empty: unknown.
+  std::string throttle_reasons{};  ///< "none", or "power cap, thermal"; empty if unknown
   friend bool operator==(const DeviceReading&, const DeviceReading&) = default;
 };
 
 struct Environment {
-  std::string cpu;  ///< Its model.
+  std::string cpu;  ///< model of the CPU
   std::int64_t cores = 0;
-  std::string os;  ///< Name and release of the kernel.
+  std::string os;  ///< name and release of the kernel
   std::string compiler;
-  std::string build;                     ///< Release or Debug.
-  std::string mpi{};                     ///< "Open MPI v4.1.4"; empty: all ranks were in one process.
-  std::vector<std::string> hosts{};      ///< By rank, where each is a process; else empty.
-  std::string gpu{};                     ///< "NVIDIA H200, 132 SMs, ..., driver 13.0"; empty: none took part.
-  std::string attention{};               ///< What computed it there: "cuDNN 9.19.0"; empty: nothing did.
-  Words variables{};                     ///< NCCL_* and CUDA_* variables of the environment, by name; only with a GPU.
-  std::vector<DeviceReading> devices{};  ///< By rank, before and after the measurement; empty without a GPU.
+  std::string build;                     ///< Release or Debug
+  std::string mpi{};                     ///< "Open MPI v4.1.4"; empty if all ranks were in one process
+  std::vector<std::string> hosts{};      ///< by rank, if each is a process; else empty
+  std::string gpu{};                     ///< "NVIDIA H200, 132 SMs, ..., driver 13.0"; empty if none took part
+  std::string attention{};               ///< library that computed it on the GPU: "cuDNN 9.19.0"; empty if none did
+  Words variables{};                     ///< NCCL_* and CUDA_* variables of the environment, by name; only with a GPU
+  std::vector<DeviceReading> devices{};  ///< by rank, before and after the measurement; empty without a GPU
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
-/// How long an op of `stated` really took, on as many ranks at once as the runs have, before anything else was run.
+/// Real time of an op of `stated` duration, on as many ranks at once as the runs have, measured before anything else
+/// was run.
 struct NoiseFloor {
   Duration stated{};
   std::vector<Duration> samples{};
@@ -88,52 +89,56 @@ struct NoiseFloor {
 
 inline constexpr std::string_view inside_schedule = "schedule";
 
-/// One op on every rank at once, again and again, alone or beside another one. What it is fitted to prices ops, so
-/// no makespan of a schedule is in it.
+/// One op on every rank at once, repeated, alone or beside another one. It serves to fit the prices of ops, so it
+/// contains no makespan of a schedule.
 struct MicroBenchmark {
-  std::string op;  ///< "product", "add", "copy", "exchange", "all_gather" and so on; "next", "wake", "transfer": see
-                   ///< micro_program.h.
-  /// What another lane of the rank does meanwhile: "product", "exchange"; empty: nothing; inside_schedule: all that a
+  /// "product", "add", "copy", "exchange", "all_gather" and so on; "next", "wake", "transfer": see micro_program.h.
+  std::string op;
+  /// Work of another lane of the rank meanwhile: "product", "exchange"; empty: none; inside_schedule: everything that a
   /// schedule does.
   std::string beside;
-  std::string dtype;   ///< Of what is multiplied or moved; empty where nothing is.
-  std::int64_t m = 0;  ///< Of a product, as n and k.
+  std::string dtype;   ///< dtype of the data that are multiplied or moved; empty if there are none
+  std::int64_t m = 0;  ///< sizes of a product
   std::int64_t n = 0;
   std::int64_t k = 0;
-  std::int64_t bytes = 0;  ///< Read and written; of an exchange sent one way; of a collective as nccl-tests counts.
+  /// Read and written; for an exchange sent one way; for a collective as nccl-tests counts.
+  std::int64_t bytes = 0;
   std::int64_t ranks = 1;
-  std::int64_t rank = -1;           ///< Whose time alone this is; of a "transfer" the one that sends. -1: nobody's.
-  std::int64_t peer = -1;           ///< Of a "transfer" the rank that receives.
-  std::vector<Duration> samples{};  ///< One a repetition: the longest of all ranks; of "next" and "wake" every one.
+  /// Rank whose time alone this is; for a "transfer" the sender. -1: no single rank.
+  std::int64_t rank = -1;
+  std::int64_t peer = -1;           ///< receiver of a "transfer"
+  std::vector<Duration> samples{};  ///< one per repetition: the longest of all ranks; for "next" and "wake" every one
   friend bool operator==(const MicroBenchmark&, const MicroBenchmark&) = default;
 };
 
 struct RunRecord {
-  std::string executor;      ///< "cpu", "mpi".
-  std::string compute;       ///< "real", or "emulated": ops last as long as they are priced.
-  std::string links;         ///< "copied", "paced", "emulated", or "mpi".
-  double dilation = 1.0;     ///< Everything emulated was played this much slower; the times here are divided by it.
-  std::string version;       ///< Of the program.
-  std::string git_revision;  ///< The same.
+  std::string executor;  ///< "cpu" or "mpi"
+  std::string compute;   ///< "real", or "emulated": ops last as long as their price
+  std::string links;     ///< "copied", "paced", "emulated" or "mpi"
+  /// Factor by which everything emulated was slowed down; the times here are divided by it.
+  double dilation = 1.0;
+  std::string version;       ///< version of the program
+  std::string git_revision;  ///< revision of the program
   Environment environment;
-  Words settings;            ///< Of the point, by key.
-  std::uint64_t seed = 0;    ///< Of the order in which schedules took turns.
-  std::int64_t warm_up = 0;  ///< Iterations of every schedule before the first that counts.
+  Words settings;            ///< settings of the point, by key
+  std::uint64_t seed = 0;    ///< seed of the order in which schedules took turns
+  std::int64_t warm_up = 0;  ///< iterations of every schedule before the first that counts
   NoiseFloor noise{};
   std::vector<MeasuredRun> runs{};
-  std::vector<MicroBenchmark> micro_benchmarks{};  ///< Empty of a record of schedules.
+  std::vector<MicroBenchmark> micro_benchmarks{};  ///< empty for a record of schedules
   friend bool operator==(const RunRecord&, const RunRecord&) = default;
 };
 
-/// One JSON object, a field a line; times are whole picoseconds, spans are [rank, op, start, end].
+/// Returns one JSON object, with one field per line; times are whole picoseconds, spans are [rank, op, start, end].
 std::string to_json(const RunRecord& record);
 
-/// Reads what to_json() writes; keys that it does not know are passed over. `path` is for messages only. Throws
-/// ConfigError: `path:line:col: sentence; remedy` where the text is no JSON, `path: runs[2].status: sentence; remedy`
-/// where it is no such record.
+/// Reads the output of to_json(); unknown keys are ignored. `path` is for messages only. Throws ConfigError:
+/// `path:line:col: sentence; remedy` if the text is not JSON, `path: runs[2].status: sentence; remedy` if it is not a
+/// run record.
 RunRecord parse_run_record(const std::string& text, const std::string& path);
 
-/// The file's record. Throws ConfigError as above, and when the file cannot be read or is larger than 256 MiB.
+/// Returns the file's record. Throws ConfigError like parse_run_record, and when the file cannot be read or is larger
+/// than 256 MiB.
 RunRecord load_run_record(const std::string& path);
 
 }  // namespace commfuse

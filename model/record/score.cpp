@@ -30,9 +30,9 @@ PayScore& PayScore::operator+=(const PayScore& other) {
 }
 
 double PayScore::balanced_accuracy() const {
-  check(wins + losses > 0, "there is a pair");
-  const auto share = [](std::int64_t told, std::int64_t all) {
-    return static_cast<double>(told) / static_cast<double>(all);
+  check(wins + losses > 0, "a balanced accuracy needs a pair");
+  const auto share = [](std::int64_t predicted, std::int64_t actual) {
+    return static_cast<double>(predicted) / static_cast<double>(actual);
   };
   if (wins == 0 || losses == 0) {
     return wins == 0 ? share(losses_told, losses) : share(wins_told, wins);

@@ -12,15 +12,16 @@ namespace {
 template <class T>
 const T& cell(const StepRow& row, std::string_view name) {
   const StepRow::Value* value = row.find(name);
-  check(value != nullptr && std::holds_alternative<T>(*value), "who asks a row for a value knows its name and type");
+  check(value != nullptr && std::holds_alternative<T>(*value), "a row has the value under this name and type");
   return *std::get_if<T>(value);
 }
 
 }  // namespace
 
 const StepRow::Value* StepRow::find(std::string_view name) const {
-  const auto found = std::find_if(cells.begin(), cells.end(), [&](const auto& cell) { return cell.first == name; });
-  return found == cells.end() ? nullptr : &found->second;
+  const auto cell_place =
+      std::find_if(cells.begin(), cells.end(), [&](const auto& cell) { return cell.first == name; });
+  return cell_place == cells.end() ? nullptr : &cell_place->second;
 }
 
 const std::string& StepRow::text(std::string_view name) const { return cell<std::string>(*this, name); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What came out for a whole model by one strategy: a training step, a prefill or a decoding step. Its columns are those
-// of all_columns() (columns.h) that apply.
+// Result for a whole model with one strategy: a training step, a prefill or a decoding step. Its columns are those of
+// all_columns() (columns.h) that apply.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace commfuse {
 
-/// Named values in the order of every output; the unit stands last in a name (time_ms). A row has only those that its
-/// scope knows, and one that could not be run has its `reason` in their place.
+/// Named values in the order of every output; the unit comes last in a name (time_ms). A row has only the values that
+/// apply to its scope; a row that could not be run has its `reason` instead.
 struct StepRow {
   using Value = std::variant<bool, std::int64_t, double, std::string>;
 
   void add(std::string_view name, Value value) { cells.emplace_back(name, std::move(value)); }
-  /// Nothing where the row has none of that name.
+  /// Returns null if the row has no value of that name.
   [[nodiscard]] const Value* find(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
-  /// These require that it is there, and is of that type.
+  /// Return the value of that name. Require that it exists and has that type.
   [[nodiscard]] const std::string& text(std::string_view name) const;
   [[nodiscard]] std::int64_t count(std::string_view name) const;
   [[nodiscard]] double number(std::string_view name) const;
@@ -29,7 +29,7 @@ struct StepRow {
 
   [[nodiscard]] bool feasible() const { return !has("reason"); }
 
-  std::vector<std::pair<std::string_view, Value>> cells;  ///< Names are literals.
+  std::vector<std::pair<std::string_view, Value>> cells;  ///< names are literals
 };
 
 }  // namespace commfuse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the stages of an operation together into one program; each takes over what the one before made.
+// Builds one program from the stages of an operation; each stage takes the output of the one before.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@
 
 namespace commfuse {
 
-/// Of gradients, whatever the dtype of what they are the gradient of.
+/// Dtype of gradients, whatever the dtype of their tensors.
 inline constexpr DType gradient_dtype = DType::fp32;
 
-/// A file of its own for every kind of site: assembly_*.cpp.
+/// Assembly of a program. Every kind of site has a file of its own: assembly_*.cpp.
 class Assembly {
  public:
   Assembly(std::string name, const Mesh& mesh, const ShardAxes& axes, const Operation& operation,
@@ -47,37 +47,37 @@ class Assembly {
   void add_weight_ag_gemm(const OperationStage& stage);
   void add_gradient_rs(const OperationStage& stage, bool last);
 
-  /// The input of the first stage; residuals start from it. Rows from `row` on of a buffer of all tokens.
+  /// Sets the input of the first stage, from which residuals start: rows from `row` on of a buffer of all tokens.
   void begin_with(const Value& value, Index row, Index column);
-  /// A tensor that is there from the start, and the part of it that lies in this rank's buffer of the same name.
+  /// A tensor that exists from the start, and the part of it in this rank's buffer of the same name.
   struct Given {
     std::string name;
     BufferRole role = BufferRole::input;
-    Extent rows, columns;            // of the tensor
-    Extent held_rows, held_columns;  // of the buffer
-    Index row, column;               // of the tensor: where the part begins
+    Extent rows, columns;            // size of the tensor
+    Extent held_rows, held_columns;  // size of the buffer
+    Index row, column;               // start of the part in the tensor
   };
   Value given(const Given& given);
-  /// x^T dy, and room for it.
+  /// Returns x^T dy in a new buffer.
   Value gradient_of(const OperationStage& stage, const Value& x, const Value& dy);
-  /// What was made is what the program ends with, rows and columns as for begin_with.
+  /// Makes the current value the output of the program, with rows and columns as for begin_with.
   void end_with(Index row, Index column);
-  /// The gradient of a weight as unfused work: rows x columns, summed over so many tokens.
+  /// Adds the gradient of a weight as unfused work: rows x columns, summed over `tokens`.
   void unfused_gradient(Extent rows, Extent columns, Extent tokens);
-  /// One op over all that is there, which the unfused operator has too.
+  /// Adds one op over all rows, which the unfused operator has too.
   void map(const Mapping& mapping, const std::vector<Value>& of, Extent columns, bool last);
-  /// Causal attention of this rank's heads: all queries at once, or as what comes next asks for them.
+  /// Adds causal attention of this rank's heads: all queries at once, or in the parts that later ops ask for.
   void attend(const std::string& dimension);
   MakeRows core_of(BufferId qkv, BufferId attended, DimensionId batch, DimensionId head);
 
   using Moment = void (ProgramBuilder::*)(const Region&, TensorId, Index, Index);
   void hold(const Value& value, Index row, Index column, Moment moment);
-  /// Data parallelism: the tokens of this rank.
+  /// Returns this rank's number of tokens under data parallelism.
   [[nodiscard]] Extent own_tokens() const { return {tokens_.dimension, 1}; }
   [[nodiscard]] Extent shard() const { return {tokens_.dimension, cuts_ * order_.grain()}; }
-  /// The rank's place along its ring times `scale`: where its part of a tensor begins.
-  [[nodiscard]] Index own(std::int32_t scale = 1) const { return axes_.place(builder_.mesh(), scale); }
-  [[nodiscard]] Index own_rows() const { return own(cuts_ * order_.grain()); }
+  /// Returns the rank's place along its ring times `scale`, where its part of a tensor begins.
+  [[nodiscard]] Index own_place(std::int32_t scale = 1) const { return axes_.place(builder_.mesh(), scale); }
+  [[nodiscard]] Index own_rows() const { return own_place(cuts_ * order_.grain()); }
   Stage site(const OperationStage& stage, BufferId input, BufferId weight, BufferId output);
 
   ProgramBuilder builder_;
@@ -89,16 +89,16 @@ class Assembly {
   std::int32_t cuts_;
   TokenOrder order_;
   Extent tokens_;
-  Value made_;    // by the stage before
-  Value stream_;  // what residuals add to
-  /// A layer whose backward pass is to come.
+  Value made_;    // output of the stage before
+  Value stream_;  // tensor that residuals add to
+  /// Data parallelism: a layer whose backward pass is still to come.
   struct Layer {
     Value input, weight;
   };
   std::vector<Layer> layers_;  // data parallelism: first to last
-  Value gradient_;             // data parallelism: of what the layers left have made
+  Value gradient_;             // data parallelism: gradient of the output of the remaining layers
   Done done_;
-  MakeRows attend_;  // makes rows of made_, if it is made by query slice
+  MakeRows attend_;  // makes rows of made_, if it is computed by query slice
 };
 
 }  // namespace commfuse

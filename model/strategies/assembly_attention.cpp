@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention and what comes behind it. All queries at once, or by query slice (CommFuse Alg 4, Fig 9): each product that
-// the site behind makes of some tokens is preceded by the attention of just these queries to all keys, so that a step
-// hides its transfer under core and product. With FuseRS, direct form, the own slice comes last:
+// Attention and the site after it. All queries run at once, or by query slice (CommFuse Alg 4, Fig 9): the attention of
+// just some queries to all keys precedes the site's GEMM of the same tokens, so that a step hides its transfer under
+// core and GEMM. With FuseRS, direct form, the own slice comes last:
 //
 //            step 0            step 1            step 2            step 3          (4 ranks, seen from rank r)
 //   compute  core p[r+1]       core p[r+2]       core p[r+3]       core p[r]   sum
 //   comm     idle              p[r+1] ->         p[r+2] ->         p[r+3] ->
 //
-// Core e and product c of a slice, transfer p, sum s: makespan e + c + (N-1) max(e + c, p) + s, where cores cost the
-// same. Under a causal mask slice j of N holds (2j+1)/N^2 of the work: in order of the sequence ranks are at different
+// Core e and GEMM c of a slice, transfer p, sum s: makespan e + c + (N-1) max(e + c, p) + s if all cores cost the same.
+// Under a causal mask slice j of N holds (2j+1)/N^2 of the work: in order of the sequence, ranks are at different
 // slices in one step, so their steps take unequally long; in zig-zag (TokenOrder) all slices cost the same.
 #include <utility>
 
@@ -19,11 +19,11 @@ namespace commfuse {
 
 void Assembly::attend(const std::string& dimension) {
   const DimensionId heads = builder_.dimension(dimension, ranks_);
-  const Extent own{heads, 1};
+  const Extent own_heads{heads, 1};
   const Value qkv = made_;
-  check(qkv.tensor != no_tensor, "attention comes behind q, k and v");
+  check(qkv.tensor != no_tensor, "attention follows q, k and v");
   made_.tensor = builder_.attention_tensor("attended", qkv.tensor, {heads, ranks_}, true);
-  made_.buffer = builder_.buffer("attended", BufferRole::scratch, tokens_, own, options_.dtype);
+  made_.buffer = builder_.buffer("attended", BufferRole::scratch, tokens_, own_heads, options_.dtype);
   const DimensionId batch = builder_.dimension("batch", 1);
   const DimensionId head = builder_.dimension("head", 1);
   attend_ = core_of(qkv.buffer, made_.buffer, batch, head);
@@ -34,7 +34,7 @@ void Assembly::attend(const std::string& dimension) {
   }
   builder_.unfused(AttentionShape{.queries = tokens_,
                                   .keys = tokens_,
-                                  .columns = own,
+                                  .columns = own_heads,
                                   .qkv = builder_.buffer_of(qkv.buffer).columns,
                                   .batch = batch,
                                   .head = head,
@@ -42,7 +42,7 @@ void Assembly::attend(const std::string& dimension) {
                                   .dtype = options_.dtype});
 }
 
-/// The first op it makes waits for q, k and v; the others follow on the same lane.
+/// The first op waits for q, k and v; the others follow on the same lane.
 MakeRows Assembly::core_of(BufferId qkv, BufferId attended, DimensionId batch, DimensionId head) {
   return [=, this, keys = order_.in_sequence(builder_, qkv), ready = done_](const Operand& rows) mutable {
     AttentionSpec spec{

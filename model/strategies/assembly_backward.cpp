@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backward pass of products under tensor parallelism with sequence parallelism (Korthikanti et al. 2022, figure 5):
-// of y = x w it makes dx = dy w^T for the layer before and dw = x^T dy, which sums over all tokens and is kept in fp32.
+// The backward pass of GEMMs under tensor parallelism with sequence parallelism (Korthikanti et al. 2022, figure 5):
+// for y = x w it computes dx = dy w^T for the layer before and dw = x^T dy, which sums over all tokens and is kept in
+// fp32.
 #include <optional>
 
 #include "model/strategies/assembly.h"
@@ -29,14 +30,14 @@ void Assembly::add_ag_gemm_backward(const OperationStage& stage, bool last) {
   const DimensionId columns = builder_.dimension(stage.columns, ranks_);
   const Extent own_columns{columns, stage.columns_per_rank};
   const Extent all_columns{columns, ranks_ * stage.columns_per_rank};
-  const Index own = this->own(stage.columns_per_rank);
+  const Index own_begin = this->own_place(stage.columns_per_rank);
   if (made_.tensor == no_tensor) {
     made_ = given({.name = "dy",
                    .rows = tokens_,
                    .columns = all_columns,
                    .held_rows = tokens_,
                    .held_columns = own_columns,
-                   .column = own});
+                   .column = own_begin});
   }
   const Value dy = made_;
   const bool saved = options_.regather == Regather::saved;
@@ -52,7 +53,7 @@ void Assembly::add_ag_gemm_backward(const OperationStage& stage, bool last) {
                          .columns = all_columns,
                          .held_rows = hidden,
                          .held_columns = own_columns,
-                         .column = own});
+                         .column = own_begin});
   const TensorId dx = builder_.product_tensor(stage.name + ".dx", dy.tensor, w.tensor, {.transpose_b = true});
   const BufferId output = builder_.buffer(stage.name + ".dx", last ? BufferRole::output : BufferRole::scratch, shard(),
                                           hidden, options_.dtype);
@@ -64,7 +65,7 @@ void Assembly::add_ag_gemm_backward(const OperationStage& stage, bool last) {
   builder_.unfused(
       GemmShape{.m = tokens_, .n = hidden, .k = own_columns, .dtype = options_.dtype, .transpose_b = true});
   unfused_gradient(hidden, own_columns, tokens_);
-  builder_.finally(builder_.whole(dw.buffer), dw.tensor, 0, own);
+  builder_.finally(builder_.whole(dw.buffer), dw.tensor, 0, own_begin);
   made_ = {dx, output};
   if (last) {
     builder_.finally(builder_.whole(output), dx, own_rows(), 0);
@@ -76,7 +77,7 @@ void Assembly::add_gemm_rs_backward(const OperationStage& stage, bool last) {
   const DimensionId contraction = builder_.dimension(stage.contraction, ranks_);
   const Extent share{contraction, 1};
   const Extent all_shares{contraction, ranks_};
-  const Index own = this->own();
+  const Index own_row = this->own_place();
   if (made_.tensor == no_tensor) {
     made_ = given({.name = "dy",
                    .rows = tokens_,
@@ -91,14 +92,14 @@ void Assembly::add_gemm_rs_backward(const OperationStage& stage, bool last) {
                          .columns = all_shares,
                          .held_rows = tokens_,
                          .held_columns = share,
-                         .column = own});
+                         .column = own_row});
   const Value w = given({.name = stage.name + ".weight",
                          .role = BufferRole::weight,
                          .rows = all_shares,
                          .columns = hidden,
                          .held_rows = share,
                          .held_columns = hidden,
-                         .row = own});
+                         .row = own_row});
   const TensorId dx = builder_.product_tensor(stage.name + ".dx", dy.tensor, w.tensor, {.transpose_b = true});
   const BufferId output = builder_.buffer(stage.name + ".dx", last ? BufferRole::output : BufferRole::scratch, tokens_,
                                           share, options_.dtype);
@@ -109,10 +110,10 @@ void Assembly::add_gemm_rs_backward(const OperationStage& stage, bool last) {
   done_ = strategy_.gemm_rs_backward(site, options_);
   builder_.unfused(GemmShape{.m = tokens_, .n = share, .k = hidden, .dtype = options_.dtype, .transpose_b = true});
   unfused_gradient(share, hidden, tokens_);
-  builder_.finally(builder_.whole(dw.buffer), dw.tensor, own, 0);
+  builder_.finally(builder_.whole(dw.buffer), dw.tensor, own_row, 0);
   made_ = {dx, output};
   if (last) {
-    builder_.finally(builder_.whole(output), dx, 0, own);
+    builder_.finally(builder_.whole(output), dx, 0, own_row);
   }
 }
 

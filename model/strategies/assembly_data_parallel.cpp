@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products under data parallelism with weights spread over the ranks (ZeRO, Rajbhandari et al. 2020, section 5; FSDP,
-// Zhao et al. 2023): gathered before the product, their gradients, which sum over the tokens of all ranks, scattered
-// after. Between forward and backward a rank keeps the gathered weights and the inputs of its layers.
+// GEMMs under data parallelism with weights spread over the ranks (ZeRO, Rajbhandari et al. 2020, section 5; FSDP, Zhao
+// et al. 2023). Weights are gathered before the GEMM; their gradients, which sum over the tokens of all ranks, are
+// scattered after it. Between forward and backward a rank keeps the gathered weights and the inputs of its layers.
 #include "model/check.h"
 #include "model/strategies/assembly.h"
 #include "model/strategies/weight_shards.h"
@@ -10,7 +10,7 @@ namespace commfuse {
 
 void Assembly::add_weight_ag_gemm(const OperationStage& stage) {
   const std::int32_t shards = ranks_ * cuts_;
-  const Index own = this->own();
+  const Index own_row = this->own_place();
   if (made_.tensor == no_tensor) {
     const std::int32_t blocks = stage.contraction_is_cut ? shards : 1;
     const Extent contraction{builder_.dimension(stage.contraction, blocks), blocks};
@@ -19,7 +19,7 @@ void Assembly::add_weight_ag_gemm(const OperationStage& stage) {
                    .columns = contraction,
                    .held_rows = own_tokens(),
                    .held_columns = contraction,
-                   .row = own});
+                   .row = own_row});
   }
   const Value x = made_;
   const Extent contraction = builder_.buffer_of(x.buffer).columns;
@@ -40,16 +40,16 @@ void Assembly::add_weight_ag_gemm(const OperationStage& stage) {
   builder_.unfused(
       GemmShape{.m = own_tokens(), .n = columns, .k = contraction, .dtype = options_.dtype, .transpose_b = true});
   if (!feeds_another) {
-    builder_.finally(builder_.whole(made_.buffer), made_.tensor, own, 0);
+    builder_.finally(builder_.whole(made_.buffer), made_.tensor, own_row, 0);
   }
   layers_.push_back({x, w});
 }
 
 void Assembly::add_gradient_rs(const OperationStage& stage, bool last) {
-  check(!layers_.empty(), "what goes back has gone forward");
+  check(!layers_.empty(), "every backward stage has its forward stage");
   const Layer layer = layers_.back();
   layers_.pop_back();
-  const Index own = this->own();
+  const Index own_row = this->own_place();
   const Extent columns = builder_.buffer_of(layer.weight.buffer).rows;
   const Extent contraction = builder_.buffer_of(layer.weight.buffer).columns;
   if (gradient_.tensor == no_tensor) {
@@ -58,7 +58,7 @@ void Assembly::add_gradient_rs(const OperationStage& stage, bool last) {
                        .columns = columns,
                        .held_rows = own_tokens(),
                        .held_columns = columns,
-                       .row = own});
+                       .row = own_row});
   }
   const Value dy = gradient_;
   gradient_ = {builder_.product_tensor(stage.name + ".dx", dy.tensor, layer.weight.tensor),
@@ -78,7 +78,7 @@ void Assembly::add_gradient_rs(const OperationStage& stage, bool last) {
     builder_.finally(builder_.rows_of(site.gradient, i * weight.width(), weight.width()), dw, weight.place(i), 0);
   }
   if (last) {
-    builder_.finally(builder_.whole(gradient_.buffer), gradient_.tensor, own, 0);
+    builder_.finally(builder_.whole(gradient_.buffer), gradient_.tensor, own_row, 0);
   }
 }
 

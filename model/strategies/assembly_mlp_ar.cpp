@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MLPs under tensor parallelism without sequence parallelism: every rank holds all tokens, normed, and the stream they
-// were normed from; the sum of the ranks' contributions is added to the stream and normed for the next.
+// MLPs under tensor parallelism without sequence parallelism: every rank holds all tokens, normalised, and the stream
+// before the norm. The sum of the ranks' contributions is added to the stream and normalised for the next MLP.
 #include "model/check.h"
 #include "model/strategies/assembly.h"
 
@@ -12,13 +12,14 @@ void Assembly::add_mlp_ar(const OperationStage& stage, bool last) {
   const Extent hidden{builder_.dimension(stage.contraction, 1), 1};
   const DimensionId ffn = builder_.dimension(stage.columns, ranks_);
   const Extent own_up{ffn, stage.columns_per_rank};
-  const Extent own{ffn, 1};
-  const auto held = [&](const std::string& name, BufferRole role) {
+  const Extent own_columns{ffn, 1};
+  const auto add_buffer = [&](const std::string& name, BufferRole role) {
     return builder_.buffer(name, role, tokens_, hidden, dtype);
   };
   if (made_.tensor == no_tensor) {
-    begin_with({builder_.input_tensor("stream", tokens_, hidden, dtype), held("stream", BufferRole::input)}, 0, 0);
-    made_ = {builder_.input_tensor("x", tokens_, hidden, dtype), held("x", BufferRole::input)};
+    begin_with({builder_.input_tensor("stream", tokens_, hidden, dtype), add_buffer("stream", BufferRole::input)}, 0,
+               0);
+    made_ = {builder_.input_tensor("x", tokens_, hidden, dtype), add_buffer("x", BufferRole::input)};
     builder_.initially(builder_.whole(made_.buffer), made_.tensor, 0, 0);
   }
   const TensorId w_up =
@@ -30,21 +31,23 @@ void Assembly::add_mlp_ar(const OperationStage& stage, bool last) {
   const TensorId added = builder_.function_tensor(stage.name + ".added", Function::residual, down, stream_.tensor);
   const TensorId normed = builder_.function_tensor(stage.name + ".normed", Function::norm, added);
 
-  // One after another, not as arguments: compilers evaluate those in different orders, and buffers are numbered.
-  const BufferId output = held(stage.name, last ? BufferRole::output : BufferRole::scratch);
+  // The buffers are added in separate statements, because compilers evaluate arguments in different orders, and buffers
+  // are numbered.
+  const BufferId output = add_buffer(stage.name, last ? BufferRole::output : BufferRole::scratch);
   const BufferId w_up_part = builder_.buffer(stage.name + ".up.weight", BufferRole::weight, hidden, own_up, dtype);
   Stage site = this->site(stage, made_.buffer, w_up_part, output);
-  site.down = builder_.buffer(stage.name + ".down.weight", BufferRole::weight, own, hidden, dtype);
+  site.down = builder_.buffer(stage.name + ".down.weight", BufferRole::weight, own_columns, hidden, dtype);
   site.stream = stream_.buffer;
-  site.added = held(stage.name + ".added", BufferRole::scratch);
+  site.added = add_buffer(stage.name + ".added", BufferRole::scratch);
   site.activation = *stage.activation;
-  builder_.initially(builder_.whole(site.weight), w_up, 0, this->own(stage.columns_per_rank));
-  builder_.initially(builder_.whole(site.down), w_down, this->own(), 0);
+  builder_.initially(builder_.whole(site.weight), w_up, 0, this->own_place(stage.columns_per_rank));
+  builder_.initially(builder_.whole(site.down), w_down, this->own_place(), 0);
   done_ = strategy_.mlp_ar(site, options_);
 
   builder_.unfused(GemmShape{.m = tokens_, .n = own_up, .k = hidden, .dtype = dtype});
-  builder_.unfused(ElementwiseShape{.function = *stage.activation, .rows = tokens_, .columns = own, .dtype = dtype});
-  builder_.unfused(GemmShape{.m = tokens_, .n = hidden, .k = own, .dtype = dtype});
+  builder_.unfused(
+      ElementwiseShape{.function = *stage.activation, .rows = tokens_, .columns = own_columns, .dtype = dtype});
+  builder_.unfused(GemmShape{.m = tokens_, .n = hidden, .k = own_columns, .dtype = dtype});
   builder_.unfused(ElementwiseShape{
       .function = Function::residual, .inputs = 2, .rows = tokens_, .columns = hidden, .dtype = dtype});
   builder_.unfused(ElementwiseShape{.function = Function::norm, .rows = tokens_, .columns = hidden, .dtype = dtype});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products under tensor parallelism with sequence parallelism: column-parallel (ag_gemm) and row-parallel (gemm_rs).
+// GEMMs under tensor parallelism with sequence parallelism: column-parallel (ag_gemm) and row-parallel (gemm_rs).
 #include "model/strategies/assembly.h"
 
 namespace commfuse {
@@ -24,7 +24,7 @@ void Assembly::add_ag_gemm(const OperationStage& stage, bool last) {
   const bool ends_here = last && !stage.activation;
   const BufferId output = builder_.buffer(stage.name, ends_here ? BufferRole::output : BufferRole::scratch, tokens_,
                                           own_columns, options_.dtype);
-  builder_.initially(builder_.whole(weight), w, 0, own(stage.columns_per_rank));
+  builder_.initially(builder_.whole(weight), w, 0, own_place(stage.columns_per_rank));
   done_ = strategy_.ag_gemm(site(stage, made_.buffer, weight, output), options_);
   builder_.unfused(GemmShape{.m = tokens_, .n = own_columns, .k = hidden, .dtype = options_.dtype});
   made_ = {y, output};
@@ -35,7 +35,7 @@ void Assembly::add_ag_gemm(const OperationStage& stage, bool last) {
   }
   if (last) {
     const std::int32_t width = builder_.buffer_of(made_.buffer).columns.blocks;
-    end_with(0, own(width));
+    end_with(0, own_place(width));
   }
 }
 
@@ -46,7 +46,7 @@ void Assembly::add_gemm_rs(const OperationStage& stage, bool last) {
   if (made_.tensor == no_tensor) {
     begin_with({builder_.input_tensor("x", tokens_, {contraction, ranks_}, options_.dtype),
                 builder_.buffer("x", BufferRole::input, tokens_, own_share, options_.dtype)},
-               0, own());
+               0, own_place());
   }
   const TensorId w = builder_.input_tensor(stage.name + ".weight", {contraction, ranks_}, hidden, options_.dtype);
   const TensorId y = builder_.product_tensor(stage.name, made_.tensor, w);
@@ -55,7 +55,7 @@ void Assembly::add_gemm_rs(const OperationStage& stage, bool last) {
   const bool ends_here = last && !stage.residual;
   const BufferId output = builder_.buffer(stage.name, ends_here ? BufferRole::output : BufferRole::scratch, shard(),
                                           hidden, options_.dtype);
-  builder_.initially(builder_.whole(weight), w, own(), 0);
+  builder_.initially(builder_.whole(weight), w, own_place(), 0);
   done_ = strategy_.gemm_rs(site(stage, made_.buffer, weight, output), options_);
   builder_.unfused(GemmShape{.m = tokens_, .n = hidden, .k = own_share, .dtype = options_.dtype});
   made_ = {y, output};

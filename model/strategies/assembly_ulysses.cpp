@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The attention block under Ulysses sequence parallelism (DeepSpeed-Ulysses, Jacobs et al. 2023): every rank keeps its
-// tokens and has all weights; an all-to-all turns all heads of the own tokens into own heads of all tokens, and another
-// one turns what attention makes of them back.
+// tokens and has all weights. An all-to-all turns all heads of the own tokens into own heads of all tokens, and another
+// one turns the output of attention back.
 #include "model/strategies/assembly.h"
 
 namespace commfuse {
@@ -26,7 +26,7 @@ void Assembly::add_gemm_a2a(const OperationStage& stage, bool last) {
   builder_.unfused(GemmShape{.m = shard(), .n = all_columns, .k = hidden, .dtype = options_.dtype});
   made_ = {y, output};
   if (last) {
-    end_with(0, own());
+    end_with(0, own_place());
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PyTorch async-TP (torch/distributed/_symmetric_memory: _pipelined_multi_all_gather_and_consume and
 // _pipelined_produce_and_all2all): every rank puts its own shard into symmetric memory, and copy engines pull it from
-// there, one peer after another; the pulls and the products alternate between two streams. 4 ranks, seen from rank r;
+// there, one peer after another; the pulls and the GEMMs alternate between two streams. 4 ranks, seen from rank r;
 // m is the copy into symmetric memory, + the sum of the N partial products:
 //
 //   ag_gemm   compute  |m|x[r]    |x[r+1]   |x[r+2]   |x[r+3] |
@@ -10,12 +10,12 @@
 //   gemm_rs   compute  |p[r+1]   |p[r+2]   |p[r+3]    |p[r]     |+|
 //             copy               |<- r-1   |<- r-2    |<- r-3   |    p[r+3] follows the first pull: one buffer a stream
 //
-// Product c, pull p, sum s: makespan m + c + (N-1) max(c, p) for ag_gemm; c + (N-1) max(c, p) + s for gemm_rs, and
-// min(c, p) more for an odd N > 1, where the own product stands behind the last pull on its stream.
+// GEMM c, pull p, sum s: makespan m + c + (N-1) max(c, p) for ag_gemm; c + (N-1) max(c, p) + s for gemm_rs, and
+// min(c, p) more for an odd N > 1, where the own GEMM follows the last pull on its stream.
 //
-// "cp" of different streams cannot overlap, says the source, so they share a lane; that lane's kind costs no SMs. Its
-// barriers are what makes a pull wait for its source here: a pull starts when both ranks are ready for it. Products of
-// the two streams do not run at the same time here.
+// The source says that "cp" of different streams cannot overlap, so they share a lane; that lane's kind costs no SMs.
+// Its barriers appear here as the wait of a pull for its source: a pull starts when both ranks are ready for it. GEMMs
+// of the two streams do not run at the same time here.
 #include "model/strategies/strategies.h"
 #include "model/strategies/strategy_parts.h"
 
@@ -68,12 +68,12 @@ Done async_tp_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   if (ranks == 1) {
     return {product(0, builder.whole(stage.output), stage.ready)};
   }
-  const BufferId symmetric = stage.scratch("symmetric", 2, stage.output);  // one slot a stream
+  const BufferId symmetric = stage.scratch("symmetric", 2, stage.output);  // one slot per stream
   const BufferId pulled = stage.scratch("pulled", ranks - 1, stage.output);
-  const BufferId own = stage.scratch("own", 1, stage.output);
+  const BufferId own_product = stage.scratch("own", 1, stage.output);
   std::vector<Operand> parts;
   std::vector<OpId> pulls;
-  /// The pull of two steps before, which the stream of this step does first.
+  /// Returns the pull of two steps before, which the stream of this step does first.
   const auto stream = [&](std::int32_t step) {
     return step < 3 ? std::vector<OpId>{} : std::vector{pulls[static_cast<std::size_t>(step) - 3]};
   };
@@ -89,9 +89,9 @@ Done async_tp_gemm_rs(const Stage& stage, const StrategyOptions& options) {
                                       .wire = options.dtype,
                                       .waits = {produced}}));
   }
-  // The own product is on the stream of the even steps.
-  product(0, builder.whole(own), stream(ranks % 2 == 0 ? ranks : ranks + 1));
-  parts.push_back({builder.whole(own)});
+  // The own GEMM is on the stream of the even steps.
+  product(0, builder.whole(own_product), stream(ranks % 2 == 0 ? ranks : ranks + 1));
+  parts.push_back({builder.whole(own_product)});
   return {builder.elementwise(
       {.function = Function::add, .inputs = parts, .out = {builder.whole(stage.output)}, .waits = {pulls.back()}})};
 }
@@ -103,7 +103,7 @@ constexpr Strategy async_tp_strategy{
     .summary = "copy engines pull shards from symmetric memory, two streams take turns (PyTorch)",
     .exposed = "what a pull is longer than a product; one more of the two when the ranks are odd",
     .source = "PyTorch async-TP, torch.distributed._symmetric_memory",
-    .cuts = parts::one,
+    .cuts = parts::one_cut,
     .ag_gemm = async_tp_ag_gemm,
     .gemm_rs = async_tp_gemm_rs,
     .relevant = parts::no_options,

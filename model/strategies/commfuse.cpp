@@ -16,12 +16,12 @@ namespace fused {
 
 namespace {
 
-/// Sub-slices of a shard, or of a half: groups and nested rings move whole ones.
+/// Returns the sub-slices of a shard, or of a half; groups and nested rings move whole ones.
 std::int32_t parts(const StrategyOptions& options) {
   return options.group == 1 && (options.form == Form::direct || options.inner == 1) ? options.sub_slices : 1;
 }
 
-/// Transfers of one ring step that need not wait for each other.
+/// Returns the number of transfers of one ring step that need not wait for each other.
 std::int32_t chains(const StrategyOptions& options) {
   return parts(options) * (options.directions == Directions::one ? 1 : 2);
 }
@@ -46,7 +46,7 @@ StrategyOptions nested(std::int32_t inner, LaneKind add_lane = LaneKind::compute
   return {.add_lane = add_lane, .inner = inner};
 }
 
-/// `base` with all else as in `preset`.
+/// Returns `preset` with the fixed options of `base`.
 StrategyOptions merged(const StrategyOptions& preset, const StrategyOptions& base, OptionSet fixed) {
   StrategyOptions options = base;
   for (const Option option : all_options) {
@@ -57,7 +57,7 @@ StrategyOptions merged(const StrategyOptions& preset, const StrategyOptions& bas
   return options;
 }
 
-/// Whether what a preset adds to its form makes something that was fixed meaningless: groups have no sub-slices.
+/// Returns true if a preset's additions to its form would make a fixed option meaningless: groups have no sub-slices.
 bool defies(const StrategyOptions& options, const StrategyOptions& base, OptionSet fixed) {
   const StrategyOptions plain = merged({.form = options.form}, base, fixed);
   const OptionSet matter = relevant(SiteKind::gemm_rs, options);
@@ -117,13 +117,13 @@ OptionSet relevant(SiteKind kind, const StrategyOptions& options) {
   return set;
 }
 
-// The paper's forms, then those that matter in practice: on the MLPs of three models from 2K to 128K tokens on six
-// machines the best of these is on average within 0.3 % of the best of some sixty. Four lanes fill the ports of a mesh
-// of eight; nodes have eight ranks.
+// Tries the paper's forms, then those that matter in practice: on the MLPs of three models from 2K to 128K tokens on
+// six machines, the best of these is on average within 0.3% of the best of about sixty. Four lanes fill the ports of a
+// mesh of eight; nodes have eight ranks.
 std::vector<StrategyOptions> tried(const StrategyOptions& base, OptionSet fixed) {
   constexpr LaneKind aux = LaneKind::aux;
   const StrategyOptions halves = both_ways(Directions::halves, 2, aux);
-  std::vector<StrategyOptions> all;
+  std::vector<StrategyOptions> schedules;
   for (const StrategyOptions& preset : {
            ring(),
            ring(aux),
@@ -140,16 +140,16 @@ std::vector<StrategyOptions> tried(const StrategyOptions& base, OptionSet fixed)
        }) {
     const StrategyOptions options = merged(preset, base, fixed);
     if (!defies(options, base, fixed)) {
-      all.push_back(options);
+      schedules.push_back(options);
     }
   }
-  return all;
+  return schedules;
 }
 
 std::vector<StrategyOptions> proved(const StrategyOptions& base) {
   constexpr LaneKind aux = LaneKind::aux;
-  std::vector<StrategyOptions> all;
-  const auto add = [&](const StrategyOptions& preset) { all.push_back(merged(preset, base, {})); };
+  std::vector<StrategyOptions> schedules;
+  const auto add = [&](const StrategyOptions& preset) { schedules.push_back(merged(preset, base, {})); };
   for (const LaneKind add_lane : {LaneKind::compute, aux}) {
     add(ring(add_lane));
     add(with_parts(ring(add_lane), 2, 1));
@@ -178,7 +178,7 @@ std::vector<StrategyOptions> proved(const StrategyOptions& base) {
     add(in_groups(direct(lanes), 2));
     add(in_groups(direct(lanes, Sum::arrival, aux), 3));
   }
-  return all;
+  return schedules;
 }
 
 std::string describe(const StrategyOptions& options) {
@@ -230,7 +230,7 @@ StrategyOptions capped(StrategyOptions options, std::int32_t ranks) {
 
 namespace {
 
-/// At sites that have no more than two forms.
+/// Returns the relevant options at sites that have no more than two forms.
 OptionSet two_forms(SiteKind kind, const StrategyOptions& options) {
   OptionSet set{Option::form};
   const bool adds = kind == SiteKind::gemm_rs || kind == SiteKind::ag_gemm_backward || kind == SiteKind::gradient_rs;
@@ -243,19 +243,21 @@ OptionSet two_forms(SiteKind kind, const StrategyOptions& options) {
   return set;
 }
 
-/// Rings with either sum: it makes a difference to the gradients of row-parallel products.
+/// Returns rings with either sum, because it makes a difference to the gradients of row-parallel GEMMs.
 std::vector<StrategyOptions> in_both_sums(const std::vector<StrategyOptions>& candidates, OptionSet fixed) {
-  std::vector<StrategyOptions> all;
-  for (const StrategyOptions& one : candidates) {
+  std::vector<StrategyOptions> expanded_candidates;
+  for (const StrategyOptions& candidate : candidates) {
     const std::vector<StrategyOptions> sums =
-        one.form == Form::direct ? std::vector{one}
-                                 : expanded({one}, fixed, Option::sum, &StrategyOptions::sum, {Sum::end, Sum::arrival});
-    all.insert(all.end(), sums.begin(), sums.end());
+        candidate.form == Form::direct
+            ? std::vector{candidate}
+            : expanded({candidate}, fixed, Option::sum, &StrategyOptions::sum, {Sum::end, Sum::arrival});
+    expanded_candidates.insert(expanded_candidates.end(), sums.begin(), sums.end());
   }
-  return all;
+  return expanded_candidates;
 }
 
-/// The paper's presets, each with the attention core cut in every way and the gradients of a ring summed both ways.
+/// Returns the paper's presets, each with the attention core cut in every way and the gradients of a ring summed both
+/// ways.
 std::vector<StrategyOptions> fused_tried(const StrategyOptions& base, OptionSet fixed) {
   return parts::in_all_cuts(in_both_sums(fused::tried(base, fixed), fixed), fixed);
 }

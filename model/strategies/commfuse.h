@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the list of strategies says about commfuse: which generator a set of options means, which of them matter, which
-// schedules are tried and proved.
+// Properties of commfuse for the list of strategies: the generator for a set of options, the options that matter, and
+// the schedules that are tried and proved.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@
 
 namespace commfuse::fused {
 
-/// A lane a peer, where the ranks are not known yet; more than any schedule takes.
+/// One lane per peer, when the number of ranks is unknown; larger than any schedule needs.
 inline constexpr std::int32_t all_lanes = 1024;
-/// Lanes are numbered up to 255 in the schedule text.
+/// Lanes have numbers up to 255 in the schedule text.
 inline constexpr std::int32_t most_lanes = 256;
 
 inline constexpr OptionSet uses{Option::sub_slices, Option::form,       Option::add_lane, Option::sum,
@@ -23,16 +23,17 @@ inline constexpr OptionSet uses{Option::sub_slices, Option::form,       Option::
 Done ag_gemm(const Stage& stage, const StrategyOptions& options);
 Done gemm_rs(const Stage& stage, const StrategyOptions& options);
 
-/// Blocks of a shard: its sub-slices, of either half where halves go both ways.
+/// Returns the blocks of a shard: its sub-slices, in each half if halves go both ways.
 std::int32_t cuts(const StrategyOptions& options);
 OptionSet relevant(SiteKind kind, const StrategyOptions& options);
 std::vector<StrategyOptions> tried(const StrategyOptions& base, OptionSet fixed);
 std::vector<StrategyOptions> proved(const StrategyOptions& base);
-/// "ring both ways, halves, m=2, 4 lanes, add on aux".
+/// Returns, for example, "ring both ways, halves, m=2, 4 lanes, add on aux".
 std::string describe(const StrategyOptions& options);
-/// Nested rings need nodes of equal size.
+/// Refuses nested rings unless nodes have equal size.
 std::string refusal(const StrategyOptions& options, std::int32_t ranks);
-/// Lanes up to the transfers of one step, or one a peer; groups up to ranks - 1; an inner ring of all ranks is flat.
+/// Limits lanes to the transfers of one step or one per peer, and groups to ranks - 1; an inner ring of all ranks
+/// becomes flat.
 StrategyOptions capped(StrategyOptions options, std::int32_t ranks);
 
 }  // namespace commfuse::fused

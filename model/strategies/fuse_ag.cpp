@@ -12,12 +12,12 @@ class Products {
   Products(const Stage& stage, std::int32_t group)
       : stage_(stage), group_(group), to_come_(stage.ranks - 1), weight_(stage.builder.whole(stage.weight)) {}
 
-  void own() {
+  void multiply_own() {
     multiply({stage_.builder.whole(stage_.input)}, {stage_.rows_of(stage_.output, stage_.shard(0), stage_.cuts)},
              Waits(stage_.ready));
   }
 
-  /// Multiplies when the group is full. What is taken may be gone from `piece`.
+  /// Multiplies when the group is full. The contents of `piece` may be moved out.
   void take(Piece& piece) {
     const bool full = --to_come_ % group_ == 0;
     if (next_.rows.empty()) {
@@ -47,7 +47,7 @@ class Products {
 
   const Stage& stage_;
   std::int32_t group_;
-  std::int32_t to_come_;  // pieces
+  std::int32_t to_come_;  // pieces that have not come yet
   Operand weight_;
   Piece next_;
   OpId last_{};
@@ -60,7 +60,7 @@ Done multiply_what_comes(const Stage& stage, std::int32_t group, const Bring& br
   Pieces next;
   Pieces after;
   bring(1, next);
-  products.own();
+  products.multiply_own();
   for (std::int32_t step = 2; !next.empty(); ++step) {
     bring(step, after);
     for (Piece& piece : next) {

@@ -5,15 +5,16 @@
 //   compute  shard r    shard r-1  shard r-2  shard r-3
 //   comm     r -> r+1   r -> r+2   r -> r+3   idle
 //
-// No transfer depends on another rank's progress but the receiver's. Makespan c + (N-1) max(c, p), as the ring's.
+// A transfer depends on no other rank's progress than the receiver's. Makespan c + (N-1) max(c, p), as in the ring
+// form.
 //
-// On L lanes, which a mesh has wires for, L shards set out together; 2 lanes:
+// On L lanes, for which a mesh has wires, L shards start together; 2 lanes:
 //
 //   comm     r -> r+1   r -> r+3
 //   comm1    r -> r+2
 //
-// N products, N-1 transfers; with p the transfer's time beside the others, transfer s ends at ceil(s/L) p: makespan the
-// largest of N c, p + (N-1) c and B p + (N-1-(B-1)L) c, where B = ceil((N-1)/L) is the last round.
+// N GEMMs, N-1 transfers. With p the time of a transfer beside the others, transfer s ends at ceil(s/L) p, and the
+// makespan is the largest of N c, p + (N-1) c and B p + (N-1-(B-1)L) c, where B = ceil((N-1)/L) is the last round.
 #include <algorithm>
 
 #include "model/strategies/fuse_ag.h"
@@ -31,21 +32,21 @@ Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options) {
     Pieces pieces;
     const std::uint16_t lane = lanes.of(distance - 1);
     for (std::int32_t part = 0; part < stage.cuts; ++part) {
-      const Region here = stage.rows_of(gathered, (distance - 1) * stage.cuts + part);
+      const Region target = stage.rows_of(gathered, (distance - 1) * stage.cuts + part);
       const OpId arrived = builder.exchange({.lane = {LaneKind::comm, lane},
                                              .axis = stage.axis,
                                              .shift = distance,
                                              .send = {stage.rows_of(stage.input, part)},
-                                             .receive = {here},
+                                             .receive = {target},
                                              .wire = options.dtype,
                                              .waits = lanes.first_waits(lane, stage)});
-      pieces.push_back({{here}, {stage.rows_of(stage.output, stage.shard(-distance) + part)}, {{arrived, lane}}});
+      pieces.push_back({{target}, {stage.rows_of(stage.output, stage.shard(-distance) + part)}, {{arrived, lane}}});
     }
     return pieces;
   };
   std::vector<Pieces> sent;  // by distance - 1
   return multiply_what_comes(stage, options.group, [&](std::int32_t step, Pieces& pieces) {
-    // As many as there are lanes are under way before the first of them is waited for.
+    // One transfer per lane is under way before the first of them is waited for.
     const std::int32_t ahead = std::min(stage.ranks - 1, step + options.lanes - 1);
     while (static_cast<std::int32_t>(sent.size()) < ahead) {
       sent.push_back(send(static_cast<std::int32_t>(sent.size()) + 1));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CommFuse for the backward pass of a column-parallel product: dx = dy w^T goes into FuseRS, x is gathered by the steps
-// of FuseAG under it, and dw = x^T dy follows as one product, which hides what is left of the scatter. One product, not
-// one a shard: adding up in fp32 would read and write the whole gradient every time.
+// CommFuse for the backward pass of a column-parallel GEMM: dx = dy w^T goes into FuseRS, x is gathered by the steps of
+// FuseAG under it, and dw = x^T dy follows as one GEMM, which hides the rest of the scatter. It is one GEMM and not one
+// per shard, because adding up in fp32 would read and write the whole gradient every time.
 //
 // The gather comes first on the lane, because dw needs it whole. p[j] is the rank's part of the dx of shard j, x[j] a
 // shard of x; 4 ranks, seen from rank r:
@@ -10,14 +10,14 @@
 //   compute  p[r+1]     p[r+2]     p[r+3]     p[r]       dw ....................... sum        (direct)
 //   comm     x[r]       x[r]       x[r]       p[r+1] ->  p[r+2] ->  p[r+3] ->
 //
-// Product c, transfer p of either kind, gradient w, sum s:
+// GEMM c, transfer p of either kind, gradient w, sum s:
 //   makespan max(max(N c, (N-1) p) + w, E(N-1)) + s    with E(0) = (N-1) p, E(i) = max(E(i-1), i c) + p
 // so nothing is exposed while p <= c and 2 (N-1) p <= N c + w. The ring form is the same with its adds a on their own
 // lane: E(i) = max(E(i-1) + p, (i+1) c) + a from E(0) = max(c, (N-1) p), makespan max(... + w, E(N-1)). Without a
 // gather, where x was saved whole, (N-1) p is 0 here.
 //
-// Adds on the compute lane cannot come inside dw, so there a step of the scatter and one of the gather take turns under
-// one product, and only the last step of the scatter is left to dw:
+// Adds on the compute lane cannot run inside dw, so in that case a step of the scatter and one of the gather take turns
+// under one GEMM, and dw hides only the last step of the scatter:
 //
 //   compute  p[r-1]     p[r-2] +   p[r-3] +   p[r]       dw ....... +                          (ring)
 //   comm     x[r] m     x[r-1] m   x[r-2] m
@@ -33,18 +33,18 @@ namespace {
 /// x of all ranks in the order of the shards.
 struct Gathered {
   BufferId buffer{};
-  std::vector<Operand> places;  // for gather_step
-  std::vector<OpId> there;      // ops after which it is whole
+  std::vector<Operand> places;  // operands for gather_step
+  std::vector<OpId> complete;   // ops after which it is complete
 };
 
 Gathered begin_gather(const Stage& stage, const StrategyOptions& options) {
   if (options.regather == Regather::saved || stage.ranks == 1) {
-    return {.buffer = stage.saved, .places = {}, .there = {}};
+    return {.buffer = stage.saved, .places = {}, .complete = {}};
   }
   ProgramBuilder& builder = stage.builder;
   Gathered x{.buffer = stage.scratch("gathered", stage.ranks, stage.saved),
              .places = {{builder.whole(stage.saved)}},
-             .there = {}};
+             .complete = {}};
   for (std::int32_t behind = 1; behind < stage.ranks; ++behind) {
     x.places.push_back({builder.rows_of(x.buffer, along(builder.mesh(), stage.axis, -behind))});
   }
@@ -61,7 +61,7 @@ Done fuse_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
   std::vector<OpId> products;
   for (std::int32_t step = 0; step < stage.ranks; ++step) {
     if (!x.places.empty() && step + 1 < stage.ranks) {
-      x.there = {gather_step(stage, options, step, x.places, {})};
+      x.complete = {gather_step(stage, options, step, x.places, {})};
     }
     products.push_back(builder.gemm({.a = {builder.rows_of(stage.input, scatter.shard(step))},
                                      .b = {builder.whole(stage.weight)},
@@ -73,12 +73,12 @@ Done fuse_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
     }
   }
   if (!x.places.empty()) {
-    x.there.push_back(copy_own_shard(stage, stage.saved, x.buffer, {}));
+    x.complete.push_back(copy_own_shard(stage, stage.saved, x.buffer, {}));
   }
   builder.gemm({.a = {builder.whole(x.buffer)},
                 .b = {builder.whole(stage.input)},
                 .out = {builder.whole(stage.gradient)},
-                .waits = x.there,
+                .waits = x.complete,
                 .transpose_a = true});
   for (std::int32_t step = 0; step < stage.ranks && !in_turn; ++step) {
     scatter.take(step, products[static_cast<std::size_t>(step)]);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// FuseAG in nested rings, for nodes joined by a slow network: inside its node a shard goes round the inner ring; across
-// nodes it takes the outer one, to the rank of the same place, and goes round there. It crosses into every node once.
+// FuseAG in nested rings, for nodes joined by a slow network. Inside its node a shard goes round the inner ring; across
+// nodes it takes the outer ring to the rank at the same place, and goes round the inner ring of that node. It enters
+// every node once.
 //
 //            round 0               round 1                    (2 nodes of 3; rank t of node n; n-1.t: of node n-1)
 //   compute  n.t   n.t-1  n.t-2    n-1.t   n-1.t-1  n-1.t-2
 //   comm     ->    ->              ->      ->                 inner ring: what this rank holds of the round
 //   comm1    n.t ===========>                                 outer ring, under all products of the round
 //
-// With O nodes of I ranks: O I products, O (I-1) inner and O-1 outer transfers. Product c, inner transfer p, outer
-// transfer P: makespan N c where p <= c and P <= I c. In general outer shard j is there at j P; inner transfers follow
-// each other, those of round j not before j P.
+// With O nodes of I ranks: O I GEMMs, O (I-1) inner and O-1 outer transfers. GEMM c, inner transfer p, outer transfer
+// P: makespan N c if p <= c and P <= I c. In general outer shard j arrives at j P; inner transfers follow each other,
+// those of round j not before j P.
 #include "model/strategies/fuse_ag.h"
 #include "model/strategies/strategies.h"
 
@@ -19,15 +20,15 @@ Done fuse_ag_nested(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t inner = builder.mesh().axes[static_cast<std::size_t>(stage.axis)].extent;
   const BufferId gathered = stage.scratch("gathered", stage.ranks - 1, stage.input);
-  const auto held = [&](std::int32_t step) {
+  const auto rows_at = [&](std::int32_t step) {
     return step == 0 ? builder.whole(stage.input) : stage.rows_of(gathered, step - 1);
   };
   OpId crossed{};  // the outer transfer that is under way
   const auto cross = [&](std::int32_t round) {
     return builder.exchange({.lane = {LaneKind::comm, 1},
                              .axis = *stage.outer,
-                             .send = {held((round - 1) * inner)},
-                             .receive = {held(round * inner)},
+                             .send = {rows_at((round - 1) * inner)},
+                             .receive = {rows_at(round * inner)},
                              .wire = options.dtype,
                              .waits = round == 1 ? stage.ready : std::vector<OpId>{}});
   };
@@ -37,20 +38,23 @@ Done fuse_ag_nested(const Stage& stage, const StrategyOptions& options) {
     }
     const std::int32_t round = step / inner;
     const std::int32_t place = step % inner;
-    pieces.push_back({{held(step)}, {stage.rows_of(stage.output, stage.shard(-place, -round))}, {}});
+    pieces.push_back({{rows_at(step)}, {stage.rows_of(stage.output, stage.shard(-place, -round))}, {}});
     if (place == 0) {
       pieces.back().arrived = {{crossed, 1}};
       return;
     }
-    std::vector<OpId> waits;  // the first of a round sends on what came across
+    std::vector<OpId> waits;  // the first of a round passes on what came across
     if (place == 1) {
       waits = round == 0 ? stage.ready : std::vector<OpId>{crossed};
       if ((round + 1) * inner < stage.ranks) {
         crossed = cross(round + 1);
       }
     }
-    const OpId arrived = builder.exchange(
-        {.axis = stage.axis, .send = {held(step - 1)}, .receive = {held(step)}, .wire = options.dtype, .waits = waits});
+    const OpId arrived = builder.exchange({.axis = stage.axis,
+                                           .send = {rows_at(step - 1)},
+                                           .receive = {rows_at(step)},
+                                           .wire = options.dtype,
+                                           .waits = waits});
     pieces.back().arrived = {{arrived, 0}};
   });
 }

@@ -5,9 +5,9 @@
 //   compute  shard r    shard r-1  shard r-2  shard r-3
 //   comm     r   ->     r-1 ->     r-2 ->     idle
 //
-// Per rank N products and N-1 transfers of one shard. Product c, transfer p: makespan c + (N-1) max(c, p).
+// Per rank N GEMMs and N-1 transfers of one shard. GEMM c, transfer p: makespan c + (N-1) max(c, p).
 //
-// In m parts a shard: 1 + (N-1) m products, (N-1) m transfers, makespan max(N c, (N-1) p + c/m). Both ways round, each
+// In m parts per shard: 1 + (N-1) m GEMMs, (N-1) m transfers, makespan max(N c, (N-1) p + c/m). Both ways round, each
 // on lanes of its own (method.md 1.6):
 //
 //   halves   compute  r | first half of r-1, second half of r+1 | r-2, r+2 | ...   2 (N-1) transfers of half a shard
@@ -21,17 +21,18 @@ namespace commfuse {
 
 namespace {
 
-/// One block of every shard, where a rank's own is given: that of the rank `steps` further along the ring.
-Region further(Region own, const Stage& stage, std::int32_t steps) {
-  IndexTerm& term = own.row.terms[static_cast<std::size_t>(stage.axis)];
+/// Returns, for a rank's own block of a shard, the same block of the rank `steps` further along the ring.
+Region further(Region region, const Stage& stage, std::int32_t steps) {
+  IndexTerm& term = region.row.terms[static_cast<std::size_t>(stage.axis)];
   term = {term.scale, wrapped(steps, stage.ranks)};
-  return own;
+  return region;
 }
 
-/// What goes on along one chain.
+/// State of one chain.
 struct Chain {
-  ExchangeSpec exchange;  // its last; what that received goes on next, and their lane keeps them in order
-  Region own;             // what the rank's own block gives
+  // Its last exchange; the next one passes on what that received, and their lane keeps them in order.
+  ExchangeSpec exchange;
+  Region own_rows;  // output rows of the rank's own block
 };
 
 Chain start_of(const Way& way, const Stage& stage, const StrategyOptions& options, BufferId gathered,
@@ -44,7 +45,7 @@ Chain start_of(const Way& way, const Stage& stage, const StrategyOptions& option
                        .receive = Operand(stage.rows_of(gathered, 0)),
                        .wire = options.dtype,
                        .waits = lanes.first_waits(lane, stage)},
-          .own = stage.rows_of(stage.output, stage.shard(0) + way.block)};
+          .own_rows = stage.rows_of(stage.output, stage.shard(0) + way.block)};
 }
 
 }  // namespace
@@ -76,7 +77,7 @@ Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options) {
         exchange.receive.front().row.constant = stage.grain * row++;
         const OpId arrived = builder.exchange(exchange);
         stack(piece.rows, exchange.receive.front());
-        stack(piece.results, further(chain.own, stage, -way.shift * step));
+        stack(piece.results, further(chain.own_rows, stage, -way.shift * step));
         piece.arrived.push_back({arrived, exchange.lane.number});
       }
     }

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// CommFuse for the backward pass of a row-parallel product: FuseAG over dy, and every shard that has come is multiplied
-// into its rows of dx = dy w^T. The weight's gradient dw = x^T dy sums over all shards. Either in one product at the
-// end:
+// CommFuse for the backward pass of a row-parallel GEMM: FuseAG over dy, and every shard that has arrived is multiplied
+// into its rows of dx = dy w^T. The weight's gradient dw = x^T dy sums over all shards, either in one GEMM at the end:
 //
 //            step 0     step 1     step 2     step 3                     (4 ranks, seen from rank r)
 //   compute  dx[r]      dx[r-1]    dx[r-2]    dx[r-3]    dw ...........
 //   comm     r   ->     r-1 ->     r-2 ->     idle
 //
-// Products c and w, transfer p: makespan c + (N-1) max(c, p) + w. Or with every shard as it arrives:
+// GEMMs c and w, transfer p: makespan c + (N-1) max(c, p) + w. Or with every shard as it arrives:
 //
 //   compute  dx[r] dw=          dx[r-1] dw+=       dx[r-2] dw+=       dx[r-3] dw+=
 //   comm     r   ->             r-1 ->             r-2 ->             idle
 //
-// Now w is one shard's product: makespan (c + w) + (N-1) max(c + w, p). Two products hide one transfer, but every dw+=
-// reads and writes the whole gradient in fp32, which its price knows; it pays when links are slow and shards long.
+// Now w is one shard's GEMM: makespan (c + w) + (N-1) max(c + w, p). Two GEMMs hide one transfer, but every dw+= reads
+// and writes the whole gradient in fp32, which its price includes. This pays when links are slow and shards long.
 #include "model/strategies/fuse_steps.h"
 #include "model/strategies/strategies.h"
 
@@ -21,8 +20,8 @@ namespace commfuse {
 
 namespace {
 
-/// Where the shards of dy lie, for gather_step. dw in one product wants them in order and together; otherwise the own
-/// one stays where it is.
+/// Returns the places of the shards of dy, for gather_step. dw in one GEMM needs them together and in order; otherwise
+/// the own shard stays in its buffer.
 std::vector<Operand> places_of(const Stage& stage, bool together) {
   ProgramBuilder& builder = stage.builder;
   std::vector<Operand> places{{builder.whole(stage.input)}};
@@ -37,7 +36,7 @@ std::vector<Operand> places_of(const Stage& stage, bool together) {
   return places;
 }
 
-/// All of dy: the own shard is copied to the others.
+/// Returns all of dy: the own shard is copied to the others.
 BufferId whole_of(const Stage& stage, const std::vector<Operand>& places, std::vector<OpId>& waits) {
   if (stage.ranks == 1) {
     return stage.input;
@@ -56,7 +55,7 @@ Done fuse_gemm_rs_backward(const Stage& stage, const StrategyOptions& options) {
   std::vector<OpId> arrived = stage.ready;
   Done done;
   for (std::int32_t step = 0; step < stage.ranks; ++step) {
-    const std::vector<OpId> here = arrived;
+    const std::vector<OpId> ready = arrived;
     if (step + 1 < stage.ranks) {
       arrived = {gather_step(stage, options, step, places, stage.ready)};
     }
@@ -65,7 +64,7 @@ Done fuse_gemm_rs_backward(const Stage& stage, const StrategyOptions& options) {
     done = {builder.gemm({.a = dy,
                           .b = {builder.whole(stage.weight)},
                           .out = {builder.rows_of(stage.output, shard)},
-                          .waits = here,
+                          .waits = ready,
                           .transpose_b = true})};
     if (!at_the_end) {
       builder.gemm({.a = {builder.rows_of(stage.saved, shard)},

@@ -6,14 +6,14 @@
 //   compute  p[r+1]     p[r+2]       p[r+3]       p[r]   sum
 //   comm     idle       p[r+1] ->    p[r+2] ->    p[r+3] ->
 //
-// Product c, transfer p, sum s: makespan c + (N-1) max(c, p) + s (method.md 1.6).
+// GEMM c, transfer p, sum s: makespan c + (N-1) max(c, p) + s (method.md 1.6).
 //
-// N products, N-1 transfers, one add. On L lanes transfer i starts when product i and transfer i-L have ended. With m
-// parts a shard 1 + (N-1) m products, (N-1) m transfers, makespan max(N c, (N-1) p + c/m) + s. Groups multiply g shards
-// at once, then what is left over, then the own shard.
+// N GEMMs, N-1 transfers, one add. On L lanes transfer i starts when GEMM i and transfer i-L have ended. With m parts
+// per shard: 1 + (N-1) m GEMMs, (N-1) m transfers, makespan max(N c, (N-1) p + c/m) + s. Groups multiply g shards at
+// once, then the remainder, then the own shard.
 //
-// Summed on arrival, what came in under a product is added up after it, or as soon as it is there on a lane of its own;
-// N-2 adds from 3 ranks on, the last one with the own product (aux lane; in[i] comes during step i+1):
+// With sums on arrival, the data that arrived under a GEMM are added after it, or at once on a lane of their own. From
+// 3 ranks on there are N-2 adds, the last one with the own product (aux lane; in[i] arrives during step i+1):
 //
 //   aux                            in[0]+in[1]  ...      +in[2]+p[r]
 #include <algorithm>
@@ -35,8 +35,8 @@ class DirectSum {
         // One that is being computed and one on each lane, in whole groups and at least two of these.
         slots_(((std::max(options.lanes, options.group) - 1) / options.group + 2) * options.group),
         partial_(stage.scratch("partial", slots_ * stage.cuts, stage.output)),
-        inbox_(stage.scratch("inbox", peers_ * stage.cuts, stage.output)),  // one slot a sender
-        own_(stage.scratch("own", stage.cuts, stage.output)),
+        inbox_(stage.scratch("inbox", peers_ * stage.cuts, stage.output)),  // one slot per sender
+        own_product_(stage.scratch("own", stage.cuts, stage.output)),
         lanes_(options.lanes) {}
 
   Done run() {
@@ -54,8 +54,8 @@ class DirectSum {
     }
     product_ = stage_.multiply({.a = {stage_.rows_of(stage_.input, stage_.shard(0), stage_.cuts)},
                                 .b = {builder_.whole(stage_.weight)},
-                                .out = {builder_.whole(own_)}});
-    return {add_up(peers_, {builder_.whole(own_)}, builder_.whole(stage_.output))};
+                                .out = {builder_.whole(own_product_)}});
+    return {add_up(peers_, {builder_.whole(own_product_)}, builder_.whole(stage_.output))};
   }
 
  private:
@@ -67,7 +67,7 @@ class DirectSum {
     return stage_.rows_of(partial_, step % slots_ * stage_.cuts + part);
   }
 
-  /// One part for the owners of steps first to end - 1.
+  /// Computes one part for the owners of steps first to end - 1.
   OpId multiply(std::int32_t first, std::int32_t end, std::int32_t part) {
     Operand input;
     Operand results;
@@ -88,7 +88,7 @@ class DirectSum {
 
   void send(std::int32_t step, std::int32_t part) {
     const std::uint16_t lane = lanes_.of(step);
-    // The lane's transfer before may have waited for the same product.
+    // The lane's previous transfer may have waited for the same GEMM.
     const bool waited = step - options_.lanes >= step / options_.group * options_.group;
     const OpId exchange = builder_.exchange({.lane = {LaneKind::comm, lane},
                                              .axis = stage_.axis,
@@ -100,8 +100,9 @@ class DirectSum {
     sent_.push_back({exchange, lane});
   }
 
-  /// The sum so far, which lies in the first slot of the inbox, the slots after it up to `end`, and `own`.
-  OpId add_up(std::int32_t end, const Operand& own, const Region& out) {
+  /// Adds up the sum so far, which lies in the first slot of the inbox, the slots after it up to `end`, and
+  /// `own_product`.
+  OpId add_up(std::int32_t end, const Operand& own_product, const Region& out) {
     std::vector<Operand> inputs{{stage_.rows_of(inbox_, 0, stage_.cuts)}};
     std::vector<Flight> arrivals;
     for (std::int32_t step = summed_; step < end; ++step) {
@@ -113,8 +114,8 @@ class DirectSum {
     summed_ = end;
     Waits waits = landed(arrivals);
     const LaneKind lane = options_.sum == Sum::arrival ? options_.add_lane : LaneKind::compute;
-    if (!own.empty()) {
-      inputs.push_back(own);
+    if (!own_product.empty()) {
+      inputs.push_back(own_product);
       if (lane != LaneKind::compute) {
         waits.push_back(product_);
       }
@@ -130,10 +131,10 @@ class DirectSum {
   std::int32_t slots_;
   BufferId partial_;
   BufferId inbox_;
-  BufferId own_;
+  BufferId own_product_;
   CommLanes lanes_;
   std::vector<Flight> sent_;  // by step and part
-  std::int32_t summed_ = 1;   // slots of the inbox in the sum so far
+  std::int32_t summed_ = 1;   // slots of the inbox that the sum contains
   OpId product_{};
 };
 

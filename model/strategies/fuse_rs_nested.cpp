@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// FuseRS in nested rings, for nodes joined by a slow network: FuseAG's (fuse_ag_nested.cpp) run backwards. A round is
-// for the shards of one node, the own node's last: the inner ring adds up what the ranks of this node have for them,
-// then the outer ring takes the sum on to the next node, where it joins that node's sum at the end of a round. A
-// shard's sum crosses into every node on its way once.
+// FuseRS in nested rings, for nodes joined by a slow network: FuseAG's schedule (fuse_ag_nested.cpp) run backwards. A
+// round computes the shards of one node, the own node's last: the inner ring adds up this node's contributions, then
+// the outer ring takes the sum to the next node, where it joins that node's sum at the end of a round. A shard's sum
+// enters every node on its way once.
 //
 //            round 0                     round 1                   (2 nodes of 3; rank t of node n; n-1.t: of node n-1)
 //   compute  n-1.t-1  n-1.t-2+  n-1.t+   n.t-1  n.t-2+  n.t++      + adds what came in, ++ also what came across
 //   comm              ->        ->              ->      ->         inner ring
 //   comm1                                n-1.t ===========>        outer ring, under all products of the next round
 //
-// With O nodes of I ranks: O I products, O (I-1) inner and O-1 outer transfers, O (I-1) adds, O-1 of them of three.
-// Product c, inner transfer p, outer transfer P, adds a of two and b of three, on the compute lane: makespan
-// N c + (O (I-1) - (O-1)) a + (O-1) b where p <= c and P <= I c + (I-2) a.
+// With O nodes of I ranks: O I GEMMs, O (I-1) inner and O-1 outer transfers, O (I-1) adds, O-1 of them of three terms.
+// GEMM c, inner transfer p, outer transfer P, adds a of two and b of three terms, on the compute lane: makespan
+// N c + (O (I-1) - (O-1)) a + (O-1) b if p <= c and P <= I c + (I-2) a.
 #include <array>
 #include <optional>
 
@@ -53,7 +53,7 @@ class NestedSum {
   void pass_on(std::int32_t step) {
     std::vector<OpId> waits{summed_};
     if (on_aux() && step % inner_ == 1 && step > 1) {
-      waits.push_back(last_add_);  // of the round before: it may still be reading the slot
+      waits.push_back(last_add_);  // the last add of the round before may still be reading the slot
     }
     passed_ = builder_.exchange({.axis = stage_.axis,
                                  .send = {slot(sum_, step - 1)},
@@ -74,7 +74,7 @@ class NestedSum {
   void multiply(std::int32_t step, bool begins) {
     std::vector<OpId> waits = step == 0 ? stage_.ready : std::vector<OpId>{};
     if (on_aux() && begins && step > 0) {
-      waits = {passed_};  // the slot was sent from
+      waits = {passed_};  // the transfer that sent from the slot
     } else if (on_aux() && used_[static_cast<std::size_t>(step % 2)]) {
       waits = {*used_[static_cast<std::size_t>(step % 2)]};
     }
@@ -117,10 +117,10 @@ class NestedSum {
   BufferId node_sum_;
   OpId product_{};
   OpId passed_{};   // the last transfer inside the node
-  OpId crossed_{};  // the last one across
-  OpId summed_{};   // made what is passed on next
+  OpId crossed_{};  // the last transfer across nodes
+  OpId summed_{};   // made the sum that is passed on next
   OpId last_add_{};
-  std::array<std::optional<OpId>, 2> used_;  // by slot: the last add that read a partial product there
+  std::array<std::optional<OpId>, 2> used_;  // by slot: the last add that read a partial product in it
 };
 
 }  // namespace

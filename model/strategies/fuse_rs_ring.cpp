@@ -6,13 +6,14 @@
 //   compute  p[r-1]     p[r-2] +     p[r-3] +     p[r] +          + adds what came in during the step
 //   comm     idle       m[r-1] ->    m[r-2] ->    m[r-3] ->
 //
-// Product c, transfer p, add a: makespan c + (N-1) (max(c, p) + a) with the add on the compute lane; with the add on
-// its own lane E(0) = c, E(i) = max((i+1) c, E(i-1) + p) + a, makespan E(N-1) (method.md 1.6).
+// GEMM c, transfer p, add a: makespan c + (N-1) (max(c, p) + a) with the add on the compute lane; with the add on its
+// own lane E(0) = c, E(i) = max((i+1) c, E(i-1) + p) + a, makespan E(N-1) (method.md 1.6).
 //
-// N products, N-1 transfers, N-1 adds. Parts of shards and rings both ways are FuseAG's (fuse_ag_ring.cpp) run
-// backwards: with m parts m times as many transfers, adds and products, the own shard's product excepted; halves: two
-// transfers a step, makespan c + (N-1) (max(c, p/2) + a); shards: one add less, the last one of three. Groups multiply
-// g shards at once, then what is left over, then the own shard; sums still travel and are added one by one.
+// N GEMMs, N-1 transfers, N-1 adds. Parts of shards and rings both ways are those of FuseAG (fuse_ag_ring.cpp) run
+// backwards. With m parts there are m times as many transfers, adds and GEMMs, except for the own shard's GEMM. With
+// halves there are two transfers per step, makespan c + (N-1) (max(c, p/2) + a); with shards one add less, the last one
+// of three terms. Groups multiply g shards at once, then the remainder, then the own shard; sums still travel and are
+// added one by one.
 #include <algorithm>
 #include <functional>
 
@@ -23,23 +24,23 @@ namespace commfuse {
 
 namespace {
 
-/// A partial product for what is `distance` transfers further along a track. At distance 0, the own shard, tracks end:
-/// where whole shards come both ways, two of them in the same rows.
+/// A partial product for the rank that is `distance` transfers further along a track. At distance 0, the own shard,
+/// tracks end: if whole shards come both ways, two of them end in the same rows.
 struct Partial {
   std::int32_t distance = 0;
   std::vector<Track> tracks;
   [[nodiscard]] const Track& track() const { return tracks.front(); }
-  [[nodiscard]] bool own() const { return distance == 0; }
-  [[nodiscard]] bool first() const { return distance == track().reach; }  // nothing comes in to be added to
+  [[nodiscard]] bool is_own() const { return distance == 0; }
+  [[nodiscard]] bool first() const { return distance == track().reach; }  // no sum arrives to add it to
 };
 
-/// FuseAG's order backwards.
+/// Returns FuseAG's order backwards.
 std::vector<Partial> partials_of(const std::vector<Track>& tracks) {
   std::vector<Partial> partials;
   const std::vector<Track> backwards(tracks.rbegin(), tracks.rend());
   for (std::int32_t distance = tracks.front().reach; distance >= 0; --distance) {
     for (const Track& track : backwards) {
-      const bool same_rows = !partials.empty() && partials.back().own() &&
+      const bool same_rows = !partials.empty() && partials.back().is_own() &&
                              partials.back().track().ways.front().block == track.ways.front().block;
       if (same_rows) {
         partials.back().tracks.push_back(track);
@@ -58,10 +59,10 @@ class RingSum {
         options_(options),
         tracks_(tracks_of(stage, options.directions)),
         partials_(partials_of(tracks_)),
-        own_(static_cast<std::size_t>(std::find_if(partials_.begin(), partials_.end(), std::mem_fn(&Partial::own)) -
-                                      partials_.begin())),
+        first_own_(static_cast<std::size_t>(
+            std::find_if(partials_.begin(), partials_.end(), std::mem_fn(&Partial::is_own)) - partials_.begin())),
         slots_(2 * std::max(static_cast<std::size_t>(options.group), tracks_.size())),
-        // Two slots each are enough: a step sends from one and receives into the other.
+        // Two slots per chain are enough: a step sends from one and receives into the other.
         sum_(stage.scratch("sum", 2 * chains_of(tracks_), stage.output)),
         partial_(stage.scratch("partial", static_cast<std::int32_t>(slots_) * blocks(), stage.output)),
         lanes_(options.lanes),
@@ -93,7 +94,7 @@ class RingSum {
     }
   }
 
-  /// Of a partial product.
+  /// Returns the blocks of a partial product.
   [[nodiscard]] std::int32_t blocks() const { return static_cast<std::int32_t>(tracks_.front().ways.size()); }
   [[nodiscard]] Region slot(std::size_t i) const {
     return stage_.rows_of(partial_, static_cast<std::int32_t>(i % slots_) * blocks(), blocks());
@@ -108,7 +109,7 @@ class RingSum {
     }
     return rows;
   }
-  /// Rows of the shards that the ways lead to, from where their first one lies.
+  /// Returns the rows of the shards that the ways lead to, given where their first one lies.
   [[nodiscard]] Operand rows(BufferId buffer, const Partial& partial) const {
     Operand rows;
     for (const Way& way : partial.track().ways) {
@@ -118,7 +119,7 @@ class RingSum {
     return rows;
   }
 
-  /// The running sums that a partial product is added to.
+  /// Receives the running sums that a partial product is added to.
   std::vector<Flight> receive(const Partial& partial) {
     std::vector<Flight> flights;
     if (partial.first()) {
@@ -138,17 +139,18 @@ class RingSum {
     return flights;
   }
 
-  /// The group of partial products that begins here, or all of the own shard. Returns the one after them.
+  /// Multiplies the group of partial products that begins at `first`, or all of the own shard. Returns the one after
+  /// them.
   std::size_t multiply(std::size_t first) {
     const std::size_t end =
-        first == own_ ? partials_.size() : std::min(own_, first + static_cast<std::size_t>(options_.group));
+        first == first_own_ ? partials_.size() : std::min(first_own_, first + static_cast<std::size_t>(options_.group));
     Operand input;
     Operand results;
     std::vector<OpId> waits = first == 0 ? stage_.ready : std::vector<OpId>{};
     for (std::size_t i = first; i < end; ++i) {
       stack(input, rows(stage_.input, partials_[i]));
       stack(results, partials_[i].first() ? sums(partials_[i].track(), partials_[i].distance) : Operand{slot(i)});
-      // On its own lane the add of the slot's last use may still be reading it.
+      // On its own lane, the add that last used the slot may still be reading it.
       if (options_.add_lane == LaneKind::aux && i >= slots_ && added_[i - slots_] != nothing) {
         waits = {added_[i - slots_]};
       }
@@ -173,7 +175,7 @@ class RingSum {
         {.lane = {options_.add_lane, 0},
          .function = Function::add,
          .inputs = inputs,
-         .out = partial.own() ? rows(stage_.output, partial) : sums(partial.track(), partial.distance),
+         .out = partial.is_own() ? rows(stage_.output, partial) : sums(partial.track(), partial.distance),
          .waits = waits});
     return added_[i];
   }
@@ -182,8 +184,8 @@ class RingSum {
   const StrategyOptions& options_;
   std::vector<Track> tracks_;
   std::vector<Partial> partials_;
-  std::size_t own_;    // the first of the own shard
-  std::size_t slots_;  // for partial products
+  std::size_t first_own_;  // index of the own shard's first one
+  std::size_t slots_;      // slots for partial products
   BufferId sum_;
   BufferId partial_;
   CommLanes lanes_;

@@ -9,7 +9,7 @@ OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_
                  const std::vector<Operand>& places, const std::vector<OpId>& ready) {
   const bool ring = options.form == Form::ring;
   const auto next = static_cast<std::size_t>(step) + 1;
-  // From step 1 on a ring passes on what the exchange before it received; their lane keeps them in order.
+  // From step 1 on, a ring passes on what the previous exchange received; their lane keeps them in order.
   return stage.builder.exchange({.axis = stage.axis,
                                  .shift = ring ? 1 : step + 1,
                                  .send = ring ? places[next - 1] : places.front(),
@@ -18,12 +18,12 @@ OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_
                                  .waits = step == 0 ? ready : std::vector<OpId>{}});
 }
 
-OpId copy_own_shard(const Stage& stage, BufferId own, BufferId all, const std::vector<OpId>& waits) {
+OpId copy_own_shard(const Stage& stage, BufferId own_shard, BufferId all_shards, const std::vector<OpId>& waits) {
   ProgramBuilder& builder = stage.builder;
   return builder.elementwise({.lane = {LaneKind::aux, 0},
                               .function = Function::copy,
-                              .inputs = {{builder.whole(own)}},
-                              .out = {builder.rows_of(all, along(builder.mesh(), stage.axis))},
+                              .inputs = {{builder.whole(own_shard)}},
+                              .out = {builder.rows_of(all_shards, along(builder.mesh(), stage.axis))},
                               .waits = waits});
 }
 
@@ -44,7 +44,7 @@ ScatterSteps::ScatterSteps(const Stage& stage, const StrategyOptions& options, B
   } else {
     partial_ = stage.scratch("partial", waiting * rows_, output);
     arriving_ = stage.scratch("inbox", (stage.ranks - 1) * rows_, output);
-    own_ = stage.scratch("own", rows_, output);
+    own_product_ = stage.scratch("own", rows_, output);
   }
 }
 
@@ -67,7 +67,7 @@ Region ScatterSteps::place(std::int32_t step) const {
   if (ring()) {
     return step == 0 ? slot(arriving_, 0) : partial(step);
   }
-  return step + 1 == stage_.ranks ? stage_.builder.whole(own_) : partial(step);
+  return step + 1 == stage_.ranks ? stage_.builder.whole(own_product_) : partial(step);
 }
 
 std::vector<OpId> ScatterSteps::free(std::int32_t step) const {
@@ -76,7 +76,7 @@ std::vector<OpId> ScatterSteps::free(std::int32_t step) const {
     return {};
   }
   const std::vector<OpId>& users = ring() ? added_ : passed_;
-  // On the compute lane the add of two steps ago stands before this step's product anyway.
+  // On the compute lane, the add of two steps ago precedes this step's GEMM anyway.
   const bool in_use = ring() ? step >= 3 && options_.add_lane == LaneKind::aux : step >= 2;
   return in_use ? std::vector{users[static_cast<std::size_t>(step) - 2]} : std::vector<OpId>{};
 }
@@ -85,7 +85,7 @@ void ScatterSteps::take(std::int32_t step, OpId product) {
   check(step == static_cast<std::int32_t>(made_.size()), "partial products are taken in order");
   made_.push_back(product);
   if (step + 1 == stage_.ranks) {
-    return;  // finish() does the rest
+    return;  // finish() adds the last one
   }
   if (!ring()) {
     passed_.push_back(stage_.builder.exchange({.axis = stage_.axis,
@@ -133,7 +133,7 @@ Done ScatterSteps::finish(LaneKind sum_lane) {
   for (std::int32_t step = 0; step + 1 < stage_.ranks; ++step) {
     parts.push_back({slot(arriving_, step)});
   }
-  parts.push_back({stage_.builder.whole(own_)});
+  parts.push_back({stage_.builder.whole(own_product_)});
   const bool own_lane = sum_lane != LaneKind::compute;
   return {stage_.builder.elementwise(
       {.lane = {sum_lane, 0},

@@ -6,9 +6,8 @@
 //   compute  y[:,r]     y[:,r-1]   y[:,r-2]   y[:,r-3]
 //   comm     w[r] ->    w[r-1] ->  w[r-2] ->  idle
 //
-// In the direct form every rank sends its own shard straight to each of the others. Nothing that is sent waits for a
-// product, so the next layer's shards come under this layer's products. Product c, transfer p: makespan
-// c + (N-1) max(c, p).
+// In the direct form every rank sends its own shard straight to each of the others. No transfer waits for a GEMM, so
+// the next layer's shards arrive under this layer's GEMMs. GEMM c, transfer p: makespan c + (N-1) max(c, p).
 #include "model/strategies/fuse_steps.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/weight_shards.h"
@@ -25,14 +24,14 @@ Done fuse_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   std::vector<OpId> arrived = stage.ready;
   Done done;
   for (std::int32_t step = 0; step < stage.ranks; ++step) {
-    const std::vector<OpId> here = arrived;
+    const std::vector<OpId> ready = arrived;
     if (step + 1 < stage.ranks) {
       arrived = {gather_step(stage, options, step, places, {})};
     }
     done = {builder.gemm({.a = {builder.whole(stage.input)},
                           .b = places[static_cast<std::size_t>(step)],
                           .out = {weight.columns_of_shard(stage.output, weight.place(0, step))},
-                          .waits = here,
+                          .waits = ready,
                           .transpose_b = true})};
   }
   return done;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bound of kernels that communicate themselves (Flux, TileLink, cuBLASMp): one product kernel a site, whose tiles
-// are loaded from, or stored to, other ranks while it runs. It is no implementation. The product loses nothing by being
-// cut: every part takes its share of the whole kernel. What the kernel moves goes straight to where it belongs at the
-// fastest rate there is, without launch, latency or SMs, and sums are added up in passing. 4 ranks, seen from rank r;
-// each shard consists of m blocks (sub_slices) that move and are multiplied one by one:
+// The bound of kernels that communicate themselves (Flux, TileLink, cuBLASMp): one GEMM kernel per site, whose tiles
+// are loaded from, or stored to, other ranks while it runs. It is not an implementation. Slicing costs the GEMM
+// nothing: every part takes its share of the whole kernel. The kernel's data go straight to their destination at the
+// highest rate, without launch, latency or SMs, and sums are added in passing. 4 ranks, seen from rank r; each shard
+// consists of m blocks (sub_slices) that move and are multiplied one by one:
 //
 //   ag_gemm   compute  |x[r]    :x[r-1]  :x[r-2]  :x[r-3] |
 //             kernel   |-> r+1  |-> r+2  |-> r+3  |
@@ -29,10 +29,10 @@ Done fused_kernel_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   const std::int32_t ranks = stage.ranks;
   const std::int32_t cuts = stage.cuts;
   const BufferId gathered = ranks > 1 ? stage.scratch("gathered", (ranks - 1) * cuts, stage.input) : stage.input;
-  const auto multiply = [&](std::int32_t step, std::int32_t block, const Region& held,
+  const auto multiply = [&](std::int32_t step, std::int32_t block, const Region& input,
                             const std::vector<OpId>& arrived) {
     const Index shard = along(builder.mesh(), stage.axis, -step, cuts);
-    return builder.gemm({.a = {held},
+    return builder.gemm({.a = {input},
                          .b = {builder.whole(stage.weight)},
                          .out = {builder.rows_of(stage.output, shard + block)},
                          .waits = arrived,

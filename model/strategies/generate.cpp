@@ -40,13 +40,13 @@ Program generate_on(const Operation& operation, const Mesh& mesh, const ShardAxe
   return std::move(assembly).build();
 }
 
-/// What the options come to on so many ranks. Aborts unless they give a schedule.
+/// Returns the options in canonical form for this many ranks. Aborts unless they give a schedule.
 StrategyOptions possible(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
                          const StrategyOptions& options) {
   const std::vector<SiteKind> kinds = kinds_of(operation);
   check(!kinds.empty(), "an operation has a stage");
   check(applies(strategy, kinds), "the strategy has a schedule for every site");
-  check(refusal_of(strategy, kinds, options, ranks).empty(), "the options give a schedule on so many ranks");
+  check(refusal_of(strategy, kinds, options, ranks).empty(), "the options give a schedule on this many ranks");
   return canonical(strategy, kinds, options, ranks);
 }
 
@@ -54,13 +54,14 @@ StrategyOptions possible(const Operation& operation, std::int32_t ranks, const S
 
 Program generate(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
                  const StrategyOptions& options) {
-  const StrategyOptions here = possible(operation, ranks, strategy, options);
-  Mesh mesh = mesh_of(ranks, here);
+  const StrategyOptions canonical_options = possible(operation, ranks, strategy, options);
+  Mesh mesh = mesh_of(ranks, canonical_options);
   if (is_data_parallel(operation)) {
     mesh.axes.back().name = "dp";
   }
   const bool nested = mesh.axes.size() > 1;
-  return generate_on(operation, mesh, nested ? ShardAxes{.inner = 1, .outer = 0} : ShardAxes{}, strategy, here);
+  return generate_on(operation, mesh, nested ? ShardAxes{.inner = 1, .outer = 0} : ShardAxes{}, strategy,
+                     canonical_options);
 }
 
 Program generate(const Operation& operation, const Mesh& mesh, int axis, const Strategy& strategy,

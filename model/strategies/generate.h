@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an operation (one site, or several in a chain) and a strategy to a Program.
+// Generates a Program from an operation (one site, or several in a chain) and a strategy.
 #pragma once
 
 #include <optional>
@@ -12,42 +12,42 @@
 
 namespace commfuse {
 
-/// One site of the unfused operation and what surrounds it. Its sizes come later; here are only the names of its
-/// dimensions.
+/// One site of the unfused operation and the ops around it. It has only the names of its dimensions; sizes are bound
+/// later.
 struct OperationStage {
-  std::string name;  // of the site, and of the tensor it makes: gate_up
+  std::string name;  // name of the site, and of the tensor it makes: gate_up
   SiteKind kind = SiteKind::ag_gemm;
-  std::string contraction;            // dimension of K: whole for *_gemm and gemm_a2a, one block a rank for the others
-  std::string columns;                // dimension of the output: one block a rank where that of K is whole
+  std::string contraction;  // dimension of K: whole for *_gemm and gemm_a2a, one block per rank for the others
+  std::string columns;      // dimension of the output: one block per rank when that of K is whole
   std::int32_t columns_per_rank = 1;  // ag_gemm: 2 when gate and up lie side by side
-  // Backward the dimensions are those of the forward product.
-  bool contraction_is_cut = false;  // weight_ag_gemm: over the ranks too, as the columns of another stage
+  // In the backward pass the dimensions are those of the forward GEMM.
+  bool contraction_is_cut = false;  // weight_ag_gemm: split over the ranks too, like the columns of another stage
   // Around an ag_gemm:
-  bool norm = false;                   // its input is normed first
+  bool norm = false;                   // its input is normalised first
   std::optional<Function> activation;  // its output goes through this
   // Around a gemm_rs or attention_rs:
-  bool residual = false;  // what the chain began with, or the residual before, is added to its output
+  bool residual = false;  // the chain's input, or the residual before, is added to its output
 };
 
-/// What is computed, whoever computes it. Every stage takes in what the one before puts out; stages of kind gradient_rs
+/// The operation, independent of strategies. Every stage takes the output of the one before; stages of kind gradient_rs
 /// go back through the weight_ag_gemm stages before them, the last first.
 struct Operation {
   std::string name;
   std::vector<OperationStage> stages;
 };
 
-/// Whether its ranks have tokens of their own and share the weights, and not the reverse.
+/// Returns true if its ranks have tokens of their own and share the weights, instead of the reverse.
 bool is_data_parallel(const Operation& operation);
 
-/// The ranks of a schedule as a mesh: {tp: ranks}, or {node: ranks / inner, tp: inner} for nested rings. (generate
-/// calls the axis dp where the operation is data parallel.)
+/// Returns the ranks of a schedule as a mesh: {tp: ranks}, or {node: ranks / inner, tp: inner} for nested rings.
+/// (generate calls the axis dp if the operation is data parallel.)
 Mesh mesh_of(std::int32_t ranks, const StrategyOptions& options);
 
-/// Aborts unless there is a stage, the dimensions of neighbours fit, and the strategy applies and does not refuse.
-/// Throws ConfigError where there are too many ranks to hold the schedule.
+/// Generates the program. Aborts unless there is a stage, the dimensions of neighbours fit, and the strategy applies
+/// and does not refuse. Throws ConfigError when the schedule needs too much memory for this many ranks.
 Program generate(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
                  const StrategyOptions& options);
-/// The same along one axis of a mesh, as a flat ring; the other axes repeat it.
+/// Generates the program along one axis of a mesh, as a flat ring; the other axes repeat it.
 Program generate(const Operation& operation, const Mesh& mesh, int axis, const Strategy& strategy,
                  const StrategyOptions& options);
 

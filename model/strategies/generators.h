@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generators that are not in the file of their strategy.
+// Generators that are defined outside the file of their strategy.
 #pragma once
 
 #include "model/strategies/options.h"

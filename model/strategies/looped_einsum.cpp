@@ -9,9 +9,9 @@
 //   gemm_rs   compute  |p[r-1]  +=|p[r-2]  +=|p[r-3]  +=|p[r]  +|
 //             comm     |0 ->     =|m[r-1] ->=|m[r-2] ->=|m[r-3] ->|
 //
-// The accumulator of gemm_rs begins as zeros and is sent at the start of every iteration, of the first too; the partial
-// product is added at the iteration's end. Product c, transfer p, add a, zeroing z: makespan c + (N-1) max(c, p) for
-// ag_gemm, z + N (max(c, p) + a) for gemm_rs.
+// The accumulator of gemm_rs begins as zeros and is sent at the start of every iteration, even of the first; the
+// partial product is added at the iteration's end. GEMM c, transfer p, add a, zeroing z: makespan c + (N-1) max(c, p)
+// for ag_gemm, z + N (max(c, p) + a) for gemm_rs.
 #include <algorithm>
 
 #include "model/strategies/strategies.h"
@@ -25,23 +25,23 @@ Done looped_einsum_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t windows = std::min(stage.ranks - 1, 2);
   const BufferId window = windows > 0 ? stage.scratch("window", windows, stage.input) : stage.input;
-  Operand held{builder.whole(stage.input)};
-  std::vector<OpId> ready = stage.ready;  // ops that end the iteration before
+  Operand current{builder.whole(stage.input)};
+  std::vector<OpId> ready = stage.ready;  // ops that end the previous iteration
   Done done;
   for (std::int32_t step = 0; step < stage.ranks; ++step) {
     std::vector<OpId> ends;
     const Operand next{builder.rows_of(window, windows > 1 ? step % 2 : 0)};
     if (step + 1 < stage.ranks) {
       ends = {builder.exchange(
-          {.axis = stage.axis, .shift = 1, .send = held, .receive = next, .wire = options.dtype, .waits = ready})};
+          {.axis = stage.axis, .shift = 1, .send = current, .receive = next, .wire = options.dtype, .waits = ready})};
     }
-    done = {builder.gemm({.a = held,
+    done = {builder.gemm({.a = current,
                           .b = {builder.whole(stage.weight)},
                           .out = {builder.rows_of(stage.output, along(builder.mesh(), stage.axis, -step))},
                           .waits = ready})};
     ends.push_back(done.front());
     ready = ends;
-    held = next;
+    current = next;
   }
   return done;
 }
@@ -85,7 +85,7 @@ constexpr Strategy looped_einsum_strategy{
     .summary = "a loop that moves a shard while it multiplies one, synchronised every iteration (XLA)",
     .exposed = "what a transfer is longer than a product, every step; one transfer of zeros",
     .source = "Wang et al., ASPLOS 2023; XLA windowed einsum",
-    .cuts = parts::one,
+    .cuts = parts::one_cut,
     .ag_gemm = looped_einsum_ag_gemm,
     .gemm_rs = looped_einsum_gemm_rs,
     .relevant = parts::no_options,

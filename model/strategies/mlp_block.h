@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compute of an mlp_ar site, some rows of tokens at a time.
+// Computation of an mlp_ar site, for some rows of tokens at a time.
 #pragma once
 
 #include "model/strategies/stage.h"
@@ -11,16 +11,16 @@ class MlpBlock {
   /// Adds the buffers between its ops. Keeps a reference to the stage.
   explicit MlpBlock(const Stage& stage);
 
-  /// The first product and the activation of `rows` block rows from `first`.
+  /// Adds the first GEMM and the activation of `rows` block rows from `first`.
   OpId activate(std::int32_t first, std::int32_t rows, const std::vector<OpId>& waits) const;
-  /// The second product of the same rows, a contribution to their sum over the ranks. Comes after activate().
+  /// Adds the second GEMM of the same rows, a contribution to their sum over the ranks. Requires activate() before.
   OpId multiply(std::int32_t first, std::int32_t rows) const;
-  /// Those contributions.
+  /// Returns the contributions of those rows.
   [[nodiscard]] Region partial(std::int32_t first, std::int32_t rows) const;
-  /// The stream plus `sum` from a row of the site's, and the norm of that.
+  /// Adds the stream plus `sum` from `row` of the site on, and its norm.
   OpId add_and_norm(Lane lane, const Region& sum, Index row, const Region& normed,
                     const std::vector<OpId>& waits) const;
-  /// The whole block of one rank, which has nobody to sum with.
+  /// Adds the whole block of a single rank, which has no sum over ranks.
   [[nodiscard]] Done alone() const;
 
  private:

@@ -51,10 +51,10 @@ void put(Option option, std::string_view text, StrategyOptions& options) {
           const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), options.*entry);
           check(error == std::errc{} && end == text.data() + text.size(), "the value of a count is a number");
         } else {
-          const auto found = std::find_if(entry.words.begin(), entry.words.end(),
+          const auto match = std::find_if(entry.words.begin(), entry.words.end(),
                                           [&](const auto& word) { return word.first == text; });
-          check(found != entry.words.end(), "the value of an option is one of its words");
-          options.*entry.member = found->second;
+          check(match != entry.words.end(), "the value of an option is one of its words");
+          options.*entry.member = match->second;
         }
       },
       entry_of(option).value);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What selects one schedule of a strategy. One table of options serves settings, flags, result columns and tests.
+// Options that select one schedule of a strategy. One table of options serves settings, flags, result columns and
+// tests.
 #pragma once
 
 #include <array>
@@ -19,40 +20,40 @@
 
 namespace commfuse {
 
-/// ring: data moves to the neighbour, step by step; direct: every shard goes straight to where it is needed.
+/// ring: data moves to the neighbour, step by step; direct: every shard goes straight to the rank that needs it.
 enum class Form : std::uint8_t { ring, direct };
-/// When what comes from other ranks is summed up: all at the end, or each as it arrives. The owner of a shard adds up
-/// partial sums; a weight's gradient sums over the shards it is made from.
+/// Time at which data from other ranks are summed: all at the end, or each as it arrives. The owner of a shard sums the
+/// partial products; a weight's gradient sums over the shards that it is computed from.
 enum class Sum : std::uint8_t { end, arrival };
 /// one: all shards one way round; halves: half of every shard each way; shards: whole shards, half of them each way.
 enum class Directions : std::uint8_t { one, halves, shards };
-/// How the attention core is cut: not at all; by query slice; by query slice with two mirrored slices a rank, which
-/// balances a causal mask.
+/// Slices of the attention core: none; by query slice; by query slice with two mirrored slices per rank, which balances
+/// a causal mask.
 enum class AttentionCut : std::uint8_t { whole, by_query, zigzag };
-/// Whether slices of several shards are read where they lie or copied together first, as Ascend CoC does.
+/// Slices of several shards are read where they lie, or first copied together, as Ascend CoC does.
 enum class Shuffles : std::uint8_t { strided, copied };
-/// Where the backward pass of a column-parallel product finds its gathered input: gathered again, or saved.
+/// Source of the gathered input in the backward pass of a column-parallel GEMM: gathered again, or saved.
 enum class Regather : std::uint8_t { again, saved };
 
 /// Fields that a strategy does not use keep their defaults.
 struct StrategyOptions {
-  std::int32_t slices = 4;                // k of data slicing
-  std::int32_t sub_slices = 1;            // m: parts that one shard is sent and multiplied in
-  Form form = Form::ring;                 //
-  LaneKind add_lane = LaneKind::compute;  // of the adds of a ring: compute or aux
-  Sum sum = Sum::end;                     // of the direct form
+  std::int32_t slices = 4;      // k of data slicing
+  std::int32_t sub_slices = 1;  // m: parts of one shard that are sent and multiplied one by one
+  Form form = Form::ring;
+  LaneKind add_lane = LaneKind::compute;  // lane for the adds of a ring: compute or aux
+  Sum sum = Sum::end;                     // time of the sums of the direct form
   std::int32_t lanes = 1;                 // communication lanes
   Directions directions = Directions::one;
-  std::int32_t group = 1;  // g: ring steps that one product takes together
-  std::int32_t inner = 1;  // ranks of the inner ring of a hierarchical one; 1: the ring is flat
+  std::int32_t group = 1;  // g: ring steps whose shards one GEMM multiplies together
+  std::int32_t inner = 1;  // ranks of the inner ring of nested rings; 1: the ring is flat
   AttentionCut attention = AttentionCut::whole;
   Shuffles shuffles = Shuffles::strided;
   Regather regather = Regather::again;
-  DType dtype = DType::bf16;  // of tensors and of the wire
+  DType dtype = DType::bf16;  // dtype of tensors and of the wire
   friend auto operator<=>(const StrategyOptions&, const StrategyOptions&) = default;
 };
 
-/// As option_table.
+/// The options, in the order of option_table.
 enum class Option : std::uint8_t {
   slices,
   sub_slices,
@@ -70,13 +71,13 @@ enum class Option : std::uint8_t {
 
 using OptionSet = EnumSet<Option>;
 
-/// A word of an option, and what it means.
+/// A word of an option, and its value.
 template <class T>
 using OptionWord = std::pair<std::string_view, T>;
 template <class T, std::size_t count>
 using OptionWords = std::array<OptionWord<T>, count>;
 
-// The first of each is the default.
+// The first word of each option is the default.
 inline constexpr OptionWords<Form, 2> form_words{{{"ring", Form::ring}, {"direct", Form::direct}}};
 inline constexpr OptionWords<LaneKind, 2> add_lane_words{{{"compute", LaneKind::compute}, {"aux", LaneKind::aux}}};
 inline constexpr OptionWords<Sum, 2> sum_words{{{"end", Sum::end}, {"arrival", Sum::arrival}}};
@@ -95,21 +96,22 @@ struct WordOption {
 };
 using CountOption = std::int32_t StrategyOptions::*;
 
-/// Everything that is said of an option; settings, flags and columns of results follow from it.
+/// Full description of an option; settings, flags and columns of results follow from it.
 struct DescribedOption {
   Option option;
-  std::string_view key;     ///< "strategy.slices" among the settings; the column of results is what follows the dot
+  /// Key among the settings, "strategy.slices"; the part after the dot names the column of results.
+  std::string_view key;
   std::string_view flag;    ///< "slices"
-  std::string_view doc;     ///< of the setting, one line
-  std::string_view column;  ///< of the column of results, one line
+  std::string_view doc;     ///< description of the setting, one line
+  std::string_view column;  ///< description of the column of results, one line
   std::string_view example;
-  std::string_view noun, nouns;  ///< of a word; of a count its unit twice
+  std::string_view noun, nouns;  ///< for an option of words: what messages call a word; for a count: its unit twice
   std::variant<CountOption, WordOption<Form>, WordOption<LaneKind>, WordOption<Sum>, WordOption<Directions>,
                WordOption<AttentionCut>, WordOption<Shuffles>, WordOption<Regather>>
       value;
 };
 
-/// In the order of every listing.
+/// All options, in the order of every listing.
 inline constexpr std::array option_table{
     DescribedOption{.option = Option::slices,
                     .key = "strategy.slices",
@@ -234,46 +236,47 @@ static_assert(
     "the table is in the order of Option");
 
 inline constexpr std::array<Option, option_count> all_options = [] {
-  std::array<Option, option_count> all{};
+  std::array<Option, option_count> options{};
   for (std::size_t i = 0; i < option_count; ++i) {
-    all[i] = option_table[i].option;
+    options[i] = option_table[i].option;
   }
-  return all;
+  return options;
 }();
 
 constexpr const DescribedOption& entry_of(Option option) { return option_table[static_cast<std::size_t>(option)]; }
-/// "slices": a column of results.
+/// Returns the name of the column of results, "slices".
 constexpr std::string_view name_of(Option option) {
   return entry_of(option).key.substr(std::string_view("strategy.").size());
 }
-/// True for whole numbers, false for words.
+/// Returns true for whole numbers, false for words.
 constexpr bool is_count(Option option) { return std::holds_alternative<CountOption>(entry_of(option).value); }
-/// The words of an option that is no count; the first is its default.
+/// Returns the words of an option that is not a count; the first is its default.
 std::vector<std::string_view> words_of(Option option);
-/// Its value: "4", "ring".
+/// Returns the value as text: "4", "ring".
 std::string text_of(Option option, const StrategyOptions& options);
-/// Sets it from such a text. Aborts unless it is one.
+/// Sets the option from a text of its words or numbers. Aborts if the text is not a value.
 void put(Option option, std::string_view text, StrategyOptions& options);
 /// Copies the value of one option.
 void copy(Option option, const StrategyOptions& from, StrategyOptions& to);
 
 std::string_view name_of(Form form);
 
-/// Every combination of the candidates with one option set to each of these values; unchanged where it is fixed.
+/// Returns every combination of the candidates with one option set to each of these values; returns the candidates
+/// unchanged if the option is fixed.
 template <class T>
 std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candidates, OptionSet fixed, Option option,
                                       T StrategyOptions::*member, std::initializer_list<T> values) {
   if (fixed.has(option)) {
     return candidates;
   }
-  std::vector<StrategyOptions> all;
+  std::vector<StrategyOptions> candidates_expanded;
   for (const StrategyOptions& candidate : candidates) {
     for (const T value : values) {
-      all.push_back(candidate);
-      all.back().*member = value;
+      candidates_expanded.push_back(candidate);
+      candidates_expanded.back().*member = value;
     }
   }
-  return all;
+  return candidates_expanded;
 }
 
 }  // namespace commfuse

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reduce-scatter in which every partial product goes straight to the rank that owns it, while the next is computed;
-// the owner adds up at the end. FuseRS direct, TransformerEngine's ring exchange and fused kernels differ in who moves
-// the partial products, and in how many buffers there are for them.
+// A reduce-scatter that sends every partial product straight to its owner while the next one is computed; the owner
+// adds up at the end. FuseRS direct, TransformerEngine's ring exchange and fused kernels differ in what moves the
+// partial products and in the number of buffers for them.
 #pragma once
 
 #include "model/strategies/stage.h"
@@ -12,11 +12,11 @@ namespace commfuse {
 struct PartialsToOwners {
   Lane transfers{LaneKind::comm, 0};
   Lane sum{LaneKind::compute, 0};
-  bool one_kernel = false;  // the products are parts of one kernel
+  bool one_kernel = false;  // the GEMMs are parts of one kernel
 };
 
-/// The schedule of a gemm_rs site: step i computes the partial product of shard r+1+i, block after block, the own shard
-/// last, and sends each block by shift i+1. Every partial product has a buffer of its own.
+/// Adds the schedule of a gemm_rs site: step i computes the partial product of shard r+1+i, block after block, the own
+/// shard last, and sends each block by shift i+1. Every partial product has a buffer of its own.
 Done partials_to_owners(const Stage& stage, const StrategyOptions& options, const PartialsToOwners& how);
 
 }  // namespace commfuse

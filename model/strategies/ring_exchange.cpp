@@ -13,11 +13,12 @@
 //   gemm_rs   compute  |p[r+1]  |p[r+2]  |p[r+3]  |p[r]    |+|
 //             copy              |-> r+1  |-> r+2  |-> r+3  |
 //
-// Product of one shard c, of a group C; transfer of one p, of a group P; sum s; g | N: makespan
+// GEMM of one shard c, of a group C; transfer of one p, of a group P; sum s; g | N: makespan
 // (g-1) p + C + (N/g - 1) max(C, P) for ag_gemm (g = 1: c + (N-1) max(c, p)), c + (N-1) max(c, p) + s for gemm_rs.
 //
-// With aggregate TransformerEngine's ranks 2i and 2i+1 swap their shards and want an even N. Here every rank takes its
-// predecessor's: as many transfers of the same sizes, the same on all ranks, and an odd N ends with a single shard.
+// With aggregate, TransformerEngine's ranks 2i and 2i+1 swap their shards and need an even N. Here every rank takes the
+// shard of its predecessor: there are as many transfers of the same sizes, they are the same on all ranks, and an odd N
+// ends with a single shard.
 #include <algorithm>
 #include <utility>
 
@@ -38,7 +39,7 @@ Done ring_exchange_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   const std::int32_t ranks = stage.ranks;
   const std::int32_t group = std::min(options.group, ranks);
   const BufferId gathered = ranks > 1 ? stage.scratch("gathered", ranks - 1, stage.input) : stage.input;
-  // Shard r - i of rank r, by i.
+  // Returns shard r - i of rank r, by i.
   const auto shard = [&](std::int32_t i) {
     return i == 0 ? builder.whole(stage.input) : builder.rows_of(gathered, i - 1);
   };
@@ -106,7 +107,7 @@ constexpr Strategy ring_exchange_strategy{
     .exposed = "what a transfer is longer than a product; the first transfer when two go together",
     .source = "TransformerEngine userbuffers, tp_comm_overlap method ring_exchange (g=2: aggregate)",
     .uses = {Option::group},
-    .cuts = parts::one,
+    .cuts = parts::one_cut,
     .ag_gemm = ring_exchange_ag_gemm,
     .gemm_rs = ring_exchange_gemm_rs,
     .relevant = group_of_gather,

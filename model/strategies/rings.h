@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small things that the ring-wise generators share.
+// Helpers that the ring-based generators share.
 #pragma once
 
 #include <span>
@@ -12,37 +12,37 @@ namespace commfuse {
 
 /// One block of every shard on its way round the ring.
 struct Way {
-  std::int32_t shift = 1;  // 1: to the next rank; -1: to the one before
-  std::int32_t block = 0;  // of every shard
-  std::int32_t chain = 0;  // its number: transfers of one way follow each other
+  std::int32_t shift = 1;  // 1: to the next rank; -1: to the previous one
+  std::int32_t block = 0;  // block of every shard
+  std::int32_t chain = 0;  // its number; transfers of one way follow each other
 };
 
-/// What comes in at the same step and is multiplied together.
+/// Blocks that arrive in the same step and are multiplied together.
 struct Track {
   std::vector<Way> ways;
-  std::int32_t reach = 0;  // transfers from the first rank to the last
+  std::int32_t reach = 0;  // number of transfers from the first rank to the last
 };
 
-/// How the m parts of every shard go round a ring of N.
+/// Returns the tracks on which the m parts of every shard go round a ring of N:
 ///
 ///   one      m tracks of one way: every part to the next rank, N-1 times
 ///   halves   m tracks of two ways: parts of the first half of every shard to the next rank, those of the second to the
 ///            one before, N-1 times
 ///   shards   2 m tracks: whole shards go both ways, floor(N/2) come from behind, the others from ahead
 std::vector<Track> tracks_of(const Stage& stage, Directions directions);
-/// The ways of all tracks.
+/// Returns the number of ways in all tracks.
 std::int32_t chains_of(const std::vector<Track>& tracks);
 
-/// An exchange and the lane it is on.
+/// An exchange and its lane.
 struct Flight {
   OpId op{};
   std::uint16_t lane = 0;
 };
 
-/// The ops to wait for so that all of these have ended: the last of each lane.
+/// Returns the ops to wait for so that all flights have ended: the last of each lane.
 Waits landed(std::span<const Flight> flights);
 
-/// Communication lanes, taken in turn.
+/// Communication lanes, used in turn.
 class CommLanes {
  public:
   explicit CommLanes(std::int32_t lanes) : used_(static_cast<std::size_t>(lanes), false) {}
@@ -50,17 +50,18 @@ class CommLanes {
   [[nodiscard]] std::uint16_t of(std::int32_t place) const {
     return static_cast<std::uint16_t>(static_cast<std::size_t>(place) % used_.size());
   }
-  /// What holds up the site's input holds up the first op of each lane; the lane's order does the rest.
+  /// Returns the waits of a lane's first op, which are those of the site's input; the order of the lane covers later
+  /// ops.
   Waits first_waits(std::uint16_t lane, const Stage& stage);
 
  private:
   std::vector<bool> used_;  // by lane
 };
 
-/// One product of all that a rank holds: there is nobody else.
+/// Adds one GEMM of all rows, for a single rank.
 Done multiply_alone(const Stage& stage);
 
-/// Stacks a region under an operand; one that continues the last region becomes part of it.
+/// Stacks a region under an operand; a region that continues the last one is merged with it.
 void stack(Operand& operand, const Region& region);
 void stack(Operand& operand, const Operand& regions);
 

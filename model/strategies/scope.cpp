@@ -39,7 +39,7 @@ OperationStage reduced_mlp(const char* name, bool gated_mlp) {
           .activation = gated_mlp ? Function::swiglu : Function::gelu};
 }
 
-/// Up and down, then back.
+/// Returns up and down, then their backward passes.
 Operation data_parallel_mlp() {
   const auto layer = [](const char* name, SiteKind kind, const char* contraction, const char* columns) {
     return OperationStage{
@@ -52,13 +52,14 @@ Operation data_parallel_mlp() {
        layer("up_backward", SiteKind::gradient_rs, "hidden", "ffn")}};
 }
 
-/// Sites are products of dense layers with plain attention, and attention is behind QKV without a gate.
+/// Requires dense layers with plain attention, because sites are GEMMs of such layers, and attention follows QKV
+/// without a gate.
 void require_plain(Scope scope, const Transformer& model) {
-  const auto refuse = [&](std::string_view needed, std::string_view found) {
+  const auto refuse = [&](std::string_view needed, std::string_view actual) {
     throw ConfigError(
         fmt::format("scope {} needs {}, and {} has {}; choose scope step, prefill or decode, which run all "
                     "its layers",
-                    name_of(scope), needed, model.name, found));
+                    name_of(scope), needed, model.name, actual));
   };
   const LayerCounts counts = layer_counts(model);
   for (const SiteName site : sites_of(scope)) {
@@ -218,7 +219,7 @@ Flops flops_of(Scope scope, const Transformer& model, const Load& load) {
     total += total;
   }
   if (scope == Scope::data_parallel) {
-    total = Flops{6.0 * total.count};  // up and down have the same; forward one product each, backward two
+    total = Flops{6.0 * total.count};  // up and down have equal FLOPs; one GEMM each forward, two backward
   }
   if (has_attention(scope)) {
     const auto width = static_cast<double>(model.heads * model.head_dim);

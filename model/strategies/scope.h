@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a layer is run as one program.
+// The part of a layer that runs as one program.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@
 
 namespace commfuse {
 
-/// One product site; or in a chain: the attention block (QKV, causal attention, out-proj), the MLP (gate-up,
+/// Scopes. One GEMM site, or a chain of sites: the attention block (QKV, causal attention, out-proj), the MLP (gate-up,
 /// activation, down), the whole layer (norm, attention block, residual, norm, MLP, residual). The backward pass of one
-/// product site: the gradients of its input and of its weight. Without sequence parallelism: two MLPs in a row, each
-/// with its all-reduce, residual and norm (mlp_ar). The attention block under Ulysses sequence parallelism. Under data
-/// parallelism, where every rank has its share of the tokens and of the weights: one product whose weight is gathered
+/// GEMM site: the gradients of its input and of its weight. Without sequence parallelism: two MLPs in a row, each with
+/// its all-reduce, residual and norm (mlp_ar). The attention block under Ulysses sequence parallelism. Under data
+/// parallelism, where every rank has its share of the tokens and of the weights: one GEMM whose weight is gathered
 /// (fsdp_gate_up); an MLP without its activation, forward and backward, whose weights are gathered and whose gradients
 /// are scattered (data_parallel).
 enum class Scope : std::uint8_t {
@@ -56,42 +56,43 @@ inline constexpr std::array all_scopes{Scope::qkv,
                                        Scope::fsdp_gate_up,
                                        Scope::data_parallel};
 
-/// How much is fed in.
+/// Size of the input.
 struct Load {
   std::int64_t batch = 1;  // sequences
-  std::int64_t seq = 1;    // tokens of a sequence
+  std::int64_t seq = 1;    // tokens per sequence
   [[nodiscard]] std::int64_t tokens() const { return batch * seq; }
 };
 
 std::string_view name_of(Scope scope);
 std::optional<Scope> scope_named(std::string_view name);
 
-/// The product sites of a scope, in order; those whose splits it depends on under data parallelism.
+/// Returns the GEMM sites of a scope, in order; under data parallelism, the sites whose splits it depends on.
 std::vector<SiteName> sites_of(Scope scope);
 
-/// What is computed; depends on the model only through its kind of MLP.
+/// Returns the operation of a scope, which depends on the model only through its kind of MLP.
 Operation operation_of(Scope scope, bool gated_mlp);
 
-/// The kinds of its sites, in order.
+/// Returns the kinds of its sites, in order.
 std::vector<SiteKind> kinds_of(const Operation& operation);
 std::vector<SiteKind> kinds_of(Scope scope);
 
-/// Whether the scope is a backward pass.
+/// Returns true if the scope is a backward pass.
 bool is_backward(Scope scope);
 
-/// Whether the scope holds the attention core, whose FLOPs count causally.
+/// Returns true if the scope holds the attention core, whose FLOPs count causally.
 bool has_attention(Scope scope);
 
-/// Gradients of copied kv heads would have to be added up, and Ulysses ranks share heads by another exchange.
+/// Returns whether kv heads may be copied. They may not where gradients of copies would have to be added up, or where
+/// Ulysses ranks share heads by another exchange.
 KeyHeads key_heads_of(Scope scope);
 
-/// The sizes of all dimensions that operations name, as so many ranks hold them (with_copied_heads). Requires at least
-/// one token.
+/// Returns the sizes of all dimensions that operations name, as each of `ranks` holds them (with_copied_heads).
+/// Requires at least one token.
 std::vector<Quantity> quantities_of(const Transformer& model, const Load& load, int ranks = 1);
 
-/// Model FLOPs of the unfused operator, all ranks together: its products, and causal attention at half of full
-/// (4 x batch x seq^2 x heads x head_dim), as Korthikanti et al. 2022 (appendix A) with the mask taken into account.
-/// Backward, the two products of a site are twice its forward one.
+/// Returns the model FLOPs of the unfused operator on all ranks together: its GEMMs, and causal attention at half of
+/// full (4 x batch x seq^2 x heads x head_dim), as Korthikanti et al. 2022 (appendix A) with the mask taken into
+/// account. In the backward pass, the two GEMMs of a site count twice its forward one.
 Flops flops_of(Scope scope, const Transformer& model, const Load& load);
 
 /// Throws ConfigError, one sentence with the remedy, unless tokens and weights can be split evenly over the ranks.

@@ -10,7 +10,7 @@
 //   mlp_ar    compute  |== product ==|a|== product ==|                    |r|n|
 //             comm                                    |== all-reduce ==|            a activation, r residual, n norm
 //
-// Makespan C + T_coll (method.md 1.6), of one rank C.
+// The makespan is C + T_coll (method.md 1.6); for one rank it is C.
 #include "model/strategies/generators.h"
 #include "model/strategies/mlp_block.h"
 #include "model/strategies/rings.h"
@@ -84,7 +84,7 @@ constexpr Strategy serial_strategy{
     .exposed = "the whole collective",
     .source = "what every framework does without overlap",
     .uses = {Option::regather},
-    .cuts = parts::one,
+    .cuts = parts::one_cut,
     .ag_gemm = serial_ag_gemm,
     .gemm_rs = serial_gemm_rs,
     .mlp_ar = serial_mlp_ar,

@@ -4,8 +4,8 @@
 //   ag_gemm_backward   comm     |ag x|        |rs dx|            compute  |    |dx partial|     |dw|
 //   gemm_rs_backward   comm     |ag dy|                          compute  |     |dx|dw|
 //
-// Makespans: the gather, which falls away where x was saved gathered, c, the scatter, w; and the gather, c, w. Of one
-// rank c and w.
+// Makespan of the first: the gather (none if x was saved gathered) + c + the scatter + w. Makespan of the second: the
+// gather + c + w. One rank takes c + w.
 #include "model/strategies/strategies.h"
 #include "model/strategies/whole_backward.h"
 

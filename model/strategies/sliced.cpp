@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data slicing: every rank's shard is cut into k slices; slice i of all ranks is gathered, or scattered, under the
-// product of a neighbouring slice. Communicate-first for ag_gemm and compute-first for gemm_rs, as Ascend CoC
-// (COCParallel) and Megatron's pipelined chunks do it. k = 4:
+// Data slicing: every rank's shard is cut into k slices; slice i of all ranks is gathered, or scattered, under the GEMM
+// of a neighbouring slice. It communicates first for ag_gemm and computes first for gemm_rs, as Ascend CoC
+// (COCParallel) and Megatron's pipelined chunks do. k = 4:
 //
 //   ag_gemm   comm     |ag0|ag1|ag2|ag3|
 //             compute      |y0 |y1 |y2 |y3 |          ag0 is the head
@@ -12,12 +12,12 @@
 //   mlp_ar    compute  |up |act|d0 |d1 |d2 |d3 |           |r|n|    only the second product is sliced; the slices of
 //             comm                   |ar0|ar1|ar2|ar3|            all tokens lie together
 //
-// With r = T_coll(V/k) and c' one slice's product: makespan c' + (k-1) max(c', r) + r (method.md 1.6). One
-// rank has nothing to hide: its product is whole.
+// With r = T_coll(V/k) and c' one slice's GEMM: makespan c' + (k-1) max(c', r) + r (method.md 1.6). One rank has
+// nothing to hide, so its GEMM is whole.
 //
-// A slice holds rows of every shard. `strided` products read and write them where they lie. `copied` ones work on rows
-// that lie together, as CoC does: before gemm_rs the whole input is shuffled into slices (shuffle_as_coc_all_gather),
-// after ag_gemm the whole output back into shards (shuffle_as_coc_reduce_scatter), one copy more, unless k = 1.
+// A slice holds rows of every shard. `strided` GEMMs read and write them where they lie. `copied` GEMMs work on rows
+// that lie together, as in CoC: before gemm_rs the whole input is shuffled into slices (shuffle_as_coc_all_gather),
+// after ag_gemm the whole output back into shards (shuffle_as_coc_reduce_scatter). This is one more copy, unless k = 1.
 #include <fmt/format.h>
 
 #include "model/strategies/generators.h"
@@ -31,7 +31,7 @@ namespace commfuse {
 
 namespace {
 
-/// Not where attention makes the rows as products ask for them.
+/// Returns true if rows are copied, which is impossible when attention makes them as GEMMs ask for them.
 bool copies(const Stage& stage, const StrategyOptions& options) {
   return options.shuffles == Shuffles::copied && options.slices > 1 && !stage.attend;
 }
@@ -124,7 +124,7 @@ OptionSet slicing_options(SiteKind kind, const StrategyOptions& options) {
 }
 
 std::vector<StrategyOptions> slice_counts(const StrategyOptions& base, OptionSet fixed) {
-  // Every slice holds queries from all over the sequence: zig-zag would balance nothing.
+  // Every slice holds queries from all over the sequence, so zig-zag would balance nothing.
   return expanded(expanded({base}, fixed, Option::slices, &StrategyOptions::slices, {2, 4, 8}), fixed,
                   Option::attention, &StrategyOptions::attention, {AttentionCut::whole, AttentionCut::by_query});
 }

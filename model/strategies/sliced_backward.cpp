@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backward passes as Ascend CoC and Megatron-Core overlap them. The column-parallel one is not sliced: its two
-// products hide the two collectives. In the row-parallel one the gather is sliced as in the forward pass, k = 4:
+// GEMMs hide the two collectives. In the row-parallel one the gather is sliced as in the forward pass, k = 4:
 //
 //   ag_gemm_backward   comm     |ag x      |rs dx     |
 //                      compute  |dx partial|dw        |
@@ -8,11 +8,11 @@
 //   gemm_rs_backward   comm     |ag0|ag1|ag2|ag3|
 //                      compute      |dx0|dx1|dx2|dx3|dw            |          ag0 is the head
 //
-// With products c and w, gather g, scatter r: makespan max(c, g) + max(w, r); g falls away where x was saved gathered.
-// With r = T_coll(V/k) and c' one slice's product: makespan c' + (k-1) max(c', r) + r + w. Of one rank
-// the whole products, c + w.
+// First: with GEMMs c and w, gather g, scatter r: makespan max(c, g) + max(w, r); g is 0 if x was saved gathered.
+// Second: with r = T_coll(V/k) and c' one slice's GEMM: makespan c' + (k-1) max(c', r) + r + w. One rank computes whole
+// GEMMs and takes c + w.
 //
-// The gradient of the row-parallel weight is one product of all tokens in the order in which they were gathered, slice
+// The gradient of the row-parallel weight is one GEMM of all tokens in the order in which they were gathered, slice
 // after slice, so it reads x in strides.
 #include "model/strategies/slices.h"
 #include "model/strategies/strategies.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data parallelism with sharded weights in k slices a weight, which frameworks call buckets: a slice is gathered under
-// the product of the one before, also of the layer before; a gradient is scattered under what is computed next, also of
+// Data parallelism with sharded weights in k slices per weight, which frameworks call buckets. A slice is gathered
+// under the GEMM of the slice before, even across layers; a gradient is scattered under the next computation, even of
 // the next layer (Rajbhandari et al. 2020, ZeRO; Zhao et al. 2023, FSDP, section 3.3). Two layers, k = 2:
 //
 //   comm     |ag1|ag1|ag2|ag2|                   |rs2|rs2|           |rs1|rs1|
 //   compute      |y1 |y1 |y2 |y2 |dx2    |dw2|dw2|dx1    |dw1|dw1|
 //
 // The first gather is the head, the last scatter the tail. A forward layer alone, with r = T_coll(V/k) and c' one
-// slice's product: makespan c' + (k-1) max(c', r) + r. One rank cuts nothing.
+// slice's GEMM, has makespan c' + (k-1) max(c', r) + r. One rank slices nothing.
 #include "model/strategies/strategies.h"
 #include "model/strategies/weight_shards.h"
 
@@ -29,15 +29,15 @@ Done sliced_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   Done done;
   OpId arrived = gather(0);
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    std::vector<OpId> here = i == 0 ? stage.ready : std::vector<OpId>{};
-    here.push_back(arrived);
+    std::vector<OpId> ready = i == 0 ? stage.ready : std::vector<OpId>{};
+    ready.push_back(arrived);
     if (i + 1 < stage.cuts) {
       arrived = gather(i + 1);
     }
     done = {builder.gemm({.a = {builder.whole(stage.input)},
                           .b = {weight.slice(i)},
                           .out = {weight.columns_of_slice(stage.output, i)},
-                          .waits = here,
+                          .waits = ready,
                           .transpose_b = true})};
   }
   return done;

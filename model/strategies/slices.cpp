@@ -29,11 +29,11 @@ OpId gather_ahead(const Stage& stage, const StrategyOptions& options, BufferId g
   OpId last{};
   OpId arrived = gather(0);
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    const OpId here = arrived;
+    const OpId ready = arrived;
     if (i + 1 < stage.cuts) {
       arrived = gather(i + 1);
     }
-    last = multiply(i, here);
+    last = multiply(i, ready);
   }
   return last;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the slices of data slicing lie.
+// Positions of the slices of data slicing in buffers.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@
 
 namespace commfuse {
 
-/// Slice i of all ranks, in a buffer where the slices lie one after another.
+/// Returns slice i of all ranks, in a buffer with one slice after another.
 Operand slice(const Stage& stage, BufferId buffer, std::int32_t i);
 
-/// All tokens, slice after slice, in a buffer where the shards lie one after another.
+/// Returns all tokens, slice after slice, from a buffer with one shard after another.
 Operand all_slices(const Stage& stage, BufferId buffer);
 
-/// Gathers the input slice by slice into `gathered`, one slice ahead of the products: `multiply(i, arrived)` adds the
-/// product of slice i, which waits for `arrived`. Gives back the last product.
+/// Gathers the input slice by slice into `gathered`, one slice ahead of the GEMMs: `multiply(i, arrived)` adds the GEMM
+/// of slice i, which waits for `arrived`. Returns the last GEMM.
 OpId gather_ahead(const Stage& stage, const StrategyOptions& options, BufferId gathered,
                   const std::function<OpId(std::int32_t i, OpId arrived)>& multiply);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One place of overlap inside a program under construction: what a generator is given and what it gives back.
+// One place of overlap inside a program under construction: the input of a generator and its result.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,19 @@
 
 namespace commfuse {
 
-/// The axes of a mesh that shards are spread over: one ring, or nested rings with a second axis across nodes. The
-/// ranks' shards lie in the order of coordinate, or of extent(inner) * outer coordinate + inner coordinate.
+/// Axes of a mesh that shards are spread over: one ring, or nested rings with a second axis across nodes. The ranks'
+/// shards lie in the order of coordinate, or of extent(inner) * outer coordinate + inner coordinate.
 struct ShardAxes {
   int inner = 0;
   std::optional<int> outer;
 
   [[nodiscard]] std::int32_t ranks(const Mesh& mesh) const;
-  /// `scale` times the place of the rank that is `steps` further along the inner ring and `nodes` along the outer one.
+  /// Returns `scale` times the place of the rank that is `steps` further along the inner ring and `nodes` along the
+  /// outer one.
   [[nodiscard]] Index place(const Mesh& mesh, std::int32_t scale, std::int32_t steps = 0, std::int32_t nodes = 0) const;
 };
 
-/// Makes rows of a stage's input, as an operand asks for them.
+/// Makes rows of a stage's input when an operand asks for them.
 using MakeRows = std::function<OpId(const Operand& rows)>;
 
 /// The buffers of one site. Rows are tokens; `cuts` of them make one rank's shard.
@@ -43,7 +44,7 @@ using MakeRows = std::function<OpId(const Operand& rows)>;
 ///                      saved: all tokens x own share of K                gradient: own share of K x columns
 ///
 /// Under data parallelism every rank has tokens of its own, and weights lie transposed, as torch.nn.Linear keeps them:
-/// in `cuts` slices of their columns, each in one shard a rank.
+/// in `cuts` slices of their columns, each with one shard per rank.
 ///
 ///   weight_ag_gemm     input: own tokens x K                output: own tokens x columns
 ///                      weight: columns x K, of which the own shards are there
@@ -52,38 +53,39 @@ using MakeRows = std::function<OpId(const Operand& rows)>;
 ///                      gradient: own shards of columns x K, complete sums over the tokens of all ranks
 struct Stage {
   ProgramBuilder& builder;
-  std::string name;          // of the site; prefixes the buffers a generator adds
-  int axis = 0;              // of the ring, of the inner one where two are nested
-  std::optional<int> outer;  // of the outer ring where two are nested
-  std::int32_t ranks = 1;    // on these axes
+  std::string name;          // name of the site; prefixes the buffers a generator adds
+  int axis = 0;              // axis of the ring, or of the inner one of nested rings
+  std::optional<int> outer;  // axis of the outer ring of nested rings
+  std::int32_t ranks = 1;    // number of ranks on these axes
   std::int32_t cuts = 1;
-  std::int32_t grain = 1;  // blocks of a cut: 2 where it is two mirrored halves (TokenOrder)
+  std::int32_t grain = 1;  // blocks per cut: 2 if it is two mirrored halves (TokenOrder)
   BufferId input{};
   BufferId weight{};
   BufferId output{};
-  BufferId saved{};         // backward: by the forward pass
-  BufferId gradient{};      // backward: of the weight
-  std::vector<OpId> ready;  // ops after which the input is there; empty when it is there from the start
-  // mlp_ar alone: `weight` makes its first product.
-  BufferId down{};    // the weight of its second product
-  BufferId stream{};  // all tokens x K: what that product is added to
-  BufferId added{};   // all tokens x K: the stream behind it; a strategy may fill only the rows that it reads again
+  BufferId saved{};         // backward: saved by the forward pass
+  BufferId gradient{};      // backward: gradient of the weight
+  std::vector<OpId> ready;  // ops after which the input exists; empty if it exists from the start
+  // mlp_ar only; `weight` makes its first product.
+  BufferId down{};    // the weight of its second GEMM
+  BufferId stream{};  // all tokens x K: the second product is added to it
+  // All tokens x K: the stream after that addition; a strategy may fill only the rows that it reads again.
+  BufferId added{};
   Function activation = Function::copy;
-  MakeRows attend;  // attention by query slice: the core, once for every row of the input; waits by itself
+  MakeRows attend;  // attention by query slice: adds the core, once for every row of the input, with its own waits
 
-  /// `count` cuts of a buffer from cut `first` on, over all its columns.
+  /// Returns `count` cuts of a buffer from cut `first` on, over all its columns.
   [[nodiscard]] Region rows_of(BufferId buffer, const Index& first, std::int32_t count = 1) const;
-  /// A buffer of so many cuts as wide as `like`, named after the site.
+  /// Adds a buffer of `count` cuts, as wide as `like` and named after the site.
   [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t count, BufferId like) const;
   [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t count, Extent columns, DType dtype) const;
-  /// A product of rows of the input, after the core that makes them where there is one.
+  /// Adds a GEMM of rows of the input, after the core that makes them if there is one.
   OpId multiply(const GemmSpec& spec) const;
-  /// First row, among those of all tokens, of the shard that is `steps` further along the ring and `nodes` further
-  /// along the outer one.
+  /// Returns the first row, among those of all tokens, of the shard that is `steps` further along the ring and `nodes`
+  /// further along the outer one.
   [[nodiscard]] Index shard(std::int32_t steps, std::int32_t nodes = 0) const;
 };
 
-/// Cut i of every rank's shard, in a buffer where the shards lie one after another.
+/// Returns cut i of every rank's shard, in a buffer with one shard after another.
 Operand slice_of_all_shards(const Stage& stage, BufferId buffer, std::int32_t i);
 
 /// Ops after which the output is complete.

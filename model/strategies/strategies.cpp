@@ -8,9 +8,9 @@
 namespace commfuse {
 
 const Strategy* find_strategy(std::string_view name) {
-  const auto* found = std::find_if(all_strategies.begin(), all_strategies.end(),
+  const auto* match = std::find_if(all_strategies.begin(), all_strategies.end(),
                                    [&](const Strategy* strategy) { return strategy->name == name; });
-  return found == all_strategies.end() ? nullptr : *found;
+  return match == all_strategies.end() ? nullptr : *match;
 }
 
 Generator generator_of(const Strategy& strategy, SiteKind kind) {
@@ -36,7 +36,8 @@ bool applies(const Strategy& strategy, std::span<const SiteKind> kinds) {
 
 namespace {
 
-/// The same at one kind of site: attention_rs is a gemm_rs with its core before it; all-to-alls have one form.
+/// Returns the relevant options at one kind of site: attention_rs is a gemm_rs with its core before it; all-to-alls
+/// have one form.
 OptionSet relevant_at(const Strategy& strategy, SiteKind kind, const StrategyOptions& options) {
   const bool attends = kind == SiteKind::attention_rs || kind == SiteKind::attention_a2a;
   if (!attends && kind != SiteKind::gemm_a2a) {
@@ -46,7 +47,7 @@ OptionSet relevant_at(const Strategy& strategy, SiteKind kind, const StrategyOpt
   if (kind == SiteKind::attention_rs) {
     set = strategy.relevant(SiteKind::gemm_rs, options);
     if (options.attention != AttentionCut::whole) {
-      set.drop(Option::shuffles);  // rows are made as products ask for them
+      set.drop(Option::shuffles);  // rows are made as GEMMs ask for them
     }
   } else if (strategy.uses.has(Option::slices)) {
     set.add(Option::slices);
@@ -60,47 +61,47 @@ OptionSet relevant_at(const Strategy& strategy, SiteKind kind, const StrategyOpt
 }  // namespace
 
 OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options) {
-  OptionSet all;
+  OptionSet relevant;
   for (const SiteKind kind : kinds) {
-    const OptionSet here = relevant_at(strategy, kind, options);
+    const OptionSet at_kind = relevant_at(strategy, kind, options);
     for (const Option option : all_options) {
-      if (here.has(option)) {
-        all.add(option);
+      if (at_kind.has(option)) {
+        relevant.add(option);
       }
     }
   }
-  return all;
+  return relevant;
 }
 
 std::int32_t cuts_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options) {
-  StrategyOptions here = options;
+  StrategyOptions effective = options;
   if (!relevant_options(strategy, kinds, options).has(Option::slices)) {
-    here.slices = 1;
+    effective.slices = 1;
   }
-  return strategy.cuts(here);
+  return strategy.cuts(effective);
 }
 
 std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options) {
-  OptionSet own = relevant_options(strategy, kinds, options);
-  StrategyOptions here = options;
+  OptionSet relevant = relevant_options(strategy, kinds, options);
+  StrategyOptions described = options;
   std::vector<std::string> words;
-  if (own.has(Option::attention) && options.attention != AttentionCut::whole) {
+  if (relevant.has(Option::attention) && options.attention != AttentionCut::whole) {
     words.emplace_back(options.attention == AttentionCut::by_query ? "by query" : "zig-zag");
   }
-  if (own.has(Option::regather) && options.regather == Regather::saved) {
+  if (relevant.has(Option::regather) && options.regather == Regather::saved) {
     words.emplace_back("x saved");
   }
   const bool of_gradients = std::find(kinds.begin(), kinds.end(), SiteKind::gemm_rs_backward) != kinds.end();
-  if (own.has(Option::sum) && of_gradients) {
+  if (relevant.has(Option::sum) && of_gradients) {
     if (options.sum == Sum::arrival) {
       words.emplace_back("dw by shard");
     }
-    here.sum = Sum::end;  // said already
+    described.sum = Sum::end;  // already described by the words above
   }
-  own.drop(Option::attention);
-  own.drop(Option::regather);
-  if (own != OptionSet{}) {
-    words.insert(words.begin(), strategy.describe(here));
+  relevant.drop(Option::attention);
+  relevant.drop(Option::regather);
+  if (relevant != OptionSet{}) {
+    words.insert(words.begin(), strategy.describe(described));
   }
   std::erase(words, "");
   return fmt::format("{}", fmt::join(words, ", "));
@@ -120,14 +121,14 @@ StrategyOptions canonical(const Strategy& strategy, std::span<const SiteKind> ki
 
 std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const SiteKind> kinds,
                                       const std::vector<StrategyOptions>& candidates, std::int32_t ranks) {
-  std::vector<StrategyOptions> all;
+  std::vector<StrategyOptions> schedules;
   for (const StrategyOptions& candidate : candidates) {
-    const StrategyOptions one = canonical(strategy, kinds, candidate, ranks);
-    if (std::find(all.begin(), all.end(), one) == all.end()) {
-      all.push_back(one);
+    const StrategyOptions schedule = canonical(strategy, kinds, candidate, ranks);
+    if (std::find(schedules.begin(), schedules.end(), schedule) == schedules.end()) {
+      schedules.push_back(schedule);
     }
   }
-  return all;
+  return schedules;
 }
 
 std::string refusal_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options,
@@ -137,13 +138,13 @@ std::string refusal_of(const Strategy& strategy, std::span<const SiteKind> kinds
 
 namespace {
 
-/// Those that give a schedule on so many ranks, each once.
+/// Returns the schedules that are possible on this many ranks, each once.
 std::vector<StrategyOptions> possible(const Strategy& strategy, std::span<const SiteKind> kinds, std::int32_t ranks,
                                       const std::vector<StrategyOptions>& candidates) {
-  std::vector<StrategyOptions> all = distinct(strategy, kinds, candidates, ranks);
-  std::erase_if(all,
+  std::vector<StrategyOptions> schedules = distinct(strategy, kinds, candidates, ranks);
+  std::erase_if(schedules,
                 [&](const StrategyOptions& options) { return !refusal_of(strategy, kinds, options, ranks).empty(); });
-  return all;
+  return schedules;
 }
 
 }  // namespace

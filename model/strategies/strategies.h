@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a strategy is, and the list of them.
+// Definition of a strategy, and the list of all strategies.
 #pragma once
 
 #include <array>
@@ -14,20 +14,20 @@
 
 namespace commfuse {
 
-/// Makes the ops of one site; Done is what completes its output.
+/// Makes the ops of one site and returns those that complete its output.
 using Generator = Done (*)(const Stage&, const StrategyOptions&);
 
 struct Strategy {
   std::string_view name;
-  std::string_view summary;  // what it does, one line
-  std::string_view exposed;  // what stays exposed, one line
-  std::string_view source;   // who describes it, one line
+  std::string_view summary;  // its schedule, one line
+  std::string_view exposed;  // its exposed communication, one line
+  std::string_view source;   // publication or program that describes it, one line
   bool bound = false;        // a limit that no implementation reaches: shown beside the others, never the winner
   OptionSet uses;            // the options that select a schedule of it
-  /// Blocks that one rank's shard of tokens is cut into.
+  /// Number of blocks that one rank's shard of tokens is cut into.
   std::int32_t (*cuts)(const StrategyOptions&);
-  /// By kind of site; nullptr where the strategy has no schedule. At a site of attention the options say how its core
-  /// is cut, if the strategy uses Option::attention.
+  /// Generators by kind of site; nullptr if the strategy has no schedule. At a site of attention the options say how
+  /// its core is cut, if the strategy uses Option::attention.
   Generator ag_gemm = nullptr;
   Generator gemm_rs = nullptr;
   Generator mlp_ar = nullptr;
@@ -37,16 +37,17 @@ struct Strategy {
   Generator attention_a2a = nullptr;
   Generator weight_ag_gemm = nullptr;
   Generator gradient_rs = nullptr;
-  /// The options that make a difference at a site of this kind, given the others.
+  /// Options that make a difference at a site of this kind, given the others.
   OptionSet (*relevant)(SiteKind, const StrategyOptions&);
-  /// The schedules worth trying that agree with `base` in what is fixed; and those that are proved.
+  /// Schedules to try that agree with `base` in the options that are fixed, and schedules to prove.
   std::vector<StrategyOptions> (*tried)(const StrategyOptions& base, OptionSet fixed);
   std::vector<StrategyOptions> (*proved)(const StrategyOptions& base);
-  /// Its own parameters in words: "k=8", "ring, add on aux"; empty when there are none.
+  /// Own parameters in words: "k=8", "ring, add on aux"; empty if there are none.
   std::string (*describe)(const StrategyOptions&);
-  /// Why these options give no schedule on so many ranks, a sentence with its remedy; empty when they do. May be null.
+  /// Reason why these options give no schedule on this many ranks, a sentence with its remedy; empty if they give one.
+  /// May be null.
   std::string (*refusal)(const StrategyOptions&, std::int32_t ranks) = nullptr;
-  /// The same schedule with counts no larger than so many ranks can use. May be null.
+  /// Options for the same schedule, with counts limited to what this many ranks can use. May be null.
   StrategyOptions (*capped)(StrategyOptions, std::int32_t ranks) = nullptr;
 
   [[nodiscard]] std::vector<StrategyOptions> variants(const StrategyOptions& base, OptionSet fixed = {}) const {
@@ -54,7 +55,7 @@ struct Strategy {
   }
 };
 
-// Each in a file of its own. A new one is that file, its declaration and its place in the list.
+// Each strategy has a file of its own. A new one needs that file, its declaration and its place in the list.
 extern const Strategy serial_strategy;
 extern const Strategy sliced_strategy;
 extern const Strategy looped_einsum_strategy;
@@ -64,7 +65,7 @@ extern const Strategy tokenweave_strategy;
 extern const Strategy commfuse_strategy;
 extern const Strategy fused_kernel_strategy;
 
-/// In the order of every listing.
+/// All strategies, in the order of every listing.
 inline constexpr std::array all_strategies{&serial_strategy,   &sliced_strategy,        &looped_einsum_strategy,
                                            &async_tp_strategy, &ring_exchange_strategy, &tokenweave_strategy,
                                            &commfuse_strategy, &fused_kernel_strategy};
@@ -90,34 +91,36 @@ class Strategies {
 };
 inline Strategies strategies() { return {}; }
 
-/// nullptr when there is none of that name.
+/// Returns the strategy, or nullptr if no strategy has that name.
 const Strategy* find_strategy(std::string_view name);
 
-/// Its generator for a kind of site; nullptr when it has none. That of attention_rs is that of gemm_rs.
+/// Returns its generator for a kind of site; nullptr if it has none. attention_rs uses the generator of gemm_rs.
 Generator generator_of(const Strategy& strategy, SiteKind kind);
-/// Whether it has a generator for each of the kinds.
+/// Returns true if it has a generator for each of the kinds.
 bool applies(const Strategy& strategy, std::span<const SiteKind> kinds);
-/// The options that make a difference at one of these sites.
+/// Returns the options that make a difference at one of these sites.
 OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
-/// Blocks that one rank's shard is cut into at these sites; one where slicing makes no difference.
+/// Returns the number of blocks that one rank's shard is cut into at these sites; one if slicing makes no difference.
 std::int32_t cuts_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
-/// The parameters that make a difference at these sites, in words: "k=8", "ring, x saved", "ring, by query";
-/// empty when none does.
+/// Returns the parameters that make a difference at these sites, in words: "k=8", "ring, x saved", "ring, by query";
+/// empty if none does.
 std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
-/// The same schedule: counts beyond what so many ranks can use are brought down, and options that make no difference at
-/// these sites are put back to their default.
+/// Returns options for the same schedule in a unique form: counts are limited to what this many ranks can use, and
+/// options without effect at these sites get their default.
 StrategyOptions canonical(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options,
                           std::int32_t ranks);
-/// The same schedules in that form, without repetition.
+/// Returns the schedules in canonical form, without duplicates.
 std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const SiteKind> kinds,
                                       const std::vector<StrategyOptions>& candidates, std::int32_t ranks);
-/// Strategy::refusal for options that make a difference at these sites; empty when there is a schedule.
+/// Returns Strategy::refusal for options that make a difference at these sites; empty if there is a schedule.
 std::string refusal_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options,
                        std::int32_t ranks);
-/// Every distinct schedule for these sites that is tried on so many ranks; none where the strategy does not apply.
+/// Returns every distinct schedule for these sites that is tried on this many ranks; none if the strategy does not
+/// apply.
 std::vector<StrategyOptions> schedules_to_try(const Strategy& strategy, std::span<const SiteKind> kinds,
                                               std::int32_t ranks, const StrategyOptions& base = {});
-/// Every distinct schedule for these sites that is proved on so many ranks; none where the strategy does not apply.
+/// Returns every distinct schedule for these sites that is proved on this many ranks; none if the strategy does not
+/// apply.
 std::vector<StrategyOptions> schedules_to_prove(const Strategy& strategy, std::span<const SiteKind> kinds,
                                                 std::int32_t ranks, const StrategyOptions& base = {});
 

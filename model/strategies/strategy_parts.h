@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several strategies say of themselves.
+// Descriptions that several strategies share.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace commfuse::parts {
 
-inline std::int32_t one(const StrategyOptions&) { return 1; }
+inline std::int32_t one_cut(const StrategyOptions&) { return 1; }
 inline OptionSet no_options(SiteKind, const StrategyOptions&) { return {}; }
 inline std::string nothing(const StrategyOptions&) { return {}; }
 
@@ -32,7 +32,7 @@ std::vector<StrategyOptions> both_regathers(const StrategyOptions& base) {
 inline std::vector<StrategyOptions> only(const StrategyOptions& base, OptionSet) { return {base}; }
 inline std::vector<StrategyOptions> only_this(const StrategyOptions& base) { return {base}; }
 
-/// Every candidate with its attention core cut in each way.
+/// Returns every candidate with its attention core cut in each way.
 inline std::vector<StrategyOptions> in_all_cuts(const std::vector<StrategyOptions>& candidates, OptionSet fixed) {
   return expanded(candidates, fixed, Option::attention, &StrategyOptions::attention,
                   {AttentionCut::whole, AttentionCut::by_query, AttentionCut::zigzag});

@@ -7,7 +7,7 @@ namespace commfuse {
 
 namespace {
 
-/// The cut that begins at this row of a buffer.
+/// Returns the cut that begins at this row of a buffer.
 Index halved(Index row) {
   check(row.constant % 2 == 0, "a cut of two blocks begins at an even row");
   row.constant /= 2;
@@ -34,13 +34,13 @@ std::vector<TokenRun> TokenOrder::runs(const Index& row, std::int32_t rows) cons
   return runs;
 }
 
-Operand TokenOrder::in_sequence(const ProgramBuilder& builder, BufferId all) const {
+Operand TokenOrder::in_sequence(const ProgramBuilder& builder, BufferId all_tokens) const {
   if (!zigzag) {
-    return {builder.whole(all)};
+    return {builder.whole(all_tokens)};
   }
   Operand rows;
   for (std::int32_t block = 0; block < blocks(); ++block) {
-    rows.push_back(builder.rows_of(all, block < cuts ? 2 * block : 2 * (blocks() - 1 - block) + 1));
+    rows.push_back(builder.rows_of(all_tokens, block < cuts ? 2 * block : 2 * (blocks() - 1 - block) + 1));
   }
   return rows;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tokens a rank's shard holds. In order: shard 0 the first tokens, shard 1 the next. Zig-zag: every cut is two
-// blocks, one from the front of the sequence and its mirror image from the back, so that with a causal mask all cuts
-// see equally many keys. N = 4, one cut a shard:
+// Tokens of a rank's shard. In order: shard 0 has the first tokens, shard 1 the next. Zig-zag: every cut is two blocks,
+// one from the front of the sequence and its mirror image from the back, so that under a causal mask all cuts see
+// equally many keys. N = 4, one cut per shard:
 //
 //   in order   shard 0: block 0      zig-zag   shard 0: blocks 0 and 7
 //              shard 1: block 1                shard 1: blocks 1 and 6
 //              shard 2: block 2                shard 2: blocks 2 and 5
 //              shard 3: block 3                shard 3: blocks 3 and 4
 //
-// Buffers of all tokens hold shard after shard. Where rows stand matters to attention alone.
+// Buffers of all tokens hold shard after shard. Only attention depends on the positions of rows.
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,24 @@
 
 namespace commfuse {
 
-/// Rows of a buffer of all tokens that follow each other in the sequence too.
+/// Rows of a buffer of all tokens that are also consecutive in the sequence.
 struct TokenRun {
-  Index row;       // of the buffer
-  Index position;  // in the sequence
+  Index row;       // row of the buffer
+  Index position;  // position in the sequence
   std::int32_t rows = 0;
 };
 
 struct TokenOrder {
-  std::int32_t cuts = 1;  // of all shards together
+  std::int32_t cuts = 1;  // cuts of all shards together
   bool zigzag = false;
 
-  /// Blocks of a cut.
+  /// Returns the number of blocks per cut.
   [[nodiscard]] std::int32_t grain() const { return zigzag ? 2 : 1; }
   [[nodiscard]] std::int32_t blocks() const { return cuts * grain(); }
-  /// Rows of a buffer of all tokens, top to bottom. In zig-zag they must be whole cuts.
+  /// Returns rows of a buffer of all tokens as runs, top to bottom. In zig-zag they must be whole cuts.
   [[nodiscard]] std::vector<TokenRun> runs(const Index& row, std::int32_t rows) const;
-  /// All rows of such a buffer, in the order of the sequence.
-  [[nodiscard]] Operand in_sequence(const ProgramBuilder& builder, BufferId all) const;
+  /// Returns all rows of a buffer of all tokens, in the order of the sequence.
+  [[nodiscard]] Operand in_sequence(const ProgramBuilder& builder, BufferId all_tokens) const;
 };
 
 }  // namespace commfuse

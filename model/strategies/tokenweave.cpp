@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // TokenWeave (arXiv 2505.11329; microsoft/tokenweave, tokenweave_overlap): the tokens are split in two halves, and the
-// all-reduce of one runs under the MLP of the other. It is fused with the residual and the norm between its two halves:
-// reduce-scatter, residual and norm on the rank's own rows, all-gather. Two MLPs A and B, halves 0 and 1:
+// all-reduce of one half runs under the MLP of the other. The all-reduce contains the residual and the norm: it is a
+// reduce-scatter, residual and norm on the rank's own rows, and an all-gather. Two MLPs A and B, halves 0 and 1:
 //
 //   compute  |A0       |A1       |B0       |B1       |
 //   aux               n         n         n         n           residual and norm of N-th of a half
 //   comm               |rs  ag  |rs  ag  |rs  ag  |rs  ag|      the last one is the tail
 //
-// One half's MLP m, its reduce-scatter, residual, norm and all-gather together f, b blocks: makespan
+// With m one half's MLP, f its reduce-scatter, residual, norm and all-gather together, and b blocks: makespan
 // m + (2b-1) max(m, f) + f.
 //
-// The paper's is one kernel on NVSwitch multicast and 8 to 32 SMs; here its parts are priced one by one, the
-// collectives as this machine's.
+// In the paper it is one kernel on NVSwitch multicast and 8 to 32 SMs; here its parts are priced one by one, with the
+// machine's own collectives.
 #include "model/strategies/mlp_block.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/strategy_parts.h"
@@ -30,22 +30,23 @@ Done tokenweave_mlp_ar(const Stage& stage, const StrategyOptions& options) {
   }
   const BufferId reduced = stage.scratch("reduced", halves, stage.output);
   const BufferId normed = stage.scratch("normed", halves, stage.output);
-  const bool woven = stage.ready.size() == static_cast<std::size_t>(halves);  // the block before was split alike
+  // The block before was split in the same way.
+  const bool woven = stage.ready.size() == static_cast<std::size_t>(halves);
   Done done;
   for (std::int32_t half = 0; half < halves; ++half) {
     const std::int32_t first = half * ranks;
     block.activate(first, ranks, woven ? std::vector{stage.ready[static_cast<std::size_t>(half)]} : stage.ready);
     const OpId multiplied = block.multiply(first, ranks);
-    const Region own = builder.rows_of(reduced, half);
+    const Region own_rows = builder.rows_of(reduced, half);
     const OpId scattered = builder.collective({.kind = CollectiveKind::reduce_scatter,
                                                .axis = stage.axis,
                                                .in = {block.partial(first, ranks)},
-                                               .out = {own},
+                                               .out = {own_rows},
                                                .wire = options.dtype,
                                                .waits = {multiplied}});
     const Region normed_own = builder.rows_of(normed, half);
-    const OpId ended =
-        block.add_and_norm({LaneKind::aux, 0}, own, along(builder.mesh(), stage.axis) + first, normed_own, {scattered});
+    const OpId ended = block.add_and_norm({LaneKind::aux, 0}, own_rows, along(builder.mesh(), stage.axis) + first,
+                                          normed_own, {scattered});
     done.push_back(builder.collective({.kind = CollectiveKind::all_gather,
                                        .axis = stage.axis,
                                        .in = {normed_own},

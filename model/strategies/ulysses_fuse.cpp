@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuse-All-to-All (CommFuse Alg 5, method.md 1.5): both all-to-alls of Ulysses in N-1 steps, each straight to the rank
-// that needs it, under the compute of the next part; what a rank keeps comes last. 4 ranks, seen from rank r:
+// Fuse-All-to-All (CommFuse Alg 5, method.md 1.5): both all-to-alls of Ulysses in N-1 steps. Each step sends a part
+// straight to the rank that needs it, while the next part is computed; a rank's own part comes last. With 4 ranks, seen
+// from rank r:
 //
 //                            step 0    step 1    step 2    step 3
 //   gemm_a2a        compute  q[r+1]    q[r+2]    q[r+3]    q[r]         q[j]: own tokens, head group j
@@ -10,9 +11,10 @@
 //                   comm     idle      a[r+1] -> a[r+2] -> a[r+3] ->    a[j]: own heads, queries of rank j
 //                                                                       o[s]: own tokens, head group s, added up
 //
-// With parts q, a and o and a transfer p of 1/N^2 of the whole tensor, equal on all ranks: gemm_a2a q + (N-1) max(q,
-// p); attention_a2a A(0) = 0, A(i) = max(i a, A(i-1)) + p for what arrives and E(0) = N a + o, E(i) = max(E(i-1), A(i))
-// + o, makespan E(N-1). Attention of all queries at once comes before the first transfer: A(i) = N a + i p.
+// With parts q, a and o and a transfer p of 1/N^2 of the whole tensor, equal on all ranks, the makespan of gemm_a2a is
+// q + (N-1) max(q, p). For attention_a2a, A(0) = 0 and A(i) = max(i a, A(i-1)) + p for arrivals, E(0) = N a + o and
+// E(i) = max(E(i-1), A(i)) + o, and the makespan is E(N-1). Attention of all queries at once precedes the first
+// transfer: A(i) = N a + i p.
 #include "model/strategies/strategies.h"
 #include "model/strategies/ulysses.h"
 
@@ -34,7 +36,7 @@ Done fuse_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
   if (ranks == 1) {
     return {product(0, builder.whole(stage.output), stage.ready)};
   }
-  const BufferId part = stage.scratch("part", 2 * stage.cuts, stage.output);  // being computed, being sent
+  const BufferId part = stage.scratch("part", 2 * stage.cuts, stage.output);  // one being computed, one being sent
   std::vector<OpId> sent;
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
     std::vector<OpId> free = step == 0 ? stage.ready : std::vector<OpId>{};
@@ -60,8 +62,8 @@ Done fuse_attention_a2a(const Stage& stage, const StrategyOptions& options) {
     return stage.rows_of(stage.input, along(builder.mesh(), stage.axis, offset, stage.cuts), stage.cuts);
   };
   const BufferId inbox = ranks > 1 ? stage.scratch("inbox", (ranks - 1) * stage.cuts, stage.input) : stage.input;
-  std::vector<Operand> parts{{}};              // of the own tokens: the own heads, then what comes in
-  std::vector<std::vector<OpId>> arrived{{}};  // when
+  std::vector<Operand> parts{{}};              // rows of the own tokens: the own heads, then what arrives
+  std::vector<std::vector<OpId>> arrived{{}};  // ops after which each part is complete
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
     const Operand slice{queries(1 + step)};
     parts.push_back({stage.rows_of(inbox, step * stage.cuts, stage.cuts)});

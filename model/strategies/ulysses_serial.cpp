@@ -7,7 +7,7 @@
 //   attention_a2a   compute  |== attention ==|                     |== out-proj ==|
 //                   comm                      |== all-to-all ==|
 //
-// Makespan of both C + 2 T_coll, of one rank C.
+// The makespan of both together is C + 2 T_coll; for one rank it is C.
 #include "model/strategies/rings.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/ulysses.h"
@@ -19,14 +19,14 @@ Done serial_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
     return multiply_alone(stage);
   }
   ProgramBuilder& builder = stage.builder;
-  const BufferId own = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).columns, options.dtype);
+  const BufferId own_tokens = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).columns, options.dtype);
   const OpId product = builder.gemm({.a = {builder.whole(stage.input)},
                                      .b = {builder.whole(stage.weight)},
-                                     .out = {builder.whole(own)},
+                                     .out = {builder.whole(own_tokens)},
                                      .waits = stage.ready});
   return {builder.collective({.kind = CollectiveKind::all_to_all,
                               .axis = stage.axis,
-                              .in = by_head_group(stage, own, 0, stage.cuts),
+                              .in = by_head_group(stage, own_tokens, 0, stage.cuts),
                               .out = {builder.whole(stage.output)},
                               .wire = options.dtype,
                               .waits = {product}})};
@@ -37,15 +37,15 @@ Done serial_attention_a2a(const Stage& stage, const StrategyOptions& options) {
     return multiply_alone(stage);
   }
   ProgramBuilder& builder = stage.builder;
-  const BufferId own = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).rows, options.dtype);
-  const Operand all{builder.whole(stage.input)};
+  const BufferId own_tokens = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).rows, options.dtype);
+  const Operand all_heads{builder.whole(stage.input)};
   const OpId returned = builder.collective({.kind = CollectiveKind::all_to_all,
                                             .axis = stage.axis,
-                                            .in = all,
-                                            .out = by_head_group(stage, own, 0, stage.cuts),
+                                            .in = all_heads,
+                                            .out = by_head_group(stage, own_tokens, 0, stage.cuts),
                                             .wire = options.dtype,
-                                            .waits = attended(stage, all, true)});
-  return {builder.gemm({.a = {builder.whole(own)},
+                                            .waits = attended(stage, all_heads, true)});
+  return {builder.gemm({.a = {builder.whole(own_tokens)},
                         .b = {builder.whole(stage.weight)},
                         .out = {builder.whole(stage.output)},
                         .waits = {returned}})};

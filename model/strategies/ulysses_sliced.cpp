@@ -6,12 +6,11 @@
 //                   comm         |aa0|aa1|aa2|aa3|                  aa3 is exposed
 //
 //   attention_a2a   compute  |a0 |a1 |a2 |a3 |o0 |o1 |o2 |o3 |
-//                   comm         |aa0|aa1|aa2|aa3|                  nothing is, if an all-to-all is no longer than a
-//                   slice
+//                   comm         |aa0|aa1|aa2|aa3|                  hidden if an all-to-all is no longer than a slice
 //
-// With one slice's product q, attention a, out-projection o and all-to-all r: gemm_a2a q + (k-1) max(q, r) + r;
-// attention_a2a E(0) = k a, E(i) = max(E(i-1), A(i-1)) + o where A(i) = max((i+1) a, A(i-1)) + r, makespan E(k).
-// Attention of all queries at once comes before aa0: A(i) = k a + (i+1) r. One rank has nothing to hide: it cuts
+// With one slice's GEMM q, attention a, out-projection o and all-to-all r, gemm_a2a takes q + (k-1) max(q, r) + r.
+// For attention_a2a, E(0) = k a and E(i) = max(E(i-1), A(i-1)) + o with A(i) = max((i+1) a, A(i-1)) + r; the makespan
+// is E(k). Attention of all queries at once precedes aa0: A(i) = k a + (i+1) r. One rank has nothing to hide and slices
 // nothing.
 #include "model/strategies/rings.h"
 #include "model/strategies/strategies.h"
@@ -24,16 +23,16 @@ Done sliced_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
     return multiply_alone(stage);
   }
   ProgramBuilder& builder = stage.builder;
-  const BufferId own = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).columns, options.dtype);
+  const BufferId own_tokens = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).columns, options.dtype);
   Done done;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
     const OpId product = builder.gemm({.a = {stage.rows_of(stage.input, i)},
                                        .b = {builder.whole(stage.weight)},
-                                       .out = {stage.rows_of(own, i)},
+                                       .out = {stage.rows_of(own_tokens, i)},
                                        .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
     done = {builder.collective({.kind = CollectiveKind::all_to_all,
                                 .axis = stage.axis,
-                                .in = by_head_group(stage, own, i, 1),
+                                .in = by_head_group(stage, own_tokens, i, 1),
                                 .out = slice_of_all_shards(stage, stage.output, i),
                                 .wire = options.dtype,
                                 .waits = {product}})};
@@ -46,20 +45,20 @@ Done sliced_attention_a2a(const Stage& stage, const StrategyOptions& options) {
     return multiply_alone(stage);
   }
   ProgramBuilder& builder = stage.builder;
-  const BufferId own = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).rows, options.dtype);
+  const BufferId own_tokens = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).rows, options.dtype);
   std::vector<OpId> returned;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
     const Operand slice = slice_of_all_shards(stage, stage.input, i);
     returned.push_back(builder.collective({.kind = CollectiveKind::all_to_all,
                                            .axis = stage.axis,
                                            .in = slice,
-                                           .out = by_head_group(stage, own, i, 1),
+                                           .out = by_head_group(stage, own_tokens, i, 1),
                                            .wire = options.dtype,
                                            .waits = attended(stage, slice, i == 0)}));
   }
   Done done;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    done = {builder.gemm({.a = {stage.rows_of(own, i)},
+    done = {builder.gemm({.a = {stage.rows_of(own_tokens, i)},
                           .b = {builder.whole(stage.weight)},
                           .out = {stage.rows_of(stage.output, i)},
                           .waits = {returned[static_cast<std::size_t>(i)]}})};

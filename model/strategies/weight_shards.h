@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the shards of a weight lie that is spread over data-parallel ranks: slice after slice, each in one shard a
-// rank.
+// Positions of the shards of a weight that is spread over data-parallel ranks: slice after slice, each with one shard
+// per rank.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@ namespace commfuse {
 
 class WeightShards {
  public:
-  /// Of a stage of data parallelism.
+  /// Requires a stage of data parallelism.
   explicit WeightShards(const Stage& stage);
 
-  /// Block rows of a shard.
+  /// Returns the number of block rows of a shard.
   [[nodiscard]] std::int32_t width() const { return width_; }
-  /// Where in the weight a shard of slice i begins: that of the rank `behind` before this one.
+  /// Returns where in the weight a shard of slice i begins: the shard of the rank `behind` places before this one.
   [[nodiscard]] Index place(std::int32_t i, std::int32_t behind = 0) const;
-  /// That shard.
+  /// Returns that shard.
   [[nodiscard]] Region shard(std::int32_t i, std::int32_t behind = 0) const;
-  /// The shards of all ranks.
+  /// Returns the shards of all ranks.
   [[nodiscard]] Region slice(std::int32_t i) const;
-  /// The columns that slice i makes in a buffer of own tokens.
+  /// Returns the columns that slice i computes in a buffer of own tokens.
   [[nodiscard]] Region columns_of_slice(BufferId tokens, std::int32_t i) const;
-  /// The columns that a shard makes in a buffer of own tokens.
+  /// Returns the columns that a shard computes in a buffer of own tokens.
   [[nodiscard]] Region columns_of_shard(BufferId tokens, const Index& place) const;
 
  private:
@@ -32,9 +32,9 @@ class WeightShards {
   std::int32_t width_;
 };
 
-/// A weight_ag_gemm of one rank, which holds the whole weight.
+/// Adds a weight_ag_gemm of one rank, which holds the whole weight.
 Done weight_product_alone(const Stage& stage);
-/// A gradient_rs of one rank: dx, then the gradient.
+/// Adds a gradient_rs of one rank: dx, then the gradient.
 Done weight_gradient_alone(const Stage& stage);
 
 }  // namespace commfuse

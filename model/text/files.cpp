@@ -25,7 +25,8 @@ constexpr std::size_t largest_config = std::size_t{1} << 20;
   throw ConfigError(fmt::format("{}: {}", with_escapes(path), message));
 }
 
-/// What the program was given open, as a shell names it for <(cat file) and >(cat): 5 of "/dev/fd/5".
+/// Returns true if the program was given the file open, as a shell names it for <(cat file) and >(cat): 5 of
+/// "/dev/fd/5".
 bool is_given_open(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
   const bool is_number = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
@@ -56,8 +57,9 @@ std::string_view without_byte_order_mark(std::string_view text) {
   return text.substr(text.starts_with(mark) ? mark.size() : 0);
 }
 
-// It may be a pipe or a device, so the limit is on what is read, not on what the file system says.
-std::string read_file(const std::string& path, std::size_t most) {
+// The file may be a pipe or a device, so the limit applies to the bytes read and not to the size that the file system
+// reports.
+std::string read_file(const std::string& path, std::size_t limit) {
   refuse_named_pipe(path);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (!file) {
@@ -66,15 +68,15 @@ std::string read_file(const std::string& path, std::size_t most) {
   constexpr std::size_t step = 16384;
   std::string text;
   std::size_t size = 0;
-  do {  // As long as it comes in full steps: to clear the most there may be takes longer than to read a config.
+  do {  // Reads step by step, because clearing the largest possible buffer takes longer than reading a config.
     size = text.size();
     text.resize(size + step);
     text.resize(size + std::fread(text.data() + size, 1, step, file.get()));
-  } while (text.size() == size + step && text.size() <= most);
+  } while (text.size() == size + step && text.size() <= limit);
   if (std::ferror(file.get()) != 0) {
     refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
   }
-  text.resize(std::min(text.size(), most + 1));
+  text.resize(std::min(text.size(), limit + 1));
   text.erase(0, text.size() - without_byte_order_mark(text).size());
   return text;
 }
@@ -88,7 +90,7 @@ std::string read_small_file(const std::string& path) {
 }
 
 void refuse_twice(std::span<const std::filesystem::path> files) {
-  std::map<std::filesystem::path, std::filesystem::path> given;  // as it was written, by what it leads to
+  std::map<std::filesystem::path, std::filesystem::path> given;  // path as it was written, by the file that it leads to
   for (const std::filesystem::path& file : files) {
     std::error_code error;
     const std::filesystem::path target = std::filesystem::canonical(file, error);

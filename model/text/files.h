@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files from strangers: how much of them is read, and which other files they may name.
+// Reads untrusted files: limits the amount that is read, and the files that they may name.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,27 @@
 
 namespace commfuse {
 
-/// Whether a path is a pipe that lies in a folder: whoever opens it waits until somebody comes to its other end, which
-/// may be never. Pipes that the program was given open, as /dev/stdin or /dev/fd/63, are none.
+/// Returns true if a path is a pipe that lies in a folder, because opening it waits for a process at its other end,
+/// perhaps for ever. Pipes that the program was given open, such as /dev/stdin or /dev/fd/63, do not count.
 bool is_named_pipe(const std::filesystem::path& path);
 
-/// Throws ConfigError where a file to read is one.
+/// Throws ConfigError if a file to read is a named pipe.
 void refuse_named_pipe(const std::string& path);
 
-/// A text without the mark of UTF-8 that editors of Windows put before it.
+/// Returns the text without the byte order mark that Windows editors put before it.
 std::string_view without_byte_order_mark(std::string_view text);
 
-/// The whole file without such a mark, or where it has more than `most` bytes, `most` + 1 of them. Throws ConfigError
+/// Returns the whole file without such a mark, or `limit` + 1 bytes if it has more than `limit`. Throws ConfigError
 /// when it cannot be read or is a named pipe.
-std::string read_file(const std::string& path, std::size_t most);
+std::string read_file(const std::string& path, std::size_t limit);
 
-/// The whole file. Throws ConfigError as read_file does, and when it is larger than 1 MiB.
+/// Returns the whole file. Throws ConfigError like read_file, and when it is larger than 1 MiB.
 std::string read_small_file(const std::string& path);
 
-/// Throws ConfigError where two of some paths are of one file, by links or another spelling too.
+/// Throws ConfigError if two of the paths name one file, even through links or another spelling.
 void refuse_twice(std::span<const std::filesystem::path> files);
 
-/// Whether a path leads out of a folder. Links are followed as far as they exist.
+/// Returns true if a path leads out of a folder. Links are followed as far as they exist.
 bool leaves(const std::filesystem::path& folder, const std::filesystem::path& path);
 
 }  // namespace commfuse

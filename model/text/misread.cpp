@@ -11,7 +11,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Without the zeros in front of its first digit that counts.
+/// Returns the text without the zeros before its first significant digit.
 std::string_view without_zeros(std::string_view text) {
   while (text.size() > 1 && text[0] == '0' && is_digit(text[1])) {
     text.remove_prefix(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one sentence for text that is not the quantity it should be.
+// The one sentence for a text that is not the expected quantity.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace commfuse {
 
-/// "'4 GB' is not a bandwidth; write a number and a unit", or, for text such as 010, what to write instead. `what` has
-/// its article.
+/// Returns "'4 GB' is not a bandwidth; write a number and a unit", or, for a text such as 010, the correct form. `what`
+/// includes its article.
 std::string misread(std::string_view text, std::string_view what, std::string_view remedy);
 
 }  // namespace commfuse

@@ -9,7 +9,8 @@ namespace {
 
 bool is_allowed(char letter, std::string_view allowed) { return allowed.find(letter) != std::string_view::npos; }
 
-/// Bytes of the letter of UTF-8 that the text, which is not empty, begins with; 0: it begins with none.
+/// Returns the bytes of the UTF-8 character at the start of the text, which is not empty; 0 if it does not start with
+/// one.
 std::size_t letter_of_utf8(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const unsigned first = byte(0);
@@ -34,7 +35,9 @@ std::size_t letter_of_utf8(std::string_view text) {
 
 std::size_t control_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const auto is_in = [&](std::size_t i, unsigned least, unsigned most) { return byte(i) >= least && byte(i) <= most; };
+  const auto is_in = [&](std::size_t i, unsigned least, unsigned greatest) {
+    return byte(i) >= least && byte(i) <= greatest;
+  };
   if (text.empty()) {
     return 0;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from strangers that a terminal would obey, or show in another order than it is written, or that is no text.
+// Detects untrusted text that a terminal would obey, or display in another order, or that is not text.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,18 @@
 
 namespace commfuse {
 
-/// Bytes of the control character that `text` begins with: one of ASCII, one of U+0080 to U+009F, or one that turns the
-/// direction of writing (U+202A to U+202E, U+2066 to U+2069), in UTF-8. 0: it begins with none.
+/// Returns the bytes of the control character at the start of `text`: one of ASCII, one of U+0080 to U+009F, or one
+/// that changes the direction of writing (U+202A to U+202E, U+2066 to U+2069), in UTF-8. Returns 0 if the text does not
+/// start with one.
 std::size_t control_character(std::string_view text);
 
-/// Whether there is a control character but those of ASCII in `allowed`.
+/// Returns true if the text has a control character other than those of ASCII in `allowed`.
 bool has_control_character(std::string_view text, std::string_view allowed = "");
 
-/// The text with its control characters, but those in `allowed`, written out byte by byte as in "\x1b".
+/// Returns the text with its control characters, except those in `allowed`, written byte by byte as in "\x1b".
 std::string with_escapes(std::string_view text, std::string_view allowed = "");
 
-/// Whether all bytes are UTF-8 as JSON wants it: no letter in more bytes than it needs, none of UTF-16's halves.
+/// Returns true if all bytes are UTF-8 as JSON requires it: no overlong encodings and no surrogates.
 bool is_utf8(std::string_view text);
 
 }  // namespace commfuse

@@ -54,12 +54,12 @@ constexpr std::array<Unit, 7> span_units{
     {{"ms", 1e-3}, {"s", 1.0}, {"min", 60.0}, {"h", 3600.0}, {"days", 86400.0}, {"day", 86400.0}, {"d", 86400.0}}};
 constexpr std::array<Unit, 4> count_units{{{"", 1.0}, {"K", kibi}, {"M", mebi}, {"G", gibi}}};
 
-constexpr double longest_seconds = 9.2e6;             // The range of Duration.
+constexpr double longest_seconds = 9.2e6;             // range of Duration
 constexpr double largest_whole = 9007199254740992.0;  // 2^53: whole numbers up to here are exact in a double.
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The unsigned decimal number at the front, which is cut off `text`.
+/// Reads the unsigned decimal number at the front and removes it from `text`.
 std::optional<double> take_number(std::string_view& text) {
   if (text.empty() || !digit(text[0]) || (text.size() > 1 && text[0] == '0' && digit(text[1]))) {
     return std::nullopt;
@@ -97,7 +97,7 @@ std::optional<std::int64_t> whole(std::optional<double> value) {
   return static_cast<std::int64_t>(*value);
 }
 
-/// The largest unit of `units`, smallest first, that leaves at least 1; the number is the shortest that reads back.
+/// Uses the largest of `units`, smallest first, that leaves at least 1; the number is the shortest that reads back.
 std::string format_scaled(double value, std::span<const Unit> units, bool (*same)(double, std::string_view)) {
   std::size_t chosen = 0;
   for (std::size_t i = 0; i < units.size(); ++i) {
@@ -184,7 +184,7 @@ std::optional<double> parse_amount(std::string_view text) {
                              Unit{'k', 1e3}, Unit{'m', 1e6}, Unit{'b', 1e9}, Unit{'g', 1e9}, Unit{'t', 1e12}};
   text.remove_prefix(text.starts_with('$') ? 1 : 0);
   const auto* const unit =
-      std::find_if(units.begin(), units.end(), [&](const Unit& one) { return text.ends_with(one.letter); });
+      std::find_if(units.begin(), units.end(), [&](const Unit& candidate) { return text.ends_with(candidate.letter); });
   text.remove_suffix(unit != units.end() ? 1 : 0);
   const std::optional<double> number = parse_number(text);
   return number && unit != units.end() ? std::optional(*number * unit->factor) : number;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers with units as people write them. Sizes follow nccl-tests: K, M, G and T alone are binary; kB, MB, GB, TB are
-// decimal. Rates are decimal unless KiB/s and the like are written. A space before the unit is free.
+// decimal. Rates are decimal unless written as KiB/s and so on. A space before the unit is optional.
 #pragma once
 
 #include <chrono>
@@ -13,43 +13,42 @@
 
 namespace commfuse {
 
-// Each returns nothing for text that is no such quantity: no unit, an unknown unit, a sign, a leading zero as in `010`,
-// or out of range. Negative quantities do not exist.
+// Each function returns nullopt for text that is not such a quantity: no unit, an unknown unit, a sign, a leading zero
+// as in `010`, or out of range. Negative quantities do not exist.
 
-/// "5 us", "2.5ms"; ps, ns, us, ms, s. Rounded to the nearest picosecond; below 9.2e6 s.
+/// Parses "5 us" or "2.5ms"; units ps, ns, us, ms, s. Rounds to the nearest picosecond; the limit is 9.2e6 s.
 std::optional<Duration> parse_duration(std::string_view text);
-/// Whether it is a time in one of those units, and only too long.
+/// Returns true if the text is a time in one of those units that is merely too long.
 bool is_too_long(std::string_view time);
-/// "32 KiB", "128M", "80 GB", "512 B"; whole bytes only.
+/// Parses "32 KiB", "128M", "80 GB" or "512 B"; whole bytes only.
 std::optional<Bytes> parse_size(std::string_view text);
-/// "450 GB/s", "56 GiB/s", "400 Gbit/s".
+/// Parses "450 GB/s", "56 GiB/s" or "400 Gbit/s".
 std::optional<BytesPerSecond> parse_bandwidth(std::string_view text);
-/// "989 TFLOP/s"; M, G, T, P.
+/// Parses "989 TFLOP/s"; prefixes M, G, T, P.
 std::optional<FlopsPerSecond> parse_compute_rate(std::string_view text);
-/// "700 W", "1.3 kW", "20 MW".
+/// Parses "700 W", "1.3 kW" or "20 MW".
 std::optional<Watts> parse_power(std::string_view text);
-/// "60 days", "36 h", "10 min", "30 s", "500 ms".
+/// Parses "60 days", "36 h", "10 min", "30 s" or "500 ms".
 std::optional<Seconds> parse_span(std::string_view text);
-/// "2026-05-04", a day of the calendar.
+/// Parses "2026-05-04", a calendar day.
 std::optional<std::chrono::sys_days> parse_date(std::string_view text);
-/// A whole number with an optional binary K, M or G: "128K" is 131072.
+/// Parses a whole number with an optional binary K, M or G: "128K" is 131072.
 std::optional<std::int64_t> parse_count(std::string_view text);
-/// A whole number, nothing else; no leading zero.
+/// Parses a whole number without a unit; no leading zero.
 std::optional<std::int64_t> parse_integer(std::string_view text);
-/// A plain decimal number, perhaps with an exponent; a sign is allowed here; no leading zero.
+/// Parses a plain decimal number, optionally with an exponent; a sign is allowed here; no leading zero.
 std::optional<double> parse_number(std::string_view text);
-/// A number as people write amounts: "2T", "$3M", "1.5B", "$2.80" (K, M, B and T are powers of 1000; in
-/// lower case too).
+/// Parses an amount: "2T", "$3M", "1.5B", "$2.80" (K, M, B and T are powers of 1000, in lower case too).
 std::optional<double> parse_amount(std::string_view text);
-/// "2%", "2.5 %", or 0.02.
+/// Parses "2%", "2.5 %" or 0.02.
 std::optional<double> parse_share(std::string_view text);
 
-// The shortest text that reads back to the same value, in the unit that leaves the number in [1, 1000) (1024 for sizes)
-// where there is one.
+// Each function returns the shortest text that reads back to the same value, in the unit that leaves the number in [1,
+// 1000) (1024 for sizes) if there is one.
 
 std::string format_duration(Duration duration);     ///< "5 us"; reads back exactly below 1000 s
-std::string format_size(Bytes size);                ///< "32 KiB"; bytes where no binary unit is whole
+std::string format_size(Bytes size);                ///< "32 KiB"; bytes if no binary unit gives a whole number
 std::string format_bandwidth(BytesPerSecond rate);  ///< "450 GB/s"
-std::string format_count(std::int64_t count);       ///< "128K" where whole, else "1000"
+std::string format_count(std::int64_t count);       ///< "128K" if exact, else "1000"
 
 }  // namespace commfuse

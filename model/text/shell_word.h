@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of a command line that is printed for people to copy.
+// Words of a command line that is printed for users to copy.
 #pragma once
 
 #include <string>
 
 namespace commfuse {
 
-/// The word as a POSIX shell reads it: in single quotes where it must be.
+/// Returns the word as a POSIX shell needs it: in single quotes if necessary.
 std::string shell_word(const std::string& word);
 
 }  // namespace commfuse

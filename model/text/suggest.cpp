@@ -18,7 +18,7 @@ bool swapped(std::string_view a, std::string_view b, std::size_t i, std::size_t 
   return i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
 }
 
-constexpr std::size_t longest_word = 64;  // A longer word is near to nothing we know.
+constexpr std::size_t longest_word = 64;  // A longer word is near to no known word.
 constexpr std::size_t longest_quotation = 60;
 
 }  // namespace
@@ -28,15 +28,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> cost((a.size() + 1) * width);
   for (std::size_t i = 0; i <= a.size(); ++i) {
     for (std::size_t j = 0; j <= b.size(); ++j) {
-      std::size_t& here = cost[i * width + j];
+      std::size_t& edits = cost[i * width + j];
       if (i == 0 || j == 0) {
-        here = i + j;
+        edits = i + j;
         continue;
       }
       const std::size_t replace = cost[(i - 1) * width + j - 1] + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
-      here = std::min({cost[(i - 1) * width + j] + 1, cost[i * width + j - 1] + 1, replace});
+      edits = std::min({cost[(i - 1) * width + j] + 1, cost[i * width + j - 1] + 1, replace});
       if (swapped(a, b, i, j)) {
-        here = std::min(here, cost[(i - 2) * width + j - 2] + 1);
+        edits = std::min(edits, cost[(i - 2) * width + j - 2] + 1);
       }
     }
   }

@@ -10,18 +10,19 @@
 
 namespace commfuse {
 
-/// Edits that turn one word into the other: insert, delete or replace a character, or swap two neighbours (optimal
-/// string alignment). Upper and lower case count as equal.
+/// Returns the number of edits that turn one word into the other: insert, delete or replace a character, or swap two
+/// neighbours (optimal string alignment). Upper and lower case count as equal.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The known word nearest to the wrong one, the first on ties; none when no word is near enough to be what was meant
-/// (more than a third of its letters, at least one, would have to change).
+/// Returns the known word nearest to the wrong one, the first on ties; nullopt when no word is near enough to be the
+/// intended one (more than a third of its letters, at least one, would have to change).
 std::optional<std::string> nearest(std::string_view wrong, std::span<const std::string_view> known);
 
-/// The remedy of a message about a wrong word: "did you mean 'latency'?", or "known keys: a, b" with `what` = "keys".
+/// Returns the remedy of a message about a wrong word: "did you mean 'latency'?", or "known keys: a, b" with `what` =
+/// "keys".
 std::string remedy_for(std::string_view wrong, std::span<const std::string_view> known, std::string_view what);
 
-/// Text from a stranger between single quotes, fit for one line of a message: control characters escaped, long text
+/// Returns an untrusted text between single quotes, on one line of a message: control characters escaped, long text
 /// cut.
 std::string in_quotes(std::string_view text);
 

@@ -26,8 +26,8 @@ constexpr std::size_t deepest_nesting = 32;
 
 YamlPlace place_of(const YAML::Mark& mark) { return {std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1}; }
 
-/// Builds our own tree from yaml-cpp's events: its nodes lose the places of keys, hide aliases, and keep the first of
-/// two equal keys without a word.
+/// Builds the tree from yaml-cpp's events, because its own nodes lose the places of keys, hide aliases, and silently
+/// keep the first of two equal keys.
 class TreeBuilder final : public YAML::EventHandler {
  public:
   explicit TreeBuilder(YamlDocument& document) : document_(document) {}
@@ -55,8 +55,8 @@ class TreeBuilder final : public YAML::EventHandler {
  private:
   struct Open {
     int node;
-    std::optional<YamlField> waiting;           // In a map: a key whose value comes next.
-    std::unordered_map<std::string, int> seen;  // In a map: its keys and their lines.
+    std::optional<YamlField> waiting;           // in a map: a key whose value comes next
+    std::unordered_map<std::string, int> seen;  // in a map: its keys and their lines
   };
 
   [[noreturn]] void refuse(const YAML::Mark& mark, std::string_view message) const {
@@ -122,7 +122,7 @@ class TreeBuilder final : public YAML::EventHandler {
     field.value = node;
     YamlNode& value = document_.nodes[static_cast<std::size_t>(node)];
     if (value.kind == YamlKind::null) {
-      value.place = field.place;  // yaml-cpp finds a missing value only where the next thing begins.
+      value.place = field.place;  // yaml-cpp reports a missing value at the place where the next node begins.
     }
     const auto [same, is_new] = top.seen.emplace(field.key, field.place.line);
     if (!is_new) {
@@ -153,7 +153,8 @@ std::string at_place(const std::string& path, YamlPlace place, std::string_view 
 YamlDocument parse_yaml(const std::string& path, const std::string& text) {
   YamlDocument document;
   document.path = path;
-  document.nodes.reserve(text.size() / 8);  // A short `key: 1` line is one node: saves moving a hundred thousand.
+  document.nodes.reserve(text.size() /
+                         8);  // A short `key: 1` line is one node; this avoids moving a hundred thousand nodes.
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
@@ -180,7 +181,7 @@ YamlDocument parse_yaml(const std::string& path, const std::string& text) {
 
 namespace {
 
-/// A copy of a node of another document, and of all below it, at `place`; its index.
+/// Copies a node of another document, and all nodes below it, to `place`; returns its index.
 int transplanted(YamlDocument& document, const YamlDocument& base, int from, YamlPlace place) {
   YamlNode copy = base.nodes[static_cast<std::size_t>(from)];
   copy.place = place;
@@ -196,7 +197,7 @@ int transplanted(YamlDocument& document, const YamlDocument& base, int from, Yam
   return static_cast<int>(document.nodes.size()) - 1;
 }
 
-/// Of names such as "topology.kind" those below a key: "kind".
+/// Returns, from names such as "topology.kind", those below a key: "kind".
 std::vector<std::string_view> below(std::span<const std::string_view> names, std::string_view key) {
   std::vector<std::string_view> rest;
   for (const std::string_view name : names) {
@@ -208,10 +209,10 @@ std::vector<std::string_view> below(std::span<const std::string_view> names, std
 }
 
 void graft_map(YamlDocument& document, int into, const YamlDocument& base, int from, YamlPlace place,
-               std::span<const std::string_view> own) {
-  std::vector<YamlField> taken;  // put in at the end: while the map grows its fields are not in order
+               std::span<const std::string_view> own_keys) {
+  std::vector<YamlField> taken;  // put in at the end, because fields are out of order while the map grows
   for (const YamlField& field : base.nodes[static_cast<std::size_t>(from)].fields) {
-    if (std::find(own.begin(), own.end(), field.key) != own.end()) {
+    if (std::find(own_keys.begin(), own_keys.end(), field.key) != own_keys.end()) {
       continue;
     }
     const YamlField* const same = find_field(document.nodes[static_cast<std::size_t>(into)], field.key);
@@ -221,7 +222,7 @@ void graft_map(YamlDocument& document, int into, const YamlDocument& base, int f
       taken.back().asked = std::find(known.begin(), known.end(), field.key) != known.end();
     } else if (const int value = same->value; document.nodes[static_cast<std::size_t>(value)].kind == YamlKind::map &&
                                               base.nodes[static_cast<std::size_t>(field.value)].kind == YamlKind::map) {
-      graft_map(document, value, base, field.value, place, below(own, field.key));
+      graft_map(document, value, base, field.value, place, below(own_keys, field.key));
     }
   }
   std::vector<YamlField>& fields = document.nodes[static_cast<std::size_t>(into)].fields;
@@ -238,13 +239,14 @@ YamlField* find_field(YamlNode& map, std::string_view key) {
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
   }
-  const auto found = std::lower_bound(order.begin(), order.end(), key,
-                                      [&](int field, std::string_view one) { return key_of(field) < one; });
-  return found == order.end() || key_of(*found) != key ? nullptr : &map.fields[static_cast<std::size_t>(*found)];
+  const auto place = std::lower_bound(order.begin(), order.end(), key,
+                                      [&](int field, std::string_view wanted) { return key_of(field) < wanted; });
+  return place == order.end() || key_of(*place) != key ? nullptr : &map.fields[static_cast<std::size_t>(*place)];
 }
 
-void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place, std::span<const std::string_view> own) {
-  graft_map(document, 0, base, 0, place, own);
+void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place,
+           std::span<const std::string_view> own_keys) {
+  graft_map(document, 0, base, 0, place, own_keys);
 }
 
 }  // namespace commfuse

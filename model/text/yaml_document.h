@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of a YAML file with the place of everything in it; yaml_reader.h is what loaders use.
+// Tree of a YAML file with the place of everything in it; loaders use yaml_reader.h.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace commfuse {
 
-/// 1-based.
+/// Line and column, both counted from 1.
 struct YamlPlace {
   int line = 1;
   int column = 1;
@@ -21,25 +21,25 @@ enum class YamlKind : std::uint8_t { null, scalar, list, map };
 struct YamlField {
   std::string key;
   YamlPlace place;
-  int value = -1;  ///< Index of a node.
+  int value = -1;  ///< index of a node
   bool asked = false;
 };
 
 struct YamlNode {
   YamlKind kind = YamlKind::null;
   YamlPlace place;
-  std::string text;                ///< Of a scalar.
-  std::vector<YamlField> fields;   ///< Of a map, in the file's order.
-  std::vector<int> items;          ///< Of a list.
-  std::vector<int> by_key;         ///< Of a map: its fields in the order of their keys, for find_field.
-  std::vector<std::string> known;  ///< Keys a reader asked this map for.
-  bool quoted = false;             ///< Of a scalar: its text begins one column later.
+  std::string text;                ///< text of a scalar
+  std::vector<YamlField> fields;   ///< fields of a map, in the file's order
+  std::vector<int> items;          ///< items of a list
+  std::vector<int> by_key;         ///< places of a map's fields in the order of their keys, for find_field
+  std::vector<std::string> known;  ///< keys that a reader asked this map for
+  bool quoted = false;             ///< for a scalar: its text begins one column later
 };
 
 struct YamlMistake {
   YamlPlace place;
   std::string message;
-  int map = -1;         ///< Of a missing key: the node that lacks it,
+  int map = -1;         ///< for a missing key: the node that lacks it,
   std::string missing;  ///< and the key.
 };
 
@@ -50,17 +50,19 @@ struct YamlDocument {
   std::vector<YamlMistake> mistakes;
 };
 
-/// Refuses, with ConfigError, what is no YAML or is a kind of YAML we do not read; duplicate keys become mistakes.
+/// Returns the tree. Throws ConfigError for text that is not YAML or uses features that are not supported; duplicate
+/// keys become mistakes.
 YamlDocument parse_yaml(const std::string& path, const std::string& text);
 
-/// Gives `document` what `base` has and it has not, maps field by field, as if it stood at `place`. The fields
-/// named in `own` are left out: "name" of the top, "topology.kind" of a map in it that both have.
-void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place, std::span<const std::string_view> own);
+/// Adds to `document` what `base` has and it lacks, map by map, as if it stood at `place`. Fields named in `own_keys`
+/// are not taken: "name" of the top, "topology.kind" of a map that both have.
+void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place,
+           std::span<const std::string_view> own_keys);
 
-/// The field of a map with that key; null where there is none. What is found first takes as long as to sort the keys.
+/// Returns the field of a map with that key, or null if there is none. The first call sorts the keys.
 YamlField* find_field(YamlNode& map, std::string_view key);
 
-/// `path:line:col: message`, control characters of the path escaped.
+/// Returns `path:line:col: message` with control characters of the path escaped.
 std::string at_place(const std::string& path, YamlPlace place, std::string_view message);
 
 }  // namespace commfuse

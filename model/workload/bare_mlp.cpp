@@ -9,11 +9,11 @@ namespace commfuse {
 namespace {
 
 std::optional<std::int64_t> size_in(std::string_view text) {
-  constexpr std::int64_t most = std::int64_t{1} << 20;
+  constexpr std::int64_t largest = std::int64_t{1} << 20;
   std::int64_t size = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  return error == std::errc{} && end == text.data() + text.size() && size > 0 && size <= most ? std::optional(size)
-                                                                                              : std::nullopt;
+  return error == std::errc{} && end == text.data() + text.size() && size > 0 && size <= largest ? std::optional(size)
+                                                                                                 : std::nullopt;
 }
 
 }  // namespace

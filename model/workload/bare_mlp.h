@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that is nothing but one MLP without a gate: what somebody means who asks about M x N x K. Scope gate_up is
-// tokens x hidden times hidden x ffn behind an all-gather, scope down tokens x ffn times ffn x hidden before a
-// reduce-scatter.
+// A model that is a single MLP without a gate, for questions about one M x N x K. Scope gate_up is tokens x hidden
+// times hidden x ffn after an all-gather, scope down is tokens x ffn times ffn x hidden before a reduce-scatter.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +11,10 @@
 
 namespace commfuse {
 
-/// Named "8192x28672". Requires sizes above 0.
+/// Returns a model named "8192x28672". Requires sizes above 0.
 Transformer bare_mlp(std::int64_t hidden, std::int64_t ffn);
 
-/// Returns the model of such a name, with sizes up to 2^20; nothing for another text.
+/// Returns the model of a name such as "8192x28672", with sizes up to 2^20; nullopt for another text.
 std::optional<Transformer> bare_mlp_named(std::string_view name);
 
 }  // namespace commfuse

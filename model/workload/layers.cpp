@@ -89,11 +89,11 @@ LayerKind first_attending(const Transformer& model) {
 
 namespace {
 
-/// Of a window that slides; 0 or more than `seq`: of all.
+/// Returns the mean for a sliding window; a window of 0 or more than `seq` holds all keys.
 double mean_in_window(std::int64_t window, std::int64_t seq) {
-  const auto all = static_cast<double>(seq);
+  const auto length = static_cast<double>(seq);
   const auto width = static_cast<double>(window);
-  return window == 0 || window >= seq ? 0.5 * all : width - 0.5 * width * width / all;
+  return window == 0 || window >= seq ? 0.5 * length : width - 0.5 * width * width / length;
 }
 
 double mean_in_chunks(std::int64_t chunk, std::int64_t seq) {

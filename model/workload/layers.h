@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which layers a model has, in order: with attention, with an MLP, with a state space, or with two of them.
+// Layers of a model, in order: with attention, with an MLP, with a state space, or with two of them.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,27 @@
 
 namespace commfuse {
 
-/// Kinds as letters, as Megatron-LM's --hybrid-override-pattern: M state space, * attention, - MLP, E experts, each a
-/// layer of its own. And of ours: m, a state space, and a, attention, with experts behind, or an MLP in a model
-/// without.
+/// Kinds of layers as letters. Letters of Megatron-LM's --hybrid-override-pattern, each a layer of its own: M state
+/// space, * attention, - MLP, E experts. Letters of this project: m, a state space, and a, attention, followed by
+/// experts, or by an MLP in a model without experts.
 inline constexpr std::string_view layer_letters = "M*-Ema";
-/// Requires such letters.
+/// Returns the kinds. Requires letters of `layer_letters`.
 std::vector<LayerKind> kinds_of_letters(std::string_view letters, bool has_experts);
 
-/// Gives the layers of a model kinds, or none where these are what it has anyway.
+/// Sets the kinds of a model's layers; leaves them empty if they are the model's default.
 void put_kinds(std::vector<LayerKind> kinds, Transformer& model);
 
-/// Layers of one kind, one behind the other.
+/// Consecutive layers of one kind.
 struct LayerRun {
   LayerKind kind;
   std::int64_t count = 0;
 };
 
-/// Of `count` layers from the first-th on. Requires them to be layers of the model.
+/// Returns the runs of `count` layers from `first` on. Requires them to be layers of the model.
 std::vector<LayerRun> layer_runs(const Transformer& model, std::int64_t first, std::int64_t count);
 std::vector<LayerRun> layer_runs(const Transformer& model);
 
-/// Layers that have such a part.
+/// Numbers of layers that have each part.
 struct LayerCounts {
   std::int64_t attention = 0;
   std::int64_t state_space = 0;
@@ -39,15 +39,16 @@ struct LayerCounts {
 };
 LayerCounts layer_counts(const Transformer& model);
 
-/// The first kind of layer with attention; dense_layer where the model has none.
+/// Returns the first kind of layer with attention; dense_layer if the model has none.
 LayerKind first_attending(const Transformer& model);
 
-/// How many keys a query of such a layer sees in the mean over a sequence of `seq` tokens behind a causal mask, about:
-/// seq / 2; w - w^2 / (2 seq) of a window w; half a chunk. With an indexer at most as many as it chooses.
+/// Returns about how many keys a query of this kind of layer sees on average over a sequence of `seq` tokens under a
+/// causal mask: seq / 2; w - w^2 / (2 seq) for a window w; half a chunk. With an indexer, at most as many as it
+/// chooses.
 double mean_keys(const Transformer& model, const LayerKind& kind, std::int64_t seq);
-/// How many the last of `seq` tokens sees, itself among them.
+/// Returns how many keys the last of `seq` tokens sees, its own among them.
 std::int64_t last_keys(const Transformer& model, const LayerKind& kind, std::int64_t seq);
-/// How many of `seq` tokens a cache has to keep.
+/// Returns how many of `seq` tokens a cache has to keep.
 std::int64_t kept_keys(const LayerKind& kind, std::int64_t seq);
 
 }  // namespace commfuse

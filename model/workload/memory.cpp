@@ -13,20 +13,22 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::int64_t width = 2;  // bytes of an activation; those of fp8 products are kept in 16 bits
+constexpr std::int64_t width = 2;  // bytes of an activation; activations of fp8 products are kept in 16 bits
 
 std::int64_t optimizer_bytes(Optimizer optimizer) { return optimizer == Optimizer::adam ? 12 : 8; }
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Bytes of a token's MLP that tensor ranks share: of each first product's output and of what the last one reads.
+/// Returns the bytes of a token's MLP that tensor ranks share: the output of each first product and the input of the
+/// last.
 std::int64_t mlp_bytes(const Transformer& model, bool mixture) {
   const std::int64_t ffn = mixture ? model.experts->active * model.experts->ffn + model.experts->shared_ffn : model.ffn;
   const std::int64_t products = model.gated_mlp ? 3 : 2;
   return width * products * ffn;
 }
 
-/// Bytes of a token's attention that tensor ranks share: queries, keys, values, output, and scores that are kept.
+/// Returns the bytes of a token's attention that tensor ranks share: queries, keys, values, output, and scores that are
+/// kept.
 std::int64_t attention_bytes(const Transformer& model, const TrainingPlan& plan) {
   const std::int64_t heads =
       model.latent ? model.heads * (model.head_dim + model.latent->position_dim) : model.heads * model.head_dim;
@@ -39,7 +41,7 @@ std::int64_t attention_bytes(const Transformer& model, const TrainingPlan& plan)
   return width * (heads + outputs + keys + values + 2 * gates) + (keeps_scores ? scores : 0);
 }
 
-/// Of the layers of a stage: the sum of what `of` says of a layer of each kind.
+/// Returns the sum of `of` over the layers of a stage, called with the kind of each.
 template <class Of>
 auto sum_over_layers(const Transformer& model, const TrainingPlan& plan, std::int64_t stage, const Of& of) {
   const std::vector<std::int64_t> pieces = layers_by_piece(model, plan);
@@ -56,31 +58,33 @@ auto sum_over_layers(const Transformer& model, const TrainingPlan& plan, std::in
   return sum;
 }
 
-/// Micro-batches whose activations a piece keeps at the most.
+/// Returns the largest number of micro-batches whose activations a piece keeps.
 double passes_under_way(const TrainingPlan& plan, std::int64_t stage) {
   const auto stages = static_cast<double>(plan.pipeline);
   const auto passes = static_cast<double>(plan.micro_batches());
   if (plan.schedule == PipelineSchedule::zero_bubble) {
-    return std::min(passes, stages);  // what a stage warms up with, and what waits for the gradients of its weights
+    return std::min(passes,
+                    stages);  // passes of a stage's warm-up, and passes that wait for the gradients of their weights
   }
   if (plan.interleave == 1) {
     return std::min(passes, stages - static_cast<double>(stage));
   }
-  // Warm-up passes of Megatron's interleaved schedule and the one under way, spread over a stage's pieces.
+  // These are the warm-up passes of Megatron's interleaved schedule and the one under way, spread over a stage's
+  // pieces.
   const auto pieces = static_cast<double>(plan.interleave);
   const double warm_up = 2.0 * (stages - static_cast<double>(stage) - 1.0) + (pieces - 1.0) * stages + 1.0;
   return std::min(passes, warm_up / pieces);
 }
 
-/// Of a token on its way to an expert.
+/// Returns the width of a token on its way to an expert.
 std::int64_t routed_width(const Transformer& model) {
   return model.experts->latent > 0 ? model.experts->latent : model.hidden;
 }
 
-/// Products in fp8 keep their weights in 16 bits.
+/// Returns the bytes of a weight; products in fp8 keep their weights in 16 bits.
 std::int64_t weight_bytes(DType dtype) { return bytes_of(dtype) == 1 ? width : bytes_of(dtype); }
 
-/// Gradients that replicas could share, of several micro-batches.
+/// Returns true if replicas that could share gradients sum those of several micro-batches whole.
 bool adds_up_whole(const TrainingPlan& plan) {
   return plan.zero == Zero::gradients && plan.micro_batches() > 1 && !plan.scatters_each_pass();
 }
@@ -125,15 +129,15 @@ std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& pla
   check(stage >= 0 && stage < plan.pipeline, "the stage is one of the pipeline");
   std::int64_t parameters =
       sum_over_layers(model, plan, stage, [&](const LayerKind& kind) { return parameters_on_gpu(model, plan, kind); });
-  const ModelParameters all = parameters_of(model);
+  const ModelParameters of_model = parameters_of(model);
   const bool is_first = stage == 0;
   const bool is_last = stage == plan.pipeline - 1;
   if (is_first) {
-    parameters += ceil_div(all.embedding, plan.tensor);
+    parameters += ceil_div(of_model.embedding, plan.tensor);
   }
   if (is_last) {
-    const std::int64_t logits = model.tied_embeddings && !is_first ? model.vocab * model.hidden : all.logits;
-    parameters += ceil_div(logits, plan.tensor) + all.final_norm;
+    const std::int64_t logits = model.tied_embeddings && !is_first ? model.vocab * model.hidden : of_model.logits;
+    parameters += ceil_div(logits, plan.tensor) + of_model.final_norm;
   }
   return parameters;
 }
@@ -166,7 +170,7 @@ std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, 
 
 namespace {
 
-/// The largest of what `of` says of the stage's layers.
+/// Returns the largest value of `of` over the stage's layers.
 template <class Of>
 std::int64_t largest_of_layers(const Transformer& model, const TrainingPlan& plan, std::int64_t stage, const Of& of) {
   std::int64_t largest = 0;
@@ -177,7 +181,7 @@ std::int64_t largest_of_layers(const Transformer& model, const TrainingPlan& pla
   return largest;
 }
 
-/// Of the one layer whose activations are whole for its backward pass, where only inputs are kept.
+/// Returns the bytes of the one layer whose activations are whole for its backward pass, if only inputs are kept.
 std::int64_t computed_again_bytes(const Transformer& model, TrainingPlan plan, std::int64_t stage) {
   if (plan.recompute != Recompute::full) {
     return 0;
@@ -187,7 +191,8 @@ std::int64_t computed_again_bytes(const Transformer& model, TrainingPlan plan, s
                            [&](const LayerKind& kind) { return layer_activations(model, plan, kind).count; });
 }
 
-/// Gradients of one layer, or of embedding or logits, and the weights of two layers: those under way and the next.
+/// Returns the bytes of the gradients of one layer, or of embedding or logits, and of the weights of two layers: the
+/// one under way and the next.
 Bytes gathered_bytes(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
   if (plan.replicas() == 1 || plan.zero < Zero::gradients || adds_up_whole(plan)) {
     return {};
@@ -201,7 +206,7 @@ Bytes gathered_bytes(const Transformer& model, const TrainingPlan& plan, std::in
                                       : gradients + Bytes{std::max(2 * layer, table) * weight_bytes(plan.dtype)};
 }
 
-/// What a stage keeps of all micro-batches under way, at the outputs of its layers and inside them.
+/// Returns the bytes that a stage keeps for all micro-batches under way, at the outputs of its layers and inside them.
 double activation_bytes(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
   const auto of_layers = static_cast<double>(sum_over_layers(
       model, plan, stage, [&](const LayerKind& kind) { return layer_activations(model, plan, kind).count; }));
@@ -214,7 +219,7 @@ double activation_bytes(const Transformer& model, const TrainingPlan& plan, std:
   }
   std::int64_t passing = computed_again_bytes(model, plan, stage);
   if (stage == plan.pipeline - 1) {
-    // Last norm, input of the logits, logits in fp32: all gone before a layer is made again.
+    // Last norm, input of the logits, logits in fp32: all are freed before a layer is computed again.
     passing = std::max(passing, ceil_div(2 * width * tokens * model.hidden, sharers) +
                                     ceil_div(4 * tokens * model.vocab, plan.tensor));
   }

@@ -9,7 +9,7 @@ namespace commfuse {
 
 namespace {
 
-/// Weights of products that a token goes through in a layer: no biases, no norms.
+/// Returns the weights of products that a token passes through in a layer, without biases and norms.
 std::int64_t attention_weights(const Transformer& model) {
   if (!model.latent) {
     return model.hidden * (model.qkv_columns() + model.attended_columns());
@@ -51,7 +51,7 @@ std::int64_t layer_weights(const Transformer& whole, const LayerKind& kind) {
          (kind.mlp == MlpKind::mixture ? mixture_weights(model) : 0);
 }
 
-/// Width of queries and values together, summed over heads.
+/// Returns the width of queries and values together, summed over heads.
 std::int64_t score_width(const Transformer& model) {
   return model.latent ? model.heads * (model.head_dim + model.latent->position_dim + model.latent->value_dim)
                       : model.heads * (model.head_dim + model.value_dim());
@@ -69,17 +69,17 @@ std::string_view name_of(Recompute recompute) {
 }
 
 std::optional<Recompute> recompute_named(std::string_view name) {
-  const auto* const found =
-      std::find_if(all_recomputes.begin(), all_recomputes.end(), [&](Recompute one) { return name_of(one) == name; });
-  return found == all_recomputes.end() ? std::nullopt : std::optional(*found);
+  const auto* const match = std::find_if(all_recomputes.begin(), all_recomputes.end(),
+                                         [&](Recompute recompute) { return name_of(recompute) == name; });
+  return match == all_recomputes.end() ? std::nullopt : std::optional(*match);
 }
 
 ForwardFlops forward_flops(const Transformer& model, const Tokens& tokens, AttentionCount count) {
-  const auto all = static_cast<double>(tokens.count());
+  const auto token_count = static_cast<double>(tokens.count());
   const double masked = count == AttentionCount::causal ? 1.0 : 2.0;
   ForwardFlops flops;
   double weights = 0.0;
-  double scores = 0.0;  // Of a token: keys it sees x what a score takes.
+  double scores = 0.0;  // for a token: keys it sees x cost of a score
   for (const LayerRun& run : layer_runs(model)) {
     const auto layers = static_cast<double>(run.count);
     weights += layers * static_cast<double>(layer_weights(model, run.kind));
@@ -91,9 +91,9 @@ ForwardFlops forward_flops(const Transformer& model, const Tokens& tokens, Atten
       }
     }
   }
-  flops.layers = Flops{2.0 * all * weights};
-  flops.attention = Flops{2.0 * all * scores};
-  flops.logits = Flops{2.0 * all * static_cast<double>(model.hidden * model.vocab)};
+  flops.layers = Flops{2.0 * token_count * weights};
+  flops.attention = Flops{2.0 * token_count * scores};
+  flops.logits = Flops{2.0 * token_count * static_cast<double>(model.hidden * model.vocab)};
   return flops;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FLOPs of a model: what a training step or a forward pass must do (model FLOPs), and what the machine does when it
-// computes activations again (hardware FLOPs).
+// FLOPs of a model: those that a training step or a forward pass must do (model FLOPs), and those that the machine does
+// when it computes activations again (hardware FLOPs).
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@
 
 namespace commfuse {
 
-/// Whether the scores behind a causal mask count. Papers differ: Narayanan et al. 2021 and Korthikanti et al. 2022
-/// count all of them; this project's layers count half.
+/// Count of the scores behind a causal mask. Papers differ: Narayanan et al. 2021 and Korthikanti et al. 2022 count all
+/// of them; this project's layers count half.
 enum class AttentionCount : std::uint8_t { full, causal };
 
-/// What the backward pass computes again. none: nothing. selective: the attention core (Korthikanti et al. 2022,
-/// section 5). full: every layer, from its input.
+/// Activations that the backward pass computes again. none: nothing. selective: the attention core (Korthikanti et al.
+/// 2022, section 5). full: every layer, from its input.
 enum class Recompute : std::uint8_t { none, selective, full };
 
 inline constexpr std::array all_recomputes{Recompute::none, Recompute::selective, Recompute::full};
@@ -26,34 +26,36 @@ inline constexpr std::array all_recomputes{Recompute::none, Recompute::selective
 std::string_view name_of(Recompute recompute);
 std::optional<Recompute> recompute_named(std::string_view name);
 
-/// Some sequences of the same length.
+/// A number of sequences of the same length.
 struct Tokens {
   std::int64_t sequences = 1;
   std::int64_t seq = 1;
   [[nodiscard]] std::int64_t count() const { return sequences * seq; }
 };
 
-/// One forward pass, by part. Products: 2 x tokens x weights that a token goes through; the attention core
-/// 4 x tokens x seq x heads x head_dim (both products; half of it causal; Korthikanti et al. 2022, appendix A;
-/// of windows and chosen keys what a query sees of them, mean_keys); an indexer 2 x tokens x seq x its heads x
-/// head_dim, half of it causal. A Mamba-2 layer its two projections and 2 x 3 x tokens x inner x state for its
-/// recurrence (Dao and Gu 2024, section 6: state update and output, one multiply-add each, and the decay), a gated
-/// delta network 2 x 4, as it reads the state before it writes it; norms, activations and embeddings are not counted.
+/// FLOPs of one forward pass, by part. Products: 2 x tokens x weights that a token passes through. The attention core:
+/// 4 x tokens x seq x heads x head_dim (both products; half of it if causal; Korthikanti et al. 2022, appendix A; with
+/// windows and chosen keys only the keys that a query sees, mean_keys). An indexer: 2 x tokens x seq x its heads x
+/// head_dim, half of it if causal. A Mamba-2 layer: its two projections and 2 x 3 x tokens x inner x state for its
+/// recurrence (Dao and Gu 2024, section 6: state update and output, one multiply-add each, and the decay). A gated
+/// delta network: 2 x 4 instead, because it reads the state before it writes it. Norms, activations and embeddings are
+/// not counted.
 struct ForwardFlops {
-  Flops layers;     ///< Without the attention core.
-  Flops attention;  ///< The attention core.
+  Flops layers;     ///< FLOPs without the attention core
+  Flops attention;  ///< FLOPs of the attention core
   Flops logits;
   [[nodiscard]] Flops total() const { return layers + attention + logits; }
 };
 
 ForwardFlops forward_flops(const Transformer& model, const Tokens& tokens, AttentionCount count);
 
-/// Of a training step: forward once, backward twice. For GPT with full attention it is
-/// 72 B s l h^2 (1 + s / (6 h) + V / (12 h l)), Korthikanti et al. 2022, equation 7.
+/// Returns the FLOPs of a training step: forward once, backward twice. For GPT with full attention they are 72 B s l
+/// h^2 (1 + s / (6 h) + V / (12 h l)), Korthikanti et al. 2022, equation 7.
 Flops training_flops(const Transformer& model, const Tokens& tokens, AttentionCount count);
 
-/// The same and what is computed again. With full recomputation it is 96 B s l h^2 (1 + s / (6 h) + V / (16 l h)),
-/// Narayanan et al. 2021, equation 3; with selective one Korthikanti et al. 2022, equation 8.
+/// Returns the FLOPs of a training step with recomputation. With full recomputation they are 96 B s l h^2 (1 + s / (6
+/// h) + V / (16 l h)), Narayanan et al. 2021, equation 3; with selective recomputation Korthikanti et al. 2022,
+/// equation 8.
 Flops hardware_flops(const Transformer& model, const Tokens& tokens, AttentionCount count, Recompute recompute);
 
 }  // namespace commfuse

@@ -47,7 +47,7 @@ std::int64_t plain_attention(const Transformer& model) {
          (model.sinks ? model.heads : 0);
 }
 
-/// Of tokens so wide.
+/// Returns the parameters of an MLP for tokens of this width.
 std::int64_t mlp(const Transformer& model, std::int64_t width, std::int64_t ffn) {
   const std::int64_t ups = model.gated_mlp ? 2 : 1;
   return (ups + 1) * width * ffn + (model.biases ? ups * ffn + width : 0);
@@ -71,12 +71,12 @@ LayerParameters layer_parameters(const Transformer& whole, const LayerKind& kind
   if (kind.mlp == MlpKind::mixture) {
     check(model.experts.has_value(), "a mixture has experts");
     const Experts& experts = *model.experts;
-    const std::int64_t one = mlp(model, experts.latent > 0 ? experts.latent : model.hidden, experts.ffn);
+    const std::int64_t per_expert = mlp(model, experts.latent > 0 ? experts.latent : model.hidden, experts.ffn);
     layer.mlp = norm + model.hidden * experts.count + (experts.router_bias ? experts.count : 0) +
                 2 * model.hidden * experts.latent + (experts.shared_gate ? model.hidden : 0) +
                 (experts.shared_ffn > 0 ? mlp(model, model.hidden, experts.shared_ffn) : 0);
-    layer.routed_experts = experts.count * one;
-    layer.active_experts = experts.active * one;
+    layer.routed_experts = experts.count * per_expert;
+    layer.active_experts = experts.active * per_expert;
   }
   return layer;
 }

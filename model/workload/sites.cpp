@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
 constexpr std::int64_t most_listed_ranks = 1024;
 
-/// Those that split `size` evenly and that `allowed` takes, as a list for a message.
+/// Lists, for a message, the divisors of `size` that `allowed` accepts.
 template <class Allowed>
 std::string divisors(std::int64_t size, const Allowed& allowed) {
   std::string list;
@@ -45,8 +45,9 @@ void require_split(const Transformer& model, std::string_view what, std::int64_t
 bool has_copies(std::int64_t heads, std::int64_t ranks) { return heads > 0 && ranks > heads && ranks % heads == 0; }
 
 void require_heads(const Transformer& model, int ranks, KeyHeads key_heads) {
-  const auto takes = [&](std::int64_t some) {
-    return model.kv_heads % some == 0 || (key_heads == KeyHeads::copied && has_copies(model.kv_heads, some));
+  const auto takes = [&](std::int64_t rank_count) {
+    return model.kv_heads % rank_count == 0 ||
+           (key_heads == KeyHeads::copied && has_copies(model.kv_heads, rank_count));
   };
   const bool splits = model.heads % ranks == 0;
   if (splits && takes(ranks)) {
@@ -126,19 +127,19 @@ Flops flops_of(const Site& site) {
 
 std::optional<Transformer> with_copied_heads(const Transformer& model, std::int64_t ranks) {
   const auto copied = [&](std::int64_t heads) { return has_copies(heads, ranks) ? ranks : heads; };
-  Transformer held = model;
-  held.kv_heads = copied(model.kv_heads);
-  bool has_any = held.kv_heads != model.kv_heads;
-  for (LayerKind& kind : held.kinds) {
-    const std::int64_t own = kind.kv_heads;
-    kind.kv_heads = own > 0 ? copied(own) : 0;
-    has_any |= kind.kv_heads != own;
+  Transformer shape = model;
+  shape.kv_heads = copied(model.kv_heads);
+  bool has_any = shape.kv_heads != model.kv_heads;
+  for (LayerKind& kind : shape.kinds) {
+    const std::int64_t given = kind.kv_heads;
+    kind.kv_heads = given > 0 ? copied(given) : 0;
+    has_any |= kind.kv_heads != given;
   }
   if (model.state_space && model.state_space->heads() % ranks == 0) {
-    held.state_space->groups = copied(model.state_space->groups);
-    has_any |= held.state_space->groups != model.state_space->groups;
+    shape.state_space->groups = copied(model.state_space->groups);
+    has_any |= shape.state_space->groups != model.state_space->groups;
   }
-  return has_any ? std::optional(std::move(held)) : std::nullopt;
+  return has_any ? std::optional(std::move(shape)) : std::nullopt;
 }
 
 void require_divisible(const Transformer& model, SiteName name, std::int64_t tokens, int ranks, KeyHeads key_heads) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The four places of a layer where a matrix product meets a collective, forward, under tensor parallelism with sequence
-// parallelism (Korthikanti et al. 2022, section 4.2): all-gather before QKV and gate-up, reduce-scatter after out-proj
-// and down.
+// The four places of a layer at which a GEMM meets a collective in the forward pass, under tensor parallelism with
+// sequence parallelism (Korthikanti et al. 2022, section 4.2): all-gather before QKV and gate-up, reduce-scatter after
+// out-proj and down.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@
 
 namespace commfuse {
 
-/// Forward and backward, under tensor parallelism with sequence parallelism: all-gather and product, product and
-/// reduce-scatter. Under data parallelism with sharded weights: all-gather of the weight and product; backward products
-/// and reduce-scatter of the gradient. mlp_ar is both products of an MLP and an all-reduce: tensor parallelism without
-/// sequence parallelism. attention_rs is the attention core and the gemm_rs behind it. Ulysses sequence parallelism,
-/// where every rank keeps its tokens and has all weights: gemm_a2a gives each rank its heads of all tokens,
-/// attention_a2a gives them back.
+/// Kinds of sites. Forward and backward, under tensor parallelism with sequence parallelism: all-gather and GEMM, GEMM
+/// and reduce-scatter. Under data parallelism with sharded weights: all-gather of the weight and GEMM; backward GEMMs
+/// and reduce-scatter of the gradient. mlp_ar is both GEMMs of an MLP and an all-reduce: tensor parallelism without
+/// sequence parallelism. attention_rs is the attention core and the gemm_rs after it. Under Ulysses sequence
+/// parallelism, where every rank keeps its tokens and has all weights, gemm_a2a gives each rank its heads of all
+/// tokens, and attention_a2a gives them back.
 enum class SiteKind : std::uint8_t {
   ag_gemm,
   gemm_rs,
@@ -36,41 +36,42 @@ enum class SiteName : std::uint8_t { qkv, out_proj, gate_up, down };
 
 inline constexpr std::array all_sites{SiteName::qkv, SiteName::out_proj, SiteName::gate_up, SiteName::down};
 
-/// "ag_gemm", "gemm_rs_backward".
+/// Returns a name such as "ag_gemm" or "gemm_rs_backward".
 std::string_view name_of(SiteKind kind);
-/// As in results: "qkv", "out_proj", "gate_up", "down".
+/// Returns the name in results: "qkv", "out_proj", "gate_up" or "down".
 std::string_view name_of(SiteName name);
 
-/// One product over all ranks: tokens x contraction times contraction x columns. `ag_gemm` splits the columns over the
+/// One GEMM over all ranks: tokens x contraction times contraction x columns. `ag_gemm` splits the columns over the
 /// ranks and gathers the tokens; `gemm_rs` splits the contraction and scatters the tokens.
 struct Site {
   SiteName name = SiteName::qkv;
   SiteKind kind = SiteKind::ag_gemm;
-  std::int64_t tokens = 0;  ///< batch x sequence.
+  std::int64_t tokens = 0;  ///< batch x sequence
   std::int64_t contraction = 0;
   std::int64_t columns = 0;
 };
 
-/// Requires tokens >= 1.
+/// Returns the site. Requires tokens >= 1.
 Site site_of(const Transformer& model, SiteName name, std::int64_t tokens);
 
-/// 2 x tokens x contraction x columns: the unfused product, all ranks together.
+/// Returns 2 x tokens x contraction x columns: the FLOPs of the unfused GEMM on all ranks together.
 Flops flops_of(const Site& site);
 
-/// What more tensor ranks than kv heads make of them.
+/// Treatment of kv heads if there are more tensor ranks than kv heads.
 enum class KeyHeads : std::uint8_t {
-  split,  ///< Such ranks are refused: gradients of copies would have to be added up.
-  copied  ///< Every rank has a copy of one, as inference engines do (vllm-project/vllm, QKVParallelLinear).
+  split,  ///< Such ranks are refused, because gradients of copies would have to be added up.
+  /// Every rank has a copy of one, as in inference engines (vllm-project/vllm, QKVParallelLinear).
+  copied
 };
 
-/// The model as tensor ranks hold it, where these have copies of kv heads, or of a state space's groups (vLLM,
-/// extra_groups_for_head_shards): with one of them a rank. Nothing where no rank has a copy.
+/// Returns the model as tensor ranks hold it if they have copies of kv heads, or of a state space's groups (vLLM,
+/// extra_groups_for_head_shards): with one of them per rank. Returns nullopt if no rank has a copy.
 std::optional<Transformer> with_copied_heads(const Transformer& model, std::int64_t ranks);
 
 /// Throws ConfigError, one sentence with the remedy, unless the site can be split evenly over the ranks: tokens over
 /// the sequence shards; heads and kv heads (qkv), heads (out_proj), or ffn (gate_up, down) over the ranks.
 void require_divisible(const Transformer& model, SiteName name, std::int64_t tokens, int ranks, KeyHeads key_heads);
-/// The same for the hidden columns, where a weight of so many is spread over the ranks.
+/// Throws likewise unless a weight's hidden columns can be spread evenly over the ranks.
 void require_divisible_hidden(const Transformer& model, int ranks);
 
 }  // namespace commfuse

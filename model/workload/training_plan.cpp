@@ -77,7 +77,7 @@ void require_experts(const Transformer& model, const TrainingPlan& plan) {
   }
 }
 
-/// Of every MLP in some layer.
+/// Checks every MLP of some layer.
 void require_columns(const Transformer& model, const Named& tensor) {
   const auto require_shared = [&](std::string_view what, std::int64_t columns) {
     require_multiple({what, columns}, tensor, "choose tensor ranks that divide it");
@@ -96,8 +96,8 @@ void require_columns(const Transformer& model, const Named& tensor) {
   }
 }
 
-/// Heads are shared by tensor ranks and, while they attend, by Ulysses ranks; those of a state space by all ranks that
-/// share a sequence.
+/// Checks heads, which tensor ranks share and, during attention, Ulysses ranks too; all ranks of a sequence share the
+/// heads of a state space.
 void require_heads(const Transformer& whole, const TrainingPlan& plan, KeyHeads key_heads) {
   const std::optional<Transformer> copied =
       key_heads == KeyHeads::copied ? with_copied_heads(whole, plan.tensor) : std::nullopt;
@@ -126,7 +126,7 @@ void require_heads(const Transformer& whole, const TrainingPlan& plan, KeyHeads 
   }
 }
 
-/// Of one token in all layers, about and never too few: what is kept of it, and the widest row that a kernel moves.
+/// Bytes of one token in all layers, estimated and never too low: those kept, and the widest row that a kernel moves.
 struct TokenBytes {
   double kept = 0.0;
   double widest = 0.0;
@@ -155,12 +155,12 @@ TokenBytes token_bytes(const Transformer& model, const TrainingPlan& plan) {
     state = number(space.inner * space.state);
   }
   columns += plan.fused_attention ? 0.0 : number(model.heads) * number(plan.seq);
-  constexpr double touches = 16.0;  // Bytes that a kernel moves, or a layer keeps, of a column at the most.
+  constexpr double touches = 16.0;  // Largest number of bytes per column that a kernel moves or a layer keeps.
   return {.kept = touches * (columns + ffn) * number(model.layers),
           .widest = touches * (columns + ffn + widest + state)};
 }
 
-/// All products of these numbers then stay inside 64 bits.
+/// Ensures that all products of these numbers fit into 64 bits.
 void require_countable(const Transformer& model, const TrainingPlan& plan) {
   constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
   constexpr std::int64_t most_passes = std::int64_t{1} << 26;
@@ -196,9 +196,9 @@ std::string_view name_of(PipelineSchedule schedule) {
 }
 
 std::optional<PipelineSchedule> pipeline_schedule_named(std::string_view name) {
-  const auto* const found = std::find_if(all_pipeline_schedules.begin(), all_pipeline_schedules.end(),
-                                         [&](PipelineSchedule one) { return name_of(one) == name; });
-  return found == all_pipeline_schedules.end() ? std::nullopt : std::optional(*found);
+  const auto* const match = std::find_if(all_pipeline_schedules.begin(), all_pipeline_schedules.end(),
+                                         [&](PipelineSchedule schedule) { return name_of(schedule) == name; });
+  return match == all_pipeline_schedules.end() ? std::nullopt : std::optional(*match);
 }
 
 std::string_view name_of(Optimizer optimizer) {
@@ -210,9 +210,9 @@ std::string_view name_of(Optimizer optimizer) {
 }
 
 std::optional<Optimizer> optimizer_named(std::string_view name) {
-  const auto* const found =
-      std::find_if(all_optimizers.begin(), all_optimizers.end(), [&](Optimizer one) { return name_of(one) == name; });
-  return found == all_optimizers.end() ? std::nullopt : std::optional(*found);
+  const auto* const match = std::find_if(all_optimizers.begin(), all_optimizers.end(),
+                                         [&](Optimizer optimizer) { return name_of(optimizer) == name; });
+  return match == all_optimizers.end() ? std::nullopt : std::optional(*match);
 }
 
 void require_possible(const Transformer& model, const TrainingPlan& plan, KeyHeads key_heads) {

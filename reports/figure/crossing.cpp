@@ -13,11 +13,13 @@
 #include "model/text/quantity.h"
 #include "reports/comparison.h"
 #include "reports/crossover.h"
+#include "reports/figure/heatmap.h"
 #include "reports/figure/line_styles.h"
 #include "reports/figure/spread.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
 #include "reports/point_rows.h"
+#include "reports/savings.h"
 
 namespace commfuse::reports {
 
@@ -73,27 +75,50 @@ bool at_first_bandwidths(const MapCell& cell) {
   return cell.place[index_of(MapAxis::link)] == 0 && cell.place[index_of(MapAxis::network)] == 0;
 }
 
-/// "commfuse is fastest at 12 of 15 points, serial at 3".
+/// What the fastest other strategy of a cell saves against serial.
+struct CellSaving {
+  double saved = 0.0;
+  std::string strategy;
+  Pays pays = Pays::close;
+};
+
+std::optional<CellSaving> saving_of(const MapCell& cell) {
+  const auto ties_with = [&](std::string_view name) { return std::ranges::find(cell.tied, name) != cell.tied.end(); };
+  if (cell.winner != "serial") {
+    return cell.of_serial
+               ? std::optional(CellSaving{*cell.of_serial, cell.winner, ties_with("serial") ? Pays::close : Pays::yes})
+               : std::nullopt;
+  }
+  return cell.saved ? std::optional(CellSaving{1.0 - 1.0 / (1.0 - *cell.saved), cell.second,
+                                               ties_with(cell.second) ? Pays::close : Pays::no})
+                    : std::nullopt;
+}
+
+/// "commfuse wins 12 of 15 points, serial 1, 2 tie".
 std::string winners_title(const CrossoverMap& map) {
   std::vector<std::pair<std::size_t, std::string>> wins;
-  std::size_t all = 0;
+  std::size_t points = 0;
+  std::size_t ties = 0;
+  for (const MapCell& cell : map.cells) {
+    points += at_first_bandwidths(cell) ? 1 : 0;
+    ties += at_first_bandwidths(cell) && !cell.wins() ? 1 : 0;
+  }
   for (const std::string& strategy : map.strategies) {
-    const auto count =
-        static_cast<std::size_t>(std::count_if(map.cells.begin(), map.cells.end(), [&](const auto& cell) {
-          return at_first_bandwidths(cell) && cell.winner == strategy;
-        }));
-    wins.emplace_back(count, strategy);
-    all += count;
+    const auto is_won = [&](const MapCell& cell) {
+      return at_first_bandwidths(cell) && cell.wins() && cell.winner == strategy;
+    };
+    wins.emplace_back(std::ranges::count_if(map.cells, is_won), strategy);
   }
   std::stable_sort(wins.begin(), wins.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string text;
   for (const auto& [count, strategy] : wins) {
     if (count > 0) {
-      text += text.empty() ? fmt::format("{} is fastest at {} of {} points", strategy, count, all)
-                           : fmt::format(", {} at {}", strategy, count);
+      text += text.empty() ? fmt::format("{} wins {} of {} points", strategy, count, points)
+                           : fmt::format(", {} {}", strategy, count);
     }
   }
-  return text;
+  const std::string tied = ties == 0 ? std::string{} : fmt::format(", {} {}", ties, ties == 1 ? "ties" : "tie");
+  return text.empty() ? fmt::format("All {} points tie", points) : text + tied;
 }
 
 /// Time of the best other over its own, and whether it wins.
@@ -240,7 +265,14 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
   figure.title = winners_title(map);
   const std::vector<std::string> names = short_names(map);
   for (std::size_t i = 0; i < map.strategies.size(); ++i) {
-    figure.legend.push_back({fmt::format("{}: {}", names[i], map.strategies[i]), style_of(i).role});
+    const bool wins = std::ranges::any_of(map.cells, [&](const MapCell& cell) {
+      return at_first_bandwidths(cell) && cell.wins() && cell.winner == map.strategies[i];
+    });
+    figure.legend.push_back(
+        {fmt::format("{}: {}", names[i], map.strategies[i]), wins ? style_of(i).role : Role::muted});
+  }
+  if (std::ranges::any_of(map.cells, [](const MapCell& cell) { return at_first_bandwidths(cell) && !cell.wins(); })) {
+    figure.legend.push_back({"\u2248 grey: a tie", Role::muted});
   }
   for (const MapCell& cell : map.cells) {
     const auto x = sequences.at(cell.place[index_of(MapAxis::seq)]);
@@ -257,15 +289,65 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
     figure.marks.emplace_back(
         CellMark{.at = {*x, *y},
                  .level = std::nullopt,
-                 .text = fmt::format("{} {}", names[strategy], share),
+                 .text = cell.wins() ? fmt::format("{} {}", names[strategy], share) : "\u2248 " + names[strategy],
                  .tip = fmt::format("ranks {}, seq {}: {}{}{}", ranks, seq, cell.winner, saving,
                                     cell.wins() ? "" : ", ties with " + names_in_words(cell.tied)),
-                 .framed = !cell.wins(),
-                 .role = style_of(strategy).role});
+                 .role = cell.wins() ? style_of(strategy).role : Role::muted});
     figure.data.rows.push_back({ranks, seq, cell.winner, cell.second, cell.saved ? fmt::format("{}", *cell.saved) : "",
                                 cell.wins() ? "0" : "1"});
   }
   figure.description = figure.title + "; the data say it point by point.";
+  return figure;
+}
+
+std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
+  const ShownAxis sequences(map.values(MapAxis::seq));
+  const ShownAxis rank_counts(map.values(MapAxis::ranks));
+  Figure figure = frame_of(sequences, rank_counts, std::move(id));
+  figure.data.columns = {"ranks", "seq", "strategy", "saved_share_of_serial"};
+  SavingTally tally;
+  double most = 0.01;
+  for (const MapCell& cell : map.cells) {
+    if (const std::optional<CellSaving> saving = saving_of(cell); saving && at_first_bandwidths(cell)) {
+      tally.add(saving->saved, saving->pays);
+      most = std::max(most, std::ceil(100.0 * std::abs(saving->saved) - 1e-9) / 100.0);
+    }
+  }
+  const SavingCount count = tally.count();
+  if (count.points == 0) {
+    return std::nullopt;
+  }
+  for (const MapCell& cell : map.cells) {
+    const auto x = sequences.at(cell.place[index_of(MapAxis::seq)]);
+    const auto y = rank_counts.at(cell.place[index_of(MapAxis::ranks)]);
+    const std::optional<CellSaving> saving = saving_of(cell);
+    if (!saving || !at_first_bandwidths(cell) || !x || !y) {
+      continue;
+    }
+    const std::string& ranks = rank_counts.text(cell.place[index_of(MapAxis::ranks)]);
+    const std::string& seq = sequences.text(cell.place[index_of(MapAxis::seq)]);
+    CellMark mark{
+        .at = {*x, *y},
+        .level = 0.5 + saving->saved / (2.0 * most),
+        .text = signed_share(saving->saved),
+        .tip = fmt::format("ranks {}, seq {}: {} takes {} {} time than serial{}", ranks, seq, saving->strategy,
+                           percent(std::abs(saving->saved)), saving->saved < 0.0 ? "more" : "less",
+                           saving->pays == Pays::close ? "; too close to call" : "")};
+    mark.role = saving->pays == Pays::close ? std::optional(Role::muted) : std::nullopt;
+    figure.data.rows.push_back({ranks, seq, saving->strategy, fmt::format("{}", saving->saved)});
+    figure.marks.emplace_back(std::move(mark));
+  }
+  figure.title = fmt::format("Overlap saves {} of serial's time in the median of {} points: it {}",
+                             percent(count.median), count.points, counts_in_words(count));
+  figure.description = figure.title + "; the data say it point by point.";
+  figure.scale = LevelScale{.label = "time that overlap saves against serial",
+                            .low = signed_share(-most),
+                            .middle = "0",
+                            .high = signed_share(most),
+                            .diverging = true};
+  if (count.close > 0) {
+    figure.legend.push_back({"grey: too close to call", Role::muted});
+  }
   return figure;
 }
 

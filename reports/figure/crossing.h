@@ -13,9 +13,12 @@
 
 namespace commfuse::reports {
 
-/// Sequence against ranks, at the first bandwidths of the map; a frame where it ties. Requires a map of
-/// several points.
+/// Sequence against ranks, at the first bandwidths of the map; grey where it ties. Requires a map of several points.
 Figure winner_figure(const CrossoverMap& map, std::string id = "winners-map");
+
+/// The same of what the fastest other strategy saves against serial, grey where both tie. Nothing where no point has
+/// serial.
+std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id = "saving");
 
 /// Time of the best other strategy over the time of one, a line a count of ranks (at most seven, evenly spread): above
 /// 1 it wins. Where it crosses 1 by straight lines in logarithms, the sequence is named. Nothing unless rows of both

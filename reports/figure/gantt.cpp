@@ -14,6 +14,7 @@
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
 #include "reports/point_rows.h"
+#include "reports/savings.h"
 #include "reports/trace_label.h"
 
 namespace commfuse::reports {
@@ -179,6 +180,7 @@ class Gantt {
   [[nodiscard]] double x(Instant instant) const { return unit_.value(instant.time_since_epoch()); }
 
   [[nodiscard]] std::vector<const Panel*> rivals() const;
+  [[nodiscard]] std::optional<std::string> saving_title(const std::vector<const Panel*>& order) const;
   [[nodiscard]] std::string title() const;
   [[nodiscard]] std::string description() const;
   [[nodiscard]] std::string split(const Panel& panel) const;
@@ -214,10 +216,35 @@ Contender contender_of(const Panel& panel) {
   return contender;
 }
 
+/// What the schedule to take saves against serial; nothing where one of both is missing.
+std::optional<std::string> Gantt::saving_title(const std::vector<const Panel*>& order) const {
+  std::vector<const ResultRow*> ranking;
+  for (const Panel* panel : order) {
+    ranking.push_back(&panel->run->row);
+  }
+  const std::optional<PayVerdict> verdict = pay_verdict(ranking, rule_);
+  if (!verdict) {
+    return std::nullopt;
+  }
+  const auto exposed_of = [&](const ResultRow* row) {
+    return order[static_cast<std::size_t>(std::ranges::find(ranking, row) - ranking.begin())]->parts.exposed;
+  };
+  const Duration own = exposed_of(verdict->overlap);
+  const Duration serial = exposed_of(verdict->serial);
+  const TimeUnit unit(std::max(own, serial));
+  return fmt::format("{}{} takes {} {} time than serial: {} against {} exposed",
+                     verdict->pays == Pays::close ? "Too close to call: " : "", label_of(*verdict->overlap),
+                     percent(std::abs(verdict->saved)), verdict->saved < 0.0 ? "more" : "less", unit.digits(own),
+                     unit.text(serial));
+}
+
 std::string Gantt::title() const {
   std::vector<const Panel*> order = rivals();
   std::stable_sort(order.begin(), order.end(),
                    [](const Panel* a, const Panel* b) { return a->parts.makespan < b->parts.makespan; });
+  if (const std::optional<std::string> title = saving_title(order)) {
+    return *title;
+  }
   const Panel& first = *order.front();
   const std::string name = label_of(first.run->row);
   if (order.size() == 1) {

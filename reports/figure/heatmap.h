@@ -12,6 +12,9 @@
 
 namespace commfuse::reports {
 
+/// "+21%", "\u22125%", "0%"; of a share.
+std::string signed_share(double share);
+
 /// MFU of one strategy, its fastest schedule where a point has several. The colours cover the MFU of all `rows`, so the
 /// maps of several strategies made from the same rows compare. Points that have no result are crossed. Requires rows
 /// that differ in seq, ranks and strategy only.
@@ -20,5 +23,9 @@ Figure mfu_heatmap(std::span<const ResultRow> rows, std::string_view strategy, s
 /// MFU of one strategy less the best of the others, in percentage points; framed where the two tie.
 Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "mfu-difference",
                       const VerdictRule& rule = {});
+
+/// What the schedule to take saves against serial (reports/savings.h), as a share of serial's time; grey where it is
+/// too close to call, crossed where either has no result. Requires rows that differ in seq, ranks and strategy only.
+Figure saving_map(std::span<const ResultRow> rows, std::string id = "saving", const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <optional>
 #include <vector>
 
 #include "model/check.h"
@@ -76,9 +78,13 @@ Figure model_time_figure(std::span<const StepRow* const> plan, std::string id, c
   const std::string sentence = PlanVerdict(plan, rule).sentence();
   Figure figure;
   figure.id = std::move(id);
-  figure.title = sentence.empty()
-                     ? fmt::format("{} takes {}", able.front()->text("strategy"), model_time_text(*able.front()))
-                     : sentence.substr(0, sentence.size() - 1);
+  const std::optional<PlanSaving> saving = plan_saving(plan, rule);
+  figure.title =
+      saving ? fmt::format("{}{} takes {} {} time than {}", saving->pays == Pays::close ? "Too close to call: " : "",
+                           saving->overlap->text("strategy"), percent(std::abs(saving->saved)),
+                           saving->saved < 0.0 ? "more" : "less", saving->serial->text("strategy"))
+      : sentence.empty() ? fmt::format("{} takes {}", able.front()->text("strategy"), model_time_text(*able.front()))
+                         : sentence.substr(0, sentence.size() - 1);
   figure.height = row_height * static_cast<double>(able.size());
   figure.x = {.label = "time", .unit = "ms", .low = 0.0, .high = longest * 1.01, .grid = true};
   figure.y = {.low = -0.5, .high = static_cast<double>(able.size()) - 0.5, .reversed = true};

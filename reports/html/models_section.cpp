@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "reports/figure/crossing.h"
 #include "reports/figure/markup.h"
 #include "reports/figure/model_time.h"
+#include "reports/figure/wording.h"
 #include "reports/html/page_frame.h"
 #include "reports/step_rows.h"
 
@@ -21,8 +24,9 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most_figures = 8;  // of each kind; the table has the numbers of all
+constexpr std::size_t most_figures = 4;  // of each kind; the table has the numbers of all
 constexpr std::size_t most_rows = 400;
+constexpr std::size_t most_rows_on_paper = 30;
 
 using Plan = std::vector<const StepRow*>;
 
@@ -119,9 +123,10 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
     }
     const PlanVerdict verdict(plan, rule);
     html += fmt::format(
-        "<tbody>\n<tr class=\"point\"><th colspan=\"{}\" scope=\"rowgroup\"><span class=\"which\">{} <span "
+        "<tbody{}>\n<tr class=\"point\"><th colspan=\"{}\" scope=\"rowgroup\"><span class=\"which\">{} <span "
         "class=\"verdict\">{}</span></span></th></tr>\n",
-        shown.size() + 2, escaped(plan_heading(*plan.front())), escaped(plan_sentence(plan, verdict)));
+        count == 0 || count + plan.size() <= most_rows_on_paper ? "" : " class=\"screen\"", shown.size() + 2,
+        escaped(plan_heading(*plan.front())), escaped(plan_sentence(plan, verdict)));
     const StepRow* const serial = serial_of(plan);
     for (const StepRow* row : plan) {
       html += row_html(*row, serial, verdict, shown);
@@ -130,6 +135,7 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
     count += plan.size();
   }
   html += "</table>\n</div>\n";
+  html += count > most_rows_on_paper ? "<p class=\"note paper\">Paper shows the first plans.</p>\n" : "";
   return count == rows.size()
              ? html
              : html + fmt::format(
@@ -138,31 +144,42 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
                           count, rows.size());
 }
 
-/// Plans with a result, each as bars.
+/// Plans with a result, each as bars; the one that decides most first.
 std::string times_html(std::span<const StepRow> rows, Charts& charts, const VerdictRule& rule) {
   std::string html;
   std::size_t number = 0;
-  for (const Plan& plan : plans_of(rows)) {
+  std::vector<Plan> plans = plans_of(rows);
+  if (const std::optional<std::size_t> first = plan_savings(rows, rule).decisive) {
+    const auto place = plans.begin() + static_cast<std::ptrdiff_t>(*first);
+    std::rotate(plans.begin(), place, place + 1);
+  }
+  for (const Plan& plan : plans) {
     if (std::ranges::none_of(plan, &StepRow::feasible) || ++number > most_figures) {
       continue;
     }
     const std::string heading = plan_heading(*plan.front());
-    html += fmt::format("<h3>{}</h3>\n{}", escaped(heading),
+    html += fmt::format("<div{}>\n<h3>{}</h3>\n{}</div>\n", number > 2 ? " class=\"screen\"" : "", escaped(heading),
                         charts.add(model_time_figure(plan, fmt::format("model-time-{}", number), rule), heading));
   }
   return number <= most_figures
              ? html
-             : html + fmt::format("<p class=\"note\">Figures of the first {} plans of {}.</p>\n", most_figures, number);
+             : html + fmt::format("<p class=\"note\">Figures of {} plans of {}.</p>\n", most_figures, number);
 }
 
+/// What overlap saves, and who wins where several do.
 std::string maps_html(std::span<const StepRow> rows, Charts& charts, const VerdictRule& rule) {
   const std::vector<CrossoverMap> maps = maps_of(rows, rule);
   std::string html;
   for (std::size_t i = 0; i < std::min(maps.size(), most_figures); ++i) {
     const std::string heading = heading_of(maps[i]);
     html +=
-        fmt::format("<h3>{}</h3>\n{}", escaped(heading),
-                    charts.add(winner_figure(maps[i], fmt::format("model-winners-{}", i + 1)), "Winners, " + heading));
+        fmt::format("<div{}>\n<h3>{}</h3>\n<div class=\"maps\">\n", i > 1 ? " class=\"screen\"" : "", escaped(heading));
+    const std::optional<Figure> saving = saving_figure(maps[i], fmt::format("model-saving-{}", i + 1));
+    html += saving ? charts.add(*saving, "What overlap saves, " + heading) : std::string{};
+    if (!saving || maps[i].strategies.size() > 1) {
+      html += charts.add(winner_figure(maps[i], fmt::format("model-winners-{}", i + 1)), "Winners, " + heading);
+    }
+    html += "</div>\n</div>\n";
   }
   return maps.size() <= most_figures
              ? html
@@ -170,34 +187,54 @@ std::string maps_html(std::span<const StepRow> rows, Charts& charts, const Verdi
                                   maps.size());
 }
 
+/// "overlap saves 20.1% of serial's time"
+std::string saving_in_words(const PlanSaving& saving) {
+  const std::string share = percent(std::abs(saving.saved));
+  const std::string& baseline = saving.serial->text("strategy");
+  const std::string text = saving.saved < 0.0 ? fmt::format("overlap takes {} more time than {}", share, baseline)
+                                              : fmt::format("overlap saves {} of {}'s time", share, baseline);
+  return saving.pays == Pays::close ? text + ", too close to call" : text;
+}
+
 }  // namespace
 
 std::string models_sentence(std::span<const StepRow> rows, const VerdictRule& rule) {
-  std::string text = memory_sentence(rows);
-  const auto add = [&](const std::string& sentence) {
-    text += (text.empty() || sentence.empty() ? "" : " ") + sentence;
-  };
-  if (const std::string best = best_plan(rows, rule); !best.empty()) {
-    add(best + ".");
-    return text;
-  }
-  const std::vector<Plan> plans = plans_of(rows);
   const auto found = std::ranges::find_if(rows, &StepRow::feasible);
   if (found == rows.end()) {
     return "No point has a result.";
   }
+  const std::vector<Plan> plans = plans_of(rows);
+  if (const std::optional<std::size_t> decisive = plan_savings(rows, rule).decisive) {
+    const Plan& plan = plans[*decisive];
+    const std::string saving = saving_in_words(*plan_saving(plan, rule));
+    return fmt::format("{}: {}. {}", plan_heading(*plan.front()), saving, PlanVerdict(plan, rule).sentence());
+  }
+  if (const std::string best = best_plan(rows, rule); !best.empty()) {
+    return best + ".";
+  }
   const std::string sentence = plans.size() == 1 ? PlanVerdict(plans.front(), rule).sentence() : std::string{};
-  add(sentence.empty() ? fmt::format("{} takes {}.", found->text("strategy"), model_time_text(*found)) : sentence);
+  return sentence.empty() ? fmt::format("{} takes {}.", found->text("strategy"), model_time_text(*found)) : sentence;
+}
+
+std::string models_sum(std::span<const StepRow> rows, const VerdictRule& rule) {
+  const PlanSavings savings = plan_savings(rows, rule);
+  std::string text = savings_in_words(savings.count, "plans", savings.baseline);
+  if (const std::string best = best_plan(rows, rule); savings.decisive && !best.empty()) {
+    text += (text.empty() ? "" : " ") + best + ".";
+  }
   return text;
 }
 
-std::string models_section(std::span<const StepRow> rows, const std::string& lead, Charts& charts,
-                           const VerdictRule& rule) {
+std::string models_section(std::span<const StepRow> rows, bool leads, Charts& charts, const VerdictRule& rule) {
   if (rows.empty()) {
     return {};
   }
   std::string html = section_head("models", "Whole models");
-  html += lead.empty() ? lead : fmt::format("<p class=\"lead\">{}</p>\n", escaped(lead));
+  if (leads) {
+    for (const std::string& sentence : {models_sentence(rows, rule), models_sum(rows, rule), memory_sentence(rows)}) {
+      html += sentence.empty() ? "" : fmt::format("<p class=\"lead\">{}</p>\n", escaped(sentence));
+    }
+  }
   html += times_html(rows, charts, rule);
   html += maps_html(rows, charts, rule);
   return html + table_html(rows, rule) + "</section>\n";

@@ -11,11 +11,13 @@
 
 namespace commfuse::reports {
 
-/// What all rows say together: what does not fit the memory, and the plan to take, or who wins the only one.
+/// What overlap saves by the plan that decides most, and the verdict on it; without serial the plan to take.
 std::string models_sentence(std::span<const StepRow> rows, const VerdictRule& rule = {});
+/// What overlap saves over all plans, and the plan to take; empty where models_sentence() says all there is.
+std::string models_sum(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
-/// Times of plans, who wins where, and a table of all rows; empty without rows. `lead` (plain text) stands first.
-std::string models_section(std::span<const StepRow> rows, const std::string& lead, Charts& charts,
-                           const VerdictRule& rule = {});
+/// Times of plans, who wins where, and a table of all rows; empty without rows. Begins with both sentences where no
+/// other section said them (`leads`).
+std::string models_section(std::span<const StepRow> rows, bool leads, Charts& charts, const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

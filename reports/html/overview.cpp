@@ -34,6 +34,7 @@ class Walk {
       const RowRange range{points[i], points[i + 1] - points[i]};
       read(range);
       if (range.first == *setting) {
+        finish_setting();
         const std::size_t first = *setting++;
         found_.settings.push_back({setting_title(buffer_.front()), {first, *setting - first}});
       }
@@ -69,12 +70,7 @@ class Walk {
     if (point.front.size() == 1) {
       ++wins_[fastest.strategy];
     }
-    if (const ResultRow* next = point.next_strategy()) {
-      const double share = 1.0 - 1.0 / times_slower(*next, fastest);
-      if (share > (found_.saving ? found_.saving->share : 0.0)) {
-        found_.saving = Saving{share, row_of(&fastest), row_of(next)};
-      }
-    }
+    add_savings(range, point);
     for (const ResultRow* row : point.ranking) {
       if (!found_.highest_mfu || row->mfu > highest_mfu_) {
         found_.highest_mfu = row_of(row);
@@ -124,6 +120,52 @@ class Walk {
     }
   }
 
+  /// Each strategy counts once a point, with its fastest schedule.
+  void add_savings(const RowRange& range, const PointView& point) {
+    const std::optional<PayVerdict> taken = pay_verdict(point.ranking, rule_);
+    if (!taken) {
+      const ResultRow* next = point.next_strategy();
+      if (next != nullptr && point.front.size() == 1) {
+        keep_larger(1.0 - 1.0 / times_slower(*next, *point.front.front()), range, ahead_);
+      }
+      return;
+    }
+    setting_.add(taken->saved, taken->pays);
+    all_.add(taken->saved, taken->pays);
+    if (taken->pays == Pays::yes) {
+      keep_larger(taken->saved, range, pays_);
+    } else if (taken->pays == Pays::no) {
+      keep_larger(-taken->saved, range, loses_);
+    }
+    for (auto row = point.ranking.begin(); row != point.ranking.end(); ++row) {
+      const auto is_same = [&](const ResultRow* other) { return other->strategy == (*row)->strategy; };
+      if (*row != taken->serial && (*row)->strategy != "serial" && std::none_of(point.ranking.begin(), row, is_same)) {
+        const PayVerdict verdict = pay_verdict(**row, *taken->serial, *point.ranking.front(), rule_);
+        auto& [tally, is_implementation] = strategies_[(*row)->strategy];
+        tally.add(verdict.saved, verdict.pays);
+        is_implementation = !(*row)->implements.empty();
+      }
+    }
+  }
+
+  /// A share, and the point where it is.
+  struct Extreme {
+    double share = 0.0;
+    std::optional<RowRange> point{};
+  };
+  static void keep_larger(double share, const RowRange& point, Extreme& extreme) {
+    if (!extreme.point || share > extreme.share) {
+      extreme = {share, point};
+    }
+  }
+
+  void finish_setting() {
+    if (!found_.settings.empty()) {
+      found_.settings.back().savings = setting_.count();
+      setting_ = {};
+    }
+  }
+
   void add_size(const RowRange& range, const ResultRow& fastest, std::size_t row) {
     const std::pair size(fastest.batch * fastest.seq, fastest.ranks);
     if (!found_.smallest || size < least_) {
@@ -139,6 +181,15 @@ class Walk {
   }
 
   void finish() {
+    finish_setting();
+    found_.savings = all_.count();
+    for (auto& [strategy, tally] : strategies_) {
+      found_.strategies.push_back({strategy, tally.second, tally.first.count()});
+    }
+    std::ranges::stable_sort(found_.strategies, std::ranges::greater{},
+                             [](const StrategySavings& strategy) { return strategy.count.median; });
+    found_.decisive = pays_.point ? pays_.point : loses_.point ? loses_.point : ahead_.point;
+    found_.loss = loses_.point;
     found_.memory = need_.sentence();
     if (points_with_results_ > 1) {
       found_.wins_words = summary_in_words(points_with_results_, verdicts_, rule_);
@@ -159,6 +210,12 @@ class Walk {
   LargestNeed need_;
   VerdictCount verdicts_;
   std::map<std::string, std::size_t> wins_;
+  SavingTally all_;
+  SavingTally setting_;
+  std::map<std::string, std::pair<SavingTally, bool>> strategies_;
+  Extreme pays_;
+  Extreme loses_;
+  Extreme ahead_;
   std::size_t points_with_results_ = 0;
   std::pair<std::int64_t, std::int64_t> least_;
   std::pair<std::int64_t, std::int64_t> most_;

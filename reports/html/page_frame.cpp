@@ -55,4 +55,11 @@ std::string wide_figure(const Figure& figure, std::string_view about) {
       escaped(figure.title), about, svg_in_page(figure));
 }
 
+std::string figure_in_two_widths(const Figure& wide, const Figure& narrow, std::string_view about) {
+  return fmt::format(
+      "<figure><figcaption>{}</figcaption>\n<div class=\"scroll wide on-wide\" role=\"region\" aria-label=\"{}\" "
+      "tabindex=\"0\">\n{}</div>\n<div class=\"on-narrow\">\n{}</div></figure>\n",
+      escaped(wide.title), about, svg_in_page(wide), svg_in_page(narrow));
+}
+
 }  // namespace commfuse::reports

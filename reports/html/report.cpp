@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -13,12 +14,15 @@
 #include <utility>
 
 #include "model/text/quantity.h"
+#include "reports/commas.h"
 #include "reports/comparison.h"
 #include "reports/crossover.h"
 #include "reports/figure/crossing.h"
 #include "reports/figure/gantt.h"
 #include "reports/figure/heatmap.h"
 #include "reports/figure/markup.h"
+#include "reports/figure/roofline.h"
+#include "reports/figure/spread.h"
 #include "reports/figure/wording.h"
 #include "reports/html/blocks.h"
 #include "reports/html/charts.h"
@@ -30,10 +34,13 @@
 #include "reports/html/points.h"
 #include "reports/html/results_table.h"
 #include "reports/html/rows_block.h"
+#include "reports/html/savings_section.h"
 #include "reports/html/study_sections.h"
 #include "reports/html/timeline_block.h"
 #include "reports/html/winners.h"
 #include "reports/point_rows.h"
+#include "reports/savings.h"
+#include "reports/step_rows.h"
 
 namespace commfuse::reports {
 
@@ -41,7 +48,8 @@ namespace {
 
 // What stands in the page without scripts, and on paper; the table that scripts make has every row.
 constexpr std::size_t most_rows = 400;
-constexpr std::size_t most_settings = 8;
+constexpr std::size_t most_rows_on_paper = 42;
+constexpr std::size_t most_settings = 4;
 constexpr std::size_t most_digests = 60;
 
 class Page {
@@ -49,6 +57,7 @@ class Page {
   explicit Page(const ReportInput& input)
       : input_(input),
         overview_(input.overview ? *input.overview : own_.emplace(overview_of(input.rows, input.rule))),
+        page_rows_(page_rows(input.rows)),
         winners_(winners_section(input.rows, overview_, input.rule)) {}
 
   void write(const TakeBytes& take) {
@@ -57,32 +66,33 @@ class Page {
     take(charts_.blocks());
     if (has_layers()) {
       write_block(
-          "rows", [&](const TakeBytes& take_row) { write_rows_block(input_.rows, overview_, take_row); }, take);
+          "rows", [&](const TakeBytes& take_row) { write_rows_block(input_.rows, page_rows_, overview_, take_row); },
+          take);
     }
     take(page_scripts());
     take(page_foot(fmt::format("{} \u00b7 model version {} \u00b7 rows of form {}", input_.version, model_version,
                                result_schema)));
   }
+  /// Those of the page, then those that only `plot` shows.
   std::vector<Figure> figures() {
     sections();
-    return charts_.figures();
+    std::vector<Figure> figures = charts_.figures();
+    add_more(figures);
+    return figures;
   }
 
  private:
   void sections() {
     open();
     summary_section();
+    map_section();
     time_section();
     html_ += input_.study ? study_section(*input_.study, charts_) : std::string{};
     html_ += agreement_section(input_.measured, charts_);
-    lead_section();
-    html_ += winners_;
-    map_section();
     if (has_layers()) {
       table_section();
     }
-    html_ += models_section(input_.models, has_layers() ? models_sentence(input_.models, input_.rule) : std::string{},
-                            charts_, input_.rule);
+    html_ += models_section(input_.models, has_layers(), charts_, input_.rule);
     html_ += fits_section(input_.fits, charts_);
     if (has_layers()) {
       input_section();
@@ -104,11 +114,20 @@ class Page {
   void summary_section();
   [[nodiscard]] std::string first_sentence() const;
   [[nodiscard]] std::string second_sentence() const;
+  [[nodiscard]] std::string point_sentence() const;
+  [[nodiscard]] const RowRange& shown_point() const;
+  [[nodiscard]] std::string where(const ResultRow& row) const;
+  [[nodiscard]] bool has_interval() const;
   void tiles();
+  void saving_tiles();
+  void model_tiles();
+  void winner_tile();
+  void exposed_tile();
   void time_section();
-  void lead_section();
   void map_section();
   void maps_of(const Overview::Setting& setting, std::size_t number);
+  [[nodiscard]] std::vector<const Overview::Setting*> shown_settings() const;
+  void add_more(std::vector<Figure>& figures) const;
   void table_section();
   void input_section();
   void again_section();
@@ -119,7 +138,7 @@ class Page {
   /// A page without any rows says that of layers.
   [[nodiscard]] bool has_layers() const { return !input_.rows.empty() || input_.models.empty(); }
   [[nodiscard]] bool has_maps() const {
-    return std::ranges::any_of(overview_.settings, [](const Overview::Setting& one) { return one.points > 1; });
+    return std::ranges::any_of(overview_.settings, [](const Overview::Setting& setting) { return setting.points > 1; });
   }
   [[nodiscard]] std::vector<ResultRow> rows_of(const RowRange& range) const {
     return input_.rows.rows(range.first, range.count);
@@ -133,6 +152,7 @@ class Page {
   const ReportInput& input_;
   std::optional<Overview> own_;
   const Overview& overview_;
+  PageRows page_rows_;
   std::string winners_;
   Charts charts_;
   std::string html_;
@@ -140,16 +160,15 @@ class Page {
 
 void Page::open() {
   std::vector<SectionLink> links{{"verdict", "Verdict"}};
-  const auto link = [&](bool there, std::string_view id, std::string_view text) {
-    if (there) {
+  const auto link = [&](bool is_there, std::string_view id, std::string_view text) {
+    if (is_there) {
       links.push_back({id, text});
     }
   };
+  link(has_maps(), "ahead", overview_.savings.points > 0 ? "Where it pays" : "Who wins where");
   link(!input_.gantts.empty(), "time", "Where the time goes");
   link(input_.study && !input_.study->runs.empty(), "point", "One point");
   link(!input_.measured.empty(), "measured", "Measured");
-  link(!winners_.empty(), "ahead", "Who wins where");
-  link(has_maps(), "maps", "MFU maps");
   link(has_layers(), "results", "All results");
   link(!input_.models.empty(), "models", "Whole models");
   link(!input_.fits.empty(), "fits", "Fits");
@@ -159,6 +178,8 @@ void Page::open() {
   link(true, "about", "About");
   html_ += page_head(input_.title, links, script_sources());
 }
+
+std::string number(std::size_t count) { return with_commas(static_cast<std::int64_t>(count)); }
 
 /// Without the line breaks that a terminal wants.
 std::string on_one_line(std::string text) {
@@ -176,6 +197,25 @@ std::string implementations_of(const std::vector<TracedRun>& runs) {
   return names;
 }
 
+/// The point that decides most, else the largest one. Requires a point with a result.
+const RowRange& Page::shown_point() const { return overview_.decisive ? *overview_.decisive : *overview_.largest; }
+
+/// The setting too where there are several.
+std::string Page::where(const ResultRow& row) const {
+  return overview_.settings.size() == 1
+             ? point_of(row)
+             : fmt::format("{} {} on {}, {}", row.model, row.scope, machine_in_words(row), point_of(row));
+}
+
+/// "overlap saves 22.9% of serial's time": of ideal schedules, whose verdict compares them with each other.
+std::string saving_in_words(const PayVerdict& verdict) {
+  const std::string share = percent(std::abs(verdict.saved));
+  const std::string text = verdict.saved < 0.0 ? fmt::format("overlap takes {} more time than serial", share)
+                                               : fmt::format("overlap saves {} of serial's time", share);
+  return verdict.pays == Pays::close ? text + ", too close to call" : text;
+}
+
+/// What does not fit, then what `run -o verdict` says of the point that decides most.
 std::string Page::first_sentence() const {
   if (!has_layers()) {
     return models_sentence(input_.models, input_.rule);
@@ -183,50 +223,76 @@ std::string Page::first_sentence() const {
   if (!overview_.largest) {
     return "No point has a result.";
   }
-  const std::string text = on_one_line(
-      overview_.wins_words.empty() ? verdict(results_of(*overview_.largest), input_.rule) : overview_.wins_words);
-  return overview_.memory + (overview_.memory.empty() ? "" : " ") + text;
+  const std::vector<ResultRow> rows = results_of(shown_point());
+  const std::string text = on_one_line(verdict(rows, input_.rule));
+  const std::string memory = overview_.memory + (overview_.memory.empty() ? "" : " ");
+  const PointView point = view_of(rows, input_.rule);
+  const std::optional<PayVerdict> pays = pay_verdict(point.ranking, input_.rule);
+  if (pays && pays->overlap->implements.empty() && point.ranking.size() > 2) {
+    return memory + fmt::format("At {} {}. {}", where(rows.front()), saving_in_words(*pays), text);
+  }
+  return memory + (overview_.points == 1 ? text : fmt::format("At {}: {}", where(rows.front()), text));
 }
 
-std::string lower_first(std::string text) {
-  text.front() = text.front() == 'T' ? 't' : text.front();  // "Tie"; strategies are lower-case already
-  return text;
+/// Of all points together.
+std::string Page::second_sentence() const {
+  if (!has_layers()) {
+    return models_sum(input_.models, input_.rule);
+  }
+  const std::string savings = savings_in_words(overview_.savings);
+  return savings.empty() ? on_one_line(overview_.wins_words) : savings;
 }
 
 /// "commfuse saves 12.3% of the time of serial (95% interval: 10.1% to 14.4%)."
-std::string interval_in_words(const SavingInterval& saving, bool wins) {
-  const std::string interval = fmt::format("95% interval: {} to {}", percent(saving.low), percent(saving.high));
-  return wins ? fmt::format("{} saves {} of the time of {} ({}).", saving.winner, percent(saving.saved), saving.next,
-                            interval)
-              : fmt::format("{} ties with {}: it saves {} ({}).", saving.winner, saving.next, percent(saving.saved),
-                            interval);
+std::string interval_in_words(const SavingInterval& saving) {
+  return fmt::format("{} saves {} of the time of {} (95% interval: {} to {}).", saving.winner, percent(saving.saved),
+                     saving.next, percent(saving.low), percent(saving.high));
 }
 
-std::string Page::second_sentence() const {
+/// How sure the point that is taken apart is; of one point alone without an interval, what it leaves exposed.
+std::string Page::point_sentence() const {
   if (!overview_.largest) {
     return {};
   }
-  const std::vector<ResultRow> rows = rows_of(*overview_.largest);
-  const PointView most = view_of(rows, input_.rule);
-  if (input_.study && input_.study->saving) {
-    return fmt::format("At {}, {}", point_of(rows.front()),
-                       interval_in_words(*input_.study->saving, most.front.size() == 1));
+  if (input_.study && input_.study->saving && !input_.study->runs.empty()) {
+    return fmt::format("At {}, {}", where(input_.study->runs.front().row), interval_in_words(*input_.study->saving));
   }
   if (overview_.points > 1) {
-    return fmt::format("At the largest point, {}, {}", point_of(rows.front()),
-                       lower_first(on_one_line(verdict(results_of(*overview_.largest), input_.rule))));
+    return {};
   }
-  const ResultRow& best = *most.ranking.front();
+  const std::vector<ResultRow> rows = rows_of(*overview_.largest);
+  const ResultRow& best = *view_of(rows, input_.rule).ranking.front();
   const auto text = [](Duration duration) { return TimeUnit(duration).text(duration); };
   return fmt::format("{} leaves {} of its {} exposed; with free communication it would take {}.", label_of(best),
                      text(best.analysis.critical.exposed), text(makespan_of(best)), text(best.ideal));
 }
 
+/// Of implementations the verdict has one.
+bool Page::has_interval() const {
+  if (input_.study && input_.study->saving) {
+    return true;
+  }
+  if (!overview_.largest) {
+    return false;
+  }
+  const std::vector<ResultRow> rows = results_of(shown_point());
+  const std::optional<PayVerdict> pays = pay_verdict(view_of(rows, input_.rule).ranking, input_.rule);
+  return pays && pays->overlap->saving_error;
+}
+
 void Page::summary_section() {
-  add("<section aria-labelledby=\"verdict\">\n<h2 id=\"verdict\">Verdict</h2>\n<p class=\"lead\">{} {}</p>\n",
-      escaped(first_sentence()), escaped(second_sentence()));
+  section("verdict", "Verdict");
+  const std::string memory = has_layers() ? std::string{} : memory_sentence(input_.models);
+  for (const std::string& sentence : {first_sentence(), second_sentence(), memory}) {
+    html_ += sentence.empty() ? "" : fmt::format("<p class=\"lead\">{}</p>\n", escaped(sentence));
+  }
   tiles();
-  if (has_layers() && (!input_.study || !input_.study->saving)) {
+  const auto quiet = [&](const std::string& sentence) {
+    html_ += sentence.empty() ? "" : fmt::format("<p class=\"quiet\">{}</p>\n", escaped(sentence));
+  };
+  quiet(point_sentence());
+  html_ += savings_tables(overview_, input_.rule);
+  if (has_layers() && !has_interval()) {
     html_ += "<p class=\"note\">No interval: it is made of the errors of the parameters, with uncertainty on.</p>\n";
   }
   for (const std::string& note : input_.notes) {
@@ -239,30 +305,94 @@ void Page::summary_section() {
   html_ += "</section>\n";
 }
 
+/// "loses at 2, too close to call at 4".
+std::string rest_in_words(const SavingCount& count) {
+  return fmt::format("{}{}{}", count.loses > 0 ? fmt::format("loses at {}", number(count.loses)) : "",
+                     count.loses > 0 && count.close > 0 ? ", " : "",
+                     count.close > 0 ? fmt::format("too close to call at {}", number(count.close)) : "");
+}
+
+/// What overlap saves, in numbers that people repeat.
+void Page::saving_tiles() {
+  const SavingCount& count = overview_.savings;
+  const std::vector<ResultRow> rows = results_of(shown_point());
+  const PointView point = view_of(rows, input_.rule);
+  const std::optional<PayVerdict> shown = pay_verdict(point.ranking, input_.rule);
+  if (count.points > 1) {
+    tile("Saved in the median", percent(count.median),
+         fmt::format("of serial's time; {} to {} at eight of ten points", percent(count.low), percent(count.high)));
+  }
+  if (shown) {
+    const char* name = count.points == 1 ? "Saved against serial" : "Saved at best";
+    tile(shown->saved < 0.0 ? "Lost against serial" : name, percent(std::abs(shown->saved)),
+         fmt::format("of serial's time by {}, {}", label_of(*shown->overlap), point_of(*shown->overlap)));
+  }
+  if (count.points > 1) {
+    tile("Overlap pays", fmt::format("{} of {}", number(count.pays), number(count.points)),
+         count.pays == count.points ? "points" : fmt::format("points; {}", rest_in_words(count)));
+  }
+}
+
+void Page::winner_tile() {
+  const std::vector<Wins>& wins = overview_.wins;
+  tile("Fastest strategy", wins.empty() ? "none wins" : wins.front().strategy,
+       overview_.points == 1
+           ? point_of(input_.rows[overview_.largest->first])
+           : fmt::format("wins at {} of {} points", wins.empty() ? 0 : wins.front().points, overview_.points));
+}
+
+void Page::exposed_tile() {
+  const std::vector<ResultRow> rows = rows_of(shown_point());
+  const ResultRow& best = *view_of(rows, input_.rule).ranking.front();
+  const Duration exposed = best.analysis.critical.exposed;
+  tile("Exposed", TimeUnit(exposed).text(exposed),
+       fmt::format("{} of the time of {}, {}", percent(to_seconds(exposed) / to_seconds(makespan_of(best))),
+                   label_of(best), point_of(best)));
+}
+
+/// The same of whole models: each plan with its own baseline.
+void Page::model_tiles() {
+  const PlanSavings savings = plan_savings(input_.models, input_.rule);
+  if (!savings.decisive) {
+    return;
+  }
+  const auto plans = plans_of(input_.models);
+  const PlanSaving shown = *plan_saving(plans[*savings.decisive], input_.rule);
+  const SavingCount& count = savings.count;
+  const std::string of = fmt::format("of {}'s time", savings.baseline);
+  html_ += "<dl class=\"tiles\">\n";
+  if (count.points > 1) {
+    tile("Saved in the median", percent(count.median),
+         fmt::format("{}; {} to {} at eight of ten plans", of, percent(count.low), percent(count.high)));
+  }
+  tile(shown.saved < 0.0  ? "Lost"
+       : count.points > 1 ? "Saved at best"
+                          : "Saved",
+       percent(std::abs(shown.saved)),
+       fmt::format("{} by {}, {} GPUs, seq {}", of, shown.overlap->text("strategy"), shown.overlap->count("gpus"),
+                   format_count(shown.overlap->count("seq"))));
+  if (count.points > 1) {
+    tile("Overlap pays", fmt::format("{} of {}", number(count.pays), number(count.points)),
+         count.pays == count.points ? "plans" : fmt::format("plans; {}", rest_in_words(count)));
+  }
+  html_ += "</dl>\n";
+}
+
 void Page::tiles() {
+  if (!has_layers()) {
+    model_tiles();
+  }
   if (!overview_.largest) {
     return;
   }
   html_ += "<dl class=\"tiles\">\n";
-  const std::vector<ResultRow> rows = rows_of(*overview_.largest);
-  const std::vector<Wins>& wins = overview_.wins;
-  const bool one = overview_.points == 1;
-  tile("Fastest strategy", wins.empty() ? "none wins" : wins.front().strategy,
-       one ? point_of(rows.front())
-           : fmt::format("wins at {} of {} points", wins.empty() ? 0 : wins.front().points, overview_.points));
+  saving_tiles();
+  if (overview_.savings.points < 2) {
+    winner_tile();
+    exposed_tile();
+  }
   const ResultRow peak = input_.rows[*overview_.highest_mfu];
   tile("Highest MFU", percent(peak.mfu), fmt::format("{}, {}", label_of(peak), point_of(peak)));
-  if (const std::optional<Saving>& saving = overview_.saving) {
-    const ResultRow fastest = input_.rows[saving->winner];
-    tile("Largest saving of time", percent(saving->share),
-         fmt::format("{} against {}, {}", fastest.strategy, input_.rows[saving->next].strategy, point_of(fastest)));
-  }
-  const PointView most = view_of(rows, input_.rule);
-  const ResultRow& best = *most.ranking.front();
-  const Duration exposed = best.analysis.critical.exposed;
-  tile(one ? "Exposed" : "Exposed at the largest point", TimeUnit(exposed).text(exposed),
-       fmt::format("{} of the time of {}, {}", percent(to_seconds(exposed) / to_seconds(makespan_of(best))),
-                   label_of(best), point_of(best)));
   html_ += "</dl>\n";
 }
 
@@ -273,8 +403,8 @@ void Page::time_section() {
   section("time", "Where the time goes");
   html_ +=
       "<p class=\"quiet\">Each strategy on the rank whose last op ends last. Hatched: exposed time.<span "
-      "class=\"screen\"> A line below a bar: it is on the critical path. With the timeline in focus the wheel zooms, "
-      "dragging moves, arrow keys go from op to op.</span></p>\n";
+      "class=\"screen\"> Click a timeline, then the wheel zooms, dragging moves, and arrow keys go from op to "
+      "op.</span></p>\n";
   for (std::size_t i = 0; i < input_.gantts.size(); ++i) {
     const std::vector<TracedRun>& runs = input_.gantts[i];
     if (runs.empty()) {
@@ -284,14 +414,78 @@ void Page::time_section() {
     const std::string point =
         fmt::format("{} {} on {}, {}", row.model, row.scope, machine_in_words(row), point_of(row));
     const Figure figure = gantt_figure(runs, fmt::format("gantt-{}", i + 1), input_.rule);
-    add("<h3>{}</h3>\n{}", escaped(point),
+    add("<div{}>\n<h3>{}</h3>\n{}", i == 0 ? "" : " class=\"screen\"", escaped(point),
         charts_.add_timeline(figure, "Timeline, " + point, timeline_block(runs, figure.id, figure.title)));
     if (!input_.page.empty()) {
       add("<p class=\"screen\"><a href=\"{}\">Change this point in the page</a></p>\n",
           escaped(input_.page + page_hash(row, implementations_of(runs))));
     }
+    html_ += "</div>\n";
   }
   html_ += "</section>\n";
+}
+
+/// Those with a map; of many some that are evenly spread from the largest saving to the least, in the order of the
+/// rows.
+std::vector<const Overview::Setting*> Page::shown_settings() const {
+  std::vector<const Overview::Setting*> able;
+  for (const Overview::Setting& setting : overview_.settings) {
+    if (setting.points > 1) {
+      able.push_back(&setting);
+    }
+  }
+  std::vector<const Overview::Setting*> sorted = able;
+  std::ranges::stable_sort(sorted, std::ranges::greater{},
+                           [](const Overview::Setting* setting) { return setting->savings.median; });
+  std::vector<const Overview::Setting*> shown;
+  for (const std::size_t place : spread(sorted.size(), most_settings)) {
+    shown.push_back(sorted[place]);
+  }
+  std::ranges::sort(shown, {}, [](const Overview::Setting* setting) { return setting->rows.first; });
+  return shown;
+}
+
+void Page::map_section() {
+  if (!has_maps()) {
+    return;
+  }
+  section("ahead", overview_.savings.points > 0 ? "Where overlap pays" : "Who wins where");
+  html_ += "<p class=\"quiet\">Grey: too close to call. Crossed: no result.</p>\n";
+  std::size_t number = 0;
+  const std::vector<const Overview::Setting*> shown = shown_settings();
+  for (const Overview::Setting* setting : shown) {
+    // Paper has room for two.
+    add("<div{}>\n", ++number > 2 ? " class=\"screen\"" : "");
+    maps_of(*setting, number);
+    html_ += "</div>\n";
+  }
+  const auto able = static_cast<std::size_t>(
+      std::ranges::count_if(overview_.settings, [](const Overview::Setting& setting) { return setting.points > 1; }));
+  if (shown.size() < able) {
+    add("<p class=\"note\">{} settings of {}, evenly spread from the largest saving to the least.</p>\n", shown.size(),
+        able);
+  }
+  html_ += winners_;
+  if (overview_.savings.points > 1) {
+    add("<p class=\"note\">{}</p>\n", escaped(on_one_line(overview_.wins_words)));
+  }
+  html_ += "</section>\n";
+}
+
+void Page::maps_of(const Overview::Setting& setting, std::size_t number) {
+  const std::vector<ResultRow> rows = rows_of(setting.rows);
+  add("<h3>{}</h3>\n<div class=\"maps\">\n", escaped(setting.title));
+  const bool has_savings = setting.savings.points > 0;
+  if (has_savings) {
+    const Figure figure = saving_map(rows, fmt::format("saving-{}", number), input_.rule);
+    html_ += charts_.add(figure, "What overlap saves, " + setting.title);
+  }
+  for (const CrossoverMap& map : reports::maps_of(std::span(rows), input_.rule)) {
+    if (map.strategies.size() > 1 || !has_savings) {
+      html_ += charts_.add(winner_figure(map, fmt::format("winners-map-{}", number)), "Winners, " + setting.title);
+    }
+  }
+  html_ += "</div>\n";
 }
 
 std::vector<std::string> strategies_of(std::span<const ResultRow> rows) {
@@ -304,59 +498,26 @@ std::vector<std::string> strategies_of(std::span<const ResultRow> rows) {
   return names;
 }
 
-void Page::lead_section() {
-  if (winners_.empty()) {
-    return;
+void Page::add_more(std::vector<Figure>& figures) const {
+  if (input_.study && input_.study->roofline && !input_.study->roofline->products.empty()) {
+    figures.push_back(roofline_figure(*input_.study->roofline));
   }
-  section("ahead", "Who wins where");
-  std::size_t number = 0;
-  for (const Overview::Setting& setting : overview_.settings) {
-    if (setting.points < 2 || ++number > most_settings) {
-      continue;
-    }
-    const std::vector<ResultRow> rows = rows_of(setting.rows);
-    add("<h3>{}</h3>\n", escaped(setting.title));
-    for (const CrossoverMap& map : reports::maps_of(std::span(rows), input_.rule)) {
-      html_ += charts_.add(winner_figure(map, fmt::format("winners-map-{}", number)), "Winners, " + setting.title);
-    }
-    if (const auto figure = lead_figure(rows, "commfuse", fmt::format("lead-{}", number), input_.rule)) {
-      html_ += charts_.add(*figure, "How far commfuse is ahead, " + setting.title);
-    }
-  }
-  html_ += "</section>\n";
-}
-
-void Page::map_section() {
-  if (!has_maps()) {
-    return;
-  }
-  section("maps", "MFU over sequence length and ranks");
-  html_ += "<p class=\"quiet\">The maps of a setting share their colours. Crossed: no result.</p>\n";
-  std::size_t number = 0;
-  for (const Overview::Setting& setting : overview_.settings) {
-    if (setting.points > 1 && number < most_settings) {
-      maps_of(setting, ++number);
-    }
-  }
-  if (overview_.settings.size() > most_settings) {
-    add("<p class=\"note\">Maps of the first {} settings of {}.</p>\n", most_settings, overview_.settings.size());
-  }
-  html_ += "</section>\n";
-}
-
-void Page::maps_of(const Overview::Setting& setting, std::size_t number) {
-  const std::vector<ResultRow> rows = rows_of(setting.rows);
-  add("<h3>{}</h3>\n<div class=\"maps\">\n", escaped(setting.title));
-  const auto put = [&](const Figure& figure) { html_ += charts_.add(figure, figure.title); };
-  const std::vector<std::string> strategies = strategies_of(rows);
   const std::string own = "commfuse";
-  if (strategies.size() > 1 && std::find(strategies.begin(), strategies.end(), own) != strategies.end()) {
-    put(mfu_difference(rows, own, fmt::format("difference-{}", number), input_.rule));
+  std::size_t number = 0;
+  for (const Overview::Setting* setting : shown_settings()) {
+    ++number;
+    const std::vector<ResultRow> rows = rows_of(setting->rows);
+    const std::vector<std::string> strategies = strategies_of(rows);
+    if (const auto lead = lead_figure(rows, own, fmt::format("lead-{}", number), input_.rule)) {
+      figures.push_back(*lead);
+    }
+    if (strategies.size() > 1 && std::find(strategies.begin(), strategies.end(), own) != strategies.end()) {
+      figures.push_back(mfu_difference(rows, own, fmt::format("difference-{}", number), input_.rule));
+    }
+    for (std::size_t i = 0; i < strategies.size(); ++i) {
+      figures.push_back(mfu_heatmap(rows, strategies[i], fmt::format("mfu-{}-{}", number, i + 1)));
+    }
   }
-  for (std::size_t i = 0; i < strategies.size(); ++i) {
-    put(mfu_heatmap(rows, strategies[i], fmt::format("mfu-{}-{}", number, i + 1)));
-  }
-  html_ += "</div>\n";
 }
 
 void Page::table_section() {
@@ -365,16 +526,28 @@ void Page::table_section() {
       "\xe2\x89\x88 {}.</p>\n",
       defined("time"), defined("compute"), defined("slicing"), defined("stretch"), defined("local"), defined("exposed"),
       defined("exposed"), defined("head"), defined("bubble"), defined("tail"), defined("local"), defined("tie"));
+  if (page_rows_.points > 0) {
+    add("<p class=\"note\">This page holds {} of {} rows: those of {} points, evenly spread over {}. What stands above "
+        "the "
+        "table counts every point; results.csv has every row, and commfuse-sim results FOLDER --where finds "
+        "some.</p>\n",
+        number(page_rows_.rows.size()), number(input_.rows.size()), number(page_rows_.points),
+        number(page_rows_.all_points));
+  }
   html_ += "<div id=\"all-rows\"></div>\n<div id=\"first-rows\">\n";
-  std::size_t left = most_rows;
+  RowLimits left{.on_screen = most_rows, .on_paper = most_rows_on_paper};
   std::size_t shown = 0;
   for (const Overview::Setting& setting : overview_.settings) {
-    if (left == 0) {
+    if (left.on_screen == 0) {
       break;
     }
     html_ += results_table(setting.title, rows_of(setting.rows), left, input_.rule);
-    left -= std::min(left, setting.rows.count);
+    left.on_screen -= std::min(left.on_screen, setting.rows.count);
+    left.on_paper -= std::min(left.on_paper, setting.rows.count);
     ++shown;
+  }
+  if (input_.rows.size() > most_rows_on_paper) {
+    html_ += "<p class=\"note paper\">Paper shows the first points; the page itself has more.</p>\n";
   }
   if (shown < overview_.settings.size()) {
     add("<p class=\"note\">{} more settings are in the CSV and JSON of these results.</p>\n",

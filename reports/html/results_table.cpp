@@ -29,6 +29,10 @@ constexpr std::array time_columns{
     TimeColumn{"exposed", &Breakdown::exposed}, TimeColumn{"head", &Breakdown::head},
     TimeColumn{"bubble", &Breakdown::bubble},   TimeColumn{"tail", &Breakdown::tail},
 };
+// On paper there is room for some of the columns, and for the first points.
+bool is_on_paper(std::string_view definition) { return definition == "compute" || definition == "exposed"; }
+std::string_view paper_class(bool is_there) { return is_there ? "" : " class=\"screen\""; }
+
 constexpr std::size_t columns = time_columns.size() + 7;  // strategy, time, error, vs serial, behind, MFU, bound
 
 // In microseconds always, as in CSV and JSON, so that all points of a table compare.
@@ -36,13 +40,14 @@ constexpr std::string_view unit = "\xc2\xb5s";
 std::string digits(Duration duration) { return fmt::format("{:.1f}", to_microseconds(duration)); }
 
 std::string header() {
-  const auto cell = [](std::string_view id, std::string_view of_unit) {
-    return fmt::format("<th scope=\"col\">{}<span class=\"unit\">{}</span></th>", defined(id), of_unit);
+  const auto cell = [](std::string_view id, std::string_view of_unit, bool on_paper = true) {
+    return fmt::format("<th scope=\"col\"{}>{}<span class=\"unit\">{}</span></th>", paper_class(on_paper), defined(id),
+                       of_unit);
   };
   std::string html = "<thead><tr><th scope=\"col\">Strategy</th>" + cell("time", unit) + cell("error", "%") +
                      cell("serial", "%") + cell("behind", "%") + cell("mfu", "%");
   for (const TimeColumn& column : time_columns) {
-    html += cell(column.definition, unit);
+    html += cell(column.definition, unit, is_on_paper(column.definition));
   }
   return html + cell("bound", unit) + "</tr></thead>\n";
 }
@@ -75,7 +80,8 @@ std::string row_html(const PointView& point, const ResultRow& row) {
   cell(&row == point.ranking.front() ? "\xe2\x80\x94" : fmt::format("{:+.1f}", 100.0 * behind));
   cell(fmt::format("{:.1f}", 100.0 * row.mfu));
   for (const TimeColumn& column : time_columns) {
-    cell(digits(row.analysis.critical.*column.part));
+    html += fmt::format("<td{}>{}</td>", paper_class(is_on_paper(column.definition)),
+                        digits(row.analysis.critical.*column.part));
   }
   cell(digits(row.ideal));
   return html + "</tr>\n";
@@ -92,11 +98,11 @@ std::string verdict_of(const PointView& point, const VerdictRule& rule) {
   return text;
 }
 
-std::string point_html(const PointView& point, const VerdictRule& rule) {
+std::string point_html(const PointView& point, bool on_paper, const VerdictRule& rule) {
   std::string html = fmt::format(
-      "<tbody>\n<tr class=\"point\"><th colspan=\"{}\" scope=\"rowgroup\"><span class=\"which\">{} <span "
+      "<tbody{}>\n<tr class=\"point\"><th colspan=\"{}\" scope=\"rowgroup\"><span class=\"which\">{} <span "
       "class=\"verdict\">{}</span></span></th></tr>\n",
-      columns, escaped(point_of(point.rows.front())), escaped(verdict_of(point, rule)));
+      paper_class(on_paper), columns, escaped(point_of(point.rows.front())), escaped(verdict_of(point, rule)));
   for (const ResultRow& row : point.rows) {
     html += row_html(point, row);
   }
@@ -105,25 +111,29 @@ std::string point_html(const PointView& point, const VerdictRule& rule) {
 
 }  // namespace
 
-std::string results_table(std::string_view setting, std::span<const ResultRow> rows, std::size_t most_rows,
+std::string results_table(std::string_view setting, std::span<const ResultRow> rows, RowLimits most,
                           const VerdictRule& rule) {
   const std::string title = escaped(setting);
   std::string html = fmt::format(
-      "<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n{1}",
-      title, header());
+      "<div class=\"scroll{2}\" role=\"region\" aria-label=\"{0}\" "
+      "tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n{1}",
+      title, header(), most.on_paper > 0 ? "" : " screen");
   std::size_t shown = 0;
+  const auto is_on_paper_at = [&](std::size_t before, std::size_t count) {
+    return before + count <= most.on_paper || (before == 0 && most.on_paper > 0);
+  };
   for (const PointView& point : points_of(rows, rule)) {
-    if (shown > 0 && shown + point.rows.size() > most_rows) {
+    if (shown > 0 && shown + point.rows.size() > most.on_screen) {
       break;
     }
-    html += point_html(point, rule);
+    html += point_html(point, is_on_paper_at(shown, point.rows.size()), rule);
     shown += point.rows.size();
   }
   html += "</table>\n</div>\n";
   if (shown < rows.size()) {
     html += fmt::format(
-        "<p class=\"note\">The first {} rows of {}; all of them are in the CSV and JSON of these results.</p>\n", shown,
-        rows.size());
+        "<p class=\"note{}\">The first {} rows of {}; all of them are in the CSV and JSON of these results.</p>\n",
+        most.on_paper > 0 ? "" : " screen", shown, rows.size());
   }
   return html;
 }

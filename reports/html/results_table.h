@@ -11,9 +11,14 @@
 
 namespace commfuse::reports {
 
-/// Of the rows of a setting, by its title: the first points that have at most `most_rows` rows together; at least one
+struct RowLimits {
+  std::size_t on_screen = 0;
+  std::size_t on_paper = 0;  ///< 0: the table does not print.
+};
+
+/// Of the rows of a setting, by its title: the first points that have at most so many rows together; at least one
 /// point.
-std::string results_table(std::string_view setting, std::span<const ResultRow> rows, std::size_t most_rows,
+std::string results_table(std::string_view setting, std::span<const ResultRow> rows, RowLimits most,
                           const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "model/text/quantity.h"
+#include "reports/figure/spread.h"
 #include "reports/figure/wording.h"
 
 namespace commfuse::reports {
@@ -131,63 +133,85 @@ constexpr std::array numbers_of_page{
     NumbersOfPage{"p99_9_us", "p99.9", microseconds, "time", percentile_of<&Percentiles::p99_9>},
 };
 
-void add_words(const WordsOfPage& column, const RowTable& rows, ColumnBlock& block, Json& all) {
+void add_words(const WordsOfPage& column, const RowTable& rows, const std::vector<std::size_t>& kept,
+               ColumnBlock& block, Json& all) {
   const RowTable::Groups groups = rows.groups(column.columns(rows.columns()));
   std::unordered_map<std::string, std::uint32_t> known;
-  std::vector<std::uint32_t> code_of_group;
+  std::unordered_map<std::uint32_t, std::uint32_t> code_of_group;
   NarrowColumn codes;
   Json words = Json::array();
-  for (std::size_t row = 0; row < groups.size(); ++row) {
-    if (groups[row] == code_of_group.size()) {
+  for (const std::size_t row : kept) {
+    const auto [code, is_new_group] = code_of_group.try_emplace(groups[row]);
+    if (is_new_group) {
       const std::string text = column.text(rows[row]);
       const auto [place, is_new] = known.try_emplace(text, static_cast<std::uint32_t>(words.size()));
       if (is_new) {
         words.push_back(text);
       }
-      code_of_group.push_back(place->second);
+      code->second = place->second;
     }
-    codes.push_back(code_of_group[groups[row]]);
+    codes.push_back(code->second);
   }
   if (column.always || words.size() > 1) {
-    block.add_u32(column.name, rows.size(),
+    block.add_u32(column.name, kept.size(),
                   [codes = std::move(codes)](std::size_t row) { return static_cast<std::uint32_t>(codes[row]); });
     all.push_back({{"name", column.name}, {"title", column.title}, {"words", std::move(words)}});
   }
 }
 
 /// Stays out where no row has a number.
-void add_numbers(const NumbersOfPage& column, std::size_t rows, std::function<double(std::size_t)> value,
-                 ColumnBlock& block, Json& all) {
-  std::size_t row = 0;
-  while (row < rows && std::isnan(value(row))) {
-    ++row;
+void add_numbers(const NumbersOfPage& column, const std::vector<std::size_t>& kept,
+                 const std::function<double(std::size_t)>& value, ColumnBlock& block, Json& all) {
+  if (std::ranges::all_of(kept, [&](std::size_t row) { return std::isnan(value(row)); })) {
+    return;
   }
-  if (row < rows) {
-    block.add_f64(column.name, rows, std::move(value));
-    all.push_back({{"name", column.name}, {"title", column.title}, {"unit", column.unit}, {"kind", column.kind}});
-  }
+  block.add_f64(column.name, kept.size(), [&kept, value](std::size_t place) { return value(kept[place]); });
+  all.push_back({{"name", column.name}, {"title", column.title}, {"unit", column.unit}, {"kind", column.kind}});
 }
 
 }  // namespace
 
-void write_rows_block(const RowTable& rows, const Overview& overview, const TakeBytes& take) {
+PageRows page_rows(const RowTable& rows) {
+  PageRows page;
+  if (rows.size() <= most_page_rows) {
+    page.rows.resize(rows.size());
+    std::iota(page.rows.begin(), page.rows.end(), std::size_t{0});
+    return page;
+  }
+  const RowTable::Groups points = rows.runs(rows.point_columns());
+  page.all_points = points.size() - 1;
+  // At least the two ends; a point with more rows than a page holds is cut as well.
+  const std::size_t most_points = std::max<std::size_t>(2, most_page_rows * page.all_points / rows.size());
+  for (const std::size_t point : spread(page.all_points, most_points)) {
+    for (std::size_t row = points[point]; row < points[point + 1] && page.rows.size() < most_page_rows; ++row) {
+      page.rows.push_back(row);
+    }
+  }
+  page.points = std::min(most_points, page.all_points);
+  return page;
+}
+
+void write_rows_block(const RowTable& rows, const PageRows& page, const Overview& overview, const TakeBytes& take) {
   ColumnBlock block;
   Json columns = Json::array();
   for (const WordsOfPage& column : words_of_page) {
-    add_words(column, rows, block, columns);
+    add_words(column, rows, page.rows, block, columns);
   }
   for (const NumbersOfPage& column : numbers_of_page) {
     add_numbers(
-        column, rows.size(), [&rows, value = column.value](std::size_t row) { return value(rows, row); }, block,
-        columns);
+        column, page.rows, [&rows, value = column.value](std::size_t row) { return value(rows, row); }, block, columns);
     if (column.name == "makespan_error") {
       add_numbers(
-          {"against_serial", "vs serial", "%", "share"}, rows.size(),
+          {"against_serial", "vs serial", "%", "share"}, page.rows,
           [&overview](std::size_t row) { return number_of_bits(overview.against_serial[row]); }, block, columns);
     }
   }
-  block.add("front", overview.wins_alone);
-  const Json head{{"rows", rows.size()}, {"columns", std::move(columns)}};
+  std::vector<std::uint8_t> front;
+  for (const std::size_t row : page.rows) {
+    front.push_back(overview.wins_alone[row]);
+  }
+  block.add("front", std::move(front));
+  const Json head{{"rows", page.rows.size()}, {"columns", std::move(columns)}};
   block.write(head.dump(-1, ' ', false, Json::error_handler_t::replace), take);
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// All rows of results as columns, for the table that sorts and filters (reports/assets/page/40_table.js).
+// Rows of results as columns, for the table that sorts and filters (reports/assets/page/40_table.js).
 #pragma once
+
+#include <cstddef>
+#include <vector>
 
 #include "model/record/row_table.h"
 #include "reports/html/blocks.h"
@@ -8,7 +11,18 @@
 
 namespace commfuse::reports {
 
+/// Rows that a page holds at most: with them it stays below 5 MB, and opens in a second.
+inline constexpr std::size_t most_page_rows = 40'000;
+
+/// Those rows: all, or all rows of points that are evenly spread.
+struct PageRows {
+  std::vector<std::size_t> rows;
+  std::size_t points = 0;      ///< 0: every row of every point.
+  std::size_t all_points = 0;  ///< The same.
+};
+PageRows page_rows(const RowTable& rows);
+
 /// Bytes of a ColumnBlock. Times are whole picoseconds. Columns of words in which all rows agree stay out.
-void write_rows_block(const RowTable& rows, const Overview& overview, const TakeBytes& take);
+void write_rows_block(const RowTable& rows, const PageRows& page, const Overview& overview, const TakeBytes& take);
 
 }  // namespace commfuse::reports

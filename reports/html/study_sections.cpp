@@ -12,7 +12,6 @@
 #include "reports/figure/breakdown.h"
 #include "reports/figure/distribution.h"
 #include "reports/figure/markup.h"
-#include "reports/figure/roofline.h"
 #include "reports/figure/tornado.h"
 #include "reports/figure/wording.h"
 #include "reports/html/page_frame.h"
@@ -56,13 +55,6 @@ std::string study_section(const PointStudy& study, Charts& charts) {
       quiet(escaped(fmt::format("{} {} on {}, {}.", row.model, row.scope, machine_in_words(row), point_of(row))));
   html += "<h3>What the time is made of</h3>\n" + charts.add(breakdown_figure(predicted), "What the time is made of");
   html += "<h3>Jitter</h3>\n" + sampled(study, charts);
-  if (study.roofline && !study.roofline->products.empty()) {
-    html += "<h3>Products under the roof</h3>\n" +
-            charts.add(roofline_figure(*study.roofline), "Products under the roof") +
-            quiet(
-                "Thinner slices do less arithmetic a byte, and fill the last wave of tiles less. Traffic is every "
-                "operand once.");
-  }
   return html + "<h3>How sure the time is</h3>\n" + hangs_on(study, charts) + "</section>\n";
 }
 

@@ -55,6 +55,7 @@ class Timelines {
   std::set<std::pair<Rank, OpId>> on_path_;
   std::uint32_t first_op_ = 0;  // of the run at hand, in ops_
   Duration longest_{1};
+  std::vector<Duration> ends_;  // by panel
   std::vector<double> start_;
   std::vector<double> length_;
   std::vector<std::uint32_t> lane_;
@@ -162,7 +163,12 @@ void Timelines::add(const TracedRun& run, bool critical_rank_only) {
       first = i;
     }
   }
-  panels_.push_back({{"kind", run.measured ? "measured" : "predicted"}, {"text", TimeUnit(end).text(end)}});
+  Json panel{{"kind", run.measured ? "measured" : "predicted"}};
+  ends_.push_back(end);
+  if (run.row.mfu > 0.0 && !run.measured) {
+    panel["mfu"] = percent(run.row.mfu);
+  }
+  panels_.push_back(std::move(panel));
 }
 
 std::string Timelines::bytes(const std::string& id, const std::string& title) const {
@@ -173,8 +179,12 @@ std::string Timelines::bytes(const std::string& id, const std::string& title) co
   block.add("label", label_);
   block.add("op", op_);
   block.add("flags", flags_);
-  const Json head{{"id", id},         {"title", title},    {"longest", longest_.count()},
-                  {"lanes", lanes_},  {"panels", panels_}, {"ops", ops_},
+  Json panels = panels_;
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    panels[i]["text"] = TimeUnit(longest_).text(ends_[i]);  // One unit, so that they compare.
+  }
+  const Json head{{"id", id},         {"title", title},   {"longest", longest_.count()},
+                  {"lanes", lanes_},  {"panels", panels}, {"ops", ops_},
                   {"labels", labels_}};
   return block.bytes(head.dump(-1, ' ', false, Json::error_handler_t::replace));
 }

@@ -19,10 +19,10 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most_lines = 120;  // of a map and of its changes; CSV and JSON have all
-
-constexpr std::size_t most_columns = 24;  // the same
-constexpr std::size_t most_maps = 8;
+// Of a map and of its changes; map.csv has all of them.
+constexpr std::size_t most_lines = 40;
+constexpr std::size_t most_columns = 16;
+constexpr std::size_t most_maps = 4;
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
@@ -162,8 +162,7 @@ std::string winners_section(const RowTable& rows, const Overview& overview, cons
     return {};
   }
   std::string html = fmt::format(
-      "<section aria-labelledby=\"winners\">\n<h2 id=\"winners\">Who wins where, point by point</h2>\n<p "
-      "class=\"quiet\">The fastest "
+      "<details><summary>Point by point, and where the winner changes</summary>\n<p class=\"quiet\">The fastest "
       "strategy and the share of time that it saves over the best other one; \xe2\x89\x88 a tie: a win needs {}. A "
       "pointer on a cell tells what it saves over serial, and what it ties with.</p>\n",
       escaped(rule_in_words(rule)));
@@ -172,10 +171,10 @@ std::string winners_section(const RowTable& rows, const Overview& overview, cons
     html += table_html(map) + changes_html(map);
   }
   if (maps.size() > most_maps) {
-    html +=
-        fmt::format("<p class=\"note\">The first {} settings of {}; map.csv has all.</p>\n", most_maps, maps.size());
+    return html + fmt::format("<p class=\"note\">The first {} settings of {}; map.csv has all.</p>\n</details>\n",
+                              most_maps, maps.size());
   }
-  return html + (maps.size() > most_maps ? std::string{} : scaling_html(rows)) + "</section>\n";
+  return html + scaling_html(rows) + "</details>\n";
 }
 
 }  // namespace commfuse::reports

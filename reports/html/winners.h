@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The section of a report that says who wins where.
+// Who wins where, point by point: what stands folded below the maps of a report.
 #pragma once
 
 #include <string>

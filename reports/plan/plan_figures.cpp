@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "model/math/functions.h"
+#include "reports/commas.h"
 #include "reports/figure/ticks.h"
 #include "reports/plan/plan_words.h"
 
@@ -22,13 +24,26 @@ constexpr std::array kind_roles{Role::essential, Role::communication, Role::loca
 
 Role role_of(std::size_t kind) { return kind_roles[kind % kind_roles.size()]; }
 
+/// Days of the answer, else of the shortest run.
+double days_to_show(const CapacityPlan& plan) {
+  if (const CapacityKind* best = plan.best_kind()) {
+    return best->best()->days.value;
+  }
+  double shortest = std::numeric_limits<double>::infinity();
+  for (const CapacityKind& kind : plan.kinds) {
+    for (const CapacityRun& run : kind.runs) {
+      shortest = std::min(shortest, run.days.value);
+    }
+  }
+  return shortest;
+}
+
 /// What is shown of a kind: runs that are shorter than all with fewer GPUs, none five times as long as the answer.
 std::vector<const CapacityRun*> shown_runs(const CapacityPlan& plan, std::size_t kind) {
-  const CapacityKind* best = plan.best_kind();
+  const double longest = 5.0 * days_to_show(plan);
   std::vector<const CapacityRun*> shown;
   for (const CapacityRun& run : plan.kinds[kind].runs) {
-    const bool is_near = best == nullptr || run.days.value <= 5.0 * best->best()->days.value;
-    if (is_near && (shown.empty() || run.days.value < shown.back()->days.value)) {
+    if (run.days.value <= longest && (shown.empty() || run.days.value < shown.back()->days.value)) {
       shown.push_back(&run);
     }
   }
@@ -69,7 +84,7 @@ RectMark dot(const Figure& figure, Place at, Role role, std::string tip) {
     return axis.logarithmic ? value * math::pow(axis.high / axis.low, share) : value + share * (axis.high - axis.low);
   };
   constexpr double half = 4.0;
-  const double wide = figure.width - 100.0;
+  const double wide = figure.width - 100.0;  // About what the axis leaves.
   return {.from = {moved(figure.x, at.x, -half, wide), moved(figure.y, at.y, -half, figure.height)},
           .to = {moved(figure.x, at.x, half, wide), moved(figure.y, at.y, half, figure.height)},
           .role = role,
@@ -86,9 +101,22 @@ void add_kinds_to_legend(const CapacityPlan& plan, Figure& figure) {
   }
 }
 
-/// A dot a run, joined by lines or not; the answer has its name so much of the axis above it.
+/// A ring around a place, and what it marks, in the legend: there it covers no data.
+void mark(Figure& figure, Place at, Role role, std::string text) {
+  figure.marks.emplace_back(
+      PointsMark{.points = {at}, .role = role, .symbol = Symbol::diamond, .size = 9.0, .tips = {text}});
+  figure.legend.push_back({std::move(text), role, false});
+}
+
+/// A dot a run, joined by lines or not, and the answer marked.
 template <class PlaceOf>
-void add_kinds(const CapacityPlan& plan, Figure& figure, bool joined, double lift, const PlaceOf& place_of) {
+void add_kinds(const CapacityPlan& plan, Figure& figure, bool joined, const PlaceOf& place_of) {
+  if (const CapacityKind* kind = plan.best_kind()) {
+    const CapacityRun& run = *kind->best();
+    mark(figure, place_of(run), Role::ink,
+         fmt::format("the answer: {} {}, {} days, {}", with_commas(run.gpus), run.kind, days(run.days.value),
+                     money(plan, run.cost.value)));
+  }
   for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
     LineMark line{.role = role_of(kind)};
     std::vector<RectMark> dots;
@@ -100,13 +128,6 @@ void add_kinds(const CapacityPlan& plan, Figure& figure, bool joined, double lif
       figure.marks.emplace_back(std::move(line));
     }
     figure.marks.insert(figure.marks.end(), dots.begin(), dots.end());
-  }
-  if (const CapacityKind* kind = plan.best_kind()) {
-    const CapacityRun& run = *kind->best();
-    const Place at = place_of(run);
-    const Place above{at.x, at.y + lift * (figure.y.high - figure.y.low)};
-    figure.marks.emplace_back(TextMark{above, fmt::format("{} {}", run.gpus, run.kind),
-                                       fmt::format("{} days, {}", days(run.days.value), money(plan, run.cost.value))});
   }
 }
 
@@ -144,10 +165,53 @@ void add_band(const CapacityPlan& plan, Figure& figure) {
   }
   figure.marks.emplace_back(std::move(low));
   figure.marks.emplace_back(std::move(high));
-  figure.legend.push_back({fmt::format("{}, nine times in ten", plan.kinds[*plan.answer].name), Role::muted, false});
+  figure.legend.push_back(
+      {fmt::format("{}, nine times in ten", plan.kinds[*plan.answer].name), Role::muted, false, true, "5 4"});
 }
 
-Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun*>& runs) {
+/// "the deadline needs about 6,100 h100"
+std::string need_in_words(std::int64_t needed, const CapacityKind& kind) {
+  return fmt::format("the deadline needs about {} {}", with_commas(needed), kind.name);
+}
+
+/// How many GPUs the deadline needs of each kind that misses it: its line goes on, dashed, to where both meet.
+void add_needs(const CapacityPlan& plan, Figure& figure) {
+  for (std::size_t i = 0; i < plan.kinds.size(); ++i) {
+    const std::optional<std::int64_t> needed = gpus_for_deadline(plan, plan.kinds[i]);
+    const std::vector<const CapacityRun*> shown = shown_runs(plan, i);
+    if (!needed || shown.empty()) {
+      continue;
+    }
+    const Place at{static_cast<double>(*needed), *plan.deadline_days};
+    const std::string text = need_in_words(*needed, plan.kinds[i]);
+    if (at.x > figure.x.high) {
+      figure.legend.push_back({text, Role::exposed, false});
+      continue;
+    }
+    figure.marks.emplace_back(
+        LineMark{.points = {{gpus_of(*shown.back()), days_of(*shown.back())}, at}, .role = role_of(i), .dashed = true});
+    mark(figure, at, Role::exposed, text);
+  }
+}
+
+/// What the figure finds.
+std::string days_title(const CapacityPlan& plan) {
+  if (const CapacityKind* best = plan.best_kind()) {
+    return fmt::format("{} {} are enough: {} days{}", with_commas(best->best()->gpus), best->name,
+                       days(best->best()->days.value),
+                       plan.deadline_days ? fmt::format(" of {}", days(*plan.deadline_days)) : std::string{});
+  }
+  std::string needs;
+  for (const CapacityKind& kind : plan.kinds) {
+    if (const std::optional<std::int64_t> needed = gpus_for_deadline(plan, kind)) {
+      needs +=
+          fmt::format("{}{} {}", needs.empty() ? "The deadline needs about " : " or ", with_commas(*needed), kind.name);
+    }
+  }
+  return needs.empty() ? "No number of GPUs keeps the limits" : needs;
+}
+
+Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun*>& runs, Figure figure) {
   const std::vector<double> gpus = values_of(runs, gpus_of);
   const auto [least, most] = std::minmax_element(gpus.begin(), gpus.end());
   std::vector<double> all_days = values_of(runs, days_of);
@@ -158,30 +222,34 @@ Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun
   if (plan.deadline_days) {
     all_days.push_back(*plan.deadline_days);
   }
-  Figure figure{.id = "plan-days", .height = 280.0};
-  const CapacityKind* best = plan.best_kind();
-  figure.title = best == nullptr ? "No number of GPUs keeps the limits"
-                                 : fmt::format("{} {} are enough", best->best()->gpus, best->name);
+  double widest = *most;
+  for (const CapacityKind& kind : plan.kinds) {
+    const auto needed = static_cast<double>(gpus_for_deadline(plan, kind).value_or(0));
+    constexpr double far = 8.0;  // Beyond that the runs themselves would be squeezed; the legend says the number.
+    widest = needed <= far * *most ? std::max(widest, needed) : widest;
+  }
+  figure.id.insert(0, "plan-days");
+  figure.title = days_title(plan);
   figure.description = "Days of the run over the number of GPUs, one line a kind; the counts table has the numbers.";
-  figure.x = doubling_axis("GPUs", 0.8 * *least, 1.25 * *most);
+  figure.x = doubling_axis("GPUs", 0.8 * *least, 1.25 * widest);
   figure.y = axis_of("time", "days", {0.0, range_of(all_days, 0.12).second});
+  add_kinds_to_legend(plan, figure);
   if (plan.deadline_days) {
     figure.marks.emplace_back(
         LineMark{.points = {{figure.x.low, *plan.deadline_days}, {figure.x.high, *plan.deadline_days}},
                  .role = Role::ink,
                  .dashed = true});
-    figure.marks.emplace_back(TextMark{{1.02 * figure.x.low, *plan.deadline_days + 0.02 * figure.y.high},
-                                       "",
-                                       fmt::format("deadline, {} days", days(*plan.deadline_days))});
+    figure.legend.push_back(
+        {fmt::format("deadline, {} days", days(*plan.deadline_days)), Role::ink, false, true, "5 4"});
   }
-  add_kinds_to_legend(plan, figure);
   add_band(plan, figure);
-  add_kinds(plan, figure, true, 0.17, [](const CapacityRun& run) { return Place{gpus_of(run), days_of(run)}; });
+  add_needs(plan, figure);
+  add_kinds(plan, figure, true, [](const CapacityRun& run) { return Place{gpus_of(run), days_of(run)}; });
   return figure;
 }
 
-Figure pareto_figure(const CapacityPlan& plan, const std::vector<const CapacityRun*>& runs) {
-  Figure figure{.id = "plan-pareto", .height = 280.0};
+Figure pareto_figure(const CapacityPlan& plan, const std::vector<const CapacityRun*>& runs, Figure figure) {
+  figure.id.insert(0, "plan-pareto");
   figure.title = "What a shorter run costs";
   figure.description = "Cost of the run over its days, a dot a number of GPUs; the counts table has the numbers.";
   figure.x = axis_of("time", "days", range_of(values_of(runs, days_of), 0.06));
@@ -197,11 +265,11 @@ Figure pareto_figure(const CapacityPlan& plan, const std::vector<const CapacityR
     }
   }
   add_kinds_to_legend(plan, figure);
-  figure.legend.push_back({"front: nothing is both shorter and cheaper", Role::muted, false});
+  figure.legend.push_back({"front: nothing is both shorter and cheaper", Role::muted, false, true, "5 4"});
   if (!front.points.empty()) {
     figure.marks.emplace_back(std::move(front));
   }
-  add_kinds(plan, figure, false, 0.06, [](const CapacityRun& run) { return Place{days_of(run), cost_of(run)}; });
+  add_kinds(plan, figure, false, [](const CapacityRun& run) { return Place{days_of(run), cost_of(run)}; });
   return figure;
 }
 
@@ -216,9 +284,9 @@ std::string rates_title(const CapacityPlan& plan) {
   return text;
 }
 
-Figure rates_figure(const CapacityPlan& plan) {
+Figure rates_figure(const CapacityPlan& plan, Figure figure) {
   constexpr std::array roles{Role::essential, Role::communication};
-  Figure figure{.id = "plan-rates", .height = 240.0};
+  figure.id.insert(0, "plan-rates");
   figure.title = rates_title(plan);
   figure.description = "Tokens a second over the rate of the links, the layout chosen anew at every point.";
   std::vector<double> rates;
@@ -232,6 +300,7 @@ Figure rates_figure(const CapacityPlan& plan) {
   for (Tick& tick : figure.y.ticks) {
     tick.label = large(tick.at);
   }
+  PointsMark knees{.role = Role::ink, .symbol = Symbol::diamond, .size = 8.0};
   for (std::size_t i = 0; i < plan.curves.size(); ++i) {
     const RateCurve& curve = plan.curves[i];
     const Role role = roles[i % roles.size()];
@@ -241,14 +310,38 @@ Figure rates_figure(const CapacityPlan& plan) {
       figure.marks.emplace_back(
           dot(figure, line.points.back(), role, fmt::format("x{:g}: {}", point.times, large(point.tokens_per_second))));
       if (curve.knee == point.times) {
-        figure.marks.emplace_back(TextMark{
-            {point.times, point.tokens_per_second - 0.1 * (figure.y.high - figure.y.low)}, "", "knee", Anchor::middle});
+        knees.points.push_back(line.points.back());
+        knees.tips.push_back(fmt::format("knee, x{:g}", point.times));
       }
     }
     figure.marks.insert(figure.marks.begin(), Mark(std::move(line)));
     figure.legend.push_back({curve.links == "network" ? "network" : "links in a node", role, false});
   }
+  if (!knees.points.empty()) {
+    figure.legend.push_back({"knee", Role::ink, false});
+    figure.marks.insert(figure.marks.begin(), Mark(std::move(knees)));
+  }
   return figure;
+}
+
+/// Leaves out every second label until a telephone has room for the others. Names down the side stay.
+void thin_ticks(Figure& figure) {
+  constexpr double letter = 6.6;  // pixels
+  constexpr double gap = 14.0;
+  const auto width_of = [](const std::vector<Tick>& ticks, bool summed) {
+    double width = 0.0;
+    for (const Tick& tick : ticks) {
+      const double own = letter * static_cast<double>(tick.label.size());
+      width = summed ? width + own + gap : std::max(width, own);
+    }
+    return width;
+  };
+  std::vector<Tick>& ticks = figure.x.ticks;
+  const double room = figure.width - width_of(figure.y.ticks, false) - 40.0;
+  while (ticks.size() > 2 && width_of(ticks, true) > room) {
+    std::size_t place = 0;
+    std::erase_if(ticks, [&](const Tick&) { return place++ % 2 == 1; });
+  }
 }
 
 /// The widest first.
@@ -262,11 +355,12 @@ std::vector<const Sensitivity*> by_width(const std::vector<Sensitivity>& all) {
   return sorted;
 }
 
-Figure tornado_figure(const CapacityPlan& plan) {
+Figure tornado_figure(const CapacityPlan& plan, Figure figure) {
   const std::vector<const Sensitivity*> sorted = by_width(plan.sensitivities);
   const double base = plan.best_kind()->best()->cost.value;
   std::vector<double> costs{base};
-  Figure figure{.id = "plan-tornado", .height = 34.0 * static_cast<double>(sorted.size())};
+  figure.id.insert(0, "plan-tornado");
+  figure.height = 34.0 * static_cast<double>(sorted.size());
   figure.title = fmt::format("{} counts most for the cost", sorted.front()->input);
   figure.title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(figure.title.front())));
   figure.description = "Cost with one input lower and higher by the same share; the sensitivity table has the numbers.";
@@ -297,17 +391,27 @@ Figure tornado_figure(const CapacityPlan& plan) {
 
 }  // namespace
 
-std::vector<Figure> plan_figures(const CapacityPlan& plan) {
+std::vector<Figure> plan_figures(const CapacityPlan& plan, FigureWidth width) {
+  const bool is_wide = width == FigureWidth::wide;
+  // Empty, but for its size and the end of its id.
+  const auto frame = [&](double height) {
+    return is_wide ? Figure{.height = height} : Figure{.id = "-narrow", .width = 360.0, .height = 0.85 * height};
+  };
   std::vector<Figure> figures;
   if (const std::vector<const CapacityRun*> runs = all_shown(plan); runs.size() > 1) {
-    figures.push_back(days_figure(plan, runs));
-    figures.push_back(pareto_figure(plan, runs));
+    figures.push_back(days_figure(plan, runs, frame(280.0)));
+    figures.push_back(pareto_figure(plan, runs, frame(280.0)));
   }
   if (!plan.curves.empty()) {
-    figures.push_back(rates_figure(plan));
+    figures.push_back(rates_figure(plan, frame(240.0)));
   }
   if (!plan.sensitivities.empty()) {
-    figures.push_back(tornado_figure(plan));
+    figures.push_back(tornado_figure(plan, frame(280.0)));
+  }
+  if (!is_wide) {
+    for (Figure& figure : figures) {
+      thin_ticks(figure);
+    }
   }
   return figures;
 }

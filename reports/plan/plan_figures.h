@@ -2,6 +2,7 @@
 // What a capacity plan looks like.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "model/record/capacity_plan.h"
@@ -10,7 +11,9 @@
 namespace commfuse::reports {
 
 /// Days over GPUs with the deadline; cost over days; tokens a second over the rate of links; what cost hangs on. Those
-/// for which the plan has nothing to show are left out.
-std::vector<Figure> plan_figures(const CapacityPlan& plan);
+/// for which the plan has nothing to show are left out. Narrow ones are for telephones: as wide as one, with ids that
+/// end in "-narrow".
+enum class FigureWidth : std::uint8_t { wide, narrow };
+std::vector<Figure> plan_figures(const CapacityPlan& plan, FigureWidth width = FigureWidth::wide);
 
 }  // namespace commfuse::reports

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "model/record/result.h"
+#include "reports/commas.h"
 #include "reports/figure/markup.h"
 #include "reports/html/page_frame.h"
 #include "reports/plan/plan_figures.h"
@@ -57,14 +60,16 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> formulas{
      "is that of the machine's parameters and the model's own on steps it was not fitted to, added as squares."},
 }};
 
-std::string_view to_the_left(const PlanColumn& column) {
-  return column.is_text ? " style=\"text-align:left;white-space:normal\"" : "";
-}
+std::string_view to_the_left(const PlanColumn& column) { return column.is_text ? " class=\"prose\"" : ""; }
 
 class Page {
  public:
   explicit Page(const PlanPageInput& input)
-      : input_(input), plan_(input.plan), tables_(plan_tables(plan_)), figures_(plan_figures(plan_)) {}
+      : input_(input),
+        plan_(input.plan),
+        tables_(plan_tables(plan_)),
+        figures_(plan_figures(plan_)),
+        narrow_figures_(plan_figures(plan_, FigureWidth::narrow)) {}
 
   std::string write() {
     std::vector<SectionLink> links;
@@ -118,7 +123,8 @@ class Page {
     }
     for (const std::string_view id : section.figures) {
       if (const Figure* figure = figure_of(id)) {
-        html_ += wide_figure(*figure, escaped(figure->title));
+        const auto narrow = std::ranges::find(narrow_figures_, std::string(id) + "-narrow", &Figure::id);
+        html_ += figure_in_two_widths(*figure, *narrow, escaped(figure->title));
       }
     }
     for (const std::string_view id : section.tables) {
@@ -133,9 +139,28 @@ class Page {
         name, escaped(value), escaped(about));
   }
 
+  /// Where no run keeps the deadline, how many GPUs would.
+  void need_tiles() {
+    std::string tiles;
+    std::swap(tiles, html_);
+    for (const CapacityKind& kind : plan_.kinds) {
+      const std::optional<std::int64_t> needed = gpus_for_deadline(plan_, kind);
+      if (needed) {
+        const CapacityRun& shortest =
+            *std::ranges::min_element(kind.runs, {}, [](const CapacityRun& run) { return run.days.value; });
+        tile("Needs", fmt::format("about {} {}", with_commas(*needed), kind.name),
+             fmt::format("for {} days; {} take {} days; guessed from how days fall with more GPUs",
+                         days(*plan_.deadline_days), with_commas(shortest.gpus), days(shortest.days.value)));
+      }
+    }
+    std::swap(tiles, html_);
+    html_ += tiles.empty() ? tiles : "<dl class=\"tiles\">\n" + tiles + "</dl>\n";
+  }
+
   void tiles() {
     const CapacityKind* kind = plan_.best_kind();
     if (kind == nullptr) {
+      need_tiles();
       return;
     }
     const CapacityRun& run = *kind->best();
@@ -184,6 +209,7 @@ class Page {
   const CapacityPlan& plan_;
   std::vector<PlanTable> tables_;
   std::vector<Figure> figures_;
+  std::vector<Figure> narrow_figures_;
   std::string html_;
 };
 

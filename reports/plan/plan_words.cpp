@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/analysis/verdict.h"
+#include "model/math/functions.h"
 
 namespace commfuse::reports {
 
@@ -150,7 +151,9 @@ std::string share_percent(double share) { return fmt::format("{:.1f} %", 100.0 *
 std::string likelihood(double share) {
   return share > 0.995 ? "over 99 %" : share < 0.005 ? "below 1 %" : fmt::format("{:.0f} %", 100.0 * share);
 }
-std::string plain(double number) { return fmt::format("{:.4g}", number); }
+std::string plain(double number) {
+  return std::abs(number) >= 1e4 ? fmt::format("{:.0f}", number) : fmt::format("{:.4g}", number);
+}
 
 std::string layout_in_words(const TrainingPlan& layout) {
   std::string text = fmt::format("TP {}", layout.tensor);
@@ -166,6 +169,37 @@ std::string layout_in_words(const TrainingPlan& layout) {
 
 std::string layout_in_short(const TrainingPlan& layout) {
   return fmt::format("{}x{}x{}x{}", layout.tensor, layout.pipeline, layout.data, layout.sequence_ranks());
+}
+
+std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const CapacityKind& kind) {
+  std::vector<const CapacityRun*> falling;  // Shorter than all with fewer GPUs.
+  for (const CapacityRun& run : kind.runs) {
+    if (falling.empty() || run.days.value < falling.back()->days.value) {
+      falling.push_back(&run);
+    }
+  }
+  if (!plan.deadline_days || falling.size() < 2 || falling.back()->days.value <= *plan.deadline_days) {
+    return std::nullopt;
+  }
+  const CapacityRun& last = *falling.back();
+  // Over a doubling at least: neighbours differ by how well their layouts divide, too.
+  auto before_last = falling.rbegin() + 1;
+  while (before_last + 1 != falling.rend() && 2 * (*before_last)->gpus > last.gpus) {
+    ++before_last;
+  }
+  const CapacityRun& before = **before_last;
+  const double more = math::log2(static_cast<double>(last.gpus) / static_cast<double>(before.gpus));
+  const double slope = math::log2(before.days.value / last.days.value) / more;
+  constexpr double least_slope = 0.25;  // Flatter, the guess would be far beyond what was planned.
+  if (slope < least_slope) {
+    return std::nullopt;
+  }
+  const double needed = static_cast<double>(last.gpus) * math::pow(last.days.value / *plan.deadline_days, 1.0 / slope);
+  double unit = 1.0;
+  while (needed >= 100.0 * unit) {
+    unit *= 10.0;
+  }
+  return static_cast<std::int64_t>(std::ceil(needed / unit) * unit);
 }
 
 std::string plan_verdict(const CapacityPlan& plan) {

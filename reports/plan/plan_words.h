@@ -2,6 +2,8 @@
 // How a capacity plan is written: numbers with so many digits everywhere, layouts, and the verdict.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "model/record/capacity_plan.h"
@@ -22,13 +24,17 @@ std::string signed_percent(double share);
 std::string share_percent(double share);
 /// "85 %"; at the ends "over 99 %": so many draws say no more.
 std::string likelihood(double share);
-/// "0.6254"; four digits that count.
+/// "0.6254"; four digits that count, or all of a whole number.
 std::string plain(double number);
 
 /// "TP 4, PP 4, CP 2, DP 64"; degrees of one are left out but for tensor and data.
 std::string layout_in_words(const TrainingPlan& layout);
 /// "4x4x64x2": tensor, pipeline, data, context.
 std::string layout_in_short(const TrainingPlan& layout);
+
+/// About how many GPUs would keep a deadline that no planned number keeps, in two digits: as days fall over the last
+/// doubling that was planned. Nothing where some keep it, and where more GPUs hardly shorten the run.
+std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const CapacityKind& kind);
 
 /// Two sentences.
 std::string plan_verdict(const CapacityPlan& plan);

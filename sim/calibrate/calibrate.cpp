@@ -29,11 +29,11 @@ namespace commfuse::calibrate {
 
 namespace {
 
-constexpr std::size_t least_products_of_an_executor = 50;  // Its peak is the fastest of them.
+constexpr std::size_t least_products_of_an_executor = 50;  // the fastest of them sets its peak
 constexpr std::size_t least_traffic = 6;
 constexpr std::size_t least_collectives = 4;
 constexpr std::size_t least_exchanges = 4;
-/// Fewer are all fitted, with the base as a prior (LinkFitOptions::few_rows): none is held back.
+/// With fewer rows, all are fitted, with the base as a prior (LinkFitOptions::few_rows), and none is held back.
 constexpr std::size_t few_collectives = 40;
 constexpr std::size_t few_exchanges = 12;
 
@@ -47,7 +47,7 @@ FitQuality quality_of(const std::vector<Residual>& residuals, bool held_back) {
   return fit_quality(errors);
 }
 
-/// Which of some messages are held back, and the others.
+/// Messages with a mark on each held-back one, and the rows of the rest.
 template <class Row>
 struct Split {
   std::vector<bool> held_back;
@@ -57,25 +57,25 @@ template <class Row, class Observed, class KeyOf>
 Split<Row> split(const std::vector<Observed>& observed, std::size_t few, const KeyOf& key_of) {
   Split<Row> split;
   const auto back =
-      std::count_if(observed.begin(), observed.end(), [&](const auto& one) { return held_back(key_of(one)); });
+      std::count_if(observed.begin(), observed.end(), [&](const auto& row) { return held_back(key_of(row)); });
   const bool has_many = observed.size() - static_cast<std::size_t>(back) >= few;
-  for (const Observed& one : observed) {
-    split.held_back.push_back(has_many && held_back(key_of(one)));
+  for (const Observed& row : observed) {
+    split.held_back.push_back(has_many && held_back(key_of(row)));
     if (!split.held_back.back()) {
-      split.to_fit.push_back(one.row);
+      split.to_fit.push_back(row.row);
     }
   }
   return split;
 }
 
-double seconds_of(const ObservedCollective& one) { return 1e-6 * one.row.time_us; }
-double seconds_of(const ObservedExchange& one) { return 1e-6 * one.row.time_us; }
+double seconds_of(const ObservedCollective& collective) { return 1e-6 * collective.row.time_us; }
+double seconds_of(const ObservedExchange& exchange) { return 1e-6 * exchange.row.time_us; }
 template <class Measured>
-double seconds_of(const Measured& one) {
-  return to_seconds(one.time);
+double seconds_of(const Measured& row) {
+  return to_seconds(row.time);
 }
 
-/// Why there is nothing to fit.
+/// Returns the reason why there is nothing to fit.
 std::string nothing_fitted(const Observations& observations, std::vector<std::string> why) {
   constexpr std::size_t most_told = 5;
   if (!observations.faults.empty()) {
@@ -83,21 +83,21 @@ std::string nothing_fitted(const Observations& observations, std::vector<std::st
         fmt::format("{} (the first of {} faulty rows)", observations.faults.front(), observations.faults.size()));
   }
   const std::vector<std::string>& passed_over = observations.skipped;
-  const std::string_view remedy = !why.empty()          ? ""  // each has its own
+  const std::string_view remedy = !why.empty()          ? ""  // each reason has its own
                                   : passed_over.empty() ? "; give files with rows"
                                                         : "; give rows of this machine, in dtypes and of ops that the "
                                                           "model has";
   if (!passed_over.empty()) {
-    const std::span told = std::span(passed_over).first(std::min(passed_over.size(), most_told));
-    const std::size_t more = passed_over.size() - told.size();
-    why.push_back(fmt::format("passed over: {}{}", fmt::join(told, ", "),
+    const std::span shown = std::span(passed_over).first(std::min(passed_over.size(), most_told));
+    const std::size_t more = passed_over.size() - shown.size();
+    why.push_back(fmt::format("passed over: {}{}", fmt::join(shown, ", "),
                               more > 0 ? fmt::format(" and {} more such reasons", more) : ""));
   }
   return fmt::format("nothing can be fitted{}{}{}", why.empty() ? "" : ": ", fmt::join(why, "; "), remedy);
 }
 
-/// Formulas fitted to rows of no machine may give times that no op has, and say so without the file, which they do not
-/// know. Throws ConfigError that names it.
+/// Formulas fitted to rows of an impossible machine may give times outside the range of an op, and their message does
+/// not name the file. Throws ConfigError that names it.
 template <class Measured, class Fit>
 void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
   try {
@@ -108,8 +108,8 @@ void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
       throw;
     }
     double longest = 0.0;
-    for (const Measured& one : measured.rows) {
-      longest = std::max(longest, seconds_of(one));
+    for (const Measured& row : measured.rows) {
+      longest = std::max(longest, seconds_of(row));
     }
     throw ConfigError(fmt::format("{}: nothing fits its rows: {}; check the times, of which the longest is {:.4g} s",
                                   measured.source, why.substr(0, why.rfind("; ")), longest));
@@ -124,7 +124,7 @@ class Calibrator {
         seen_(seen),
         machine_(seen.machine.empty() ? base.name : seen.machine) {}
 
-  /// First, as products read and write memory too.
+  /// Runs first, because GEMMs read and write memory too.
   void traffic() {
     const auto& [rows, source] = seen_.traffic;
     if (rows.empty() || !is_enough("copies and adds", source, rows.size(), least_traffic)) {
@@ -141,7 +141,7 @@ class Calibrator {
     constants_ += comment(part, 2) + part.yaml;
   }
 
-  /// What it takes to come to the next op, on the lane itself and on another one.
+  /// Sets the time to the next op, on the same lane and on another lane.
   void steps() {
     if (!seen_.next_op || !seen_.wake_up) {
       return;
@@ -230,7 +230,7 @@ class Calibrator {
     add_kernels(fit, part);
   }
 
-  /// What the wires of a collective over nodes are built for: all NICs of a node, and each GPU's port.
+  /// Returns the rate that the wires of a collective over nodes are built for: all NICs of a node, and each GPU's port.
   [[nodiscard]] BytesPerSecond most_over_nodes() const {
     const double nics = std::min(base_.nics_per_node, base_.gpus_per_node);
     return {std::min(nics * base_.network->capacity.value, base_.link.capacity.value)};
@@ -238,7 +238,7 @@ class Calibrator {
 
   void node_exchanges() { exchanges("exchanges", seen_.peers, base_.link, link_); }
   void node_collectives() { collectives("collectives", seen_.collectives, base_.link, base_.link.capacity, link_); }
-  /// Those of a base that is one node have been passed over.
+  /// Exchanges over the network are skipped where the base is a single node.
   void network_exchanges() {
     if (base_.network) {
       exchanges("exchanges between nodes", seen_.network_peers, *base_.network, network_);
@@ -286,16 +286,17 @@ class Calibrator {
   }
 
   void collectives(const std::string& name, const Measurements<ObservedCollective>& seen, const Link& link,
-                   BytesPerSecond most, std::string& lines) {
+                   BytesPerSecond bandwidth_limit, std::string& lines) {
     const auto& [rows, source] = seen;
-    const auto [is_back, to_fit] = split<CollectiveRow>(rows, few_collectives, [&](const ObservedCollective& one) {
-      return link_group("collective", machine_, one.op, one.row.total.count);
-    });
+    const auto [is_back, to_fit] =
+        split<CollectiveRow>(rows, few_collectives, [&](const ObservedCollective& collective) {
+          return link_group("collective", machine_, collective.op, collective.row.total.count);
+        });
     if (rows.empty() || !is_enough(name, source, to_fit.size(), least_collectives)) {
       return;
     }
-    const CollectiveFit fit =
-        fit_collectives(link.collective, to_fit, {.source = source, .most = most, .few_rows = few_collectives});
+    const CollectiveFit fit = fit_collectives(link.collective, to_fit,
+                                              {.source = source, .most = bandwidth_limit, .few_rows = few_collectives});
     FittedPart& part = add_part(name, source, fit.report.parameters);
     part.left = fit.report.left;
     part.has_few = to_fit.size() < few_collectives;
@@ -311,8 +312,8 @@ class Calibrator {
   void exchanges(const std::string& name, const Measurements<ObservedExchange>& seen, const Link& link,
                  std::string& lines) {
     const auto& [rows, source] = seen;
-    const auto [is_back, to_fit] = split<PeerRow>(rows, few_exchanges, [&](const ObservedExchange& one) {
-      return link_group("p2p", machine_, one.op, one.row.bytes.count);
+    const auto [is_back, to_fit] = split<PeerRow>(rows, few_exchanges, [&](const ObservedExchange& exchange) {
+      return link_group("p2p", machine_, exchange.op, exchange.row.bytes.count);
     });
     if (rows.empty() || !is_enough(name, source, to_fit.size(), least_exchanges)) {
       return;
@@ -339,7 +340,7 @@ class Calibrator {
     return rows >= least;
   }
 
-  /// The line of the peak, which becomes the unit's: what the fastest product got.
+  /// Returns the line of the peak, which becomes the unit's: the rate of the fastest GEMM.
   static std::string measured_peak(MatrixUnit& unit, const std::vector<MeasuredGemm>& rows, const std::string& source) {
     double fastest = 0.0;
     for (const MeasuredGemm& row : rows) {
@@ -349,7 +350,7 @@ class Calibrator {
     return parameter_line("dense_peak", unit.dense_peak, 6);
   }
 
-  /// Those of an accelerator that has no map of them are priced by one of its own efficiencies.
+  /// Adds the map of framework kernels. An accelerator without one prices them by one of its own efficiencies.
   void add_kernels(const FrameworkKernelFit& fit, FittedPart& part) {
     const bool has_map = fit.accelerator.framework_kernels.has_value();
     conclude(part, framework_kernels_yaml(fit, has_map ? 4 : 2));
@@ -410,7 +411,7 @@ class Calibrator {
   }
 
   const Machine& base_;
-  Accelerator accelerator_;  // of the base, with what was measured so far
+  Accelerator accelerator_;  // the base's, with the measurements so far
   const Observations& seen_;
   std::string machine_;
   Calibration result_;

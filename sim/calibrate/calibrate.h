@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From measurements to a hardware file that extends another one.
+// Turns measurements into a hardware file that extends another one.
 #pragma once
 
 #include <string>
@@ -12,39 +12,39 @@
 
 namespace commfuse::calibrate {
 
-/// One measurement beside what the fitted formulas say of it.
+/// One measurement beside the value of the fitted formulas.
 struct Residual {
   double measured_us = 0.0;
   double predicted_us = 0.0;
   bool held_back = false;  ///< The fit has not seen it.
 };
 
-/// One map of the hardware file and how well it does.
+/// One map of the hardware file and the quality of its fit.
 struct FittedPart {
   std::string name;  ///< "GEMMs in bf16", "copies and adds", "attention", "collectives", "exchanges"
   std::string source;
   std::vector<FittedParameter> parameters;
-  std::vector<std::string> left{};  ///< Parameters that few rows do not decide: as in the base.
-  bool has_few = false;             ///< None of the rows is held back, and the base is the prior.
-  double distance = 0.0;            ///< Of few sizes of kernels: how far the machine seems from its base.
+  std::vector<std::string> left{};  ///< Parameters that the few rows do not decide; they keep the base's values.
+  bool has_few = false;             ///< No row is held back, and the base is the prior.
+  double distance = 0.0;            ///< With few sizes of kernels: distance of the machine from its base.
   std::vector<Residual> residuals;
-  FitQuality fitted;     ///< On the rows of the fit.
-  FitQuality held_back;  ///< On those that model/fit/holdout.h keeps back.
-  FitScope scope;        ///< What is left, and over which sizes.
-  std::string yaml;      ///< Its lines, for where they belong in the file.
+  FitQuality fitted;     ///< Quality on the rows of the fit.
+  FitQuality held_back;  ///< Quality on the rows that model/fit/holdout.h keeps back.
+  FitScope scope;        ///< Parameters left open, and the sizes covered.
+  std::string yaml;      ///< Its lines, indented for their place in the file.
 };
 
 struct Calibration {
   std::vector<FittedPart> parts;
   std::vector<std::string> skipped;  ///< Sentences: too few rows of a kind.
-  std::string yaml;                  ///< The whole file, of a cluster where the base is one.
-  std::string node_name;  ///< Of a cluster whose nodes were measured too: what the file calls their hardware.
-  std::string node_yaml;  ///< The file of that hardware, to stand beside.
+  std::string yaml;                  ///< The whole file; a cluster's where the base is a cluster.
+  std::string node_name;  ///< For a cluster whose nodes were measured too: the name of their hardware in the file.
+  std::string node_yaml;  ///< The file of that hardware, to be saved beside.
 };
 
-/// `base` is what `base_name` names; what the rows leave open stays as it is there. Of an executor's machine nobody
-/// knows a data sheet: its peaks are the fastest that was measured. `written_by` says so in the file. Throws
-/// ConfigError when there is nothing to fit.
+/// Fits the observations. `base` is the machine that `base_name` names; parameters that the rows leave open keep its
+/// values. An executor's machine has no data sheet, so its peaks are the fastest rates measured. `written_by` is named
+/// in the file. Throws ConfigError when there is nothing to fit.
 Calibration calibrate(const Machine& base, const std::string& base_name, const std::string& name,
                       const Observations& observations, const std::string& written_by = "commfuse-sim calibrate");
 

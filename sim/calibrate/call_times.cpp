@@ -20,7 +20,8 @@ std::string_view plural_of(const Work& work) {
   return std::holds_alternative<AttentionSize>(work) ? "attention calls" : "memory-bound kernels";
 }
 
-/// Microseconds of a kernel beside another one, of its own `duration`, that no rounding explains.
+/// Returns whether the overlap of two kernels, in microseconds, is too long for rounding to explain; `duration` is that
+/// of one of them.
 bool is_beside(double overlap, double duration) { return overlap > std::min(1.0, 0.5 * duration); }
 
 }  // namespace
@@ -52,12 +53,12 @@ void CallTimes::lost_communication(const KernelSpan& span, const std::string& wh
 }
 
 void CallTimes::other(const KernelSpan& span, std::string_view op) {
-  auto found = others_.find(op);
-  if (found == others_.end()) {
-    found = others_.emplace(op, Lost{}).first;
+  auto entry = others_.find(op);
+  if (entry == others_.end()) {
+    entry = others_.emplace(op, Lost{}).first;
   }
-  ++found->second.count;
-  found->second.duration += span.duration;
+  ++entry->second.count;
+  entry->second.duration += span.duration;
   runs(span, none, none);
   total_ += span.duration;
 }
@@ -95,8 +96,8 @@ Profile CallTimes::profile() && {
 void CallTimes::find_disturbed() {
   for (auto& [device, runs] : device_) {
     std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.begin < b.begin; });
-    Run latest{.begin = 0.0, .end = -std::numeric_limits<double>::infinity()};  // of those before, the last to end
-    Run second = latest;                                                        // and the last to end of other calls
+    Run latest{.begin = 0.0, .end = -std::numeric_limits<double>::infinity()};  // the last earlier run to end
+    Run second = latest;                                                        // the last to end of other calls
     for (std::size_t at = 0; at < runs.size(); ++at) {
       const Run& run = runs[at];
       if (run.kernel != none) {
@@ -115,7 +116,7 @@ void CallTimes::find_disturbed() {
   }
 }
 
-/// `runs` lie by their begin. Where very many begin beside one, it is disturbed however short they are.
+/// `runs` are in order of their begin. Where very many begin beside one, it counts as disturbed however short they are.
 bool CallTimes::is_disturbed_by_later(const std::vector<Run>& runs, std::size_t at) {
   constexpr std::size_t many = 64;
   const Run& run = runs[at];
@@ -165,15 +166,15 @@ void CallTimes::add(const Call& call, const Kernel* first, const Kernel* last) {
   }
 }
 
-/// Of the busy times that begin before the span ends, some one ends last.
+/// It is enough to look at the busy times that begin before the span ends: the last of them to end decides.
 bool CallTimes::is_slowed(const KernelSpan& span) const {
-  const auto found = communication_.find(span.device);
-  if (found == communication_.end()) {
+  const auto device = communication_.find(span.device);
+  if (device == communication_.end()) {
     return false;
   }
-  const std::vector<Busy>& busy = found->second;
+  const std::vector<Busy>& busy = device->second;
   const auto behind = std::lower_bound(busy.begin(), busy.end(), span.begin + span.duration,
-                                       [](const Busy& one, double end) { return one.begin < end; });
+                                       [](const Busy& interval, double end) { return interval.begin < end; });
   return behind != busy.begin() && std::prev(behind)->end > span.begin;
 }
 
@@ -191,11 +192,11 @@ void CallTimes::say_others() {
   }
   constexpr std::size_t most_named = 3;
   std::vector<std::pair<double, std::string_view>> longest;
-  Lost all;
+  Lost total;
   for (const auto& [op, lost] : others_) {
     longest.emplace_back(-lost.duration, op);
-    all.count += lost.count;
-    all.duration += lost.duration;
+    total.count += lost.count;
+    total.duration += lost.duration;
   }
   std::sort(longest.begin(), longest.end());
   std::string names;
@@ -204,7 +205,8 @@ void CallTimes::say_others() {
   }
   const std::size_t more = longest.size() - std::min(most_named, longest.size());
   profile_.skipped[fmt::format("kernels of operators that no fit takes: {}{} ({})", names,
-                               more > 0 ? fmt::format(" and {} more", more) : "", share(all.duration))] += all.count;
+                               more > 0 ? fmt::format(" and {} more", more) : "", share(total.duration))] +=
+      total.count;
 }
 
 }  // namespace commfuse::calibrate

@@ -16,7 +16,8 @@
 
 namespace commfuse::calibrate {
 
-/// Microseconds. The duration is kept as the profile writes it: begin may be counted from 1970.
+/// A kernel's time in microseconds. The duration is kept as the profile writes it, because begin may be counted from
+/// 1970 and lose digits.
 struct KernelSpan {
   std::uint32_t device = 0;
   double begin = 0.0;
@@ -25,24 +26,25 @@ struct KernelSpan {
 
 class CallTimes {
  public:
-  /// One call, from 0 on. `runs_kernels`: it launches kernels itself, so that to find none is worth a sentence.
+  /// Adds a call and returns its number, from 0 on. `runs_kernels`: it launches kernels itself, so a call without
+  /// kernels is reported.
   std::size_t call(Work work, bool runs_kernels);
-  /// Of the call, one of several.
+  /// Adds one kernel of the call.
   void kernel(std::size_t call, const KernelSpan& span);
-  /// Slows the products beside it.
+  /// Adds communication, which slows the GEMMs beside it.
   void communication(const KernelSpan& span);
-  /// The same of a kernel of which `why`, a plural, says all.
+  /// Adds communication that is of no use; `why`, a plural noun, gives the reason.
   void lost_communication(const KernelSpan& span, const std::string& why);
-  /// Of an operator that no fit takes.
+  /// Adds a kernel of an operator that no fit uses.
   void other(const KernelSpan& span, std::string_view op);
-  /// A kernel of which `why`, a plural, says all.
+  /// Adds a kernel that is of no use; `why`, a plural noun, gives the reason.
   void lost(const KernelSpan& span, const std::string& why);
-  /// The profile does not say when kernels began, so nothing tells which ran beside each other.
+  /// Called where the profile lacks the begin of kernels, so that overlaps are unknown.
   void forget_starts() { device_.clear(); }
 
-  /// A call is as long as its kernels together, and left out where communication, or another call's kernel, ran beside
-  /// one of them on its device. Kernels that overlap by a microsecond at most are one after the other: old profiles
-  /// round to it.
+  /// Returns the calls with their times. A call takes the sum of its kernels; it is left out where communication, or a
+  /// kernel of another call, ran beside one of them on its device. Kernels that overlap by at most a microsecond count
+  /// as consecutive, because old profiles round to it.
   Profile profile() &&;
 
  private:
@@ -57,12 +59,12 @@ class CallTimes {
     KernelSpan span;
     bool is_disturbed = false;
   };
-  /// What a device ran, and when.
+  /// A kernel that ran on a device.
   struct Run {
     double begin = 0.0;
     double end = 0.0;
-    std::size_t call = none;    ///< of calls_; none: another kernel
-    std::size_t kernel = none;  ///< of kernels_, before they are sorted
+    std::size_t call = none;    ///< index into calls_; none: another kernel
+    std::size_t kernel = none;  ///< index into kernels_ before they are sorted
   };
   struct Busy {
     double begin = 0.0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages: mlcommons/chakra, schema/protobuf/et_def.proto; what PyTorch's traces become:
+// Messages: mlcommons/chakra, schema/protobuf/et_def.proto; conversion of PyTorch's traces:
 // src/converter/pytorch_converter.py. Every node of a kernel has is_cpu_op = false and its operator among ctrl_deps.
 //
-// Irrelevant are metadata nodes, loads and stores of memory, storage and checkpoints, and the host's time of operators.
+// Ignored are metadata nodes, loads and stores of memory, storage and checkpoints, and the time of operators on the
+// host.
 #include "sim/calibrate/chakra.h"
 
 #include <et_def.pb.h>
@@ -50,7 +51,7 @@ CodedInputStream stream_of(std::string_view bytes) {
   return CodedInputStream(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
 }
 
-/// A length, then a message of that length. False where there is none.
+/// Reads a length, then a message of that length. Returns false at the end of the stream.
 bool read_message(CodedInputStream& in, google::protobuf::MessageLite& message) {
   std::uint32_t length = 0;
   if (!in.ReadVarint32(&length) || length > most_bytes) {
@@ -64,9 +65,9 @@ bool read_message(CodedInputStream& in, google::protobuf::MessageLite& message) 
 
 const proto::AttributeProto* attribute(const google::protobuf::RepeatedPtrField<proto::AttributeProto>& attributes,
                                        std::string_view name) {
-  const auto found = std::find_if(attributes.begin(), attributes.end(),
-                                  [&](const proto::AttributeProto& one) { return one.name() == name; });
-  return found == attributes.end() ? nullptr : &*found;
+  const auto match = std::find_if(attributes.begin(), attributes.end(),
+                                  [&](const proto::AttributeProto& attribute) { return attribute.name() == name; });
+  return match == attributes.end() ? nullptr : &*match;
 }
 
 bool is_kernel(const proto::Node& node) {
@@ -74,12 +75,12 @@ bool is_kernel(const proto::Node& node) {
   return is_cpu_op != nullptr && is_cpu_op->value_case() == proto::AttributeProto::kBoolVal && !is_cpu_op->bool_val();
 }
 
-/// "['Tensor(c10::BFloat16)', 'Int']" of Python, or with double quotes of JSON.
+/// Reads "['Tensor(c10::BFloat16)', 'Int']" as Python writes it, or with JSON's double quotes.
 std::vector<std::string> types_in(std::string_view text) {
-  constexpr std::size_t most = 64;
+  constexpr std::size_t limit = 64;
   constexpr std::string_view prefix = "Tensor(";
   std::vector<std::string> types;
-  for (std::size_t at = text.find_first_of("'\""); at != std::string_view::npos && types.size() < most;
+  for (std::size_t at = text.find_first_of("'\""); at != std::string_view::npos && types.size() < limit;
        at = text.find_first_of("'\"", at + 1)) {
     const std::size_t end = text.find(text[at], at + 1);
     if (end == std::string_view::npos) {
@@ -147,13 +148,13 @@ class Collector {
     std::uint64_t duration;
   };
 
-  /// Of the host, whose time is not a kernel's.
+  /// Returns whether the node is an operator on the host, whose time is not a kernel's.
   static bool is_operator(const proto::Node& node) { return attribute(node.attr(), "is_cpu_op") != nullptr; }
 
   void place(const Kernel& kernel) {
-    const auto found = std::find_if(kernel.operators.begin(), kernel.operators.end(),
-                                    [&](std::uint64_t id) { return calls_.contains(id); });
-    if (found == kernel.operators.end()) {
+    const auto operation = std::find_if(kernel.operators.begin(), kernel.operators.end(),
+                                        [&](std::uint64_t id) { return calls_.contains(id); });
+    if (operation == kernel.operators.end()) {
       times_.lost(kernel.span, "kernels of operators that no fit takes");
     } else if (kernel.duration < least_microseconds) {
       times_.lost(kernel.span,
@@ -161,11 +162,11 @@ class Collector {
     } else if (has_communication_ && !has_starts_) {
       times_.lost(kernel.span, "kernels that communication may have slowed, which a trace without start times hides");
     } else {
-      times_.kernel(calls_[*found], kernel.span);
+      times_.kernel(calls_[*operation], kernel.span);
     }
   }
 
-  std::map<std::uint64_t, std::size_t> calls_;  // of times_, by node
+  std::map<std::uint64_t, std::size_t> calls_;  // index into times_, by node
   std::vector<Kernel> kernels_;
   bool has_communication_ = false;
   bool has_starts_ = false;

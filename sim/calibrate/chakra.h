@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chakra execution traces, as chakra_converter makes them of a PyTorch run: operators with their shapes, and the
+// Chakra execution traces, as chakra_converter makes them from a PyTorch run: operators with their shapes, and the
 // kernels that they launched with times in whole microseconds.
 #pragma once
 
@@ -9,13 +9,13 @@
 
 namespace commfuse::calibrate {
 
-/// Chakra's protobuf (.et), by its first message; of the JSON of PyTorch's execution traces and of chakra_trace_link,
-/// by how it begins.
+/// Returns whether the file is Chakra's protobuf (.et), judged by its first message, or JSON of PyTorch's execution
+/// traces or chakra_trace_link, judged by its beginning.
 bool is_chakra_trace(const std::filesystem::path& path);
 bool is_chakra_json(const std::filesystem::path& path);
 
-/// Throws ConfigError where the file is larger than 512 MiB, cut off, JSON, or a schedule that commfuse exported: its
-/// times are predictions.
+/// Throws ConfigError where the file is larger than 512 MiB, truncated, JSON, or a schedule that commfuse exported,
+/// whose times are predictions.
 Profile read_chakra(const std::filesystem::path& path);
 
 }  // namespace commfuse::calibrate

@@ -10,8 +10,8 @@
 namespace commfuse::calibrate {
 
 std::uint32_t HostRanges::thread(std::string_view name) {
-  const auto found = threads_.find(name);
-  return found != threads_.end() ? found->second
+  const auto known = threads_.find(name);
+  return known != threads_.end() ? known->second
                                  : threads_.emplace(name, static_cast<std::uint32_t>(threads_.size())).first->second;
 }
 

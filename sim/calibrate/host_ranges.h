@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges of time on threads of the host, such as operators, and which of them a launch lies in.
+// Ranges of time on threads of the host, such as operators, and the lookup of the range around a launch.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,17 @@ class HostRanges {
  public:
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
-  /// A number for the thread: the same for the same name.
+  /// Returns the number of the thread; equal names have equal numbers.
   std::uint32_t thread(std::string_view name);
-  /// Ranges count from 0. Times in any one unit; a range that ends before it begins is nowhere.
+  /// Adds a range and returns its number, from 0 on. Times may be in any one unit; a range that ends before it begins
+  /// contains nothing.
   std::size_t add(std::uint32_t thread, double begin, double end);
-  /// No more come. Ranges of one thread lie inside each other or apart; others are found as far as that is so.
+  /// Ends the input. Ranges of one thread should be nested or apart; a range that partly overlaps another may not be
+  /// found.
   void finish();
 
-  /// The innermost range around that time of which `accept(range)` is true; `none` where there is none within 1000
-  /// levels. Requires finish().
+  /// Returns the innermost range around that time for which `accept(range)` is true; `none` where there is none within
+  /// 1000 levels. Requires finish().
   template <class Accept>
   [[nodiscard]] std::size_t innermost(std::uint32_t thread, double time, const Accept& accept) const {
     constexpr int deepest = 1000;
@@ -50,7 +52,7 @@ class HostRanges {
 
   std::map<std::string, std::uint32_t, std::less<>> threads_;
   std::vector<Range> ranges_;
-  std::vector<std::size_t> order_;  // by thread and begin; of two that begin together the longer one first
+  std::vector<std::size_t> order_;  // by thread and begin; of two that begin together, the longer first
 };
 
 }  // namespace commfuse::calibrate

@@ -9,9 +9,6 @@
 
 namespace commfuse::calibrate {
 
-/// By how it begins.
-bool is_kineto_trace(const std::filesystem::path& path);
-
 /// A kernel belongs to the innermost operator around its launch, which the correlation finds; without launches, to the
 /// operator of its external id. Throws ConfigError where the file cannot be read, is cut off, or is no such trace.
 Profile read_kineto(const std::filesystem::path& path);

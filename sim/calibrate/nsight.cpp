@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables and columns: NVIDIA, "Nsight Systems: SQLite Export Schema Reference" (2021.5 to 2026); columns differ between
-// versions, so each is looked for. Texts of ranges: pytorch/pytorch, torch/csrc/profiler/util.cpp (getNvtxStr).
+// versions, so the reader looks for each. Texts of ranges: pytorch/pytorch, torch/csrc/profiler/util.cpp (getNvtxStr).
 //
-// Irrelevant is everything else that a database holds: what CPUs, other APIs and metrics did.
+// Everything else in a database is ignored: CPUs, other APIs and metrics.
 #include "sim/calibrate/nsight.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ constexpr std::string_view remedy = "profile under torch.autograd.profiler.emit_
 
 bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
 
-/// Why a kernel that lies in no operator's range is of no use, a plural.
+/// Returns the reason, a plural noun, why a kernel outside every operator's range is of no use.
 std::string without_operator(std::string_view kernel) {
   if (is_collective_kernel(kernel)) {
     return "NCCL kernels, whose sizes and ranks are not read: use nccl-tests or a trace of PyTorch's profiler";
@@ -55,7 +55,7 @@ std::string without_operator(std::string_view kernel) {
   return fmt::format("other kernels without sizes: {}", remedy);
 }
 
-/// "aten::mm, seq = 5, op_id = 12, sizes = [[4096, 8192], [8192, 1024]], input_op_ids = [(3,0)]"
+/// Reads "aten::mm, seq = 5, op_id = 12, sizes = [[4096, 8192], [8192, 1024]], input_op_ids = [(3,0)]".
 OperatorCall call_in_range(std::string_view text) {
   constexpr std::string_view key = ", sizes = ";
   constexpr std::size_t longest_name = 200;
@@ -70,14 +70,14 @@ OperatorCall call_in_range(std::string_view text) {
   return call;
 }
 
-/// One table of the database, of which versions know more or fewer columns.
+/// The columns of one table of the database, which differ between versions.
 class Columns {
  public:
   Columns(const Database& database, std::string table) : table_(std::move(table)) {
-    Statement found(database, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?");
-    found.bind(1, std::string_view(table_));
-    found.step();
-    if (found.whole(0) == 0) {
+    Statement count(database, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?");
+    count.bind(1, std::string_view(table_));
+    count.step();
+    if (count.whole(0) == 0) {
       return;
     }
     const Statement empty(database, fmt::format("SELECT * FROM {} LIMIT 0", table_));
@@ -87,7 +87,7 @@ class Columns {
   }
   [[nodiscard]] bool exist() const { return !columns_.empty(); }
   [[nodiscard]] bool have(const char* column) const { return columns_.contains(column); }
-  /// The first that there is, with the table's letter, or what stands for it.
+  /// Returns the first column that exists, with the table's letter, or else the fallback.
   [[nodiscard]] std::string first(std::initializer_list<const char*> names, const char* otherwise) const {
     for (const char* name : names) {
       if (have(name)) {
@@ -96,7 +96,7 @@ class Columns {
     }
     return otherwise;
   }
-  /// Throws ConfigError where one is missing.
+  /// Throws ConfigError where a column is missing.
   void require(const fs::path& path, std::initializer_list<const char*> names) const {
     for (const char* name : names) {
       if (!have(name)) {
@@ -142,7 +142,7 @@ class DatabaseReader {
 
  private:
   static constexpr std::size_t none = HostRanges::none;
-  static constexpr std::size_t most_kept = std::size_t{1} << 22U;  // About a gigabyte.
+  static constexpr std::size_t most_kept = std::size_t{1} << 22U;  // about a gigabyte
 
   struct Launch {
     std::int64_t process = 0;
@@ -165,13 +165,13 @@ class DatabaseReader {
     }
   }
 
-  /// A globalTid is the process, and in its lowest 24 bits the thread.
+  /// A globalTid holds the process, and in its lowest 24 bits the thread.
   static std::int64_t process_of(std::int64_t global_tid) { return global_tid / 0x1000000 * 0x1000000; }
   static double microseconds(const Statement& row, int column) {
     return static_cast<double>(row.whole(column)) / 1000.0;
   }
 
-  /// The text of a column that has ids, as a join and its value.
+  /// Returns a join and a value that give the text of a column of ids.
   [[nodiscard]] std::pair<std::string, std::string> string_of(const std::string& id) const {
     return has_strings_ && id != "NULL"
                ? std::pair(fmt::format(" LEFT JOIN StringIds s ON s.id = {}", id), std::string("s.value"))
@@ -229,7 +229,7 @@ class DatabaseReader {
     for (const Launch& launch : launches_) {
       processes_.insert(launch.process);
     }
-    constexpr std::size_t most_processes = 1000;  // Each is looked through for a kernel that does not name its own.
+    constexpr std::size_t most_processes = 1000;  // each is searched for kernels that do not name their process
     if (processes_.size() > most_processes) {
       throw ConfigError(fmt::format("{}: more than {} processes; profile fewer", path_.string(), most_processes));
     }
@@ -252,14 +252,15 @@ class DatabaseReader {
     }
   }
 
-  /// Correlations are of one process; old versions do not say which. Throws ConfigError where it may be of several.
+  /// Correlation ids are unique only within a process, which old versions do not record. Throws ConfigError where an id
+  /// may belong to several.
   [[nodiscard]] const Launch* launch_of(std::optional<std::int64_t> process, std::int64_t correlation) const {
     if (process) {
       return launch_in(*process, correlation);
     }
     const Launch* only = nullptr;
-    for (const std::int64_t one : processes_) {
-      const Launch* const launch = launch_in(one, correlation);
+    for (const std::int64_t candidate : processes_) {
+      const Launch* const launch = launch_in(candidate, correlation);
       if (launch != nullptr && only != nullptr) {
         throw ConfigError(
             fmt::format("{}: correlation {} stands for launches of two processes, and the kernel does not say whose it "
@@ -273,9 +274,9 @@ class DatabaseReader {
 
   [[nodiscard]] const Launch* launch_in(std::int64_t process, std::int64_t correlation) const {
     const std::pair key(process, correlation);
-    const auto found = std::lower_bound(launches_.begin(), launches_.end(), key,
+    const auto match = std::lower_bound(launches_.begin(), launches_.end(), key,
                                         [](const Launch& a, const auto& wanted) { return a.key() < wanted; });
-    return found == launches_.end() || found->key() != key ? nullptr : &*found;
+    return match == launches_.end() || match->key() != key ? nullptr : &*match;
   }
 
   void take_kernel(const KernelSpan& span, std::string_view name, const Launch* launch) {
@@ -287,7 +288,8 @@ class DatabaseReader {
     }
     std::size_t range = none;
     if (launch != nullptr) {
-      range = ranges_.innermost(launch->thread, launch->time, [&](std::size_t one) { return calls_[one].has_dims; });
+      range =
+          ranges_.innermost(launch->thread, launch->time, [&](std::size_t number) { return calls_[number].has_dims; });
       range = range != none ? range : ranges_.innermost(launch->thread, launch->time, [](std::size_t) { return true; });
     }
     if (range == none) {
@@ -299,7 +301,7 @@ class DatabaseReader {
     }
   }
 
-  /// A range tells no types; the names of its kernels may.
+  /// A range records no types; the names of its kernels may.
   Profile place() {
     std::stable_sort(kernels_.begin(), kernels_.end(),
                      [](const Kernel& a, const Kernel& b) { return a.range < b.range; });
@@ -314,7 +316,7 @@ class DatabaseReader {
         continue;
       }
       const std::size_t call = times_.call(work_of(calls_[range], type), runs_kernels(calls_[range].name));
-      std::for_each(first, kernel, [&](const Kernel& one) { times_.kernel(call, one.span); });
+      std::for_each(first, kernel, [&](const Kernel& each) { times_.kernel(call, each.span); });
     }
     return std::move(times_).profile();
   }
@@ -325,16 +327,16 @@ class DatabaseReader {
   HostRanges ranges_;
   std::vector<OperatorCall> calls_;  // by range
   std::vector<Launch> launches_;
-  std::set<std::int64_t> processes_;  // of launches_
+  std::set<std::int64_t> processes_;  // processes in launches_
   std::vector<Kernel> kernels_;
   CallTimes times_;
   std::size_t rows_ = 0;
 };
 
-std::string beginning_of(const fs::path& path, std::size_t most) {
+std::string beginning_of(const fs::path& path, std::size_t limit) {
   std::ifstream in(path, std::ios::binary);
-  std::string head(most, '\0');
-  in.read(head.data(), static_cast<std::streamsize>(most));
+  std::string head(limit, '\0');
+  in.read(head.data(), static_cast<std::streamsize>(limit));
   head.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
   return head;
 }
@@ -346,7 +348,7 @@ bool is_summary_header(std::string_view line) {
   return line.starts_with("Time") && has(line, "(%)") && has(line, "Instances") && has(line, "Name");
 }
 
-/// Where the line begins that is the header of a table of `nsys stats`; npos: there is none.
+/// Returns the start of the header line of a table of `nsys stats`; npos where there is none.
 std::size_t header_in(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -359,7 +361,7 @@ std::size_t header_in(std::string_view text) {
   return std::string_view::npos;
 }
 
-/// `before` are the lines of the file that the table does not have.
+/// `before` counts the lines of the file before the table.
 void take_rows(const score::Table& table, const fs::path& path, std::int64_t before, CallTimes& times) {
   const auto column_like = [&](std::string_view word) {
     return static_cast<int>(std::find_if(table.header().begin(), table.header().end(),
@@ -425,9 +427,9 @@ Profile read_nsight_database(const fs::path& path) {
 }
 
 Profile read_nsight_table(const fs::path& path) {
-  constexpr std::size_t most = std::size_t{256} << 20U;
-  const std::string text = read_file(path.string(), most);
-  if (text.size() > most) {
+  constexpr std::size_t limit = std::size_t{256} << 20U;
+  const std::string text = read_file(path.string(), limit);
+  if (text.size() > limit) {
     throw ConfigError(fmt::format("{}: is larger than 256 MiB; give the SQLite export", path.string()));
   }
   const std::size_t header = header_in(text);
@@ -444,7 +446,7 @@ Profile read_nsight_table(const fs::path& path) {
   }
   auto before = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(header), '\n');
   CallTimes times;
-  constexpr std::size_t piece = std::size_t{4} << 20U;  // A table has fewer cells than a long trace.
+  constexpr std::size_t piece = std::size_t{4} << 20U;  // a table has fewer cells than a long trace
   for (std::size_t at = rows; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', std::min(at + piece, text.size())), text.size() - 1) + 1;
     const score::Table table(text.substr(header, rows - header) + text.substr(at, end - at));

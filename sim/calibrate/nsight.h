@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exports of Nsight Systems: the database of `nsys export --type sqlite`, and the table of
-// `nsys stats --report cuda_gpu_trace --format csv`. No kernel's name tells the size of a product; ranges of PyTorch's
+// Exports of Nsight Systems: the database of `nsys export --type sqlite`, and the table of `nsys stats --report
+// cuda_gpu_trace --format csv`. A kernel's name never gives the size of a GEMM; ranges of PyTorch's
 // emit_nvtx(record_shapes=True) do, and only the database has them.
 #pragma once
 
@@ -10,16 +10,16 @@
 
 namespace commfuse::calibrate {
 
-/// A database of SQLite, whoever made it.
+/// Returns whether the file is a SQLite database of any program.
 bool is_sqlite(const std::filesystem::path& path);
-/// A CSV of `nsys stats`, behind what it may print before.
+/// Returns whether the file is a CSV of `nsys stats`, perhaps after other output.
 bool is_nsight_table(const std::filesystem::path& path);
 
-/// A kernel belongs to the innermost operator's range around its launch. Throws ConfigError where the database is
-/// damaged, too large or not of Nsight Systems.
+/// Assigns each kernel to the innermost operator's range around its launch. Throws ConfigError where the database is
+/// damaged, too large or not from Nsight Systems.
 Profile read_nsight_database(const std::filesystem::path& path);
 
-/// Kernels without sizes, as sentences alone. Throws ConfigError for summaries and broken rows.
+/// Kernels in the table have no sizes, so they only yield sentences. Throws ConfigError for summaries and broken rows.
 Profile read_nsight_table(const std::filesystem::path& path);
 
 }  // namespace commfuse::calibrate

@@ -18,6 +18,7 @@
 #include "model/text/files.h"
 #include "model/text/plain_text.h"
 #include "model/text/suggest.h"
+#include "model/traces/kineto_events.h"
 #include "sim/calibrate/chakra.h"
 #include "sim/calibrate/kineto.h"
 #include "sim/calibrate/nsight.h"
@@ -36,9 +37,9 @@ using score::Column;
 using score::Row;
 using score::Table;
 
-/// Clocks may rise a little above those that a peak is stated for.
+/// Clocks may rise a little above the clock for which a peak is stated.
 constexpr double most_of_peak = 1.05;
-/// A sender is done while buffers on the way are still being emptied, and clocks err.
+/// A sender is done while buffers on the way are still being emptied, and timers have errors.
 constexpr double most_of_link = 1.25;
 
 class Reader {
@@ -104,7 +105,7 @@ class Reader {
   }
 
  private:
-  /// Of which kind a file is shows in its beginning, and what is read from a pipe is gone.
+  /// The beginning of a file tells its kind, and bytes read from a pipe are gone.
   static void refuse_pipe(const fs::path& path) {
     refuse_named_pipe(path.string());
     std::error_code error;
@@ -113,17 +114,17 @@ class Reader {
     }
   }
 
-  /// Logs of many programs, with what NCCL says between, are longer than a config.
+  /// Logs of many programs, with NCCL's messages between, are longer than a config.
   static std::string read_log(const std::string& path) {
-    constexpr std::size_t most = std::size_t{64} << 20U;
-    std::string text = read_file(path, most);
-    if (text.size() > most) {
+    constexpr std::size_t limit = std::size_t{64} << 20U;
+    std::string text = read_file(path, limit);
+    if (text.size() > limit) {
       throw ConfigError(fmt::format("{}: is larger than 64 MiB; leave out what is not of nccl-tests", path));
     }
     return text;
   }
 
-  /// A file that is neither profile nor record, nor a known table: what nccl-tests printed, or nothing that is read.
+  /// Reads a file that is neither a profile, a record nor a known table: output of nccl-tests, or an unknown file.
   void read_runs(const Table& table) {
     try {
       for (const NcclTestsRun& run :
@@ -146,7 +147,7 @@ class Reader {
     }
   }
 
-  /// What begins as run_record.h writes it.
+  /// Returns whether the file begins as run_record.h writes it.
   static bool is_run_record(const fs::path& path) {
     std::ifstream in(path, std::ios::binary);
     std::string head(64, '\0');
@@ -154,7 +155,8 @@ class Reader {
     return without_byte_order_mark(head).starts_with('{') && head.find(run_record_schema) != std::string::npos;
   }
 
-  /// Records are of one machine, whatever tables call it. How long it is to the next op comes from the last that knows.
+  /// Records belong to one machine, whatever tables call it. The time to the next op comes from the last record that
+  /// has it.
   void merge(Observations record) {
     if (!recorded_on_.empty() && record.machine != recorded_on_) {
       throw ConfigError(fmt::format("{}: it is of {}, but the record before of {}; give records of one machine",
@@ -213,7 +215,7 @@ class Reader {
     }
   }
 
-  /// One that is faster than the base can be is a fault: in the time, or in the choice of the base.
+  /// A GEMM that is faster than the base allows is a fault: of the time, or of the choice of the base.
   void add_product(const MeasuredGemm& product, const std::string& place) {
     const auto index = index_of(product.size.dtype);
     const double rate = flops_of(product.size).count / to_seconds(product.time);
@@ -239,7 +241,7 @@ class Reader {
     }
   }
 
-  /// Products of a layer are passed over: they may be of an older library than those of the tables of products.
+  /// Skips GEMMs of a layer: they may be from an older library than those in the tables of GEMMs.
   void read_kernel(Row& row, const Table& table, const std::map<std::int64_t, score::LayerWidths>& widths) {
     const score::LayerColumns columns(table);
     const std::string op(row.text(columns.op));
@@ -321,43 +323,45 @@ class Reader {
     for (const MeasuredFrameworkKernel& kernel : profile.kernels) {
       add(seen_.kernels, kernel);
     }
-    for (const TracedCollective& one : profile.collectives) {
-      add_traced(one);
+    for (const TracedCollective& collective : profile.collectives) {
+      add_traced(collective);
     }
     for (const auto& [sentence, count] : profile.skipped) {
       passed_over_[with_escapes(fmt::format("{}: {}", name_, sentence))] += count;
     }
   }
 
-  /// A group whose ranks nobody names may lie anywhere in a job of several nodes.
-  void add_traced(const TracedCollective& one) {
-    if (one.members.empty() && base_ != nullptr && (one.world == 0 || one.world > base_->gpus_per_node)) {
+  /// A group with unknown ranks may be anywhere in a job of several nodes.
+  void add_traced(const TracedCollective& collective) {
+    if (collective.members.empty() && base_ != nullptr &&
+        (collective.world == 0 || collective.world > base_->gpus_per_node)) {
       pass_over(
           fmt::format("{}: {} of {} GPUs whose ranks the profile does not name, so that they may lie on any nodes "
                       "(PyTorch names them from 2.4 on)",
-                      name_, one.op, one.ranks));
+                      name_, collective.op, collective.ranks));
       return;
     }
-    add(Message{.op = one.op,
-                .ranks = one.ranks,
-                .nodes = nodes_of(one.members),
-                .bytes = one.bytes,
-                .time_us = one.time_us,
+    add(Message{.op = collective.op,
+                .ranks = collective.ranks,
+                .nodes = nodes_of(collective.members),
+                .bytes = collective.bytes,
+                .time_us = collective.time_us,
                 .place = path_.string()});
   }
 
-  /// One message of a table or of nccl-tests, `op` by its word for it.
+  /// One message of a table or of nccl-tests; `op` is its word there.
   struct Message {
     std::string op;
     std::int64_t ranks = 1;
     std::int64_t nodes = 1;
     std::int64_t bytes = 0;
     double time_us = 1.0;
-    std::string place{};  // for a fault
+    std::string place{};  // for faults
   };
 
-  /// Whether one is so much faster than the base's links that its time or the choice of the base must be wrong; then it
-  /// is a fault. A rank sends or receives all but its own share at least, and of an exchange all.
+  /// Returns whether a message is so much faster than the base's links that its time or the choice of the base must be
+  /// wrong; then it is recorded as a fault. A rank sends or receives at least everything but its own share, and in an
+  /// exchange everything.
   bool is_faster_than_links(const Message& message) {
     if (base_ == nullptr) {
       return false;
@@ -367,7 +371,8 @@ class Reader {
     const auto nodes = static_cast<double>(message.nodes);
     const double moved = static_cast<double>(message.bytes) * (is_exchange ? 1.0 : (ranks - 1.0) / ranks);
     const bool inside = is_too_fast(message, moved, base_->link.nominal_rate.value, 1, "the links of");
-    // Into a node goes all that its GPUs have not, by all its NICs; a ring of exchanges has one crossing, by one.
+    // All data that a node's GPUs lack comes in through all its NICs; a ring of exchanges enters a node once, through
+    // one NIC.
     const bool has_network = message.nodes > 1 && base_->network.has_value();
     return inside ||
            (has_network &&
@@ -376,10 +381,10 @@ class Reader {
                         "the NICs of a node of"));
   }
 
-  /// Throws where so many messages are too fast that the base cannot be what was measured.
+  /// Throws where so many messages are too fast that the base cannot be the measured machine.
   void require_likely_base() const {
     constexpr std::int64_t one_in = 4;
-    constexpr std::int64_t many = 8;  // fewer are mistakes of their rows
+    constexpr std::int64_t many = 8;  // fewer count as mistakes of their rows
     if (beyond_ >= many && beyond_ * one_in > messages_) {
       throw ConfigError(fmt::format(
           "what was measured cannot be of {}: {} of {} messages are faster than its links; name the --base that was "
@@ -390,8 +395,8 @@ class Reader {
 
   bool is_too_fast(const Message& message, double moved, BytesPerSecond nominal, int links, std::string_view what) {
     const BytesPerSecond rate{moved / (1e-6 * message.time_us)};
-    const BytesPerSecond most{nominal.value * links};
-    if (rate.value <= most_of_link * most.value) {
+    const BytesPerSecond bandwidth_limit{nominal.value * links};
+    if (rate.value <= most_of_link * bandwidth_limit.value) {
       return false;
     }
     if (beyond_++ == 0) {
@@ -400,11 +405,11 @@ class Reader {
     seen_.faults.push_back(fmt::format(
         "{}: {} of {} bytes on {} GPUs ran at {}, above {:g} times {} {}, {}; check its time, or name another --base",
         message.place, message.op, message.bytes, message.ranks, parameter_text(rate), most_of_link, what, base_->name,
-        parameter_text(most)));
+        parameter_text(bandwidth_limit)));
     return true;
   }
 
-  /// Of ranks that fill one node after the other.
+  /// Returns the nodes of ranks that fill one node after the other.
   [[nodiscard]] std::int64_t nodes_of(const std::vector<std::int64_t>& members) const {
     std::set<std::int64_t> nodes;
     for (const std::int64_t member : members) {
@@ -421,7 +426,7 @@ class Reader {
                : message.nodes;
   }
 
-  /// Every GPU sends to the next and hears from the one before: as fast as a pair's where no wire is shared.
+  /// Every GPU sends to the next and receives from the previous one: as fast as a pair where no wire is shared.
   [[nodiscard]] bool is_ring_of_pairs(const Message& message) const {
     return message.ranks > 2 && base_ != nullptr && base_->pair_peers == nullptr && base_->plan != nullptr &&
            base_->plan->kind == NodeKind::nvswitch && !base_->plan->wires && message.ranks <= base_->gpus_per_node;
@@ -509,14 +514,14 @@ class Reader {
 
   std::optional<std::string> chosen_;
   const Machine* base_;
-  std::string recorded_on_;  // the machine of records; empty: there was none
+  std::string recorded_on_;  // the machine of records; empty without records
   std::int64_t messages_ = 0;
-  std::int64_t beyond_ = 0;  ///< Of these: faster than the base's links.
+  std::int64_t beyond_ = 0;  ///< messages faster than the base's links
   std::size_t first_beyond_ = 0;
   Observations seen_;
   fs::path path_;
   std::string name_;
-  std::map<std::string*, std::string> last_source_;  // of each kind: the file it was last read from
+  std::map<std::string*, std::string> last_source_;  // by kind: the last file that it was read from
   std::map<std::string, std::size_t> passed_over_;
 };
 

@@ -23,11 +23,11 @@ enum class Kind : std::uint8_t {
   product,    ///< [m, k] x [k, n]
   linear,     ///< [..., k] x [n, k]
   batched,    ///< [b, m, k] x [b, k, n]
-  grouped,    ///< of experts
-  scaled,     ///< as product, in fp8
+  grouped,    ///< products of experts
+  scaled,     ///< like product, in fp8
   attention,  ///< forward
-  varlen,     ///< attention of sequences whose lengths no shape tells
-  backward,   ///< of attention
+  varlen,     ///< attention over sequences whose lengths are in no shape
+  backward,   ///< the backward pass of attention
   sum,
   norm,
   fused_norm,  ///< adds a residual first and writes the sum too
@@ -39,9 +39,9 @@ struct KnownOperator {
   std::string_view name;
   Kind kind;
   std::size_t first = 0;      ///< the first matrix, or the query
-  std::size_t heads_at = 1;   ///< which dimension of a query is the heads: 1 is [b, h, s, d], 2 is [b, s, h, d]
+  std::size_t heads_at = 1;   ///< dimension of a query that is the heads: 1 is [b, h, s, d], 2 is [b, s, h, d]
   std::size_t causal_at = 0;  ///< the input that says whether attention is causal
-  std::size_t window_at = 0;  ///< the input that is the left side of a window; 0: it takes none
+  std::size_t window_at = 0;  ///< the input with the left side of a window; 0: no such input
 };
 
 constexpr std::string_view efficient_forward = "aten::_efficient_attention_forward";
@@ -87,14 +87,14 @@ constexpr std::array operators{
 };
 
 const KnownOperator* find_operator(std::string_view name) {
-  const auto* const found =
-      std::find_if(operators.begin(), operators.end(), [&](const KnownOperator& one) { return one.name == name; });
-  return found == operators.end() ? nullptr : found;
+  const auto* const match =
+      std::find_if(operators.begin(), operators.end(), [&](const KnownOperator& known) { return known.name == name; });
+  return match == operators.end() ? nullptr : match;
 }
 
 bool is_extent(std::int64_t size) { return size >= 1 && size <= score::most_extent; }
 
-/// Of all dimensions but the last `kept`; 0 where some are missing or out of range.
+/// Returns the product of all dimensions but the last `kept`; 0 where some are missing or out of range.
 std::int64_t rows_of(const Dims& dims, std::size_t kept = 1) {
   std::int64_t rows = dims.size() < kept ? 0 : 1;
   for (std::size_t i = 0; i + kept < dims.size(); ++i) {
@@ -106,7 +106,7 @@ std::int64_t rows_of(const Dims& dims, std::size_t kept = 1) {
   return rows;
 }
 
-/// The plural that a sentence about the operator begins with.
+/// Returns the plural noun at the beginning of a sentence about the operator.
 std::string_view plural_of(Kind kind) {
   switch (kind) {
     case Kind::product:
@@ -203,18 +203,19 @@ class Reader {
   [[nodiscard]] std::optional<bool> causal() const {
     if (known_.name == efficient_forward) {
       const std::optional<bool> now = causal_mask(value(known_.causal_at));
-      return now ? now : causal_mask(value(known_.causal_at - 1));  // PyTorch 2.1 has one input less before it
+      return now ? now : causal_mask(value(known_.causal_at - 1));  // PyTorch 2.1 has one input fewer before it
     }
     const std::string_view text = value(known_.causal_at);
     return text == "True" || text == "False" ? std::optional(text == "True") : std::nullopt;
   }
 
-  /// The kind of mask: 0 none, 1 and 2 causal. Whether it is another input shows in its value: "0.0", "True".
+  /// Reads the kind of mask: 0 none, 1 and 2 causal. The value shows when it is another input: "0.0", "True".
   static std::optional<bool> causal_mask(std::string_view text) {
     return text == "0" || text == "1" || text == "2" ? std::optional(text != "0") : std::nullopt;
   }
 
-  /// A bias, slopes, or lengths of packed sequences, among the inputs behind query, key and value.
+  /// Returns whether a tensor is among the inputs behind query, key and value: a bias, slopes, or lengths of packed
+  /// sequences.
   [[nodiscard]] bool has_tensor_behind() const {
     return std::any_of(call_.dims.begin() + 3, call_.dims.end(), [](const Dims& dims) { return !dims.empty(); });
   }
@@ -297,7 +298,7 @@ class Reader {
     }
   }
 
-  /// Queries and keys, in place.
+  /// Rotates queries and keys, in place.
   [[nodiscard]] Work rotation(std::int64_t rows, std::int64_t width, DType dtype) const {
     const Dims key = shape(known_.first + 1);
     if (key.empty() || rows_of(key) != rows || !is_extent(key.back())) {
@@ -352,12 +353,12 @@ int element_bytes(std::string_view name) {
   }
   constexpr std::array<std::pair<std::string_view, int>, 8> others{
       {{"Byte", 1}, {"Char", 1}, {"Bool", 1}, {"Short", 2}, {"Int", 4}, {"Long", 8}, {"Double", 8}, {"double", 8}}};
-  const auto* const found = std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == name; });
-  return found == others.end() ? 0 : found->second;
+  const auto* const match = std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == name; });
+  return match == others.end() ? 0 : match->second;
 }
 
 std::optional<DType> type_in_kernel_name(std::string_view name) {
-  // The letters of nvjet are the types of A and B, of the accumulator and of the output: t bf16, h fp16, q fp8.
+  // The letters of nvjet are the types of A and B, of the accumulator and of the output: t is bf16, h fp16, q fp8.
   constexpr std::array<std::pair<std::string_view, DType>, 17> words{{{"e4m3", DType::fp8},
                                                                       {"e5m2", DType::fp8},
                                                                       {"nvjet_qq", DType::fp8},
@@ -375,9 +376,9 @@ std::optional<DType> type_in_kernel_name(std::string_view name) {
                                                                       {"tf32", DType::fp32},
                                                                       {"hgemm", DType::fp16},
                                                                       {"sgemm", DType::fp32}}};
-  const auto* const found = std::find_if(
+  const auto* const match = std::find_if(
       words.begin(), words.end(), [&](const auto& word) { return name.find(word.first) != std::string_view::npos; });
-  return found == words.end() ? std::nullopt : std::optional(found->second);
+  return match == words.end() ? std::nullopt : std::optional(match->second);
 }
 
 std::string_view collective_named(std::string_view name) {
@@ -398,8 +399,8 @@ std::string_view collective_named(std::string_view name) {
        {"all_to_allv", "alltoall"},
        {"alltoall", "alltoall"},
        {"alltoall_base", "alltoall"}}};
-  const auto* const found = std::find_if(words.begin(), words.end(), [&](const auto& w) { return w.first == name; });
-  return found == words.end() ? std::string_view{} : found->second;
+  const auto* const match = std::find_if(words.begin(), words.end(), [&](const auto& w) { return w.first == name; });
+  return match == words.end() ? std::string_view{} : match->second;
 }
 
 bool is_collective_kernel(std::string_view name) {
@@ -409,11 +410,11 @@ bool is_collective_kernel(std::string_view name) {
 
 namespace {
 
-/// Numbers and commas up to the "]" that ends the list; `at` stands behind it then.
+/// Reads numbers and commas up to the "]" that ends the list, and leaves `at` behind it.
 std::optional<Dims> list_at(std::string_view text, std::size_t& at) {
-  constexpr std::size_t most = 16;
+  constexpr std::size_t limit = 16;
   Dims list;
-  while (at < text.size() && list.size() <= most) {
+  while (at < text.size() && list.size() <= limit) {
     if (text[at] == ' ' || text[at] == ',') {
       ++at;
     } else if (text[at] == ']') {
@@ -435,12 +436,12 @@ std::optional<Dims> list_at(std::string_view text, std::size_t& at) {
 }  // namespace
 
 std::optional<std::vector<std::vector<std::int64_t>>> dims_in_text(std::string_view text) {
-  constexpr std::size_t most = 64;
+  constexpr std::size_t limit = 64;
   std::vector<Dims> dims;
   if (!text.starts_with('[')) {
     return std::nullopt;
   }
-  for (std::size_t at = 1; at < text.size() && dims.size() <= most;) {
+  for (std::size_t at = 1; at < text.size() && dims.size() <= limit;) {
     if (text[at] == ' ' || text[at] == ',') {
       ++at;
     } else if (text[at] == ']') {

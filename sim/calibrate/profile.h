@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a profile of a run says was measured, whichever profiler wrote it.
+// The measurements in a profile of a run, independent of the profiler.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,23 @@
 
 namespace commfuse::calibrate {
 
-/// One size, by its shortest time: in the other calls, ranks wait inside the kernel for whoever comes last.
+/// A collective at one size, by its shortest time: in the other calls, ranks wait inside the kernel for the last to
+/// arrive.
 struct TracedCollective {
-  std::string op;  ///< As nccl-tests calls it: all_gather, reduce_scatter, all_reduce, alltoall.
+  std::string op;  ///< In nccl-tests' words: all_gather, reduce_scatter, all_reduce, alltoall.
   int ranks = 0;
-  std::int64_t bytes = 0;  ///< As nccl-tests counts them.
+  std::int64_t bytes = 0;  ///< Counted like nccl-tests.
   double time_us = 0.0;
   std::vector<std::int64_t> members{};  ///< Every rank of the group; empty where the profile does not name them.
   std::int64_t world = 0;               ///< Ranks of the job; 0 where the profile does not say.
 };
 
 struct Profile {
-  std::vector<MeasuredGemm> products;            ///< each call
-  std::vector<MeasuredAttention> attention;      ///< each forward call
-  std::vector<MeasuredFrameworkKernel> kernels;  ///< sums, norms, activations, rotations: each call
+  std::vector<MeasuredGemm> products;            ///< one per call
+  std::vector<MeasuredAttention> attention;      ///< one per forward call
+  std::vector<MeasuredFrameworkKernel> kernels;  ///< one per call: sums, norms, activations, rotations
   std::vector<TracedCollective> collectives;     ///< by op, members and bytes
-  std::map<std::string, std::size_t> skipped{};  ///< Sentences about what is of no use, and how often.
+  std::map<std::string, std::size_t> skipped{};  ///< Sentences about rows of no use, with their number.
 };
 
 }  // namespace commfuse::calibrate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The micro-benchmarks of a record as rows of the fits.
+// Converts the micro-benchmarks of a record to rows of the fits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace commfuse::calibrate {
 
 namespace {
 
-/// Smaller ones stay in a core's cache, which the price of a kernel knows nothing of.
+/// Smaller transfers stay in a core's cache, which the price of a kernel does not model.
 constexpr std::int64_t least_traffic = 256 << 10;
 
 Duration median_of(std::vector<Duration> samples) {
@@ -33,14 +33,14 @@ class RecordRows {
     seen_.machine =
         has_gpu ? record.environment.gpu : fmt::format("{}, links {}", record.environment.cpu, record.links);
     seen_.is_executor = !has_gpu;  // the peak of a GPU is known
-    for (const MicroBenchmark& one : record.micro_benchmarks) {
-      const Duration time = median_of(one.samples);
-      if (one.rank >= 0) {
+    for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
+      const Duration time = median_of(benchmark.samples);
+      if (benchmark.rank >= 0) {
         ++left_out_["ops of single ranks and links, which commfuse-validate links compares"];
-      } else if (!one.beside.empty() && one.beside != inside_schedule) {
+      } else if (!benchmark.beside.empty() && benchmark.beside != inside_schedule) {
         ++left_out_["two ops beside each other, which prices do not know of"];
       } else if (time > Duration{}) {
-        add(one, time);
+        add(benchmark, time);
       }
     }
   }
@@ -53,64 +53,70 @@ class RecordRows {
   }
 
  private:
-  void add(const MicroBenchmark& one, Duration time) {
-    if (one.op == "product") {
-      const DType dtype = dtype_of(one);
+  void add(const MicroBenchmark& benchmark, Duration time) {
+    if (benchmark.op == "product") {
+      const DType dtype = dtype_of(benchmark);
       put(seen_.gemm[index_of(dtype)],
-          MeasuredGemm{{.m = extent(one.m), .n = extent(one.n), .k = extent(one.k), .dtype = dtype}, time});
-    } else if (one.op == "copy" || one.op == "add") {
-      add_traffic(one, time);
-    } else if (one.op == "exchange") {
-      put(seen_.peers, ObservedExchange{one.op, {.bytes = bytes_of(one), .time_us = to_microseconds(time)}});
-    } else if (one.op == "next") {
+          MeasuredGemm{{.m = extent(benchmark.m), .n = extent(benchmark.n), .k = extent(benchmark.k), .dtype = dtype},
+                       time});
+    } else if (benchmark.op == "copy" || benchmark.op == "add") {
+      add_traffic(benchmark, time);
+    } else if (benchmark.op == "exchange") {
+      put(seen_.peers,
+          ObservedExchange{benchmark.op, {.bytes = bytes_of(benchmark), .time_us = to_microseconds(time)}});
+    } else if (benchmark.op == "next") {
       seen_.next_op = time;
-    } else if (one.op == "wake") {
+    } else if (benchmark.op == "wake") {
       seen_.wake_up = time;
-    } else if (const std::optional<CollectiveKind> kind = collective_named(one.op); kind && one.ranks < 2) {
+    } else if (const std::optional<CollectiveKind> kind = collective_named(benchmark.op); kind && benchmark.ranks < 2) {
       ++left_out_["collectives of one rank, which send nothing"];
     } else if (kind) {
-      put(seen_.collectives, ObservedCollective{one.op,
+      put(seen_.collectives, ObservedCollective{benchmark.op,
                                                 {.kind = *kind,
-                                                 .ranks = static_cast<int>(one.ranks),
-                                                 .total = bytes_of(one),
+                                                 .ranks = static_cast<int>(benchmark.ranks),
+                                                 .total = bytes_of(benchmark),
                                                  .time_us = to_microseconds(time)}});
     } else {
-      ++left_out_[fmt::format("{}, whose arithmetic no price knows of", one.op)];
+      ++left_out_[fmt::format("{}, whose arithmetic no price knows of", benchmark.op)];
     }
   }
 
-  /// In one dtype, as a machine has one rate of memory, and larger than a core's cache.
-  void add_traffic(const MicroBenchmark& one, Duration time) {
+  /// Keeps rows in one dtype, as a machine has one memory rate, and larger than a core's cache.
+  void add_traffic(const MicroBenchmark& benchmark, Duration time) {
     if (seen_.traffic.rows.empty() && moved_.empty()) {
-      moved_ = one.dtype;
+      moved_ = benchmark.dtype;
     }
-    if (one.dtype != moved_) {
-      ++left_out_[fmt::format("{} in {}, where that in {} counts", one.op, one.dtype, moved_)];
-    } else if (one.bytes < least_traffic) {
-      ++left_out_[fmt::format("{} of less than 256 KiB", one.op)];
+    if (benchmark.dtype != moved_) {
+      ++left_out_[fmt::format("{} in {}, where that in {} counts", benchmark.op, benchmark.dtype, moved_)];
+    } else if (benchmark.bytes < least_traffic) {
+      ++left_out_[fmt::format("{} of less than 256 KiB", benchmark.op)];
     } else {
-      put(seen_.traffic, MeasuredTraffic{bytes_of(one), time});
+      put(seen_.traffic, MeasuredTraffic{bytes_of(benchmark), time});
     }
   }
 
-  [[nodiscard]] DType dtype_of(const MicroBenchmark& one) const {
-    const auto* const found = std::ranges::find(all_dtypes, one.dtype, [](DType dtype) { return name_of(dtype); });
-    if (found == all_dtypes.end()) {
-      throw ConfigError(fmt::format("{}: {} is not a dtype of a GEMM; measure anew", source_, in_quotes(one.dtype)));
+  [[nodiscard]] DType dtype_of(const MicroBenchmark& benchmark) const {
+    const auto* const match =
+        std::ranges::find(all_dtypes, benchmark.dtype, [](DType dtype) { return name_of(dtype); });
+    if (match == all_dtypes.end()) {
+      throw ConfigError(
+          fmt::format("{}: {} is not a dtype of a GEMM; measure anew", source_, in_quotes(benchmark.dtype)));
     }
-    return *found;
+    return *match;
   }
 
   [[nodiscard]] std::int64_t extent(std::int64_t size) const { return in_range(size, score::most_extent); }
-  [[nodiscard]] Bytes bytes_of(const MicroBenchmark& one) const { return {in_range(one.bytes, score::most_bytes)}; }
+  [[nodiscard]] Bytes bytes_of(const MicroBenchmark& benchmark) const {
+    return {in_range(benchmark.bytes, score::most_bytes)};
+  }
 
-  [[nodiscard]] std::int64_t in_range(std::int64_t size, std::int64_t most) const {
+  [[nodiscard]] std::int64_t in_range(std::int64_t size, std::int64_t limit) const {
     if (size < 1) {
       throw ConfigError(fmt::format("{}: an op of no size was measured; measure anew", source_));
     }
-    if (size > most) {
+    if (size > limit) {
       throw ConfigError(
-          fmt::format("{}: an op of size {} was measured, and {} is the most; measure anew", source_, size, most));
+          fmt::format("{}: an op of size {} was measured, and {} is the most; measure anew", source_, size, limit));
     }
     return size;
   }
@@ -132,7 +138,7 @@ class RecordRows {
   }
 
   std::string source_;
-  std::string moved_;  // the dtype of copies and adds that counts
+  std::string moved_;  // the dtype of the copies and adds that are kept
   std::map<std::string, int> left_out_;
   Observations seen_;
 };

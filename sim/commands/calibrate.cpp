@@ -17,6 +17,7 @@
 #include "model/config_error.h"
 #include "sim/calibrate/calibrate.h"
 #include "sim/calibrate/observations.h"
+#include "sim/commands/answer.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/machine_file.h"
 
@@ -34,7 +35,7 @@ struct CalibrateRequest {
   std::optional<std::string> machine;
 };
 
-int run_calibrate(const CalibrateRequest& request) {
+Answer run_calibrate(const CalibrateRequest& request) {
   const fs::path out = request.out.empty() ? request.name + ".yaml" : request.out;
   require_new_machine(request.name, out);
   const std::string base_name = meant_name(Catalogue::hardware, request.base);
@@ -61,20 +62,23 @@ int run_calibrate(const CalibrateRequest& request) {
     throw ConfigError(
         fmt::format("{}\n{} (the first of {} faulty rows)", error.what(), seen.faults.front(), seen.faults.size()));
   }
-  print_calibration(seen, calibration, out);
-  if (!node.empty()) {
-    fmt::print("wrote {}\n", node.string());
-  }
+  Answer answer = text_answer(calibration_in_words(seen, calibration, out) +
+                              (node.empty() ? "" : fmt::format("wrote {}\n", node.string())));
+  answer.code = seen.faults.empty() ? exit_code::done : exit_code::failed_points;
   for (const std::string& fault : seen.faults) {
-    fmt::print(stderr, "{}\n", fault);
+    answer.notes += fault + "\n";
   }
-  return seen.faults.empty() ? exit_code::done : exit_code::failed_points;
+  answer.files.push_back(out.string());
+  if (!node.empty()) {
+    answer.files.push_back(node.string());
+  }
+  return answer;
 }
 
 }  // namespace
 
-void add_calibrate(CLI::App& app, int& status) {
-  add_verb(app, "calibrate", "Fit a machine's parameters to its measurements", [&status](CLI::App& command) {
+void add_calibrate(CLI::App& app, Caller& caller) {
+  add_verb(app, "calibrate", "Fit a machine's parameters to its measurements", [&caller](CLI::App& command) {
     const auto request = std::make_shared<CalibrateRequest>();
     command
         .add_option(
@@ -104,7 +108,7 @@ void add_calibrate(CLI::App& app, int& status) {
         "  all_gather_perf -b 1K -e 1G -f 2 -g 8 > ag.txt\n"
         "  commfuse-sim calibrate --base h100-sxm --name my-h100 ag.txt rs.txt gemm.csv\n"
         "  commfuse-sim run --hardware ./my-h100.yaml");
-    command.callback([request, &status] { status = run_calibrate(*request); });
+    command.callback([request, &caller] { caller.take(run_calibrate(*request)); });
   });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands of commfuse-sim. Each adds itself to the program; when chosen it runs and leaves its exit code.
+// The subcommands of commfuse-sim. Each adds itself to the program; when chosen it runs and leaves its exit code. Those
+// that take a caller also work for programs that call them as a library; the caller outlives the parsing.
 #pragma once
 
 namespace CLI {
@@ -8,24 +9,26 @@ class App;
 
 namespace commfuse::sim {
 
+class Caller;
+
 void add_best(CLI::App& app, int& status);
-void add_calibrate(CLI::App& app, int& status);
+void add_calibrate(CLI::App& app, Caller& caller);
 void add_config(CLI::App& app, int& status);
 void add_diff(CLI::App& app, int& status);
-void add_expect(CLI::App& app, int& status);
+void add_expect(CLI::App& app, Caller& caller);
 void add_import(CLI::App& app, int& status);
-void add_plan(CLI::App& app, int& status);
+void add_plan(CLI::App& app, Caller& caller);
 void add_list(CLI::App& app, int& status);
 void add_merge(CLI::App& app, int& status);
 void add_plot(CLI::App& app, int& status);
 void add_report(CLI::App& app, int& status);
 void add_results(CLI::App& app, int& status);
-void add_run(CLI::App& app, int& status);
+void add_run(CLI::App& app, Caller& caller);
 void add_schedule(CLI::App& app, int& status);
 void add_schema(CLI::App& app, int& status);
-void add_score(CLI::App& app, int& status);
-void add_sweep(CLI::App& app, int& status);
-void add_tune(CLI::App& app, int& status);
+void add_score(CLI::App& app, Caller& caller);
+void add_sweep(CLI::App& app, Caller& caller);
+void add_tune(CLI::App& app, Caller& caller);
 void add_version(CLI::App& app, int& status);
 void add_why(CLI::App& app, int& status);
 

@@ -12,6 +12,7 @@
 #include "model/config/plan_field.h"
 #include "model/config_error.h"
 #include "model/text/suggest.h"
+#include "model/wrapped.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
 
@@ -63,6 +64,11 @@ std::string explanation(const PlanField& field) {
                      field.doc, values_in_words(field), preset, name, yaml_scalar(field.example));
 }
 
+/// Prints a key and, behind a column of that width, its text, broken where the terminal ends.
+void print_listed(std::string_view key, std::string_view text, std::size_t width) {
+  fmt::print("{}", wrapped(text, fmt::format("{:<{}} ", key, width), std::string(width + 1, ' ')));
+}
+
 /// Keys of plan files, under "plan.". Whether there is one.
 bool explain_plan(std::string_view key) {
   if (const PlanField* field = find_plan_field(key)) {
@@ -72,7 +78,7 @@ bool explain_plan(std::string_view key) {
   bool any = false;
   for (const PlanField& field : plan_fields()) {
     if (key.empty() || field.key.starts_with(fmt::format("{}.", key))) {
-      fmt::print("plan.{:<27} {}\n", field.key, field.doc);
+      print_listed(fmt::format("plan.{}", field.key), field.doc, 32);
       any = true;
     }
   }
@@ -102,7 +108,7 @@ void explain(const std::string& key) {
   bool any = false;
   for (const Field& field : run_fields()) {
     if (key.empty() || field.key.substr(0, key.size() + 1) == key + ".") {
-      fmt::print("{:<20} {}\n", field.key, field.doc);
+      print_listed(field.key, field.doc, 20);
       any = true;
     }
   }

@@ -71,21 +71,21 @@ std::string size_in_words(double bytes) {
 
 }  // namespace
 
-void print_dry_run(const PreparedSweep& prepared) {
+std::string dry_run_in_words(const PreparedSweep& prepared) {
   const StoreIdentity& identity = prepared.identity;
   const Sample sample = sample_of(prepared, some_points(identity));
   const std::size_t own = points_of(identity.shard, identity.points);
   const double times = static_cast<double>(own) / static_cast<double>(sample.points);
   const int asked = choices_of(prepared.sweep.grid.settings).threads;
   const auto threads = static_cast<double>(asked > 0 ? asked : usable_threads());
-  fmt::print(
+  std::string text = fmt::format(
       "points  {}{}\n", own,
       identity.shard.parts == 1 ? "" : fmt::format(" of {}, shard {}", identity.points, name_of(identity.shard)));
-  fmt::print("rows    about {:.0f}; of {} in a sample {} could not be run\n", times * static_cast<double>(sample.rows),
-             sample.rows, sample.infeasible);
-  fmt::print("time    about {} on {:.0f} thread{}\n", time_in_words(times * sample.seconds / threads), threads,
-             threads > 1 ? "s" : "");
-  fmt::print("disk    about {}\n", size_in_words(times * sample.bytes));
+  text += fmt::format("rows    about {:.0f}; of {} in a sample {} could not be run\n",
+                      times * static_cast<double>(sample.rows), sample.rows, sample.infeasible);
+  text += fmt::format("time    about {} on {:.0f} thread{}\n", time_in_words(times * sample.seconds / threads), threads,
+                      threads > 1 ? "s" : "");
+  return text + fmt::format("disk    about {}\n", size_in_words(times * sample.bytes));
 }
 
 }  // namespace commfuse::sim

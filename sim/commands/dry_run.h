@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "sim/commands/prepared_sweep.h"
 
 namespace commfuse::sim {
 
-/// Prints how many points the sweep has, and how long they take and how large the store becomes, judged by some of them
-/// that it plays.
-void print_dry_run(const PreparedSweep& prepared);
+/// Says in lines how many points the sweep has, and how long they take and how large the store becomes, judged by some
+/// of them that it plays.
+std::string dry_run_in_words(const PreparedSweep& prepared);
 
 }  // namespace commfuse::sim

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/config/catalogue.h"
@@ -20,11 +21,13 @@
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
+#include "sim/commands/answer.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/expect_text.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/expect/expected_kernels.h"
 #include "sim/expect/expected_rows.h"
+#include "sim/expect/expected_runs.h"
 #include "sim/expect/thresholds.h"
 
 namespace commfuse::sim {
@@ -47,6 +50,9 @@ struct ExpectRequest {
   std::string gemms;
   std::string copies;
   std::string dtype = "bf16";
+  std::string scope;
+  std::string model;
+  std::vector<std::string> sets;
   std::string form;
   std::string format = "table";
 };
@@ -141,8 +147,10 @@ double false_alarms_of(const ExpectRequest& request) {
   return *share;
 }
 
+constexpr std::array<std::string_view, 4> formats{"table", "json", "csv", "yaml"};
+
 /// GEMMs and copies in place of collectives.
-std::string kernels_text(const ExpectRequest& request, const Machine& machine, double false_alarms) {
+Answer kernels_answer(const ExpectRequest& request, const Machine& machine, double false_alarms) {
   const std::optional<DType> dtype = dtype_named(request.dtype);
   if (!dtype) {
     throw ConfigError(fmt::format("--dtype: unknown dtype {}; use bf16, fp16, fp32 or fp8", in_quotes(request.dtype)));
@@ -158,35 +166,65 @@ std::string kernels_text(const ExpectRequest& request, const Machine& machine, d
       question.copies.push_back(size_of("--copy", word));
     }
   }
-  const std::vector<expect::ExpectedKernelRow> rows = expect::expected_kernels(machine, question);
-  const ExpectedOf of{machine.name, false_alarms};
-  return request.format == "json"   ? kernel_json(rows, of)
-         : request.format == "csv"  ? kernel_csv(rows, of)
-         : request.format == "yaml" ? kernel_yaml(rows, of)
-                                    : kernel_table(rows, of);
+  return {.write = [rows = expect::expected_kernels(machine, question), of = ExpectedOf{machine.name, false_alarms}](
+                       std::string_view format, const Sink& sink) {
+    require_word("--output", format, formats, "format");
+    sink(format == "json"   ? kernel_json(rows, of)
+         : format == "csv"  ? kernel_csv(rows, of)
+         : format == "yaml" ? kernel_yaml(rows, of)
+                            : kernel_table(rows, of));
+  }};
 }
 
-std::string text_of(const ExpectRequest& request) {
-  constexpr std::array<std::string_view, 4> formats{"table", "json", "csv", "yaml"};
+/// Layers and steps in place of collectives: settings as those of `run`, of one point.
+Answer runs_answer(const ExpectRequest& request, double false_alarms) {
+  SettingArguments arguments;
+  arguments.sets = {"scope=" + request.scope, "hardware=" + request.hardware};
+  if (!request.model.empty()) {
+    arguments.sets.push_back("model=" + request.model);
+  }
+  if (!request.ranks.empty()) {
+    arguments.sets.push_back("ranks=" + request.ranks);
+  }
+  arguments.sets.insert(arguments.sets.end(), request.sets.begin(), request.sets.end());
+  const Settings settings = settings_of(arguments);
+  return {
+      .write = [rows = expect::expected_runs(settings, false_alarms),
+                of = ExpectedOf{settings.text("hardware"), false_alarms}](std::string_view format, const Sink& sink) {
+        require_word("--output", format, formats, "format");
+        sink(format == "json"   ? run_json(rows, of)
+             : format == "csv"  ? run_csv(rows, of)
+             : format == "yaml" ? run_yaml(rows, of)
+                                : run_table(rows, of));
+      }};
+}
+
+Answer run_expect(const ExpectRequest& request) {
   require_word("--output", request.format, formats, "format");
   const double false_alarms = false_alarms_of(request);
+  if (!request.scope.empty()) {
+    return runs_answer(request, false_alarms);
+  }
   const Expectation expectation(expect::with_setup(machine_asked(request), setup_of(request)));
   const Machine& machine = expectation.machine();
   if (!request.form.empty()) {
-    return expect::thresholds(request.form, expectation, false_alarms);
+    return text_answer(expect::thresholds(request.form, expectation, false_alarms));
   }
   if (!request.gemms.empty() || !request.copies.empty()) {
-    return kernels_text(request, machine, false_alarms);
+    return kernels_answer(request, machine, false_alarms);
   }
-  const std::vector<expect::ExpectedRow> rows = expect::expected_rows(expectation, {.ops = ops_of(request),
-                                                                                    .gpus = ranks_of(request, machine),
-                                                                                    .sizes = sizes_of(request),
-                                                                                    .false_alarms = false_alarms});
-  const ExpectedOf of{machine.name, false_alarms};
-  return request.format == "json"   ? expected_json(rows, of)
-         : request.format == "csv"  ? expected_csv(rows, of)
-         : request.format == "yaml" ? expected_yaml(rows, of)
-                                    : expected_table(rows, of);
+  std::vector<expect::ExpectedRow> rows = expect::expected_rows(expectation, {.ops = ops_of(request),
+                                                                              .gpus = ranks_of(request, machine),
+                                                                              .sizes = sizes_of(request),
+                                                                              .false_alarms = false_alarms});
+  return {.write = [rows = std::move(rows), of = ExpectedOf{machine.name, false_alarms}](std::string_view format,
+                                                                                         const Sink& sink) {
+    require_word("--output", format, formats, "format");
+    sink(format == "json"   ? expected_json(rows, of)
+         : format == "csv"  ? expected_csv(rows, of)
+         : format == "yaml" ? expected_yaml(rows, of)
+                            : expected_table(rows, of));
+  }};
 }
 
 void add_setup_flags(CLI::App& command, ExpectRequest& request) {
@@ -205,6 +243,15 @@ void add_kernel_flags(CLI::App& command, ExpectRequest& request) {
                    ->capture_default_str()
                    ->type_name("DTYPE"),
                {"bf16", "fp16", "fp32", "fp8"});
+}
+
+void add_run_flags(CLI::App& command, ExpectRequest& request) {
+  usual(command.add_option("--scope", request.scope, "Layers and steps in place of collectives: a scope of run")
+            ->type_name("SCOPE"));
+  offers_names(command.add_option("--model", request.model, "Of --scope: model, a name or file")->type_name("NAME"),
+               Catalogue::models);
+  command.add_option("--set", request.sets, "Of --scope: any setting of run, as in --set seq=8K")
+      ->type_name("KEY=VALUE");
 }
 
 void add_size_flags(CLI::App& command, ExpectRequest& request) {
@@ -229,6 +276,15 @@ void refuse_idle_flags(CLI::App& command) {
       }
     }
   };
+  constexpr std::array<const char*, 5> of_sizes{"--collective", "--sizes", "-b", "-e", "-f"};
+  constexpr std::array<const char*, 4> of_others{"--thresholds", "--gemm", "--copy", "--dtype"};
+  if (has("--scope")) {
+    refuse(of_sizes, "layers and steps take the place of collectives");
+    refuse(of_links, "--scope takes settings of run with --set");
+    refuse(of_others, "--scope asks for layers and steps alone");
+    return;
+  }
+  refuse(std::array{"--model", "--set"}, "is of --scope alone");
   if (has("--thresholds")) {
     refuse(of_messages, "--thresholds prints the sizes that the checker measures");
     refuse(std::array{"--gemm", "--copy", "--dtype"}, "--thresholds prints floors of collectives");
@@ -267,6 +323,7 @@ void add_flags(CLI::App& command, ExpectRequest& request) {
   add_size_flags(command, request);
   add_setup_flags(command, request);
   add_kernel_flags(command, request);
+  add_run_flags(command, request);
   usual(command.add_option("--false-alarms", request.false_alarms, "Share of healthy measurements beyond 'slow'")
             ->capture_default_str()
             ->type_name("SHARE"));
@@ -284,8 +341,8 @@ void add_flags(CLI::App& command, ExpectRequest& request) {
 
 }  // namespace
 
-void add_expect(CLI::App& app, int& status) {
-  add_verb(app, "expect", "Say what collectives of a machine should reach", [&status](CLI::App& command) {
+void add_expect(CLI::App& app, Caller& caller) {
+  add_verb(app, "expect", "Say what collectives of a machine should reach", [&caller](CLI::App& command) {
     const auto request = std::make_shared<ExpectRequest>();
     add_flags(command, *request);
     command.footer(
@@ -298,11 +355,13 @@ void add_expect(CLI::App& app, int& status) {
         "  commfuse-sim expect --cluster dgx-h100-x4 --sizes 1M..8G -o csv\n"
         "  commfuse-sim expect --hardware h100-sxm -b 8 -e 128M --nvls off\n"
         "  commfuse-sim expect --hardware h100-sxm --gemm 8Kx8Kx8K --copy 1G\n"
+        "  commfuse-sim expect --scope layer --model llama-3.1-70b --set seq=8K\n"
         "  commfuse-sim expect --hardware h100-sxm --thresholds nvsentinel");
-    command.callback([request, &command, &status] {
+    command.callback([request, &command, &caller] {
       refuse_idle_flags(command);
-      fmt::print("{}", text_of(*request));
-      status = exit_code::done;
+      Answer answer = run_expect(*request);
+      answer.format = request->format;
+      caller.take(answer);
     });
   });
 }

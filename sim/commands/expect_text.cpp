@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -18,6 +19,7 @@ namespace {
 
 using expect::ExpectedKernelRow;
 using expect::ExpectedRow;
+using expect::ExpectedRun;
 
 constexpr double giga = 1e9;
 
@@ -48,6 +50,26 @@ std::vector<Value> values_of(const ExpectedRow& row, const ExpectedOf& of) {
           std::string(name_of(row.limit)),
           row.kernel.empty() ? Value{} : Value{row.kernel},
           row.saturation.count,
+          of.false_alarms};
+}
+
+constexpr std::array<std::string_view, 13> run_columns{"schema",  "machine",    "scope",       "model",   "strategy",
+                                                       "ranks",   "batch",      "seq",         "time_us", "fast_us",
+                                                       "slow_us", "time_error", "false_alarms"};
+
+std::vector<Value> run_values(const ExpectedRun& row, const ExpectedOf& of) {
+  return {std::string("commfuse.expectation_run/1"),
+          of.machine,
+          row.scope,
+          row.model,
+          row.strategy,
+          row.ranks,
+          row.batch,
+          row.seq,
+          rounded(to_microseconds(row.time)),
+          rounded(to_microseconds(row.range.fast)),
+          rounded(to_microseconds(row.range.slow)),
+          rounded(row.error),
           of.false_alarms};
 }
 
@@ -188,6 +210,44 @@ std::string kernel_yaml(std::span<const ExpectedKernelRow> rows, const ExpectedO
   std::string text;
   for (const ExpectedKernelRow& row : rows) {
     text += yaml_map(kernel_columns, kernel_values(row, of));
+  }
+  return text;
+}
+
+std::string run_table(std::span<const ExpectedRun> rows, const ExpectedOf& of) {
+  const ExpectedRun& first = rows.front();
+  std::string text = fmt::format(
+      "{} of {} on {}, {} GPUs, batch {}, {} tokens\none healthy measurement in {:g} is slower than 'slow'\n\n",
+      first.scope, first.model, of.machine, first.ranks, first.batch, first.seq, 1.0 / of.false_alarms);
+  std::size_t width = 16;
+  for (const ExpectedRun& row : rows) {
+    width = std::max(width, row.strategy.size());
+  }
+  text += fmt::format("{:<{}}  {:>10}  {:>10}  {:>10}  {:>6}\n", "strategy", width, "time us", "fast", "slow", "error");
+  for (const ExpectedRun& row : rows) {
+    text += fmt::format("{:<{}}  {:>10}  {:>10}  {:>10}  {:>5.1f}%\n", row.strategy, width, time_text(row.time),
+                        time_text(row.range.fast), time_text(row.range.slow), 100.0 * row.error);
+  }
+  return text;
+}
+
+std::string run_json(std::span<const ExpectedRun> rows, const ExpectedOf& of) {
+  return reports::json_array(
+      rows, [&](const ExpectedRun& row) { return reports::json_object(run_columns, run_values(row, of)); });
+}
+
+std::string run_csv(std::span<const ExpectedRun> rows, const ExpectedOf& of) {
+  std::string text = reports::csv_line(std::span<const std::string_view>(run_columns));
+  for (const ExpectedRun& row : rows) {
+    text += reports::csv_line(run_values(row, of));
+  }
+  return text;
+}
+
+std::string run_yaml(std::span<const ExpectedRun> rows, const ExpectedOf& of) {
+  std::string text;
+  for (const ExpectedRun& row : rows) {
+    text += yaml_map(run_columns, run_values(row, of));
   }
   return text;
 }

@@ -7,6 +7,7 @@
 
 #include "sim/expect/expected_kernels.h"
 #include "sim/expect/expected_rows.h"
+#include "sim/expect/expected_runs.h"
 
 namespace commfuse::sim {
 
@@ -29,5 +30,12 @@ std::string kernel_table(std::span<const expect::ExpectedKernelRow> rows, const 
 std::string kernel_json(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
 std::string kernel_csv(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
 std::string kernel_yaml(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
+
+// The same of layers and steps.
+
+std::string run_table(std::span<const expect::ExpectedRun> rows, const ExpectedOf& of);
+std::string run_json(std::span<const expect::ExpectedRun> rows, const ExpectedOf& of);
+std::string run_csv(std::span<const expect::ExpectedRun> rows, const ExpectedOf& of);
+std::string run_yaml(std::span<const expect::ExpectedRun> rows, const ExpectedOf& of);
 
 }  // namespace commfuse::sim

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "model/config/command_line.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/wrapped.h"
 #include "reports/rows.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/listing.h"
@@ -31,6 +33,35 @@ std::vector<std::string> names_of(const Listing& listing) {
   return names;
 }
 
+/// The text column at the end of a list, which is broken where the terminal ends: beside the others, or below them
+/// where they leave little room.
+class LastColumn {
+ public:
+  LastColumn(const Listing& listing, std::span<const std::size_t> widths) {
+    for (const std::size_t width : widths.first(widths.size() - 1)) {
+      start_ += width + 2;
+    }
+    is_too_wide_ = listing.columns.back().is_text && start_ + widths.back() > terminal_width();
+  }
+
+  [[nodiscard]] bool is_too_wide() const { return is_too_wide_; }
+
+  /// Returns the row whose other cells are `others`, a line, with the text of the last.
+  [[nodiscard]] std::string broken(std::string others, const std::string& text) const {
+    constexpr std::size_t least_room = 24;
+    if (start_ + least_room > terminal_width()) {
+      return others + wrapped(text, "    ", "    ");
+    }
+    others.pop_back();  // the line break
+    others.resize(start_, ' ');
+    return wrapped(text, others, std::string(start_, ' '));
+  }
+
+ private:
+  std::size_t start_ = 0;
+  bool is_too_wide_ = false;
+};
+
 std::string table_of(const Listing& listing) {
   std::vector<std::size_t> widths;
   for (std::size_t column = 0; column < listing.columns.size(); ++column) {
@@ -39,19 +70,22 @@ std::string table_of(const Listing& listing) {
       widths.back() = std::max(widths.back(), row[column].size());
     }
   }
+  const std::size_t roomy = std::accumulate(widths.begin(), widths.end(), 2 * (widths.size() - 1));
+  const std::string gap(roomy > terminal_width() && !listing.columns.back().is_text ? 1 : 2, ' ');
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text;
     for (std::size_t column = 0; column < cells.size(); ++column) {
-      text += column == 0 ? "" : "  ";
+      text += column == 0 ? "" : gap;
       text += listing.columns[column].is_text ? fmt::format("{:<{}}", cells[column], widths[column])
                                               : fmt::format("{:>{}}", cells[column], widths[column]);
     }
     text.erase(text.find_last_not_of(' ') + 1);
     return text + "\n";
   };
+  const LastColumn last(listing, widths);
   std::string text = line(names_of(listing));
   for (const std::vector<std::string>& row : listing.rows) {
-    text += line(row);
+    text += last.is_too_wide() ? last.broken(line({row.begin(), row.end() - 1}), row.back()) : line(row);
   }
   return text;
 }

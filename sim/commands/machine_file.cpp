@@ -136,17 +136,18 @@ void write_machine(const fs::path& path, const std::string& base, const std::str
   fs::rename(draft.path(), path);
 }
 
-void print_calibration(const calibrate::Observations& seen, const calibrate::Calibration& calibration,
-                       const fs::path& out) {
+std::string calibration_in_words(const calibrate::Observations& seen, const calibrate::Calibration& calibration,
+                                 const fs::path& out) {
+  std::string text;
   for (const calibrate::FittedPart& part : calibration.parts) {
-    fmt::print("{}\n", summary_of(part));
+    text += summary_of(part) + "\n";
   }
   for (const auto* sentences : {&seen.skipped, &calibration.skipped}) {
     for (const std::string& sentence : *sentences) {
-      fmt::print("left out: {}\n", sentence);
+      text += fmt::format("left out: {}\n", sentence);
     }
   }
-  fmt::print("wrote {}\n", out.string());
+  return text + fmt::format("wrote {}\n", out.string());
 }
 
 }  // namespace commfuse::sim

@@ -17,8 +17,8 @@ void require_new_machine(const std::string& name, const std::filesystem::path& o
 /// ConfigError that names `base`, what it started from.
 void write_machine(const std::filesystem::path& path, const std::string& base, const std::string& yaml);
 
-/// How well each part was fitted, what was left out, and where the file is.
-void print_calibration(const calibrate::Observations& seen, const calibrate::Calibration& calibration,
-                       const std::filesystem::path& out);
+/// How well each part was fitted, what was left out, and where the file is, in lines.
+std::string calibration_in_words(const calibrate::Observations& seen, const calibrate::Calibration& calibration,
+                                 const std::filesystem::path& out);
 
 }  // namespace commfuse::sim

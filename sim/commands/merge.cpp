@@ -19,6 +19,7 @@
 #include "sim/commands/sweep_folder.h"
 #include "sim/commands/sweep_outputs.h"
 #include "sim/commands/sweep_run.h"
+#include "sim/commands/terminal.h"
 #include "sim/sweep/sweep_file.h"
 
 namespace commfuse::sim {
@@ -159,7 +160,7 @@ void require_ours(const fs::path& path) {
   }
 }
 
-int merge(const MergeRequest& request) {
+Answer merge(const MergeRequest& request, Caller& caller) {
   require_ours(fs::path(request.folder) / store_file);
   Readers readers = readers_of(shard_files(request));
   const StoreIdentity& identity = readers.begin()->second->identity();
@@ -173,7 +174,7 @@ int merge(const MergeRequest& request) {
   const StoreCounts counts = write_merged(readers, unfinished);
   fs::rename(unfinished, path);
   StoreReader merged(path, counts);
-  return write_outputs(sweep_in(folder.path_of(settings_file)), merged, folder, request.format);
+  return write_outputs(sweep_in(folder.path_of(settings_file)), merged, folder, request.format, caller);
 }
 
 }  // namespace
@@ -191,7 +192,10 @@ void add_merge(CLI::App& app, int& status) {
         "Examples:\n"
         "  commfuse-sim merge out/million\n"
         "  commfuse-sim merge out/all a/shard-1-of-2.sqlite b/shard-2-of-2.sqlite");
-    command.callback([request, &status] { status = merge(*request); });
+    command.callback([request, &status] {
+      Terminal terminal(status);
+      terminal.take(merge(*request, terminal));
+    });
   });
 }
 

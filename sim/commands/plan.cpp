@@ -21,6 +21,7 @@
 #include "reports/plan/plan_page.h"
 #include "reports/plan/plan_rows.h"
 #include "reports/plan/plan_text.h"
+#include "sim/commands/answer.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/plan_by_flags.h"
 #include "sim/commands/setting_flags.h"
@@ -50,14 +51,32 @@ constexpr std::array formats{PlanFormat{"table", reports::plan_text}, PlanFormat
                              PlanFormat{"csv", reports::plan_csv}, PlanFormat{"markdown", reports::plan_markdown},
                              PlanFormat{"verdict", reports::plan_sentences}};
 
-int run_plan(const PlanRequest& request) {
-  PlanFlags flags = request.flags;
-  flags.settings = request.settings.flags;
+std::vector<std::string_view> format_names() {
   std::vector<std::string_view> names;
   for (const auto& [name, write] : formats) {
     names.push_back(name);
   }
-  require_word("--output", request.format, names, "format");
+  return names;
+}
+
+/// Writes a plan in one of these formats. `by_flags` is the file that says what the flags said; empty where one was
+/// given.
+void write_plan(const CapacityPlan& plan, const std::string& by_flags, std::string_view format, const Sink& sink) {
+  require_word("--output", format, format_names(), "format");
+  for (const auto& [name, write] : formats) {
+    if (name == format) {
+      sink(write(plan));
+    }
+  }
+  if (!by_flags.empty() && format == "table") {
+    sink(fmt::format("\nThis plan as a file:\n\n{}", by_flags));
+  }
+}
+
+Answer run_plan(const PlanRequest& request, Caller& caller) {
+  PlanFlags flags = request.flags;
+  flags.settings = request.settings.flags;
+  require_word("--output", request.format, format_names(), "format");
   if (request.file.empty() != flags.any()) {
     throw ConfigError(request.file.empty()
                           ? "no plan; give a file, a name in configs/plans, or --model, --tokens, --gpus, --price and "
@@ -65,32 +84,29 @@ int run_plan(const PlanRequest& request) {
                           : "a plan file and flags of a plan are given; leave the flags out, or the file");
   }
   const std::string by_flags = request.file.empty() ? plan_of(flags) : "";
-  const CapacityPlan plan = plan_capacity(by_flags.empty() ? load_plan(file_or_known(Catalogue::plans, request.file))
-                                                           : plan_by_flags(flags, by_flags));
+  CapacityPlan plan = plan_capacity(by_flags.empty() ? load_plan(file_or_known(Catalogue::plans, request.file))
+                                                     : plan_by_flags(flags, by_flags));
+  Answer answer{.code = plan.answer ? exit_code::done : exit_code::gate_missed, .format = request.format};
   if (!request.out.empty()) {
     const reports::PlanPageInput page{.plan = plan,
                                       .command = command_of(request, flags),
                                       .version = fmt::format("commfuse {}", build_info().version)};
-    write_new(request.out, {{"plan.html", reports::plan_page(page)},
-                            {"plan.json", reports::plan_json(plan)},
-                            {"plan.csv", reports::plan_csv(plan)},
-                            {"plan.md", reports::plan_markdown(plan)}});
+    caller.note(write_new(request.out, {{"plan.html", reports::plan_page(page)},
+                                        {"plan.json", reports::plan_json(plan)},
+                                        {"plan.csv", reports::plan_csv(plan)},
+                                        {"plan.md", reports::plan_markdown(plan)}}));
+    answer.files.push_back(request.out);
   }
-  for (const auto& [name, write] : formats) {
-    if (name == request.format) {
-      fmt::print("{}", write(plan));
-    }
-  }
-  if (!by_flags.empty() && request.format == "table") {
-    fmt::print("\nThis plan as a file:\n\n{}", by_flags);
-  }
-  return plan.answer ? exit_code::done : exit_code::gate_missed;
+  answer.write = [plan = std::move(plan), by_flags](std::string_view format, const Sink& sink) {
+    write_plan(plan, by_flags, format, sink);
+  };
+  return answer;
 }
 
 }  // namespace
 
-void add_plan(CLI::App& app, int& status) {
-  add_verb(app, "plan", "Plan the GPUs, time and money of a training run", [&status](CLI::App& command) {
+void add_plan(CLI::App& app, Caller& caller) {
+  add_verb(app, "plan", "Plan the GPUs, time and money of a training run", [&caller](CLI::App& command) {
     const auto request = std::make_shared<PlanRequest>();
     offers_names(command.add_option("PLAN", request->file, "A plan file, or a name in configs/plans, as in train-70b"),
                  Catalogue::plans);
@@ -111,15 +127,11 @@ void add_plan(CLI::App& app, int& status) {
         add_setting_flag(command, field, request->settings)->group(group)->default_str("");
       }
     }
-    std::vector<std::string_view> names;
-    for (const auto& [name, write] : formats) {
-      names.push_back(name);
-    }
     usual(offers_words(
         command.add_option("-o,--output", request->format, "table, json, csv, markdown; verdict: the first sentences")
             ->type_name("FORMAT")
             ->capture_default_str(),
-        names));
+        format_names()));
     usual(command.add_option("--out", request->out, "A folder for plan.html, plan.json, plan.csv and plan.md")
               ->type_name("FOLDER"));
     command.footer(
@@ -132,7 +144,7 @@ void add_plan(CLI::App& app, int& status) {
         "  commfuse-sim plan mine.yaml -o json\n"
         "  commfuse-sim plan --model llama-3.1-70b --tokens 2T --gpus h100 --price 2.80 \\\n"
         "    --deadline 90d");
-    command.callback([request, &status] { status = run_plan(*request); });
+    command.callback([request, &caller] { caller.take(run_plan(*request, caller)); });
   });
 }
 

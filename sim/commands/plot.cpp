@@ -118,7 +118,7 @@ void add_plot(CLI::App& app, int& status) {
         ->type_name("FILE");
     command.add_option("--fit", request->extras.fits, "Measurements, as calibrate reads them")->type_name("FILE");
     command.footer(
-        "Figures are those of commfuse-sim report.\n\n"
+        "Figures of commfuse-sim report, and some that only this command draws.\n\n"
         "Examples:\n"
         "  commfuse-sim plot out/demo\n"
         "  commfuse-sim plot out/demo breakdown\n"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/commands/plot_text.h"
 
-#include <fmt/format.h>
 #include <langinfo.h>
 #include <locale.h>  // NOLINT(modernize-deprecated-headers): newlocale is POSIX
 
@@ -35,11 +34,13 @@ int columns() {
 
 }  // namespace
 
-void print_plots(std::span<const reports::Figure> figures) {
+std::string plots_in_words(std::span<const reports::Figure> figures) {
   const reports::TerminalOptions options{.columns = columns(), .unicode = speaks_utf8()};
+  std::string text;
   for (const reports::Figure& figure : figures) {
-    fmt::print("\n{}", reports::terminal_plot(figure, options));
+    text += "\n" + reports::terminal_plot(figure, options);
   }
+  return text;
 }
 
 }  // namespace commfuse::sim

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures on stdout.
+// Figures in a terminal.
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "reports/figure/figure.h"
 
 namespace commfuse::sim {
 
-/// As wide as the terminal (80 columns where there is none), in ASCII where the locale is not UTF-8.
-void print_plots(std::span<const reports::Figure> figures);
+/// As wide as the terminal (80 columns where there is none), in ASCII where the locale is not UTF-8. An empty line
+/// stands above each.
+std::string plots_in_words(std::span<const reports::Figure> figures);
 
 }  // namespace commfuse::sim

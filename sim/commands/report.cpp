@@ -126,8 +126,8 @@ void add_report(CLI::App& app, int& status) {
         Catalogue::jitter);
     add_rule_flags(command, *request);
     command.footer(
-        "One file that asks nothing of any network: verdict, timelines, where the time\n"
-        "goes, who wins where, all rows. It opens from disk in any browser of today, and\n"
+        "One file that asks nothing of any network: what overlap saves, where it pays,\n"
+        "timelines, where the time goes, all rows. It opens from disk in any browser of today, and\n"
         "can be read and printed where scripts are off.\n\n"
         "Examples:\n"
         "  commfuse-sim report out/demo --jitter default --out report.html\n"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "model/analysis/percentiles.h"
 #include "model/build_info.h"
 #include "model/config/catalogue.h"
+#include "model/config/implementation.h"
 #include "model/config/resolver.h"
 #include "model/config_error.h"
 #include "model/fit/robust_fit.h"
@@ -117,25 +119,46 @@ std::optional<reports::TracedRun> measured_run(const Match& match, const std::ve
   return run;
 }
 
-/// Points that are shown in time: the smallest, the largest, the measured one, in that order, each once.
+/// Points that are shown in time, each once: the one that decides most, and beside it where overlap loses the most, or
+/// else the largest or the smallest; last the measured one.
 std::vector<RowRange> shown_points(const RowTable& rows, const reports::Overview& overview,
                                    const std::vector<Match>& matches) {
+  constexpr std::size_t most = 2;
   std::vector<RowRange> shown;
-  const auto show = [&](const RowRange& point) {
-    std::erase_if(shown, [&](const RowRange& one) { return one.first == point.first; });
-    shown.push_back(point);
+  const auto is_shown = [&](const RowRange& point) {
+    return std::ranges::any_of(shown, [&](const RowRange& other) { return other.first == point.first; });
   };
-  for (const std::optional<RowRange>& point : {overview.smallest, overview.largest}) {
-    if (point) {
-      show(*point);
+  for (const std::optional<RowRange>& point : {overview.decisive, overview.loss, overview.largest, overview.smallest}) {
+    if (point && shown.size() < most && !is_shown(*point)) {
+      shown.push_back(*point);
     }
   }
   if (!matches.empty()) {
     const RowTable::Groups points = rows.runs(rows.point_columns());
     const auto next = std::upper_bound(points.begin(), points.end(), matches.front().place);
-    show({*(next - 1), static_cast<std::size_t>(*next - *(next - 1))});
+    const RowRange measured{*(next - 1), static_cast<std::size_t>(*next - *(next - 1))};
+    std::erase_if(shown, [&](const RowRange& point) { return point.first == measured.first; });
+    shown.push_back(measured);
   }
   return shown;
+}
+
+/// Those that the settings name, else those of the built-in ones that rows are of.
+std::vector<std::shared_ptr<const Implementation>> implementations_of_rows(std::span<const ResultRow> rows,
+                                                                           const Settings& settings,
+                                                                           const Library& library) {
+  if (settings.text("as") != "none") {
+    const Implementations named = implementations_named(settings, library);
+    return {named.begin(), named.end()};
+  }
+  std::vector<std::shared_ptr<const Implementation>> found;
+  const std::vector<std::string> known = known_names(Catalogue::implementations);
+  for (const ResultRow& row : rows) {
+    if (!row.implements.empty() && std::ranges::find(known, row.strategy) != known.end()) {
+      found.push_back(load_implementation(row.strategy));
+    }
+  }
+  return found;
 }
 
 /// Nothing, and a note, where the point cannot be played again.
@@ -147,7 +170,8 @@ std::optional<reports::PointStudy> study_again(std::span<const ResultRow> rows,
     const Settings settings = made_with();
     Library library;
     library.load(settings);
-    reports::PointStudy study = study_of(point_of(settings, library), rows);
+    const auto implementations = implementations_of_rows(rows, settings, library);
+    reports::PointStudy study = study_of(point_of(settings, library), rows, implementations);
     std::erase_if(study.runs, [&](const reports::TracedRun& run) {
       Instant last{};
       for (const OpSpan& span : run.timeline) {
@@ -206,7 +230,8 @@ void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, 
   for (const RowRange& point : shown_points(input.rows, *input.overview, matches)) {
     const std::vector<ResultRow> rows = input.rows.rows(point.first, point.count);
     const auto made_with = [&] {
-      Settings settings = extras.settings ? extras.settings(point.first) : settings_of_row(rows.front());
+      Settings settings =
+          extras.settings ? extras.settings(input.rows.place_of(point.first)) : settings_of_row(rows.front());
       if (extras.jitter) {
         settings.put(*find_field("jitter"), {*extras.jitter, {Source::flag, "--jitter"}});
       }
@@ -222,7 +247,10 @@ void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, 
       }
     }
     input.gantts.push_back(study->runs);
-    input.study = std::move(study);
+    const bool is_measured_point = !matches.empty() && point.has(matches.front().place);
+    if (!input.study || is_measured_point) {
+      input.study = std::move(study);
+    }
   }
 }
 
@@ -243,6 +271,7 @@ reports::ReportInput report_input(std::string title, RowTable rows, std::string 
     }
   }
   rows.order_by_point();
+  rows.order_by_setting();
   reports::ReportInput input{.title = std::move(title),
                              .rows = std::move(rows),
                              .gantts = {},

@@ -26,9 +26,9 @@ struct ReportExtras {
 /// With those of the results themselves, what a command reads that takes extras.
 std::vector<std::string> files_read(const std::string& results, const ReportExtras& extras);
 
-/// The smallest and the largest point with a result are played again, and one that was measured; the largest, or the
-/// measured one, is taken apart. What cannot be shown is a note. Throws ConfigError with the mistakes of the extras.
-/// Whole models have no timelines, and nothing that could be measured or run under a jitter.
+/// The point that decides most is simulated again, another for contrast, and one that was measured; the first of them,
+/// or the measured one, is taken apart. What cannot be shown is a note. Throws ConfigError with the mistakes of the
+/// extras. Whole models have no timelines, and nothing that could be measured or run under a jitter.
 reports::ReportInput report_input(std::string title, RowTable rows, std::string command,
                                   const ReportExtras& extras = {}, std::vector<StepRow> models = {});
 

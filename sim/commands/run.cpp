@@ -5,21 +5,19 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "model/config/choices.h"
-#include "model/config/command_line.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/suggest.h"
 #include "reports/atomic_file.h"
-#include "reports/crossover.h"
 #include "reports/export/trace.h"
 #include "reports/figure/breakdown.h"
-#include "reports/figure/crossing.h"
 #include "reports/figure/gantt.h"
 #include "reports/figure/svg.h"
 #include "sim/commands/commands.h"
@@ -30,6 +28,7 @@
 #include "sim/commands/run_steps.h"
 #include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/commands/shown_figures.h"
 #include "sim/commands/spread.h"
 #include "sim/commands/traced.h"
 #include "sim/parallel/run_points.h"
@@ -61,18 +60,33 @@ Grid grid_of(const SettingArguments& arguments) {
   return grid;
 }
 
-/// Here every point was asked for by hand, so one that cannot be run is a mistake.
-std::vector<ResultRow> rows_of(const Grid& grid, const std::vector<Settings>& points, const Library& library) {
-  require_all_runnable(points, library);
-  std::vector<ResultRow> rows;
-  for (std::vector<ResultRow>& some : run_points(points, library, {.threads = choices_of(grid.settings).threads})) {
-    for (ResultRow& row : some) {
+/// Whether every point is simulated in microseconds: each is one prediction without samples or raised machines.
+bool is_quick(const Grid& grid) {
+  const auto has = [&](std::string_view key, std::string_view value) {
+    const bool varies = std::ranges::any_of(grid.axes, [&](const GridAxis& axis) {
+      return std::ranges::any_of(axis.fields, [&](const Field* field) { return field->key == key; });
+    });
+    return !varies && grid.settings.text(key) == value;
+  };
+  return has("uncertainty", "off") && has("jitter", "none");
+}
+
+/// Here every point was asked for by hand, so one that cannot be run is a mistake. Where points take long, that is said
+/// before the first is simulated.
+RowTable rows_of(const PointList& points, const Library& library, Caller& caller) {
+  if (!is_quick(points.grid())) {
+    require_all_runnable(points, library);
+  }
+  RowTable rows;
+  const GridOptions options{.threads = choices_of(points.grid().settings).threads, .stop = caller.cancel()};
+  run_points(points, library, options, [&](std::span<const ResultRow> of_point) {
+    for (const ResultRow& row : of_point) {
       if (!row.feasible()) {
         throw ConfigError(row.reason);
       }
-      rows.push_back(std::move(row));
+      rows.push_back(row);
     }
-  }
+  });
   return rows;
 }
 
@@ -85,7 +99,8 @@ bool names_strategies(const Grid& grid) {
          });
 }
 
-void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs, const VerdictRule& rule) {
+void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs, const VerdictRule& rule,
+          Caller& caller) {
   std::vector<std::string> read = files_named(request.settings);
   read.insert(read.end(), request.schedules.files.begin(), request.schedules.files.end());
   reports::require_no_input(request.figure, read);
@@ -94,7 +109,7 @@ void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs
     reports::require_no_input(path, read);
     reports::write_trace(runs, path);
     if (path != request.trace) {
-      fmt::print(stderr, "the trace is {}\n", path.string());
+      caller.note(fmt::format("the trace is {}\n", path.string()));
     }
   }
   if (!request.figure.empty()) {
@@ -133,27 +148,70 @@ void require_no_measured_step(const RunRequest& request) {
 }
 
 /// What programs read has nothing below it.
-void require_room_for_plot(const RunRequest& request) {
+bool is_for_programs(std::string_view format) {
   constexpr std::array<std::string_view, 3> for_programs{"json", "jsonl", "csv"};
-  if (request.plot && std::ranges::find(for_programs, request.format) != for_programs.end()) {
+  return std::ranges::find(for_programs, format) != for_programs.end();
+}
+
+void require_room_for_plot(const RunRequest& request) {
+  if (request.plot && is_for_programs(request.format)) {
     throw ConfigError(fmt::format("--plot: goes below a table; leave out --plot, or -o {}", request.format));
   }
 }
 
-/// Of one point where its time goes, of several how far ahead a strategy is along the sequence, or who wins where.
-void plot(const std::vector<ResultRow>& rows, const std::vector<reports::TracedRun>& runs, const VerdictRule& rule) {
-  std::vector<reports::Figure> figures;
-  if (!runs.empty()) {
-    figures = {reports::breakdown_figure(runs), reports::gantt_figure(runs, "gantt", rule)};
-  } else {
-    for (const CrossoverMap& map : reports::maps_of(rows, rule)) {
-      figures.push_back(reports::winner_figure(map));
+/// What `run` found of layers, and how it is drawn and written.
+class LayerRun {
+ public:
+  LayerRun(Grid grid, Library library, Caller& caller)
+      : grid_(std::move(grid)),
+        library_(std::move(library)),
+        points_(grid_, most_run_points),
+        rule_(verdict_rule_of(grid_.settings)),
+        rows_(rows_of(points_, library_, caller)) {}
+  LayerRun(const LayerRun&) = delete;
+  LayerRun& operator=(const LayerRun&) = delete;
+  ~LayerRun() = default;
+
+  [[nodiscard]] const RowTable& rows() const { return rows_; }
+  [[nodiscard]] const VerdictRule& rule() const { return rule_; }
+
+  /// The rows of one point simulated once more with everything that happens; empty where there are several points.
+  [[nodiscard]] std::vector<reports::TracedRun> runs() const {
+    if (points_.size() != 1) {
+      return {};
     }
-    if (auto lead = reports::lead_figure(rows, "commfuse", "lead", rule)) {
-      figures.push_back(*std::move(lead));
-    }
+    const Settings settings = PointCursor(points_).at(0);
+    return traced(point_of(settings, library_), rows_.rows(0, rows_.size()),
+                  {library_.schedules(), implementations_named(settings, library_)});
   }
-  print_plots(figures);
+  /// Of one point where its time goes, of several how far ahead a strategy is along the sequence, or who wins where.
+  [[nodiscard]] std::vector<reports::Figure> figures() const {
+    const std::vector<reports::TracedRun> of_point = runs();
+    return of_point.empty()
+               ? figures_of(rows_.rows(0, rows_.size()), rule_)
+               : std::vector{reports::breakdown_figure(of_point), reports::gantt_figure(of_point, "gantt", rule_)};
+  }
+  [[nodiscard]] std::string text(std::string_view format) const {
+    return renderer(format)(rows_.rows(0, rows_.size()), rule_, models_in_words(points_, library_));
+  }
+
+ private:
+  Grid grid_;
+  Library library_;
+  PointList points_;
+  VerdictRule rule_;
+  RowTable rows_;
+};
+
+Answer answer_of(const std::shared_ptr<const LayerRun>& run, const RunRequest& request) {
+  return {.format = request.format,
+          .write =
+              [run, plot = request.plot](std::string_view format, const Sink& sink) {
+                sink(run->text(format));
+                sink(plot && !is_for_programs(format) ? plots_in_words(run->figures()) : std::string{});
+              },
+          .layers = [run] { return std::shared_ptr<const RowTable>(run, &run->rows()); },
+          .figures = [run] { return run->figures(); }};
 }
 
 /// GPUs are spread once, and not point by point.
@@ -171,55 +229,55 @@ void require_no_spread_axis(const Grid& grid) {
   }
 }
 
-int run(const RunRequest& request) {
-  const Render render = renderer(request.format);
+Answer run(const RunRequest& request, Caller& caller) {
+  renderer(request.format);  // refuses an unknown one before the work
   require_room_for_plot(request);
   require_svg(request.figure);
   std::optional<std::vector<HandWritten>> schedules = read_schedules(request.schedules);
   if (!schedules) {
-    return exit_code::gate_missed;
+    return {.code = exit_code::gate_missed};
   }
   Grid grid = grid_of(request.settings);
   if (!request.gpus.empty()) {
     require_no_spread_axis(grid);
-    spread_over(request.gpus, grid.settings);
+    caller.note(spread_over(request.gpus, grid.settings));
   }
   fit(grid, *schedules, names_strategies(grid));
-  const VerdictRule rule = verdict_rule_of(grid.settings);
   Library library = library_of(grid);
-  const std::vector<Settings> points = points_of(grid);
-  if (std::any_of(points.begin(), points.end(), is_whole_model)) {
+  const std::size_t count = PointList(grid, most_run_points).size();
+  if (plays_whole_models(grid)) {
     require_no_drawing(request);
+    const std::vector<Settings> points = points_of(grid);
     const Settings* own = points.size() == 1 ? &points.front() : nullptr;
     const auto measured = measured_of(request.measured, own, points.front().text("hardware"));
-    return run_steps(points, library, request.format, measured ? std::optional(evidence_of(*measured)) : std::nullopt);
+    return run_steps(points, library, request.format, caller,
+                     measured ? std::optional(evidence_of(*measured)) : std::nullopt);
   }
   require_no_measured_step(request);
   library.add(*std::move(schedules));
   for (const auto& [flag, path] : {std::pair("--trace", &request.trace), std::pair("--figure", &request.figure)}) {
-    if (!path->empty() && points.size() != 1) {
-      throw ConfigError(fmt::format("{}: there are {} points; choose one, or remove it", flag, points.size()));
+    if (!path->empty() && count != 1) {
+      throw ConfigError(fmt::format("{}: there are {} points; choose one, or remove it", flag, count));
     }
   }
-  const std::vector<ResultRow> rows = rows_of(grid, points, library);
-  std::vector<reports::TracedRun> runs;
-  if (points.size() == 1 && (request.plot || !request.trace.empty() || !request.figure.empty())) {
-    runs = traced(point_of(points.front(), library), rows,
-                  {library.schedules(), implementations_named(points.front(), library)});
-    draw(request, runs, rule);
+  const auto found = std::make_shared<const LayerRun>(std::move(grid), std::move(library), caller);
+  if (!request.trace.empty() || !request.figure.empty()) {
+    draw(request, found->runs(), found->rule(), caller);
   }
-  fmt::print("{}", render(rows, rule, models_in_words(points, library)));
-  if (request.plot) {
-    plot(rows, runs, rule);
+  Answer answer = answer_of(found, request);
+  for (const std::string& file : {request.trace, request.figure}) {
+    if (!file.empty()) {
+      answer.files.push_back(file);
+    }
   }
-  return exit_code::done;
+  return answer;
 }
 
 /// FILE is a lab workload, or settings like those of --config, below which they rank.
-int run_file(RunRequest request) {
+Answer run_file(RunRequest request, Caller& caller) {
   if (!is_lab(request.file)) {
     request.settings.files.insert(request.settings.files.begin(), request.file);
-    return run(request);
+    return run(request, caller);
   }
   for (const auto& [flag, given] :
        {std::pair("--trace", !request.trace.empty()), std::pair("--figure", !request.figure.empty()),
@@ -234,8 +292,8 @@ int run_file(RunRequest request) {
 
 }  // namespace
 
-void add_run(CLI::App& app, int& status) {
-  add_verb(app, "run", "Predict one point, or a grid with --axis", [&status](CLI::App& command) {
+void add_run(CLI::App& app, Caller& caller) {
+  add_verb(app, "run", "Predict one point, or a grid with --axis", [&caller](CLI::App& command) {
     const auto request = std::make_shared<RunRequest>();
     command.add_option("file", request->file, "Settings, as --config reads them, or a workload of configs/lab")
         ->type_name("FILE");
@@ -272,7 +330,9 @@ void add_run(CLI::App& app, int& status) {
         "  commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K\n"
         "  commfuse-sim run --scope step --hardware h100 --gpus 64 --tp 8 --seq 8K\n"
         "  commfuse-sim run --schedule mine.yaml --strategy all --seq 8K");
-    command.callback([request, &status] { status = request->file.empty() ? run(*request) : run_file(*request); });
+    command.callback([request, &caller] {
+      caller.take(request->file.empty() ? run(*request, caller) : run_file(*request, caller));
+    });
   });
 }
 

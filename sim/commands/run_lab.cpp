@@ -9,10 +9,8 @@
 #include <utility>
 
 #include "model/config/choices.h"
-#include "model/config/command_line.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
-#include "sim/commands/commands.h"
 #include "sim/engine/load_faults.h"
 #include "sim/lab/lab.h"
 #include "sim/point/request.h"
@@ -20,6 +18,8 @@
 namespace commfuse::sim {
 
 namespace {
+
+constexpr std::array<std::string_view, 2> formats{"table", "json"};
 
 Settings lab_settings_of(const SettingArguments& arguments) {
   Settings settings = settings_of(arguments);
@@ -91,8 +91,7 @@ bool is_lab(const std::string& path) {
   return file.root().has("schema") && file.root().text("schema") == lab_schema;
 }
 
-int run_lab_file(const std::string& path, const SettingArguments& arguments, std::string_view format) {
-  constexpr std::array<std::string_view, 2> formats{"table", "json"};
+Answer run_lab_file(const std::string& path, const SettingArguments& arguments, std::string_view format) {
   require_word("--output", format, formats, "format");
   const Settings settings = lab_settings_of(arguments);
   const RunChoices run = choices_of(settings);
@@ -106,9 +105,12 @@ int run_lab_file(const std::string& path, const SettingArguments& arguments, std
   LabOptions options{.simulation = run.simulation};
   options.monte_carlo = monte_carlo_of(run, load_jitter_tables(run.jitter).tables);
   options.faults = load_faults(run.faults);
-  const LabRun played = run_lab(lab, options);
-  fmt::print("{}", format == "json" ? json(lab, played) : table(lab, played));
-  return exit_code::done;
+  LabRun played = run_lab(lab, options);
+  return {.format = std::string(format),
+          .write = [lab = std::move(lab), played = std::move(played)](std::string_view as, const Sink& sink) {
+            require_word("--output", as, formats, "format");
+            sink(as == "json" ? json(lab, played) : table(lab, played));
+          }};
 }
 
 }  // namespace commfuse::sim

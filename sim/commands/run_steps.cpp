@@ -5,17 +5,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "model/analysis/memory.h"
-#include "model/config/command_line.h"
 #include "model/workload/parameters.h"
 #include "model/wrapped.h"
 #include "reports/crossover.h"
 #include "reports/step_rows.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/commands/shown_figures.h"
+#include "sim/parallel/run_points.h"
 #include "sim/point/grid.h"
 #include "sim/step/predict_steps.h"
 
@@ -44,6 +45,13 @@ std::string plain(std::span<const StepRow> rows, const VerdictRule& /*rule*/, co
   return write(rows);
 }
 
+void add_words(const Settings& settings, const Library& library, reports::ModelWords& words) {
+  const Transformer& model = library.model(settings.text("model"));
+  if (!words.contains(model.name)) {
+    words.emplace(model.name, parameters_in_words(model));
+  }
+}
+
 bool is_read_by_people(std::string_view format) { return format == "table" || format == "map" || format == "verdict"; }
 
 }  // namespace
@@ -59,7 +67,8 @@ StepRender step_renderer(std::string_view format) {
                                : table;
 }
 
-void warn_once(std::span<const StepRow> rows) {
+std::string warnings_once(std::span<const StepRow> rows) {
+  std::string lines;
   std::vector<std::string_view> said;
   for (const StepRow& row : rows) {
     std::string_view warning = row.has("warnings") ? row.text("warnings") : std::string_view{};
@@ -69,43 +78,61 @@ void warn_once(std::span<const StepRow> rows) {
     }
     if (!warning.empty() && std::find(said.begin(), said.end(), warning) == said.end()) {
       said.emplace_back(warning);
-      fmt::print(stderr, "warning: {}\n", warning);
+      lines += fmt::format("warning: {}\n", warning);
     }
   }
+  return lines;
 }
 
 reports::ModelWords models_in_words(const std::vector<Settings>& points, const Library& library) {
   reports::ModelWords words;
   for (const Settings& settings : points) {
-    const std::string& name = settings.text("model");
-    const Transformer& model = library.model(name);
-    if (!words.contains(model.name)) {
-      words.emplace(model.name, parameters_in_words(model));
-    }
+    add_words(settings, library, words);
   }
   return words;
 }
 
-int run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format,
-              std::optional<StepEvidence> evidence) {
-  const StepRender render = step_renderer(format);
+reports::ModelWords models_in_words(const PointList& points, const Library& library) {
+  reports::ModelWords words;
+  PointCursor cursor(points);
+  for (std::size_t point = 0; point < points.size(); ++point) {
+    add_words(cursor.at(point), library, words);
+  }
+  return words;
+}
+
+Answer run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format, Caller& caller,
+                 std::optional<StepEvidence> evidence) {
+  step_renderer(format);  // refuses an unknown one before the work
   require_whole_models(points);
   StepPoints predicted(library);
+  std::string heading;
   if (evidence) {
-    if (is_read_by_people(format)) {
-      fmt::print("{}\n", wrapped(in_words(*evidence), "", ""));
-    }
+    heading = wrapped(in_words(*evidence), "", "") + "\n";
     predicted.correct_by(*std::move(evidence));
   }
-  std::vector<StepRow> rows;
+  const auto rows = std::make_shared<std::vector<StepRow>>();
   for (const Settings& settings : points) {
+    if (caller.cancel() != nullptr && caller.cancel()->load()) {
+      throw Interrupted{};
+    }
     for (StepRow& row : predicted.rows(settings)) {
-      rows.push_back(std::move(row));
+      rows->push_back(std::move(row));
     }
   }
-  warn_once(rows);
-  fmt::print("{}", render(rows, verdict_rule_of(points.front()), models_in_words(points, library)));
-  return exit_code::done;
+  if (const std::string warnings = warnings_once(*rows); !warnings.empty()) {
+    caller.note(warnings);
+  }
+  const VerdictRule rule = verdict_rule_of(points.front());
+  return {.format = std::string(format),
+          .write =
+              [rows, rule, words = models_in_words(points, library), heading](std::string_view as, const Sink& sink) {
+                const StepRender render = step_renderer(as);
+                sink(is_read_by_people(as) ? heading : std::string{});
+                sink(render(*rows, rule, words));
+              },
+          .models = [rows] { return *rows; },
+          .figures = [rows, rule] { return figures_of(*rows, rule); }};
 }
 
 }  // namespace commfuse::sim

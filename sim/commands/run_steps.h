@@ -10,6 +10,8 @@
 
 #include "model/record/step_row.h"
 #include "reports/comparison.h"
+#include "sim/commands/answer.h"
+#include "sim/point/point_list.h"
 #include "sim/point/request.h"
 #include "sim/step/measured_step.h"
 
@@ -18,16 +20,17 @@ namespace commfuse::sim {
 using StepRender = std::string (*)(std::span<const StepRow>, const VerdictRule&, const reports::ModelWords&);
 /// table, json, jsonl, csv. Throws ConfigError for another word.
 StepRender step_renderer(std::string_view format);
-/// Every warning of the rows once, on stderr.
-void warn_once(std::span<const StepRow> rows);
+/// Every warning of the rows once, a line each.
+std::string warnings_once(std::span<const StepRow> rows);
 
 /// How many parameters each model of the points has.
 reports::ModelWords models_in_words(const std::vector<Settings>& points, const Library& library);
+reports::ModelWords models_in_words(const PointList& points, const Library& library);
 
-/// Prints one row a point and strategy and returns the exit code. Throws ConfigError for a plan that clashes, for
+/// Returns one row a point and strategy. Throws ConfigError for a plan that clashes, for
 /// points that mix whole models with layers, and for an unknown format. Memory that does not suffice is a result. With
 /// evidence the rows are corrected by it, and a sentence before a table says so.
-int run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format,
-              std::optional<StepEvidence> evidence = std::nullopt);
+Answer run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format, Caller& caller,
+                 std::optional<StepEvidence> evidence = std::nullopt);
 
 }  // namespace commfuse::sim

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // commfuse-sim score: predictions against tables of measurements.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "model/config/catalogue.h"
 #include "model/config/command_line.h"
@@ -23,6 +22,7 @@
 #include "reports/pays.h"
 #include "reports/reliability.h"
 #include "reports/score.h"
+#include "sim/commands/answer.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/verdict_score_text.h"
@@ -53,25 +53,24 @@ struct ScoreRequest {
 
 using Scores = std::vector<TableScore>;
 
-Progress progress_of(const ScoreRequest& request, std::size_t total, std::string_view noun) {
+constexpr std::array<std::string_view, 3> formats{"table", "json", "markdown"};
+
+/// The caller outlives it.
+Progress progress_of(const ScoreRequest& request, Caller& caller, std::size_t total, std::string_view noun) {
   const auto start = std::chrono::steady_clock::now();
   return Progress(
-      progress_form(request.progress, ::isatty(STDERR_FILENO) != 0), total,
+      progress_form(request.progress, caller.shows_bars()), total,
       [start] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start); },
-      [](const std::string& text) {
-        std::fputs(text.c_str(), stderr);
-        std::fflush(stderr);
-      },
-      noun);
+      [&caller](const std::string& text) { caller.progress(text); }, noun);
 }
 
 std::vector<std::filesystem::path> tables_of(const ScoreRequest& request) {
   return score::tables_in(request.data.empty() ? std::vector{score::published_tables().string()} : request.data);
 }
 
-Scores scores_of(const ScoreRequest& request) {
+Scores scores_of(const ScoreRequest& request, Caller& caller) {
   const auto tables = tables_of(request);
-  Progress progress = progress_of(request, tables.size(), "tables");
+  Progress progress = progress_of(request, caller, tables.size(), "tables");
   Scores scores = score::score_tables(tables, request.options, [&] { progress.finished(true); });
   progress.end();
   return scores;
@@ -149,72 +148,85 @@ double fraction_of(double percent, const std::string& flag) {
 }
 
 /// Misses the gate where a bar is not reached.
-int run_agreement(const ScoreRequest& request) {
+Answer run_agreement(const ScoreRequest& request, Caller& caller) {
   const std::vector<std::string> machines = known_names(Catalogue::hardware);
-  Progress progress = progress_of(request, score::runs_of_engine_agreement(machines), "points");
-  const std::vector<EngineAgreement> all = score::engine_agreement(machines, [&] { progress.finished(true); });
+  Progress progress = progress_of(request, caller, score::runs_of_engine_agreement(machines), "points");
+  std::vector<EngineAgreement> all = score::engine_agreement(machines, [&] { progress.finished(true); });
   progress.end();
-  fmt::print("{}", request.format == "json"       ? reports::agreement_json(all)
-                   : request.format == "markdown" ? reports::agreement_section(all)
-                                                  : reports::agreement_table(all));
   const bool met = std::ranges::all_of(agreement_bars(all), &AgreementBar::met);
-  return met ? exit_code::done : exit_code::gate_missed;
+  return {.code = met ? exit_code::done : exit_code::gate_missed,
+          .write = [all = std::move(all)](std::string_view format, const Sink& sink) {
+            require_word("--output", format, formats, "format");
+            sink(format == "json"       ? reports::agreement_json(all)
+                 : format == "markdown" ? reports::agreement_section(all)
+                                        : reports::agreement_table(all));
+          }};
 }
 
 /// Misses the gate where a bar is not reached.
-int run_verdicts(const ScoreRequest& request) {
-  const expect::VerdictScore score = expect::score_verdicts(tables_of(request));
+Answer run_verdicts(const ScoreRequest& request) {
+  expect::VerdictScore score = expect::score_verdicts(tables_of(request));
   if (score.healthy == 0) {
     throw ConfigError("--verdicts: no table of a node that is known to be healthy; name a folder of them with --data");
   }
-  fmt::print("{}", request.format == "json"       ? verdict_score_json(score)
-                   : request.format == "markdown" ? verdict_score_section(score)
-                                                  : verdict_score_table(score));
   const bool met = std::ranges::all_of(score.counts, &expect::VerdictCount::is_met);
-  return met ? exit_code::done : exit_code::gate_missed;
+  return {.code = met ? exit_code::done : exit_code::gate_missed,
+          .write = [score = std::move(score)](std::string_view format, const Sink& sink) {
+            require_word("--output", format, formats, "format");
+            sink(format == "json"       ? verdict_score_json(score)
+                 : format == "markdown" ? verdict_score_section(score)
+                                        : verdict_score_table(score));
+          }};
 }
 
-std::string residuals_of(const ScoreRequest& request, const Scores& scores) {
-  return request.format == "json" ? reports::residuals_json(scores) : reports::residuals_table(scores);
+void require_output_of_residuals(const ScoreRequest& request, std::string_view format) {
+  if (request.options.residuals && format == "markdown") {
+    throw ConfigError("--residuals has no markdown output; use -o table or -o json");
+  }
 }
 
-int run_score(const ScoreRequest& request) {
-  constexpr std::array<std::string_view, 3> formats{"table", "json", "markdown"};
+std::string text_of(const ScoreRequest& request, const Scores& scores, std::string_view format) {
+  require_word("--output", format, formats, "format");
+  require_output_of_residuals(request, format);
+  return request.rows    ? reports::score_rows_csv(scores)
+         : request.pairs ? reports::pairs_table(scores)
+         : request.options.residuals
+             ? format == "json" ? reports::residuals_json(scores) : reports::residuals_table(scores)
+         : format == "json"     ? reports::score_json(scores)
+         : format == "markdown" ? reports::accuracy_page(scores)
+                                : reports::score_table(scores);
+}
+
+Answer run_score(const ScoreRequest& request, Caller& caller) {
   require_word("--output", request.format, formats, "format");
   require_word("--progress", request.progress, progress_words, "form");
   if (request.rows && (request.dynamic || request.format != "table")) {
     throw ConfigError("--rows prints CSV of tables alone; remove --dynamic and -o");
   }
   if (request.dynamic) {
-    return run_agreement(request);
+    return run_agreement(request, caller);
   }
   if (request.verdicts) {
     return run_verdicts(request);
   }
   if (request.implementations) {
-    fmt::print("{}", score::implementation_costs_yaml(tables_of(request)));
-    return exit_code::done;
+    return text_answer(score::implementation_costs_yaml(tables_of(request)));
   }
   if (!request.options.kind.empty()) {
     require_kind(request.options.kind);
   }
-  if (request.options.residuals && request.format == "markdown") {
-    throw ConfigError("--residuals has no markdown output; use -o table or -o json");
-  }
-  const Scores scores = scores_of(request);
-  require_tables(request, scores);
-  require_scored(request, scores);
-  fmt::print("{}", request.rows                   ? reports::score_rows_csv(scores)
-                   : request.pairs                ? reports::pairs_table(scores)
-                   : request.options.residuals    ? residuals_of(request, scores)
-                   : request.format == "json"     ? reports::score_json(scores)
-                   : request.format == "markdown" ? reports::accuracy_page(scores)
-                                                  : reports::score_table(scores));
-  const std::string faults = reports::score_faults(scores);
-  const std::string over = missed(scores, request.max_median, "median", &ErrorSummary::median) +
-                           missed(scores, request.max_p90, "p90", &ErrorSummary::p90);
-  fmt::print(stderr, "{}{}", faults, over);
-  return !over.empty() ? exit_code::gate_missed : !faults.empty() ? exit_code::failed_points : exit_code::done;
+  require_output_of_residuals(request, request.format);
+  const auto scores = std::make_shared<const Scores>(scores_of(request, caller));
+  require_tables(request, *scores);
+  require_scored(request, *scores);
+  const std::string faults = reports::score_faults(*scores);
+  const std::string over = missed(*scores, request.max_median, "median", &ErrorSummary::median) +
+                           missed(*scores, request.max_p90, "p90", &ErrorSummary::p90);
+  const int code = faults.empty() ? exit_code::done : exit_code::failed_points;
+  return {.code = over.empty() ? code : exit_code::gate_missed,
+          .write = [request, scores](std::string_view format,
+                                     const Sink& sink) { sink(text_of(request, *scores, format)); },
+          .notes = faults + over};
 }
 
 CLI::Option* add_limit(CLI::App& command, const std::string& flag, std::optional<double>& limit,
@@ -238,8 +250,8 @@ void add_verdicts_flag(CLI::App& command, ScoreRequest& request) {
 
 }  // namespace
 
-void add_score(CLI::App& app, int& status) {
-  add_verb(app, "score", "Compare predictions with tables of measurements", [&status](CLI::App& command) {
+void add_score(CLI::App& app, Caller& caller) {
+  add_verb(app, "score", "Compare predictions with tables of measurements", [&caller](CLI::App& command) {
     const auto request = std::make_shared<ScoreRequest>();
     CLI::Option* data =
         usual(command.add_option("--data", request->data, "CSV tables, or folders of them; default: configs/published")
@@ -306,7 +318,11 @@ void add_score(CLI::App& app, int& status) {
         "  commfuse-sim score --data measured/ --residuals\n"
         "  commfuse-sim score --verdicts --data measured/\n"
         "  commfuse-sim score --dynamic");
-    command.callback([request, &status] { status = run_score(*request); });
+    command.callback([request, &caller] {
+      Answer answer = run_score(*request, caller);
+      answer.format = request->format;
+      caller.take(answer);
+    });
   });
 }
 

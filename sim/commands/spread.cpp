@@ -133,15 +133,15 @@ std::string cluster_of_nodes(const std::string& hardware) {
   return cluster.empty() ? hardware : cluster;
 }
 
-void spread_over(const std::string& text, Settings& settings) {
+std::string spread_over(const std::string& text, Settings& settings) {
   const std::int64_t gpus = count_of(text);
   const std::string ranks =
       settings.text("scope") == "step" ? spread_training(gpus, settings) : spread_ranks(gpus, settings);
   spread_over_nodes(gpus, settings);
   const Machine machine = load_machine(settings.text("hardware"));
   const std::int64_t nodes = (gpus + machine.gpus_per_node - 1) / machine.gpus_per_node;
-  fmt::print(stderr, "note: {} {}: {} on {} {} of {} ({})\n", gpus, gpus == 1 ? "GPU" : "GPUs", ranks, nodes,
-             nodes == 1 ? "node" : "nodes", machine.gpus_per_node, settings.text("hardware"));
+  return fmt::format("note: {} {}: {} on {} {} of {} ({})\n", gpus, gpus == 1 ? "GPU" : "GPUs", ranks, nodes,
+                     nodes == 1 ? "node" : "nodes", machine.gpus_per_node, settings.text("hardware"));
 }
 
 }  // namespace commfuse::sim

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -23,26 +24,78 @@ namespace {
 
 std::string label_of(const ResultRow& row) { return reports::strategy_label(row.strategy, row.parameters); }
 
-/// A row of a generated schedule and its prediction made again.
+/// A row and its prediction made again, at the point with the prices of its implementation.
 struct Again {
   const ResultRow* row = nullptr;
+  std::shared_ptr<const Point> point;
   Prediction prediction;
 };
 
-std::vector<Again> played_again(const Point& point, std::span<const ResultRow> rows, Predictor& predictor) {
-  std::vector<Again> all;
+std::vector<Again> played_again(const Point& point, std::span<const ResultRow> rows, Implementations implementations,
+                                Predictor& predictor) {
+  std::vector<Again> played;
+  const auto ideal = std::make_shared<const Point>(point);
   for (const ResultRow& row : rows) {
-    const Strategy* strategy = find_strategy(row.strategy);
+    const Implementation* implementation = implementation_of(row, implementations);
+    const Strategy* strategy = implementation != nullptr ? implementation->strategy
+                               : row.implements.empty()  ? find_strategy(row.strategy)
+                                                         : nullptr;
     if (!row.feasible() || strategy == nullptr) {
       continue;
     }
-    Prediction prediction = predictor.predict(point, *strategy, row.options);
+    const auto priced =
+        implementation == nullptr ? ideal : std::make_shared<const Point>(priced_as(point, *implementation));
+    Prediction prediction = predictor.predict(*priced, *strategy, row.options);
     if (prediction.structure->digest == row.schedule_sha256 &&
         prediction.analysis.critical.makespan == row.analysis.critical.makespan) {
-      all.push_back({&row, std::move(prediction)});
+      played.push_back({&row, priced, std::move(prediction)});
     }
   }
-  return all;
+  return played;
+}
+
+Duration makespan_of(const Again& again) { return again.prediction.analysis.critical.makespan; }
+
+/// What a figure has room for, in the order of the rows: of ideal schedules beside implementations the fastest, and of
+/// the others serial and the fastest.
+std::vector<ResultRow> shown_rows(const std::vector<Again>& played) {
+  constexpr std::size_t most = 8;
+  const bool has_implementations =
+      std::ranges::any_of(played, [](const Again& again) { return !again.row->implements.empty(); });
+  std::vector<const Again*> order;
+  for (const Again& again : played) {
+    order.push_back(&again);
+  }
+  std::ranges::stable_sort(order, {}, [](const Again* again) { return makespan_of(*again); });
+  const auto is_ideal = [](const Again* again) { return again->row->bound && again->row->implements.empty(); };
+  const auto fastest_ideal = std::ranges::find_if(order, is_ideal);
+  std::vector<const Again*> kept;
+  std::size_t room = most;
+  const auto keep = [&](const Again* again) {
+    if (room > 0 && std::ranges::find(kept, again) == kept.end()) {
+      kept.push_back(again);
+      --room;
+    }
+  };
+  const auto serial = std::ranges::find_if(order, [](const Again* again) { return again->row->strategy == "serial"; });
+  if (serial != order.end()) {
+    keep(*serial);
+  }
+  if (has_implementations && fastest_ideal != order.end()) {
+    keep(*fastest_ideal);
+  }
+  for (const Again* again : order) {
+    if (!has_implementations || !is_ideal(again)) {
+      keep(again);
+    }
+  }
+  std::vector<ResultRow> rows;
+  for (const Again& again : played) {
+    if (std::ranges::find(kept, &again) != kept.end()) {
+      rows.push_back(*again.row);
+    }
+  }
+  return rows;
 }
 
 /// Those that can win, fastest first.
@@ -59,16 +112,20 @@ std::vector<const Again*> ranking_of(const std::vector<Again>& all, std::span<co
   return ranking;
 }
 
-/// Errors that both times hang on alike cancel; see model/analysis/uncertainty.h.
+/// Of the fastest against serial, else against the next one. Errors that both times hang on alike cancel; see
+/// model/analysis/uncertainty.h.
 std::optional<reports::SavingInterval> saving_of(const Point& point, const std::vector<const Again*>& ranking,
                                                  Predictor& predictor) {
   if (ranking.size() < 2 || point.raised == nullptr) {
     return std::nullopt;
   }
+  const auto is_serial = [](const Again* one) { return one->row->strategy == "serial"; };
+  const auto serial = std::ranges::find_if(ranking, is_serial);
+  const bool has_both = serial != ranking.end() && serial != ranking.begin();
   const Again& best = *ranking[0];
-  const Again& next = *ranking[1];
-  const double error =
-      ratio_error(predictor.uncertainty(point, best.prediction), predictor.uncertainty(point, next.prediction));
+  const Again& next = has_both ? **serial : *ranking[1];
+  const double error = ratio_error(predictor.uncertainty(*best.point, best.prediction),
+                                   predictor.uncertainty(*next.point, next.prediction));
   const double ratio = math::log(to_seconds(best.prediction.analysis.critical.makespan) /
                                  to_seconds(next.prediction.analysis.critical.makespan));
   constexpr double two_sided_95 = 1.959963984540054;
@@ -86,7 +143,7 @@ std::vector<reports::SampledRun> samples_of(const Point& point, const std::vecto
     return runs;
   }
   for (const Again* one : ranking) {
-    reports::SampledRun run{label_of(*one->row), predictor.makespans(point, one->prediction)};
+    reports::SampledRun run{label_of(*one->row), predictor.makespans(*one->point, one->prediction)};
     std::sort(run.sorted.begin(), run.sorted.end());
     runs.push_back(std::move(run));
   }
@@ -132,27 +189,26 @@ reports::Roofline roofline_of(const Point& point, const std::vector<const Again*
                              .peak = accelerator.dense_peak(point.dtype),
                              .memory = accelerator.hbm_bandwidth.value};
   for (const Again* one : ranking) {
-    add_products(point, *one, roofline);
+    if (one->row->implements.empty()) {
+      add_products(point, *one, roofline);
+    }
   }
   return roofline;
 }
 
 }  // namespace
 
-reports::PointStudy study_of(const Point& point, std::span<const ResultRow> rows) {
+reports::PointStudy study_of(const Point& point, std::span<const ResultRow> rows, Implementations implementations) {
   StructureCache structures;
   Predictor predictor(structures);
-  const std::vector<Again> all = played_again(point, rows, predictor);
+  const std::vector<Again> all = played_again(point, rows, implementations, predictor);
   const std::vector<const Again*> ranking = ranking_of(all, rows);
-  std::vector<ResultRow> known;
-  for (const Again& one : all) {
-    known.push_back(*one.row);
-  }
-  reports::PointStudy study{.runs = traced(point, known)};
+  reports::PointStudy study{
+      .runs = traced(point, shown_rows(all), {.implementations = implementations}, {structures, predictor})};
   if (ranking.empty()) {
     return study;
   }
-  study.explanation = explain(point, ranking.front()->prediction, predictor);
+  study.explanation = explain(*ranking.front()->point, ranking.front()->prediction, predictor);
   study.explanation->row = *ranking.front()->row;
   study.samples = samples_of(point, ranking, predictor);
   study.saving = saving_of(point, ranking, predictor);

@@ -12,8 +12,8 @@
 
 namespace commfuse::sim {
 
-void add_sweep(CLI::App& app, int& status) {
-  add_verb(app, "sweep", "Predict the points of a sweep file into a folder", [&status](CLI::App& command) {
+void add_sweep(CLI::App& app, Caller& caller) {
+  add_verb(app, "sweep", "Predict the points of a sweep file into a folder", [&caller](CLI::App& command) {
     const auto request = std::make_shared<SweepRequest>();
     offers_names(command
                      .add_option("FILE", request->file,
@@ -57,11 +57,11 @@ void add_sweep(CLI::App& app, int& status) {
         "  commfuse-sim sweep configs/sweeps/training-plans.yaml --out out/plans\n"
         "  commfuse-sim sweep configs/sweeps/crossover.yaml --out out/crossover -o map\n"
         "  commfuse-sim sweep mine.yaml --out out/mine --axis ranks=2,4,8 -o csv");
-    command.callback([request, &status] {
+    command.callback([request, &caller] {
       if (request->out.empty()) {
         request->out = (std::filesystem::path("out") / std::filesystem::path(request->file).stem()).string();
       }
-      status = run_sweep(*request);
+      caller.take(run_sweep(*request, caller));
     });
   });
 }

@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "sim/commands/sink.h"
+
 namespace commfuse::sim {
 
 inline constexpr const char* settings_file = "settings.yaml";
 inline constexpr const char* store_file = "results.sqlite";
 
-/// Takes a piece of a file.
-using Sink = std::function<void(std::string_view)>;
 /// A file's name and what writes it.
 using OutputFile = std::pair<std::string, std::function<void(const Sink&)>>;
 

@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,16 +15,17 @@
 #include <vector>
 
 #include "model/config/catalogue.h"
-#include "model/config/command_line.h"
 #include "model/workload/parameters.h"
 #include "reports/crossover.h"
 #include "reports/html/report.h"
 #include "reports/point_rows.h"
 #include "reports/rows.h"
 #include "reports/step_rows.h"
+#include "sim/commands/read_rows.h"
 #include "sim/commands/render.h"
 #include "sim/commands/report_input.h"
 #include "sim/commands/run_steps.h"
+#include "sim/commands/shown_figures.h"
 #include "sim/point/point_list.h"
 
 namespace commfuse::sim {
@@ -50,8 +52,6 @@ class Pieces {
   const Sink& sink_;
   std::string text_;
 };
-
-void print(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); }
 
 /// The rows of a store of layers, in memory, and the point of each.
 struct LayerResults {
@@ -131,27 +131,48 @@ std::vector<OutputFile> tables_of(const Sweep& sweep, StoreReader& store) {
   return files;
 }
 
-/// A report of some hundred thousand rows takes seconds and some ten megabytes, so it is not made unasked.
-void say_report_is_missing(const StoreReader& store) {
+/// A report of some hundred thousand rows takes seconds, so it is not made unasked.
+void say_report_is_missing(const StoreReader& store, Caller& caller) {
   const std::filesystem::path folder = store.path().parent_path();
-  fmt::print(stderr, "no report.html: of {} rows, over {}, one is made when asked: commfuse-sim report {} --out {}\n",
-             store.counts().rows, most_rows_shown, folder.string(), (folder / "report.html").string());
+  caller.note(
+      fmt::format("no report.html: of {} rows, over {}, one is made when asked: commfuse-sim report {} --out {}\n",
+                  store.counts().rows, most_rows_shown, folder.string(), (folder / "report.html").string()));
 }
 
-void say_what_is_missing(const Sweep& sweep, const StoreReader& store) {
+void say_what_is_missing(const Sweep& sweep, const StoreReader& store, Caller& caller) {
   const std::size_t rows = store.counts().rows;
   if (sweep.writes("report")) {
-    say_report_is_missing(store);
+    say_report_is_missing(store, caller);
   }
   if (sweep.writes("map")) {
-    fmt::print(stderr, "no map: it shows {} rows at most, and there are {}; narrow the sweep\n", most_rows_shown, rows);
+    caller.note(
+        fmt::format("no map: it shows {} rows at most, and there are {}; narrow the sweep\n", most_rows_shown, rows));
   }
 }
 
 /// What there is for a person to look at when there is too much to show.
-void print_summary(const StoreReader& store) {
-  fmt::print("{} points, {} rows in {}\nlook at them: commfuse-sim results {} --where \"ranks = 8\"\n",
-             store.identity().points, store.counts().rows, store.path().string(), store.path().string());
+std::string summary_of(const StoreReader& store) {
+  return fmt::format("{} points, {} rows in {}\nlook at them: commfuse-sim results {} --where \"ranks = 8\"\n",
+                     store.identity().points, store.counts().rows, store.path().string(), store.path().string());
+}
+
+/// How rows of a store of layers are written: streamed, or by `shown` where people read them.
+std::function<void(std::string_view, const Sink&)> layer_writer(
+    const StoreReader& store, std::function<std::string(std::string_view format)> shown) {
+  return [path = store.path(), counts = store.counts(), shown = std::move(shown)](std::string_view format,
+                                                                                  const Sink& sink) {
+    require_format(StoreKind::layers, format);
+    if (streams(format)) {
+      StoreReader again(path, counts);
+      write_rows(again, format, sink);
+    } else {
+      sink(shown(format));
+    }
+  };
+}
+
+std::function<std::shared_ptr<const RowTable>()> layers_in(const StoreReader& store) {
+  return [path = store.path().string()] { return std::make_shared<const RowTable>(read_rows(path).rows); };
 }
 
 /// Of models that have a name here: a sweep's rows do not say where others are.
@@ -168,33 +189,37 @@ reports::ModelWords words_on(std::span<const Row> rows, const NameOf& name_of) {
   return words;
 }
 
-int outputs_of_layers(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, std::string_view format) {
+Answer outputs_of_layers(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, Caller& caller) {
   std::vector<OutputFile> files = tables_of(sweep, store);
+  Answer answer{.code = code_of(store), .layers = layers_in(store)};
   if (store.counts().rows > most_rows_shown) {
     folder.write(files);
-    say_what_is_missing(sweep, store);
-    streams(format) ? write_rows(store, format, print) : print_summary(store);
-    return code_of(store);
+    say_what_is_missing(sweep, store, caller);
+    answer.write = layer_writer(store, [text = summary_of(store)](std::string_view /*format*/) { return text; });
+    return answer;
   }
   const VerdictRule rule = verdict_rule_of(sweep.grid.settings);
-  const LayerResults results = layer_results(store);
-  const std::vector<ResultRow>& rows = results.rows;
+  const auto results = std::make_shared<const LayerResults>(layer_results(store));
+  const std::vector<ResultRow>& rows = results->rows;
   if (sweep.writes("report")) {
-    files.push_back(file_of("report.html", report_of(sweep, results)));
+    files.push_back(file_of("report.html", report_of(sweep, *results)));
   }
   if (sweep.writes("map")) {
     add_maps(std::span<const ResultRow>(rows), rule, files);
   }
   folder.write(files);
-  streams(format)
-      ? write_rows(store, format, print)
-      : print(renderer(format)(rows, rule, words_on(std::span(rows), [](const ResultRow& row) { return row.model; })));
-  return code_of(store);
+  answer.write = layer_writer(store, [results, rule](std::string_view format) {
+    return renderer(format)(results->rows, rule,
+                            words_on(std::span(results->rows), [](const ResultRow& row) { return row.model; }));
+  });
+  answer.figures = [results, rule] { return figures_of(results->rows, rule); };
+  return answer;
 }
 
-int outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, std::string_view format) {
+Answer outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, Caller& caller) {
   const VerdictRule rule = verdict_rule_of(sweep.grid.settings);
-  const std::vector<StepRow> rows = step_results(store);
+  const auto results = std::make_shared<const std::vector<StepRow>>(step_results(store));
+  const std::vector<StepRow>& rows = *results;
   std::vector<OutputFile> files = tables_of(sweep, store);
   const bool is_small = rows.size() <= most_rows_shown;
   if (sweep.writes("report") && is_small) {
@@ -205,12 +230,20 @@ int outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFolder&
   }
   folder.write(files);
   if (sweep.writes("report") && !is_small) {
-    say_report_is_missing(store);
+    say_report_is_missing(store, caller);
   }
-  warn_once(rows);
-  print(step_renderer(format)(rows, rule,
-                              words_on(std::span(rows), [](const StepRow& row) { return row.text("model"); })));
-  return code_of(store);
+  if (const std::string warnings = warnings_once(rows); !warnings.empty()) {
+    caller.note(warnings);
+  }
+  return {.code = code_of(store),
+          .write =
+              [results, rule](std::string_view format, const Sink& sink) {
+                sink(step_renderer(format)(*results, rule, words_on(std::span(*results), [](const StepRow& row) {
+                  return row.text("model");
+                })));
+              },
+          .models = [results] { return *results; },
+          .figures = [results, rule] { return figures_of(*results, rule); }};
 }
 
 void write_layers(StoreReader& store, std::string_view format, Pieces& pieces) {
@@ -239,9 +272,12 @@ void require_format(StoreKind kind, std::string_view format) {
   kind == StoreKind::layers ? void(renderer(format)) : void(step_renderer(format));
 }
 
-int write_outputs(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, std::string_view format) {
-  return store.identity().kind == StoreKind::layers ? outputs_of_layers(sweep, store, folder, format)
-                                                    : outputs_of_models(sweep, store, folder, format);
+Answer write_outputs(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, std::string_view format,
+                     Caller& caller) {
+  Answer answer = store.identity().kind == StoreKind::layers ? outputs_of_layers(sweep, store, folder, caller)
+                                                             : outputs_of_models(sweep, store, folder, caller);
+  answer.format = format;
+  return answer;
 }
 
 void write_rows(StoreReader& store, std::string_view format, const Sink& sink) {

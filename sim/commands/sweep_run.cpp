@@ -2,13 +2,10 @@
 #include "sim/commands/sweep_run.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -18,7 +15,6 @@
 #include <vector>
 
 #include "model/config/choices.h"
-#include "model/config/command_line.h"
 #include "model/config_error.h"
 #include "model/process/mpi.h"
 #include "sim/commands/dry_run.h"
@@ -33,26 +29,11 @@ namespace commfuse::sim {
 
 namespace {
 
-// A signal reaches no object; this is all it touches.
-std::atomic<bool> interrupted{false};
-std::atomic<int> signal_number{0};
-
-/// The first signal ends the sweep in order; a second one ends the program at once.
-void install_handlers() {
-  struct sigaction action {};
-  action.sa_handler = [](int number) {
-    signal_number = number;
-    interrupted = true;
-  };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-}
-
-void say(const std::string& text) {
-  std::fputs(text.c_str(), stderr);
-  std::fflush(stderr);
-}
+/// Who is told how far a sweep is and when to stop.
+struct Watched {
+  Caller& caller;
+  const std::atomic<bool>& stop;
+};
 
 Progress::Clock clock_from_now() {
   return [start = std::chrono::steady_clock::now()] {
@@ -98,10 +79,11 @@ int threads_among_processes(const PreparedSweep& prepared) {
 }
 
 /// Plays what the store lacks, with `world` also on other processes; what it holds then.
-StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, StoreWriter& store, World* world) {
+StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, StoreWriter& store, World* world,
+                 const Watched& watched) {
   const std::vector<std::size_t> points = points_left(prepared.identity, store);
-  Progress progress(progress_form(request.progress, ::isatty(STDERR_FILENO) != 0), points.size(), clock_from_now(),
-                    say);
+  Progress progress(progress_form(request.progress, watched.caller.shows_bars()), points.size(), clock_from_now(),
+                    [&](const std::string& text) { watched.caller.progress(text); });
   Players players(prepared.library, prepared.identity.kind);
   StoreFiller filler(store);
   const TakePoint take = [&](const StoredPoint& point) {
@@ -111,11 +93,14 @@ StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, Sto
   };
   if (world != nullptr) {
     const int threads = threads_among_processes(prepared);
-    say(warning_of_bound_threads(threads, allowed_cores(), online_cores()));
-    lead(*world, {prepared.identity.digest, &prepared.list, &players, threads}, points, take, &interrupted);
+    if (const std::string warning = warning_of_bound_threads(threads, allowed_cores(), online_cores());
+        !warning.empty()) {
+      watched.caller.note(warning);
+    }
+    lead(*world, {prepared.identity.digest, &prepared.list, &players, threads}, points, take, &watched.stop);
   } else {
     play_points(prepared.list, points, players, take,
-                {.threads = choices_of(prepared.sweep.grid.settings).threads, .stop = &interrupted});
+                {.threads = choices_of(prepared.sweep.grid.settings).threads, .stop = &watched.stop});
   }
   filler.finish();
   progress.end();
@@ -129,8 +114,8 @@ StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, Sto
 }
 
 /// After it was filled: the files beside it, or how to go on.
-int finish(const PreparedSweep& prepared, const SweepRequest& request, const SweepFolder& folder,
-           const StoreCounts& counts) {
+Answer finish(const PreparedSweep& prepared, const SweepRequest& request, const SweepFolder& folder,
+              const StoreCounts& counts, Caller& caller) {
   const StoreIdentity& identity = prepared.identity;
   StoreReader store(folder.path_of(store_name(identity.shard)), counts);
   if (store.identity() != identity) {
@@ -139,16 +124,17 @@ int finish(const PreparedSweep& prepared, const SweepRequest& request, const Swe
   const std::size_t stored = counts.points;
   const std::size_t wanted = store.points_wanted();
   if (stored < wanted) {
-    say(fmt::format("interrupted; {} of {} points are stored, and the same command goes on from there\n", stored,
-                    wanted));
-    return 128 + signal_number.load();
+    return {.is_interrupted = true,
+            .notes = fmt::format("interrupted; {} of {} points are stored, and the same command goes on from there\n",
+                                 stored, wanted)};
   }
   if (identity.shard.parts == 1) {
-    return write_outputs(prepared.sweep, store, folder, request.format);
+    return write_outputs(prepared.sweep, store, folder, request.format, caller);
   }
-  fmt::print("shard {}: {} points in {}; when all are there: commfuse-sim merge {}\n", name_of(identity.shard), stored,
-             store.path().string(), request.out);
-  return counts.infeasible_rows == 0 ? exit_code::done : exit_code::failed_points;
+  Answer answer = text_answer(fmt::format("shard {}: {} points in {}; when all are there: commfuse-sim merge {}\n",
+                                          name_of(identity.shard), stored, store.path().string(), request.out));
+  answer.code = counts.infeasible_rows == 0 ? exit_code::done : exit_code::failed_points;
+  return answer;
 }
 
 SweepFolder prepared_folder(const PreparedSweep& prepared, const SweepRequest& request) {
@@ -158,36 +144,37 @@ SweepFolder prepared_folder(const PreparedSweep& prepared, const SweepRequest& r
   return folder;
 }
 
-/// From a prepared sweep to the exit code; `began` is called once others are kept waiting for points.
-int run_prepared(const PreparedSweep& prepared, const SweepRequest& request, World* world,
-                 const std::function<void()>& began) {
+/// From a prepared sweep to its answer; `began` is called once others are kept waiting for points.
+Answer run_prepared(const PreparedSweep& prepared, const SweepRequest& request, World* world, const Watched& watched,
+                    const std::function<void()>& began) {
   const SweepFolder folder = prepared_folder(prepared, request);
   const std::filesystem::path path = folder.path_of(store_name(prepared.identity.shard));
   auto store = open_store(path, prepared.identity, request.force);
   began();
-  const StoreCounts counts = fill(prepared, request, *store, world);
+  const StoreCounts counts = fill(prepared, request, *store, world, watched);
   if (!store->is_in_place()) {
     fail_as_replaced(path);
   }
   store.reset();  // closed, so that it can be read
-  return finish(prepared, request, folder, counts);
+  Answer answer = finish(prepared, request, folder, counts, watched.caller);
+  answer.files.push_back(request.out);
+  return answer;
 }
 
-int run_here(const SweepRequest& request) {
+Answer run_here(const SweepRequest& request, const Watched& watched) {
   const PreparedSweep prepared(request);
   if (request.dry_run) {
-    print_dry_run(prepared);
-    return exit_code::done;
+    return text_answer(dry_run_in_words(prepared));
   }
-  return run_prepared(prepared, request, nullptr, [] {});
+  return run_prepared(prepared, request, nullptr, watched, [] {});
 }
 
 /// The first of several processes. The others are sent home before it throws.
-int run_leader(const SweepRequest& request, World& world) {
+Answer run_leader(const SweepRequest& request, World& world, const Watched& watched) {
   bool led = false;
   try {
     const PreparedSweep prepared(request);
-    return run_prepared(prepared, request, &world, [&led] { led = true; });
+    return run_prepared(prepared, request, &world, watched, [&led] { led = true; });
   } catch (...) {
     if (!led) {
       dismiss(world);
@@ -197,7 +184,7 @@ int run_leader(const SweepRequest& request, World& world) {
   }
 }
 
-int run_follower(const SweepRequest& request, World& world) {
+Answer run_follower(const SweepRequest& request, World& world, const Watched& watched) {
   std::optional<PreparedSweep> prepared;
   std::optional<Players> players;
   follow(
@@ -207,19 +194,19 @@ int run_follower(const SweepRequest& request, World& world) {
         players.emplace(prepared->library, prepared->identity.kind);
         return SharedSweep{prepared->identity.digest, &prepared->list, &*players, threads_among_processes(*prepared)};
       },
-      &interrupted);
+      &watched.stop);
   world.close();
-  return exit_code::done;
+  return {};
 }
 
-int run_among_processes(const SweepRequest& request, const Started& started) {
+Answer run_among_processes(const SweepRequest& request, const Started& started, const Watched& watched) {
   const std::unique_ptr<World> world = open_world(started);
   if (started.process != 0) {
-    return run_follower(request, *world);
+    return run_follower(request, *world, watched);
   }
-  const int code = run_leader(request, *world);
+  Answer answer = run_leader(request, *world, watched);
   world->close();
-  return code;
+  return answer;
 }
 
 }  // namespace
@@ -228,16 +215,16 @@ std::string store_name(const Shard& shard) {
   return shard.parts == 1 ? store_file : fmt::format("shard-{}.sqlite", name_of(shard));
 }
 
-int run_sweep(const SweepRequest& request) {
-  install_handlers();
+Answer run_sweep(const SweepRequest& request, Caller& caller) {
+  const Watched watched{caller, caller.stop()};
   require_word("--progress", request.progress, progress_words, "form");
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets variables
   const auto started = started_by_mpi([](const char* name) { return std::getenv(name); });
   const bool is_whole = request.shard == "1/1";
   if (started && started->processes > 1 && is_whole && !request.dry_run) {
-    return run_among_processes(request, *started);
+    return run_among_processes(request, *started, watched);
   }
-  return run_here(request);
+  return run_here(request, watched);
 }
 
 }  // namespace commfuse::sim

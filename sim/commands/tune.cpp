@@ -19,6 +19,7 @@
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
+#include "sim/commands/answer.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/measured_step_flags.h"
 #include "sim/commands/setting_flags.h"
@@ -108,8 +109,22 @@ std::optional<StepEvidence> evidence_for(const TuneRequest& request, const Setti
   return evidence;
 }
 
-int run_tune(TuneRequest request) {
-  constexpr std::array<std::string_view, 2> formats{"table", "json"};
+constexpr std::array<std::string_view, 2> formats{"table", "json"};
+
+/// What was asked and what was found. Its parts point at each other, so it stays where it is.
+struct Tuned {
+  Tuned() = default;
+  Tuned(const Tuned&) = delete;
+  Tuned& operator=(const Tuned&) = delete;
+  ~Tuned() = default;
+
+  Transformer model;
+  Machine sized;  ///< The machine with as many GPUs as are asked for.
+  TuneHeading heading;
+  Tuning tuning;
+};
+
+Answer run_tune(TuneRequest request, Caller& caller) {
   require_word("--output", request.format, formats, "format");
   if (!request.cluster.empty()) {
     const auto& flags = request.settings.flags;
@@ -127,19 +142,20 @@ int run_tune(TuneRequest request) {
   }
   const Framework framework = load_framework(settings.text("framework"));
   settings = with_defaults_of(framework, std::move(settings));
-  const Transformer model = load_model(choices_of(settings).model);
+  const auto tuned = std::make_shared<Tuned>();
+  tuned->model = load_model(choices_of(settings).model);
   spread_over_cluster(request, settings);
   const RunChoices run = choices_of(settings);
   const Machine machine = machine_of(settings);
-  PlanSpace space{.model = &model,
+  PlanSpace space{.model = &tuned->model,
                   .gpus = gpus_of(request, machine),
                   .base = base_of(settings),
                   .wish = wish_of(settings),
                   .framework = framework};
   TrainingPlan all;
   all.data = space.gpus;
-  const Machine sized = resized(machine, all);
-  space.machine = &sized;
+  tuned->sized = resized(machine, all);
+  space.machine = &tuned->sized;
   TuneOptions options{.keep = request.keep};
   options.minimize = chosen(minimize_choices, request.minimize);
   options.rule = run.verdict;
@@ -157,30 +173,36 @@ int run_tune(TuneRequest request) {
     throw ConfigError("--minimize p99: jitter none has no percentiles; choose another --jitter, or remove it");
   }
   options.evidence = evidence_for(request, settings);
-  const Tuning tuning = tune(space, options);
-  const TuneHeading heading{.model = model.name,
-                            .hardware = machine.name,
-                            .link_bandwidth = run.machine.link_bandwidth,
-                            .network_bandwidth = run.machine.network_bandwidth,
-                            .space = space,
-                            .default_batch = !is_chosen(settings, "batch"),
-                            .minimize = options.minimize,
-                            .rule = options.rule,
-                            .jitter = run.jitter,
-                            .samples = options.monte_carlo.jitter == nullptr ? 0 : options.monte_carlo.samples,
-                            .evidence = options.evidence,
-                            .folder = request.out};
-  if (!request.out.empty() && !tuning.best.empty()) {
-    write_new(request.out, tune_files(settings, space, tuning));
+  tuned->tuning = tune(space, options);
+  tuned->heading = {.model = tuned->model.name,
+                    .hardware = machine.name,
+                    .link_bandwidth = run.machine.link_bandwidth,
+                    .network_bandwidth = run.machine.network_bandwidth,
+                    .space = space,
+                    .default_batch = !is_chosen(settings, "batch"),
+                    .minimize = options.minimize,
+                    .rule = options.rule,
+                    .jitter = run.jitter,
+                    .samples = options.monte_carlo.jitter == nullptr ? 0 : options.monte_carlo.samples,
+                    .evidence = options.evidence,
+                    .folder = request.out};
+  const bool fits = !tuned->tuning.best.empty();
+  Answer answer{.code = fits ? exit_code::done : exit_code::failed_points, .format = request.format};
+  if (!request.out.empty() && fits) {
+    caller.note(write_new(request.out, tune_files(settings, space, tuned->tuning)));
+    answer.files.push_back(request.out);
   }
-  fmt::print("{}", request.format == "json" ? tune_json(heading, tuning) : tune_text(heading, tuning));
-  return tuning.best.empty() ? exit_code::failed_points : exit_code::done;
+  answer.write = [tuned](std::string_view format, const Sink& sink) {
+    require_word("--output", format, formats, "format");
+    sink(format == "json" ? tune_json(tuned->heading, tuned->tuning) : tune_text(tuned->heading, tuned->tuning));
+  };
+  return answer;
 }
 
 }  // namespace
 
-void add_tune(CLI::App& app, int& status) {
-  add_verb(app, "tune", "Find the best layout and schedules to train a model", [&status](CLI::App& command) {
+void add_tune(CLI::App& app, Caller& caller) {
+  add_verb(app, "tune", "Find the best layout and schedules to train a model", [&caller](CLI::App& command) {
     const auto request = std::make_shared<TuneRequest>();
     add_setting_flags(command, request->settings, is_flag);
     const auto add = [&](const char* flags, std::string& value, const char* doc, const char* type) {
@@ -220,7 +242,7 @@ void add_tune(CLI::App& app, int& status) {
         "    --seq 2K --out plan\n"
         "  commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 4K \\\n"
         "    --minimize p99");
-    command.callback([request, &status] { status = run_tune(*request); });
+    command.callback([request, &caller] { caller.take(run_tune(*request, caller)); });
   });
 }
 

@@ -26,9 +26,9 @@ std::string method(const VerdictScore& score) {
       "are. Faults multiply measured times; a fault of a link by what the model says of a machine that has it.\n"
       "`sim/expect/measured_nodes.cpp` lists healthy and degraded tables. With a reference (`--healthy`), each node "
       "is\n"
-      "held against one other node of the same machine and NCCL version; some runs may be of one node. At most 1% "
-      "false\n"
-      "alarms are asked for.\n",
+      "held against one other node of the same machine and NCCL version; some runs may be of one node. So is it "
+      "against\n"
+      "a file that `calibrate` made of one other node. At most 1% false alarms are asked for.\n",
       score.healthy, score.too_small);
 }
 

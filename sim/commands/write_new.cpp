@@ -23,7 +23,7 @@ void require_new(const fs::path& folder, const std::vector<std::string>& names) 
   }
 }
 
-void write_new(const fs::path& folder, const std::vector<std::pair<std::string, std::string>>& files) {
+std::string write_new(const fs::path& folder, const std::vector<std::pair<std::string, std::string>>& files) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
@@ -38,7 +38,7 @@ void write_new(const fs::path& folder, const std::vector<std::pair<std::string, 
   for (const auto& [name, text] : files) {
     reports::atomic_write(folder / name, text);
   }
-  fmt::print(stderr, "wrote {} file{} to {}\n", files.size(), files.size() == 1 ? "" : "s", folder.string());
+  return fmt::format("wrote {} file{} to {}\n", files.size(), files.size() == 1 ? "" : "s", folder.string());
 }
 
 }  // namespace commfuse::sim

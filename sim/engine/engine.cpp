@@ -40,10 +40,11 @@ void Engine::run(const Plan& plan, const Costs& costs, Recorder& recorder, const
 }
 
 void Engine::fold(const EngineOptions& options) {
-  const Rank all = program_->mesh.ranks();
-  const std::optional<FoldedMesh> fold = folded(program_->mesh, options.first_ranks == 0 ? all : options.first_ranks);
+  const Rank rank_count = program_->mesh.ranks();
+  const std::optional<FoldedMesh> fold =
+      folded(program_->mesh, options.first_ranks == 0 ? rank_count : options.first_ranks);
   check(fold.has_value(), "the ranks that are simulated stand for all");
-  check(fold->ranks == all || (plan_->lowered.matching.uniform && options.faults == nullptr),
+  check(fold->ranks == rank_count || (plan_->lowered.matching.uniform && options.faults == nullptr),
         "ranks that stand for others do the same as they");
   mesh_ = *fold;
 }
@@ -56,7 +57,7 @@ void Engine::play() {
   }
 }
 
-/// Speeds change when all that happens at one instant is done.
+/// Speeds change once everything that happens at one instant is done.
 void Engine::play_fluid() {
   fluid_.settle(now_, queue_);
   while (const std::optional<std::int64_t> next = queue_.next()) {
@@ -117,38 +118,39 @@ void Engine::handle(const TimedEvent& event) {
     case EventKind::half_end: end_half(slot); break;
     case EventKind::own_half_end: end_own_half(slot); break;
     case EventKind::collective_end: end_collective(slot); break;
-    case EventKind::wake: break;  // only where links share
+    case EventKind::wake: break;  // only where links share bandwidth
   }
 }
 
-/// Its lane is free. Posts the op at the head, now or when it is issued, if what it waits for has ended.
+/// Called when the lane is free. Posts the op at the head, now or once it is issued, if the ops that it waits for have
+/// ended.
 void Engine::try_head(std::uint32_t slot) {
-  Slot& here = slots_[slot];
-  const RankPlan& plan = plan_of(here.rank);
-  if (here.head == plan.first[here.lane + 1U]) {
+  Slot& state = slots_[slot];
+  const RankPlan& plan = plan_of(state.rank);
+  if (state.head == plan.first[state.lane + 1U]) {
     return;
   }
-  const PlannedOp& op = plan.ops[here.head];
+  const PlannedOp& op = plan.ops[state.head];
   for (const PlannedWait& wait : plan.waits_of(op)) {
-    if (slots_[slot - here.lane + wait.lane].head <= wait.place) {
+    if (slots_[slot - state.lane + wait.lane].head <= wait.place) {
       return;
     }
   }
-  const std::size_t kind = plan_->kind_of_rank[static_cast<std::size_t>(here.rank)];
+  const std::size_t kind = plan_->kind_of_rank[static_cast<std::size_t>(state.rank)];
   const std::int64_t issued =
-      issued_[kind * program_->ops.size() + position(op.op)] + faults_.late()[static_cast<std::size_t>(here.rank)];
+      issued_[kind * program_->ops.size() + position(op.op)] + faults_.late()[static_cast<std::size_t>(state.rank)];
   if (issued > now_) {
-    here.phase = Phase::issuing;
-    queue_.push(issued, EventKind::post, slot, here.lane);
+    state.phase = Phase::issuing;
+    queue_.push(issued, EventKind::post, slot, state.lane);
   } else {
     post(slot);
   }
 }
 
 void Engine::post(std::uint32_t slot) {
-  Slot& here = slots_[slot];
-  const PlannedOp& op = head_of(here);
-  here.phase = Phase::posted;
+  Slot& state = slots_[slot];
+  const PlannedOp& op = head_of(state);
+  state.phase = Phase::posted;
   if (fluid_on_) {
     hold_sms(slot, op, 1);
   }
@@ -162,47 +164,47 @@ void Engine::post(std::uint32_t slot) {
 }
 
 void Engine::start_compute(std::uint32_t slot, OpId op) {
-  Slot& here = slots_[slot];
-  here.start = now_;
-  const std::int64_t time = faults_.of_compute(here.rank, costs_->of(here.rank, position(op))).count();
+  Slot& state = slots_[slot];
+  state.start = now_;
+  const std::int64_t time = faults_.of_compute(state.rank, costs_->of(state.rank, position(op))).count();
   if (fluid_on_) {
-    fluid_.begin(FluidRun::Kernel{slot, here.lane, here.rank, static_cast<std::uint32_t>(op), time}, now_, queue_);
+    fluid_.begin(FluidRun::Kernel{slot, state.lane, state.rank, static_cast<std::uint32_t>(op), time}, now_, queue_);
   } else {
-    queue_.push(now_ + time, EventKind::end, slot, here.lane);
+    queue_.push(now_ + time, EventKind::end, slot, state.lane);
   }
 }
 
 bool Engine::has_posted(std::uint32_t slot, std::int32_t op) const {
-  const Slot& there = slots_[slot];
-  return there.phase == Phase::posted && static_cast<std::int32_t>(head_of(there).op) == op;
+  const Slot& state = slots_[slot];
+  return state.phase == Phase::posted && static_cast<std::int32_t>(head_of(state).op) == op;
 }
 
 bool Engine::has_ended(std::uint32_t slot, std::int32_t op) const {
-  const Slot& there = slots_[slot];
-  return there.head == plan_of(there.rank).first[there.lane + 1U] || static_cast<std::int32_t>(head_of(there).op) > op;
+  const Slot& state = slots_[slot];
+  return state.head == plan_of(state.rank).first[state.lane + 1U] || static_cast<std::int32_t>(head_of(state).op) > op;
 }
 
-/// Ends of one half are on lanes of the same name, so that who it meets is at the head of a lane or not posted; the
-/// sender of a push or a pull may also have gone on.
+/// The two ends of one half are on lanes of the same name, so the peer's op is at the head of its lane or not posted
+/// yet. The sender of a push or a pull may also have gone on.
 void Engine::post_exchange(std::uint32_t slot, const PlannedOp& exchange) {
-  Slot& here = slots_[slot];
-  here.halves = static_cast<std::int8_t>((exchange.sends ? 1 : 0) + (exchange.receives ? 1 : 0));
+  Slot& state = slots_[slot];
+  state.halves = static_cast<std::int8_t>((exchange.sends ? 1 : 0) + (exchange.receives ? 1 : 0));
   if (exchange.protocol != Protocol::rendezvous) {
-    here.start = now_;
-    here.sent = false;
+    state.start = now_;
+    state.sent = false;
     return exchange.protocol == Protocol::push ? post_push(slot, exchange) : post_pull(slot, exchange);
   }
   const Matching& matching = plan_->lowered.matching;
   if (exchange.sends) {
     const std::uint32_t target = target_of(slot, exchange);
-    if (has_posted(target, matching.receiver(here.rank, exchange.op))) {
+    if (has_posted(target, matching.receiver(state.rank, exchange.op))) {
       start_half(slot, target);
     }
   }
   if (exchange.receives) {
     const std::uint32_t source = source_of(slot, exchange);
     if (source != slot &&
-        has_posted(source, matching.sender(here.rank, exchange.op))) {  // else the send has seen to it
+        has_posted(source, matching.sender(state.rank, exchange.op))) {  // otherwise the send has already done it
       start_half(source, slot);
     }
   }
@@ -221,20 +223,20 @@ void Engine::post_push(std::uint32_t slot, const PlannedOp& push) {
   }
 }
 
-/// What the sender shows may be fetched long after it went on.
+/// The receiver may fetch the data long after its sender went on.
 void Engine::post_pull(std::uint32_t slot, const PlannedOp& pull) {
   const Matching& matching = plan_->lowered.matching;
-  const Rank here = slots_[slot].rank;
+  const Rank rank = slots_[slot].rank;
   if (pull.sends) {
     queue_.push(now_, EventKind::own_half_end, slot, slots_[slot].lane);
     const std::uint32_t target = target_of(slot, pull);
-    if (has_posted(target, matching.receiver(here, pull.op))) {
+    if (has_posted(target, matching.receiver(rank, pull.op))) {
       start_half(target, slot);
     }
   }
   if (pull.receives) {
     const std::uint32_t source = source_of(slot, pull);
-    const std::int32_t sender = matching.sender(here, pull.op);
+    const std::int32_t sender = matching.sender(rank, pull.op);
     const bool seen_to = source == slot && OpId{sender} == pull.op;
     if (!seen_to && (has_posted(source, sender) || has_ended(source, sender))) {
       start_half(slot, source);
@@ -242,7 +244,8 @@ void Engine::post_pull(std::uint32_t slot, const PlannedOp& pull) {
   }
 }
 
-/// Whose lane it holds is the mover: the receiver of a pull, else the sender. Priced with the sender's op.
+/// The mover holds its lane during the half: the receiver of a pull, otherwise the sender. The price is that of the
+/// sender's op.
 void Engine::start_half(std::uint32_t mover, std::uint32_t other) {
   const PlannedOp& exchange = head_of(slots_[mover]);
   const bool pulled = exchange.protocol == Protocol::pull;
@@ -287,10 +290,10 @@ void Engine::end_own_half(std::uint32_t slot) {
   }
 }
 
-/// A group has one open collective a lane and axis at most: nobody posts the next one before this one ends.
+/// A group has at most one open collective per lane and axis: no rank posts the next one before this one ends.
 void Engine::arrive(std::uint32_t slot, const PlannedOp& collective) {
   const auto axis = static_cast<std::size_t>(collective.axis);
-  const std::int32_t coordinate = plan_->here[static_cast<std::size_t>(slots_[slot].rank)][axis];
+  const std::int32_t coordinate = plan_->coordinates[static_cast<std::size_t>(slots_[slot].rank)][axis];
   const std::uint32_t first = shifted(slot, collective.axis, -coordinate);
   std::int32_t& arrived = arrivals_[axis * slots_.size() + first];
   if (++arrived < mesh_.extents[axis]) {
@@ -314,21 +317,21 @@ void Engine::end_collective(std::uint32_t slot) {
 }
 
 void Engine::end(std::uint32_t slot) {
-  Slot& here = slots_[slot];
-  const RankPlan& plan = plan_of(here.rank);
-  const PlannedOp& op = plan.ops[here.head];
+  Slot& state = slots_[slot];
+  const RankPlan& plan = plan_of(state.rank);
+  const PlannedOp& op = plan.ops[state.head];
   if (fluid_on_) {
     hold_sms(slot, op, -1);
   }
   if (now_ > FaultTable::longest_run) {
-    refuse_too_long(here.rank);
+    refuse_too_long(state.rank);
   }
-  recorder_->record(here.rank, op.op, op.purpose, Instant{Duration{here.start}}, Instant{Duration{now_}});
-  ++here.head;
-  here.start = -1;
-  here.phase = Phase::waiting;
+  recorder_->record(state.rank, op.op, op.purpose, Instant{Duration{state.start}}, Instant{Duration{now_}});
+  ++state.head;
+  state.start = -1;
+  state.phase = Phase::waiting;
   try_head(slot);
-  const std::uint32_t first = slot - here.lane;
+  const std::uint32_t first = slot - state.lane;
   for (const std::uint32_t lane : plan.watchers_of(op)) {
     if (slots_[first + lane].phase == Phase::waiting) {
       try_head(first + lane);
@@ -344,16 +347,16 @@ void Engine::refuse_too_long(Rank rank) {
 }
 
 void Engine::hold_sms(std::uint32_t slot, const PlannedOp& op, int change) {
-  const Slot& here = slots_[slot];
+  const Slot& state = slots_[slot];
   if (op.kind == OpKind::collective ||
-      (op.kind == OpKind::exchange && exchange_holds_sms(program_->lanes[here.lane].kind))) {
-    fluid_.resident(here.rank, op.kind, change);
+      (op.kind == OpKind::exchange && exchange_holds_sms(program_->lanes[state.lane].kind))) {
+    fluid_.resident(state.rank, op.kind, change);
   }
 }
 
 std::uint32_t Engine::shifted(std::uint32_t slot, int axis, std::int32_t shift) const {
   const auto place = static_cast<std::size_t>(axis);
-  const std::int32_t from = plan_->here[static_cast<std::size_t>(slots_[slot].rank)][place];
+  const std::int32_t from = plan_->coordinates[static_cast<std::size_t>(slots_[slot].rank)][place];
   const std::int32_t extent = mesh_.extents[place];
   std::int32_t to = from + shift;
   if (to >= extent || to < 0) {
@@ -363,19 +366,19 @@ std::uint32_t Engine::shifted(std::uint32_t slot, int axis, std::int32_t shift) 
 }
 
 std::string Engine::stuck_in_words(std::uint32_t slot) const {
-  const Slot& here = slots_[slot];
-  const RankPlan& plan = plan_of(here.rank);
-  const PlannedOp& op = plan.ops[here.head];
-  const Lane& lane = program_->lanes[here.lane];
-  std::string words = fmt::format("rank {} in {} on lane {}{} waits for ", here.rank, op_in_words(*program_, op.op),
+  const Slot& state = slots_[slot];
+  const RankPlan& plan = plan_of(state.rank);
+  const PlannedOp& op = plan.ops[state.head];
+  const Lane& lane = program_->lanes[state.lane];
+  std::string words = fmt::format("rank {} in {} on lane {}{} waits for ", state.rank, op_in_words(*program_, op.op),
                                   name_of(lane.kind), lane.number);
   const auto other = [&](OpId awaited, Rank rank) {
     return words + fmt::format("{} of rank {}", op_in_words(*program_, awaited), rank);
   };
-  if (here.phase != Phase::posted) {
+  if (state.phase != Phase::posted) {
     for (const PlannedWait& wait : plan.waits_of(op)) {
-      if (slots_[slot - here.lane + wait.lane].head <= wait.place) {
-        return other(plan.ops[wait.place].op, here.rank);
+      if (slots_[slot - state.lane + wait.lane].head <= wait.place) {
+        return other(plan.ops[wait.place].op, state.rank);
       }
     }
   }
@@ -385,31 +388,31 @@ std::string Engine::stuck_in_words(std::uint32_t slot) const {
   const Matching& matching = plan_->lowered.matching;
   const Rank target = slots_[target_of(slot, op)].rank;
   if (op.sends && op.protocol == Protocol::rendezvous &&
-      !has_posted(target_of(slot, op), matching.receiver(here.rank, op.op))) {
-    return other(OpId{matching.receiver(here.rank, op.op)}, target);
+      !has_posted(target_of(slot, op), matching.receiver(state.rank, op.op))) {
+    return other(OpId{matching.receiver(state.rank, op.op)}, target);
   }
-  return other(OpId{matching.sender(here.rank, op.op)}, slots_[source_of(slot, op)].rank);
+  return other(OpId{matching.sender(state.rank, op.op)}, slots_[source_of(slot, op)].rank);
 }
 
 void Engine::require_no_lost_link(std::uint32_t slot) const {
-  const Slot& here = slots_[slot];
-  const PlannedOp& op = head_of(here);
+  const Slot& state = slots_[slot];
+  const PlannedOp& op = head_of(state);
   const bool pulls = op.protocol == Protocol::pull;
-  if (op.kind != OpKind::exchange || !(pulls ? op.receives : op.sends) || here.phase != Phase::posted) {
+  if (op.kind != OpKind::exchange || !(pulls ? op.receives : op.sends) || state.phase != Phase::posted) {
     return;
   }
   const std::uint32_t other = pulls ? source_of(slot, op) : target_of(slot, op);
   const Matching& matching = plan_->lowered.matching;
-  const std::int32_t partner = pulls ? matching.sender(here.rank, op.op) : matching.receiver(here.rank, op.op);
+  const std::int32_t partner = pulls ? matching.sender(state.rank, op.op) : matching.receiver(state.rank, op.op);
   const bool started =
       op.protocol == Protocol::push || has_posted(other, partner) || (pulls && has_ended(other, partner));
-  const Rank there = slots_[other].rank;
-  const RankPair link = pulls ? RankPair{there, here.rank} : RankPair{here.rank, there};
+  const Rank other_rank = slots_[other].rank;
+  const RankPair link = pulls ? RankPair{other_rank, state.rank} : RankPair{state.rank, other_rank};
   if (started && faults_.lost(link)) {
     throw ConfigError(
         fmt::format("rank {} never ends {}, because the link from rank {} to rank {} stays down; say when it comes up "
                     "again",
-                    here.rank, op_in_words(*program_, op.op), link.from, link.to));
+                    state.rank, op_in_words(*program_, op.op), link.from, link.to));
   }
 }
 
@@ -418,8 +421,8 @@ void Engine::require_all_ended() const {
   std::string sentence;
   int stuck = 0;
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
-    const Slot& here = slots_[slot];
-    if (here.head == plan_of(here.rank).first[here.lane + 1U]) {
+    const Slot& state = slots_[slot];
+    if (state.head == plan_of(state.rank).first[state.lane + 1U]) {
       continue;
     }
     require_no_lost_link(slot);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays a program in simulated time: events, in-order lanes, meetings.
+// Simulates a program event by event: in-order lanes, exchanges and collectives.
 //
-// Op n of a rank is issued after the issue costs of ops 0..n. It is posted once it is issued, what it waits for has
+// Op n of a rank is issued after the issue costs of ops 0..n. It is posted once it is issued, its dependencies have
 // ended and its lane is free; it holds the lane to its end. Each half of an exchange starts when both its ends are
-// posted; the exchange ends with both halves. A push starts when its sender is posted, and its receiver waits for what
-// arrives; a pull starts when both are, and its sender has done its part once it is posted. A collective starts at the
-// last arrival and ends on all together.
+// posted; the exchange ends with both halves. A push starts when its sender is posted, and its receiver waits for the
+// data; a pull starts when both ends are posted, and its sender is done once it is posted. A collective starts at the
+// last arrival and ends on all ranks together.
 //
-// Lanes are in order, so a run keeps no state per op: of every lane of every rank only which op is at its head and how
-// far that is. An op has ended when the head stands behind it.
+// Lanes are in order, so a run keeps no state per op: for every lane of every rank it stores only which op is at the
+// head and how far that op is. An op has ended when the head is behind it.
 #pragma once
 
 #include <array>
@@ -27,38 +27,40 @@
 namespace commfuse {
 
 struct EngineOptions {
-  /// Links are shared and kernels slowed as it turns out during the run (docs/decisions/0010). Null: every op takes
-  /// what its costs say. Of the same program and machine; the costs of the run are its costs, or bounds made of them.
+  /// Makes links share bandwidth and kernels slow down by what overlaps during the run (docs/decisions/0010). Null:
+  /// every op takes the time in its costs. Must belong to the same program and machine; the costs of the run are its
+  /// costs, or bounds derived from them.
   const Fluid* fluid = nullptr;
-  /// Null: none.
+  /// Faults of the run; null: none.
   const Faults* faults = nullptr;
-  /// Only the first ranks are simulated, each for all that have the same id modulo this number; the recorder hears of
-  /// no others. Requires that all ranks run every op, without faults, at costs, speeds and wires that repeat so
-  /// (distinct_ranks(), folded_wiring()). 0: all ranks.
+  /// Number of ranks that are simulated, each for all ranks with the same id modulo this number; the recorder sees no
+  /// others. Requires that all ranks run every op, without faults, and that costs, speeds and wires repeat with this
+  /// period (distinct_ranks(), folded_wiring()). 0: all ranks.
   Rank first_ranks = 0;
-  /// Seed by which simultaneous events are shuffled. Results do not depend on it; tests say so.
+  /// Seed for shuffling simultaneous events. Results do not depend on it, which tests check.
   std::optional<std::uint64_t> shuffle_ties{};
 };
 
-/// Keeps its memory from run to run; every run is otherwise a pure function of its arguments. One a thread.
+/// Keeps its memory from run to run; otherwise every run is a pure function of its arguments. Use one engine per
+/// thread.
 class Engine {
  public:
-  /// Requires a plan whose program passed check_program and costs of that program. Same input, same record. Throws
-  /// ConfigError on faults that cannot be, where an op never ends because a link stays down, and for a run of more than
-  /// FaultTable::longest_run.
+  /// Simulates one run and reports it to the recorder; the same input gives the same record. Requires a plan whose
+  /// program passed check_program and costs of that program. Throws ConfigError for impossible faults, for an op that
+  /// never ends because a link stays down, and for a run longer than FaultTable::longest_run.
   void run(const Plan& plan, const Costs& costs, Recorder& recorder, const EngineOptions& options = {});
 
  private:
   enum class Phase : std::uint8_t { waiting, issuing, posted };
-  /// A lane of a rank: slot rank * lanes + lane.
+  /// State of one lane of one rank, at index rank * lanes + lane.
   struct Slot {
-    std::int64_t start = -1;  // of the op at the head; -1: not started
-    std::uint32_t head = 0;   // its place in the plan
+    std::int64_t start = -1;  // start of the op at the head; -1: not started
+    std::uint32_t head = 0;   // place of the op at the head in the plan
     Rank rank = 0;
     std::uint16_t lane = 0;
     Phase phase = Phase::waiting;
-    std::int8_t halves = 0;  // of an exchange, not ended
-    bool sent = false;       // of a push: its send half has ended
+    std::int8_t halves = 0;  // halves of an exchange that have not ended
+    bool sent = false;       // a push: its send half has ended
   };
 
   void fold(const EngineOptions& options);
@@ -89,7 +91,7 @@ class Engine {
     return kinds_[plan_->kind_of_rank[static_cast<std::size_t>(rank)]];
   }
   [[nodiscard]] const PlannedOp& head_of(const Slot& slot) const { return plan_of(slot.rank).ops[slot.head]; }
-  /// The slot of the rank whose coordinate on the op's axis is `shift` further, on the same lane.
+  /// Returns the slot on the same lane of the rank whose coordinate on the op's axis is `shift` further.
   [[nodiscard]] std::uint32_t shifted(std::uint32_t slot, int axis, std::int32_t shift) const;
   [[nodiscard]] std::uint32_t target_of(std::uint32_t slot, const PlannedOp& exchange) const {
     return shifted(slot, exchange.axis, exchange.shift);
@@ -106,7 +108,7 @@ class Engine {
   const Costs* costs_ = nullptr;
   Recorder* recorder_ = nullptr;
   std::uint32_t lanes_ = 0;
-  FoldedMesh mesh_;  // of the ranks that are simulated
+  FoldedMesh mesh_;  // mesh of the simulated ranks
   std::int64_t now_ = 0;
   EventQueue queue_;
   FaultTable faults_;

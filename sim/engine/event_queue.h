@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is going to happen in a run, in order of time.
+// The queue of future events of a run, in order of time.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct TimedEvent {
   }
 };
 
-/// Events in order: what comes later is appended, what is first is taken, in constant time.
+/// Events in order of time: later events are appended and the first is taken, both in constant time.
 class EventRun {
  public:
   void clear() { first_ = end_ = 0; }
@@ -58,16 +58,16 @@ class EventRun {
   std::size_t end_ = 0;
 };
 
-/// Simultaneous events come out in the order in which they were pushed, or shuffled by a seed: no pointer or hash table
-/// ever decides.
+/// Simultaneous events come out in the order in which they were pushed, or shuffled by a seed: the order never depends
+/// on a pointer or a hash table.
 ///
-/// Ops of one lane often take equally long on all ranks, so that their ends are pushed in order of time: what is in
-/// order among events of its lane is kept in a run, the rest in a heap.
+/// Ops of one lane often take equally long on all ranks, so their ends are pushed in order of time. Events that are in
+/// order among those of their lane are kept in a run, the rest in a heap.
 class EventQueue {
  public:
   static constexpr std::uint32_t most_slots = 1U << 29;
 
-  /// Forgets everything, keeps the memory.
+  /// Removes all events and keeps the memory.
   void start(std::optional<std::uint64_t> shuffle_ties) {
     heap_.clear();
     for (EventRun& run : runs_) {
@@ -88,7 +88,7 @@ class EventQueue {
     }
   }
 
-  /// When the first event is due; nothing when there is none.
+  /// Returns the time of the first event; nothing when the queue is empty.
   [[nodiscard]] std::optional<std::int64_t> next() const {
     std::optional<std::int64_t> first;
     for (const EventRun& run : runs_) {
@@ -99,7 +99,7 @@ class EventQueue {
     return heap_.empty() || (first && *first < heap_.front().when) ? first : heap_.front().when;
   }
 
-  /// Takes the first event; false when there is none.
+  /// Takes the first event. Returns false when the queue is empty.
   bool pop(TimedEvent& first) {
     EventRun* from = nullptr;
     for (EventRun& run : runs_) {
@@ -123,7 +123,7 @@ class EventQueue {
  private:
   static bool later(const TimedEvent& a, const TimedEvent& b) { return b < a; }
 
-  /// After 2^32 events the order among simultaneous ones is another, still always the same one.
+  /// After 2^32 events the order of simultaneous events differs, but it is still deterministic.
   std::uint32_t tie() {
     const std::uint32_t number = pushed_++;
     if (!shuffle_) {
@@ -134,7 +134,7 @@ class EventQueue {
     return static_cast<std::uint32_t>((mixed ^ (mixed >> 27)) >> 16);
   }
 
-  std::array<EventRun, 4> runs_;  // by lane, several lanes in one where there are more
+  std::array<EventRun, 4> runs_;  // by lane; several lanes share a run where there are more than four
   std::vector<TimedEvent> heap_;
   std::uint32_t pushed_ = 0;
   std::optional<std::uint64_t> shuffle_;

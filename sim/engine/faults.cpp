@@ -31,9 +31,9 @@ void require_link(RankPair link, Rank ranks) {
 }
 
 void require_factor(double factor) {
-  constexpr double most = 1e6;
-  if (!(factor >= 1.0 && factor <= most)) {
-    throw ConfigError(fmt::format("a fault slows by a factor of {}; choose one from 1 to {}", factor, most));
+  constexpr double limit = 1e6;
+  if (!(factor >= 1.0 && factor <= limit)) {
+    throw ConfigError(fmt::format("a fault slows by a factor of {}; choose one from 1 to {}", factor, limit));
   }
 }
 
@@ -113,14 +113,14 @@ Duration FaultTable::of_compute(Rank rank, Duration time) const {
 }
 
 double FaultTable::slowness(RankPair link) const {
-  const Pair* found = find(link);
-  return found == nullptr ? 1.0 : found->slowness;
+  const Pair* pair = find(link);
+  return pair == nullptr ? 1.0 : pair->slowness;
 }
 
 std::int64_t FaultTable::end_of(RankPair link, std::int64_t start, std::int64_t time) const {
   std::int64_t end = start + time;
-  if (const Pair* found = time > 0 ? find(link) : nullptr) {
-    for (const Outage& outage : found->outages) {
+  if (const Pair* pair = time > 0 ? find(link) : nullptr) {
+    for (const Outage& outage : pair->outages) {
       if (outage.until > start && outage.from < end) {
         if (outage.until == never) {
           return never;
@@ -133,21 +133,21 @@ std::int64_t FaultTable::end_of(RankPair link, std::int64_t start, std::int64_t 
 }
 
 bool FaultTable::down(RankPair link, std::int64_t when) const {
-  const Pair* found = find(link);
-  return found != nullptr && std::any_of(found->outages.begin(), found->outages.end(), [&](const Outage& outage) {
+  const Pair* pair = find(link);
+  return pair != nullptr && std::any_of(pair->outages.begin(), pair->outages.end(), [&](const Outage& outage) {
            return outage.from <= when && when < outage.until;
          });
 }
 
 bool FaultTable::lost(RankPair link) const {
-  const Pair* found = find(link);
-  return found != nullptr && !found->outages.empty() && found->outages.back().until == never;
+  const Pair* pair = find(link);
+  return pair != nullptr && !pair->outages.empty() && pair->outages.back().until == never;
 }
 
 std::int64_t FaultTable::next_change(RankPair link, std::int64_t when) const {
-  const Pair* found = find(link);
-  for (std::size_t i = 0; found != nullptr && i < found->outages.size(); ++i) {
-    for (const std::int64_t change : {found->outages[i].from, found->outages[i].until}) {
+  const Pair* pair = find(link);
+  for (std::size_t i = 0; pair != nullptr && i < pair->outages.size(); ++i) {
+    for (const std::int64_t change : {pair->outages[i].from, pair->outages[i].until}) {
       if (change > when) {
         return change;
       }
@@ -157,13 +157,13 @@ std::int64_t FaultTable::next_change(RankPair link, std::int64_t when) const {
 }
 
 FaultTable::Pair& FaultTable::pair(RankPair link) {
-  const auto found = std::find_if(pairs_.begin(), pairs_.end(), [&](const Pair& pair) { return pair.link == link; });
-  return found == pairs_.end() ? pairs_.emplace_back(Pair{link}) : *found;
+  const auto match = std::find_if(pairs_.begin(), pairs_.end(), [&](const Pair& pair) { return pair.link == link; });
+  return match == pairs_.end() ? pairs_.emplace_back(Pair{link}) : *match;
 }
 
 const FaultTable::Pair* FaultTable::find(RankPair link) const {
-  const auto found = std::find_if(pairs_.begin(), pairs_.end(), [&](const Pair& pair) { return pair.link == link; });
-  return found == pairs_.end() ? nullptr : &*found;
+  const auto match = std::find_if(pairs_.begin(), pairs_.end(), [&](const Pair& pair) { return pair.link == link; });
+  return match == pairs_.end() ? nullptr : &*match;
 }
 
 }  // namespace commfuse

@@ -142,7 +142,7 @@ bool FluidRun::open_stage(Job& job, std::int32_t stage, std::int64_t now) {
   return false;
 }
 
-/// Whole picoseconds that add up to those of all stages.
+/// Rounds so that the lengths of all stages add up to whole picoseconds of the job.
 double FluidRun::length_of(const Job& job, std::int32_t stage) const {
   if (stage < 0) {
     return static_cast<double>(job.latency);
@@ -168,7 +168,8 @@ void FluidRun::leave(std::uint32_t slot) {
     jobs_[slot].draws = false;
     for (const std::int32_t link : links_of(jobs_[slot])) {
       std::vector<Member>& members = links_[static_cast<std::size_t>(link)].members;
-      members.erase(std::find_if(members.begin(), members.end(), [&](const Member& one) { return one.slot == slot; }));
+      members.erase(
+          std::find_if(members.begin(), members.end(), [&](const Member& member) { return member.slot == slot; }));
       touch(link);
     }
   }
@@ -197,7 +198,8 @@ void FluidRun::settle_kernels(std::int64_t now, EventQueue& queue) {
   dirty_ranks_.clear();
 }
 
-/// Only transfers that began, and those that they meet on tight links, directly or through others, get a new speed.
+/// A new speed is needed only by transfers that began and by those that share a tight link with them, directly or
+/// through other transfers.
 void FluidRun::settle_transfers(std::int64_t now, EventQueue& queue) {
   const auto halted = [&](const Job& job) { return faults_->down(job.link, now); };
   for (const std::uint32_t slot : fresh_) {
@@ -231,11 +233,11 @@ void FluidRun::refresh_links() {
   for (const std::int32_t id : dirty_links_) {
     LinkState& link = links_[static_cast<std::size_t>(id)];
     link.dirty = false;
-    std::sort(link.members.begin(), link.members.end());  // so that the sum does not depend on who came first
+    std::sort(link.members.begin(), link.members.end());  // so that the sum does not depend on the order of arrival
     double wanted = 0.0;
     for (const Member& member : link.members) {
-      for (std::int32_t i = 0; i < member.times;
-           ++i) {  // a product would round otherwise than transfers that are alone
+      // One multiplication would round differently from separate transfers.
+      for (std::int32_t i = 0; i < member.times; ++i) {
         wanted += cap_of(jobs_[member.slot]);
       }
     }
@@ -249,7 +251,7 @@ void FluidRun::refresh_links() {
 }
 
 void FluidRun::gather_neighbours() {
-  for (std::size_t next = 0; next < fresh_.size();) {  // grows
+  for (std::size_t next = 0; next < fresh_.size();) {  // the list grows during the loop
     const Job& job = jobs_[fresh_[next++]];
     if (!job.draws) {
       continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of a run whose speed changes: kernels beside communication, transfers that share links.
+// The jobs of a run whose speed changes: kernels beside communication, transfers that share links.
 //
-// Progress counts in time: what is left of an op is how long it would still take alone, and its speed is 1 when it is
-// alone. So an op that nobody disturbs ends at its start plus its price, to the picosecond.
+// Progress is counted in time: what is left of a job is the time that it would still take alone, and its speed is 1
+// when it is alone. So an undisturbed op ends at its start plus its price, to the picosecond.
 #pragma once
 
 #include <array>
@@ -18,8 +18,9 @@
 
 namespace commfuse {
 
-/// One job a slot at most: the kernel at the head of the lane, or the send half of its exchange. Speeds change only in
-/// settle(), after all that happens at one instant, so that the order of simultaneous events does not matter.
+/// Runs at most one job a slot: the kernel at the head of the lane, or the send half of its exchange. Speeds change
+/// only in settle(), after everything that happens at one instant, so that the order of simultaneous events does not
+/// matter.
 class FluidRun {
  public:
   struct Kernel {
@@ -27,64 +28,64 @@ class FluidRun {
     std::uint16_t lane = 0;
     Rank rank = 0;
     std::uint32_t op = 0;
-    std::int64_t time = 0;  // alone
+    std::int64_t time = 0;  // when it runs alone
   };
   struct Transfer {
-    std::uint32_t slot = 0;  // of the sender
+    std::uint32_t slot = 0;  // the sender's
     std::uint16_t lane = 0;
     std::uint32_t op = 0;
     RankPair link;
-    std::int64_t time = 0;  // alone, latency included
+    std::int64_t time = 0;  // when it runs alone, latency included
   };
 
   void start(const Fluid& fluid, const FaultTable& faults, std::uint32_t lanes, std::size_t slots);
 
   void begin(const Kernel& kernel, std::int64_t now, EventQueue& queue);
   void begin(const Transfer& transfer, std::int64_t now, EventQueue& queue);
-  /// Communication that holds SMs is resident on the rank, from when it is posted to its end: it waits for its peers on
-  /// the SMs.
+  /// Counts communication that holds SMs of the rank, from when it is posted to its end: it waits for its peers on the
+  /// SMs.
   void resident(Rank rank, OpKind kind, int change);
 
-  /// Whether the job of the slot is over. Otherwise the event is out of date, or a part of the job is over and the next
-  /// one begins.
+  /// Returns whether the job of the slot is over. If it is not, either the event is out of date, or one stage of the
+  /// job is over and the next one begins.
   bool over(std::uint32_t slot, std::int64_t now);
-  /// The link of a transfer may have gone down or come up.
+  /// Called when the link of a transfer may have gone down or come up.
   void wake(std::uint32_t slot, std::int64_t now, EventQueue& queue);
-  /// Sets speeds, and pushes where jobs end at these.
+  /// Sets the speeds, and pushes the events at which jobs end at these speeds.
   void settle(std::int64_t now, EventQueue& queue);
-  /// Every kernel and transfer that began is over and no link is in use.
+  /// Returns whether every kernel and transfer that began is over and no link is in use.
   [[nodiscard]] bool all_over() const;
 
  private:
   enum class JobKind : std::uint8_t { none, kernel, transfer };
   struct Job {
-    double left = 0.0;  // of the stage, at `since`; picoseconds alone
+    double left = 0.0;  // time left in the stage at `since`, alone; picoseconds
     double speed = -1.0;
     std::int64_t since = 0;
-    std::int64_t end = -1;           // of the stage, at this speed; -1: not known
-    std::int64_t latency = 0;        // of a transfer
-    std::int64_t drain = 0;          // of its bytes
-    double slowness = 1.0;           // of its link
+    std::int64_t end = -1;           // end of the stage at this speed; -1: not known
+    std::int64_t latency = 0;        // a transfer's
+    std::int64_t drain = 0;          // time to move a transfer's bytes
+    double slowness = 1.0;           // factor of a transfer's link
     const WirePath* path = nullptr;  // null: holds no wires
     RankPair link;
     std::uint32_t op = 0;
     std::int32_t stage = -1;  // -1: latency
     std::uint16_t lane = 0;
     JobKind kind = JobKind::none;
-    bool draws = false;  // its links know of it
-    bool fresh = false;  // is on the list of those to look at
+    bool draws = false;  // counted on its links
+    bool fresh = false;  // on the list of transfers to look at
   };
   struct Member {
     std::uint32_t slot = 0;
-    std::int32_t times = 1;  // its transfer stands for so many on the link
+    std::int32_t times = 1;  // number of transfers on the link that its transfer stands for
     friend auto operator<=>(const Member&, const Member&) = default;
   };
-  /// Who is on a link.
+  /// The transfers on a link.
   struct LinkState {
     std::vector<Member> members;
-    bool tight = false;  // all together want more than it carries
+    bool tight = false;  // its transfers together want more than it carries
     bool dirty = false;
-    bool gathered = false;  // its transfers are on the list of those to look at
+    bool gathered = false;  // its transfers are on the list to look at
   };
   struct RankState {
     std::array<std::int32_t, 2> resident{};  // exchanges, collectives
@@ -93,7 +94,7 @@ class FluidRun {
 
   void look_at(std::uint32_t slot);
   void look_at(const LinkState& link);
-  /// Goes on to the next stage that takes time, from `stage`; false when there is none.
+  /// Opens the next stage that takes time, from `stage` on. Returns false when there is none.
   bool open_stage(Job& job, std::int32_t stage, std::int64_t now);
   [[nodiscard]] double length_of(const Job& job, std::int32_t stage) const;
   void draw(std::uint32_t slot);
@@ -126,7 +127,7 @@ class FluidRun {
   std::vector<std::int32_t> dirty_links_;
   std::vector<std::int32_t> gathered_;  // links
   std::vector<Rank> dirty_ranks_;
-  std::vector<std::uint32_t> drawing_;  // of those that are looked at
+  std::vector<std::uint32_t> drawing_;  // the transfers under consideration
   std::vector<Flow> flows_;
   MaxMin max_min_;
 };

@@ -32,7 +32,7 @@ std::optional<RankPair> parse_pair(std::string_view text) {
   return from && to ? std::optional(RankPair{*from, *to}) : std::nullopt;
 }
 
-/// Calls read(map, key, who) for every entry below `key`, whose own keys say who is meant.
+/// Calls read(map, key, who) for every entry below `key`; the entry's own keys say which rank or link it is about.
 template <class Who, class Read>
 void for_each_entry(YamlMap& top, std::string_view key, std::optional<Who> (*parse)(std::string_view),
                     std::string_view example, const Read& read) {
@@ -52,7 +52,7 @@ void for_each_entry(YamlMap& top, std::string_view key, std::optional<Who> (*par
   }
 }
 
-/// "100 us..1 ms", "100 us.."
+/// Reads an outage such as "100 us..1 ms" or "100 us..".
 void read_outage(YamlMap& map, const std::string& key, RankPair link, Faults& faults) {
   const std::string text = map.text(key);
   const std::size_t dots = text.find("..");

@@ -9,8 +9,8 @@
 
 namespace commfuse {
 
-/// Null where nothing goes wrong. Throws ConfigError with every mistake of the file. Whether the ranks are there is
-/// asked when it runs.
+/// Returns the faults; null for none. Throws ConfigError with every mistake of the file. Whether the ranks exist is
+/// checked when the run starts.
 std::shared_ptr<const Faults> load_faults(std::string_view name_or_path);
 
 }  // namespace commfuse

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double open = -1.0;
 
-/// For a heap whose top is the least.
+/// Orders a heap whose top is the smallest.
 constexpr auto later = [](const auto& a, const auto& b) {
   return a.rate != b.rate ? a.rate > b.rate : a.link > b.link;
 };
@@ -59,7 +59,7 @@ void MaxMin::push(std::int32_t link) {
 }
 
 const MaxMin::Level* MaxMin::first_full() {
-  // Flows of a link only become fewer, so an entry with as many is the latest one.
+  // A link only loses flows, so an entry with the current number of flows is the latest one.
   while (!levels_.empty() && shares_[static_cast<std::size_t>(levels_.front().link)].flows != levels_.front().flows) {
     pop();
   }
@@ -77,14 +77,14 @@ std::span<const double> MaxMin::rates(std::span<const Flow> flows, std::span<con
   by_cap_.resize(flows.size());
   std::iota(by_cap_.begin(), by_cap_.end(), 0U);
   const auto smaller = [&](std::uint32_t a, std::uint32_t b) { return flows[a].cap < flows[b].cap; };
-  if (!std::is_sorted(by_cap_.begin(), by_cap_.end(), smaller)) {  // caps are mostly alike
+  if (!std::is_sorted(by_cap_.begin(), by_cap_.end(), smaller)) {  // most caps are equal
     std::sort(by_cap_.begin(), by_cap_.end(), smaller);
   }
   levels_.clear();
   for (const std::int32_t link : links_) {
     push(link);
   }
-  std::size_t next = 0;  // of by_cap_
+  std::size_t next = 0;  // index into by_cap_
   for (;;) {
     while (next < by_cap_.size() && rates_[by_cap_[next]] >= 0.0) {
       ++next;
@@ -134,7 +134,7 @@ void MaxMin::settle(const Flow& flow, std::size_t index, double rate) {
     const std::int32_t link = flow.links[place];
     Share& share = shares_[static_cast<std::size_t>(link)];
     const std::int32_t times = flow.times_on(place);
-    for (std::int32_t i = 0; i < times; ++i) {  // a product would round otherwise than flows that are alone
+    for (std::int32_t i = 0; i < times; ++i) {  // one multiplication would round differently from separate flows
       share.left = std::max(0.0, share.left - rate);
     }
     share.flows -= times;

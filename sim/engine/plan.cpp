@@ -62,7 +62,8 @@ class RankPlanner {
     return planned;
   }
 
-  /// A lane is in order: the last of the ops that are waited for on it stands for the others, and its own need none.
+  /// A lane is in order, so the last op on it that is waited for stands for the others; ops on the waiting op's own
+  /// lane need no entry.
   void add_waits(std::uint32_t lane, PlannedOp& op) {
     op.waits.first = static_cast<std::uint32_t>(plan_.waits.size());
     for (const OpId wait : program_.waits_of(program_.ops[position(op.op)])) {
@@ -70,20 +71,20 @@ class RankPlanner {
       if (other == lane || !takes_part_[position(wait)]) {
         continue;
       }
-      const auto found = std::find_if(plan_.waits.begin() + op.waits.first, plan_.waits.end(),
-                                      [&](const PlannedWait& known) { return known.lane == other; });
+      const auto earlier = std::find_if(plan_.waits.begin() + op.waits.first, plan_.waits.end(),
+                                        [&](const PlannedWait& known) { return known.lane == other; });
       const std::uint32_t place = place_[position(wait)];
-      if (found == plan_.waits.end()) {
+      if (earlier == plan_.waits.end()) {
         plan_.waits.push_back({other, place});
       } else {
-        found->place = std::max(found->place, place);
+        earlier->place = std::max(earlier->place, place);
       }
     }
     op.waits.count = static_cast<std::uint32_t>(plan_.waits.size()) - op.waits.first;
   }
 
   void add_watchers() {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> watched;  // place, lane of what waits for it
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> watched;  // place of an op, and the lane that waits for it
     for (std::uint32_t lane = 0; lane < program_.lanes.size(); ++lane) {
       for (std::uint32_t place = plan_.first[lane]; place < plan_.first[lane + 1]; ++place) {
         for (const PlannedWait& wait : plan_.waits_of(plan_.ops[place])) {
@@ -107,26 +108,27 @@ class RankPlanner {
   RankPlan plan_;
 };
 
-/// Which of the program's predicates hold on a rank.
+/// Tells which of the program's predicates hold on a rank.
 class Predicates {
  public:
   explicit Predicates(const Program& program) {
     for (const Op& op : program.ops) {
-      if (op.where.relation != Relation::always && std::find(all_.begin(), all_.end(), op.where) == all_.end()) {
-        all_.push_back(op.where);
+      if (op.where.relation != Relation::always &&
+          std::find(predicates_.begin(), predicates_.end(), op.where) == predicates_.end()) {
+        predicates_.push_back(op.where);
       }
     }
   }
-  [[nodiscard]] std::vector<bool> on(const Coordinates& here) const {
+  [[nodiscard]] std::vector<bool> on(const Coordinates& coordinates) const {
     std::vector<bool> holds;
-    for (const Predicate& predicate : all_) {
-      holds.push_back(predicate.holds(here));
+    for (const Predicate& predicate : predicates_) {
+      holds.push_back(predicate.holds(coordinates));
     }
     return holds;
   }
 
  private:
-  std::vector<Predicate> all_;
+  std::vector<Predicate> predicates_;
 };
 
 }  // namespace
@@ -138,9 +140,9 @@ Plan plan_of(Lowered lowered) {
   const Predicates predicates(program);
   std::map<std::vector<bool>, std::uint32_t> known;
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
-    plan.here.push_back(program.mesh.coordinates(rank));
+    plan.coordinates.push_back(program.mesh.coordinates(rank));
     const auto [kind, added] =
-        known.try_emplace(predicates.on(plan.here.back()), static_cast<std::uint32_t>(plan.kinds.size()));
+        known.try_emplace(predicates.on(plan.coordinates.back()), static_cast<std::uint32_t>(plan.kinds.size()));
     if (added) {
       plan.kinds.push_back(RankPlanner(plan.lowered, rank).plan());
     }

@@ -18,7 +18,7 @@ double rate_of(const ExpectedKernelRow& row, Duration time) {
 }
 
 GemmSize parse_gemm_size(std::string_view text, DType dtype) {
-  constexpr std::int64_t most = std::int64_t{1} << 24U;
+  constexpr std::int64_t limit = std::int64_t{1} << 24U;
   std::array<std::int64_t, 3> extents{};
   std::string_view rest = text;
   bool is_good = true;
@@ -26,7 +26,7 @@ GemmSize parse_gemm_size(std::string_view text, DType dtype) {
     const std::size_t end = i + 1 < extents.size() ? rest.find('x') : rest.size();
     const std::optional<std::int64_t> extent =
         end == std::string_view::npos ? std::nullopt : parse_count(rest.substr(0, end));
-    is_good = is_good && extent && *extent >= 1 && *extent <= most;
+    is_good = is_good && extent && *extent >= 1 && *extent <= limit;
     extents[i] = extent.value_or(1);
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : std::min(end + 1, rest.size()));
   }
@@ -36,13 +36,13 @@ GemmSize parse_gemm_size(std::string_view text, DType dtype) {
   }
   GemmSize size{.m = extents[0], .n = extents[1], .k = extents[2], .dtype = dtype};
   if (dtype == DType::fp8) {
-    size.out = DType::bf16;  // as frameworks do
+    size.out = DType::bf16;  // the output type of frameworks
   }
   return size;
 }
 
 std::vector<ExpectedKernelRow> expected_kernels(const Machine& machine, const KernelQuestion& question) {
-  constexpr std::int64_t most = std::int64_t{1} << 40U;
+  constexpr std::int64_t limit = std::int64_t{1} << 40U;
   const KernelExpectation expectation(machine);
   std::vector<ExpectedKernelRow> rows;
   for (const GemmSize& size : question.gemms) {
@@ -54,7 +54,7 @@ std::vector<ExpectedKernelRow> expected_kernels(const Machine& machine, const Ke
     rows.push_back({size, {}, expected.time, range_of(expected, question.false_alarms), expected.limit});
   }
   for (const Bytes copied : question.copies) {
-    if (copied.count < 1 || copied.count > most) {
+    if (copied.count < 1 || copied.count > limit) {
       throw ConfigError(fmt::format("--copy: {} cannot be copied; use 1 B to 1 TiB", format_size(copied)));
     }
     const ExpectedKernel expected = expectation.copy(copied);

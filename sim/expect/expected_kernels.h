@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What GEMMs and copies in HBM should reach on one GPU of a machine.
+// Expected rates of GEMMs and HBM copies on one GPU of a machine.
 #pragma once
 
 #include <optional>
@@ -19,10 +19,10 @@ struct ExpectedKernelRow {
   Limit limit = Limit::compute;
 };
 
-/// FLOP/s of a GEMM, bytes copied a second of a copy.
+/// Returns FLOP/s for a GEMM and bytes copied per second for a copy.
 double rate_of(const ExpectedKernelRow& row, Duration time);
 
-/// "4096x8192x8K" as m x n x k. Throws ConfigError for any other text, and for extents above 16M.
+/// Parses "4096x8192x8K" as m x n x k. Throws ConfigError for any other text, and for extents above 16M.
 GemmSize parse_gemm_size(std::string_view text, DType dtype);
 
 struct KernelQuestion {
@@ -31,7 +31,7 @@ struct KernelQuestion {
   double false_alarms = 0.01;
 };
 
-/// Throws ConfigError for a dtype that the machine has not, and for a copy of nothing or above 1 TiB.
+/// Throws ConfigError for a dtype that the machine lacks, and for a copy of nothing or above 1 TiB.
 std::vector<ExpectedKernelRow> expected_kernels(const Machine& machine, const KernelQuestion& question);
 
 }  // namespace commfuse::expect

@@ -40,7 +40,7 @@ std::string kernel_of(const Machine& machine, const Message& message) {
   return !kernel ? "" : std::string(name_of(lacks_sums ? NcclKernel::simple : *kernel));
 }
 
-/// Who exchanges: two GPUs of a node, and one of each of two nodes.
+/// Returns the pairs that exchange: two GPUs of a node, and one GPU of each of two nodes.
 std::vector<Message> exchanges_of(const Machine& machine) {
   std::vector<Message> pairs;
   if (machine.gpus_per_node > 1) {
@@ -111,8 +111,8 @@ std::vector<ExpectedRow> expected_rows(const Expectation& expectation, const Que
 }
 
 std::vector<Bytes> sizes_between(Bytes least, Bytes largest, std::int64_t factor) {
-  constexpr std::int64_t most = std::int64_t{64} << 30U;
-  if (least.count < 1 || largest.count > most || least > largest) {
+  constexpr std::int64_t limit = std::int64_t{64} << 30U;
+  if (least.count < 1 || largest.count > limit || least > largest) {
     throw ConfigError(fmt::format("sizes go from {} to {}; use a range from 1 B to 64 GiB, as in 1K..8G",
                                   format_size(least), format_size(largest)));
   }

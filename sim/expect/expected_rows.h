@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a machine should do: every collective over sizes, with the range that healthy measurements keep to.
+// The expected time of every collective over a range of sizes, with the interval that healthy measurements keep.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,23 @@
 
 namespace commfuse::expect {
 
-/// How NCCL is told to run, and what is there of the network; nothing: as the machine's file has it.
+/// Settings of NCCL and the working part of the network; nothing: as the machine's file has it.
 struct Setup {
   std::optional<bool> nvls{};
-  std::optional<int> ctas{};   ///< Of a kernel, at most.
-  std::optional<int> rails{};  ///< NICs of a node that work.
+  std::optional<int> ctas{};   ///< CTAs of a kernel, at most.
+  std::optional<int> rails{};  ///< Working NICs of a node.
 };
 
-/// Throws ConfigError for NVLS where no switch sums, for rails without a network or more than a node has, for fewer
-/// CTAs than one.
+/// Throws ConfigError for NVLS without a switch that sums, for rails without a network or above a node's NICs, and for
+/// fewer than one CTA.
 Machine with_setup(Machine machine, const Setup& setup);
 
 struct Question {
   std::vector<LinkOp> ops;
-  std::vector<std::int64_t> gpus;  ///< In all; a group fills whole nodes where it is larger than one.
+  std::vector<std::int64_t> gpus;  ///< Total GPUs; a group that is larger than a node fills whole nodes.
   std::vector<Bytes> sizes;
-  double false_alarms = 0.01;  ///< Share of healthy measurements that are slower than `slow`, and as many faster.
+  double false_alarms =
+      0.01;  ///< Share of healthy measurements that are slower than `slow`; as many are faster than `fast`.
 };
 
 struct ExpectedRow {
@@ -34,16 +35,16 @@ struct ExpectedRow {
   Duration time{};
   ExpectedRange range;
   Limit limit = Limit::bandwidth;
-  std::string kernel;  ///< NCCL's, where the machine knows them; else empty.
-  Bytes saturation;    ///< The size from which on this collective has 90% of its bus bandwidth.
+  std::string kernel;  ///< NCCL's kernel, where the machine's file names it; otherwise empty.
+  Bytes saturation;    ///< Size from which this collective reaches 90% of its bus bandwidth.
 };
 
-/// Exchanges are of two GPUs, whatever `gpus`: inside a node, and between two nodes where there are several. Throws
-/// ConfigError for GPUs that the machine has not.
+/// Exchanges are between two GPUs, whatever `gpus` is: inside a node, and between two nodes where there are several.
+/// Throws ConfigError for more GPUs than the machine has.
 std::vector<ExpectedRow> expected_rows(const Expectation& expectation, const Question& question);
 
-/// Powers of `factor` from the least to the largest size. Throws ConfigError for a size that is 0 or above 64 GiB, for
-/// sizes the wrong way round, and for a factor below 2.
+/// Returns the powers of `factor` from the smallest to the largest size. Throws ConfigError for a size of 0 or above 64
+/// GiB, for a largest size below the smallest, and for a factor below 2.
 std::vector<Bytes> sizes_between(Bytes least, Bytes largest, std::int64_t factor);
 
 }  // namespace commfuse::expect

@@ -23,12 +23,12 @@ namespace {
 struct KnownTable {
   std::string_view table;
   Known known = Known::healthy;
-  std::int64_t gpus = 0;  ///< 0: any.
+  std::int64_t gpus = 0;  ///< 0: any number
 };
 
-// Degraded as their sources, or the data's README, say. Unknown are smaller groups of the L40S box whose eight GPUs are
-// degraded (configs/hardware/l40s-pcie.yaml), 20 racks of GB200, whose network no file describes, and a Slingshot
-// cluster without a healthy twin.
+// Degraded nodes according to their sources or the data's README. Unknown are smaller groups of the L40S box whose
+// eight GPUs are degraded (configs/hardware/l40s-pcie.yaml), 20 racks of GB200, whose network no file describes, and a
+// Slingshot cluster without a healthy twin.
 constexpr std::array known_tables{
     KnownTable{"nccl_a100_1node_vtrain_allreduce"},
     KnownTable{"nccl_a100_2node_allgather"},
@@ -53,7 +53,7 @@ constexpr std::array known_tables{
 using Nodes = std::map<std::pair<std::string, std::int64_t>, MeasuredNode>;
 
 void read_rows(const score::Table& table, const std::string& stem, score::KnownMachines& machines,
-               std::vector<MeasuredNode>& all) {
+               std::vector<MeasuredNode>& measured) {
   const score::Column op = table.column("op");
   const score::Column gpus = table.column("ngpus");
   const score::Column nodes = table.column("nodes");
@@ -61,8 +61,8 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
   const score::Column time = table.column("time_us");
   const score::Column run = table.column("run");
   const score::Column version = table.column("nccl_version");
-  const score::FoundMachine found = score::machine_of_table(table, stem, machines);
-  if (found.machine == nullptr) {
+  const score::FoundMachine known = score::machine_of_table(table, stem, machines);
+  if (known.machine == nullptr) {
     return;
   }
   Nodes by_run;
@@ -73,15 +73,15 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
     Message message{
         .op = what.value_or(LinkOp::all_gather), .gpus = row.count(gpus, score::most_gpus), .bytes = {row.size(bytes)}};
     const double us = row.microseconds(time);
-    const std::int64_t in_a_node = found.machine->gpus_per_node;
+    const std::int64_t in_a_node = known.machine->gpus_per_node;
     message.nodes = row.has(nodes) ? row.count(nodes, score::most_gpus) : (message.gpus + in_a_node - 1) / in_a_node;
     const score::FoundMachine machine =
-        machines.over_nodes(*found.machine, static_cast<int>(message.nodes), table.comment("hardware"));
+        machines.over_nodes(*known.machine, static_cast<int>(message.nodes), table.comment("hardware"));
     if (!row.is_sound() || !what || machine.machine == nullptr || message.bytes.count == 0 ||
         !fits(*machine.machine, message)) {
       continue;
     }
-    // Where no column tells runs apart, the n-th row of a message is of the n-th run.
+    // Without a column that tells runs apart, the n-th row of a message belongs to the n-th run.
     const int times = ++seen[{message.op, message.gpus, message.nodes, message.bytes.count}];
     const std::string which = row.has(run) ? std::string(row.text(run)) : fmt::format("#{}", times);
     MeasuredNode& node = by_run[{which, message.gpus}];
@@ -92,17 +92,17 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
     node.rows.push_back({message, us});
   }
   for (auto& [key, node] : by_run) {
-    all.push_back(std::move(node));
+    measured.push_back(std::move(node));
   }
 }
 
 }  // namespace
 
 Known known_of(std::string_view table, std::int64_t gpus) {
-  const auto* const found = std::find_if(known_tables.begin(), known_tables.end(), [&](const KnownTable& one) {
-    return one.table == table && (one.gpus == 0 || one.gpus == gpus);
+  const auto* const match = std::find_if(known_tables.begin(), known_tables.end(), [&](const KnownTable& known) {
+    return known.table == table && (known.gpus == 0 || known.gpus == gpus);
   });
-  return found == known_tables.end() ? Known::unknown : found->known;
+  return match == known_tables.end() ? Known::unknown : match->known;
 }
 
 std::vector<MeasuredNode> measured_nodes(const std::vector<std::filesystem::path>& tables) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes in tables of measured collectives, and which of those are known to be healthy or degraded.
+// Nodes in tables of measured collectives, with the list of nodes known to be healthy or degraded.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,11 @@ namespace commfuse::expect {
 
 enum class Known : std::uint8_t { healthy, degraded, unknown };
 
-/// By the table's name without its ending and the GPUs that take part. The one list of both.
+/// Looks up the table's name without its ending and the number of GPUs that take part. This is the only list of healthy
+/// and degraded nodes.
 Known known_of(std::string_view table, std::int64_t gpus);
 
-/// What one group of GPUs of one run of one table measured.
+/// Measurements of one group of GPUs in one run of one table.
 struct MeasuredNode {
   std::string table;
   std::string run;
@@ -29,8 +30,9 @@ struct MeasuredNode {
   std::vector<MeasuredMessage> rows;
 };
 
-/// Nodes of every table of collectives in a folder: all but those whose machine nobody knows, whose GPUs do not fit it,
-/// and rows of other collectives. In the order of tables, runs and GPUs. Throws ConfigError as read_table.
+/// Returns the nodes of every table of collectives in a folder, in the order of tables, runs and GPUs. Leaves out nodes
+/// of unknown machines, nodes whose GPUs do not fit the machine, and rows of other collectives. Throws ConfigError as
+/// read_table does.
 std::vector<MeasuredNode> measured_nodes(const std::vector<std::filesystem::path>& tables);
 
 }  // namespace commfuse::expect

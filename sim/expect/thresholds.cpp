@@ -19,10 +19,10 @@ constexpr std::int64_t mib = std::int64_t{1} << 20U;
 constexpr std::int64_t gib = std::int64_t{1} << 30U;
 constexpr std::array collectives{LinkOp::all_reduce, LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_to_all};
 
-/// GB/s as checkers have them, rounded down: a floor that is too low raises no false alarm.
+/// Returns GB/s in the form that checkers read, rounded down: a floor that is too low raises no false alarm.
 std::string gigabytes(BytesPerSecond rate) { return fmt::format("{:.1f}", std::floor(rate.value / 1e8) / 10.0); }
 
-/// Whole nodes, all of the machine.
+/// Returns the message over all whole nodes of the machine.
 Message whole_machine(const Machine& machine, LinkOp op, std::int64_t bytes) {
   return {.op = op, .gpus = total_gpus(machine), .nodes = machine.nodes, .bytes = {bytes}};
 }
@@ -40,7 +40,7 @@ std::string origin(const Expectation& expectation, double false_alarms) {
                      expectation.machine().name, std::round(1.0 / false_alarms));
 }
 
-/// All of a ring of one GPU: nobody to talk to.
+/// Throws ConfigError for a machine of one GPU, which has no peer to measure.
 void require_a_node(const Machine& machine, std::string_view form) {
   if (machine.gpus_per_node < 2) {
     throw ConfigError(
@@ -143,7 +143,7 @@ std::string superbench(const Expectation& expectation, double false_alarms) {
   return text;
 }
 
-/// Alerting rules over what `commfuse-validate verdict -o prometheus` writes.
+/// Writes alerting rules over the output of `commfuse-validate verdict -o prometheus`.
 std::string prometheus(const Expectation& expectation, double false_alarms) {
   const Machine& machine = expectation.machine();
   require_a_node(machine, "prometheus");
@@ -183,11 +183,11 @@ std::span<const ThresholdForm> threshold_forms() { return forms; }
 
 std::string thresholds(std::string_view form, const Expectation& expectation, double false_alarms) {
   std::vector<std::string_view> names;
-  for (const ThresholdForm& one : forms) {
-    if (one.name == form) {
-      return one.text(expectation, false_alarms);
+  for (const ThresholdForm& known : forms) {
+    if (known.name == form) {
+      return known.text(expectation, false_alarms);
     }
-    names.push_back(one.name);
+    names.push_back(known.name);
   }
   throw ConfigError(
       fmt::format("--thresholds: unknown form {}; {}", in_quotes(form), remedy_for(form, names, "forms")));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floors of bus bandwidth in the forms that checkers read. Every form was taken from files of the checker itself.
+// Floors of bus bandwidth in the forms that checkers read. Each form follows files of the checker itself.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace commfuse::expect {
 
-/// Of one form: what it is called, what it is for, and how its text is made.
+/// A form of thresholds: its name, its purpose, and the function that makes its text.
 struct ThresholdForm {
   std::string_view name;
   std::string_view doc;
@@ -20,8 +20,8 @@ struct ThresholdForm {
 
 std::span<const ThresholdForm> threshold_forms();
 
-/// The whole text. Throws ConfigError for an unknown form, with the ones that are known, and where the machine has not
-/// what the checker measures: AICR asks for several nodes.
+/// Returns the whole text. Throws ConfigError for an unknown form, listing the known ones, and for a machine that lacks
+/// what the checker measures: AICR needs several nodes.
 std::string thresholds(std::string_view form, const Expectation& expectation, double false_alarms);
 
 }  // namespace commfuse::expect

@@ -15,10 +15,12 @@
 #include <utility>
 
 #include "model/config/catalogue.h"
+#include "model/expect/copies.h"
 #include "model/expect/judge.h"
 #include "model/expect/machine_change.h"
 #include "model/math/functions.h"
 #include "model/random/philox.h"
+#include "sim/expect/calibrated_node.h"
 #include "sim/expect/measured_nodes.h"
 
 namespace commfuse::expect {
@@ -26,10 +28,11 @@ namespace commfuse::expect {
 namespace {
 
 constexpr double false_alarms = 0.01;
-/// Made-up repetitions of a measured node, each with errors of repeat_error of the node, its collectives and its rows.
+/// Number of made-up repetitions of a measured node, each with errors of repeat_error of the node, its collectives and
+/// its rows.
 constexpr std::uint32_t repeats = 20;
 
-/// Normal to about 4 standard deviations: twelve uniform numbers.
+/// Returns a nearly normal number, within about 4 standard deviations: a sum of twelve uniform numbers.
 double normal(std::uint32_t node, std::uint32_t part, std::uint32_t which) {
   double sum = -6.0;
   for (std::uint32_t i = 0; i < 3; ++i) {
@@ -51,7 +54,7 @@ Rows repeated(Rows rows, std::uint32_t node) {
   return rows;
 }
 
-/// Factor on the time of a message, given what the machine should take.
+/// Returns the factor on the time of a message, given its expected time on the machine.
 using FaultOn = std::function<double(const Message& message, const Expected& expected)>;
 
 Rows with_fault(Rows rows, const std::vector<Expected>& expected, const FaultOn& fault) {
@@ -69,7 +72,7 @@ double latency_doubled(const Message&, const Expected& expected) {
   return expected.limit == Limit::latency ? 2.0 : 1.0;
 }
 
-/// What the model says of a machine that has the fault.
+/// Returns the factors that the model predicts for a machine with the fault.
 FaultOn as_on(const Machine& healthy, const Machine& faulty) {
   return [&healthy, faulty](const Message& message, const Expected&) {
     return to_seconds(message_time(faulty, message)) / to_seconds(message_time(healthy, message));
@@ -78,8 +81,8 @@ FaultOn as_on(const Machine& healthy, const Machine& faulty) {
 
 std::string suspects_of(const Judgement& judgement) {
   std::string text;
-  for (const SuspectedFault& one : judgement.suspects) {
-    text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", one.fault->name, 100.0 * one.probability);
+  for (const SuspectedFault& suspect : judgement.suspects) {
+    text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", suspect.fault->name, 100.0 * suspect.probability);
   }
   return text;
 }
@@ -92,7 +95,7 @@ bool names_a_link(const Judgement& judgement) {
          std::find(links.begin(), links.end(), judgement.suspects.front().fault->name) != links.end();
 }
 
-/// Judges by machine, each made once.
+/// Keeps one judge per machine.
 class Judges {
  public:
   Judge& of(const Machine& machine) {
@@ -107,7 +110,7 @@ class Judges {
   std::map<std::string, std::unique_ptr<Judge>> judges_;
 };
 
-/// Counts what becomes of a node and its repetitions.
+/// Counts the verdicts on a node and its repetitions.
 void count(VerdictCount& into, Judge& judge, const Rows& rows, std::uint32_t node, const std::optional<FaultOn>& fault,
            bool (*is_hit)(const Judgement&) = is_bad) {
   const std::vector<Expected> expected = judge.of(rows).expected;
@@ -143,7 +146,7 @@ void add_with_priors(const std::vector<MeasuredNode>& healthy, Judges& judges, V
   score.counts.insert(score.counts.end(), {called, slow, latency, link});
 }
 
-/// Another NCCL is another machine.
+/// Nodes with different NCCL versions are different machines.
 bool are_of_one_fleet(const MeasuredNode& a, const MeasuredNode& b) {
   return &a != &b && a.machine.name == b.machine.name && a.gpus == b.gpus && !a.nccl_version.empty() &&
          a.nccl_version == b.nccl_version;
@@ -174,6 +177,67 @@ void add_with_references(const std::vector<MeasuredNode>& healthy, VerdictScore&
   score.counts.insert(score.counts.end(), {called, slow, latency});
 }
 
+/// Each node against a file that was calibrated on another one of its fleet.
+void add_with_calibrations(const std::vector<MeasuredNode>& healthy, VerdictScore& score) {
+  VerdictCount called = at_most("calibrated on another node: healthy called bad", 0.01);
+  VerdictCount slow = at_least("calibrated on another node: all rates x 0.85 called bad", 0.95);
+  VerdictCount latency = at_least("calibrated on another node: latency-bound sizes x 2 called bad", 0.95);
+  std::uint32_t number = 3000;
+  for (const MeasuredNode& known : healthy) {
+    std::optional<Judge> judge;
+    for (const MeasuredNode& node : healthy) {
+      if (!are_of_one_fleet(known, node) || known.machine.nodes > 1) {
+        continue;
+      }
+      if (!judge) {
+        judge.emplace(Expectation(calibrated_on(known)), false_alarms, Reference{}, FittedTo::this_fleet);
+      }
+      count(called, *judge, node.rows, number, std::nullopt);
+      count(slow, *judge, node.rows, number, slower(0.85));
+      count(latency, *judge, node.rows, number, FaultOn(latency_doubled));
+      ++number;
+    }
+  }
+  score.counts.insert(score.counts.end(), {called, slow, latency});
+}
+
+/// nvbandwidth's matrices of eight GPUs, made up with the errors that copies.cpp states: no matrix of a node that is
+/// known to be degraded was found.
+void add_copies(VerdictScore& score) {
+  VerdictCount called = at_most("nvbandwidth, made up: healthy called bad", 0.01);
+  VerdictCount named = at_least("nvbandwidth, made up: one pair at half its rate, called bad and named", 0.90);
+  const Machine machine = load_machine("h100-sxm");
+  const double expected = expected_copy(machine, 0, 1, false).value;
+  constexpr std::uint32_t nodes = 200;
+  constexpr std::uint32_t first = 9000;
+  for (std::uint32_t node = 0; node < nodes; ++node) {
+    const int low = static_cast<int>(node % 4);
+    const int high = static_cast<int>(4 + node % 3);
+    const auto made = [&](double share) {
+      CopyTable table{.test = "read", .by_sms = false, .copies = {}};
+      for (int a = 0; a < machine.gpus_per_node; ++a) {
+        for (int b = 0; b < machine.gpus_per_node; ++b) {
+          const double off = 0.05 * normal(first + node, 0, 0) +
+                             0.015 * normal(first + node, 1, static_cast<std::uint32_t>(8 * a + b));
+          const bool is_slow = std::min(a, b) == low && std::max(a, b) == high;
+          if (a != b) {
+            table.copies.push_back({a, b, {expected * math::exp(off) * (is_slow ? share : 1.0)}});
+          }
+        }
+      }
+      return judge_copies(machine, {table}, false_alarms).front();
+    };
+    ++called.nodes;
+    called.hits += made(1.0).health == Health::bad ? 1 : 0;
+    const CopyJudgement half = made(0.5);
+    ++named.nodes;
+    const bool is_named =
+        half.health == Health::bad && half.suspects.front().subject == fmt::format("GPU {} – GPU {}", low, high);
+    named.hits += is_named ? 1 : 0;
+  }
+  score.counts.insert(score.counts.end(), {called, named});
+}
+
 void add_degraded(const std::vector<MeasuredNode>& nodes, Judges& judges, VerdictScore& score) {
   VerdictCount called = at_least("degraded tables called bad", 1.0);
   for (const MeasuredNode& node : nodes) {
@@ -188,7 +252,7 @@ void add_degraded(const std::vector<MeasuredNode>& nodes, Judges& judges, Verdic
   score.counts.push_back(called);
 }
 
-/// A fault that is none of the degrees that are tried.
+/// A fault whose degree is none of those that the verdict tries.
 struct MadeFault {
   std::string_view machine;
   std::string_view fault;
@@ -212,7 +276,7 @@ constexpr std::array made_faults{
     MadeFault{"dgx-h100-x2", "sockets",
               [](const Machine& m) { return with_latencies(with_network_rates(m, 0.07), 2.2); }}};
 
-/// As nccl-tests would print them: 1 KiB to 8 GiB.
+/// Returns rows in the sizes of nccl-tests: 1 KiB to 8 GiB.
 Rows made_rows(const Machine& machine) {
   Rows rows;
   for (const LinkOp op : {LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce, LinkOp::all_to_all}) {
@@ -278,8 +342,10 @@ VerdictScore score_verdicts(const std::vector<std::filesystem::path>& tables) {
   score.healthy = healthy.size();
   add_with_priors(healthy, judges, score);
   add_with_references(healthy, score);
+  add_with_calibrations(healthy, score);
   add_degraded(nodes, judges, score);
   add_made_faults(judges, score);
+  add_copies(score);
   add_spreads(healthy, judges, score);
   return score;
 }

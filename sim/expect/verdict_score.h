@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often verdicts are right: on measured nodes that are known to be healthy or degraded, on the same with faults put
-// in, and on nodes that are wholly made up.
+// Measures how often verdicts are right: on measured nodes that are known to be healthy or degraded, on such nodes with
+// faults put in, and on wholly made-up nodes.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace commfuse::expect {
 
-/// Nodes of which some were called bad, or their fault was named.
+/// Number of nodes, and how many of them were called bad or had their fault named.
 struct VerdictCount {
   std::string what;
   std::string bar;  ///< "<= 1%", ">= 95%"
   double limit = 0.0;
-  bool at_most = false;  ///< Else at least.
+  bool at_most = false;  ///< The bar is an upper limit; otherwise a lower one.
   std::size_t nodes = 0;
   std::size_t hits = 0;
   [[nodiscard]] double share() const {
@@ -24,7 +24,7 @@ struct VerdictCount {
   [[nodiscard]] bool is_met() const { return nodes > 0 && (at_most ? share() <= limit : share() >= limit); }
 };
 
-/// A degraded node as it was measured, and what was said of it.
+/// The verdict on a degraded node as it was measured.
 struct DegradedVerdict {
   std::string node;
   std::string health;
@@ -35,13 +35,13 @@ struct DegradedVerdict {
 /// A fault put into a made-up node.
 struct NamedFault {
   std::string machine;
-  std::string fault;      ///< What was put in.
-  std::string suspects;   ///< As above.
-  bool is_right = false;  ///< The likeliest fault is it.
+  std::string fault;      ///< The fault that was put in.
+  std::string suspects;   ///< "degraded_nic 38%, few_ctas 26%"
+  bool is_right = false;  ///< The likeliest fault is the one put in.
   bool is_bad = false;    ///< The node was called bad.
 };
 
-/// Spread of medians around what the model says, in standard errors of the verdict's own error model.
+/// Spread of medians around the prediction, in standard errors of the verdict's own error model.
 struct MedianSpread {
   std::string side;  ///< "bandwidth", "latency"
   std::size_t medians = 0;
@@ -55,10 +55,11 @@ struct VerdictScore {
   std::vector<NamedFault> faults;
   std::vector<MedianSpread> spreads;
   std::size_t healthy = 0;    ///< Measured nodes with enough rows.
-  std::size_t too_small = 0;  ///< Healthy ones without.
+  std::size_t too_small = 0;  ///< Healthy nodes with too few rows.
 };
 
-/// At 1% false alarms. The same tables give the same score. Throws ConfigError as measured_nodes.
+/// Returns the score at 1% false alarms. The same tables give the same score. Throws ConfigError as measured_nodes
+/// does.
 VerdictScore score_verdicts(const std::vector<std::filesystem::path>& tables);
 
 }  // namespace commfuse::expect

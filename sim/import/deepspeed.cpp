@@ -26,7 +26,7 @@ namespace {
 
 bool is_auto(const Entry* entry) { return entry != nullptr && entry->text == "auto"; }
 
-/// A count of the file; nothing where it is left out or "auto".
+/// Returns a count of the file; nothing where it is left out or "auto".
 std::optional<std::int64_t> said_count(KeyedFile& file, std::initializer_list<std::string_view> keys, Counts range) {
   const Entry* const entry = file.first_of(keys);
   return entry == nullptr || is_auto(entry) ? std::nullopt : std::optional(KeyedFile::count(*entry, range));
@@ -40,22 +40,22 @@ T needed(const std::optional<T>& value, const std::string& path, std::string_vie
   return *value;
 }
 
-/// A count of the file, or of a flag where the file leaves it open. Throws ConfigError where they differ.
+/// Returns a count of the file, or of a flag where the file leaves it open. Throws ConfigError where the two differ.
 std::optional<std::int64_t> either(KeyedFile& file, std::string_view key, const Options& options, std::string_view flag,
                                    Counts range) {
-  const std::optional<std::int64_t> here = said_count(file, {key}, range);
-  const std::optional<std::int64_t> there = options.count(flag, range);
-  if (here && there && *here != *there) {
-    KeyedFile::wrong(*file.find(key), fmt::format("is {}, and {} is {}; leave out the flag", *here, flag, *there));
+  const std::optional<std::int64_t> in_file = said_count(file, {key}, range);
+  const std::optional<std::int64_t> in_flag = options.count(flag, range);
+  if (in_file && in_flag && *in_file != *in_flag) {
+    KeyedFile::wrong(*file.find(key), fmt::format("is {}, and {} is {}; leave out the flag", *in_file, flag, *in_flag));
   }
-  return here ? here : there;
+  return in_file ? in_file : in_flag;
 }
 
-/// The three numbers of which two give the third.
+/// Three numbers, any two of which determine the third.
 struct Batches {
-  std::optional<std::int64_t> batch;  ///< Sequences of all replicas.
+  std::optional<std::int64_t> batch;  ///< Sequences in all replicas.
   std::optional<std::int64_t> micro;
-  std::optional<std::int64_t> steps;  ///< Micro-batches of a replica.
+  std::optional<std::int64_t> steps;  ///< Micro-batches per replica.
 };
 
 [[noreturn]] void refuse_batches(const KeyedFile& file, const Batches& batches, std::int64_t replicas) {
@@ -85,13 +85,13 @@ void read_batches(KeyedFile& file, const Options& options, StepSettings& step, s
       notes.emplace_back("gradient_accumulation_steps is auto, which the trainer fills: 1 is assumed, its default");
     }
   }
-  const std::int64_t most = range_of("batch").most;
-  const std::int64_t parts = product_within(most, {step.data, batches.steps.value_or(1)}).value_or(0);
+  const std::int64_t limit = range_of("batch").most;
+  const std::int64_t parts = product_within(limit, {step.data, batches.steps.value_or(1)}).value_or(0);
   if (parts == 0 || (batches.batch && *batches.batch % parts != 0)) {
     refuse_batches(file, batches, step.data);
   }
   const std::int64_t micro = batches.micro.value_or(batches.batch.value_or(0) / parts);
-  const std::int64_t whole = product_within(most, {micro, parts}).value_or(0);
+  const std::int64_t whole = product_within(limit, {micro, parts}).value_or(0);
   const std::int64_t batch = batches.batch.value_or(whole);
   if (whole == 0 || batch % whole != 0 || (batches.steps && batch != whole) ||
       micro > range_of("step.micro_batch").most) {
@@ -101,7 +101,7 @@ void read_batches(KeyedFile& file, const Options& options, StepSettings& step, s
   step.batch = batch;
 }
 
-/// Ranks that divide one replica: tensor, sequence and pipeline.
+/// Returns the ranks that divide one replica: tensor, sequence and pipeline.
 std::int64_t read_ranks(KeyedFile& file, StepSettings& step, std::vector<std::string>& notes) {
   const Counts tensor{0, range_of("ranks").most};
   step.tensor = std::max<std::int64_t>(
@@ -133,7 +133,7 @@ void read_replicas(KeyedFile& file, const Options& options, StepSettings& step, 
   step.data = gpus / ranks;
 }
 
-/// Whether a section is switched on; "auto", which a trainer fills, counts as off and is said.
+/// State of a section; "auto", which a trainer fills in, counts as off and is reported.
 enum class Switch : std::uint8_t { off, on, open };
 
 Switch switch_of(KeyedFile& file, std::initializer_list<std::string_view> keys) {
@@ -166,7 +166,7 @@ std::string dtype_of(KeyedFile& file, std::vector<std::string>& notes) {
   return "fp32";
 }
 
-/// Adam keeps two numbers for every weight, SGD none that counts.
+/// Returns whether the optimizer is SGD, which keeps no state that counts; Adam keeps two numbers for every weight.
 bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
   constexpr std::array<std::string_view, 6> adams{"adam",       "adamw",      "fusedadam", "deepspeedcpuadam",
                                                   "onebitadam", "zerooneadam"};
@@ -181,7 +181,7 @@ bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
   return name == "sgd";
 }
 
-/// Left out, or auto, DeepSpeed reduces gradients in the dtype of bf16 or fp16 where one of them is on
+/// Without the key, or with "auto", DeepSpeed reduces gradients in the dtype of bf16 or fp16 where one of them is on
 /// (runtime/engine.py, communication_data_type).
 std::string gradient_dtype_of(KeyedFile& file, const StepSettings& step) {
   const Entry* const said = file.first_of({"communication_data_type"});
@@ -198,7 +198,7 @@ std::string gradient_dtype_of(KeyedFile& file, const StepSettings& step) {
   return word;
 }
 
-/// DeepSpeed overlaps the reduction of gradients by default with ZeRO 3 alone.
+/// By default, DeepSpeed overlaps the reduction of gradients only with ZeRO 3.
 bool overlaps_gradients(KeyedFile& file, const StepSettings& step) {
   const Entry* const entry = file.first_of({"zero_optimization.overlap_comm"});
   return entry == nullptr || is_auto(entry) ? step.zero == 3 : KeyedFile::flag(*entry);

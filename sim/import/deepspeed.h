@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the JSON of DeepSpeed's --deepspeed_config to the settings of a step.
+// Converts the JSON of DeepSpeed's --deepspeed_config to the settings of a training step.
 #pragma once
 
 #include "sim/import/imported.h"
@@ -7,12 +7,12 @@
 
 namespace commfuse::import {
 
-/// The file has neither a model nor a sequence length nor a number of GPUs: --model, --seq and --gpus are needed;
-/// --micro-batch and --batch stand for what is "auto", as Hugging Face's trainer fills it. Throws ConfigError
+/// The file has neither a model nor a sequence length nor a number of GPUs, so --model, --seq and --gpus are needed;
+/// --micro-batch and --batch replace values that are "auto", which Hugging Face's trainer fills in. Throws ConfigError
 /// (`path:line:col: sentence; remedy`).
 Imported read_deepspeed(const Source& source);
 
-/// Whether the text is certainly such a file.
+/// Returns whether the text certainly is a DeepSpeed configuration.
 bool is_deepspeed(std::string_view text);
 
 }  // namespace commfuse::import

@@ -29,7 +29,7 @@ constexpr std::array deepspeed_options{
 constexpr std::array nemo_options{
     gpus, FormatOption{"OVERRIDES", "KEY=VALUE", "Keys to change, as Hydra takes them: model.num_layers=2"}};
 
-constexpr std::array all{
+constexpr std::array all_formats{
     Format{.name = "megatron",
            .summary = "A model and a training step from Megatron-LM's arguments",
            .file = "A command line, or the shell script that holds it",
@@ -68,17 +68,17 @@ constexpr std::array all{
 
 }  // namespace
 
-std::span<const Format> formats() { return all; }
+std::span<const Format> formats() { return all_formats; }
 
 std::string format_names() {
   std::vector<std::string_view> names;
-  std::ranges::transform(all, std::back_inserter(names), &Format::name);
+  std::ranges::transform(all_formats, std::back_inserter(names), &Format::name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
 const Format& format_of(std::string_view text, const std::string& path) {
   std::vector<const Format*> fitting;
-  for (const Format& format : all) {
+  for (const Format& format : all_formats) {
     if (format.is(text)) {
       fitting.push_back(&format);
     }

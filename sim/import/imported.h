@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every reader of another program's settings returns.
+// The result of every reader of another program's settings.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace commfuse::import {
 
-/// A training step: its model is either a file or a name.
+/// A training step; its model is either a file or a name.
 struct Imported {
-  std::string model;       ///< YAML, commfuse.model/1; empty where `model_name` says it.
-  std::string model_name;  ///< Of the catalogue, or a path.
+  std::string model;       ///< YAML, commfuse.model/1; empty where `model_name` is set.
+  std::string model_name;  ///< Name in the catalogue, or a path.
   StepSettings step;
   std::string origin;              ///< "From a command line of Megatron-LM."
-  std::vector<std::string> notes;  ///< Sentences: what was assumed, and what has no counterpart.
+  std::vector<std::string> notes;  ///< Sentences about assumptions and about settings without a counterpart.
 };
 
-/// YAML, commfuse.run/1, without `model`.
+/// Returns YAML, commfuse.run/1, without `model`.
 inline std::string run_text(const Imported& import) { return run_text(import.step, import.origin); }
 
 }  // namespace commfuse::import

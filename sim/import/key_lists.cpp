@@ -13,7 +13,7 @@ namespace commfuse::import {
 
 namespace {
 
-/// Calls `is` with each word between blanks until it says yes.
+/// Calls `is` with each word between blanks until it returns true.
 template <class Is>
 bool any_word(std::string_view words, const Is& is) {
   while (!words.empty()) {
@@ -33,7 +33,7 @@ bool matches(std::string_view pattern, std::string_view key) {
   return pattern.starts_with('*') ? key.ends_with(pattern.substr(1)) : key == pattern;
 }
 
-/// The key that was asked for and that this one is a slip of, two edits away.
+/// Returns the requested key of which this one is a misspelling, two edits away.
 std::optional<std::string> slip_of(const KeyedFile& file, std::string_view key) {
   constexpr std::size_t longest = 80;
   constexpr std::size_t shortest = 6;
@@ -52,15 +52,15 @@ std::optional<std::string> slip_of(const KeyedFile& file, std::string_view key) 
 }  // namespace
 
 std::string_view why_irrelevant(std::span<const Irrelevant> lists, std::string_view key) {
-  const auto found = std::ranges::find_if(lists, [&](const Irrelevant& list) {
+  const auto match = std::ranges::find_if(lists, [&](const Irrelevant& list) {
     return any_word(list.keys, [&](std::string_view pattern) { return matches(pattern, key); });
   });
-  return found == lists.end() ? std::string_view() : found->why;
+  return match == lists.end() ? std::string_view() : match->why;
 }
 
 const LeftOut* find_left_out(std::span<const LeftOut> keys, std::string_view key) {
-  const auto found = std::ranges::find_if(keys, [&](const LeftOut& one) { return matches(one.key, key); });
-  return found == keys.end() ? nullptr : &*found;
+  const auto match = std::ranges::find_if(keys, [&](const LeftOut& left_out) { return matches(left_out.key, key); });
+  return match == keys.end() ? nullptr : &*match;
 }
 
 bool is_neutral(const LeftOut& key, std::string_view value) {
@@ -72,19 +72,19 @@ bool is_neutral(const LeftOut& key, std::string_view value) {
 }
 
 void note_unknown(const std::vector<std::string>& unknown, std::vector<std::string>& notes) {
-  constexpr std::size_t most = 20;
+  constexpr std::size_t limit = 20;
   if (unknown.empty()) {
     return;
   }
-  const std::size_t shown = std::min(unknown.size(), most);
+  const std::size_t shown = std::min(unknown.size(), limit);
   notes.push_back(fmt::format("not known and not taken over: {}{}", fmt::join(std::span(unknown).first(shown), ", "),
-                              unknown.size() > most ? fmt::format(" and {} more", unknown.size() - most) : ""));
+                              unknown.size() > limit ? fmt::format(" and {} more", unknown.size() - limit) : ""));
 }
 
 void note_unread(const KeyedFile& file, const KeyLists& lists, std::vector<std::string>& notes,
                  std::string_view (*name_of)(std::string_view key)) {
   std::vector<std::string> unknown;
-  constexpr std::size_t most_compared = 200;  // A hostile file may have a hundred thousand.
+  constexpr std::size_t most_compared = 200;  // A hostile file may have a hundred thousand keys.
   for (const auto& [key, entry] : file.entries()) {
     const std::string_view name = name_of(key);
     if (file.is_asked(key) || entry.kind == EntryKind::null) {

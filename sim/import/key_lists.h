@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of another program that are not read: those that change nothing here, with the reason, and those that change the
-// work and have no counterpart. All others are named as unknown.
+// Lists of another program's keys that are not read: keys that change nothing here, with the reason, and keys that
+// change the work and have no counterpart. All others are reported as unknown.
 #pragma once
 
 #include <cstddef>
@@ -13,39 +13,40 @@
 
 namespace commfuse::import {
 
-/// Keys that change nothing, between blanks: whole, or with a '*' at their end ("checkpoint.*") or beginning.
+/// Keys that change nothing, separated by blanks: whole names, or patterns with a '*' at the end ("checkpoint.*") or
+/// the beginning.
 struct Irrelevant {
   std::string_view why;
   std::string_view keys;
 };
 
-/// A key that changes work, memory or communication.
+/// A key that changes work, memory or communication, but has no counterpart.
 struct LeftOut {
   std::string_view key;
-  std::string_view instead;    ///< What is assumed instead, a sentence.
-  std::string_view neutral{};  ///< Values between blanks with which it changes nothing, beside null, false and none.
+  std::string_view instead;    ///< A sentence about the assumption that takes its place.
+  std::string_view neutral{};  ///< Other values, separated by blanks, that change nothing, like null, false and none.
 };
 
-/// A key of `left_out` counts, whatever `irrelevant` says of it.
+/// Both lists of a program. A key in `left_out` counts even if a pattern of `irrelevant` matches it.
 struct KeyLists {
   std::span<const Irrelevant> irrelevant;
   std::span<const LeftOut> left_out;
 };
 
-/// Why a key changes nothing; empty where it may change something.
+/// Returns the reason why a key changes nothing; empty where it may change something.
 std::string_view why_irrelevant(std::span<const Irrelevant> lists, std::string_view key);
 
-/// Nothing where the key has a counterpart.
+/// Returns the entry of the key; null where the key has a counterpart.
 const LeftOut* find_left_out(std::span<const LeftOut> keys, std::string_view key);
 
-/// Whether a value changes nothing.
+/// Returns whether a value changes nothing.
 bool is_neutral(const LeftOut& key, std::string_view value);
 
-/// One sentence that names what is not known, the first twenty; nothing where all is known.
+/// Adds one sentence that names the first twenty unknown keys; nothing where no key is unknown.
 void note_unknown(const std::vector<std::string>& unknown, std::vector<std::string>& notes);
 
-/// A sentence for each key of the file that nobody asked for, changes the work and is not null; for one that is nearly
-/// one that was asked for; and one for all that are not known. `name_of` is a key's name in the lists.
+/// Adds a sentence for each unread key that changes the work and is not null, one for each likely misspelling of a key
+/// that is read, and one for all unknown keys. `name_of` maps a key to its name in the lists.
 void note_unread(
     const KeyedFile& file, const KeyLists& lists, std::vector<std::string>& notes,
     std::string_view (*name_of)(std::string_view key) = [](std::string_view key) { return key; });

@@ -45,8 +45,8 @@ void KeyedFile::remove(std::string_view key) {
 
 const Entry* KeyedFile::find(std::string_view key) {
   asked_.emplace(key);
-  const auto found = entries_.find(key);
-  return found == entries_.end() ? nullptr : &found->second;
+  const auto entry = entries_.find(key);
+  return entry == entries_.end() ? nullptr : &entry->second;
 }
 
 const Entry* KeyedFile::first_of(std::initializer_list<std::string_view> keys) {

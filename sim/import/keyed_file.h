@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a TOML, JSON or YAML file says, by dotted key ("training.seq_len"), with places, and which keys were asked for.
+// The entries of a TOML, JSON or YAML file by dotted key ("training.seq_len"), with their places and a record of the
+// keys that were read.
 #pragma once
 
 #include <cstddef>
@@ -22,17 +23,17 @@ enum class EntryKind : std::uint8_t {
   boolean,
   number,
   text,
-  scalar,  ///< Of YAML: the reader decides which of these it is.
+  scalar,  ///< any scalar of YAML: the reader decides on its type
   list,
-  map  ///< Without a key.
+  map  ///< has no key of its own
 };
 
 struct Entry {
   std::string key;
   EntryKind kind = EntryKind::null;
-  std::string text;                ///< As written; of a list, its items between commas.
-  std::vector<std::string> items;  ///< Of a list: those that are neither lists nor maps.
-  std::string where;               ///< "train.toml:3:1", or "model.num_layers=2" of a command line.
+  std::string text;                ///< Text as written; for a list, its items between commas.
+  std::vector<std::string> items;  ///< Items of a list that are neither lists nor maps.
+  std::string where;               ///< "train.toml:3:1", or "model.num_layers=2" for a command line.
 };
 
 class KeyedFile {
@@ -41,33 +42,34 @@ class KeyedFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// Takes the place of an entry of that key.
+  /// Adds an entry, or replaces the one with that key.
   void put(Entry entry);
-  /// Forgets a key and those below it.
+  /// Removes a key and the keys below it.
   void remove(std::string_view key);
 
-  /// The entry of a key, also one that is null; nullptr where there is none. Counts as asked for.
+  /// Returns the entry of a key, even if it is null; nullptr where the key is missing. The key counts as read.
   const Entry* find(std::string_view key);
-  /// The entry that is not null; all of them count as asked for. Throws ConfigError where two of them differ.
+  /// Returns the entry among these keys that is not null; all of the keys count as read. Throws ConfigError where two
+  /// entries differ.
   const Entry* first_of(std::initializer_list<std::string_view> keys);
-  /// Whether there is that key, or one below it.
+  /// Returns whether the file has that key, or one below it.
   [[nodiscard]] bool has(std::string_view key) const;
 
-  /// These throw ConfigError (`path:line:col: key is ...; remedy`) where the entry is no such value.
+  /// These throw ConfigError (`path:line:col: key is ...; remedy`) where the entry has another type or is out of range.
   static std::int64_t count(const Entry& entry, Range<std::int64_t> range);
   static bool flag(const Entry& entry);
 
-  /// The same of the first of `keys`, nothing where there is none.
+  /// These read the first of `keys` that is present; nothing where none is.
   std::optional<std::int64_t> count(std::initializer_list<std::string_view> keys, Range<std::int64_t> range);
   bool flag(std::initializer_list<std::string_view> keys, bool otherwise = false);
   std::optional<std::string> word(std::initializer_list<std::string_view> keys);
 
   [[noreturn]] static void wrong(const Entry& entry, std::string_view sentence);
 
-  /// All, by key.
+  /// Returns all entries by key.
   [[nodiscard]] const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
   [[nodiscard]] bool is_asked(std::string_view key) const { return asked_.contains(key); }
-  /// Keys that readers asked for, also those that the file has not.
+  /// Returns the keys that readers requested, including keys that the file lacks.
   [[nodiscard]] const std::set<std::string, std::less<>>& asked() const { return asked_; }
 
  private:
@@ -76,16 +78,16 @@ class KeyedFile {
   std::set<std::string, std::less<>> asked_;
 };
 
-/// Each reads a file of at most 1 MiB whose nests are at most 32 deep. Throws ConfigError (`path:line:col: sentence;
-/// remedy`) where it is none, or has a key twice.
+/// Each reads a file of at most 1 MiB and 32 levels. Throws ConfigError (`path:line:col: sentence; remedy`) where the
+/// file is not of that format, or has a key twice.
 KeyedFile read_toml(const std::string& path);
-KeyedFile read_json(const std::string& path);  ///< Comments are allowed, as hjson has them.
+KeyedFile read_json(const std::string& path);  ///< Comments are allowed, as in hjson.
 KeyedFile read_yaml(const std::string& path);
 
-/// Whether YAML, Python or JSON take the word for a truth value, and for which.
+/// Returns the truth value that YAML, Python or JSON read from the word; nothing for other words.
 std::optional<bool> truth_of(std::string_view word);
 
-/// The remedy for a number that is not in range.
+/// Returns the remedy for a number that is out of range.
 std::string whole_number_in(Range<std::int64_t> range, bool is_too_large);
 
 }  // namespace commfuse::import

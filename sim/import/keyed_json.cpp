@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t deepest_nesting = 32;
 
-/// Reads a text and tells how much of it has been read: the parser says where only mistakes are.
+/// Reads a text and records how much of it has been read, because the parser reports the place of errors only.
 class Reading {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -48,7 +48,7 @@ class Reading {
   std::size_t* read_;
 };
 
-/// Lines of a text, to tell the place of a byte that lies behind the last one asked for.
+/// Finds the line of a byte in a text; each call must ask for a later byte than the last one.
 class Places {
  public:
   explicit Places(std::string_view text) : text_(text) {}
@@ -70,7 +70,7 @@ class Places {
   std::size_t begin_ = 0;
 };
 
-/// Turns what the parser tells into entries by dotted key.
+/// Turns the parser's events into entries by dotted key.
 class Listener {
  public:
   Listener(std::string_view text, const std::size_t& read, KeyedFile& file)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// toml++ stays in this file: headers alone, nests bounded. What it asserts of its own state, some texts break: they
-// throw, whatever the build.
+// toml++ stays in this file: headers only, bounded nesting. Some texts break assertions about its own state; these
+// throw in every build.
 namespace commfuse::import {
 namespace {
 struct BrokenToml {};
@@ -40,7 +40,8 @@ namespace {
 
 constexpr std::size_t deepest_key = 32;
 
-/// Where the string of TOML ends that begins at `at`, behind its last quote; the end of the text where it does not.
+/// Returns the place behind the last quote of the TOML string that begins at `at`; the end of the text where the string
+/// is not closed.
 std::size_t end_of_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string triple(3, quote);
@@ -60,8 +61,9 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-/// The library bounds nests of values; a key as long as a.a.a... makes tables in tables too. Where letters outside
-/// strings and comments are not ASCII, which TOML forbids, what it does is undefined.
+/// Refuses keys that the library does not handle safely. It bounds the nesting of values, but a key as long as a.a.a...
+/// also nests tables. Letters outside ASCII, which TOML forbids except in strings and comments, make its behaviour
+/// undefined.
 void refuse_odd_keys(std::string_view text, const std::string& path) {
   constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   std::size_t dots = 0;
@@ -97,7 +99,7 @@ std::string where_of(const std::string& path, const toml::source_position& place
   return fmt::format("{}:{}:{}", path, place.line, place.column);
 }
 
-/// Empty for lists and tables.
+/// Returns the text of a scalar; empty for lists and tables.
 std::string text_of(const toml::node& node) {
   if (const auto* text = node.as_string()) {
     return text->get();
@@ -106,7 +108,7 @@ std::string text_of(const toml::node& node) {
     return fmt::format("{}", number->get());
   }
   if (const auto* number = node.as_floating_point()) {
-    return fmt::format("{:#}", number->get());  // 8192.0 is no whole number
+    return fmt::format("{:#}", number->get());  // 8192.0 is not a whole number
   }
   if (const auto* truth = node.as_boolean()) {
     return truth->get() ? "true" : "false";

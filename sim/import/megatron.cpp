@@ -32,7 +32,7 @@ namespace commfuse::import {
 
 namespace {
 
-/// The remedy that one argument is.
+/// Returns the remedy that sets one argument.
 std::string written(const Arguments& arguments, std::string_view flag) {
   return fmt::format("write {}", arguments.spelled(flag));
 }
@@ -47,7 +47,8 @@ std::string experts_of(const Arguments& arguments, std::int64_t ffn) {
                      arguments.count("--moe-ffn-hidden-size", model_size_range).value_or(ffn));
 }
 
-/// Rows of the embedding: --vocab-size, padded so that every tensor rank has as many whole 128s.
+/// Returns the rows of the embedding: --vocab-size, padded so that every tensor rank has the same number of whole
+/// blocks of 128 rows.
 std::int64_t padded_vocab(const Arguments& arguments, std::vector<std::string>& notes) {
   if (const auto padded = arguments.count("--padded-vocab-size", vocab_range)) {
     return *padded;
@@ -64,8 +65,8 @@ std::int64_t padded_vocab(const Arguments& arguments, std::vector<std::string>& 
                            fmt::format("make {} smaller", arguments.spelled("--make-vocab-size-divisible-by")));
 }
 
-/// --ffn-hidden-size where it is left out: 4 x hidden; gated, two thirds of it in whole 64s, so that the MLP stays as
-/// large.
+/// Returns the default of --ffn-hidden-size: 4 x hidden; if gated, two thirds of that in multiples of 64, so that the
+/// MLP keeps its size.
 std::int64_t ffn_of(const Arguments& arguments, std::int64_t hidden) {
   const std::int64_t usual = arguments.has("--swiglu") ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
   const std::optional<std::int64_t> said = arguments.count("--ffn-hidden-size", model_size_range);
@@ -99,7 +100,7 @@ std::int64_t kv_heads_of(const Arguments& arguments, std::int64_t heads) {
   return groups;
 }
 
-/// A line where positions are learned.
+/// Returns the line of the model about learned positions.
 std::string positions_of(const Arguments& arguments) {
   const bool are_learned =
       arguments.text("--position-embedding-type").value_or("learned_absolute") == "learned_absolute";
@@ -113,7 +114,7 @@ std::string positions_of(const Arguments& arguments) {
                                                                  written(arguments, "--max-position-embeddings")));
 }
 
-/// Our word for it.
+/// Returns our name of the norm.
 std::string_view norm_of(const Arguments& arguments, std::vector<std::string>& notes) {
   const std::string norm = arguments.text("--normalization").value_or("LayerNorm");
   if (norm != "LayerNorm" && norm != "RMSNorm") {
@@ -144,7 +145,7 @@ std::string dtype_of(const Arguments& arguments) {
                                        : "fp32";
 }
 
-/// Replicas, as many as torchrun's processes hold; one, with a note, where that is not known.
+/// Returns the replicas that torchrun's processes hold; 1, with a note, where their number is unknown.
 std::int64_t replicas_of(const Arguments& arguments, std::int64_t ranks_of_one, std::vector<std::string>& notes) {
   const auto either = [&](std::string_view a, std::string_view b) {
     return arguments.count(arguments.has(a) ? a : b, range_of("parallel.data"));
@@ -184,7 +185,7 @@ std::string recompute_of(const Arguments& arguments) {
   return arguments.has("--recompute-activations") && how == "none" ? "selective" : how;
 }
 
-/// Pieces of a stage, as Megatron counts them: embedding and loss may each stand for a layer.
+/// Returns the pieces of a stage in Megatron's count: embedding and loss may each stand for a layer.
 std::int64_t interleave_of(const Arguments& arguments, std::int64_t pipeline) {
   if (const auto pieces = arguments.count("--num-virtual-stages-per-pipeline-rank", range_of("parallel.interleave"))) {
     return *pieces;
@@ -201,7 +202,7 @@ std::int64_t interleave_of(const Arguments& arguments, std::int64_t pipeline) {
                            fmt::format("make {} larger", arguments.spelled("--num-layers-per-virtual-pipeline-stage")));
 }
 
-/// --global-batch-size where it is left out: a micro batch a replica.
+/// Returns the default of --global-batch-size: one micro-batch per replica.
 std::int64_t batch_of(const Arguments& arguments, std::int64_t micro, std::int64_t data) {
   const Counts range = range_of("batch");
   const std::optional<std::int64_t> said = arguments.count("--global-batch-size", range);
@@ -210,7 +211,8 @@ std::int64_t batch_of(const Arguments& arguments, std::int64_t micro, std::int64
                                   written(arguments, "--global-batch-size"));
 }
 
-/// What replicas share. Where no strategy is named, Megatron's FSDP shares nothing, PyTorch's the weights too.
+/// Returns the ZeRO stage. Without a named strategy, Megatron's FSDP shards nothing, while PyTorch's shards even the
+/// weights.
 int zero_of(const Arguments& arguments) {
   const bool has_fsdp = arguments.has("--use-megatron-fsdp") || arguments.has("--use-custom-fsdp");
   if (!has_fsdp && !arguments.has("--use-torch-fsdp2")) {
@@ -219,11 +221,11 @@ int zero_of(const Arguments& arguments) {
   constexpr std::array<std::string_view, 4> shared{"no_shard", "optim", "optim_grads", "optim_grads_params"};
   constexpr std::string_view flag = "--data-parallel-sharding-strategy";
   const std::string how = arguments.text(flag).value_or(has_fsdp ? "no_shard" : "optim_grads_params");
-  const auto* const found = std::ranges::find(shared, how);
-  if (found == shared.end()) {
+  const auto* const match = std::ranges::find(shared, how);
+  if (match == shared.end()) {
     arguments.wrong(flag, fmt::format("is {}; {}", in_quotes(how), remedy_for(how, shared, "strategies")));
   }
-  return static_cast<int>(found - shared.begin());
+  return static_cast<int>(match - shared.begin());
 }
 
 bool is_sgd(const Arguments& arguments, std::vector<std::string>& notes) {
@@ -235,13 +237,14 @@ bool is_sgd(const Arguments& arguments, std::vector<std::string>& notes) {
   return name == "sgd";
 }
 
-/// The value of a flag that may hold a variable nobody knows; nothing where it is left out or not known.
+/// Returns the value of a flag that may hold an unknown variable; nothing where the flag is missing or its value
+/// unknown.
 std::optional<std::string> word_of(const Arguments& arguments, std::string_view flag) {
   const Argument* const argument = arguments.find(flag);
   return argument == nullptr ? std::nullopt : arguments.dialect().expand(argument->text);
 }
 
-/// Whether a probability of dropout is above 0; Megatron-LM's default is 0.1.
+/// Returns whether a probability of dropout is above 0; Megatron-LM's default is 0.1.
 bool drops(const Arguments& arguments, std::string_view flag, std::vector<std::string>& notes) {
   if (!arguments.has(flag)) {
     return true;
@@ -263,7 +266,7 @@ bool has_fused_attention(const Arguments& arguments) {
   return !is_unfused || arguments.has("--use-flash-attn");
 }
 
-/// 32 bits, unless a flag says 16 or none says 32 beside fp16 (megatron/training/arguments.py).
+/// Gradients have 32 bits, unless a flag says 16, or fp16 is on and no flag says 32 (megatron/training/arguments.py).
 std::string gradient_dtype_of(const Arguments& arguments, std::string_view dtype) {
   const bool is_wide = dtype != "fp16" || arguments.has("--accumulate-allreduce-grads-in-fp32");
   return arguments.has("--grad-reduce-in-bf16") ? "bf16" : is_wide ? "fp32" : "fp16";
@@ -304,7 +307,7 @@ StepSettings step_of(const Arguments& arguments, std::vector<std::string>& notes
   return step;
 }
 
-/// Ranks share whole heads and whole experts.
+/// Requires that every rank has whole heads and whole experts.
 void require_whole_shares(const Arguments& arguments, const StepSettings& step) {
   const auto require = [&](std::string_view flag, std::int64_t ranks, std::string_view shared, Counts range) {
     const std::optional<std::int64_t> count = arguments.count(shared, range);
@@ -321,11 +324,11 @@ void require_whole_shares(const Arguments& arguments, const StepSettings& step) 
   }
 }
 
-/// The products of a layer's forward pass, by their names in the file.
+/// GEMMs of a layer's forward pass, by their names in the file.
 constexpr std::array products{"qkv_fprop", "proj_fprop", "fc1_fprop", "fc2_fprop"};
 
 struct Overlap {
-  std::map<std::string, int> ways;      // flags of ours, by how many products have them
+  std::map<std::string, int> ways;      // our flags, by the number of GEMMs that use them
   std::vector<std::string> by_product;  // "qkv_fprop is sliced in 4"
 };
 
@@ -345,7 +348,7 @@ void read_product(YamlMap& root, const char* product, Overlap& overlap) {
   }
 }
 
-/// Products whose names userbuffers does not know, which it would not take either.
+/// Returns the GEMMs whose names userbuffers does not know and would not accept.
 std::vector<std::string> unknown_products(const YamlValue& value) {
   constexpr std::array<std::string_view, 4> layers{"qkv", "proj", "fc1", "fc2"};
   constexpr std::array<std::string_view, 3> passes{"fprop", "dgrad", "wgrad"};
@@ -361,7 +364,7 @@ std::vector<std::string> unknown_products(const YamlValue& value) {
   return unknown;
 }
 
-/// Keys that have nothing here, and other products, are known and passed over.
+/// Skips keys without a counterpart, and other GEMMs.
 void pass_over(const YamlValue& value, YamlMap& root) {
   for (const YamlValue::Field& field : value.fields()) {
     if (std::optional<YamlMap> map = root.optional_map(field.key)) {
@@ -372,10 +375,10 @@ void pass_over(const YamlValue& value, YamlMap& root) {
   }
 }
 
-/// The different values of each flag, the first few, as they were written.
+/// The first few distinct values of each flag, as written.
 using Repeats = std::map<std::string, std::vector<std::string>>;
 
-/// Flags that are read and stand between `if` and `fi`, or `case` and `esac`, by name.
+/// Returns by name the flags that are read and lie between `if` and `fi`, or `case` and `esac`.
 std::vector<std::string> flags_in_branches(const std::vector<ShellWord>& words) {
   std::set<std::string> flags;
   int depth = 0;
@@ -398,7 +401,7 @@ void remember(const std::string& flag, const std::string& value, Repeats& repeat
   }
 }
 
-/// "'1' or '2'", each cut where it is long.
+/// Returns "'1' or '2'", with long values cut.
 std::string choice_of(const std::vector<std::string>& values) {
   constexpr std::size_t longest = 60;
   std::vector<std::string> shown;
@@ -408,11 +411,11 @@ std::string choice_of(const std::vector<std::string>& values) {
   return fmt::format("{}", fmt::join(shown, " or "));
 }
 
-/// One sentence that names the variables and flags to which a script gives several values, as its branches or several
-/// launches do: it is read, not run.
+/// Adds one sentence that names the variables and flags with several values in a script, from its branches or several
+/// launches: the script is read, not run.
 void note_repeats(std::string_view text, const Arguments& arguments, const Repeats& repeats,
                   std::vector<std::string>& notes) {
-  constexpr std::size_t most = 20;
+  constexpr std::size_t limit = 20;
   std::vector<std::string> named;
   for (const Reassigned& variable : reassigned(text)) {
     named.push_back(fmt::format("{} is {}, of which {} taken", variable.name, choice_of(variable.values),
@@ -439,13 +442,13 @@ void note_repeats(std::string_view text, const Arguments& arguments, const Repea
     named.emplace_back("--bf16 and --fp16 are both there, of which --bf16 is taken");
   }
   if (!named.empty()) {
-    const std::size_t shown = std::min(named.size(), most);
+    const std::size_t shown = std::min(named.size(), limit);
     notes.push_back(fmt::format("the script is read, not run: {}{}", fmt::join(std::span(named).first(shown), "; "),
-                                named.size() > most ? fmt::format("; and {} more", named.size() - most) : ""));
+                                named.size() > limit ? fmt::format("; and {} more", named.size() - limit) : ""));
   }
 }
 
-/// The flags of a text and what stands behind each; the last of each counts, as Megatron takes it.
+/// Returns the flags of a text with their values; the last of each counts, as in Megatron.
 Arguments arguments_of(std::string_view text, const std::string& path, Repeats& repeats) {
   const std::vector<ShellWord> words = shell_words(text);
   Arguments arguments(
@@ -479,20 +482,20 @@ Arguments arguments_of(std::string_view text, const std::string& path, Repeats& 
   return arguments;
 }
 
-/// A sentence for every flag that changes the work and is not taken over, for one that is known but for a slip, and for
-/// all that are not known.
+/// Adds a sentence for every flag that changes the work and has no counterpart, for every likely misspelling, and one
+/// for all unknown flags.
 void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) {
   const KeyLists lists = megatron_keys();
   std::vector<std::pair<const LeftOut*, const Argument*>> left_out;
   std::vector<std::string> slips;
   std::vector<std::string> unknown;
-  for (const auto& [flag, argument] : arguments.all()) {
+  for (const auto& [flag, argument] : arguments.flags()) {
     const std::string key = key_of(flag);
     if (is_read(flag)) {
       continue;
     }
-    if (const LeftOut* const found = find_left_out(lists.left_out, key)) {
-      left_out.emplace_back(found, &argument);
+    if (const LeftOut* const left = find_left_out(lists.left_out, key)) {
+      left_out.emplace_back(left, &argument);
     } else if (const std::optional<std::string_view> meant = misspelled(flag)) {
       slips.push_back(fmt::format("{}: {} is not known and not taken over; did you mean '{}'?", argument.where,
                                   in_quotes(flag), *meant));
@@ -500,7 +503,7 @@ void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) 
       unknown.push_back(in_quotes(flag));
     }
   }
-  std::ranges::stable_sort(left_out, {}, [](const auto& one) { return one.first; });  // as the list has them
+  std::ranges::stable_sort(left_out, {}, [](const auto& entry) { return entry.first; });  // in the order of the list
   for (const auto& [entry, argument] : left_out) {
     if (!is_neutral(*entry, argument->text.empty() ? "true" : argument->text)) {
       notes.push_back(
@@ -561,7 +564,7 @@ void add_overlap(const std::string& path, Imported& import) {
   }
   import.step.framework = "megatron-core-2024";
   const std::string& way =
-      std::ranges::max_element(overlap.ways, {}, [](const auto& one) { return one.second; })->first;
+      std::ranges::max_element(overlap.ways, {}, [](const auto& entry) { return entry.second; })->first;
   import.notes.push_back(fmt::format("{}: {}; a layer has one way for all of them: --scope layer {}", path,
                                      fmt::join(overlap.by_product, ", "), way));
 }

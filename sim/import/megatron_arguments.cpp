@@ -12,8 +12,8 @@
 namespace commfuse::import {
 
 const Argument* Arguments::find(std::string_view flag) const {
-  const auto found = flags_.find(flag);
-  return found == flags_.end() ? nullptr : &found->second;
+  const auto entry = flags_.find(flag);
+  return entry == flags_.end() ? nullptr : &entry->second;
 }
 
 std::string Arguments::spelled(std::string_view flag) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of Megatron-LM by their flags, wherever they were written: a command line has them as flags, NeMo and
-// Megatron-Bridge as keys of a file. One reader makes a step of both.
+// Arguments of Megatron-LM by their flags, from any source: a command line has them as flags, NeMo and Megatron-Bridge
+// as keys of a file. One reader makes a training step of both.
 #pragma once
 
 #include <cstdint>
@@ -17,46 +17,47 @@
 namespace commfuse::import {
 
 struct Argument {
-  std::string text;      ///< Its value as written; empty where it has none.
+  std::string text;      ///< Value as written; empty where it has none.
   std::string where;     ///< "train.sh:3"
   std::string spelling;  ///< "--hidden-size", "model.hidden_size"
 };
 
-/// How messages speak of arguments.
+/// Words for arguments in messages.
 struct Dialect {
-  std::string origin;                              ///< First line of what is written: "From a command line of ...".
-  std::string missing;                             ///< What to do where a required one is missing.
-  std::string processes;                           ///< Which say how many processes there are.
+  std::string origin;                              ///< First line of the output: "From a command line of ...".
+  std::string missing;                             ///< Remedy for a missing required argument.
+  std::string processes;                           ///< Arguments that give the number of processes.
   std::string noun;                                ///< "flags"
   std::string known_as;                            ///< "a flag of Megatron-LM"
-  std::string (*spelling)(std::string_view flag);  ///< Of one that is not there.
-  std::string overlap_flag{};                      ///< Without which gradients are reduced last; empty: not known.
-  std::string framework{};                         ///< Of configs/frameworks, without --tp-comm-overlap.
-  std::string framework_with_overlap{};            ///< And with it.
-  std::function<std::optional<std::string>(const std::string&)> expand;  ///< Its variables; nothing: not known.
+  std::string (*spelling)(std::string_view flag);  ///< Spelling of an argument that is missing.
+  std::string overlap_flag{};                      ///< Flag without which gradients are reduced last; empty: not known.
+  std::string framework{};                         ///< Framework in configs/frameworks without --tp-comm-overlap.
+  std::string framework_with_overlap{};            ///< Framework with --tp-comm-overlap.
+  std::function<std::optional<std::string>(const std::string&)> expand;  ///< Value of a variable; nothing: not known.
 };
 
 class Arguments {
  public:
   Arguments(std::string path, Dialect dialect) : path_(std::move(path)), dialect_(std::move(dialect)) {}
 
-  /// Takes the place of one of that flag.
+  /// Adds an argument, or replaces the one of that flag.
   void set(const std::string& flag, Argument argument) { flags_[flag] = std::move(argument); }
 
   [[nodiscard]] const Dialect& dialect() const { return dialect_; }
   [[nodiscard]] bool has(std::string_view flag) const { return flags_.find(flag) != flags_.end(); }
   [[nodiscard]] const Argument* find(std::string_view flag) const;
-  [[nodiscard]] const std::map<std::string, Argument, std::less<>>& all() const { return flags_; }
+  [[nodiscard]] const std::map<std::string, Argument, std::less<>>& flags() const { return flags_; }
 
-  /// As it was written, or would be.
+  /// Returns the spelling in the source, or the usual one for a missing flag.
   [[nodiscard]] std::string spelled(std::string_view flag) const;
 
-  /// These throw ConfigError where the value is not known, or no number in range.
+  /// These throw ConfigError where the value is unknown, not a number or out of range.
   [[nodiscard]] std::optional<std::string> text(std::string_view flag) const;
   [[nodiscard]] std::optional<std::int64_t> count(std::string_view flag, Counts range) const;
   [[nodiscard]] std::int64_t required(std::string_view flag, Counts range) const;
 
-  /// What follows from other arguments where one is left out. `remedy` is one too: "write " and its flag.
+  /// Returns a value that follows from other arguments where one is left out. `remedy` is a remedy too: "write " and
+  /// its flag.
   [[nodiscard]] std::int64_t derived(std::string_view what, std::int64_t value, Counts range,
                                      std::string_view remedy) const;
 
@@ -68,7 +69,7 @@ class Arguments {
   std::map<std::string, Argument, std::less<>> flags_;
 };
 
-/// The model, called `name`, and the step. Throws ConfigError.
+/// Returns the model, called `name`, and the training step. Throws ConfigError.
 Imported import_of(const Arguments& arguments, const std::string& name);
 
 }  // namespace commfuse::import

@@ -14,7 +14,7 @@ namespace commfuse::import {
 
 namespace {
 
-/// Flags that are there or not.
+/// Flags without a value.
 constexpr auto switches = std::to_array<std::string_view>({
     "--account-for-embedding-in-pipeline-split",
     "--account-for-loss-in-pipeline-split",
@@ -39,7 +39,7 @@ constexpr auto switches = std::to_array<std::string_view>({
     "--use-torch-fsdp2",
 });
 
-/// Those of the flags that change the work and are not read.
+/// Flags without a value that change the work and are not read.
 constexpr auto switches_not_read = std::to_array<std::string_view>({
     "--add-qkv-bias",
     "--attention-output-gate",
@@ -268,7 +268,7 @@ constexpr std::array irrelevant{
                "finalize_model_grads_func pre_process post_process attention_type share_token_embeddings "
                "share_decoder_tokens_head_embeddings"}};
 
-/// Flags of others that look like known ones.
+/// Flags of other programs that look like known ones.
 constexpr std::array<std::string_view, 1> look_alikes{"--nodes"};
 
 }  // namespace

@@ -23,17 +23,17 @@ namespace commfuse::import {
 
 namespace {
 
-/// What a key's value makes of a flag.
+/// Conversion from a key's value to a flag.
 enum class Meaning : std::uint8_t {
-  value,      ///< the flag's
-  on,         ///< there where true
-  off,        ///< there where false
-  gated,      ///< an activation: there where it is gated
-  norm,       ///< our word for a norm
-  groups,     ///< of queries: says that there are groups
-  fp8,        ///< there where it is neither null nor false
+  value,      ///< the flag's value
+  on,         ///< a switch, present where true
+  off,        ///< a switch, present where false
+  gated,      ///< an activation: the switch is present where it is gated
+  norm,       ///< the name of a norm
+  groups,     ///< a number of query groups, which also switches groups on
+  fp8,        ///< a switch, present where the value is neither null nor false
   precision,  ///< one of bf16, fp16 and fp32
-  optimizer   ///< its name; a distributed one shares its state
+  optimizer   ///< the optimizer's name; a distributed one shards its state
 };
 
 /// A key whose name is not the flag's.
@@ -72,17 +72,18 @@ constexpr std::array aliases{
     Alias{"model.optim.name", "--optimizer", Meaning::optimizer},
     Alias{"optimizer.optimizer", "--optimizer", Meaning::optimizer}};
 
-/// Sections whose keys have the flags' names; of two that say one thing the later counts.
+/// Sections whose keys have the flags' names; where two sections set one flag, the later counts.
 constexpr std::array<std::string_view, 7> sections{"model", "train",        "optimizer",      "ddp",
                                                    "dist",  "comm_overlap", "mixed_precision"};
 
 std::string_view section_of(std::string_view key) { return key.substr(0, key.find('.')); }
 
-/// The part behind the section: "init_method" of "model.init_method.std"; all of "model.optim.lr", and of other keys.
+/// Returns the part behind the section: "init_method" for "model.init_method.std", the whole key for "model.optim.lr"
+/// and for other keys.
 std::string_view name_of(std::string_view key) {
   const std::string_view section = section_of(key);
   if (key.starts_with("model.optim.")) {
-    return key;  // Some of its keys change what is sent.
+    return key;  // some of its keys change the communication
   }
   if (section.size() == key.size() || std::ranges::find(sections, section) == sections.end()) {
     return key;
@@ -91,19 +92,19 @@ std::string_view name_of(std::string_view key) {
 }
 
 const Alias* find_alias(std::string_view key) {
-  const auto* const found = std::ranges::find(aliases, key, &Alias::key);
-  return found == aliases.end() ? nullptr : found;
+  const auto* const alias = std::ranges::find(aliases, key, &Alias::key);
+  return alias == aliases.end() ? nullptr : alias;
 }
 
-/// The key that a flag is in a file: the one that messages name.
+/// Returns the key of a flag for messages.
 std::string spelling_of(std::string_view flag) {
   if (flag == "--micro-batch-size" || flag == "--global-batch-size" || flag == "--vocab-size") {
-    return key_of(flag);  // Its section differs.
+    return key_of(flag);  // its section differs
   }
   return "model." + key_of(flag);
 }
 
-/// ${.hidden_size} of a key is that of its own section.
+/// Expands ${.hidden_size}, which refers to the key's own section.
 std::string absolute(const std::string& text, std::string_view key) {
   if (!text.starts_with("${.")) {
     return text;
@@ -111,12 +112,12 @@ std::string absolute(const std::string& text, std::string_view key) {
   return fmt::format("${{{}{}", key.substr(0, std::min(key.rfind('.'), key.size())), text.substr(2));
 }
 
-/// ${model.hidden_size}, as often as such keys stand for each other.
+/// Follows ${model.hidden_size}, even through keys that refer to each other.
 class Interpolation {
  public:
   explicit Interpolation(const KeyedFile& file) : file_(&file) {}
 
-  /// Nothing where the text is more than one reference, or one to no scalar.
+  /// Returns nothing where the text is more than one reference, or refers to no scalar.
   [[nodiscard]] std::optional<std::string> operator()(const std::string& text) const {
     std::string value = text;
     constexpr int longest_chain = 8;
@@ -129,11 +130,11 @@ class Interpolation {
       }
       const std::string name = value.substr(2, value.size() - 3);
       const auto& entries = file_->entries();
-      const auto found = entries.find(name);
-      if (found == entries.end() || found->second.kind != EntryKind::scalar) {
+      const auto entry = entries.find(name);
+      if (entry == entries.end() || entry->second.kind != EntryKind::scalar) {
         return std::nullopt;
       }
-      value = absolute(found->second.text, name);
+      value = absolute(entry->second.text, name);
     }
     return std::nullopt;
   }
@@ -142,7 +143,7 @@ class Interpolation {
   const KeyedFile* file_;
 };
 
-/// Keys that are read; the file is asked for all, to tell slips from others.
+/// Requests all keys that are read, so that misspellings are told from unknown keys.
 void ask_for_all(KeyedFile& file) {
   for (const Alias& alias : aliases) {
     file.find(alias.key);
@@ -152,7 +153,7 @@ void ask_for_all(KeyedFile& file) {
   }
 }
 
-/// Takes keys over to flags.
+/// Converts keys to flags.
 class Reader {
  public:
   Reader(KeyedFile& file, Arguments& arguments, std::vector<std::string>& notes)
@@ -187,7 +188,7 @@ class Reader {
                              : has_names && key.size() > section.size() ? flag_of(key.substr(section.size() + 1))
                                                                         : std::string();
     if (!flag.empty() && misspelled(flag)) {
-      arguments_.set(flag, {"", file_.entries().at(key).where, key});  // Named where the right one is missing.
+      arguments_.set(flag, {"", file_.entries().at(key).where, key});  // named where the right one is missing
     }
     if (flag.empty() || !is_read(flag)) {
       return;
@@ -196,8 +197,8 @@ class Reader {
     if (entry.kind == EntryKind::null || entry.text == "???") {
       return;
     }
-    const Meaning own = is_switch(flag) ? Meaning::on : Meaning::value;
-    take(entry, flag, alias != nullptr ? alias->meaning : own);
+    const Meaning usual = is_switch(flag) ? Meaning::on : Meaning::value;
+    take(entry, flag, alias != nullptr ? alias->meaning : usual);
   }
 
   void take(const Entry& entry, const std::string& flag, Meaning meaning) {
@@ -220,12 +221,12 @@ class Reader {
     }
   }
 
-  /// NeMo's words for the two norms there are.
+  /// Converts NeMo's words for the two norms.
   static std::string norm_of(const std::string& word) {
     return word == "rmsnorm" ? "RMSNorm" : word.find("layernorm") != std::string::npos ? "LayerNorm" : word;
   }
 
-  /// "bf16-mixed", "16", "bf16_with_fp8_delayed_scaling_mixed".
+  /// Reads values such as "bf16-mixed", "16" and "bf16_with_fp8_delayed_scaling_mixed".
   void take_precision(const Entry& entry) {
     const std::string& text = entry.text;
     const auto has = [&](std::string_view part) { return text.find(part) != std::string::npos; };
@@ -260,7 +261,7 @@ class Reader {
     arguments_.set(flag, {absolute(text, entry.key), entry.where, entry.key});
   }
 
-  /// Megatron-Bridge pads the vocabulary only where it is told so.
+  /// Megatron-Bridge pads the vocabulary only on request.
   void read_padding() {
     const Entry* const pads = file_.find("model.should_pad_vocab");
     const Argument* const vocab = arguments_.find("--vocab-size");
@@ -274,7 +275,7 @@ class Reader {
   std::vector<std::string>& notes_;
 };
 
-/// "key=value", "+key=value", "++key=value" and "~key", as Hydra takes them.
+/// Applies "key=value", "+key=value", "++key=value" and "~key", with Hydra's meaning.
 void override_key(KeyedFile& file, std::string_view word) {
   if (word.starts_with('~')) {
     file.remove(word.substr(1, word.find('=') - 1));
@@ -328,17 +329,17 @@ constexpr std::array optimizer_left_out{
     LeftOut{"model.optim.distribute_within_nodes", "all replicas share the optimizer's state"},
     LeftOut{"model.optim.nccl_ub", "collectives have the times of the machine's table"}};
 
-/// Keys of sections that have the flags' names are looked up by their names, all others whole.
+/// Keys of sections with the flags' names are looked up by their names, all others by the whole key.
 void note_unread_keys(const KeyedFile& file, std::vector<std::string>& notes) {
   const KeyLists lists = megatron_keys();
-  std::vector<Irrelevant> all(lists.irrelevant.begin(), lists.irrelevant.end());
-  all.insert(all.end(), irrelevant.begin(), irrelevant.end());
+  std::vector<Irrelevant> ignored(lists.irrelevant.begin(), lists.irrelevant.end());
+  ignored.insert(ignored.end(), irrelevant.begin(), irrelevant.end());
   std::vector<LeftOut> left_out(lists.left_out.begin(), lists.left_out.end());
   left_out.insert(left_out.end(), optimizer_left_out.begin(), optimizer_left_out.end());
-  note_unread(file, {all, left_out}, notes, name_of);
+  note_unread(file, {ignored, left_out}, notes, name_of);
 }
 
-/// Whether a section says when gradients are reduced; where none does, beside the backward pass.
+/// Returns whether a section says when gradients are reduced; otherwise they are reduced beside the backward pass.
 bool says_overlap(const KeyedFile& file) {
   return std::ranges::any_of(file.entries(), [](const auto& entry) {
     return entry.first.ends_with(".overlap_grad_reduce") && entry.second.kind == EntryKind::scalar;
@@ -382,7 +383,7 @@ Imported read_nemo(const Source& source) {
     arguments.set("--nproc-per-node", {fmt::format("{}", *gpus), "command line", "--gpus"});
   }
   if (!arguments.has("--num-experts")) {
-    file.find("model.expert_tensor_parallel_size");  // It changes experts alone.
+    file.find("model.expert_tensor_parallel_size");  // changes experts only
   }
   Imported import = import_of(arguments, source.name);
   import.notes.insert(import.notes.begin(), notes.begin(), notes.end());

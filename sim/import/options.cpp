@@ -13,8 +13,8 @@
 namespace commfuse::import {
 
 std::optional<std::string> Options::text(std::string_view flag) const {
-  const auto found = values_.find(flag);
-  return found == values_.end() || found->second.empty() ? std::nullopt : std::optional(found->second.back());
+  const auto entry = values_.find(flag);
+  return entry == values_.end() || entry->second.empty() ? std::nullopt : std::optional(entry->second.back());
 }
 
 std::optional<std::int64_t> Options::count(std::string_view flag, Range<std::int64_t> range) const {
@@ -31,8 +31,8 @@ std::optional<std::int64_t> Options::count(std::string_view flag, Range<std::int
 }
 
 std::vector<std::string> Options::words(std::string_view flag) const {
-  const auto found = values_.find(flag);
-  return found == values_.end() ? std::vector<std::string>() : found->second;
+  const auto entry = values_.find(flag);
+  return entry == values_.end() ? std::vector<std::string>() : entry->second;
 }
 
 std::optional<std::string> chosen_model(const Options& options) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user says beside the file that is imported.
+// Options that a user adds to an imported file.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Options {
   void set(std::string flag, std::vector<std::string> values) { values_[std::move(flag)] = std::move(values); }
 
   [[nodiscard]] std::optional<std::string> text(std::string_view flag) const;
-  /// "8K" is 8192. Throws ConfigError where it is no such number.
+  /// Reads a count; "8K" is 8192. Throws ConfigError where the value is not such a number.
   [[nodiscard]] std::optional<std::int64_t> count(std::string_view flag, Range<std::int64_t> range) const;
   [[nodiscard]] std::vector<std::string> words(std::string_view flag) const;
 
@@ -29,14 +29,14 @@ class Options {
 
 struct Source {
   std::string path;
-  std::string name;  ///< Of the model, where the import writes one.
+  std::string name;  ///< Name of the model that the import writes.
   Options options{};
 };
 
-/// Most GPUs that a step may take.
+/// GPUs of a training step.
 inline constexpr Range<std::int64_t> gpus_range{1, std::int64_t{1} << 20};
 
-/// The model of `--model`, as a run file names it. Throws ConfigError where it cannot be loaded.
+/// Returns the model of `--model` in the form of a run file. Throws ConfigError where it cannot be loaded.
 std::optional<std::string> chosen_model(const Options& options);
 
 }  // namespace commfuse::import

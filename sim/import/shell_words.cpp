@@ -14,7 +14,7 @@ namespace {
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '(' || c == ')' || c == ';'; }
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// NAME=value or NAME+=value; a name that is empty where it is neither.
+/// NAME=value or NAME+=value; the name is empty for other words.
 struct Assigned {
   std::string_view name;
   std::string_view value;
@@ -31,7 +31,7 @@ Assigned assigned(std::string_view word) {
   return std::all_of(name.begin(), name.end(), is_name) ? Assigned{name, word.substr(end + 1), appends} : Assigned{};
 }
 
-/// A word as it grows, and whether it stands inside ${...} or $(...), whose blanks and parentheses belong to it.
+/// A word under construction. Blanks and parentheses inside ${...} or $(...) belong to it.
 class GrowingWord {
  public:
   void add(char c) {
@@ -44,7 +44,7 @@ class GrowingWord {
 
  private:
   std::string text_;
-  bool calls_ = false;  // it has $(
+  bool calls_ = false;  // the word has $(
   std::int64_t open_ = 0;
 };
 
@@ -69,7 +69,8 @@ class Splitter {
     return words_;
   }
 
-  /// First word behind the name, and the one behind the last, of every NAME=(...); once words() has run.
+  /// Returns, for every NAME=(...), the index of its first word and the one behind its last; valid once words() has
+  /// run.
   [[nodiscard]] const std::map<std::size_t, std::size_t>& arrays() const { return arrays_; }
 
  private:
@@ -112,24 +113,24 @@ class Splitter {
   std::size_t at_ = 0;
   int line_ = 1;
   std::vector<ShellWord> words_;
-  std::size_t array_ = 0;  // the first word of one that is open
+  std::size_t array_ = 0;  // first word of the array that is open
   std::map<std::size_t, std::size_t> arrays_;
 };
 
-/// Every level reads what it is given once, so that there are few keeps the work in proportion to the text.
+/// Each level reads its input once, so few levels keep the work in proportion to the text.
 constexpr int most_levels = 8;
 
-void add_words(std::string_view text, int line, int level, std::vector<ShellWord>& all) {
+void add_words(std::string_view text, int line, int level, std::vector<ShellWord>& words) {
   Splitter splitter(text, line);
   for (const ShellWord& word : splitter.words()) {
     const Assigned said = assigned(word.text);
     const bool is_pair = word.text.starts_with("--") && word.text.find_first_of(" \t\n") != std::string::npos;
     if (level < most_levels && is_pair) {  // "--flag value" in an array that is expanded without quotes
-      add_words(word.text, word.line, level + 1, all);
+      add_words(word.text, word.line, level + 1, words);
     } else if (level < most_levels && !said.name.empty() && said.value.find("--") != std::string_view::npos) {
-      add_words(said.value, word.line, level + 1, all);
+      add_words(said.value, word.line, level + 1, words);
     } else {
-      all.push_back(word);
+      words.push_back(word);
     }
   }
 }
@@ -142,7 +143,7 @@ struct Reference {
   std::optional<std::string_view> fallback;
 };
 
-/// What follows a dollar, which is cut off `rest`; nothing where it is more than a reference.
+/// Cuts what follows a dollar off `rest` and returns it; nothing where it is more than a reference.
 std::optional<Reference> take_reference(std::string_view& rest) {
   const bool braced = rest.starts_with('{');
   rest.remove_prefix(braced ? 1 : 0);
@@ -160,7 +161,7 @@ std::optional<Reference> take_reference(std::string_view& rest) {
   return reference.name.empty() ? std::nullopt : std::optional(reference);
 }
 
-/// Whether the value is ${NAME:-...} of the variable itself, which leaves it what it has.
+/// Returns whether the value is ${NAME:-...} of the variable itself, which leaves the variable unchanged.
 bool is_own_fallback(std::string_view name, std::string_view value) {
   if (!value.starts_with('$')) {
     return false;
@@ -170,8 +171,8 @@ bool is_own_fallback(std::string_view name, std::string_view value) {
   return reference && value.empty() && reference->name == name;
 }
 
-/// Goes through a text and, where it names variables, through theirs. Inside itself a variable is not known, which
-/// ends cycles and gives X=${X:-1} its fallback.
+/// Walks through a text and through the variables that it names. A variable is unknown inside its own value, which ends
+/// cycles and gives X=${X:-1} its fallback.
 class Expansion {
  public:
   explicit Expansion(const Variables& variables) : variables_(variables) {}
@@ -200,11 +201,11 @@ class Expansion {
  private:
   struct Open {
     std::string_view rest;
-    std::string_view name;  // of the variable whose value it is
+    std::string_view name;  // the variable that this value belongs to
   };
 
   bool enter(const Reference& reference) {
-    ++work_;  // of a value that is empty too
+    ++work_;  // counts empty values too
     const auto known = variables_.find(reference.name);
     if (known != variables_.end() && names_.insert(reference.name).second) {
       open_.push_back({known->second, reference.name});
@@ -223,12 +224,12 @@ class Expansion {
 
   const Variables& variables_;
   std::vector<Open> open_;
-  std::set<std::string_view> names_;  // of all that are open
+  std::set<std::string_view> names_;  // variables whose values are being expanded
   std::string made_;
   std::size_t work_ = 0;
 };
 
-/// Whether a text has $NAME or ${NAME.
+/// Returns whether a text has $NAME or ${NAME.
 bool uses(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
     const std::string_view before = text.substr(0, at);
@@ -253,9 +254,9 @@ std::string joined(const std::vector<ShellWord>& words, std::size_t begin, std::
 }  // namespace
 
 std::vector<ShellWord> shell_words(std::string_view text) {
-  std::vector<ShellWord> all;
-  add_words(text, 1, 0, all);
-  return all;
+  std::vector<ShellWord> words;
+  add_words(text, 1, 0, words);
+  return words;
 }
 
 Variables assignments(const std::vector<ShellWord>& words) {
@@ -277,7 +278,7 @@ Variables assignments(const std::vector<ShellWord>& words) {
 
 std::vector<Reassigned> reassigned(std::string_view text) {
   constexpr std::size_t most_values = 8;
-  constexpr std::size_t most_names = 50;  // Each is looked for in the whole text.
+  constexpr std::size_t most_names = 50;  // each is searched for in the whole text
   Splitter splitter(text, 1);
   const std::vector<ShellWord>& words = splitter.words();
   std::map<std::string_view, std::vector<std::string>> values;
@@ -294,15 +295,15 @@ std::vector<Reassigned> reassigned(std::string_view text) {
       known.push_back(value);
     }
   }
-  std::vector<Reassigned> all;
+  std::vector<Reassigned> reassigned_names;
   std::size_t looked_for = 0;
   for (auto& [name, known] : values) {
     if (known.size() > 1 && looked_for++ < most_names && uses(text, name)) {
       const bool holds_flags = std::ranges::any_of(known, &has_flag);
-      all.push_back({std::string(name), std::move(known), holds_flags});
+      reassigned_names.push_back({std::string(name), std::move(known), holds_flags});
     }
   }
-  return all;
+  return reassigned_names;
 }
 
 std::optional<std::string> expanded(std::string_view text, const Variables& variables) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// As much of a shell's grammar as launch scripts need to be read without running them.
+// The part of a shell's grammar that is needed to read launch scripts without running them.
 #pragma once
 
 #include <cstddef>
@@ -13,38 +13,39 @@
 namespace commfuse::import {
 
 struct ShellWord {
-  std::string text;  ///< Without quotes; variables as they were written.
+  std::string text;  ///< Without quotes; variables as written.
   int line = 1;
 };
 
-/// By name.
+/// Values by name.
 using Variables = std::map<std::string, std::string, std::less<>>;
 
-/// No text grows longer when its variables are replaced, in bytes; a variable counts as one more.
+/// Largest size of an expanded text, in bytes; each variable counts one more.
 inline constexpr std::size_t longest_expansion = std::size_t{1} << 18;
 
-/// Words between blanks: quotes hold blanks together, a backslash takes what follows as it is, # begins a comment where
-/// a word could begin. Parentheses and semicolons are blanks, so arrays are their words; "--flag value" is two, as bash
-/// makes it of an array that is expanded without quotes. A value NAME="..." or NAME+="..." that holds flags falls
-/// into its words, and such a value in it too, down to eight levels.
+/// Splits a text at blanks: quotes hold blanks together, a backslash quotes the next character, # begins a comment
+/// where a word could begin. Parentheses and semicolons count as blanks, so an array yields its words; "--flag value"
+/// yields two, like bash with an array that is expanded without quotes. A value NAME="..." or NAME+="..." that holds
+/// flags is split into its words, and so are such values inside it, down to eight levels.
 std::vector<ShellWord> shell_words(std::string_view text);
 
-/// What NAME=value says, the last of each name, and behind it what NAME+=value appends; NAME=${NAME:-value} leaves what
-/// one before it said.
+/// Returns the value of every NAME=value: the last one for each name, followed by the values that NAME+=value appends.
+/// NAME=${NAME:-value} keeps an earlier value.
 Variables assignments(const std::vector<ShellWord>& words);
 
-/// A variable that is assigned different values, as in the branches of an `if`.
+/// A variable that is assigned different values, for example in the branches of an `if`.
 struct Reassigned {
   std::string name;
-  std::vector<std::string> values;  ///< In their order, the first few of those that differ; of an array its words.
-  bool holds_flags = false;         ///< shell_words gives the flags of all values; otherwise the last one counts.
+  std::vector<std::string> values;  ///< The first few distinct values, in order; for an array its words.
+  bool holds_flags = false;         ///< shell_words returns the flags of all values; otherwise the last value counts.
 };
 
-/// By name, those that the text uses; what appends, or names the variable itself, is no other value.
+/// Returns by name the reassigned variables that the text uses; an assignment that appends, or names the variable
+/// itself, does not count.
 std::vector<Reassigned> reassigned(std::string_view text);
 
-/// `$NAME`, `${NAME}` and `${NAME:-value}` replaced; nothing where a name is not known, is replaced by itself, or it is
-/// more than that, and where the text would grow above longest_expansion.
+/// Replaces `$NAME`, `${NAME}` and `${NAME:-value}`. Returns nothing where a name is unknown or refers to itself, where
+/// the text has a longer expression, and where it would exceed longest_expansion.
 std::optional<std::string> expanded(std::string_view text, const Variables& variables);
 
 }  // namespace commfuse::import

@@ -15,10 +15,10 @@ Counts range_of(std::string_view key) {
   return {field->least, field->most};
 }
 
-std::optional<std::int64_t> product_within(std::int64_t most, std::initializer_list<std::int64_t> factors) {
+std::optional<std::int64_t> product_within(std::int64_t limit, std::initializer_list<std::int64_t> factors) {
   std::int64_t product = 1;
   for (const std::int64_t factor : factors) {
-    if (factor > most / product) {
+    if (factor > limit / product) {
       return std::nullopt;
     }
     product *= factor;

@@ -14,13 +14,13 @@ namespace commfuse::import {
 
 using Counts = Range<std::int64_t>;
 
-/// Range of a setting that is a count. `key` names one: "parallel.data".
+/// Returns the range of a setting that is a count. `key` names it: "parallel.data".
 Counts range_of(std::string_view key);
 
 struct StepSettings {
   std::int64_t tensor = 1;
   std::int64_t seq = 1;    ///< Tokens.
-  std::int64_t batch = 1;  ///< Sequences of all replicas.
+  std::int64_t batch = 1;  ///< Sequences in all replicas.
   std::string dtype = "bf16";
   bool sequence_parallel = false;
   std::int64_t pipeline = 1;
@@ -38,16 +38,16 @@ struct StepSettings {
   bool dropout = false;
   std::string gradient_dtype = "fp32";
   bool overlap_gradients = true;
-  std::string framework = "none";  ///< Of configs/frameworks: who runs the step.
+  std::string framework = "none";  ///< Framework in configs/frameworks that runs the step.
 };
 
-/// The product where it is at most `most`; all factors are at least 1.
-std::optional<std::int64_t> product_within(std::int64_t most, std::initializer_list<std::int64_t> factors);
+/// Returns the product if it is at most `limit`; all factors are at least 1.
+std::optional<std::int64_t> product_within(std::int64_t limit, std::initializer_list<std::int64_t> factors);
 
-/// GPUs that hold all replicas.
+/// Returns the GPUs that hold all replicas.
 std::int64_t gpus_of(const StepSettings& step);
 
-/// YAML, commfuse.run/1, without `model`. `origin` is the comment of its first line.
+/// Returns YAML, commfuse.run/1, without `model`. `origin` is the comment in its first line.
 std::string run_text(const StepSettings& step, std::string_view origin);
 
 }  // namespace commfuse::import

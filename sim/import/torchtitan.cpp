@@ -28,7 +28,7 @@ namespace {
 struct Flavor {
   std::string_view name;
   std::string_view flavor;
-  std::string_view model;  ///< Of the catalogue, with the same sizes.
+  std::string_view model;  ///< Model of the catalogue with the same sizes.
 };
 
 constexpr std::array flavors{Flavor{"llama2", "7B", "llama-2-7b"},
@@ -42,7 +42,7 @@ constexpr std::array flavors{Flavor{"llama2", "7B", "llama-2-7b"},
                              Flavor{"qwen3", "32B", "qwen3-32b"},
                              Flavor{"qwen3", "30B-A3B", "qwen3-30b-a3b"}};
 
-/// Flavors that differ in the kernel of attention alone.
+/// Flavors that differ only in the attention kernel.
 constexpr std::array<std::string_view, 4> kernels{"_flex_attn", "_varlen_attn", "_flex", "_varlen"};
 
 std::string_view without_kernel(std::string_view flavor) {
@@ -61,16 +61,16 @@ std::string model_of(KeyedFile& file, const Options& options) {
   if (std::optional<std::string> chosen = chosen_model(options)) {
     return *chosen;
   }
-  const auto* const found = std::ranges::find_if(
-      flavors, [&](const Flavor& one) { return one.name == name && one.flavor == without_kernel(flavor); });
-  if (found == flavors.end()) {
+  const auto* const match = std::ranges::find_if(
+      flavors, [&](const Flavor& known) { return known.name == name && known.flavor == without_kernel(flavor); });
+  if (match == flavors.end()) {
     throw ConfigError(fmt::format("{}: no model here is known to be flavor {} of {}; add --model NAME",
                                   entry == nullptr ? file.path() : entry->where, in_quotes(flavor), in_quotes(name)));
   }
-  return std::string(found->model);
+  return std::string(match->model);
 }
 
-/// A degree of parallelism; 1 where it is left out. Three sections have had them.
+/// Returns a degree of parallelism; 1 where it is left out. Three sections have held these keys.
 std::int64_t degree(KeyedFile& file, std::string_view name, std::string_view setting) {
   return file
       .count(
@@ -79,25 +79,25 @@ std::int64_t degree(KeyedFile& file, std::string_view name, std::string_view set
       .value_or(1);
 }
 
-/// A key of [parallelism], or of [experimental] before.
+/// Returns a key of [parallelism], or of the older [experimental].
 const Entry* parallel_entry(KeyedFile& file, std::string_view name) {
   return file.first_of({fmt::format("parallelism.{}", name), fmt::format("experimental.{}", name)});
 }
 
-/// How replicas divide: into copies, and into ranks that share the state of one copy.
+/// Division of the replicas: into copies, and into ranks that shard the state of one copy.
 struct Replicas {
   std::int64_t copies = 1;
   std::int64_t shards = 1;
 };
 
-/// The entry that says over how many ranks FSDP shards; nothing where all that are left do.
+/// Returns the entry with the number of ranks over which FSDP shards; nothing where it shards over all that remain.
 const Entry* said_shards(KeyedFile& file) {
   const Entry* const entry = file.first_of({"parallelism.data_parallel_shard_degree",
                                             "training.data_parallel_shard_degree", "training.data_parallel_degree"});
   return entry == nullptr || entry->text == "-1" ? nullptr : entry;
 }
 
-/// GPUs that some degrees take together.
+/// Returns the GPUs that some degrees take together.
 std::int64_t gpus_within(const KeyedFile& file, std::initializer_list<std::int64_t> degrees) {
   const std::optional<std::int64_t> gpus = product_within(gpus_range.most, degrees);
   if (!gpus) {
@@ -114,11 +114,11 @@ Replicas replicas_of(KeyedFile& file, const Options& options, const StepSettings
   const std::int64_t ranks = gpus_within(file, {step.tensor, step.context, step.pipeline, replicas.copies});
   if (said != nullptr) {
     replicas.shards = KeyedFile::count(*said, range_of("parallel.data"));
-    const std::int64_t all = gpus_within(file, {ranks, replicas.shards});
-    if (gpus && *gpus != all) {
+    const std::int64_t product = gpus_within(file, {ranks, replicas.shards});
+    if (gpus && *gpus != product) {
       KeyedFile::wrong(*said, fmt::format("is {}, so the degrees multiply to {} GPUs, and --gpus is {}; leave out "
                                           "--gpus",
-                                          replicas.shards, all, *gpus));
+                                          replicas.shards, product, *gpus));
     }
     return replicas;
   }
@@ -138,7 +138,7 @@ Replicas replicas_of(KeyedFile& file, const Options& options, const StepSettings
   return replicas;
 }
 
-/// FSDP keeps weights sharded between the passes (ZeRO 3), or gathered from the forward pass on (as ZeRO 2).
+/// FSDP keeps weights sharded between the passes (ZeRO 3), or gathered from the forward pass on (like ZeRO 2).
 int zero_of(KeyedFile& file, const Replicas& replicas, const StepSettings& step, std::vector<std::string>& notes) {
   const Entry* const entry = parallel_entry(file, "fsdp_reshard_after_forward");
   const std::string policy = entry == nullptr ? "default" : entry->text;
@@ -162,10 +162,10 @@ struct Schedule {
   std::string_view name;
   int pieces = 1;
   bool zero_bubble = false;
-  std::string_view instead{};  ///< Empty: it is simulated as it is.
+  std::string_view instead{};  ///< empty: this schedule itself is simulated
 };
 
-/// torch.distributed.pipelining.schedules.
+/// The schedules of torch.distributed.pipelining.schedules.
 constexpr std::array schedules{
     Schedule{"1F1B", 1},
     Schedule{"GPipe", 1, false, "1F1B is simulated"},
@@ -180,14 +180,14 @@ const Schedule& schedule_of(KeyedFile& file) {
   if (entry == nullptr) {
     return schedules.front();
   }
-  const auto* const found = std::ranges::find(schedules, entry->text, &Schedule::name);
-  if (found == schedules.end()) {
+  const auto* const schedule = std::ranges::find(schedules, entry->text, &Schedule::name);
+  if (schedule == schedules.end()) {
     std::vector<std::string_view> names;
     std::ranges::transform(schedules, std::back_inserter(names), &Schedule::name);
     KeyedFile::wrong(*entry,
                      fmt::format("is {}; {}", in_quotes(entry->text), remedy_for(entry->text, names, "schedules")));
   }
-  return *found;
+  return *schedule;
 }
 
 void read_pipeline(KeyedFile& file, std::string_view model, StepSettings& step, std::vector<std::string>& notes) {
@@ -216,7 +216,7 @@ void read_pipeline(KeyedFile& file, std::string_view model, StepSettings& step, 
   }
 }
 
-/// Sequences that pass a stage at once: of a pipeline, a part of the local batch.
+/// Returns the sequences that pass a stage at once: with a pipeline, a part of the local batch.
 std::int64_t micro_batch_of(KeyedFile& file, const StepSettings& step, std::int64_t local) {
   const Counts range = range_of("step.micro_batch");
   const Entry* const parts = file.first_of({"experimental.pipeline_parallel_microbatches"});
@@ -248,12 +248,12 @@ void read_batch(KeyedFile& file, const Replicas& replicas, StepSettings& step) {
   const std::int64_t local =
       file.count({"training.local_batch_size", "training.batch_size"}, range_of("step.micro_batch")).value_or(8);
   step.micro_batch = micro_batch_of(file, step, local);
-  const std::int64_t all = local * replicas.copies * replicas.shards;
+  const std::int64_t batch = local * replicas.copies * replicas.shards;
   const Entry* const said = file.first_of({"training.global_batch_size"});
-  step.batch = said == nullptr || said->text == "-1" ? all : KeyedFile::count(*said, range);
-  if (step.batch % all != 0) {
+  step.batch = said == nullptr || said->text == "-1" ? batch : KeyedFile::count(*said, range);
+  if (step.batch % batch != 0) {
     KeyedFile::wrong(*said, fmt::format("is {}, not a multiple of {} ({} sequences on each of {} replicas); write one",
-                                        step.batch, all, local, replicas.copies * replicas.shards));
+                                        step.batch, batch, local, replicas.copies * replicas.shards));
   }
   if (step.batch > range.most) {
     throw ConfigError(fmt::format("{}: the batch is {} sequences, above {}; make training.local_batch_size smaller",
@@ -283,7 +283,7 @@ std::string recompute_of(KeyedFile& file, std::vector<std::string>& notes) {
   return mode;
 }
 
-/// Nothing where there is no such key.
+/// Returns the items; none where the key is missing.
 std::vector<std::string> items_of(const Entry* entry) {
   if (entry != nullptr && entry->kind != EntryKind::list) {
     KeyedFile::wrong(*entry, fmt::format("is {}; write a list", in_quotes(entry->text)));
@@ -295,12 +295,12 @@ bool names_eight_bits(std::string_view converter) {
   return converter == "float8" || converter == "mx" || converter.ends_with(".float8") || converter.ends_with(".mx");
 }
 
-/// Of grouped products alone, which are those of experts.
+/// Returns whether the converter applies only to grouped GEMMs, which are those of experts.
 bool is_of_experts(std::string_view converter) {
   return converter.find("grouped_mm") != std::string_view::npos || converter.find(".moe") != std::string_view::npos;
 }
 
-/// Our word for PyTorch's.
+/// Converts PyTorch's name of a dtype.
 std::string dtype_in(const Entry& entry) {
   constexpr std::array<std::pair<std::string_view, const char*>, 3> dtypes{
       {{"bfloat16", "bf16"}, {"float16", "fp16"}, {"float32", "fp32"}}};
@@ -347,7 +347,7 @@ std::string gradient_dtype_of(KeyedFile& file) {
   return entry == nullptr ? "fp32" : dtype_in(*entry);
 }
 
-/// torchtitan overlaps the collectives of tensor ranks where the compiler cuts the products.
+/// torchtitan overlaps the collectives of tensor ranks where the compiler splits the GEMMs.
 bool overlaps_of(KeyedFile& file, std::vector<std::string>& notes) {
   const Entry* const said = parallel_entry(file, "enable_async_tensor_parallel");
   const bool is_compiled = file.flag({"compile.enable", "training.compile"});

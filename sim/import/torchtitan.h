@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a TOML file of torchtitan to the settings of a step.
+// Converts a TOML file of torchtitan to the settings of a training step.
 #pragma once
 
 #include "sim/import/imported.h"
@@ -7,11 +7,11 @@
 
 namespace commfuse::import {
 
-/// Options: --gpus, where the file leaves the sharding degree open; --model, where its flavor has no model here. Keys
-/// of older releases are read too. Throws ConfigError (`path:line:col: sentence; remedy`).
+/// Options: --gpus, where the file leaves the sharding degree open; --model, where the catalogue lacks the file's
+/// flavor. Keys of older releases are read too. Throws ConfigError (`path:line:col: sentence; remedy`).
 Imported read_torchtitan(const Source& source);
 
-/// Whether the text is certainly such a file.
+/// Returns whether the text certainly is such a file.
 bool is_torchtitan(std::string_view text);
 
 }  // namespace commfuse::import

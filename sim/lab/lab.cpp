@@ -25,15 +25,15 @@ namespace commfuse {
 
 namespace {
 
-/// Step s sends the chunk that arrived in step s - 1, and goes round the ring once more for every P - 1 steps.
+/// Step s sends the chunk that arrived in step s - 1; the chunks go round the ring once per P - 1 steps.
 Program ring(const LabWorkload& lab, std::int32_t steps) {
   ProgramBuilder builder(lab.name, Mesh{{{"rank", lab.ranks}}});
   const Extent chunks{builder.dimension("chunks", lab.ranks), lab.ranks};
   const Extent bytes{builder.dimension("bytes", 1), 1};
   const TensorId whole = builder.input_tensor("x", chunks, bytes, DType::bf16);
   const BufferId buffer = builder.buffer("x", BufferRole::output, chunks, bytes, DType::bf16);
-  const Index own = along(builder.mesh(), 0);
-  builder.initially(builder.rows_of(buffer, own), whole, own, 0);
+  const Index own_rank = along(builder.mesh(), 0);
+  builder.initially(builder.rows_of(buffer, own_rank), whole, own_rank, 0);
   builder.finally(builder.rows_of(buffer, 0, lab.ranks), whole, 0, 0);
   for (std::int32_t step = 0; step < steps; ++step) {
     builder.exchange({.send = {builder.rows_of(buffer, along(builder.mesh(), 0, -step))},
@@ -56,10 +56,11 @@ Program lab_program(const LabWorkload& lab) {
 
 namespace {
 
-/// One of the lengths a tile may have, each as likely; the same for a rank and step whatever the number of ranks.
+/// Returns one of the possible lengths of a tile, all equally likely; the same for a rank and step whatever the number
+/// of ranks.
 Duration random_tile(const LabWorkload& lab, Rank rank, std::uint32_t step) {
-  const auto here = static_cast<std::uint32_t>(rank);
-  const std::uint32_t word = philox({here / 4, step, 0, 0}, lab.seed)[here % 4];
+  const auto rank_number = static_cast<std::uint32_t>(rank);
+  const std::uint32_t word = philox({rank_number / 4, step, 0, 0}, lab.seed)[rank_number % 4];
   const auto lengths = static_cast<std::uint64_t>((lab.longest_tile - lab.shortest_tile) / lab.tile_step) + 1;
   return lab.shortest_tile + static_cast<std::int64_t>(word * lengths >> 32) * lab.tile_step;
 }
@@ -75,7 +76,7 @@ void draw_tiles(const LabWorkload& lab, const Program& program, Costs& costs) {
   }
 }
 
-/// No run is faster than its wires or its tiles.
+/// Checks that the run is no faster than its wires or its tiles allow.
 void require_above_bounds(const LabWorkload& lab, const Program& program, Duration makespan) {
   const Duration chunk = lab.chunk / lab.rate;
   Duration wire{};
@@ -105,7 +106,7 @@ Costs lab_costs(const LabWorkload& lab, const Program& program) {
 
 namespace {
 
-/// A rank has two messages and a tile for each of the ranks at the most.
+/// A rank has at most two messages and one tile for each rank.
 void require_in_range(const LabWorkload& lab) {
   const double message = to_seconds(lab.latency) + static_cast<double>(lab.chunk.count) / lab.rate.value;
   const double step = 2.0 * message + to_seconds(std::max(lab.shortest_tile, lab.longest_tile));
@@ -117,10 +118,10 @@ void require_in_range(const LabWorkload& lab) {
   }
 }
 
-/// Times that a run keeps for every op of every rank fit any machine.
+/// Refuses runs whose times per op and rank would not fit in memory.
 void require_kept(const LabWorkload& lab, double ops, bool jitter) {
   constexpr double most_bytes = 1e9;
-  constexpr double sampled_bytes = 80.0;  // what is drawn, when it ran, and the path through it
+  constexpr double sampled_bytes = 80.0;  // its draw, its time, and the path through it
   const double bytes = ops * (jitter ? sampled_bytes : static_cast<double>(sizeof(Duration)));
   if (bytes > most_bytes) {
     throw ConfigError(fmt::format(
@@ -130,7 +131,7 @@ void require_kept(const LabWorkload& lab, double ops, bool jitter) {
   }
 }
 
-/// One rank that stands for all needs next to nothing, however many they are.
+/// Limits the ops. A rank that stands for all needs next to nothing, however many ranks there are.
 void require_few_ops(const LabWorkload& lab, const LabOptions& options, const Program& program) {
   constexpr double most_played = 17179869184.0;  // 2^34, some minutes
   const double ops = static_cast<double>(program.ops.size()) * lab.ranks;
@@ -167,7 +168,7 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
   for (const Op& op : program->ops) {
     (op.kind == OpKind::exchange ? run.messages : run.tiles) += ranks;
   }
-  // Only what is played from is made: at 65,536 ranks the engine's plan and replay's tape each take their time.
+  // Makes only what the evaluator needs: at 65,536 ranks the engine's plan and replay's tape each take long.
   Plan plan{.lowered = lower(program, std::move(proof.matching))};
   Tape tape;
   if (by_engine) {

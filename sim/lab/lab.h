@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The workloads that other simulators were timed on, as programs of ours: rings of equal messages, with tiles under
-// them or not. Their costs are given, not priced, so that every simulator plays the same thing.
+// The workloads on which other simulators were timed, as our programs: rings of equal messages, with or without tiles
+// under them. Their costs are given, not priced, so that all simulators run the same work.
 #pragma once
 
 #include <cstdint>
@@ -20,31 +20,31 @@ inline constexpr std::string_view lab_schema = "commfuse.lab/1";
 inline constexpr std::int32_t most_lab_ranks = 1 << 20;
 
 enum class LabPattern : std::uint8_t {
-  all_gather,  ///< P - 1 steps: each rank passes on to the next the chunk that came last
-  all_reduce,  ///< 2 (P - 1) such steps; what adding up costs is left out
-  fuse_ag,     ///< all_gather, and P tiles a rank in the order in which their chunks arrive
+  all_gather,  ///< P - 1 steps: each rank passes the chunk that came last to the next rank
+  all_reduce,  ///< 2 (P - 1) such steps; the cost of adding is left out
+  fuse_ag,     ///< all_gather, and P tiles per rank in the order in which their chunks arrive
 };
 
 struct LabWorkload {
   std::string name;
   LabPattern pattern = LabPattern::all_gather;
   std::int32_t ranks = 2;
-  Bytes chunk;               ///< of one message
-  BytesPerSecond rate;       ///< of a link
-  Duration latency{};        ///< of a message
-  Duration shortest_tile{};  ///< of fuse_ag; tiles take whole steps from shortest to longest, each as likely
+  Bytes chunk;               ///< per message
+  BytesPerSecond rate;       ///< per link
+  Duration latency{};        ///< per message
+  Duration shortest_tile{};  ///< fuse_ag only; tiles take whole steps from shortest to longest, all equally likely
   Duration longest_tile{};
   Duration tile_step{};
-  std::uint64_t seed = 1;  ///< of the tiles
+  std::uint64_t seed = 1;  ///< for the tiles
 };
 
 /// Throws ConfigError with every mistake of the file.
 LabWorkload load_lab(const std::string& path);
 
-/// The unproved program: check_program() says whether it is right. Requires ranks >= 1.
+/// Returns an unproved program; check_program() proves it. Requires ranks >= 1.
 Program lab_program(const LabWorkload& lab);
 
-/// Requires lab_program(lab).
+/// Returns the costs of the program. Requires lab_program(lab).
 Costs lab_costs(const LabWorkload& lab, const Program& program);
 
 struct LabOptions {
@@ -57,14 +57,14 @@ struct LabRun {
   std::size_t messages = 0;  ///< over all ranks
   std::size_t tiles = 0;
   Duration makespan{};
-  Evaluator evaluator = Evaluator::replay;  ///< who played it
+  Evaluator evaluator = Evaluator::replay;  ///< evaluator that was used
   bool one_for_all = false;                 ///< rank 0 stood for all
-  std::optional<Tails> tails{};             ///< under jitter
+  std::optional<Tails> tails{};             ///< under jitter only
 };
 
-/// Proves the workload and plays it. Throws ConfigError on faults of ranks that are not there, where replay is to
-/// play faults, on rates and sizes that leave the range of times, and on more ranks than there is memory for or than
-/// can be played one by one. Aborts when the proof fails: these programs are right.
+/// Proves and simulates the workload. Throws ConfigError for faults of unknown ranks, for faults with replay, for rates
+/// and sizes that leave the range of times, and for more ranks than fit in memory or can be simulated one by one.
+/// Aborts when the proof fails: these programs are correct.
 LabRun run_lab(const LabWorkload& lab, const LabOptions& options);
 
 }  // namespace commfuse

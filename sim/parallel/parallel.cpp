@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/parallel/parallel.h"
 
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
@@ -38,7 +40,15 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& b
     Handover& from;
     ~Taking() { from.take(); }
   } const taking{done};
-  tbb::parallel_for(std::size_t{0}, count, told({.from = &begun, .to = &done}, [&](std::size_t i) { body(i); }));
+  // A thread that waits for the end of an inner loop must not begin a part of an outer one: what it keeps for its own
+  // part is in use.
+  tbb::this_task_arena::isolate([&] {
+    tbb::parallel_for(std::size_t{0}, count, marked({.from = &begun, .to = &done}, [&](std::size_t i) { body(i); }));
+  });
+}
+
+std::size_t threads_at_most() {
+  return tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
 }
 
 }  // namespace commfuse

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work on all cores. oneTBB is not built for the thread sanitizer, which takes what one thread hands another through it
-// for a race (tests/tsan.supp); so it is told here.
+// Runs work on all cores. oneTBB is not built for the thread sanitizer, which takes data handed over through it for a
+// race (tests/tsan.supp); so this header tells the sanitizer about each handover.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,15 @@
 namespace commfuse {
 
 /// Calls `body` once with every number below `count`, on as many threads as tbb::global_control allows, in any order.
-/// What is written before is seen by every call, and what a call writes by whoever comes behind the loop. Throws what
-/// a call throws.
+/// Every call sees what was written before the loop, and the code behind the loop sees what the calls wrote. Rethrows
+/// the exception of a call.
 void for_each_index(std::size_t count, const std::function<void(std::size_t)>& body);
 
-/// What comes before `give` is seen behind a later `take`. This only says so: somebody else has to see to it.
+/// Returns the number of threads that tbb::global_control allows.
+std::size_t threads_at_most();
+
+/// Tells the sanitizer that writes before `give` are visible after a later `take`. It does not synchronize: something
+/// else has to.
 class Handover {
  public:
   void give();
@@ -24,23 +28,24 @@ class Handover {
   char mark_ = 0;
 };
 
-/// Where a stage of a pipeline has its work from and whom it hands it to; `own` where its calls come one after another.
+/// Handovers of a pipeline stage: from the stage before it, to the stage after it, and `between` where its calls run
+/// one after another.
 struct StageMarks {
   Handover* from = nullptr;
-  Handover* own = nullptr;
+  Handover* between = nullptr;
   Handover* to = nullptr;
 };
 
-/// A stage that tells of what it is handed. Requires that the marks outlive it.
+/// Returns a stage that reports its handovers. Requires that the marks outlive it.
 template <class Body>
-auto told(StageMarks marks, Body body) {
+auto marked(StageMarks marks, Body body) {
   struct Giving {
-    explicit Giving(const StageMarks& all) : marks(all) {}
+    explicit Giving(const StageMarks& stage_marks) : marks(stage_marks) {}
     Giving(const Giving&) = delete;
     Giving& operator=(const Giving&) = delete;
     ~Giving() {
-      if (marks.own != nullptr) {
-        marks.own->give();
+      if (marks.between != nullptr) {
+        marks.between->give();
       }
       marks.to->give();
     }
@@ -48,8 +53,8 @@ auto told(StageMarks marks, Body body) {
   };
   return [marks, body = std::move(body)]<class... Input>(Input&&... input) {
     marks.from->take();
-    if (marks.own != nullptr) {
-      marks.own->take();
+    if (marks.between != nullptr) {
+      marks.between->take();
     }
     const Giving giving{marks};
     return body(std::forward<Input>(input)...);

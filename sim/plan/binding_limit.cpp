@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why no run of a kind of GPUs keeps what was asked for.
+// Explains why no run of a kind of GPUs meets the limits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,9 +22,9 @@ double days_of(const CapacityRun& run) { return run.days.value; }
 double cost_of(const CapacityRun& run) { return run.cost.value; }
 double p99_of(const CapacityRun& run) { return run.step_p99_s; }
 
-std::string no_layout(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search, std::int64_t most) {
+std::string no_layout(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search, std::int64_t limit) {
   const SearchTally& tally = search.tally();
-  if (most < 1) {
+  if (limit < 1) {
     return fmt::format("limits.power binds: one GPU needs {:.4g} kW and {:.4g} kW are allowed",
                        kind.power_w * file.pue / 1e3, file.power->value / 1e3);
   }
@@ -36,24 +36,24 @@ std::string no_layout(const PlanFile& file, const CapacityKind& kind, const Layo
     return fmt::format(
         "no layout of {} with batch {} uses up to {} GPUs; choose a batch that more degrees divide, or "
         "leave more of them free",
-        search.model().name, search.terms().base.global_batch, most);
+        search.model().name, search.terms().base.global_batch, limit);
   }
   const double leanest = static_cast<double>(tally.leanest->count) / 1e9;
   return fmt::format(
       "memory binds: the leanest layout on up to {} GPUs needs {:.1f} GB of a GPU, {:.2f} times the "
       "{:.1f} GB that limits.memory_share leaves",
-      most, leanest, leanest / kind.memory_limit_gb, kind.memory_limit_gb);
+      limit, leanest, leanest / kind.memory_limit_gb, kind.memory_limit_gb);
 }
 
-std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t most) {
+std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t limit) {
   const std::int64_t node = std::max<std::int64_t>(1, run.gpus / run.nodes);
-  if (most < kind.available && run.gpus + node > most) {
+  if (limit < kind.available && run.gpus + node > limit) {
     return fmt::format(", all that limits.power of {:.4g} MW allows,", file.power->value / 1e6);
   }
   return run.gpus + node > kind.available ? ", all that are available," : "";
 }
 
-constexpr double least_goodput = 0.01;  // with less, a run hardly gets on
+constexpr double least_goodput = 0.01;  // below this, a run hardly progresses
 
 std::string failures_bind(const PlanFile& file, const CapacityRun& run) {
   const double between = 3600.0 / (static_cast<double>(run.gpus) * file.failures.per_gpu_hour);
@@ -63,12 +63,12 @@ std::string failures_bind(const PlanFile& file, const CapacityRun& run) {
       run.gpus, between, file.failures.checkpoint.count(), file.failures.restart.count());
 }
 
-std::string deadline_binds(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t most) {
+std::string deadline_binds(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t limit) {
   const double allowed = file.deadline->count() / day;
   return fmt::format(
       "the deadline binds: the shortest run, on {} GPUs{} takes {:.1f} days, {:.2f} times the {:.4g} "
       "that are allowed",
-      run.gpus, why_no_more(file, kind, run, most), days_of(run), days_of(run) / allowed, allowed);
+      run.gpus, why_no_more(file, kind, run, limit), days_of(run), days_of(run) / allowed, allowed);
 }
 
 std::string budget_binds(const PlanFile& file, const CapacityRun& run, std::string_view which) {
@@ -77,20 +77,20 @@ std::string budget_binds(const PlanFile& file, const CapacityRun& run, std::stri
                      *file.budget);
 }
 
-/// Runs that keep a limit.
+/// Returns the runs that meet a limit.
 template <class Keeps>
 std::vector<CapacityRun> those(const std::vector<CapacityRun>& runs, const Keeps& keeps) {
-  std::vector<CapacityRun> all;
-  std::copy_if(runs.begin(), runs.end(), std::back_inserter(all), keeps);
-  return all;
+  std::vector<CapacityRun> kept;
+  std::copy_if(runs.begin(), runs.end(), std::back_inserter(kept), keeps);
+  return kept;
 }
 
 }  // namespace
 
 std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search,
-                          std::int64_t most) {
+                          std::int64_t most_gpus) {
   if (kind.runs.empty()) {
-    return no_layout(file, kind, search, most);
+    return no_layout(file, kind, search, most_gpus);
   }
   if (const CapacityRun& shortest = least(kind.runs, days_of); shortest.goodput.value < least_goodput) {
     return failures_bind(file, shortest);
@@ -112,7 +112,7 @@ std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const 
     const CapacityRun shortest = least(left, days_of);
     left = those(left, [&](const CapacityRun& run) { return days_of(run) <= allowed; });
     if (left.empty()) {
-      return deadline_binds(file, kind, shortest, most);
+      return deadline_binds(file, kind, shortest, most_gpus);
     }
   }
   if (file.budget) {

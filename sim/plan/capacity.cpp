@@ -14,6 +14,7 @@
 #include "model/workload/model_flops.h"
 #include "model/workload/parameters.h"
 #include "sim/plan/kind_planner.h"
+#include "sim/plan/step_error.h"
 #include "sim/plan/what_if.h"
 #include "sim/tune/wishes.h"
 
@@ -40,7 +41,6 @@ void put_limits(CapacityPlan& plan, const PlanFile& file) {
   plan.budget = file.budget;
   plan.asked_confidence = file.confidence;
   plan.currency = file.currency;
-  plan.model_error = file.model_error;
   if (file.p99_step) {
     plan.p99_limit_s = file.p99_step->count();
   }
@@ -55,7 +55,7 @@ void put_limits(CapacityPlan& plan, const PlanFile& file) {
   plan.energy_price = file.energy_price;
 }
 
-/// What was asked, as far as an answer must repeat it.
+/// Returns the part of the question that an answer must repeat.
 CapacityPlan asked(const PlanFile& file, const Transformer& model, const LayoutTerms& terms) {
   const TrainingPlan& base = terms.base;
   const ModelParameters parameters = parameters_of(model);
@@ -74,6 +74,7 @@ CapacityPlan asked(const PlanFile& file, const Transformer& model, const LayoutT
   plan.dtype = name_of(base.dtype);
   plan.framework = terms.framework.name;
   put_limits(plan, file);
+  plan.model_error = model_error_of(file, model, terms);
   plan.change = file.change;
   const RunChoices run = choices_of(file.settings);
   plan.jitter = run.jitter;
@@ -82,10 +83,10 @@ CapacityPlan asked(const PlanFile& file, const Transformer& model, const LayoutT
   return plan;
 }
 
-/// The price at which a kind costs what the cheapest of the others does.
+/// Sets the price at which a kind costs as much as the cheapest other kind.
 void add_break_even_prices(CapacityPlan& plan) {
   for (CapacityKind& kind : plan.kinds) {
-    const CapacityRun* own = kind.best();
+    const CapacityRun* best = kind.best();
     const CapacityRun* other = nullptr;
     for (const CapacityKind& rival : plan.kinds) {
       const CapacityRun* run = &rival == &kind ? nullptr : rival.best();
@@ -93,8 +94,8 @@ void add_break_even_prices(CapacityPlan& plan) {
         other = run;
       }
     }
-    if (own != nullptr && other != nullptr) {
-      kind.break_even_price = kind.price + (other->cost.value - own->cost.value) / own->gpu_hours.value;
+    if (best != nullptr && other != nullptr) {
+      kind.break_even_price = kind.price + (other->cost.value - best->cost.value) / best->gpu_hours.value;
     }
   }
 }
@@ -104,15 +105,15 @@ void add_pareto(CapacityPlan& plan) {
   std::vector<CurvePoint> points;
   for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
     for (std::size_t run = 0; run < plan.kinds[kind].runs.size(); ++run) {
-      const CapacityRun& one = plan.kinds[kind].runs[run];
+      const CapacityRun& candidate = plan.kinds[kind].runs[run];
       places.push_back({kind, run});
-      points.push_back({one.days.value, one.cost.value});
+      points.push_back({candidate.days.value, candidate.cost.value});
     }
   }
   std::vector<CurvePoint> curve;
   for (const std::size_t place : pareto_of(points)) {
     plan.pareto.push_back(places[place]);
-    curve.push_back({math::log(points[place].x), points[place].y});  // counts of GPUs double
+    curve.push_back({math::log(points[place].x), points[place].y});  // GPU counts double from run to run
   }
   plan.knee = knee_of(curve);
 }
@@ -139,7 +140,7 @@ CapacityPlan plan_capacity(const PlanFile& file) {
   add_pareto(plan);
   if (plan.answer) {
     WhatIfs what_ifs(*planners[*plan.answer], *plan.best_kind()->best(), plan.best_kind()->step_error);
-    plan.what_ifs = what_ifs.all();
+    plan.what_ifs = what_ifs.all_changes();
     plan.curves = what_ifs.curves();
     plan.sensitivities = what_ifs.sensitivities();
   }

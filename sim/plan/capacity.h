@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan file answered: docs/plan.md says what is worked out, docs/decisions/0031 why so.
+// Answers a plan file: docs/plan.md describes the answer, docs/decisions/0031 the reasons.
 #pragma once
 
 #include "model/config/plan_file.h"
@@ -7,8 +7,8 @@
 
 namespace commfuse {
 
-/// That nothing keeps the limits is a result: the kinds say why. Throws ConfigError where model, machine and settings
-/// clash.
+/// A result without an answer is valid: then no option meets the limits, and each kind gives its reason. Throws
+/// ConfigError where model, machine and settings clash.
 CapacityPlan plan_capacity(const PlanFile& file);
 
 }  // namespace commfuse

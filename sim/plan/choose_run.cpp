@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which run of a plan is taken, and which others tie with it.
+// Chooses the run of a plan, and finds the runs that tie with it.
 #include <algorithm>
 #include <cmath>
 
@@ -54,7 +54,7 @@ class RunChooser {
     return file_.deadline ? at(place).cost : at(place).days;
   }
 
-  /// The best in what is sought first.
+  /// Returns the runs that are best in the main objective.
   [[nodiscard]] std::vector<RunPlace> ties() const {
     const RunPlace best = *std::ranges::min_element(
         able_, [&](const RunPlace& a, const RunPlace& b) { return sought(a).value < sought(b).value; });
@@ -70,7 +70,7 @@ class RunChooser {
     return tied;
   }
 
-  /// One standard error of its logarithm: nine draws in ten lie in the interval.
+  /// Returns one standard error of the logarithm: nine draws in ten lie in the interval.
   static std::optional<double> error_of(const Interval& interval) {
     constexpr double normal_95 = 1.6448536269514722;
     return interval.low > 0.0 ? std::optional(math::log(interval.high / interval.low) / (2.0 * normal_95))

@@ -21,11 +21,11 @@ class Inputs {
  public:
   template <class T>
   void add(const std::string& what, const Parameter<T>& parameter) {
-    all_.push_back({.what = what,
-                    .value = in_words(parameter.value),
-                    .standard_error = parameter.standard_error,
-                    .provenance = std::string(name_of(parameter.provenance)),
-                    .source = parameter.source});
+    inputs_.push_back({.what = what,
+                       .value = in_words(parameter.value),
+                       .standard_error = parameter.standard_error,
+                       .provenance = std::string(name_of(parameter.provenance)),
+                       .source = parameter.source});
   }
   void add(const std::string& where, const Link& link) {
     add(where + ", nominal", link.nominal_rate);
@@ -33,10 +33,10 @@ class Inputs {
     add(where + ", latency of a pair", link.peer.latency);
     add(where + ", a collective", link.collective.rate);
   }
-  std::vector<CapacityInput> take() && { return std::move(all_); }
+  std::vector<CapacityInput> take() && { return std::move(inputs_); }
 
  private:
-  std::vector<CapacityInput> all_;
+  std::vector<CapacityInput> inputs_;
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kind of GPUs is taken to be: its peak, its memory and its links, each with how sure it is and where it is
-// from.
+// The inputs assumed for a kind of GPUs: its peak, its memory and its links, each with its error and its source.
 #pragma once
 
 #include <vector>
@@ -12,7 +11,7 @@ namespace commfuse {
 
 struct Machine;
 
-/// In the order of reading; a machine without that dtype has no peak of it.
+/// Returns the inputs in reading order; a machine without that dtype has no peak for it.
 std::vector<CapacityInput> inputs_of(const Machine& machine, DType dtype);
 
 }  // namespace commfuse

@@ -28,7 +28,7 @@ std::int64_t most_gpus(const PlanFile& file, const GpuOffer& offer) {
   return static_cast<std::int64_t>(std::min(static_cast<double>(offer.available), powered));
 }
 
-/// With room for all GPUs that may be had.
+/// Returns the machine with room for all available GPUs.
 Machine machine_for(const GpuOffer& offer) {
   const Machine machine = machine_of(offer.machine);
   if (!machine.network && offer.available > machine.gpus_per_node) {
@@ -37,14 +37,14 @@ Machine machine_for(const GpuOffer& offer) {
                     "dgx-h100-x2, or fewer GPUs",
                     offer.name, offer.available, machine.name, machine.gpus_per_node));
   }
-  TrainingPlan all;
-  all.data = offer.available;
-  return resized(machine, all);
+  TrainingPlan plan;
+  plan.data = offer.available;
+  return resized(machine, plan);
 }
 
 double seconds(Duration time) { return to_seconds(time); }
 
-/// Up and down by the same share of the step.
+/// Scales the value up and down by the same share of the step.
 Interval scaled(double value, double low, double high) { return {value, value * low, value * high}; }
 
 void put_step(CapacityRun& run, const FoundLayout& layout, const RunSpread& spread) {
@@ -81,26 +81,26 @@ void put_totals(CapacityRun& run, const RunTerms& terms, const RunSpread& spread
   }
 }
 
-/// Which limits a run does not keep; `confidence` is what is asked for.
+/// Names the limits that a run misses; `confidence` is the one asked for.
 std::string misses_of(const PlanFile& file, const CapacityRun& run, const RunSpread& spread) {
   constexpr double any = std::numeric_limits<double>::infinity();
   const auto keeps = [&](double value, double limit, double share) {
     return file.confidence == 0.5 ? value <= limit : share >= file.confidence;
   };
-  std::vector<std::string_view> all;
+  std::vector<std::string_view> names;
   if (file.deadline) {
     const double days = file.deadline->count() / 86400.0;
     if (!keeps(run.days.value, days, share_that_keeps(spread, days, any))) {
-      all.emplace_back("deadline");
+      names.emplace_back("deadline");
     }
   }
   if (file.budget && !keeps(run.cost.value, *file.budget, share_that_keeps(spread, any, *file.budget))) {
-    all.emplace_back("budget");
+    names.emplace_back("budget");
   }
   if (file.p99_step && run.step_p99_s > file.p99_step->count()) {
-    all.emplace_back("p99_step");
+    names.emplace_back("p99_step");
   }
-  return fmt::format("{}", fmt::join(all, ", "));
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 double confidence_of(const PlanFile& file, const RunSpread& spread) {
@@ -128,15 +128,16 @@ KindPlanner::KindPlanner(const PlanFile& file, const GpuOffer& offer, const Tran
     : file_(file),
       offer_(offer),
       structures_(structures),
-      most_(most_gpus(file, offer)),
+      model_error_(model_error_of(file, model, terms)),
+      most_gpus_(most_gpus(file, offer)),
       machine_(machine_for(offer)),
       search_(model, machine_, structures, terms) {}
 
 void KindPlanner::look_at_counts() {
   const std::vector<const Strategy*> strategies = search_.terms().strategies();
-  for (const std::int64_t gpus : search_.counts(most_)) {
-    if (const std::optional<FoundLayout> found = search_.fastest(gpus, strategies)) {
-      found_.push_back(*found);
+  for (const std::int64_t gpus : search_.counts(most_gpus_)) {
+    if (const std::optional<FoundLayout> layout = search_.fastest(gpus, strategies)) {
+      layouts_.push_back(*layout);
     }
   }
 }
@@ -151,7 +152,7 @@ void KindPlanner::add_runs(CapacityKind& kind, double step_error) const {
   const RunDraws errors = draws(step_error);
   kind.step_error = step_error;
   kind.runs.clear();
-  for (const FoundLayout& layout : found_) {
+  for (const FoundLayout& layout : layouts_) {
     CapacityRun run{.kind = offer_.name, .gpus = layout.plan.gpus(), .layout = layout.plan};
     run.nodes = (run.gpus + machine_.gpus_per_node - 1) / machine_.gpus_per_node;
     const RunTerms terms = terms_of(file_, offer_, run.gpus, layout.step.tokens_per_second);
@@ -197,7 +198,7 @@ void KindPlanner::add_sites(CapacityKind& kind, const FoundLayout& layout) {
 void KindPlanner::take(CapacityKind& kind, std::size_t run) {
   if (kind.answer != run) {
     kind.answer = run;
-    add_sites(kind, found_[run]);
+    add_sites(kind, layouts_[run]);
   }
 }
 
@@ -224,21 +225,21 @@ CapacityKind KindPlanner::plan() {
   CapacityKind kind = offered();
   try {
     look_at_counts();
-  } catch (const ConfigError& error) {  // what this machine cannot do, others may
+  } catch (const ConfigError& error) {  // other machines may be able to do this
     kind.reason = error.what();
     return kind;
   }
-  add_runs(kind, file_.model_error);
-  if (!found_.empty()) {
-    // Of the answer, or of the largest count: errors of parameters hardly change with the count.
-    const std::size_t reference = kind.answer.value_or(found_.size() - 1);
-    add_sites(kind, found_[reference]);
-    std::vector<CapacityDoubt> doubts = step_doubts(search_, found_[reference], sites_, structures_);
-    add_runs(kind, step_error(doubts, file_.model_error));
+  add_runs(kind, model_error_);
+  if (!layouts_.empty()) {
+    // The run of the answer, or of the largest count: errors of parameters hardly change with the count.
+    const std::size_t reference = kind.answer.value_or(layouts_.size() - 1);
+    add_sites(kind, layouts_[reference]);
+    std::vector<CapacityDoubt> doubts = step_doubts(search_, layouts_[reference], sites_, structures_);
+    add_runs(kind, step_error(doubts, model_error_));
     doubts.resize(std::min(doubts.size(), most_doubts));
     kind.doubts = std::move(doubts);
     if (kind.answer && *kind.answer != reference) {
-      add_sites(kind, found_[*kind.answer]);
+      add_sites(kind, layouts_[*kind.answer]);
     }
   }
   const SearchTally& tally = search_.tally();
@@ -248,7 +249,7 @@ CapacityKind KindPlanner::plan() {
   if (!kind.answer) {
     kind.sites.clear();
     kind.single.clear();
-    kind.reason = binding_limit(file_, kind, search_, most_);
+    kind.reason = binding_limit(file_, kind, search_, most_gpus_);
   }
   return kind;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kind of GPUs of a plan: its best layout at every count, and the count that keeps the limits.
+// Plans one kind of GPUs: its best layout at every count, and the smallest count that meets the limits.
 #pragma once
 
 #include <cstdint>
@@ -18,30 +18,31 @@
 
 namespace commfuse {
 
-/// Behind every interval.
+/// Number of draws behind every interval.
 inline constexpr std::size_t interval_draws = 2000;
 
-/// What a plan's terms make of so many GPUs at such a rate.
+/// Returns the plan's terms for this number of GPUs at this rate.
 RunTerms terms_of(const PlanFile& file, const GpuOffer& offer, std::int64_t gpus, double tokens_per_second);
 
 class KindPlanner {
  public:
-  /// All outlive it. Throws ConfigError where the machine has fewer GPUs than are said to be available.
+  /// The arguments outlive the planner. Throws ConfigError where the machine has fewer GPUs than the offer says are
+  /// available.
   KindPlanner(const PlanFile& file, const GpuOffer& offer, const Transformer& model, const LayoutTerms& terms,
               StructureCache& structures);
 
-  /// Without what compares it with other kinds.
+  /// Plans the kind, without the comparison with other kinds.
   CapacityKind plan();
-  /// Another of its runs is the answer.
+  /// Makes another of its runs the answer.
   void take(CapacityKind& kind, std::size_t run);
 
-  /// The draws behind its intervals.
+  /// Returns the draws behind its intervals.
   [[nodiscard]] RunDraws draws(double step_error) const;
   [[nodiscard]] LayoutSearch& search() { return search_; }
   [[nodiscard]] const PlanFile& file() const { return file_; }
   [[nodiscard]] const GpuOffer& offer() const { return offer_; }
   [[nodiscard]] StructureCache& structures() const { return structures_; }
-  [[nodiscard]] std::int64_t most() const { return most_; }
+  [[nodiscard]] std::int64_t gpu_limit() const { return most_gpus_; }
 
  private:
   [[nodiscard]] CapacityKind offered() const;
@@ -52,26 +53,28 @@ class KindPlanner {
   const PlanFile& file_;
   const GpuOffer& offer_;
   StructureCache& structures_;
-  std::int64_t most_;  ///< GPUs that are available and may have power.
+  double model_error_;      ///< Relative error of a step beside those of the machine's parameters.
+  std::int64_t most_gpus_;  ///< GPUs that are available and within the power limit.
   Machine machine_;
   LayoutSearch search_;
-  std::vector<FoundLayout> found_;  ///< Ascending in GPUs.
-  std::vector<TunedSite> sites_;    ///< Of the layout asked for last.
+  std::vector<FoundLayout> layouts_;  ///< Ascending in GPUs.
+  std::vector<TunedSite> sites_;      ///< Sites of the last layout that was asked for.
 };
 
-/// The run to take among those that keep all limits: the cheapest, or the shortest where there is a budget and no
-/// deadline; of those that tie the one with fewer GPUs, then less memory, then fewer kinds of parallelism. No run that
-/// keeps the limits is both shorter and cheaper.
+/// The best run among those that meet all limits: the cheapest, or the shortest where there is a budget and no
+/// deadline; among ties, the one with fewer GPUs, then less memory, then fewer kinds of parallelism. No run that meets
+/// the limits is both shorter and cheaper.
 struct RunChoice {
   RunPlace chosen;
-  std::vector<RunPlace> ties;  ///< Others that tie.
-  std::string rule;            ///< That broke the tie; empty without one.
+  std::vector<RunPlace> ties;  ///< Other runs that tie.
+  std::string rule;            ///< Rule that broke the tie; empty without a tie.
 };
-/// Runs of one kind share their errors, so there the difference alone decides. Nothing where no run keeps the limits.
+/// Runs of one kind share their errors, so among them the difference alone decides. Returns nothing where no run meets
+/// the limits.
 std::optional<RunChoice> choose_run(const PlanFile& file, std::span<const CapacityKind> kinds);
 
-/// One sentence: which limit binds, and by how much. Requires that no run keeps all.
+/// Returns one sentence: which limit binds, and by how much. Requires that no run meets all limits.
 std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search,
-                          std::int64_t most);
+                          std::int64_t limit);
 
 }  // namespace commfuse

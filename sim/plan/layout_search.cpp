@@ -12,42 +12,42 @@ namespace commfuse {
 
 namespace {
 
-constexpr double longest_step = 1e6;  // seconds at the dense peak: what takes longer is no plan
+constexpr double longest_step = 1e6;  // seconds at the dense peak; longer steps are not planned
 
 bool splits_over(const Transformer& model, std::int64_t stages) {
   return model.layers % stages == 0 || (model.layers + 2) % stages == 0;
 }
 
 std::vector<std::int64_t> divisors(std::int64_t whole) {
-  std::vector<std::int64_t> all;
-  for (std::int64_t one = 1; one <= whole; ++one) {
-    if (whole % one == 0) {
-      all.push_back(one);
+  std::vector<std::int64_t> divisors;
+  for (std::int64_t divisor = 1; divisor <= whole; ++divisor) {
+    if (whole % divisor == 0) {
+      divisors.push_back(divisor);
     }
   }
-  return all;
+  return divisors;
 }
 
-/// 1, 2, 4 and so on; or the one that somebody chose.
-std::vector<std::int64_t> doublings(std::int64_t most, const std::optional<std::int64_t>& wish) {
-  std::vector<std::int64_t> all;
-  for (std::int64_t one = 1; one <= most && !wish; one *= 2) {
-    all.push_back(one);
+/// Returns 1, 2, 4 and so on; or only the degree that the user chose.
+std::vector<std::int64_t> doublings(std::int64_t limit, const std::optional<std::int64_t>& wish) {
+  std::vector<std::int64_t> degrees;
+  for (std::int64_t degree = 1; degree <= limit && !wish; degree *= 2) {
+    degrees.push_back(degree);
   }
-  return wish ? std::vector{*wish} : all;
+  return wish ? std::vector{*wish} : degrees;
 }
 
 std::vector<std::int64_t> stages_of(const Transformer& model, const std::optional<std::int64_t>& wish) {
-  std::vector<std::int64_t> all;
+  std::vector<std::int64_t> degrees;
   for (std::int64_t stages = 1; stages <= model.layers + 2; ++stages) {
     if (splits_over(model, stages) && wish.value_or(stages) == stages) {
-      all.push_back(stages);
+      degrees.push_back(stages);
     }
   }
-  return all;
+  return degrees;
 }
 
-/// Of whole nodes, or an even part of one.
+/// Returns whether the GPUs are whole nodes, or an even part of one.
 bool is_even(std::int64_t gpus, std::int64_t of_a_node) {
   return gpus < of_a_node ? of_a_node % gpus == 0 : gpus % of_a_node == 0;
 }
@@ -58,23 +58,23 @@ LayoutSearch::LayoutSearch(const Transformer& model, const Machine& machine, Str
                            const LayoutTerms& terms)
     : model_(model), machine_(machine), terms_(terms), times_(structures, machine) {}
 
-std::vector<std::int64_t> LayoutSearch::counts(std::int64_t most) const {
+std::vector<std::int64_t> LayoutSearch::counts(std::int64_t limit) const {
   const PlanWish& wish = terms_.wish;
   const std::vector<std::int64_t> replicas = wish.data ? std::vector{*wish.data} : divisors(terms_.base.global_batch);
-  std::set<std::int64_t> all;
+  std::set<std::int64_t> counts;
   for (const std::int64_t tensor : doublings(machine_.gpus_per_node, wish.tensor)) {
     for (const std::int64_t stages : stages_of(model_, wish.pipeline)) {
       for (const std::int64_t context : doublings(terms_.base.seq, wish.context)) {
         for (const std::int64_t data : replicas) {
           const std::int64_t gpus = tensor * stages * context * wish.ulysses.value_or(1) * data;
-          if (gpus <= most && is_even(gpus, machine_.gpus_per_node)) {
-            all.insert(gpus);
+          if (gpus <= limit && is_even(gpus, machine_.gpus_per_node)) {
+            counts.insert(gpus);
           }
         }
       }
     }
   }
-  return {all.begin(), all.end()};
+  return {counts.begin(), counts.end()};
 }
 
 StepPoint LayoutSearch::point_of(const TrainingPlan& plan) const {
@@ -92,7 +92,7 @@ std::vector<TrainingPlan> LayoutSearch::fitting(std::int64_t gpus) {
                         .base = terms_.base,
                         .wish = terms_.wish,
                         .framework = terms_.framework};
-  const double most = terms_.memory_share * static_cast<double>(machine_.accelerator.hbm_capacity.count);
+  const double limit = terms_.memory_share * static_cast<double>(machine_.accelerator.hbm_capacity.count);
   std::vector<TrainingPlan> plans = plans_of(space);
   if (!plans.empty()) {
     require_possible(point_of(plans.front()));
@@ -101,7 +101,7 @@ std::vector<TrainingPlan> LayoutSearch::fitting(std::int64_t gpus) {
   std::erase_if(plans, [&](const TrainingPlan& plan) {
     const Bytes memory = largest_step_memory(model_, plan).total();
     tally_.leanest = std::min(tally_.leanest.value_or(memory), memory);
-    return static_cast<double>(memory.count) > most;
+    return static_cast<double>(memory.count) > limit;
   });
   tally_.fitting += plans.size();
   return plans;
@@ -117,9 +117,9 @@ std::optional<FoundLayout> LayoutSearch::fastest(std::int64_t gpus, const std::v
   }
   StepPoint point = point_of(terms_.base);
   point.strategies = strategies;
-  const FastestPlans found = fastest_plans(point, fitting(gpus), times_, 1);
-  tally_.priced += found.priced;
-  return found.best.empty() ? std::nullopt : std::optional(at(found.best.front().plan, strategies));
+  const FastestPlans plans = fastest_plans(point, fitting(gpus), times_, 1);
+  tally_.priced += plans.priced;
+  return plans.best.empty() ? std::nullopt : std::optional(at(plans.best.front().plan, strategies));
 }
 
 FoundLayout LayoutSearch::at(const TrainingPlan& plan, const std::vector<const Strategy*>& strategies) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fastest way to spread a training step over so many GPUs of one kind that their memory holds.
+// Finds the fastest layout of a training step over a number of GPUs of one kind that fits in their memory.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ struct LayoutTerms {
   TrainingPlan base;  ///< Batch, sequence, dtype, optimizer.
   PlanWish wish;
   double memory_share = 1.0;
-  double rank_sigma = 0.0;  ///< StepPoint's, as the next.
+  double rank_sigma = 0.0;  ///< Same as in StepPoint, like the next.
   double communication_sigma = 0.0;
-  Framework framework{};  ///< Whose hosts and kernels all layouts have.
+  Framework framework{};  ///< Framework whose hosts and kernels all layouts have.
 
-  /// At every site the fastest of these; where a framework was named, what it does there.
+  /// Returns the candidates at every site, of which the fastest is taken; for a named framework, its own strategy.
   [[nodiscard]] std::vector<const Strategy*> strategies() const {
     return framework.name.empty() ? strategies_for_steps() : strategies_by_default(framework);
   }
@@ -33,33 +33,34 @@ struct FoundLayout {
   StepPercentiles tail;
 };
 
-/// What a search has looked at so far.
+/// Counts of a search so far.
 struct SearchTally {
-  std::size_t layouts = 0;       ///< Possible ones.
-  std::size_t fitting = 0;       ///< Of these: the memory holds them.
-  std::size_t priced = 0;        ///< Of these: played; all others are slower whatever their pipeline does.
+  std::size_t layouts = 0;       ///< Possible layouts.
+  std::size_t fitting = 0;       ///< Layouts that fit in memory.
+  std::size_t priced = 0;        ///< Layouts that were simulated; the others that fit are slower even without bubbles.
   bool too_slow = false;         ///< A step would take more than a million seconds at the dense peak.
   std::optional<Bytes> leanest;  ///< Memory of the fullest GPU of the leanest layout.
 };
 
-/// On one kind of GPUs. Keeps what it has played. For one thread.
+/// Searches the layouts of one kind of GPUs. Keeps what it has simulated. For one thread.
 class LayoutSearch {
  public:
-  /// The machine has as many GPUs as are ever asked for; it, the model and the structures outlive the search.
+  /// The machine has the largest number of GPUs that will be asked for. The machine, the model and the structures
+  /// outlive the search.
   LayoutSearch(const Transformer& model, const Machine& machine, StructureCache& structures, const LayoutTerms& terms);
 
-  /// How many GPUs a layout may have in whole nodes, or an even part of one; ascending, none above `most`.
-  [[nodiscard]] std::vector<std::int64_t> counts(std::int64_t most) const;
+  /// Returns the possible GPU counts of a layout: whole nodes, or an even part of one; ascending, at most `limit`.
+  [[nodiscard]] std::vector<std::int64_t> counts(std::int64_t limit) const;
 
-  /// With the fastest of the strategies at every site. Layouts are priced in order of what their time cannot be below,
-  /// until no other can be the fastest. Nothing where no layout is possible, or none fits. Throws ConfigError for what
-  /// the machine cannot do, such as a dtype.
+  /// Returns the fastest layout, with the fastest strategy at every site. Layouts are priced in the order of their
+  /// lower bounds until no other can be the fastest. Returns nothing where no layout is possible, or none fits. Throws
+  /// ConfigError for what the machine cannot do, such as a dtype.
   std::optional<FoundLayout> fastest(std::int64_t gpus, const std::vector<const Strategy*>& strategies);
 
-  /// One layout, on this machine. Requires a possible one.
+  /// Evaluates one layout on this machine. Requires a possible layout.
   FoundLayout at(const TrainingPlan& plan, const std::vector<const Strategy*>& strategies);
 
-  /// With the terms' framework and strategies.
+  /// Returns the point with the terms' framework and strategies.
   [[nodiscard]] StepPoint point_of(const TrainingPlan& plan) const;
   SiteTimes& times() { return times_; }
   [[nodiscard]] const SearchTally& tally() const { return tally_; }

@@ -11,9 +11,9 @@ namespace commfuse {
 namespace {
 
 constexpr std::uint64_t all_words = std::uint64_t{1} << 32;
-constexpr std::uint32_t purpose = 0x706c616e;  // "plan": no draw of a run's op has it
+constexpr std::uint32_t purpose = 0x706c616e;  // "plan": differs from the purposes of all draws for ops
 
-/// Sorts the draws.
+/// Returns the interval; sorts the draws.
 Interval interval_of(double value, std::vector<double> draws) {
   std::sort(draws.begin(), draws.end());
   const std::size_t tail = draws.size() / 20;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a run's totals stray, by Monte Carlo over what nobody knows exactly: the step's time, the price, how often
-// GPUs fail. Each is lognormal around its value; draws are counter-based, so runs are compared under common ones.
+// Uncertainty of a run's totals, by Monte Carlo over the unknowns: the step's time, the price and the rate of GPU
+// failures. Each is lognormal around its value; draws are counter-based, so runs are compared under common draws.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct RunErrors {
 
 struct RunSpread {
   Interval goodput, tokens_per_second, days, gpu_hours, cost, cost_per_mtok, energy_kwh;
-  double step_low = 1.0, step_high = 1.0;  ///< Of the step's time, times its value.
-  std::vector<double> all_days;            ///< One a draw, with the cost of the same draw.
+  double step_low = 1.0, step_high = 1.0;  ///< Interval of the step's time, as factors on its value.
+  std::vector<double> all_days;            ///< One per draw, beside the cost of the same draw.
   std::vector<double> all_costs;
 };
 
@@ -31,7 +31,8 @@ class RunDraws {
  public:
   RunDraws(const RunErrors& errors, std::uint64_t seed, std::size_t draws);
 
-  /// Values are those of the terms as they are; ends are the order statistics at 5 and 95 % of the draws.
+  /// Returns the totals for the given terms; the ends of the intervals are the order statistics at 5% and 95% of the
+  /// draws.
   [[nodiscard]] RunSpread spread_of(const RunTerms& terms) const;
 
  private:
@@ -42,7 +43,7 @@ class RunDraws {
   QuantileTable failures_;
 };
 
-/// The share of draws that keep both. Requires a spread with draws.
+/// Returns the share of draws that meet both limits. Requires a spread with draws.
 double share_that_keeps(const RunSpread& spread, double most_days, double most_cost);
 
 }  // namespace commfuse

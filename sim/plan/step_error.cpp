@@ -6,12 +6,13 @@
 
 #include "model/hardware/raised.h"
 #include "model/math/functions.h"
+#include "sim/step/step_uncertainty.h"
 
 namespace commfuse {
 
 namespace {
 
-/// Of a layout whose sites keep their schedules.
+/// Returns the step's time for a layout whose sites keep their schedules.
 Duration step_on(const Machine& machine, StepPoint point, const std::vector<TunedSite>& sites,
                  StructureCache& structures) {
   SiteTimes times(structures, machine);
@@ -41,6 +42,14 @@ std::vector<CapacityDoubt> step_doubts(const LayoutSearch& search, const FoundLa
   std::stable_sort(doubts.begin(), doubts.end(),
                    [](const auto& a, const auto& b) { return std::abs(a.effect) > std::abs(b.effect); });
   return doubts;
+}
+
+double model_error_of(const PlanFile& file, const Transformer& model, const LayoutTerms& terms) {
+  constexpr double without_framework = 0.13;
+  const StepResidual residual = step_residual(model);
+  const double measured =
+      std::sqrt(residual.of_machine * residual.of_machine + residual.of_layout * residual.of_layout);
+  return file.model_error.value_or(terms.framework.name.empty() ? std::max(measured, without_framework) : measured);
 }
 
 double step_error(const std::vector<CapacityDoubt>& doubts, double model_error) {

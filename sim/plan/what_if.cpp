@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array rate_steps{0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0};
 constexpr double plateau = 0.95;
-constexpr double hidden = 1.01;  // of the step's time with links that are as good as free
+constexpr double hidden = 1.01;  // factor on the step's time with links that are as good as free
 constexpr double highest_rate = 16.0;
 
 LinkRates rates_of(bool network, double times) {
@@ -44,11 +44,11 @@ WhatIf WhatIfs::changed(std::string change, const TrainingPlan& layout, double s
           .cost_share = answer_.cost.value > 0.0 ? spread.cost.value / answer_.cost.value - 1.0 : 0.0};
 }
 
-void WhatIfs::add_schedules(std::vector<WhatIf>& found) {
+void WhatIfs::add_schedules(std::vector<WhatIf>& changes) {
   const auto add = [&](std::string change, const Strategy& strategy) {
     if (const auto layout = planner_.search().fastest(answer_.gpus, {&strategy})) {
-      found.push_back(changed(std::move(change), layout->plan, to_seconds(layout->step.time),
-                              terms(layout->step.tokens_per_second)));
+      changes.push_back(changed(std::move(change), layout->plan, to_seconds(layout->step.time),
+                                terms(layout->step.tokens_per_second)));
     }
   };
   add("serial collectives", serial_strategy);
@@ -62,23 +62,23 @@ double WhatIfs::rate_slowed(double slowdown) {
   return predict_step(point, planner_.search().times()).tokens_per_second;
 }
 
-void WhatIfs::add_slow_node(std::vector<WhatIf>& found) {
+void WhatIfs::add_slow_node(std::vector<WhatIf>& changes) {
   const double slower = planner_.file().slow_node;
   const double rate = rate_slowed(slower);
   const double step = answer_.step_s.value * answer_.tokens_per_second.value / rate;
-  found.push_back(changed(fmt::format("one node x{:g} slower", slower), answer_.layout, step, terms(rate)));
+  changes.push_back(changed(fmt::format("one node x{:g} slower", slower), answer_.layout, step, terms(rate)));
 }
 
-void WhatIfs::add_prices(std::vector<WhatIf>& found) const {
+void WhatIfs::add_prices(std::vector<WhatIf>& changes) const {
   for (const double share : {-change_, change_}) {
     RunTerms other = terms(answer_.tokens_per_second.value);
     other.price *= 1.0 + share;
-    found.push_back(
+    changes.push_back(
         changed(fmt::format("price {:+.0f} %", 100.0 * share), answer_.layout, answer_.step_s.value, other));
   }
 }
 
-void WhatIfs::add_rates(std::vector<WhatIf>& found, bool network) {
+void WhatIfs::add_rates(std::vector<WhatIf>& changes, bool network) {
   RateCurve curve{.links = network ? "network" : "links"};
   for (const double times : rate_steps) {
     if (times == 1.0) {
@@ -93,12 +93,12 @@ void WhatIfs::add_rates(std::vector<WhatIf>& found, bool network) {
     }
     const double rate = layout->step.tokens_per_second;
     curve.points.push_back({times, rate});
-    WhatIf one =
+    WhatIf change =
         changed(fmt::format("{} x{:g}", curve.links, times), layout->plan, to_seconds(layout->step.time), terms(rate));
-    const double saved = answer_.cost.value - one.cost.value;
-    one.break_even_gpu_hour = saved / totals_of(terms(rate)).gpu_hours;
-    one.break_even_gpu = saved / static_cast<double>(answer_.gpus);
-    found.push_back(std::move(one));
+    const double saved = answer_.cost.value - change.cost.value;
+    change.break_even_gpu_hour = saved / totals_of(terms(rate)).gpu_hours;
+    change.break_even_gpu = saved / static_cast<double>(answer_.gpus);
+    changes.push_back(std::move(change));
   }
   std::vector<CurvePoint> points;
   for (const RateCurve::Point& point : curve.points) {
@@ -112,7 +112,7 @@ void WhatIfs::add_rates(std::vector<WhatIf>& found, bool network) {
   curves_.push_back(std::move(curve));
 }
 
-/// Of the answer's own layout.
+/// Returns the rate with the answer's own layout.
 double WhatIfs::rate_on(const Machine& machine, double spread_of_gpus) const {
   SiteTimes times(planner_.structures(), machine);
   StepPoint point = planner_.search().point_of(answer_.layout);
@@ -125,7 +125,7 @@ double WhatIfs::rate_with(const LinkRates& rates) const {
   return rate_on(with_link_rates(planner_.search().machine(), rates));
 }
 
-/// Those of all links so much longer.
+/// Returns the rate with all link latencies longer by this share.
 double WhatIfs::rate_with_latencies(double share) const {
   Machine machine = planner_.search().machine();
   for (const NamedParameter& parameter : parameters_of(machine)) {
@@ -137,17 +137,17 @@ double WhatIfs::rate_with_latencies(double share) const {
   return rate_on(machine);
 }
 
-/// To 5 %, of the answer's own layout. More rate is taken never to hide less.
+/// Finds the rate of links to 5%, for the answer's own layout. Assumes that a higher rate never hides less.
 void WhatIfs::find_hiding_rate(RateCurve& curve, bool network) {
   constexpr double step = 0.05;
-  const int most = static_cast<int>(std::lround(math::log(highest_rate) / step));
+  const int limit = static_cast<int>(std::lround(math::log(highest_rate) / step));
   const double wanted = rate_with(rates_of(network, 64.0)) / hidden;
   const auto hides = [&](int steps) { return rate_with(rates_of(network, math::exp(step * steps))) >= wanted; };
-  if (!hides(most)) {
+  if (!hides(limit)) {
     return;
   }
-  int enough = most;
-  for (int too_few = -most; enough - too_few > 1;) {
+  int enough = limit;
+  for (int too_few = -limit; enough - too_few > 1;) {
     const int middle = (enough + too_few) / 2;
     (hides(middle) ? enough : too_few) = middle;
   }
@@ -157,25 +157,25 @@ void WhatIfs::find_hiding_rate(RateCurve& curve, bool network) {
   curve.to_hide_gb_s = *curve.to_hide * link.nominal_rate.value.value / 1e9;
 }
 
-std::vector<WhatIf> WhatIfs::all() {
-  std::vector<WhatIf> found;
+std::vector<WhatIf> WhatIfs::all_changes() {
+  std::vector<WhatIf> changes;
   curves_.clear();
-  add_schedules(found);
-  add_slow_node(found);
-  add_rates(found, false);
+  add_schedules(changes);
+  add_slow_node(changes);
+  add_rates(changes, false);
   if (planner_.search().machine().network) {
-    add_rates(found, true);
+    add_rates(changes, true);
   }
-  add_prices(found);
-  return found;
+  add_prices(changes);
+  return changes;
 }
 
 std::vector<Sensitivity> WhatIfs::sensitivities() {
-  std::vector<Sensitivity> all;
+  std::vector<Sensitivity> sensitivities;
   const auto add = [&](std::string input, const RunTerms& low, const RunTerms& high) {
     const RunTotals lower = totals_of(low);
     const RunTotals higher = totals_of(high);
-    all.push_back({std::move(input), lower.days, higher.days, lower.cost, higher.cost});
+    sensitivities.push_back({std::move(input), lower.days, higher.days, lower.cost, higher.cost});
   };
   const double rate = answer_.tokens_per_second.value;
   const auto with = [&](double RunTerms::*input, double share) {
@@ -204,7 +204,7 @@ std::vector<Sensitivity> WhatIfs::sensitivities() {
   if (planner_.file().energy_price > 0.0) {
     add("price of energy", with(&RunTerms::energy_price, -change_), with(&RunTerms::energy_price, change_));
   }
-  return all;
+  return sensitivities;
 }
 
 }  // namespace commfuse

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would change an answer: other links, other schedules, a slow node, another price; and what it hangs on most.
+// Changes that would alter an answer: other links, other schedules, a slow node, another price; and the sensitivity to
+// each input.
 #pragma once
 
 #include <vector>
@@ -11,29 +12,31 @@
 
 namespace commfuse {
 
-/// All of one answer: the same count of GPUs of the same kind. Schedules at sites are chosen anew for every change.
+/// All changes to one answer: the same count of GPUs of the same kind. Schedules at sites are chosen anew for every
+/// change.
 class WhatIfs {
  public:
-  /// Requires that the run is one of the planner's; `step_error` is its kind's.
+  /// Requires that the run is one of the planner's; `step_error` is that of its kind.
   WhatIfs(KindPlanner& planner, const CapacityRun& answer, double step_error);
 
-  /// Every change with the layout that is best with it, but for the slow node, where it stays.
-  std::vector<WhatIf> all();
+  /// Returns every change with the best layout under it; for the slow node the layout stays.
+  std::vector<WhatIf> all_changes();
 
-  /// Tokens a second over the rate of the links in a node, and of the network where there is one; filled by all().
+  /// Returns tokens per second over the rate of the links in a node, and of the network if the machine has one; filled
+  /// by all().
   [[nodiscard]] const std::vector<RateCurve>& curves() const { return curves_; }
 
-  /// The layout stays; each input lower and higher by the plan's share of change.
+  /// Returns the effect of each input, lower and higher by the plan's share of change, with the layout unchanged.
   std::vector<Sensitivity> sensitivities();
 
  private:
   [[nodiscard]] RunTerms terms(double tokens_per_second) const;
   [[nodiscard]] WhatIf changed(std::string change, const TrainingPlan& layout, double step_s,
                                const RunTerms& terms) const;
-  void add_schedules(std::vector<WhatIf>& found);
-  void add_slow_node(std::vector<WhatIf>& found);
-  void add_rates(std::vector<WhatIf>& found, bool network);
-  void add_prices(std::vector<WhatIf>& found) const;
+  void add_schedules(std::vector<WhatIf>& changes);
+  void add_slow_node(std::vector<WhatIf>& changes);
+  void add_rates(std::vector<WhatIf>& changes, bool network);
+  void add_prices(std::vector<WhatIf>& changes) const;
   void find_hiding_rate(RateCurve& curve, bool network);
   [[nodiscard]] double rate_with(const LinkRates& rates) const;
   [[nodiscard]] double rate_slowed(double slowdown);

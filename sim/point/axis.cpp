@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t most_values = 10'000;
 constexpr std::string_view how_to_write = "write a list or a range, as in 2,4,8 or 1K..128K or 4K..16K+4K";
 
-/// first..last, stepping by addition or multiplication.
+/// A range first..last that steps by addition or multiplication.
 struct NumberRange {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -77,7 +77,7 @@ std::vector<std::string> expand(std::string_view text, const NumberRange& range)
   return values;
 }
 
-/// `x0.25..x4` doubles, `x1..x100*10` multiplies.
+/// Expands `x0.25..x4`, which doubles, or `x1..x100*10`, which multiplies by 10.
 std::vector<std::string> bandwidths(std::string_view text, std::size_t dots) {
   const std::string_view rest = text.substr(dots + 2);
   const std::size_t sign = rest.find('*');

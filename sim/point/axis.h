@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One axis of a grid: a setting, or several that vary together, and the values they take.
+// One axis of a grid: a setting, or several that vary together, and their values.
 #pragma once
 
 #include <string>
@@ -11,21 +11,22 @@
 namespace commfuse {
 
 struct GridAxis {
-  std::vector<const Field*> fields;         ///< several: varied together
-  std::vector<std::vector<Setting>> steps;  ///< one setting a field
+  std::vector<const Field*> fields;         ///< several fields vary together
+  std::vector<std::vector<Setting>> steps;  ///< each step has one setting per field
   Origin origin;
 };
 
-/// The values that one piece of an axis means: `1K..128K` (as the field grows), `4K..16K+4K` (adds), `1K..64K*4`
+/// Returns the values of one piece of an axis: `1K..128K` (steps by the field's rule), `4K..16K+4K` (adds), `1K..64K*4`
 /// (multiplies), `x0.25..x4` of a bandwidth (doubles), or the text itself. The upper end is included where the steps
-/// meet it. At most 10,000 values. Throws ConfigError, `sentence; remedy`, for a wrong range; the values are not looked
-/// at.
+/// meet it. At most 10,000 values. Throws ConfigError, `sentence; remedy`, for a wrong range; the values are not
+/// checked.
 std::vector<std::string> axis_values(const Field& field, std::string_view text);
 
-/// The setting that an axis varies. Throws ConfigError for an unknown key and for settings that change no result.
+/// Returns the setting that an axis varies. Throws ConfigError for an unknown key and for settings that change no
+/// result.
 const Field& axis_field(std::string_view key);
 
-/// Reads an --axis: `seq=1K..128K` or `ranks=2,4,8`. Throws ConfigError that begins with "--axis TEXT: ".
+/// Reads an --axis: `seq=1K..128K` or `ranks=2,4,8`. Throws a ConfigError that begins with "--axis TEXT: ".
 GridAxis parse_axis(std::string_view text);
 
 }  // namespace commfuse

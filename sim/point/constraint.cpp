@@ -58,7 +58,7 @@ std::int64_t calculate(std::string_view how, std::int64_t a, std::int64_t b, std
     throw ConstraintError(column, fmt::format("'{}' divides by 0 at a point; change the divisor", how));
   }
   std::int64_t result = 0;
-  // The one quotient that leaves the range is the least number over -1.
+  // The only quotient that overflows is the smallest number over -1.
   const bool overflows = how == "+"   ? __builtin_add_overflow(a, b, &result)
                          : how == "-" ? __builtin_sub_overflow(a, b, &result)
                          : how == "*" ? __builtin_mul_overflow(a, b, &result)
@@ -107,7 +107,7 @@ class ConstraintParser {
     }
   }
 
-  /// The next character if it is one of `wanted`, else 0.
+  /// Returns the next character if it is one of `wanted`, otherwise 0.
   char take(std::string_view wanted) {
     skip_blanks();
     return at_ < text_.size() && wanted.find(text_[at_]) != std::string_view::npos ? text_[at_++] : '\0';

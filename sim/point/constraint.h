@@ -12,7 +12,7 @@
 
 namespace commfuse {
 
-/// What is wrong with a constraint, and where: 0 is its first character.
+/// A mistake in a constraint, and its place; 0 is the first character.
 class ConstraintError : public std::runtime_error {
  public:
   ConstraintError(std::size_t column, const std::string& message) : std::runtime_error(message), column_(column) {}
@@ -22,15 +22,15 @@ class ConstraintError : public std::runtime_error {
   std::size_t column_;
 };
 
-/// Whole numbers of 64 bits, with + - * / % (towards zero, as in C++), parentheses, K, M, G, and one of == != < <= >
-/// >=. Names are settings that are counts.
+/// An expression of 64-bit integers with + - * / % (towards zero, as in C++), parentheses, K, M, G, and one of == != <
+/// <= > >=. Names are settings that are counts.
 class Constraint {
  public:
   /// Throws ConstraintError; its message reads `sentence; remedy`.
   explicit Constraint(std::string_view text);
 
-  /// Whether the settings meet it. Throws ConstraintError when a number leaves 64 bits, a divisor is 0, or a setting is
-  /// left open.
+  /// Returns whether the settings meet the constraint. Throws ConstraintError when a number overflows 64 bits, a
+  /// divisor is 0, or a setting is left open.
   [[nodiscard]] bool holds(const Settings& settings) const;
 
   [[nodiscard]] const std::string& text() const { return text_; }

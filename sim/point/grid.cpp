@@ -15,9 +15,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t most_points = 1'000'000;
-
-/// What a setting takes in the grid, each value once.
+/// Returns the values of a setting in the grid, each once.
 std::vector<std::string> values_of(const Grid& grid, std::string_view key) {
   const Field* field = find_field(key);
   std::vector<std::string> values;
@@ -33,7 +31,7 @@ std::vector<std::string> values_of(const Grid& grid, std::string_view key) {
   return values.empty() ? std::vector{grid.settings.text(key)} : values;
 }
 
-/// Of the axis that varies a setting, or else of the setting.
+/// Returns the origin of the axis that varies a setting, or otherwise that of the setting.
 Origin origin_in(const Grid& grid, const Field& field) {
   for (const GridAxis& axis : grid.axes) {
     if (std::find(axis.fields.begin(), axis.fields.end(), &field) != axis.fields.end()) {
@@ -43,24 +41,24 @@ Origin origin_in(const Grid& grid, const Field& field) {
   return grid.settings.at(field).origin;
 }
 
-/// Once, however many files cannot be read for the same reason.
+/// Adds a mistake once, even if several files share it.
 void note(const ConfigError& error, std::vector<std::string>& mistakes) {
   if (std::find(mistakes.begin(), mistakes.end(), error.what()) == mistakes.end()) {
     mistakes.emplace_back(error.what());
   }
 }
 
-/// The settings of a machine beside its name: those that fill a MachineChoice.
+/// Returns the settings that fill a MachineChoice, without the machine's name.
 std::vector<const Field*> machine_settings() {
-  std::vector<const Field*> found;
+  std::vector<const Field*> settings;
   for (const Field& field : run_fields()) {
     RunChoices run;
     field.put(field.example, run);
     if (run.machine != MachineChoice() && field.key != "hardware") {
-      found.push_back(&field);
+      settings.push_back(&field);
     }
   }
-  return found;
+  return settings;
 }
 
 /// Loads the machine of the settings with every combination of values that the grid has for these fields.
@@ -76,7 +74,7 @@ void load_with(const Grid& grid, std::span<const Field* const> fields, Settings 
   }
 }
 
-/// Each hardware with all the links that are wanted of it.
+/// Loads each hardware with all the link rates that the grid asks for.
 void load_machines(const Grid& grid, Library& library, std::vector<std::string>& mistakes) {
   Settings settings = grid.settings;
   const auto put = [&](std::string_view key, const std::string& text) {
@@ -145,7 +143,7 @@ bool plays_whole_models(const Grid& grid) {
 }
 
 std::vector<Settings> points_of(const Grid& grid) {
-  const PointList list(grid, most_points);
+  const PointList list(grid, most_run_points);
   PointCursor cursor(list);
   std::vector<Settings> points;
   points.reserve(list.size());
@@ -161,6 +159,15 @@ void require_all_runnable(const std::vector<Settings>& points, const Library& li
       candidates_of(settings);
       require_runnable(point_of(settings, library));
     }
+  }
+}
+
+void require_all_runnable(const PointList& points, const Library& library) {
+  StructureCache structures;
+  PointRunner runner(library, structures);
+  PointCursor cursor(points);
+  for (std::size_t point = 0; point < points.size(); ++point) {
+    runner.require_runnable(cursor.at(point));
   }
 }
 

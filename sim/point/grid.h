@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A grid of points: which they are, in the order they were asked for.
+// A grid of points, in the order of its axes.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,11 @@
 
 namespace commfuse {
 
+class PointList;
+
 struct GridConstraint {
   Constraint constraint;
-  /// Where a column of the constraint stands, for messages: "sweep.yaml:9:5".
+  /// Returns the place of a column of the constraint for messages: "sweep.yaml:9:5".
   std::function<std::string(std::size_t column)> place;
 };
 
@@ -26,20 +28,24 @@ struct Grid {
   std::vector<GridConstraint> constraints;
 };
 
-/// All models and machines that the grid names. Throws ConfigError with every mistake of every file.
+/// Loads all models and machines that the grid names. Throws ConfigError with every mistake of every file.
 Library library_of(const Grid& grid);
 
-/// Whether its points are whole models. Throws ConfigError where layers stand among them.
+/// Returns whether its points are whole models. Throws ConfigError where some are layers.
 bool plays_whole_models(const Grid& grid);
 
-/// Throws ConfigError where layers stand among whole models.
+/// Throws ConfigError where some points are layers.
 void require_whole_models(const std::vector<Settings>& points);
 
-/// The points, in order. Throws ConfigError for more than a million before constraints, and where a constraint cannot
-/// be worked out.
+/// Largest number of points, before constraints, of a grid that is kept in memory.
+inline constexpr std::size_t most_run_points = 1'000'000;
+
+/// Returns the points, in order. Throws ConfigError for more than a million before constraints, and where a constraint
+/// cannot be evaluated.
 std::vector<Settings> points_of(const Grid& grid);
 
 /// Throws the ConfigError of the first point that cannot be run.
 void require_all_runnable(const std::vector<Settings>& points, const Library& library);
+void require_all_runnable(const PointList& points, const Library& library);
 
 }  // namespace commfuse

@@ -21,9 +21,9 @@ namespace commfuse {
 
 namespace {
 
-constexpr double most_elements = 0x1p40;  // of a matrix: bytes and FLOPs then stay inside 64 bits
+constexpr double most_elements = 0x1p40;  // per matrix, so that bytes and FLOPs stay within 64 bits
 
-/// The dimensions that a model and a load give sizes to.
+/// Returns the dimensions whose sizes come from the model and the load.
 std::vector<std::string_view> model_dimensions() {
   std::vector<std::string_view> names;
   for (const Quantity& quantity : quantities_of(Transformer{}, Load{})) {
@@ -37,7 +37,7 @@ bool given_by_model(std::string_view dimension) {
   return std::find(names.begin(), names.end(), dimension) != names.end();
 }
 
-/// visit(shape) for what the ops do and for what they are measured against.
+/// Calls visit(shape) for the schedule's ops and for the operation that they are checked against.
 template <class Visit>
 void for_each_shape(const Program& program, const Visit& visit) {
   for (const auto* shapes : {&program.shapes, &program.unfused}) {
@@ -51,9 +51,9 @@ OwnSizes needed_sizes(const ScheduleFile& file, const OwnSizes& sizes) {
   const std::vector<std::string_view> known = model_dimensions();
   OwnSizes needed;
   for (const Dimension& dimension : file.program.dimensions) {
-    const auto own = sizes.find(dimension.name);
-    if (own != sizes.end()) {
-      needed.insert(*own);
+    const auto own_size = sizes.find(dimension.name);
+    if (own_size != sizes.end()) {
+      needed.insert(*own_size);
     } else if (!given_by_model(dimension.name)) {
       const std::optional<std::string> meant = nearest(dimension.name, known);
       throw ConfigError(fmt::format("{}: dimension '{}' has no size: a model gives {}; {}add --size {}=ELEMENTS",
@@ -65,13 +65,13 @@ OwnSizes needed_sizes(const ScheduleFile& file, const OwnSizes& sizes) {
 }
 
 DType dtype_of_products(const ScheduleFile& file) {
-  const std::vector<DType> found = product_dtypes(file.program);
-  if (found.size() > 1) {
+  const std::vector<DType> dtypes = product_dtypes(file.program);
+  if (dtypes.size() > 1) {
     throw ConfigError(fmt::format("{} has products in {} and {}, but a result has one dtype; give all the same",
-                                  file.name(), name_of(found[0]), name_of(found[1])));
+                                  file.name(), name_of(dtypes[0]), name_of(dtypes[1])));
   }
   const bool stores = !file.program.buffers.empty();
-  return !found.empty() ? found.front() : stores ? file.program.buffers.front().dtype : DType::bf16;
+  return !dtypes.empty() ? dtypes.front() : stores ? file.program.buffers.front().dtype : DType::bf16;
 }
 
 void require_whole_queries(const ScheduleFile& file) {
@@ -84,7 +84,7 @@ void require_whole_queries(const ScheduleFile& file) {
   });
 }
 
-/// The scope whose generated schedules do the same work on as many ranks.
+/// Finds the scope whose generated schedules do the same work on the same number of ranks.
 void find_scope(HandWritten& schedule) {
   const Mesh mesh{{{"tp", schedule.ranks()}}};
   const auto does_the_work = [&](Scope scope, bool gated) {
@@ -103,7 +103,7 @@ void find_scope(HandWritten& schedule) {
 
 // --- agreement with settings ---------------------------------------------------------------------------------------
 
-/// What a setting takes where somebody chose it; nothing where it was left open.
+/// The value that the user chose for a setting; nothing where it was left open.
 struct Given {
   std::vector<std::string> values;
   Origin origin;
@@ -167,27 +167,28 @@ void agree(Grid& grid, std::string_view key, std::span<const HandWritten> files,
   }
 }
 
-/// A work of its own has a table of its own.
+/// A schedule with work of its own cannot be compared with others.
 void require_comparable(const Grid& grid, std::span<const HandWritten> files, bool generated) {
-  const auto own = std::find_if(files.begin(), files.end(), [](const HandWritten& file) { return !file.scope; });
-  if (own == files.end()) {
+  const auto own_work_file =
+      std::find_if(files.begin(), files.end(), [](const HandWritten& file) { return !file.scope; });
+  if (own_work_file == files.end()) {
     return;
   }
   const Given scope = given_in(grid, *find_field("scope"));
   if (!scope.values.empty()) {
     throw ConfigError(fmt::format("{} does a work that is none of the scopes, but {} says {}; leave that out",
-                                  own->file, scope.origin.where, fmt::join(scope.values, ", ")));
+                                  own_work_file->file, scope.origin.where, fmt::join(scope.values, ", ")));
   }
   if (generated) {
     throw ConfigError(
         fmt::format("{} does a work that is none of the scopes, so no strategy does the same; leave the "
                     "strategy out",
-                    own->file));
+                    own_work_file->file));
   }
   for (const HandWritten& file : files) {
-    if (file.work != own->work) {
+    if (file.work != own_work_file->work) {
       throw ConfigError(fmt::format("{} and {} do different works, which cannot be compared; run them one by one",
-                                    own->file, file.file));
+                                    own_work_file->file, file.file));
     }
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules from files, so that they can be run at points and stand beside generated ones.
+// Schedules from files that can be run at points and compared with generated ones.
 #pragma once
 
 #include <cstdint>
@@ -18,47 +18,47 @@ namespace commfuse {
 struct Grid;
 struct Point;
 
-/// Whole dimensions in elements, by name: what --size gives for those that the model does not.
+/// Sizes of whole dimensions in elements, by name: --size gives those that the model does not.
 using OwnSizes = std::map<std::string, std::int64_t, std::less<>>;
 
-/// A proved schedule of a file. It runs at points of its own number of ranks, dtype and scope only.
+/// A proved schedule from a file. It runs only at points with its own number of ranks, dtype and scope.
 struct HandWritten {
   std::string file;  // "doubling.yaml"
   Structure structure;
-  OwnSizes sizes;                   // of its dimensions that the model does not give
-  DType dtype = DType::bf16;        // of its products
-  std::string work;                 // as work_of
-  std::optional<Scope> scope;       // the scope that does the same work; none: a work of its own
-  std::optional<bool> gated_mlp{};  // where the scope depends on it: the kind of MLP it is written for
+  OwnSizes sizes;                   // sizes of its dimensions that the model does not give
+  DType dtype = DType::bf16;        // dtype of its GEMMs
+  std::string work;                 // in the form of work_of
+  std::optional<Scope> scope;       // scope with the same work; nothing: the work is its own
+  std::optional<bool> gated_mlp{};  // the kind of MLP it is written for, where the scope depends on it
 
   [[nodiscard]] const Program& program() const { return structure.program(); }
   [[nodiscard]] std::int32_t ranks() const { return program().mesh.ranks(); }
 };
 
-/// The result column `scope` of a work of its own.
+/// Value of the result column `scope` for a schedule with work of its own.
 inline constexpr std::string_view own_work = "file";
 
 /// Requires a program that passed check_program. `sizes` may hold more than this file needs. Throws ConfigError when a
-/// dimension has no size, or when its products have several dtypes.
+/// dimension has no size, or when its GEMMs have several dtypes.
 HandWritten hand_written(ScheduleFile file, const OwnSizes& sizes);
 
 /// Throws ConfigError for a size that no file needs.
 void require_needed(const OwnSizes& sizes, std::span<const ScheduleFile> files);
 
-/// What the settings of a grid leave open (ranks, dtype, scope), its files say: one value becomes the setting, several
-/// an axis. Throws ConfigError where a setting and a file disagree, and where works of their own are compared with
-/// others. `generated`: strategies are run beside the files.
+/// Takes settings that the grid leaves open (ranks, dtype, scope) from the files: one value becomes the setting,
+/// several become an axis. Throws ConfigError where a setting and a file disagree, and where a file with work of its
+/// own is compared with others. `generated`: strategies run beside the files.
 void fit(Grid& grid, std::span<const HandWritten> files, bool generated);
 
-/// Whether the file belongs to the point.
+/// Returns whether the file belongs to the point.
 bool belongs(const HandWritten& schedule, const Point& point);
 
-/// Elements a block at a point. Throws ConfigError, with the remedy, when the file is for another kind of MLP, a
-/// dimension does not divide, heads come out broken, or a matrix is too large to count.
+/// Returns the elements per block at a point. Throws ConfigError, with the remedy, when the file is for another kind of
+/// MLP, a dimension does not divide, heads are split, or a matrix is too large to count.
 Sizes sizes_at(const HandWritten& schedule, const Point& point);
 
-/// Model FLOPs at a point, all ranks together: those of its scope; of a work of its own the products and attention of
-/// `unfused` times the ranks.
+/// Returns the model FLOPs at a point over all ranks: those of its scope; for work of its own the GEMMs and attention
+/// of `unfused` times the ranks.
 Flops flops_of(const HandWritten& schedule, const Point& point, const Sizes& sizes);
 
 }  // namespace commfuse

@@ -3,8 +3,8 @@
 
 namespace commfuse::sim {
 
-/// Lets this process's heap grow in large pages where the system has them, and keep what it freed. A schedule of 65,536
-/// ranks is tens of megabytes in a few lists; asked for in small pages, a third of such a run went by in the kernel.
+/// Lets this process's heap grow in large pages where the system has them, and keep freed memory. A schedule of 65,536
+/// ranks takes tens of megabytes in a few arrays; with small pages, a third of such a run is spent in the kernel.
 /// Changes no result. Call it first.
 void use_large_pages();
 

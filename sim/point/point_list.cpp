@@ -13,24 +13,24 @@ namespace commfuse {
 
 namespace {
 
-std::size_t product_of(const std::vector<GridAxis>& axes, std::size_t most) {
+std::size_t product_of(const std::vector<GridAxis>& axes, std::size_t limit) {
   std::size_t points = 1;
   for (const GridAxis& axis : axes) {
     points *= axis.steps.size();
-    if (points > most) {
+    if (points > limit) {
       throw ConfigError(
-          fmt::format("{}: with this axis there are more than {} points; take fewer values", axis.origin.where, most));
+          fmt::format("{}: with this axis there are more than {} points; take fewer values", axis.origin.where, limit));
     }
   }
   return points;
 }
 
 bool meets_all(const Settings& settings, const std::vector<GridConstraint>& constraints) {
-  return std::all_of(constraints.begin(), constraints.end(), [&](const GridConstraint& one) {
+  return std::all_of(constraints.begin(), constraints.end(), [&](const GridConstraint& excluding) {
     try {
-      return one.constraint.holds(settings);
+      return excluding.constraint.holds(settings);
     } catch (const ConstraintError& error) {
-      throw ConfigError(fmt::format("{}: {}", one.place(error.column()), error.what()));
+      throw ConfigError(fmt::format("{}: {}", excluding.place(error.column()), error.what()));
     }
   });
 }
@@ -39,7 +39,7 @@ constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
-PointList::PointList(const Grid& grid, std::size_t most) : grid_(grid), size_(product_of(grid.axes, most)) {
+PointList::PointList(const Grid& grid, std::size_t limit) : grid_(grid), size_(product_of(grid.axes, limit)) {
   if (grid.constraints.empty()) {
     return;
   }

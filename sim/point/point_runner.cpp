@@ -20,7 +20,7 @@ namespace commfuse {
 
 namespace {
 
-/// Settings that a Point takes as they are: nothing is loaded or worked out for them.
+/// Settings that a Point takes as they are, without loading or computing anything.
 constexpr std::array<std::string_view, 3> plain_keys{"ranks", "batch", "seq"};
 
 bool is_plain(const Field& field) {
@@ -43,7 +43,7 @@ std::string provenance_in_words(const Program& program, const Point& point) {
   return text;
 }
 
-/// What was asked.
+/// Returns a row with the settings of the point.
 ResultRow row_of(const Point& point) {
   ResultRow row;
   row.model = point.model.name;
@@ -98,13 +98,14 @@ ResultRow infeasible_row(const Point& point, const Candidates& candidate, const 
   return row;
 }
 
-/// A row, and what its time hangs on; nothing where nobody asks.
+/// A row and the sensitivity of its time; without the latter unless it is asked for.
 struct PlayedRow {
   ResultRow row;
   Uncertainty uncertainty{};
 };
 
-/// "; " between them. What a rank keeps are its shards of the scope's tensors and the buffers of the schedule.
+/// Returns the warnings, separated by "; ". The memory of a rank is its shards of the scope's tensors and the buffers
+/// of the schedule.
 std::string warnings_of(const Point& point, const Prediction& prediction) {
   const Bytes capacity = point.machine.accelerator.hbm_capacity;
   std::vector<std::string> warnings = outside_fit(prediction.structure->program(), prediction.sizes, point.machine);
@@ -118,7 +119,7 @@ std::string warnings_of(const Point& point, const Prediction& prediction) {
   return fmt::format("{}", fmt::join(warnings, "; "));
 }
 
-/// All that a prediction says of itself.
+/// Returns a row with everything in the prediction.
 PlayedRow played_row(const Point& point, Prediction& prediction, Predictor& predictor) {
   predictor.add_tails(point, prediction);
   PlayedRow played{row_of(point, prediction)};
@@ -142,7 +143,8 @@ PlayedRow run_candidate(const Point& point, const Candidates& candidate, Predict
   }
 }
 
-/// "its transfers 83 us, its GEMM 21 us": what each alone costs, the most first; nothing below 1 % of the time.
+/// Returns "its transfers 83 us, its GEMM 21 us": the cost of each alone, largest first, without those below 1% of the
+/// time.
 std::string held_back(const Point& point, const Candidates& candidate, const ResultRow& row, Predictor& predictor) {
   const Duration time = row.analysis.critical.makespan;
   std::vector<std::pair<Duration, std::string_view>> costs;
@@ -156,7 +158,7 @@ std::string held_back(const Point& point, const Candidates& candidate, const Res
       costs.emplace_back(cost, in_words(handicap));
     }
   }
-  std::ranges::stable_sort(costs, std::greater{}, [](const auto& one) { return one.first; });
+  std::ranges::stable_sort(costs, std::greater{}, [](const auto& cost) { return cost.first; });
   std::vector<std::string> words;
   for (const auto& [cost, what] : costs) {
     words.push_back(fmt::format("{} {:.0f} us", what, to_microseconds(cost)));
@@ -164,7 +166,7 @@ std::string held_back(const Point& point, const Candidates& candidate, const Res
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// Under its own name, beside the strategy whose schedule it realises.
+/// Runs an implementation under its own name, beside the strategy whose schedule it has.
 PlayedRow run_implementation(const Point& point, const Candidates& candidate, Predictor& predictor) {
   const Implementation& implementation = *candidate.implementation;
   const std::string refusal = refusal_of(implementation, point.machine, point.ranks, point.dtype);
@@ -188,10 +190,11 @@ PlayedRow run_implementation(const Point& point, const Candidates& candidate, Pr
   return played;
 }
 
-/// Beside what can be had, ideal schedules are bounds: only serial is what everybody has.
+/// Marks ideal schedules as bounds beside implementations: only serial is available to everybody.
 void call_ideals_bounds(std::vector<PlayedRow>& played) {
-  for (PlayedRow& one : played) {
-    one.row.bound = one.row.bound || (one.row.implements.empty() && one.row.strategy != serial_strategy.name);
+  for (PlayedRow& candidate : played) {
+    candidate.row.bound =
+        candidate.row.bound || (candidate.row.implements.empty() && candidate.row.strategy != serial_strategy.name);
   }
 }
 
@@ -211,40 +214,40 @@ PlayedRow run_file(const Point& point, const HandWritten& schedule, Predictor& p
   return played;
 }
 
-/// A schedule that can be had: one of those among which one wins.
+/// Returns whether a row competes: its schedule is available, so it can win.
 bool competes(const ResultRow& row) {
   return row.feasible() && !row.bound && row.analysis.critical.makespan > Duration{};
 }
 
-/// Of each that competes against the fastest of the others, as predicted.
+/// Sets each competing row's probability of being faster than the fastest other one, as predicted.
 void add_win_probabilities(std::vector<PlayedRow>& played) {
-  const auto makespan = [](const PlayedRow& one) { return one.row.analysis.critical.makespan; };
-  for (PlayedRow& one : played) {
+  const auto makespan = [](const PlayedRow& candidate) { return candidate.row.analysis.critical.makespan; };
+  for (PlayedRow& candidate : played) {
     const PlayedRow* other = nullptr;
     for (const PlayedRow& rival : played) {
-      if (&rival != &one && competes(rival.row) && (other == nullptr || makespan(rival) < makespan(*other))) {
+      if (&rival != &candidate && competes(rival.row) && (other == nullptr || makespan(rival) < makespan(*other))) {
         other = &rival;
       }
     }
-    if (other != nullptr && competes(one.row) && one.row.makespan_error) {
-      one.row.win_probability =
-          probability_shorter(makespan(one), one.uncertainty, makespan(*other), other->uncertainty);
+    if (other != nullptr && competes(candidate.row) && candidate.row.makespan_error) {
+      candidate.row.win_probability =
+          probability_shorter(makespan(candidate), candidate.uncertainty, makespan(*other), other->uncertainty);
     }
   }
 }
 
 void add_beats_serial(std::vector<PlayedRow>& played) {
-  const auto serial = std::ranges::find_if(played, [](const PlayedRow& one) {
-    return one.row.strategy == serial_strategy.name && one.row.makespan_error && competes(one.row);
+  const auto serial = std::ranges::find_if(played, [](const PlayedRow& candidate) {
+    return candidate.row.strategy == serial_strategy.name && candidate.row.makespan_error && competes(candidate.row);
   });
   if (serial == played.end()) {
     return;
   }
-  for (PlayedRow& one : played) {
-    if (!one.row.implements.empty() && one.row.makespan_error && competes(one.row)) {
-      one.row.beats_serial = probability_shorter(one.row.analysis.critical.makespan, one.uncertainty,
-                                                 serial->row.analysis.critical.makespan, serial->uncertainty);
-      one.row.saving_error = ratio_error(one.uncertainty, serial->uncertainty);
+  for (PlayedRow& candidate : played) {
+    if (!candidate.row.implements.empty() && candidate.row.makespan_error && competes(candidate.row)) {
+      candidate.row.beats_serial = probability_shorter(candidate.row.analysis.critical.makespan, candidate.uncertainty,
+                                                       serial->row.analysis.critical.makespan, serial->uncertainty);
+      candidate.row.saving_error = ratio_error(candidate.uncertainty, serial->uncertainty);
     }
   }
 }
@@ -309,6 +312,13 @@ const std::vector<Candidates>& PointRunner::candidates_at(const Settings& settin
   return candidates_.emplace(std::move(key), candidates_of(settings)).first->second;
 }
 
+void PointRunner::require_runnable(const Settings& settings) {
+  if (runs_generated(settings, library_)) {
+    candidates_at(settings);
+    commfuse::require_runnable(point_at(settings));
+  }
+}
+
 std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
   const Point& point = point_at(settings);
   std::vector<PlayedRow> played;
@@ -318,15 +328,15 @@ std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
       for (const Candidates& candidate : candidates_at(settings)) {
         played.push_back(run_candidate(point, candidate, predictor_));
       }
-    } catch (const ConfigError& error) {  // No schedule at all: the settings clash.
+    } catch (const ConfigError& error) {  // no schedule runs: the settings clash
       played.assign(1, {row_of(point)});
       played.back().row.strategy = settings.text("strategy.name");
       played.back().row.reason = error.what();
     }
   }
-  const bool all = settings.text("as") == "all";
+  const bool wants_all = settings.text("as") == "all";
   for (const Candidates& candidate : implemented) {
-    if (!all || refusal_of(*candidate.implementation, point.machine, point.ranks, point.dtype).empty()) {
+    if (!wants_all || refusal_of(*candidate.implementation, point.machine, point.ranks, point.dtype).empty()) {
       played.push_back(run_implementation(point, candidate, predictor_));
     }
   }
@@ -339,8 +349,8 @@ std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
   add_win_probabilities(played);
   std::vector<ResultRow> rows;
   rows.reserve(played.size());
-  for (PlayedRow& one : played) {
-    rows.push_back(std::move(one.row));
+  for (PlayedRow& candidate : played) {
+    rows.push_back(std::move(candidate.row));
   }
   return rows;
 }

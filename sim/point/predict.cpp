@@ -17,9 +17,9 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t most_cut_bounds = 16'384;  // Sweeps over link rates have other wires at each of them.
+constexpr std::size_t most_cut_bounds = 16'384;  // sweeps over link rates have different wires at each rate
 
-/// What the first ranks did, on all ranks for which they stand.
+/// Copies the timeline of the first ranks to all ranks for which they stand.
 Timeline repeated(Timeline timeline, Rank first_ranks, Rank ranks) {
   const std::size_t spans = timeline.size();
   timeline.reserve(spans * static_cast<std::size_t>(ranks / first_ranks));
@@ -146,7 +146,7 @@ void Predictor::hold_to_wires(const Point& point, const Structure& structure, co
   const Program& program = structure.program();
   const Cut cut = cut_bound(point, structure).at(program, sizes);
   require_above_cut(prediction.analysis.critical.makespan, cut);
-  if (point.price.interference == Interference::dynamic) {  // Its bound is of transfers that are alone.
+  if (point.price.interference == Interference::dynamic) {  // its bound is for undisturbed transfers
     prediction.link = std::max(prediction.link, least_time(cut));
   }
   require_above_cut(prediction.link, cut);
@@ -279,9 +279,9 @@ Prediction Predictor::predict_best(const Point& point, const Strategy& strategy,
   std::string refusal;
   for (const StrategyOptions& options : candidates) {
     try {
-      const Prediction candidate = predict(point, strategy, options);
+      Prediction candidate = predict(point, strategy, options);
       if (!best || candidate.analysis.critical.makespan < best->analysis.critical.makespan) {
-        best = candidate;
+        best = std::move(candidate);
       }
     } catch (const ConfigError& error) {
       if (refusal.empty()) {
@@ -292,7 +292,7 @@ Prediction Predictor::predict_best(const Point& point, const Strategy& strategy,
   if (!best) {
     throw ConfigError(refusal);
   }
-  return *best;
+  return *std::move(best);
 }
 
 }  // namespace commfuse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One point, one schedule: from a model on a machine to where the time goes.
+// Predicts one point with one schedule: from a model on a machine to a breakdown of the time.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ namespace commfuse {
 struct Point {
   Transformer model;
   Machine machine;
-  std::string link_bandwidth = "x1";     ///< what was asked of its links: they are so already
-  std::string network_bandwidth = "x1";  ///< the same between nodes
+  std::string link_bandwidth = "x1";     ///< setting of its links, already applied
+  std::string network_bandwidth = "x1";  ///< setting of its links between nodes, already applied
   Scope scope = Scope::mlp;
   std::int32_t ranks = 8;
   std::int64_t batch = 1;
@@ -40,14 +40,14 @@ struct Point {
   PriceOptions price;
   SimulationOptions simulation;
   std::string jitter = "none";                                 ///< its name
-  std::array<bool, all_provenances.size()> jitter_leans_on{};  ///< kinds of its parameters
+  std::array<bool, all_provenances.size()> jitter_leans_on{};  ///< by provenance: some parameter of the jitter has it
   MonteCarloOptions monte_carlo;
   std::string fault_file = "none";         ///< its name
-  std::shared_ptr<const Faults> faults{};  ///< null: nothing goes wrong
-  /// The machine, one parameter higher by its error each time; null: nobody asks how sure a time is.
+  std::shared_ptr<const Faults> faults{};  ///< null: no faults
+  /// Copies of the machine, each with one parameter raised by its error; null: no uncertainty is asked for.
   std::shared_ptr<const std::vector<RaisedMachine>> raised{};
 
-  /// Rates change at run time, which only the engine can play.
+  /// Returns whether rates change at run time, which only the engine can simulate.
   [[nodiscard]] bool needs_engine() const { return faults != nullptr || price.interference == Interference::dynamic; }
   [[nodiscard]] Evaluator player() const {
     return needs_engine() || simulation.evaluator == Evaluator::engine ? Evaluator::engine : Evaluator::replay;
@@ -55,91 +55,97 @@ struct Point {
   [[nodiscard]] Load load() const { return {batch, seq}; }
 };
 
-/// Throws ConfigError when the machine has too few GPUs or no such dtype, when replay is asked for what it cannot play,
-/// and on faults of ranks that are not there.
+/// Throws ConfigError when the machine has too few GPUs or lacks the dtype, when replay is asked for a run that it
+/// cannot simulate, and for faults of unknown ranks.
 void require_machine(const Point& point);
-/// As require_machine, and when the model cannot be split over the ranks.
+/// Throws as require_machine does, and when the model cannot be split over the ranks.
 void require_possible(const Point& point);
 
 struct Prediction : Outcome {
-  const Strategy* strategy = nullptr;  // null: of a file
+  const Strategy* strategy = nullptr;  // null: from a file
   StrategyOptions options;
   Analysis analysis;
   Bytes buffers;                            // memory of all buffers of one rank
-  std::optional<Tails> tails{};             // under jitter
-  Evaluator evaluator = Evaluator::engine;  // who played it
-  Sizes sizes;                              // that it was priced at
+  std::optional<Tails> tails{};             // under jitter only
+  Evaluator evaluator = Evaluator::engine;  // evaluator that was used
+  Sizes sizes;                              // sizes that were priced
   const Structure* structure = nullptr;     // lives as long as the cache, or the file's schedule
 };
 
-/// What the ops cost on a machine when rates stay fixed: with `constant` interference in place of `dynamic`, without
-/// faults. Requires a structure and sizes of the point.
+/// Returns whether a price of the program may depend on the raised parameter. Where it returns false, none does.
+bool may_feel(const Program& program, const Point& point, const RaisedMachine& raised);
+
+/// Returns the costs of the ops on a machine with fixed rates: with `constant` interference in place of `dynamic`,
+/// without faults. Requires a structure and sizes of the point.
 Costs static_costs(const Point& point, const Machine& machine, const Structure& structure, const Sizes& sizes);
 
-/// Of many runs under jitter.
+/// Times of many runs under jitter.
 struct SampledTimes {
   Duration mean{};
   Duration p99{};
-  double deviation = 0.0;  ///< Standard, seconds.
+  double deviation = 0.0;  ///< standard deviation, seconds
 };
 
 /// Runs points on one thread; keeps the evaluators' memory between them.
 class Predictor {
  public:
-  explicit Predictor(StructureCache& structures) : structures_(structures) {}
+  /// Spreads samples under jitter by `for_each`; null: one after another.
+  explicit Predictor(StructureCache& structures, ForEachIndex for_each = nullptr)
+      : structures_(structures), monte_carlo_(for_each) {}
 
-  /// kinds_of(scope), worked out once.
+  /// Returns kinds_of(scope), computed once.
   const std::vector<SiteKind>& kinds(Scope scope);
 
   /// Throws ConfigError when the tokens do not divide into the blocks of this schedule. Requires a possible point.
   Prediction predict(const Point& point, const Strategy& strategy, const StrategyOptions& options);
 
-  /// Everything that happens in a run without jitter. Requires a structure and sizes of the point.
+  /// Returns all events of a run without jitter. Requires a structure and sizes of the point.
   Timeline timeline(const Point& point, const Structure& structure, const Sizes& sizes);
 
-  /// Adds what jitter does to it: nothing where the point has none.
+  /// Adds the percentiles under jitter; nothing where the point has none.
   void add_tails(const Point& point, Prediction& prediction);
 
-  /// Its makespan in every run under the point's jitter, by sample. Requires a point that has a jitter.
+  /// Returns the makespan of every run under the point's jitter, by sample. Requires a point with a jitter.
   std::vector<Duration> makespans(const Point& point, const Prediction& prediction, double slowdown = 1.0);
 
-  /// Its makespan under the point's jitter, where kernels of one rank take `slowdown` times as long beside. Requires a
-  /// point that has a jitter.
+  /// Returns the times under the point's jitter, where the kernels of one rank also take `slowdown` times as long.
+  /// Requires a point with a jitter.
   SampledTimes sampled(const Point& point, const Prediction& prediction, double slowdown = 1.0);
 
-  /// Its makespan at such prices where ops take longer, the same on every rank.
+  /// Returns the makespan at these prices with slower ops, alike on every rank.
   Duration slowed(const Point& point, const Strategy& strategy, const StrategyOptions& options,
                   const Slowdown& slowdown);
 
-  /// How sure the makespan is: what errors of parameters and of fits do to it, at prices that stay fixed. Nothing where
-  /// nobody asks.
+  /// Returns the uncertainty of the makespan: the effect of errors of parameters and fits, at prices that stay fixed.
+  /// Returns nothing unless the point asks for it.
   Uncertainty uncertainty(const Point& point, const Prediction& prediction);
 
-  /// Makespan at such prices. Requires a structure of the point.
+  /// Returns the makespan at these prices. Requires a structure of the point.
   Duration static_makespan(const Point& point, const Structure& structure, const Costs& costs);
 
-  /// Of a schedule from a file that belongs to the point. Throws ConfigError as sizes_at. Requires a machine that the
-  /// point fits.
+  /// Predicts a schedule from a file that belongs to the point. Throws ConfigError as sizes_at does. Requires a machine
+  /// that the point fits.
   Prediction predict(const Point& point, const HandWritten& schedule);
 
-  /// The fastest of the candidates that divide the tokens, the first on ties. Throws ConfigError when none does.
+  /// Returns the fastest of the candidates that divide the tokens, the first on ties. Throws ConfigError when none
+  /// does.
   Prediction predict_best(const Point& point, const Strategy& strategy, const std::vector<StrategyOptions>& candidates);
 
  private:
-  /// What the ops cost at a point, and what the engine needs beside that.
+  /// The costs of the ops at a point, with the engine's options.
   struct Priced {
     Costs costs;
     std::optional<Fluid> fluid{};
     EngineOptions options{};  ///< points to `fluid`
   };
-  /// static_makespan() at each of several costs; those that are issued as the nominal ones are replayed together.
-  /// Consumes `others`.
+  /// Returns static_makespan() at each of several costs. Costs that are issued like the nominal ones are replayed
+  /// together. Consumes `others`.
   std::vector<Duration> static_makespans(const Point& point, const Structure& structure, const Costs& nominal,
                                          std::vector<Costs>& others);
   void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
-  /// Simulates the first ranks alone where they stand for all.
+  /// Simulates only the first ranks where they stand for all.
   void fold(Priced& priced, const Point& point, const Structure& structure);
-  /// Drops all that is kept of schedules: one has the address of another that is gone.
+  /// Drops everything that is kept by schedule: a new schedule may have the address of a deleted one.
   void forget_schedules();
   Wiring whole_wiring(const Point& point, const Program& program);
   std::shared_ptr<const Wiring> wiring(const Point& point, const Structure& structure);
@@ -152,18 +158,18 @@ class Predictor {
   Replay replay_;
   Engine engine_;
   MonteCarlo monte_carlo_;
-  /// What belongs to a schedule on such wires. Holds the topology, so that no other gets its address.
+  /// Key of results for a schedule on certain wires. Holds the topology, so that no other can get its address.
   using OnWires = std::pair<const Structure*, std::shared_ptr<const Topology>>;
   template <class T>
   struct Kept {
-    std::string digest;  ///< Of the schedule that it belongs to.
+    std::string digest;  ///< digest of the schedule it belongs to
     T value;
   };
-  std::optional<KnownRoutes> routes_;  ///< Of the wires that were asked for last.
+  std::optional<KnownRoutes> routes_;  ///< routes on the wires that were asked for last
   std::map<OnWires, Kept<std::shared_ptr<const Wiring>>> wirings_;
   std::map<OnWires, Kept<CutBound>> cut_bounds_;
-  const std::pair<const OnWires, Kept<CutBound>>* last_cut_bound_ = nullptr;  ///< Points in a row share schedules.
-  /// By wiring and the number of the first ranks; null: they do not stand for all.
+  const std::pair<const OnWires, Kept<CutBound>>* last_cut_bound_ = nullptr;  ///< consecutive points share schedules
+  /// By wiring and the number of the first ranks; null: they do not stand for all ranks.
   std::map<std::pair<const Wiring*, Rank>, std::shared_ptr<const Wiring>> folded_wirings_;
   Recorder recorder_;
 };

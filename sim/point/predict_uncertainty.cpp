@@ -13,12 +13,12 @@ namespace commfuse {
 
 namespace {
 
-/// Whether two runs at these prices are one.
+/// Returns whether two runs at these prices are identical.
 bool same(const Costs& a, const Costs& b) {
   return a.duration == b.duration && a.by_rank == b.by_rank && a.issue == b.issue;
 }
 
-/// The ops of each shape that the cost model is asked for.
+/// Groups the ops by the shape that the cost model prices.
 std::map<PricedShape, std::vector<std::size_t>> ops_by_shape(const Program& program, const Sizes& sizes) {
   std::vector<PricedShape> shapes;
   for (const Shape& shape : program.shapes) {
@@ -31,8 +31,31 @@ std::map<PricedShape, std::vector<std::size_t>> ops_by_shape(const Program& prog
   return ops;
 }
 
-/// Whether a price of the program may hang on the parameter that is higher.
+bool is_collective(const Shape& shape, CollectiveKind kind) {
+  const auto* collective = std::get_if<CollectiveShape>(&shape);
+  return collective != nullptr && collective->kind == kind;
+}
+
+/// Returns the known times that are valid on the raised machine too: those that cannot depend on its parameter.
+KernelTimes still_known(KernelTimes known, const Program& program, FeltBy felt_by) {
+  switch (felt_by) {
+    case FeltBy::anything: return {};
+    case FeltBy::products: known.forget_products(program); break;
+    case FeltBy::attention: known.forget_attention(program); break;
+    case FeltBy::collectives:
+    case FeltBy::all_reduces:
+    case FeltBy::all_to_alls:
+    case FeltBy::exchanges: known.forget_transfers(program); break;
+  }
+  return known;
+}
+
+}  // namespace
+
 bool may_feel(const Program& program, const Point& point, const RaisedMachine& raised) {
+  if (raised.is_between_nodes && program.mesh.ranks() <= point.machine.gpus_per_node) {
+    return false;
+  }
   if (raised.felt_by == FeltBy::anything) {
     return true;
   }
@@ -46,11 +69,15 @@ bool may_feel(const Program& program, const Point& point, const RaisedMachine& r
                                : gemm != nullptr && raised.dtype == point.price.products.value_or(gemm->dtype);
       case FeltBy::attention: return core != nullptr;
       case FeltBy::collectives: return std::holds_alternative<CollectiveShape>(shape);
+      case FeltBy::all_reduces: return is_collective(shape, CollectiveKind::all_reduce);
+      case FeltBy::all_to_alls: return is_collective(shape, CollectiveKind::all_to_all);
       case FeltBy::exchanges: return std::holds_alternative<ExchangeShape>(shape);
     }
     return true;
   });
 }
+
+namespace {
 
 Costs with_longer(Costs costs, const std::vector<std::size_t>& ops, double share) {
   const auto lengthen = [share](Duration& time) {
@@ -65,17 +92,17 @@ Costs with_longer(Costs costs, const std::vector<std::size_t>& ops, double share
   return costs;
 }
 
-Costs static_costs(PriceOptions options, const Machine& machine, const Structure& structure, const Sizes& sizes) {
+PriceOptions with_fixed_prices(PriceOptions options) {
   if (options.interference == Interference::dynamic) {
     options.interference = Interference::constant;
   }
-  return price(structure.program(), structure.meetings, sizes, machine, options);
+  return options;
 }
 
 }  // namespace
 
 Costs static_costs(const Point& point, const Machine& machine, const Structure& structure, const Sizes& sizes) {
-  return static_costs(point.price, machine, structure, sizes);
+  return price(structure.program(), structure.meetings, sizes, machine, with_fixed_prices(point.price));
 }
 
 Duration Predictor::static_makespan(const Point& point, const Structure& structure, const Costs& costs) {
@@ -115,7 +142,10 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
   }
   const Structure& structure = *prediction.structure;
   const Sizes& sizes = prediction.sizes;
-  const Costs costs = static_costs(point, point.machine, structure, sizes);
+  const Program& program = structure.program();
+  PriceOptions options = with_fixed_prices(point.price);
+  KernelTimes known;
+  const Costs costs = price(program, structure.meetings, sizes, point.machine, options, known);
   const Duration nominal = static_makespan(point, structure, costs);
   if (nominal == Duration{}) {
     return result;  // a file may hold no op
@@ -127,23 +157,24 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
     others.push_back(std::move(other));
   };
   for (const RaisedMachine& raised : *point.raised) {
-    if (!may_feel(structure.program(), point, raised)) {
+    if (!may_feel(program, point, raised)) {
       continue;
     }
-    Costs other = static_costs(point, raised.machine, structure, sizes);
+    KernelTimes times = still_known(known, program, raised.felt_by);
+    Costs other = price(program, structure.meetings, sizes, raised.machine, options, times);
     if (!same(other, costs)) {
       ask(raised.parameter, std::move(other));
     }
   }
-  const int ranks = structure.program().mesh.ranks();
-  for (const auto& [shape, ops] : ops_by_shape(structure.program(), sizes)) {
+  const int ranks = program.mesh.ranks();
+  for (const auto& [shape, ops] : ops_by_shape(program, sizes)) {
     ask(shape, with_longer(costs, ops, residual_of(shape, point.machine, ranks)));
   }
   if (const ImplementedSites* sites = point.price.implementation) {
-    PriceOptions options = point.price;
     for (const RaisedImplementation& raised : raised_by_error(*sites)) {
       options.implementation = &raised.sites;
-      ask(ImplementationDoubt{sites->name, raised.name}, static_costs(options, point.machine, structure, sizes));
+      ask(ImplementationDoubt{sites->name, raised.name},
+          price(program, structure.meetings, sizes, point.machine, options, known));
     }
   }
   const std::vector<Duration> times = static_makespans(point, structure, costs, others);

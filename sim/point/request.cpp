@@ -18,7 +18,7 @@ namespace commfuse {
 
 namespace {
 
-/// "scope step or decode", "a layer's scope": scopes that use the setting.
+/// Returns the scopes that use the setting: "scope step or decode", "a layer's scope".
 std::string scopes_using(const Field& field) {
   if (field.uses.has(Use::layer)) {
     return "a layer's scope";
@@ -46,16 +46,16 @@ void require_layer(const Settings& settings, const RunChoices& run) {
 constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
 
 std::vector<const Strategy*> strategies_of(const ScheduleChoice& choice) {
-  std::vector<const Strategy*> found = choice.named;
-  if (found.empty()) {
+  std::vector<const Strategy*> candidates = choice.named;
+  if (candidates.empty()) {
     for (const Strategy& strategy : strategies()) {
-      found.push_back(&strategy);
+      candidates.push_back(&strategy);
     }
   }
-  return found;
+  return candidates;
 }
 
-/// Throws ConfigError: somebody named a strategy without a schedule for the scope.
+/// Throws ConfigError: the user named a strategy that has no schedule for the scope.
 [[noreturn]] void refuse(const Strategy& strategy, Scope scope) {
   std::vector<std::string_view> others;
   for (const Strategy& other : strategies()) {
@@ -67,7 +67,7 @@ std::vector<const Strategy*> strategies_of(const ScheduleChoice& choice) {
                                 name_of(scope), fmt::join(others, ", ")));
 }
 
-/// A parameter that no strategy takes is a slip, not a wish.
+/// Refuses a parameter that no strategy uses, which is a mistake.
 void require_use(const Settings& settings, const std::vector<const Strategy*>& named, Option option) {
   const std::string_view key = entry_of(option).key;
   const auto takes = [&](const Strategy* strategy) { return strategy->uses.has(option); };
@@ -77,7 +77,7 @@ void require_use(const Settings& settings, const std::vector<const Strategy*>& n
   }
 }
 
-/// What the user fixed of a strategy; the rest at its defaults.
+/// The options of a strategy that the user fixed; the rest are at their defaults.
 struct Wish {
   StrategyOptions options;
   OptionSet fixed;
@@ -95,34 +95,36 @@ Wish wish_of(const Strategy& strategy, const RunChoices& run) {
   return wish;
 }
 
-/// The schedules of one strategy that agree with what the user fixed.
+/// Returns the schedules of one strategy that agree with the fixed options.
 std::vector<StrategyOptions> variants_of(const Strategy& strategy, std::span<const SiteKind> kinds,
                                          const RunChoices& run) {
   const auto [base, fixed] = wish_of(strategy, run);
   if (!refusal_of(strategy, kinds, base, run.ranks).empty()) {
-    return {base};  // whoever runs it says why not
+    return {base};  // running it reports the reason
   }
-  std::vector<StrategyOptions> all = distinct(strategy, kinds, strategy.variants(base, fixed), run.ranks);
-  std::erase_if(all, [&](const StrategyOptions& one) { return !refusal_of(strategy, kinds, one, run.ranks).empty(); });
-  return all;
+  std::vector<StrategyOptions> variants = distinct(strategy, kinds, strategy.variants(base, fixed), run.ranks);
+  std::erase_if(variants, [&](const StrategyOptions& variant) {
+    return !refusal_of(strategy, kinds, variant, run.ranks).empty();
+  });
+  return variants;
 }
 
-/// Those that have a schedule for the scope. Throws ConfigError where one that was named has none, and where a fixed
-/// parameter belongs to none of them.
+/// Returns the strategies with a schedule for the scope. Throws ConfigError where a named strategy has none, and where
+/// a fixed parameter belongs to none of them.
 std::vector<const Strategy*> applicable(const Settings& settings, const RunChoices& run) {
-  std::vector<const Strategy*> all = strategies_of(run.schedules);
+  std::vector<const Strategy*> strategies = strategies_of(run.schedules);
   for (const Option option : all_options) {
-    require_use(settings, all, option);
+    require_use(settings, strategies, option);
   }
   const std::vector<SiteKind> kinds = kinds_of(run.scope.layer);
-  std::erase_if(all, [&](const Strategy* strategy) {
+  std::erase_if(strategies, [&](const Strategy* strategy) {
     const bool has_none = !applies(*strategy, kinds);
     if (has_none && !run.schedules.named.empty()) {
       refuse(*strategy, run.scope.layer);
     }
     return has_none;
   });
-  return all;
+  return strategies;
 }
 
 }  // namespace
@@ -142,7 +144,7 @@ void Library::load_machine(const Settings& settings) {
   const RunChoices run = choices_of(settings);
   if (!machines_.contains(run.machine)) {
     Machine machine = machine_of(settings);
-    // Many machines, so only where somebody asks how sure a time is.
+    // These are many machines, so they are made only where uncertainty is asked for.
     std::shared_ptr<const std::vector<RaisedMachine>> raised;
     if (run.uncertainty) {
       raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));
@@ -173,7 +175,7 @@ MonteCarloOptions monte_carlo_of(const RunChoices& run, std::shared_ptr<const Ji
 
 VerdictRule verdict_rule_of(const Settings& settings) { return choices_of(settings).verdict; }
 
-// Every point of a grid is asked, so this reads one setting alone.
+// Runs for every point of a grid, so this reads a single setting.
 bool is_whole_model(const Settings& settings) { return !scope_named(settings.text("scope")); }
 
 const Field* unused_setting(const Settings& settings, Use work) {
@@ -251,8 +253,8 @@ std::vector<Candidates> candidates_of(const Settings& settings) {
       result.push_back({strategy, std::move(options)});
       continue;
     }
-    for (const StrategyOptions& one : options) {
-      result.push_back({strategy, {one}});
+    for (const StrategyOptions& each : options) {
+      result.push_back({strategy, {each}});
     }
   }
   return result;
@@ -274,8 +276,9 @@ const Implementation* implementation_of(const ResultRow& row, Implementations im
   if (row.implements.empty()) {
     return nullptr;
   }
-  const auto found = std::ranges::find(implementations, row.strategy, [](const auto& one) { return one->name; });
-  return found == implementations.end() ? nullptr : found->get();
+  const auto match =
+      std::ranges::find(implementations, row.strategy, [](const auto& implementation) { return implementation->name; });
+  return match == implementations.end() ? nullptr : match->get();
 }
 
 std::vector<Candidates> implementations_of(const Settings& settings, const Library& library) {
@@ -283,18 +286,21 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
   const std::string& names = run.schedules.implementations;
   const std::vector<SiteKind> kinds = kinds_of(run.scope.layer);
   std::vector<Candidates> result;
-  for (const auto& one : library.implementations(names)) {
-    const auto covers = [&](SiteKind kind) { return std::ranges::find(one->sites, kind) != one->sites.end(); };
-    if (names == "all" && one->stands_in) {
-      continue;  // nobody can have it
+  for (const auto& implementation : library.implementations(names)) {
+    const auto covers = [&](SiteKind kind) {
+      return std::ranges::find(implementation->sites, kind) != implementation->sites.end();
+    };
+    if (names == "all" && implementation->stands_in) {
+      continue;  // not available
     }
     if (std::ranges::all_of(kinds, covers)) {
-      result.push_back({one->strategy, schedules_of(*one, run.scope.layer, run.ranks, run.dtype), one});
+      result.push_back({implementation->strategy, schedules_of(*implementation, run.scope.layer, run.ranks, run.dtype),
+                        implementation});
     } else if (names != "all") {
       throw ConfigError(
           fmt::format("implementation {} does not cover scope {}; choose another scope, as gate_up, down "
                       "or mlp",
-                      one->name, name_of(run.scope.layer)));
+                      implementation->name, name_of(run.scope.layer)));
     }
   }
   return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From settings to what the simulator takes: a point and the schedules that are tried on it.
+// Turns settings into the simulator's inputs: a point and the schedules to try on it.
 #pragma once
 
 #include <array>
@@ -20,37 +20,39 @@
 namespace commfuse {
 
 struct LoadedJitter {
-  std::shared_ptr<const JitterTables> tables;           ///< null where nothing strays
-  std::array<bool, all_provenances.size()> leans_on{};  ///< kinds of parameters
+  std::shared_ptr<const JitterTables> tables;           ///< null: no jitter
+  std::array<bool, all_provenances.size()> leans_on{};  ///< by provenance: some parameter has it
 };
 /// Throws ConfigError with the mistakes of the file.
 LoadedJitter load_jitter_tables(const std::string& name);
 MonteCarloOptions monte_carlo_of(const RunChoices& run, std::shared_ptr<const JitterTables> jitter);
 
-/// The models, machines, jitters and faults of a grid: files are read once, however many points name them.
+/// The models, machines, jitters and faults of a grid. Each file is read once, however many points name it.
 class Library {
  public:
-  /// All that the settings of a point name. Throws ConfigError with the mistakes of a file, as do the others.
+  /// Loads everything that the settings of a point name. Throws ConfigError with the mistakes of a file, like the other
+  /// members that load.
   void load(const Settings& settings);
   void load_model(const std::string& name);
-  /// With the links that the settings want.
+  /// Loads the machine with the link rates of the settings.
   void load_machine(const Settings& settings);
   void load_jitter(const std::string& name);
   void load_faults(const std::string& name);
-  /// Loads what the setting `as` names.
+  /// Loads the implementations in the setting `as`.
   void load_implementations(const std::string& names);
 
-  /// Schedules from files, which stand beside the generated ones at the points they belong to.
+  /// Adds schedules from files, which run beside the generated ones at the points they belong to.
   void add(std::vector<HandWritten> schedules) { schedules_ = std::move(schedules); }
 
   [[nodiscard]] const Transformer& model(const std::string& name) const { return models_.at(name); }
   [[nodiscard]] const Machine& machine(const MachineChoice& choice) const { return machines_.at(choice).machine; }
-  /// The machine, one parameter higher by its error each time; null unless it was loaded with `uncertainty` on.
+  /// Returns copies of the machine, each with one parameter raised by its error; null unless it was loaded with
+  /// `uncertainty` on.
   [[nodiscard]] std::shared_ptr<const std::vector<RaisedMachine>> raised(const MachineChoice& choice) const {
     return machines_.at(choice).raised;
   }
   [[nodiscard]] const LoadedJitter& jitter(const std::string& name) const { return jitters_.at(name); }
-  /// Null where nothing goes wrong.
+  /// Returns null where there are no faults.
   [[nodiscard]] std::shared_ptr<const Faults> faults(const std::string& name) const { return faults_.at(name); }
   [[nodiscard]] std::span<const std::shared_ptr<const Implementation>> implementations(const std::string& names) const {
     return implementations_.at(names);
@@ -70,60 +72,61 @@ class Library {
   std::vector<HandWritten> schedules_;
 };
 
-/// verdict.difference and verdict.probability.
+/// Returns the rule of verdict.difference and verdict.probability.
 VerdictRule verdict_rule_of(const Settings& settings);
 
-/// Whether the scope is a training step, a prefill or a decoding step, which sim/step predicts and not a Point.
+/// Returns whether the scope is a training step, a prefill or a decoding step, which sim/step predicts and not a Point.
 bool is_whole_model(const Settings& settings);
 
-/// The first setting that is not at its default and that this work does not use; null where there is none.
+/// Returns the first setting that differs from its default and that this work does not use; null where there is none.
 const Field* unused_setting(const Settings& settings, Use work);
 
-/// Throws ConfigError, with the place and the scopes that do use it, for a setting that is not at its default and that
-/// simulating the scope does not use.
+/// Throws ConfigError, with the place and the scopes that do use it, for a setting that differs from its default and
+/// that the scope does not use.
 void require_used_by_scope(const Settings& settings);
 
-/// Throws ConfigError for a whole model. Requires that the library has loaded what the settings name. Whether the point
-/// is possible is not looked at.
+/// Throws ConfigError for a whole model. Requires that the library has loaded everything that the settings name. Does
+/// not check whether the point is possible.
 Point point_of(const Settings& settings, const Library& library);
 
-/// As require_machine, and the tokens stay in the range of the arithmetic.
+/// Throws as require_machine does, and when the tokens leave the range of the arithmetic.
 void require_playable(const Point& point);
-/// As require_playable and require_possible.
+/// Throws as require_playable and require_possible do.
 void require_runnable(const Point& point);
 
 struct Candidates {
   const Strategy* strategy = nullptr;
   std::vector<StrategyOptions> options;
-  std::shared_ptr<const Implementation> implementation{};  ///< Null: the ideal schedule.
+  std::shared_ptr<const Implementation> implementation{};  ///< null: the ideal schedule
 };
 
-/// One entry a result row: with variants "best" one a strategy, with "all" one a schedule. Throws ConfigError where a
-/// fixed parameter belongs to none of the strategies.
+/// Returns one entry per result row: with variants "best" one per strategy, with "all" one per schedule. Throws
+/// ConfigError where a fixed parameter belongs to none of the strategies.
 std::vector<Candidates> candidates_of(const Settings& settings);
 
 using Implementations = std::span<const std::shared_ptr<const Implementation>>;
-/// Those of the setting `as`. Requires that the library has loaded them.
+/// Returns the implementations of the setting `as`. Requires that the library has loaded them.
 Implementations implementations_named(const Settings& settings, const Library& library);
-/// Finds the implementation of a row; null for a schedule, and where none has its name.
+/// Finds the implementation of a row; null for an ideal schedule, and where none has its name.
 const Implementation* implementation_of(const ResultRow& row, Implementations implementations);
 
-/// One entry an implementation of the setting `as` that covers the scope. Requires that the library has loaded them.
-/// Throws ConfigError where one that was named does not cover the scope.
+/// Returns one entry per implementation in the setting `as` that covers the scope. Requires that the library has loaded
+/// them. Throws ConfigError where a named one does not cover the scope.
 std::vector<Candidates> implementations_of(const Settings& settings, const Library& library);
 
-/// The schedules that it may take: all that its file leaves open.
+/// Returns the schedules that the implementation may use: all that its file leaves open.
 std::vector<StrategyOptions> schedules_of(const Implementation& implementation, Scope scope, std::int32_t ranks,
                                           DType dtype);
 
-/// The point at the implementation's prices, or at other costs of it. Collectives of NCCL take SMs while they run and
-/// not before: such implementations are always simulated with dynamic interference. The costs outlive the point.
+/// Returns the point at the implementation's prices, or at other costs of it. Collectives of NCCL hold SMs only while
+/// they run, so such implementations are always simulated with dynamic interference. The costs outlive the point.
 Point priced_as(const Point& point, const Implementation& implementation);
 Point priced_as(const Point& point, const Implementation& implementation, const ImplementationCosts& costs);
 
-/// Whether somebody chose a strategy or a parameter of one.
+/// Returns whether the user chose a strategy or a parameter of one.
 bool names_strategies(const Settings& settings);
-/// One schedule a strategy: what is not fixed is at its default. Throws ConfigError as above, and where there is none.
+/// Returns one schedule per strategy, with options that are not fixed at their defaults. Throws ConfigError as above,
+/// and where there is none.
 std::vector<Candidates> plain_candidates_of(const Settings& settings);
 
 }  // namespace commfuse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is worked out once a schedule and then serves every point: proof, order, plan, digest.
+// Everything computed once per schedule that serves every point: proof, order, plan, digest.
 #pragma once
 
 #include <map>
@@ -27,11 +27,11 @@ struct Structure {
   [[nodiscard]] const Program& program() const { return *plan.lowered.program; }
 };
 
-/// Proves, lowers, orders and digests a program. Aborts when the proof fails: generators make only right programs.
+/// Proves, lowers, orders and digests a program. Aborts when the proof fails: generators make only correct programs.
 /// Throws ConfigError where there is too much to prove.
 Structure structure_of(Program program);
 
-/// What a structure depends on.
+/// The inputs that determine a structure.
 struct StructureKey {
   Scope scope = Scope::mlp;
   bool gated_mlp = false;
@@ -40,10 +40,10 @@ struct StructureKey {
   StrategyOptions options;
 };
 
-/// Structures by key; made on first use, shared by threads, never dropped.
+/// Structures by key, made on first use, shared by threads and never dropped.
 class StructureCache {
  public:
-  /// Throws what generate() and structure_of() throw.
+  /// Throws as generate() and structure_of() do.
   const Structure& get(const StructureKey& key);
 
  private:

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of replay: maxima and sums over a register. A value is a time in whole picoseconds held by a double: exact
-// up to 2^53, and what vector units have a maximum for.
+// The loops of replay: maxima and sums over a register. A value is a time in whole picoseconds, held by a double:
+// doubles are exact up to 2^53, and vector units have a maximum for them.
 #pragma once
 
 #include <cstddef>
 
 namespace commfuse::kernels {
 
-/// to[i] = value
+/// Sets to[i] = value.
 void fill(double* to, double value, std::size_t count);
-/// to[i] = max(a[i], value)
+/// Sets to[i] = max(a[i], value).
 void max_with(double* to, const double* a, double value, std::size_t count);
-/// to[i] = max(to[i], a[i])
+/// Sets to[i] = max(to[i], a[i]).
 void raise_to(double* to, const double* a, std::size_t count);
-/// to[i] = max(a[i], b[i])
+/// Sets to[i] = max(a[i], b[i]).
 void max_of(double* to, const double* a, const double* b, std::size_t count);
-/// to[i] += a[i]
+/// Sets to[i] += a[i].
 void add_to(double* to, const double* a, std::size_t count);
 
 }  // namespace commfuse::kernels

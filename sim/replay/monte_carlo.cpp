@@ -9,19 +9,27 @@ namespace commfuse {
 
 namespace {
 
-/// Runs looked at near the p99: their shares are sure to some percent, and looking takes far longer than sampling.
+/// Number of runs near the p99 that are examined: enough for shares accurate to some percent, and examining takes far
+/// longer than sampling.
 constexpr std::size_t most_near = 400;
 
 JitterDraws draws_of(const PricedSchedule& schedule, const MonteCarloOptions& options) {
   return {.tables = options.jitter, .seed = options.seed, .keys = schedule.keys};
 }
 
-/// So many that a register fills some kilobytes: the loops run long and everything stays in the cache.
+/// Returns a number of lanes with which a register fills some kilobytes: the loops are long and everything stays in the
+/// cache.
 std::size_t lanes_for(Rank ranks) {
   constexpr std::size_t values = 512;
   const std::size_t lanes = values / static_cast<std::size_t>(ranks);
   return std::clamp<std::size_t>(lanes / 4 * 4, 4, 64);
 }
+
+/// Parts that one thread does at a time: long enough that making its memory does not count.
+constexpr std::size_t batches_per_part = 16;
+constexpr std::size_t runs_per_part = 16;
+
+std::size_t parts_of(std::size_t count, std::size_t part) { return (count + part - 1) / part; }
 
 }  // namespace
 
@@ -37,42 +45,77 @@ Tails MonteCarlo::run(const PricedSchedule& schedule, const MonteCarloOptions& o
   return {.percentiles = percentiles, .causes = causes(schedule, options)};
 }
 
-void MonteCarlo::sample_by_replay(const PricedSchedule& schedule, const MonteCarloOptions& options) {
-  JitterSampler sampler(draws_of(schedule, options), schedule.tape.ranks, lanes_for(schedule.tape.ranks));
-  for (std::size_t first = 0; first < options.samples; first += sampler.lanes()) {
-    sampler.begin(first);
-    const std::span<const double> ends = replay_.sample(schedule.program(), schedule.tape, schedule.costs, sampler);
-    const std::size_t count = std::min(ends.size(), options.samples - first);
-    for (std::size_t i = 0; i < count; ++i) {
-      makespans_[first + i] = Duration{static_cast<std::int64_t>(ends[i])};
-    }
+void MonteCarlo::spread(std::size_t count, const std::function<void(std::size_t)>& body) const {
+  if (for_each_ != nullptr && count > 1) {
+    for_each_(count, body);
+    return;
   }
+  for (std::size_t i = 0; i < count; ++i) {
+    body(i);
+  }
+}
+
+void MonteCarlo::sample_by_replay(const PricedSchedule& schedule, const MonteCarloOptions& options) {
+  const std::size_t lanes = lanes_for(schedule.tape.ranks);
+  const std::size_t part = lanes * batches_per_part;
+  spread(parts_of(options.samples, part), [&](std::size_t which) {
+    Replay replay;
+    JitterSampler sampler(draws_of(schedule, options), schedule.tape.ranks, lanes);
+    const std::size_t end = std::min((which + 1) * part, options.samples);
+    for (std::size_t first = which * part; first < end; first += lanes) {
+      sampler.begin(first);
+      const std::span<const double> ends = replay.sample(schedule.program(), schedule.tape, schedule.costs, sampler);
+      const std::size_t count = std::min(ends.size(), end - first);
+      for (std::size_t i = 0; i < count; ++i) {
+        makespans_[first + i] = Duration{static_cast<std::int64_t>(ends[i])};
+      }
+    }
+  });
 }
 
 void MonteCarlo::sample_by_engine(const PricedSchedule& schedule, const MonteCarloOptions& options) {
   const JitterDraws draws = draws_of(schedule, options);
-  Recorder recorder(Recorder::Keep::ends);
-  for (std::size_t sample = 0; sample < options.samples; ++sample) {
-    engine_.run(schedule.plan, jittered(schedule.program(), schedule.costs, draws, sample), recorder, *options.engine);
-    makespans_[sample] = recorder.makespan().time_since_epoch();
-  }
+  spread(parts_of(options.samples, runs_per_part), [&](std::size_t which) {
+    Engine engine;
+    Recorder recorder(Recorder::Keep::ends);
+    const std::size_t end = std::min((which + 1) * runs_per_part, options.samples);
+    for (std::size_t sample = which * runs_per_part; sample < end; ++sample) {
+      engine.run(schedule.plan, jittered(schedule.program(), schedule.costs, draws, sample), recorder, *options.engine);
+      makespans_[sample] = recorder.makespan().time_since_epoch();
+    }
+  });
 }
 
-/// Runs the samples near the p99 again and looks at them closely.
+/// Runs the samples near the p99 again and examines them.
 P99Causes MonteCarlo::causes(const PricedSchedule& schedule, const MonteCarloOptions& options) {
+  struct Examined {
+    Breakdown critical;
+    CriticalPath path;
+  };
   const JitterDraws draws = draws_of(schedule, options);
-  P99Collector collector(schedule.program().mesh.ranks());
-  Recorder recorder(Recorder::Keep::timeline);
-  for (const std::size_t sample : near_p99(makespans_, most_near)) {
-    const Costs costs = jittered(schedule.program(), schedule.costs, draws, sample);
-    if (options.engine == nullptr) {
-      replay_.run(schedule.program(), schedule.tape, costs, Replay::Ranks::all, &recorder);
-    } else {
-      engine_.run(schedule.plan, costs, recorder, *options.engine);
+  const std::vector<std::size_t> samples = near_p99(makespans_, most_near);
+  std::vector<Examined> examined(samples.size());
+  spread(parts_of(samples.size(), runs_per_part), [&](std::size_t which) {
+    Replay replay;
+    Engine engine;
+    Recorder recorder(Recorder::Keep::timeline);
+    const std::size_t end = std::min((which + 1) * runs_per_part, samples.size());
+    for (std::size_t i = which * runs_per_part; i < end; ++i) {
+      const Costs costs = jittered(schedule.program(), schedule.costs, draws, samples[i]);
+      if (options.engine == nullptr) {
+        replay.run(schedule.program(), schedule.tape, costs, Replay::Ranks::all, &recorder);
+      } else {
+        engine.run(schedule.plan, costs, recorder, *options.engine);
+      }
+      check(recorder.makespan().time_since_epoch() == makespans_[samples[i]],
+            "a sample that is run again gives the same");
+      examined[i] = {analyse(schedule.program(), costs, recorder).critical,
+                     critical_path(schedule.plan.lowered, costs, recorder.timeline())};
     }
-    check(recorder.makespan().time_since_epoch() == makespans_[sample], "a sample that is run again gives the same");
-    collector.add(analyse(schedule.program(), costs, recorder).critical,
-                  critical_path(schedule.plan.lowered, costs, recorder.timeline()));
+  });
+  P99Collector collector(schedule.program().mesh.ranks());
+  for (const Examined& run : examined) {
+    collector.add(run.critical, run.path);
   }
   return collector.causes();
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One schedule run many times under jitter. Draws depend on the seed, the sample, the rank and the step alone, so all
-// strategies meet the same slow ranks and kernels, and neither lanes nor threads change a result.
+// Simulates one schedule many times under jitter. Draws depend only on the seed, the sample, the rank and the step, so
+// all strategies meet the same slow ranks and kernels, and neither lanes nor threads change a result.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -14,14 +16,17 @@
 
 namespace commfuse {
 
+/// Calls a function with every number below a count, on several threads or one, in any order.
+using ForEachIndex = void (*)(std::size_t count, const std::function<void(std::size_t)>& body);
+
 struct MonteCarloOptions {
-  std::shared_ptr<const JitterTables> jitter{};  ///< null: nothing strays, and there is nothing to sample
+  std::shared_ptr<const JitterTables> jitter{};  ///< null: no jitter, and there is nothing to sample
   std::uint64_t seed = 1;
   std::size_t samples = 1000;             ///< at least 1
-  const EngineOptions* engine = nullptr;  ///< null: replay plays
+  const EngineOptions* engine = nullptr;  ///< null: replay simulates
 };
 
-/// A schedule and what its ops cost where nothing strays. All are kept by reference.
+/// A schedule and the costs of its ops without jitter. All are kept by reference.
 struct PricedSchedule {
   const Plan& plan;
   const Tape& tape;
@@ -31,12 +36,15 @@ struct PricedSchedule {
   [[nodiscard]] const Program& program() const { return *plan.lowered.program; }
 };
 
-/// Keeps its memory from run to run. One a thread.
+/// Use one per thread.
 class MonteCarlo {
  public:
-  /// Makespan of every sample. Requires options.jitter.
+  /// Spreads samples by `for_each`; null: one after another. Results are the same.
+  explicit MonteCarlo(ForEachIndex for_each = nullptr) : for_each_(for_each) {}
+
+  /// Returns the makespan of every sample. Requires options.jitter.
   const std::vector<Duration>& makespans(const PricedSchedule& schedule, const MonteCarloOptions& options);
-  /// Their percentiles, and what the runs near the p99 have in common.
+  /// Returns the percentiles of the makespan, and what the runs near the p99 have in common.
   Tails run(const PricedSchedule& schedule, const MonteCarloOptions& options);
 
  private:
@@ -44,8 +52,9 @@ class MonteCarlo {
   void sample_by_engine(const PricedSchedule& schedule, const MonteCarloOptions& options);
   P99Causes causes(const PricedSchedule& schedule, const MonteCarloOptions& options);
 
-  Replay replay_;
-  Engine engine_;
+  void spread(std::size_t count, const std::function<void(std::size_t)>& body) const;
+
+  ForEachIndex for_each_;
   std::vector<Duration> makespans_;  // by sample
 };
 

@@ -44,7 +44,7 @@ Rank distinct_ranks(const Program& program, const Tape& tape, const Costs& costs
 
 namespace {
 
-/// What an op takes, as priced: in one lane, or in all three.
+/// Prices of the ops: in one lane, or in all three.
 class Priced {
  public:
   Priced(const Program& program, const Tape& tape, const Costs& costs, Rank ranks, std::size_t lanes)
@@ -56,7 +56,7 @@ class Priced {
 
   [[nodiscard]] std::size_t lanes() const { return lanes_; }
 
-  /// Of an op on every rank of a register, in every lane.
+  /// Fills in the price of an op on every rank of a register, in every lane.
   void operator()(std::uint32_t op, Rank rank, double* out) const {
     if (costs_.by_rank.empty()) {
       spread(op, static_cast<double>(costs_.duration[op].count()), out);
@@ -66,8 +66,8 @@ class Priced {
       return;
     }
     for (std::size_t r = 0; r < ranks_; ++r) {
-      const Rank here = tape_.all_ranks ? static_cast<Rank>(r) : rank;
-      spread(op, static_cast<double>(costs_.of(here, op).count()), out + r * lanes_);
+      const Rank own_rank = tape_.all_ranks ? static_cast<Rank>(r) : rank;
+      spread(op, static_cast<double>(costs_.of(own_rank, op).count()), out + r * lanes_);
     }
   }
 
@@ -88,7 +88,7 @@ class Priced {
   std::size_t lanes_;
 };
 
-/// What an op takes at several costs, one a lane.
+/// Times of the ops at several costs, one per lane.
 class SideBySide {
  public:
   SideBySide(const Tape& tape, std::span<const Costs> costs, Rank ranks)
@@ -116,7 +116,7 @@ class SideBySide {
   std::size_t ranks_;
 };
 
-/// What an op takes in a batch of samples, one a lane.
+/// Times of the ops in a batch of samples, one per lane.
 class Sampled {
  public:
   Sampled(const Tape& tape, const Costs& costs, JitterSampler& sampler)
@@ -151,8 +151,8 @@ class Sampled {
   const Tape& tape_;
   const Costs& costs_;
   JitterSampler& sampler_;
-  std::vector<double> nominal_;  // one for all ranks, or one a rank
-  std::vector<double> times_;    // of the op drawn last, by rank and lane; where instructions are of single ranks
+  std::vector<double> nominal_;  // one value for all ranks, or one per rank
+  std::vector<double> times_;    // by rank and lane, for the last op drawn; instructions of single ranks
   std::uint32_t drawn_ = Tape::none;
 };
 
@@ -180,7 +180,7 @@ class Replay::Pass {
     sum_issue_costs();
   }
 
-  /// recorder: null when nobody listens.
+  /// `recorder` is null when nothing is recorded.
   void play(Recorder* recorder) {
     const bool single = width_ == 1 && recorder == nullptr;
     for (const Tape::Instruction& instruction : tape_.instructions) {
@@ -218,7 +218,8 @@ class Replay::Pass {
   [[nodiscard]] double* at(std::uint32_t place) { return memory_.values_.data() + std::size_t{place} * width_; }
   [[nodiscard]] double* to(const Instruction& instruction) { return at(instruction.to); }
 
-  /// A kernel or an exchange that meets itself, where registers are single values. False for what waits for others.
+  /// Runs a kernel or a self-paired exchange, where registers are single values. Returns false for an op that waits for
+  /// others.
   bool run_single(const Instruction& instruction) {
     if (instruction.kind != Tape::Kind::kernel && instruction.kind != Tape::Kind::exchange) {
       return false;
@@ -241,11 +242,11 @@ class Replay::Pass {
     const Rank distinct = tape_.all_ranks ? 1 : tape_.ranks;
     memory_.issued_.resize(ops * static_cast<std::size_t>(distinct));
     for (Rank rank = 0; rank < distinct; ++rank) {
-      const Coordinates here = program_.mesh.coordinates(rank);
+      const Coordinates coordinates = program_.mesh.coordinates(rank);
       double* issued = memory_.issued_.data() + static_cast<std::size_t>(rank) * ops;
       std::int64_t sum = 0;
       for (std::size_t op = 0; op < ops; ++op) {
-        sum += tape_.all_ranks || program_.ops[op].where.holds(here) ? costs_.issue[op].count() : 0;
+        sum += tape_.all_ranks || program_.ops[op].where.holds(coordinates) ? costs_.issue[op].count() : 0;
         issued[op] = static_cast<double>(sum);
       }
     }
@@ -268,7 +269,7 @@ class Replay::Pass {
     }
   }
 
-  /// Calls visit(to, from, count) for every run of values that comes here as one.
+  /// Calls visit(to, from, count) for every contiguous run of values under the turn.
   template <class Visit>
   void for_each_run(std::uint32_t turn, const Visit& visit) const {
     if (ranks_ == 1) {
@@ -288,10 +289,10 @@ class Replay::Pass {
     }
   }
 
-  /// to = max(own, other turned)
-  void meet(double* to, const double* own, const double* other, std::uint32_t turn) const {
-    for_each_run(turn, [&](std::size_t here, std::size_t there, std::size_t count) {
-      kernels::max_of(to + here, own + here, other + there, count);
+  /// Sets to = max(self, other turned).
+  void meet(double* to, const double* mine, const double* other, std::uint32_t turn) const {
+    for_each_run(turn, [&](std::size_t target, std::size_t source, std::size_t count) {
+      kernels::max_of(to + target, mine + target, other + source, count);
     });
   }
 
@@ -299,8 +300,8 @@ class Replay::Pass {
     price_(instruction.op, instruction.rank, memory_.durations_.data());
     post(instruction);
     double* end = to(instruction);
-    double* half = at(instruction.own);
-    if (ranks_ == 1) {  // it meets itself
+    double* half = at(instruction.self);
+    if (ranks_ == 1) {  // a rank paired with itself
       kernels::add_to(end, memory_.durations_.data(), width_);
       std::copy_n(end, width_, half);
       return;
@@ -311,13 +312,13 @@ class Replay::Pass {
   }
 
   void join(const Instruction& instruction) {
-    if (instruction.own != Tape::none && instruction.other != Tape::none) {
-      meet(to(instruction), at(instruction.own), at(instruction.other), instruction.turn);
-    } else if (instruction.own != Tape::none) {
-      std::copy_n(at(instruction.own), width_, to(instruction));
+    if (instruction.self != Tape::none && instruction.other != Tape::none) {
+      meet(to(instruction), at(instruction.self), at(instruction.other), instruction.turn);
+    } else if (instruction.self != Tape::none) {
+      std::copy_n(at(instruction.self), width_, to(instruction));
     } else {
-      for_each_run(instruction.turn, [&](std::size_t here, std::size_t there, std::size_t count) {
-        std::copy_n(at(instruction.other) + there, count, to(instruction) + here);
+      for_each_run(instruction.turn, [&](std::size_t target, std::size_t source, std::size_t count) {
+        std::copy_n(at(instruction.other) + source, count, to(instruction) + target);
       });
     }
   }
@@ -352,7 +353,7 @@ class Replay::Pass {
     return program_.mesh.member(instruction.rank, shape.axis, static_cast<std::int32_t>(member));
   }
 
-  /// Every member of a group of ranks gets the largest value of the group.
+  /// Sets the value of every member of a group of ranks to the largest in the group.
   void spread_maximum(double* values, std::size_t members, std::size_t stride) const {
     for (std::size_t first = 0; first < width_; first += members * stride) {
       double* group = values + first;
@@ -372,7 +373,7 @@ class Replay::Pass {
     }
   }
 
-  /// Of communication a summary asks for the last end alone.
+  /// A summary needs only the last end of communication.
   void record(const Instruction& instruction, Recorder& recorder) {
     const Op& op = program_.ops[instruction.op];
     const bool whole = recorder.keeps_timeline();
@@ -385,7 +386,7 @@ class Replay::Pass {
       starts = whole ? starts_of(instruction) : ends;
     } else if (instruction.kind == Tape::Kind::exchange) {
       starts = whole ? first_starts_of(instruction) : ends;
-    } else {  // ends are starts + durations
+    } else {  // ends hold starts + durations
       double* before = memory_.others_.data();
       for (std::size_t i = 0; i < width_; ++i) {
         before[i] = ends[i] - memory_.durations_[i];
@@ -409,19 +410,19 @@ class Replay::Pass {
     }
   }
 
-  /// An exchange starts with its first half, a one-sided one when it is posted.
+  /// Returns the starts of an exchange: that of its first half, or for a one-sided one the time when it is posted.
   const double* starts_of(const Instruction& instruction) {
     double* starts = memory_.others_.data();
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[program_.ops[instruction.op].shape]);
     const bool one_sided = exchange.protocol != Protocol::rendezvous;
-    if (instruction.own == Tape::none) {
+    if (instruction.self == Tape::none) {
       kernels::fill(starts, longest_exact, width_);
     } else if (one_sided && (!exchange.sends || exchange.protocol == Protocol::pull)) {
-      return at(instruction.own);
+      return at(instruction.self);
     } else {
       price_(instruction.op, instruction.rank, memory_.durations_.data());
       for (std::size_t i = 0; i < width_; ++i) {
-        starts[i] = at(instruction.own)[i] - memory_.durations_[i];
+        starts[i] = at(instruction.self)[i] - memory_.durations_[i];
       }
     }
     if (instruction.other != Tape::none && !one_sided) {
@@ -431,22 +432,23 @@ class Replay::Pass {
     return starts;
   }
 
-  /// Of an exchange that meets itself: that of the half that it sends, or of the one that comes.
+  /// Returns the start of a self-paired exchange: the earlier of the half that it sends and the half that it receives.
   const double* first_starts_of(const Instruction& instruction) {
     double* starts = memory_.others_.data();
     for (std::size_t i = 0; i < width_; ++i) {
-      starts[i] = at(instruction.own)[i] - memory_.durations_[i];
+      starts[i] = at(instruction.self)[i] - memory_.durations_[i];
     }
-    start_with(instruction.own, instruction.turn_back);
+    start_with(instruction.self, instruction.turn_back);
     return starts;
   }
 
-  /// Moves the starts in others_ up to those of `halves`, turned, whose durations are at hand.
+  /// Lowers the starts in others_ to those of `halves`, turned, where these are earlier. Requires their durations in
+  /// durations_.
   void start_with(std::uint32_t halves, std::uint32_t turn) {
     double* starts = memory_.others_.data();
-    for_each_run(turn, [&](std::size_t here, std::size_t there, std::size_t count) {
+    for_each_run(turn, [&](std::size_t target, std::size_t source, std::size_t count) {
       for (std::size_t i = 0; i < count; ++i) {
-        starts[here + i] = std::min(starts[here + i], at(halves)[there + i] - memory_.durations_[there + i]);
+        starts[target + i] = std::min(starts[target + i], at(halves)[source + i] - memory_.durations_[source + i]);
       }
     });
   }
@@ -455,8 +457,8 @@ class Replay::Pass {
   const Tape& tape_;
   const Costs& costs_;
   Replay& memory_;
-  FoldedMesh mesh_;    // of the ranks that are replayed
-  std::size_t ranks_;  // of a register
+  FoldedMesh mesh_;    // mesh of the replayed ranks
+  std::size_t ranks_;  // ranks in a register
   std::size_t lanes_;
   std::size_t width_;
   Prices price_;
@@ -493,8 +495,8 @@ void Replay::makespans(const Program& program, const Tape& tape, std::span<const
   const std::size_t values = tape.registers * (tape.all_ranks ? static_cast<std::size_t>(played) : 1);
   const std::size_t lanes = std::clamp<std::size_t>(cached_values / std::max<std::size_t>(values, 1), 4, 32);
   for (std::size_t at = 0; at < costs.size(); at += lanes) {
-    const std::span<const Costs> some = costs.subspan(at, std::min(lanes, costs.size() - at));
-    Pass(*this, program, tape, first, played, SideBySide(tape, some, played)).play(nullptr);
+    const std::span<const Costs> batch = costs.subspan(at, std::min(lanes, costs.size() - at));
+    Pass(*this, program, tape, first, played, SideBySide(tape, batch, played)).play(nullptr);
     for (const double end : last_end_) {
       makespans.push_back(duration(end));
     }

@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::uint32_t none = Tape::none;
 
-/// An op of all ranks, or of one: what an instruction speaks of.
+/// The subject of an instruction: an op on all ranks, or an op on one rank.
 using Actor = std::uint32_t;
 
-/// Who depends on whom among the actors of a program.
+/// The dependencies between the actors of a program.
 class Actors {
  public:
   explicit Actors(const Lowered& lowered)
@@ -65,7 +65,8 @@ class Actors {
     return std::get_if<CollectiveShape>(&program_.shapes[op(actor).shape]);
   }
 
-  /// Whose receive half its send meets, and whose send its receive half takes.
+  /// The first returns the actor whose receive half a send meets; the second, the actor whose send a receive half
+  /// takes.
   [[nodiscard]] Actor receiver(Actor sender) const {
     const OpId id{static_cast<std::int32_t>(op_of(sender))};
     const Rank rank = rank_of(sender);
@@ -79,14 +80,16 @@ class Actors {
     return actor(source, static_cast<std::size_t>(lowered_.matching.sender(rank, id)));
   }
 
-  /// Whether its ranks go through it together: the send of every rank meets the receive of the same op.
+  /// Returns whether the exchange is self-paired, so that its ranks go through it together: the send of every rank
+  /// meets the receive of the same op.
   [[nodiscard]] bool meets_itself(Actor actor, const ExchangeShape& shape) const {
     const auto id = static_cast<std::int32_t>(actor);
     return ranks_ == 1 && shape.protocol == Protocol::rendezvous && lowered_.matching.receiver(0, OpId{id}) == id &&
            lowered_.matching.sender(0, OpId{id}) == id;
   }
 
-  /// All that must have ended before it is posted. Waits on its own lane say nothing more than the op before does.
+  /// Visits everything that must have ended before the actor is posted. Waits on its own lane are implied by the op
+  /// before it.
   template <class Visit>
   void for_each_before(Actor actor, const Visit& visit) const {
     if (before_[actor] != none) {
@@ -100,7 +103,7 @@ class Actors {
     }
   }
 
-  /// The members of a collective; of all ranks it is one actor.
+  /// Visits the members of a collective; over all ranks these are one actor.
   template <class Visit>
   void for_each_member(Actor actor, const CollectiveShape& shape, const Visit& visit) const {
     if (ranks_ == 1) {
@@ -118,18 +121,18 @@ class Actors {
   const Program& program_;
   std::size_t ops_;
   Rank ranks_;
-  std::vector<Actor> before_;  // by actor: the one before it on its lane
-  std::vector<bool> last_;     // by actor: of its lane
+  std::vector<Actor> before_;  // by actor: the previous one on its lane
+  std::vector<bool> last_;     // by actor: the last one on its lane
 };
 
-/// What becomes of an actor: a value of the recurrence.
+/// The values of the recurrence for an actor.
 enum class Phase : std::uint8_t { post, half, end };
 struct Node {
   Actor actor = 0;
   Phase phase = Phase::end;
 };
 
-/// The turns of a tape, each once.
+/// The turns of a tape, each stored once.
 class Turns {
  public:
   Turns(const Mesh& mesh, Tape& tape) : mesh_(mesh), tape_(tape) {
@@ -138,7 +141,7 @@ class Turns {
     }
   }
 
-  /// How the values of the ranks `shift` further on an axis come to each rank.
+  /// Returns the index of the turn that brings each rank the value of the rank `shift` further on an axis.
   std::uint32_t operator()(std::int8_t axis, std::int32_t shift) {
     if (!tape_.all_ranks) {
       return 0;
@@ -166,12 +169,12 @@ class Turns {
   const Mesh& mesh_;
   Tape& tape_;
   std::map<std::pair<std::int8_t, std::int32_t>, std::uint32_t> turns_;
-  /// The last two that were asked for: of a ring mostly there and back.
+  /// The two turns that were asked for last: in a ring these are mostly the two directions.
   std::array<std::pair<std::pair<std::int8_t, std::int32_t>, std::uint32_t>, 2> recent_turns_{
       {{{-1, 0}, 0}, {{-1, 0}, 0}}};
 };
 
-/// Writes the instructions depth first, in program order wherever that is possible, so that values die young.
+/// Writes the instructions depth first, in program order wherever possible, so that values have short lives.
 class Writer {
  public:
   Writer(const Lowered& lowered, Tape& tape) : actors_(lowered), tape_(tape), turn_(lowered.program->mesh, tape) {
@@ -208,7 +211,7 @@ class Writer {
 
   template <Phase phase>
   void reach(Actor actor) {
-    if (value({actor, phase}) != none || write<phase>(actor)) {  // as mostly, when asked for in order
+    if (value({actor, phase}) != none || write<phase>(actor)) {  // the usual case, when asked for in order
       return;
     }
     open_.push_back({actor, phase});
@@ -253,13 +256,13 @@ class Writer {
       if (exchange->receives) {
         visit(Node{actors_.sender(actor), Phase::half});
       }
-      if (const std::optional<Phase> own = own_part(*exchange)) {
-        visit(Node{actor, *own});
+      if (const std::optional<Phase> part = own_part(*exchange)) {
+        visit(Node{actor, *part});
       }
     }
   }
 
-  /// What an exchange lasts until on its own account: its send half, or one-sided without one until it is posted.
+  /// Returns the phase that ends an exchange's own part: its send half, or for a one-sided one without it the post.
   static std::optional<Phase> own_part(const ExchangeShape& exchange) {
     if (exchange.sends && exchange.protocol != Protocol::pull) {
       return Phase::half;
@@ -276,7 +279,7 @@ class Writer {
     return false;
   }
 
-  /// False, and nothing is written, when something that it needs is not there yet.
+  /// Returns false, and writes nothing, when a value that it needs is missing.
   template <Phase phase>
   bool write(Actor actor) {
     Instruction instruction{.op = static_cast<std::uint32_t>(actors_.op_of(actor)), .rank = actors_.rank_of(actor)};
@@ -310,7 +313,7 @@ class Writer {
     return true;
   }
 
-  /// Adds an operand. False when it is not there yet.
+  /// Adds an operand. Returns false when its value is missing.
   bool take(Node needed) {
     tape_.operands.push_back(value(needed));
     return tape_.operands.back() != none;
@@ -338,21 +341,21 @@ class Writer {
 
   bool half(Actor actor, const ExchangeShape& shape, Instruction& instruction) {
     instruction.kind = Kind::half;
-    instruction.own = value({actor, Phase::post});
+    instruction.self = value({actor, Phase::post});
     if (shape.protocol == Protocol::push) {
-      return instruction.own != none;
+      return instruction.self != none;
     }
     instruction.other = value({actors_.receiver(actor), Phase::post});
     instruction.turn = turn_(shape.axis, shape.shift);
-    return instruction.own != none && instruction.other != none;
+    return instruction.self != none && instruction.other != none;
   }
 
   bool join(Actor actor, const ExchangeShape& shape, Instruction& instruction) {
     instruction.kind = Kind::join;
     bool ready = true;
-    if (const std::optional<Phase> own = own_part(shape)) {
-      instruction.own = value({actor, *own});
-      ready = instruction.own != none;
+    if (const std::optional<Phase> phase = own_part(shape)) {
+      instruction.self = value({actor, *phase});
+      ready = instruction.self != none;
     }
     if (shape.receives) {
       const Actor sender = actors_.sender(actor);
@@ -373,7 +376,7 @@ class Writer {
   std::vector<Node> open_;
 };
 
-/// Whether all ranks run kernels and exchanges by rendezvous that meet themselves, and nothing else.
+/// Returns whether all ranks run only kernels and self-paired exchanges by rendezvous.
 bool goes_in_order(const Lowered& lowered) {
   const auto& shapes = lowered.program->shapes;
   return lowered.matching.uniform && std::none_of(shapes.begin(), shapes.end(), [](const Shape& shape) {
@@ -384,7 +387,8 @@ bool goes_in_order(const Lowered& lowered) {
          });
 }
 
-/// What Writer writes of such a program, at once: an op follows from earlier ones alone, and is one instruction.
+/// Writes such a program directly, with the same result as Writer: each op depends only on earlier ones, and is one
+/// instruction.
 void write_in_order(const Lowered& lowered, Tape& tape) {
   const Program& program = *lowered.program;
   Turns turn(program.mesh, tape);
@@ -425,16 +429,16 @@ void for_each_read(Tape& tape, Tape::Instruction& instruction, const Visit& visi
   for (std::uint32_t i = 0; i < instruction.count; ++i) {
     visit(tape.operands[instruction.first + i]);
   }
-  for (std::uint32_t* one : {&instruction.own, &instruction.other}) {
-    if (*one != none) {
-      visit(*one);
+  for (std::uint32_t* operand : {&instruction.self, &instruction.other}) {
+    if (*operand != none) {
+      visit(*operand);
     }
   }
 }
 
-/// Gives values that are never alive together the same register. From the last instruction to the first, so that the
-/// first read met is the last one. What an instruction reads lives on past it, so that it never writes what it reads
-/// turned.
+/// Gives values that are never alive together the same register. Runs from the last instruction to the first, so that
+/// the first read it meets is the value's last. The operands of an instruction stay alive past it, so that it never
+/// overwrites an operand that it reads turned.
 void share_registers(Tape& tape, std::size_t values) {
   std::vector<std::uint32_t> place(values, none);
   std::vector<std::uint32_t> idle;
@@ -457,8 +461,8 @@ void share_registers(Tape& tape, std::size_t values) {
     put(instruction->to);
     for_each_read(tape, *instruction, put);
     if (instruction->kind == Tape::Kind::exchange) {  // one more, while it runs
-      instruction->own = take();
-      idle.push_back(instruction->own);
+      instruction->self = take();
+      idle.push_back(instruction->self);
     }
     idle.push_back(instruction->to);
   }

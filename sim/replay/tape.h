@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lowered program as a list of sums and maxima: the max-plus recurrence that says when every op ends, in an order in
-// which each value is there before it is asked for. Worked out once a structure; costs come later.
+// A lowered program as a list of sums and maxima: the max-plus recurrence for the ends of all ops, ordered so that each
+// value exists before it is read. It is computed once per structure; costs come later.
 //
 //   post(x) = max(issued(x), end of every wait, end of the op before on its lane)
 //   end(x)  = post(x) + duration(x)                                         x is a kernel
@@ -8,8 +8,8 @@
 //           = max(post of all members) + max(duration of all members)       x is a collective
 //   half(x) = max(post(x), post of the receive that its send meets) + duration(x)
 //
-// In most schedules a send meets the receive of the same op on another rank. Then all ranks go through an exchange
-// together, and one instruction stands for its three.
+// In most schedules a send meets the receive of the same op on another rank: the exchange is self-paired. Then all
+// ranks go through it together, and one instruction stands for its three.
 #pragma once
 
 #include <cstdint>
@@ -20,36 +20,36 @@
 
 namespace commfuse {
 
-/// Where every rank runs every op, an instruction speaks of one op on all ranks at once: the k-th value of a register
-/// belongs to rank k. Else it speaks of one op on one rank, and registers hold one value.
+/// If every rank runs every op, an instruction is about one op on all ranks at once: the k-th value of a register
+/// belongs to rank k. Otherwise it is about one op on one rank, and registers hold one value.
 struct Tape {
   static constexpr std::uint32_t none = 0xffffffff;
 
   enum class Kind : std::uint8_t {
     kernel,      // to = max(issue, operands) + duration
     post,        // to = max(issue, operands)
-    half,        // to = max(own, other turned) + duration; other is none for a push
-    join,        // to = max(own, other turned); one of them may be none
-    exchange,    // post, half and join of an exchange by rendezvous that meets itself: own becomes the half
-    collective,  // to = max over the members of own (of all operands, on a tape of single ranks) + longest duration
+    half,        // to = max(self, other turned) + duration; other is none for a push
+    join,        // to = max(self, other turned); one of them may be none
+    exchange,    // a self-paired exchange by rendezvous: its post, half and join; self becomes the half
+    collective,  // to = max over the members of self (of all operands, on a tape of single ranks) + longest duration
   };
   struct Instruction {
     Kind kind = Kind::kernel;
-    bool last = false;  // no op comes after it on its lane: the last end is one of these
+    bool last = false;  // the last op on its lane: the last end is that of one of these
     std::uint32_t op = 0;
-    Rank rank = 0;            // on a tape of single ranks
-    std::uint32_t to = 0;     // a register, as are all that follow
-    std::uint32_t first = 0;  // into operands
-    std::uint32_t count = 0;  // of operands
-    std::uint32_t own = none;
+    Rank rank = 0;            // only on a tape of single ranks
+    std::uint32_t to = 0;     // a register, like all that follow
+    std::uint32_t first = 0;  // index into operands
+    std::uint32_t count = 0;  // number of operands
+    std::uint32_t self = none;
     std::uint32_t other = none;
-    std::uint32_t turn = 0;         // into turns: how `other` comes here; exchange: how posts come to the senders
-    std::uint32_t turn_back = 0;    // exchange: how halves come to the receivers
-    std::uint32_t other_op = none;  // join: the op that sends what arrives
-    Rank other_rank = 0;            // the same, on a tape of single ranks
+    std::uint32_t turn = 0;         // index into turns, for `other`; for an exchange, for the posts that senders read
+    std::uint32_t turn_back = 0;    // exchange: index into turns, for the halves that receivers read
+    std::uint32_t other_op = none;  // join: the op whose send arrives
+    Rank other_rank = 0;            // join: the rank of that op, on a tape of single ranks
   };
 
-  /// What a rank sees of another rank's values: those of the rank `by` further on the axis, where they lie around.
+  /// Maps each rank to another rank whose value it reads: the rank `by` further on the axis, which wraps around.
   struct Turn {
     std::uint8_t axis = 0;
     std::int32_t by = 0;  // from 0 to below the axis' extent
@@ -67,7 +67,7 @@ struct Tape {
   }
 };
 
-/// O(ops) where every rank runs every op, else O(ops x ranks). Requires a program that does not deadlock.
+/// Takes O(ops) where every rank runs every op, otherwise O(ops x ranks). Requires a program that does not deadlock.
 Tape tape_of(const Lowered& lowered);
 
 }  // namespace commfuse

@@ -23,7 +23,7 @@ inline Shape shape_of(const std::string&, const auto&) { return text(); }
 inline Shape shape_of(int, const auto& entry) { return count(entry.least, entry.most); }
 inline Shape shape_of(Bytes, const auto&) { return size(); }
 
-/// The keys of a described struct but for `without`.
+/// Returns the keys of a described struct except those in `without`.
 template <class S>
 std::vector<ShapeKey> keys_of(std::string_view without = {}) {
   std::vector<ShapeKey> keys;

@@ -79,7 +79,7 @@ Shape nccl() {
               optional({"nvls", map(keys_of<SwitchParameters>()), "All-reduce by sums in the switch"})});
 }
 
-/// Where NCCL's own estimate is the prior, what it estimates may be left out.
+/// If NCCL's own estimate is the prior, the parameters that it estimates may be left out.
 Shape collective() {
   const Shape all_to_all = map({{"small_up_to", sourced(size())},
                                 {"small", map(keys_of<ProtocolParameters>(key_of_ramp))},

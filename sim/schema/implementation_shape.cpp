@@ -19,9 +19,9 @@ namespace commfuse::schema {
 namespace {
 
 template <class All>
-Shape word_of(const All& all) {
+Shape word_of(const All& values) {
   std::vector<std::string> names;
-  for (const auto each : all) {
+  for (const auto each : values) {
     names.emplace_back(name_of(each));
   }
   return word(std::move(names));

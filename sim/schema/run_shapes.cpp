@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that say how runs go: jitter (model/config/load_jitter.cpp), faults (sim/engine/load_faults.cpp), lab workloads
+// Files about runs: jitter (model/config/load_jitter.cpp), faults (sim/engine/load_faults.cpp), lab workloads
 // (sim/lab/load_lab.cpp).
 #include "model/cost/jitter.h"
 #include "sim/lab/lab.h"
@@ -11,7 +11,7 @@ namespace {
 
 Shape sigma() { return sourced(number(0, highest_sigma)); }
 
-/// How the times of kernels stray: by a lognormal, or as a sample says.
+/// Jitter of kernel times: a lognormal, or a sample.
 Shape spread() {
   return one_of({map({{"sigma", sigma(), "Of a lognormal with median 1"}}),
                  map({{"sample", sourced(text()), "Ratios to nominal times, a line each; a path below this folder"}})});

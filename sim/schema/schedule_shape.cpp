@@ -23,14 +23,14 @@ Shape word_in(const words::Table<Kind, size>& table) {
 
 Shape dtype() {
   std::vector<std::string> names;
-  for (const DType one : all_dtypes) {
-    names.emplace_back(name_of(one));
+  for (const DType dtype : all_dtypes) {
+    names.emplace_back(name_of(dtype));
   }
   return word(std::move(names));
 }
 
 ShapeKey dtype_key() { return optional({"dtype", dtype(), "bf16 where nothing is said"}); }
-/// "tokens*4": blocks of a dimension.
+/// "tokens*4": a number of blocks of a dimension.
 Shape extent() { return pattern(R"(^[A-Za-z_][A-Za-z0-9_]* ?\* ?[0-9]+$)"); }
 /// An index, "(tp+3)%4", or a plain number.
 Shape index() { return one_of({text(), count()}); }
@@ -55,7 +55,7 @@ Shape buffer() {
               dtype_key()});
 }
 
-/// What a region of a buffer holds of a tensor.
+/// The part of a tensor in a region of a buffer.
 Shape content() {
   return map({{"here", text(), "A region of a buffer, as in x[tp]"},
               {"tensor", text()},
@@ -92,14 +92,14 @@ Shape unfused_work() {
   return one_of(std::move(kinds));
 }
 
-Shape op(const char* kind, std::vector<ShapeKey> own) {
+Shape op(const char* kind, std::vector<ShapeKey> own_keys) {
   std::vector<ShapeKey> keys{{"id", count(), "Counts from 0"},
                              {"op", word({kind})},
                              optional({"lane", text(), "compute, aux, comm, copy, kernel; comm:1 for a second one"}),
                              optional({"purpose", word_in(words::purposes)}),
                              optional({"where", text(), "Ranks that have it, as in tp >= 1"}),
                              optional({"waits", list(count()), "Ops of the same rank that end before it begins"})};
-  keys.insert(keys.end(), own.begin(), own.end());
+  keys.insert(keys.end(), own_keys.begin(), own_keys.end());
   return map(std::move(keys));
 }
 

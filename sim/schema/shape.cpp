@@ -30,7 +30,7 @@ Shape quantity(const char* units) { return pattern(std::string(plain_number) + u
 
 Json json_of(const Shape& shape);
 
-/// A whole number that is a limit is written as one.
+/// Writes a limit that is a whole number without a fraction.
 Json limit(double value) {
   constexpr double exact = 1e15;
   const bool is_whole = value <= exact && value == static_cast<double>(static_cast<std::int64_t>(value));
@@ -38,7 +38,7 @@ Json limit(double value) {
 }
 
 Json number_json(const Shape& shape, const char* type) {
-  return {{"type", type}, {"minimum", limit(shape.least)}, {"maximum", limit(shape.most)}};
+  return {{"type", type}, {"minimum", limit(shape.least)}, {"maximum", limit(shape.largest)}};
 }
 
 Json map_json(const Shape& shape) {
@@ -62,11 +62,11 @@ Json map_json(const Shape& shape) {
 }
 
 Json choice_json(const Shape& shape) {
-  Json all = Json::array();
-  for (const Shape& one : shape.of) {
-    all.push_back(json_of(one));
+  Json shapes = Json::array();
+  for (const Shape& part : shape.of) {
+    shapes.push_back(json_of(part));
   }
-  return {{"anyOf", std::move(all)}};
+  return {{"anyOf", std::move(shapes)}};
 }
 
 Json json_of(const Shape& shape) {
@@ -99,8 +99,8 @@ Shape text() { return {.kind = ShapeKind::text}; }
 Shape word(std::vector<std::string> words) { return {.kind = ShapeKind::word, .words = std::move(words)}; }
 Shape pattern(std::string pattern) { return {.kind = ShapeKind::pattern, .pattern = std::move(pattern)}; }
 Shape boolean() { return {.kind = ShapeKind::boolean}; }
-Shape count(double least, double most) { return {.kind = ShapeKind::count, .least = least, .most = most}; }
-Shape number(double least, double most) { return {.kind = ShapeKind::number, .least = least, .most = most}; }
+Shape count(double least, double largest) { return {.kind = ShapeKind::count, .least = least, .largest = largest}; }
+Shape number(double least, double largest) { return {.kind = ShapeKind::number, .least = least, .largest = largest}; }
 Shape duration() { return quantity("(ps|ns|us|ms|s)"); }
 Shape size() { return quantity("([KMGT]i?B?|kB|B)"); }
 Shape bandwidth() { return quantity("([kMGT]?B|[KMG]iB|[MG]bit)/s"); }
@@ -129,8 +129,8 @@ Shape partial(Shape shape) {
   for (ShapeKey& key : shape.keys) {
     key = optional({key.name, partial(std::move(key.shape)), key.doc});
   }
-  for (Shape& one : shape.of) {
-    one = partial(std::move(one));
+  for (Shape& part : shape.of) {
+    part = partial(std::move(part));
   }
   return shape;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kind of YAML file may hold, as data: what `commfuse-sim schema` tells editors. Loaders read such files and say
-// what is wrong with values; a test holds every map's keys against those that its loader knows.
+// The allowed contents of each kind of YAML file, as data: `commfuse-sim schema` gives them to editors. Loaders read
+// such files and report mistakes in values; a test compares every map's keys with those that its loader knows.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ enum class ShapeKind : std::uint8_t {
   word,     ///< one of `words`
   pattern,  ///< a text that matches `pattern`
   boolean,
-  count,   ///< a whole number from `least` to `most`, or one with a binary K, M or G
-  number,  ///< from `least` to `most`
-  list,    ///< each like of[0]
+  count,   ///< a whole number from `least` to `largest`, or one with a binary K, M or G
+  number,  ///< from `least` to `largest`
+  list,    ///< each item like of[0]
   map,     ///< with `keys`
   table,   ///< a map whose keys match `pattern`, each value like of[0]
-  one_of,  ///< like any of `of`
+  one_of,  ///< like any item of `of`
   anything
 };
 
@@ -31,7 +31,7 @@ struct Shape {
   ShapeKind kind = ShapeKind::anything;
   std::vector<std::string> words{};
   std::string pattern{};
-  double least = 0.0, most = 1e15;
+  double least = 0.0, largest = 1e15;
   std::vector<ShapeKey> keys;
   std::vector<Shape> of;
 };
@@ -47,8 +47,8 @@ Shape text();
 Shape word(std::vector<std::string> words);
 Shape pattern(std::string pattern);
 Shape boolean();
-Shape count(double least = 0.0, double most = 1e15);
-Shape number(double least = 0.0, double most = 1e15);
+Shape count(double least = 0.0, double largest = 1e15);
+Shape number(double least = 0.0, double largest = 1e15);
 Shape duration();      ///< "5 us"
 Shape size();          ///< "32 KiB"
 Shape bandwidth();     ///< "450 GB/s"
@@ -59,9 +59,9 @@ Shape table(std::string pattern, Shape each);
 Shape one_of(std::vector<Shape> shapes);
 /// `{value: ..., error: 0.05, provenance: "fitted: table"}`.
 Shape sourced(Shape value);
-/// The same key, which may be left out.
+/// Returns the key as an optional one.
 ShapeKey optional(ShapeKey key);
-/// A map that another one fills up: no key is required, at any depth.
+/// Returns a map that another one completes: no key is required, at any depth.
 Shape partial(Shape shape);
 
 /// One kind of file.
@@ -69,10 +69,10 @@ struct FileKind {
   std::string_view name;    ///< "model"
   std::string_view schema;  ///< "commfuse.model/1"
   std::string_view doc;
-  Shape (*shape)();  ///< Its keys but for `schema`.
+  Shape (*shape)();  ///< Its keys, without `schema`.
 };
 
-/// All kinds but those of settings, run and sweep: a new one is a line here and its shape.
+/// Returns all kinds but settings, run and sweep. A new kind is a line here and its shape.
 std::span<const FileKind> file_kinds();
 
 Shape model_shape();
@@ -85,7 +85,7 @@ Shape implementation_shape();
 Shape framework_shape();
 Shape schedule_shape();
 
-/// As JSON Schema, draft 2020-12.
+/// Returns the shape as JSON Schema, draft 2020-12.
 std::string to_json_schema(const Shape& shape);
 
 }  // namespace commfuse::schema

@@ -25,17 +25,17 @@ void score_attention(const Table& table, Context& context, Tally& tally) {
     if (!tally.takes(row, back)) {
       continue;
     }
-    const FoundMachine& found = machines.of(row.text(columns.hw));
-    if (found.machine == nullptr) {
-      tally.skip(found.why_not);
-    } else if (!has_dtype || !found.machine->accelerator.supports(size.dtype)) {
-      tally.skip(fmt::format("{} has no products in {}", found.machine->name, row.text(columns.dtype)));
+    const FoundMachine& known = machines.of(row.text(columns.hw));
+    if (known.machine == nullptr) {
+      tally.skip(known.why_not);
+    } else if (!has_dtype || !known.machine->accelerator.supports(size.dtype)) {
+      tally.skip(fmt::format("{} has no products in {}", known.machine->name, row.text(columns.dtype)));
     } else {
-      const Accelerator& accelerator = found.machine->accelerator;
+      const Accelerator& accelerator = known.machine->accelerator;
       const std::string_view part = size.seq >= 1024 ? "sequence >= 1K" : "sequence < 1K";
       const double predicted = to_microseconds(attention_time(accelerator, size, accelerator.sms));
-      if (tally.score(row, *found.machine, back, {{measured, predicted, std::span(&part, 1)}})) {
-        check_interval(*found.machine,
+      if (tally.score(row, *known.machine, back, {{measured, predicted, std::span(&part, 1)}})) {
+        check_interval(*known.machine,
                        {.shape = shape_of(size),
                         .kind = size.seq >= 1024 ? "attention >= 1K" : "attention < 1K",
                         .key = {size.heads, size.kv_heads, size.head_dim},

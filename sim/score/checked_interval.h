@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A measured time beside the interval that a run would state.
+// Compares a measured time with the interval that a run would state.
 #pragma once
 
 #include <string_view>
@@ -8,13 +8,13 @@
 
 namespace commfuse::score {
 
-/// An op of a table, as a run asks how sure its price is.
+/// An op of a table, with what a run needs to state the error of its price.
 struct CheckedOp {
   PricedShape shape;
   std::string_view kind;   ///< "GEMM bf16".
-  ShapeKey key{};          ///< Sizes that rows share which err alike.
-  bool held_back = false;  ///< From every fit, by its group.
-  int ranks = 1;           ///< GPUs that take part: decides which fit answers.
+  ShapeKey key{};          ///< Sizes; rows with equal sizes have the same error.
+  bool held_back = false;  ///< Held back from every fit by its group.
+  int ranks = 1;           ///< GPUs that take part, which decides the fit that answers.
 };
 
 constexpr std::string_view gemm_kind(DType dtype) {
@@ -26,12 +26,12 @@ constexpr std::string_view gemm_kind(DType dtype) {
   }
 }
 
-/// Whether no fit of the machine has seen the row.
+/// Returns whether no fit of the machine has seen the row.
 inline bool is_unseen(const Machine& machine, bool held_back, Context& context) {
   return held_back || !context.doubts.is_fitted(machine, context.file_name);
 }
 
-/// Where no fit has seen the row. `price_us(machine)` is what it takes on another machine.
+/// Checks a row that no fit has seen. `price_us(machine)` returns its price on another machine.
 template <class PriceUs>
 void check_interval(const Machine& machine, const CheckedOp& op, const Compared& time, Context& context, Tally& tally,
                     const PriceUs& price_us) {
@@ -49,7 +49,7 @@ void check_interval(const Machine& machine, const CheckedOp& op, const Compared&
   }
   if (const std::string key = residual_key(op.shape, machine, op.ranks); context.residuals && fitted && !key.empty()) {
     Uncertainty parameters = uncertainty;
-    parameters.doubts.pop_back();  // what the fit leaves of the shape
+    parameters.doubts.pop_back();  // the residual of the fit for the shape
     tally.calibrate(machine, key, fit_of(op.shape, machine, op.ranks),
                     {.distance = distance,
                      .parameters = error_of(parameters),

@@ -59,8 +59,8 @@ Doubts::Known& Doubts::known_of(const Machine& machine) {
   Known& made = known_[&machine];
   made.raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));
   const std::vector<NamedParameter> parameters = parameters_of(machine);
-  for (const RaisedMachine& one : *made.raised) {
-    made.names.push_back(parameters[one.parameter].name);
+  for (const RaisedMachine& raised : *made.raised) {
+    made.names.push_back(parameters[raised.parameter].name);
   }
   return made;
 }
@@ -73,8 +73,9 @@ bool Doubts::is_fitted(const Machine& machine, std::string_view table) {
   const auto [place, is_new] = fitted_.try_emplace({&machine, std::string(table)}, false);
   if (is_new) {
     const std::vector<NamedParameter> parameters = parameters_of(machine);
-    place->second = std::any_of(parameters.begin(), parameters.end(), [&](const NamedParameter& one) {
-      return one.provenance == Provenance::fitted && one.source.find(std::string(table) + ".csv") != std::string::npos;
+    place->second = std::any_of(parameters.begin(), parameters.end(), [&](const NamedParameter& parameter) {
+      return parameter.provenance == Provenance::fitted &&
+             parameter.source.find(std::string(table) + ".csv") != std::string::npos;
     });
   }
   return place->second;

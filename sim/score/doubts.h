@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sure the price of single ops is, by the sums that `run --uncertainty` does over a whole schedule
-// (sim/point/predict_uncertainty.cpp): every parameter that has an error higher by it, and every shape longer by what
-// the fit of its kind leaves.
+// Uncertainty of the price of single ops, by the same sums as `run --uncertainty` over a whole schedule
+// (sim/point/predict_uncertainty.cpp): every parameter with an error is raised by it, and every shape by the residual
+// of the fit for its kind.
 #pragma once
 
 #include <cstdint>
@@ -21,58 +21,58 @@
 
 namespace commfuse::score {
 
-/// Longer ones are left out: their prices leave the range of the arithmetic when a parameter is raised.
+/// Longer ops are left out: their prices leave the range of the arithmetic when a parameter is raised.
 inline constexpr double longest_checked_us = 1e9;
 
-/// Ops of one shape, one after another.
+/// Ops of one shape that run one after another.
 struct TimedShape {
   PricedShape shape;
-  double us = 0.0;        ///< All of them together, as predicted.
-  double residual = 0.0;  ///< residual_of() it.
+  double us = 0.0;        ///< Predicted time of all of them together.
+  double residual = 0.0;  ///< Its residual, as residual_of() returns it.
 };
 
 PricedShape shape_of(const GemmSize& size);
 PricedShape shape_of(const AttentionSize& size);
 PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks = 0);
 
-/// The residual that fit_of() answers with, by its place in the machine's file; empty where the file has none.
+/// Returns the place in the machine's file of the residual that fit_of() uses; empty where the file has none.
 std::string residual_key(const PricedShape& shape, const Machine& machine, int ranks);
 
-/// Keeps what it worked out about a machine; one a run over tables. Machines are known by their address.
+/// Keeps what it computed about a machine; use one per run over tables. Machines are identified by their address.
 class Doubts {
  public:
-  /// Of ops that run one after another, in the order of their shapes, each shape once. `total_us(machine)` is what they
-  /// take together on another machine. Requires at least one.
+  /// Returns the doubts about ops that run one after another, in the order of their shapes, each shape once.
+  /// `total_us(machine)` returns their total time on another machine. Requires at least one op.
   template <class TotalUs>
   Uncertainty of(const Machine& machine, std::span<const TimedShape> shapes, const TotalUs& total_us) {
     double nominal = 0.0;
-    for (const TimedShape& one : shapes) {
-      nominal += one.us;
+    for (const TimedShape& timed : shapes) {
+      nominal += timed.us;
     }
-    Uncertainty all;
+    Uncertainty total;
     for (const RaisedMachine* raised : felt_by(machine, shapes)) {
       const double other = total_us(raised->machine);
       if (other != nominal && other > 0.0) {
-        all.doubts.push_back({raised->parameter, math::log(other / nominal)});
+        total.doubts.push_back({raised->parameter, math::log(other / nominal)});
       }
     }
-    for (const TimedShape& one : shapes) {
-      all.doubts.push_back({one.shape, math::log(1.0 + one.us * one.residual / nominal)});
+    for (const TimedShape& timed : shapes) {
+      total.doubts.push_back({timed.shape, math::log(1.0 + timed.us * timed.residual / nominal)});
     }
-    return all;
+    return total;
   }
 
-  /// Every parameter of a machine higher by its error, as a point of a run needs it.
+  /// Returns copies of the machine, each with one parameter raised by its error, as a point of a run needs them.
   std::shared_ptr<const std::vector<RaisedMachine>> raised(const Machine& machine);
 
-  /// Whether a fit of this machine read the table of that name, without its ending.
+  /// Returns whether a fit of this machine read the table of that name, which has no ending.
   bool is_fitted(const Machine& machine, std::string_view table);
 
  private:
   enum class Side : std::uint8_t { products, attention, memory, links };
   struct Known {
     std::shared_ptr<const std::vector<RaisedMachine>> raised;
-    std::vector<std::string> names;  ///< Of raised, in its order.
+    std::vector<std::string> names;  ///< Names of the raised parameters, in the order of `raised`.
     std::map<std::pair<Side, DType>, std::vector<const RaisedMachine*>> felt{};
   };
   Known& known_of(const Machine& machine);

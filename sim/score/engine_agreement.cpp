@@ -33,7 +33,7 @@ std::vector<std::int64_t> ranks_on(const std::string& machine) {
   return ranks;
 }
 
-/// Both sides of a point stand together, static first.
+/// The two points of a pair are neighbours, static first.
 std::vector<Settings> points_on(const std::string& machine) {
   const std::vector<std::int64_t> ranks = ranks_on(machine);
   if (ranks.empty()) {
@@ -50,7 +50,7 @@ std::vector<Settings> points_on(const std::string& machine) {
   return points_of(grid);
 }
 
-/// The rows that have a time and are no bounds, and the verdict over them.
+/// The rows that have a time and are not bounds, and the verdict over them.
 struct Side {
   explicit Side(const std::vector<ResultRow>& rows) {
     std::vector<Contender> contenders;
@@ -76,17 +76,18 @@ std::string side_in_words(const Side& side) {
 
 void compare_verdicts(const std::vector<ResultRow>& fixed, const std::vector<ResultRow>& dynamic,
                       EngineAgreement& machine) {
-  const Side one(fixed);
+  const Side fixed_side(fixed);
   const Side other(dynamic);
-  if (!one.verdict.wins() && !other.verdict.wins()) {
+  if (!fixed_side.verdict.wins() && !other.verdict.wins()) {
     return;
   }
   ++machine.winners;
-  const bool agree = (!one.verdict.wins() || other.in_front(one.fastest())) &&
-                     (!other.verdict.wins() || one.in_front(other.fastest()));
+  const bool agree = (!fixed_side.verdict.wins() || other.in_front(fixed_side.fastest())) &&
+                     (!other.verdict.wins() || fixed_side.in_front(other.fastest()));
   if (!agree) {
     machine.conflicts.push_back(fmt::format("{} ranks, seq {}: {}, dynamic {}", fixed.front().ranks,
-                                            format_count(fixed.front().seq), side_in_words(one), side_in_words(other)));
+                                            format_count(fixed.front().seq), side_in_words(fixed_side),
+                                            side_in_words(other)));
   }
 }
 

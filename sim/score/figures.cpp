@@ -21,7 +21,7 @@ std::optional<double> number_in(std::string_view text) {
   return is_number ? std::optional(value) : std::nullopt;
 }
 
-/// Before the first space, and behind it.
+/// Splits a text at the first space.
 std::pair<std::string_view, std::string_view> first_word(std::string_view text) {
   const std::size_t space = text.find(' ');
   return space == std::string_view::npos ? std::pair(text, std::string_view())
@@ -30,7 +30,7 @@ std::pair<std::string_view, std::string_view> first_word(std::string_view text) 
 
 double factor_of(double value, bool percent) { return percent ? 1.0 + value / 100.0 : value; }
 
-/// "13.5 p90", or "max/median p99 1.29".
+/// Reads "13.5 p90" or "max/median p99 1.29".
 std::optional<Figure> later_figure(std::string_view part, bool percent) {
   const auto [head, rest] = first_word(part);
   if (const std::optional<double> value = number_in(head)) {

@@ -36,7 +36,7 @@ struct Sample {
   double us = 0.0;
 };
 
-/// A parameter before any row is seen: judgement over kernels of all kinds, in us and GB/s.
+/// The prior of a parameter: an estimate over kernels of all kinds, in us and GB/s.
 struct CostPrior {
   std::string_view name;
   double start, spread, lower, upper;
@@ -45,17 +45,17 @@ constexpr std::array cost_priors{
     CostPrior{"per_call", 60.0, 0.7, 0.1, 1000.0},   CostPrior{"per_step", 30.0, 1.0, 0.01, 500.0},
     CostPrior{"product_time", 1.06, 0.08, 0.5, 3.0}, CostPrior{"cut_cost", 0.4, 0.8, 0.01, 2.0},
     CostPrior{"rate_share", 0.6, 0.4, 0.02, 1.0},    CostPrior{"rate", 80.0, 0.7, 1.0, 2000.0}};
-constexpr double noise = 0.12;           // Of a row, which the form leaves.
-constexpr double residual_before = 0.2;  // Relative, and so many rows' worth.
+constexpr double noise = 0.12;           // scatter of a row around the fitted form
+constexpr double residual_before = 0.2;  // relative, with the weight of this number of rows
 constexpr double rows_before = 3.0;
 
 const CostPrior& prior_of(std::string_view name) {
-  const auto found = std::ranges::find(cost_priors, name, &CostPrior::name);
-  check(found != cost_priors.end(), "the file's reader knows the parameter");
-  return *found;
+  const auto prior = std::ranges::find(cost_priors, name, &CostPrior::name);
+  check(prior != cost_priors.end(), "the file's reader knows the parameter");
+  return *prior;
 }
 
-/// "ag_gemm.cut_cost" is of one kind of site, "per_call" of both.
+/// "ag_gemm.cut_cost" belongs to one kind of site, "per_call" to both.
 struct Knob {
   std::string name;
   [[nodiscard]] std::string_view leaf() const { return std::string_view(name).substr(name.rfind('.') + 1); }
@@ -76,9 +76,9 @@ template <class Visit>
 void for_each_parameter(ImplementedSites& sites, const Knob& knob, const Visit& visit) {
   for (const auto& [site, name] : {std::pair(&sites.ag_gemm, "ag_gemm"), std::pair(&sites.gemm_rs, "gemm_rs")}) {
     if (knob.is_of(name)) {
-      each_entry<ImplementedSite>([&, here = site](const auto& entry) {
+      each_entry<ImplementedSite>([&, current = site](const auto& entry) {
         if (entry.key == knob.leaf()) {
-          visit(here->*entry.member);
+          visit(current->*entry.member);
         }
       });
     }
@@ -104,7 +104,7 @@ class ImplementationFit {
     return math::log(to_microseconds(best.analysis.critical.makespan) / sample.us);
   }
 
-  /// Without a sample the priors stand.
+  /// Fits the parameters; without samples the priors remain.
   void fit(std::span<const Sample* const> samples) {
     std::vector<PriorParameter> priors;
     for (const Knob& knob : knobs_) {
@@ -149,11 +149,11 @@ class ImplementationFit {
     std::string text = parameter_line("residual", sites_.residual, indent);
     for (const auto& [site, name] : {std::pair(&sites_.ag_gemm, "ag_gemm"), std::pair(&sites_.gemm_rs, "gemm_rs")}) {
       std::string lines;
-      each_entry<ImplementedSite>([&, here = site, site_name = std::string_view(name)](const auto& entry) {
+      each_entry<ImplementedSite>([&, current = site, site_name = std::string_view(name)](const auto& entry) {
         const bool is_of_transport = entry.key == "rate_share" && std::ranges::none_of(knobs_, [&](const Knob& knob) {
                                        return knob.leaf() == "rate_share" && knob.is_of(site_name);
                                      });
-        lines += is_of_transport ? "" : line_of(entry.key, here->*entry.member, indent + 2);
+        lines += is_of_transport ? "" : line_of(entry.key, current->*entry.member, indent + 2);
       });
       text += lines.empty() ? "" : fmt::format("{}{}:\n{}", space, name, lines);
     }
@@ -177,7 +177,7 @@ class ImplementationFit {
     describe(*parameter, error, kind, source);
   }
 
-  /// What says where it is from; the defaults do not.
+  /// Sets the provenance of a parameter; defaults have none.
   template <class T>
   static std::string line_of(std::string_view key, const Parameter<T>& parameter, int indent) {
     return parameter.source.empty() ? "" : parameter_line(key, parameter, indent);
@@ -214,7 +214,7 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
     }
     const std::string stem = path.stem().string();
     const std::string thread = thread_of(table);
-    const OverlapMachines here(table, stem, machines);
+    const OverlapMachines known_machines(table, stem, machines);
     const OverlapColumns columns = overlap_columns(table, stem, known);
     if (!columns.says_operator) {
       continue;
@@ -222,23 +222,25 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
     for (std::size_t i = 0; i < table.rows(); ++i) {
       Row row(table, i);
       const OverlapRow read = overlap_row(row, columns);
-      const FoundMachine found = here.of(row.text(columns.hw));
-      if (!row.is_sound() || read.reduces_all || found.machine == nullptr || !is_possible(read, *found.machine)) {
+      const FoundMachine known_machine = known_machines.of(row.text(columns.hw));
+      if (!row.is_sound() || read.reduces_all || known_machine.machine == nullptr ||
+          !is_possible(read, *known_machine.machine)) {
         continue;
       }
-      if (columns.is_eager && is_host_bound(read, *found.machine, predictor)) {
+      if (columns.is_eager && is_host_bound(read, *known_machine.machine, predictor)) {
         continue;
       }
       for (const auto& [place, us] : read.implemented) {
-        const auto one = std::ranges::find(known, columns.implemented[place].implementation);
-        const Point point = point_of(read, *found.machine);
-        // Several tables may have a row of one thread.
-        const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, found.machine->name,
+        const auto implementation = std::ranges::find(known, columns.implemented[place].implementation);
+        const Point point = point_of(read, *known_machine.machine);
+        // Several tables may have the same row of a thread.
+        const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, known_machine.machine->name,
                                                     columns.implemented[place].time.name, read.scatters, read.m, read.n,
                                                     read.k, read.ranks, name_of(read.dtype)))
                                 .second;
-        if (one != known.end() && is_new && refusal_of(**one, *found.machine, read.ranks, read.dtype).empty()) {
-          samples.push_back({thread, static_cast<std::size_t>(one - known.begin()), point, us});
+        if (implementation != known.end() && is_new &&
+            refusal_of(**implementation, *known_machine.machine, read.ranks, read.dtype).empty()) {
+          samples.push_back({thread, static_cast<std::size_t>(implementation - known.begin()), point, us});
         }
       }
     }
@@ -246,7 +248,8 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
   return samples;
 }
 
-/// Whether rows of `measured` count: its own, and for what stands in those of all kernels of its strategy.
+/// Returns whether rows of `measured` count: the implementation's own rows always, and rows of other implementations of
+/// its strategy where it stands for all of them.
 bool counts(const Implementation& implementation, const Implementation& measured) {
   return &implementation == &measured || (implementation.stands_in && measured.strategy == implementation.strategy);
 }
@@ -263,7 +266,8 @@ std::string fitted_yaml(const Implementation& implementation, std::span<const Sa
   for (const std::string& thread : threads) {
     ImplementationFit fit(implementation, predictor);
     std::vector<const Sample*> seen;
-    std::ranges::copy_if(samples, std::back_inserter(seen), [&](const auto* one) { return one->thread != thread; });
+    std::ranges::copy_if(samples, std::back_inserter(seen),
+                         [&](const auto* sample) { return sample->thread != thread; });
     fit.fit(seen);
     for (const Sample* sample : samples) {
       if (sample->thread == thread) {
@@ -295,14 +299,14 @@ std::string implementation_costs_yaml(const std::vector<std::filesystem::path>& 
   const std::vector<Sample> samples = samples_of(tables, known, machines, predictor);
   std::string text;
   for (const auto& implementation : known) {
-    std::vector<const Sample*> own;
+    std::vector<const Sample*> own_samples;
     for (const Sample& sample : samples) {
       if (counts(*implementation, *known[sample.implementation])) {
-        own.push_back(&sample);
+        own_samples.push_back(&sample);
       }
     }
-    if (!own.empty() && !implementation->fitted.empty()) {
-      text += fitted_yaml(*implementation, own, predictor);
+    if (!own_samples.empty() && !implementation->fitted.empty()) {
+      text += fitted_yaml(*implementation, own_samples, predictor);
     }
   }
   if (text.empty()) {

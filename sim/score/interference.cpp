@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of what public sources say of kernels that slow each other. A row states one observation in words; those that
-// `--interference static` prices are held against it, the others are skipped, each with its reason.
+// Scores tables of public statements about kernels that slow each other. A row states one observation in words; some
+// are compared with `--interference static` prices, the others are skipped, each with its reason.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr std::string_view occupancy = "no time: how busy SMs are, or how many o
 constexpr std::string_view custom = "an all-reduce kernel of a serving framework, not NCCL's";
 constexpr std::string_view host = "priors of host costs come from it";
 
-/// Rows that no run gives, by the beginning of `what`.
+/// Rows that no run predicts, by the beginning of `what`.
 struct NotOurs {
   std::string_view begins;
   std::string_view why;
@@ -51,23 +51,23 @@ constexpr std::array not_ours{NotOurs{"naive concurrent", speed_up},
                               NotOurs{"B200 sparse attention dispatch", "sparse attention, which no model file has"},
                               NotOurs{"matmul 8192^3", "the data of a product does not count here"}};
 
-/// What a row is about.
+/// The setting of a row.
 struct Setting {
   std::vector<const Machine*> machines;
   Context& context;
 };
 
-/// A factor of the first figure. Throws ConfigError for what the machine does not have.
+/// Returns a factor to compare with the first figure. Throws ConfigError for what the machine lacks.
 using Predicted = std::function<double(const Setting&)>;
 
 struct Ours {
   std::string_view begins;
   std::string_view hardware;
-  std::vector<std::string_view> machines;  ///< As tables call them.
+  std::vector<std::string_view> machines;  ///< In words of the tables.
   Predicted predicted;
 };
 
-/// SMs left to a kernel that collectives of eight GPUs may run beside.
+/// Returns the SMs left to a kernel beside collectives of eight GPUs.
 int sms_beside_collectives(const Machine& machine) {
   const Program eight = ProgramBuilder("eight", Mesh{{{"tp", 8}}}).build();
   return sms_left(eight, machine, {.collective = true}, Interference::constant);
@@ -79,12 +79,12 @@ double slowdown_of(const Machine& machine, const GemmSize& size) {
          to_seconds(estimate_gemm(accelerator, size, accelerator.sms).time);
 }
 
-/// 12 x 11 tiles of 128 x 256, one wave of the 132 SMs of an H100, with a long k loop.
+/// A GEMM of 12 x 11 tiles of 128 x 256, one wave of the 132 SMs of an H100, with a long k loop.
 double one_wave(const Setting& setting) {
   return slowdown_of(*setting.machines.front(), {.m = 12LL * 128, .n = 11LL * 256, .k = 8192});
 }
 
-/// The product of the table overlap_ascend_gemm_allreduce_pto.csv.
+/// The GEMM of the table overlap_ascend_gemm_allreduce_pto.csv.
 double product_of_pto(const Setting& setting) {
   return slowdown_of(*setting.machines.front(), {.m = 5504, .n = 1536, .k = 6144, .dtype = DType::fp16});
 }
@@ -92,7 +92,7 @@ double product_of_pto(const Setting& setting) {
 /// A collective keeps its price beside kernels.
 double collective_beside_product(const Setting& /*setting*/) { return 1.0; }
 
-/// Products of an MLP in slices that a collective may run beside: Llama-3.1-70B, eight ranks, 2K to 32K tokens.
+/// Returns the slowdowns of an MLP's GEMM slices beside a collective: Llama-3.1-70B, eight ranks, 2K to 32K tokens.
 std::vector<double> slowdowns_in_layers(const Setting& setting) {
   std::vector<double> factors;
   const Strategy& sliced = *find_strategy("sliced");
@@ -152,14 +152,14 @@ class Slowdowns {
 
   void score(Row& row, std::string_view what, std::string_view hardware, double value, std::string_view unit) {
     const auto& list = ours();
-    const auto known = std::find_if(list.begin(), list.end(), [&](const Ours& one) {
-      return what.starts_with(one.begins) && hardware.starts_with(one.hardware);
+    const auto known = std::find_if(list.begin(), list.end(), [&](const Ours& ours) {
+      return what.starts_with(ours.begins) && hardware.starts_with(ours.hardware);
     });
     if (known == list.end()) {
       tally_.skip(why_not(what, hardware));
       return;
     }
-    // Behind the unit a row may say in words how it counts.
+    // After the unit a row may say in words how it counts.
     const std::optional<std::vector<Figure>> figures = figures_in(value, unit.substr(0, unit.find_first_of(" ,")));
     if (!figures) {
       tally_.fault(row, fmt::format("unit is {}; write pct or x", in_quotes(unit)));
@@ -172,17 +172,17 @@ class Slowdowns {
   void predict(const Row& row, const Ours& known, double measured) {
     Setting setting{{}, context_};
     for (const std::string_view name : known.machines) {
-      const FoundMachine found = context_.machines.by_name(name);
-      if (found.machine == nullptr) {
-        tally_.skip(found.why_not);
+      const FoundMachine named = context_.machines.by_name(name);
+      if (named.machine == nullptr) {
+        tally_.skip(named.why_not);
         return;
       }
-      setting.machines.push_back(found.machine);
+      setting.machines.push_back(named.machine);
     }
     try {
-      const Observation one{std::string(known.begins), setting.machines.back()->name, measured,
-                            known.predicted(setting)};
-      tally_.observe(row, *setting.machines.back(), std::span(&one, 1));
+      const Observation observation{std::string(known.begins), setting.machines.back()->name, measured,
+                                    known.predicted(setting)};
+      tally_.observe(row, *setting.machines.back(), std::span(&observation, 1));
     } catch (const ConfigError& mistake) {
       tally_.skip(mistake.what());
     }
@@ -190,7 +190,7 @@ class Slowdowns {
 
   static std::string why_not(std::string_view what, std::string_view hardware) {
     const auto* known = std::find_if(not_ours.begin(), not_ours.end(),
-                                     [&](const NotOurs& one) { return what.starts_with(one.begins); });
+                                     [&](const NotOurs& kind) { return what.starts_with(kind.begins); });
     if (known != not_ours.end()) {
       return std::string(known->why);
     }

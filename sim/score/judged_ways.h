@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of two ways to do the same work is faster: what verdicts say of it, and what was measured.
+// Compares two ways to do the same work: the predicted verdict and the measured one.
 #pragma once
 
 #include <string_view>
@@ -15,8 +15,8 @@ struct Way {
   Uncertainty uncertainty;
 };
 
-/// By probability_shorter, which fills the win_probability that every verdict asks. Nothing where both ways were
-/// predicted or measured to take the same time. Requires times above 0 that a Duration holds.
+/// Judges the pair by probability_shorter, which also gives the win_probability of every verdict. Skips ways that were
+/// predicted or measured to take the same time. Requires times above 0 that fit in a Duration.
 void judge(const Machine& machine, std::string_view ways, const Way& a, const Way& b, const ShapeKey& shape,
            Tally& tally);
 

@@ -124,20 +124,20 @@ bool is_number(std::string_view cell) {
 }  // namespace
 
 std::span<const Kind> kinds() {
-  static const std::vector<Kind> all = [] {
+  static const std::vector<Kind> all_kinds = [] {
     std::vector<Kind> list = scored_kinds();
     for (Kind& kind : known_tables()) {
       list.push_back(std::move(kind));
     }
     return list;
   }();
-  return all;
+  return all_kinds;
 }
 
 const Kind* kind_of(const Table& table) {
-  const auto found =
+  const auto match =
       std::find_if(kinds().begin(), kinds().end(), [&](const Kind& kind) { return has_all(table, kind); });
-  return found == kinds().end() ? nullptr : &*found;
+  return match == kinds().end() ? nullptr : &*match;
 }
 
 std::string double_column(const Table& table) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of tables, told by their header, and who scores each.
+// The kinds of tables, recognised by their header, with their scorers.
 #pragma once
 
 #include <span>
@@ -15,35 +15,35 @@
 
 namespace commfuse::score {
 
-/// What scorers need besides the table.
+/// A scorer's inputs besides the table.
 struct Context {
   KnownMachines& machines;
   Predictor& predictor;
   Doubts& doubts;
-  std::string_view file_name;  ///< Of the table, without its ending: may tell the machine.
+  std::string_view file_name;  ///< Name of the table without its ending, which may name the machine.
   bool residuals = false;      ///< Rows that fits read are wanted too.
 };
 
 using Scorer = void (*)(const Table&, Context&, Tally&);
 
 struct Kind {
-  std::string_view name;  ///< "gemm_layer"; empty: a table that is known, but of no kind that is scored.
-  std::vector<std::string_view> columns;  ///< All of them are there.
+  std::string_view name;                  ///< "gemm_layer"; empty: a known table of no kind that is scored.
+  std::vector<std::string_view> columns;  ///< Columns that must all be present.
   Scorer score = nullptr;                 ///< Null: `why_not` is the reason.
   std::string_view why_not;
 };
 
-/// The first that fits counts.
+/// Returns all kinds; the first that matches counts.
 std::span<const Kind> kinds();
 
-/// Null where no kind has these columns.
+/// Returns null where no kind has these columns.
 const Kind* kind_of(const Table& table);
 
-/// A sentence where a column's name stands twice, so that one of them would not be seen; else empty.
+/// Returns a sentence where two columns have the same name, so that one would be ignored; otherwise empty.
 std::string double_column(const Table& table);
 
-/// A sentence where the header is that of a scored kind but for one column, or no header at all; else empty. Asked only
-/// of tables of no kind.
+/// Returns a sentence where the header matches a scored kind but for one column, or is missing; otherwise empty. Used
+/// only for tables of no kind.
 std::string mistake_in_header(const Table& table);
 
 // The scorers, one file each.

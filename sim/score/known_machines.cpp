@@ -21,7 +21,7 @@ using Words = std::vector<std::string>;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// "8xH100" is H100: how many there are is no part of the name.
+/// Returns H100 for "8xH100": the count is no part of the name.
 std::string_view without_count(std::string_view word) {
   const auto first = static_cast<std::size_t>(std::find_if_not(word.begin(), word.end(), is_digit) - word.begin());
   return first > 0 && first < word.size() && word[first] == 'x' ? word.substr(first + 1) : word;
@@ -47,7 +47,7 @@ Words words_of(std::string_view text) {
   return words;
 }
 
-/// The bytes a word such as "80gb" means, in whole GB.
+/// Returns the memory in a word such as "80gb", in whole GB.
 std::optional<std::int64_t> memory_in(std::string_view word) {
   const bool ends = word.size() > 2 && word.substr(word.size() - 2) == "gb";
   if (!ends || !std::all_of(word.begin(), word.end() - 2, is_digit) || word.size() > 8) {
@@ -60,7 +60,7 @@ bool is_own_memory(const Machine& machine, std::string_view word) {
   return memory_in(word) == machine.accelerator.hbm_capacity.count / 1'000'000'000;
 }
 
-/// Behind a name they tell another machine.
+/// Returns whether a word after a name means another machine.
 bool tells_another(const Machine& machine, std::string_view word) {
   constexpr std::array<std::string_view, 5> forms{"pcie", "nvl", "pairwise", "nvl72", "nvl4"};
   return std::find(forms.begin(), forms.end(), word) != forms.end() ||
@@ -73,7 +73,8 @@ bool says_nothing(std::string_view word) {
   return std::find(neutral.begin(), neutral.end(), word) != neutral.end();
 }
 
-/// A model number of an accelerator: letters, then two to four digits, perhaps a letter: gb200, l40s.
+/// Returns whether a word is the model number of an accelerator: letters, then two to four digits, perhaps a letter,
+/// such as gb200 or l40s.
 bool names_a_part(std::string_view word) {
   constexpr std::array<std::string_view, 8> series{"a", "b", "h", "v", "l", "gb", "gh", "mi"};
   for (const std::string_view letters : series) {
@@ -89,7 +90,7 @@ bool names_a_part(std::string_view word) {
   return false;
 }
 
-/// All names of a machine; its file's own name and its accelerator's are among them.
+/// Returns all names of a machine, including its file's own name and its accelerator's.
 std::vector<Words> names_of(const Machine& machine) {
   std::vector<Words> names{words_of(machine.name), words_of(machine.accelerator.name)};
   for (const std::string& name : machine.known_as) {
@@ -111,7 +112,7 @@ bool stands_at(const Words& text, std::size_t place, const Words& name) {
          std::equal(name.begin(), name.end(), text.begin() + static_cast<std::ptrdiff_t>(place));
 }
 
-/// A machine's name somewhere in a text.
+/// A machine's name found in a text.
 struct Hit {
   const Machine* machine = nullptr;
   std::size_t begin = 0;
@@ -149,7 +150,7 @@ bool all_else_says_nothing(const Words& text, const Hit& hit) {
   return true;
 }
 
-/// Longer names first, then those of the first machine.
+/// Sorts longer names first, then by the order of machines.
 void sort_by_length(std::vector<Hit>& hits) {
   std::stable_sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.letters > b.letters; });
 }
@@ -189,13 +190,13 @@ FoundMachine KnownMachines::in_prose(std::string_view prose) const {
   std::vector<Hit> hits = hits_in(text, machines_);
   sort_by_length(hits);
   std::vector<bool> taken(text.size(), false);
-  std::vector<const Machine*> found;
+  std::vector<const Machine*> matches;
   std::set<std::string> names;
   for (const Hit& hit : hits) {
     if (!taken[hit.begin]) {
       std::fill(taken.begin() + static_cast<std::ptrdiff_t>(hit.begin),
                 taken.begin() + static_cast<std::ptrdiff_t>(hit.end), true);
-      found.push_back(hit.machine);
+      matches.push_back(hit.machine);
       names.insert(hit.machine->name);
     }
   }
@@ -204,13 +205,13 @@ FoundMachine KnownMachines::in_prose(std::string_view prose) const {
       names.insert(text[i]);
     }
   }
-  if (names.size() == 1 && !found.empty()) {
-    return {found.front(), {}};
+  if (names.size() == 1 && !matches.empty()) {
+    return {matches.front(), {}};
   }
-  return {nullptr, names.empty()   ? "no hardware file is known by what the table says of its machine"
-                   : found.empty() ? fmt::format("no hardware file is known as {}", in_quotes(*names.begin()))
-                                   : fmt::format("the table names several machines, {}, and no column tells which",
-                                                 fmt::join(names, " and "))};
+  return {nullptr, names.empty()     ? "no hardware file is known by what the table says of its machine"
+                   : matches.empty() ? fmt::format("no hardware file is known as {}", in_quotes(*names.begin()))
+                                     : fmt::format("the table names several machines, {}, and no column tells which",
+                                                   fmt::join(names, " and "))};
 }
 
 FoundMachine KnownMachines::over_nodes(const Machine& node, int nodes, std::string_view prose) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a table calls a machine to ours: `known_as` of the files in configs/hardware and configs/clusters.
+// Finds the machine that a table names, by `known_as` in the files of configs/hardware and configs/clusters.
 #pragma once
 
 #include <map>
@@ -12,32 +12,32 @@
 
 namespace commfuse::score {
 
-/// A machine, or a sentence why there is none.
+/// A machine, or a sentence with the reason why there is none.
 struct FoundMachine {
   const Machine* machine = nullptr;
   std::string why_not;
 };
 
-/// Words are compared without case and without what joins them: "A100-SXM4-80GB" is the words a100, sxm4, 80gb. The
-/// longest name wins. A size of memory that is not the machine's own, or a word such as PCIe behind its name, tells
-/// another machine.
+/// Compares words without case and without the characters that join them: "A100-SXM4-80GB" is the words a100, sxm4,
+/// 80gb. The longest name wins. A memory size that differs from the machine's, or a word such as PCIe after its name,
+/// means another machine.
 class KnownMachines {
  public:
   /// Loads the catalogue. Throws ConfigError with the mistakes of a file.
   KnownMachines();
-  /// These and no others; clusters are those of several nodes.
+  /// Uses only these machines; those of several nodes are clusters.
   explicit KnownMachines(std::vector<Machine> machines);
 
-  /// By the cell of a table's column: all its words belong to the name, the maker or the memory.
+  /// Finds the machine of a column's cell, whose words must all belong to the name, the maker or the memory.
   [[nodiscard]] FoundMachine by_name(std::string_view cell) const;
-  /// By a comment in prose, which names one machine somewhere.
+  /// Finds the machine that a comment in prose names.
   [[nodiscard]] FoundMachine in_prose(std::string_view text) const;
-  /// The cluster of such nodes that `text` names, else the first that has no names of its own, made of `nodes` nodes;
-  /// the machine itself for one node.
+  /// Returns the cluster of such nodes that `text` names, otherwise the first that has no names of its own, resized to
+  /// `nodes` nodes; for one node the machine itself.
   FoundMachine over_nodes(const Machine& node, int nodes, std::string_view text);
 
  private:
-  std::vector<Machine> machines_;  // of one node
+  std::vector<Machine> machines_;  // machines of one node
   std::vector<Machine> clusters_;
   std::map<std::tuple<std::string, int>, Machine> resized_;
 };

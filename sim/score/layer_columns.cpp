@@ -51,7 +51,7 @@ std::optional<FrameworkKernelSize> framework_kernel_of(std::string_view op, std:
     return kernel(FrameworkKernel::norm, widths.hidden, 2);
   }
   if (op == "mlp_act") {
-    return kernel(FrameworkKernel::activation, widths.inner, 3);  // gate and up in, their product out
+    return kernel(FrameworkKernel::activation, widths.inner, 3);  // gate and up are read, their product is written
   }
   if (op == "attn_rope") {
     const bool is_told = widths.heads > 0 && kv > 0;

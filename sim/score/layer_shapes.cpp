@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of the products and memory-bound ops of one framework layer, one GPU emulating a shard of tensor parallelism.
+// Scores tables of the GEMMs and memory-bound ops of one framework layer, one GPU emulating a shard of tensor
+// parallelism.
 #include <fmt/format.h>
 
 #include <array>
@@ -18,13 +19,13 @@ namespace commfuse::score {
 
 namespace {
 
-/// The products of a framework whose library was written before its authors had tuned it for the part: every wave
-/// counts whole, and k loops reach a share of what they reach in later ones.
+/// GEMMs of a framework whose library was not yet tuned for the accelerator: every wave counts whole, and k loops reach
+/// a share of their rate in later libraries.
 struct EarlyLibrary {
-  std::string_view framework;  ///< As the comments of a table have it.
+  std::string_view framework;  ///< In words of the table's comments.
   std::string_view machine;
   double loop_share = 1.0;
-  std::int64_t fitted_n = 0;  ///< On the rows of this shape alone, which are not scored.
+  std::int64_t fitted_n = 0;  ///< Only rows of this shape were fitted; they are not scored.
   std::int64_t fitted_k = 0;
 };
 constexpr EarlyLibrary cublas_of_sarathi{
@@ -98,16 +99,16 @@ class Layers {
   }
 
  private:
-  /// Null where the row is not to be scored, which is then counted.
+  /// Returns null where the row is not to be scored, and counts it then.
   const Machine* machine_of(const Row& row, std::string_view hw, bool back) {
     if (!tally_.takes(row, back)) {
       return nullptr;
     }
-    const FoundMachine& found = machines_.of(hw);
-    if (found.machine == nullptr) {
-      tally_.skip(found.why_not);
+    const FoundMachine& known = machines_.of(hw);
+    if (known.machine == nullptr) {
+      tally_.skip(known.why_not);
     }
-    return found.machine;
+    return known.machine;
   }
 
   void score_product(Row& row, const Machine& machine, bool back, const GemmSize& size, double measured) {
@@ -121,7 +122,7 @@ class Layers {
       const Accelerator& accelerator = is_early ? early(machine) : machine.accelerator;
       const Duration price = estimate_gemm(accelerator, size, accelerator.sms).time;
       const Compared time{measured, to_microseconds(price), std::span(&part, 1)};
-      // No run prices products of an early library.
+      // No run prices GEMMs of an early library.
       if (tally_.score(row, machine, back, {time}) && !is_early) {
         check_interval(machine,
                        {.shape = shape_of(size), .kind = gemm_kind(dtype_), .key = {size.n, size.k}, .held_back = back},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of collectives and of single exchanges, in one node and over several.
+// Scores tables of collectives and single exchanges, in one node and over several.
 #include <fmt/format.h>
 
 #include <map>
@@ -19,7 +19,7 @@ namespace commfuse::score {
 
 namespace {
 
-/// From where on bandwidth counts: collectives across nodes wait for the network longer.
+/// Returns the size from which bandwidth dominates: collectives across nodes wait for the network longer.
 std::int64_t large_from(const Message& message) {
   return message.nodes == 1 || message.op == LinkOp::send_recv ? 64 << 10 : 1 << 20;
 }
@@ -28,7 +28,7 @@ bool is_guessed(const Parameter<BytesPerSecond>& rate) {
   return rate.provenance == Provenance::prior || rate.provenance == Provenance::published;
 }
 
-/// Nobody measured what joins the nodes.
+/// Returns whether the links between the nodes were never measured.
 bool rests_on_priors(const Machine& machine, const Message& message) {
   if (message.nodes == 1) {
     return false;
@@ -42,7 +42,7 @@ bool rests_on_priors(const Machine& machine, const Message& message) {
   return (!goes_round || is_guessed(collective.rate)) && (!climbs || is_guessed(rate_over(*collective.tree, 2)));
 }
 
-/// "all_gather, one node, >= 64 KiB"; "all_reduce, 4 nodes, >= 1 MiB, from priors".
+/// Names parts such as "all_gather, one node, >= 64 KiB" and "all_reduce, 4 nodes, >= 1 MiB, from priors".
 class PartNames {
  public:
   std::string_view of(const Machine& machine, const Message& message) {
@@ -63,7 +63,7 @@ class PartNames {
   std::map<std::tuple<LinkOp, std::int64_t, bool, bool>, std::string> names_;
 };
 
-/// The kind of op whose intervals are checked together.
+/// Returns the kind of op whose intervals are checked together.
 std::string_view kind_of(const Message& message) {
   const bool large = message.bytes.count >= large_from(message);
   if (message.op == LinkOp::send_recv) {
@@ -78,17 +78,17 @@ std::string_view kind_of(const Message& message) {
   return large ? "collectives >= 64 KiB" : "collectives < 64 KiB";
 }
 
-/// A row of a table of messages, as far as the three kinds agree.
+/// A row of a table of messages, with the columns that the three kinds share.
 struct LinkRow {
-  std::string_view op;  ///< The table's word.
-  Message message;      ///< All but its op.
+  std::string_view op;  ///< In the table's words.
+  Message message;      ///< The message without its op.
   double measured_us = 1.0;
   bool held_back = false;
   FoundMachine node;
-  std::string_view prose = {};  ///< Tells the cluster, where there are several nodes.
+  std::string_view prose = {};  ///< Names the cluster, where there are several nodes.
 };
 
-/// Scores rows, and counts those that cannot be expressed.
+/// Scores rows, and counts those that the simulator cannot express.
 class LinkScorer {
  public:
   LinkScorer(Context& context, Tally& tally) : context_(context), tally_(tally) {}
@@ -105,7 +105,7 @@ class LinkScorer {
     score_message(row, read);
   }
 
-  /// A sum by one all-reduce or by its two halves, of all rows of the table that no fit has seen.
+  /// Judges an all-reduce against its two halves, over all rows of the table that no fit has seen.
   void judge_sums() {
     for (const auto& [message, time] : times_) {
       const auto& [machine, gpus, nodes, bytes, op] = message;
@@ -123,10 +123,10 @@ class LinkScorer {
 
  private:
   void score_message(const Row& row, const LinkRow& read) {
-    const FoundMachine found = machine_of(read);
-    const std::string why_not = reason_to_skip(read, found);
-    // No fit has seen a row of a network that has priors alone.
-    const bool unseen = read.held_back || (why_not.empty() && rests_on_priors(*found.machine, read.message));
+    const FoundMachine known = machine_of(read);
+    const std::string why_not = reason_to_skip(read, known);
+    // No fit has seen a row of a network that has only priors.
+    const bool unseen = read.held_back || (why_not.empty() && rests_on_priors(*known.machine, read.message));
     if (!tally_.takes(row, unseen)) {
       return;
     }
@@ -134,11 +134,11 @@ class LinkScorer {
       tally_.skip(why_not);
       return;
     }
-    const std::string_view part = parts_.of(*found.machine, read.message);
-    const Compared time{read.measured_us, to_microseconds(message_time(*found.machine, read.message)),
+    const std::string_view part = parts_.of(*known.machine, read.message);
+    const Compared time{read.measured_us, to_microseconds(message_time(*known.machine, read.message)),
                         std::span(&part, 1)};
-    if (tally_.score(row, *found.machine, unseen, {time})) {
-      check(*found.machine, read.message, unseen, time);
+    if (tally_.score(row, *known.machine, unseen, {time})) {
+      check(*known.machine, read.message, unseen, time);
     }
   }
 
@@ -163,14 +163,14 @@ class LinkScorer {
                            : context_.machines.over_nodes(*node, static_cast<int>(read.message.nodes), read.prose);
   }
 
-  /// Empty where the row can be scored.
-  static std::string reason_to_skip(const LinkRow& read, const FoundMachine& found) {
+  /// Returns the reason to skip the row; empty where it can be scored.
+  static std::string reason_to_skip(const LinkRow& read, const FoundMachine& known) {
     const Message& message = read.message;
-    if (found.machine == nullptr) {
-      return found.why_not;
+    if (known.machine == nullptr) {
+      return known.why_not;
     }
     if (message.gpus > message.nodes * read.node.machine->gpus_per_node) {
-      return fmt::format("{} has fewer GPUs than take part", found.machine->name);
+      return fmt::format("{} has fewer GPUs than take part", known.machine->name);
     }
     if (message.gpus % message.nodes != 0) {
       return "the nodes have different numbers of GPUs";
@@ -202,17 +202,17 @@ class LinkScorer {
   Way way_of(const Machine& machine, const std::vector<Sent>& sent) {
     std::vector<TimedShape> shapes;
     Way way;
-    for (const Sent& one : sent) {
-      const PricedShape shape = shape_of(one.message);
+    for (const Sent& exchange : sent) {
+      const PricedShape shape = shape_of(exchange.message);
       shapes.push_back(
-          {shape, one.time.predicted_us, residual_of(shape, machine, ranks_for_fit(machine, one.message))});
-      way.measured_us += one.time.measured_us;
-      way.predicted_us += one.time.predicted_us;
+          {shape, exchange.time.predicted_us, residual_of(shape, machine, ranks_for_fit(machine, exchange.message))});
+      way.measured_us += exchange.time.measured_us;
+      way.predicted_us += exchange.time.predicted_us;
     }
     way.uncertainty = context_.doubts.of(machine, shapes, [&](const Machine& other) {
       double us = 0.0;
-      for (const Sent& one : sent) {
-        us += to_microseconds(message_time(other, one.message));
+      for (const Sent& exchange : sent) {
+        us += to_microseconds(message_time(other, exchange.message));
       }
       return us;
     });
@@ -225,7 +225,7 @@ class LinkScorer {
   std::map<std::tuple<const Machine*, std::int64_t, std::int64_t, std::int64_t, LinkOp>, Times> times_;
 };
 
-/// What nccl-tests calls bus bandwidth: doc/PERFORMANCE.md there.
+/// Converts nccl-tests' bus bandwidth: doc/PERFORMANCE.md in that project.
 double microseconds_at(double bus_gigabytes_per_second, std::string_view op, const Message& message) {
   const auto ranks = static_cast<double>(message.gpus);
   const double passes = link_op_named(op) == LinkOp::all_reduce ? 2.0 : 1.0;

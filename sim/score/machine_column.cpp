@@ -12,7 +12,7 @@ namespace commfuse::score {
 
 namespace {
 
-/// "72: one rack" as 72 and " one rack".
+/// Splits "72: one rack" into 72 and " one rack".
 struct Clause {
   std::int64_t gpus = 0;
   std::string_view text;
@@ -39,17 +39,17 @@ std::optional<Clause> clause_in(std::string_view text) {
 std::string_view framework_in(std::string_view software) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 2> names{
       {{"vllm/", "vLLM"}, {"sglang/", "SGLang"}}};
-  const auto found = std::find_if(names.begin(), names.end(), [&](const auto& name) {
+  const auto match = std::find_if(names.begin(), names.end(), [&](const auto& name) {
     return software.find(name.first) != std::string_view::npos;
   });
-  return found == names.end() ? std::string_view() : found->second;
+  return match == names.end() ? std::string_view() : match->second;
 }
 
 FoundMachine MachineColumn::look_up(std::string_view cell) const {
   if (!framework_.empty()) {
-    const FoundMachine own = machines_.by_name(fmt::format("{} {}", cell, framework_));
-    if (own.machine != nullptr) {
-      return own;
+    const FoundMachine by_framework = machines_.by_name(fmt::format("{} {}", cell, framework_));
+    if (by_framework.machine != nullptr) {
+      return by_framework;
     }
   }
   return machines_.by_name(cell);
@@ -64,17 +64,17 @@ MachinesByGpus::MachinesByGpus(std::string_view comment, const KnownMachines& ma
       by_gpus_.clear();
       return;
     }
-    const FoundMachine found = machines.in_prose(clause->text);
-    last = found.machine != nullptr || last.machine == nullptr ? found : last;
+    const FoundMachine known = machines.in_prose(clause->text);
+    last = known.machine != nullptr || last.machine == nullptr ? known : last;
     by_gpus_[clause->gpus] = last;
     comment.remove_prefix(std::min(end + 1, comment.size()));
   }
 }
 
 FoundMachine MachinesByGpus::of(std::int64_t gpus) const {
-  const auto found = by_gpus_.find(gpus);
-  return found != by_gpus_.end()
-             ? found->second
+  const auto entry = by_gpus_.find(gpus);
+  return entry != by_gpus_.end()
+             ? entry->second
              : FoundMachine{nullptr, fmt::format("the table's comment does not say which machine has {} GPUs", gpus)};
 }
 
@@ -83,11 +83,11 @@ FoundMachine machine_of_table(const Table& table, const Context& context) {
 }
 
 FoundMachine machine_of_table(const Table& table, std::string_view file_name, const KnownMachines& machines) {
-  FoundMachine found = machines.in_prose(table.comment("hardware"));
-  if (found.machine == nullptr && table.comment("hardware").empty()) {
-    found = machines.in_prose(file_name);
+  FoundMachine known = machines.in_prose(table.comment("hardware"));
+  if (known.machine == nullptr && table.comment("hardware").empty()) {
+    known = machines.in_prose(file_name);
   }
-  return found;
+  return known;
 }
 
 }  // namespace commfuse::score

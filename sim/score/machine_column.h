@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machines that the rows of one table name, each looked up once.
+// Finds the machines that the rows of one table name, and looks each up once.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace commfuse::score {
 
-/// "vLLM" or "SGLang" where a table's `# software:` says "vllm/0.24.0" or the like; else nothing.
+/// Returns "vLLM" or "SGLang" where a table's `# software:` says "vllm/0.24.0" or the like; otherwise nothing.
 std::string_view framework_in(std::string_view software);
 
 class MachineColumn {
  public:
-  /// By the cells of a column. A framework that has kernels of its own is a machine of its own where a hardware file is
-  /// known as both: "H100-SXM5 vLLM".
+  /// Reads the cells of a column. A framework with kernels of its own is a machine of its own where a hardware file is
+  /// known by both names: "H100-SXM5 vLLM".
   explicit MachineColumn(const KnownMachines& machines, std::string_view framework = {})
       : machines_(machines), framework_(framework) {}
 
   const FoundMachine& of(std::string_view cell) {
-    for (const auto& [name, found] : known_) {
+    for (const auto& [name, machine] : known_) {
       if (name == cell) {
-        return found;
+        return machine;
       }
     }
     return known_.emplace_back(cell, look_up(cell)).second;
@@ -40,13 +40,14 @@ class MachineColumn {
   std::vector<std::pair<std::string_view, FoundMachine>> known_;
 };
 
-/// The machine that the comments of a table name, or else the name of its file.
+/// Returns the machine that the comments of a table name, otherwise the one that its file name names.
 FoundMachine machine_of_table(const Table& table, const Context& context);
 /// `file_name` is without its ending.
 FoundMachine machine_of_table(const Table& table, std::string_view file_name, const KnownMachines& machines);
 
-/// The machine of a row where the comment tells rows apart by their GPUs, "ngpus=64: 8 nodes of H100; 72: one GB200
-/// rack; 144: two racks": what names no machine has the one before. Nothing where the comment is not such a list.
+/// Finds the machine of a row where a comment lists machines by GPUs: "ngpus=64: 8 nodes of H100; 72: one GB200 rack;
+/// 144: two racks". An entry without a machine has that of the entry before. Nothing where the comment is not such a
+/// list.
 class MachinesByGpus {
  public:
   MachinesByGpus(std::string_view comment, const KnownMachines& machines);

@@ -16,7 +16,7 @@ bool changes_no_shape(std::string_view word) {
   return word.empty() || std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Without the release of one shape: "-v0.1". "-V3" is a model of its own.
+/// Removes a suffix of releases with the same shape, such as "-v0.1". "-V3" is another model.
 std::string_view without_release(std::string_view name) {
   const std::size_t last = name.rfind("-v0.");
   const bool ends_so =
@@ -24,13 +24,13 @@ std::string_view without_release(std::string_view name) {
   return ends_so ? name.substr(0, last) : name;
 }
 
-/// Its words one after another: "llama3370b". A version number stays, since 3.1 and 3.3 are two models.
+/// Joins the words: "llama3370b". Version numbers stay, since 3.1 and 3.3 are two models.
 std::string reduced(std::string_view full) {
   const std::string_view name = without_release(full);
-  std::string all;
+  std::string letters;
   std::string word;
   const auto end_word = [&] {
-    all += changes_no_shape(word) ? "" : word;
+    letters += changes_no_shape(word) ? "" : word;
     word.clear();
   };
   for (const char c : name) {
@@ -41,7 +41,7 @@ std::string reduced(std::string_view full) {
     }
   }
   end_word();
-  return all;
+  return letters;
 }
 
 }  // namespace

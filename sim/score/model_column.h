@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a table calls a model to ours.
+// Finds the model that a table names.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace commfuse::score {
 
-/// The name of a file in configs/models whose words are those of `cell`, without case, without what joins them and
-/// without words that change no shape (Instruct, hf, chat, base): "Llama-3.3-70B-Instruct" is
+/// Finds the file in configs/models whose words are those of `cell`, without case, without the characters that join
+/// them and without words that do not change the shape (Instruct, hf, chat, base): "Llama-3.3-70B-Instruct" is
 /// llama-3.3-70b. Null where there is none.
 class ModelColumn {
  public:

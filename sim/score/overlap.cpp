@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables that set one product with serial communication against the same work overlapped.
+// Scores tables that compare one GEMM with serial communication and the same work overlapped.
 //
-// This one weaves an all-reduce into a GEMM on Ascend. Kernels of GPUs are in overlap_score.cpp.
+// The tables here are of an all-reduce woven into a GEMM on Ascend. Kernels of GPUs are in overlap_score.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,9 +17,8 @@ namespace commfuse::score {
 
 namespace {
 
-/// hw-native-sys/pto-isa: products and sums tile by tile, padded to whole tiles (5416 x 1408 to 5504 x 1536, says the
-/// table). Its communication beside a product gets less of the wires
-/// than alone; hardware.md, 2.5: 20 to 30 %.
+/// hw-native-sys/pto-isa: GEMMs and sums tile by tile, padded to whole tiles (5416 x 1408 to 5504 x 1536, according to
+/// the table). Beside a GEMM its communication gets less of the wires than alone; hardware.md, 2.5: 20 to 30%.
 constexpr double lost_beside_product = 1.25;
 constexpr std::int64_t pto_tile_m = 128;
 constexpr std::int64_t pto_tile_n = 256;
@@ -55,23 +54,23 @@ void score_gemm_ar(const Table& table, Context& context, Tally& tally) {
     if (!tally.takes(row, true)) {
       continue;
     }
-    const FoundMachine& found = machines.of(row.text(hw));
-    if (found.machine == nullptr) {
-      tally.skip(found.why_not);
+    const FoundMachine& known = machines.of(row.text(hw));
+    if (known.machine == nullptr) {
+      tally.skip(known.why_not);
       continue;
     }
-    const Accelerator& accelerator = found.machine->accelerator;
-    if (degree > found.machine->gpus_per_node || !accelerator.supports(size.dtype)) {
+    const Accelerator& accelerator = known.machine->accelerator;
+    if (degree > known.machine->gpus_per_node || !accelerator.supports(size.dtype)) {
       tally.skip(
-          fmt::format("{} has no {} GPUs, or no products in {}", found.machine->name, degree, name_of(size.dtype)));
+          fmt::format("{} has no {} GPUs, or no products in {}", known.machine->name, degree, name_of(size.dtype)));
       continue;
     }
     const double multiply = to_microseconds(estimate_gemm(accelerator, size, accelerator.sms).time);
     const Bytes sums{size.m * size.n * bytes_of(size.dtype)};
-    const double reduce = to_microseconds(all_reduce_time(found.machine->link, degree, sums));
-    // The tiles of the first rank's share are multiplied before anything can be sent.
+    const double reduce = to_microseconds(all_reduce_time(known.machine->link, degree, sums));
+    // The tiles of the first rank's share are computed before anything can be sent.
     const double woven = std::max(multiply, multiply / degree + lost_beside_product * reduce);
-    if (tally.score(row, *found.machine, true,
+    if (tally.score(row, *known.machine, true,
                     {{product_us, multiply, parts.subspan(0, 1)},
                      {serial_us, multiply + reduce, parts.subspan(1, 1)},
                      {pipelined_us, woven, parts.subspan(2, 1)}})) {

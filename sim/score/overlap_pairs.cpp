@@ -18,7 +18,7 @@ bool is_in(std::string_view word, std::span<const std::string_view> words) {
   return std::ranges::find(words, word) != words.end();
 }
 
-/// Without its unit, and what some tables put before that: "flux" of "flux_total_ms".
+/// Removes the unit, and a prefix of it that some tables have: "flux" for "flux_total_ms".
 std::string_view stem_of(std::string_view column) {
   for (const std::string_view end : {"_us", "_ms", "_total"}) {
     column = column.ends_with(end) ? column.substr(0, column.size() - end.size()) : column;
@@ -28,7 +28,7 @@ std::string_view stem_of(std::string_view column) {
 
 bool is_time(std::string_view column) { return column.ends_with("_us") || column.ends_with("_ms"); }
 
-/// Of a GEMM or of communication alone, or of both one after another by other kernels.
+/// Returns whether a column is of a GEMM or of communication alone, or of both one after another by other kernels.
 bool is_part(std::string_view stem) {
   const auto ends = [&](std::string_view end) { return stem.ends_with(end); };
   constexpr std::array<std::string_view, 4> parts{"_gemm", "_mm", "_comm", "_no_overlap"};
@@ -41,7 +41,7 @@ bool is_serial(std::string_view stem) {
   return is_in(stem, words);
 }
 
-/// Words that any table may use for its own kernel.
+/// Returns whether a word may be any table's name of its own kernel.
 bool is_any_kernel(std::string_view stem) {
   constexpr std::array<std::string_view, 7> words{"fused",   "overlap", "overlapped", "triton",
                                                   "gemm_rs", "ag_gemm", "ours"};
@@ -54,18 +54,18 @@ std::vector<std::string_view> names_of(const Implementation& implementation) {
   return names;
 }
 
-/// The one that a column means: by its own name, or where any table may call its kernel so, by that of the file.
+/// Returns the implementation of a column: by its own name, or for a word that any table may use by that of the file.
 std::shared_ptr<const Implementation> meant_by(std::string_view stem, std::string_view file_name,
                                                const KnownImplementations& known) {
   const auto of_file = [&](std::string_view name) { return file_name.find(name) != std::string_view::npos; };
-  const auto found = std::ranges::find_if(known, [&](const auto& one) {
-    const std::vector<std::string_view> names = names_of(*one);
+  const auto match = std::ranges::find_if(known, [&](const auto& implementation) {
+    const std::vector<std::string_view> names = names_of(*implementation);
     return is_any_kernel(stem) ? std::ranges::any_of(names, of_file) : is_in(stem, names);
   });
-  return found == known.end() ? nullptr : *found;
+  return match == known.end() ? nullptr : *match;
 }
 
-/// "rs" or "ag" as a part of a name: "overlap_tritondist166_gemm_rs_h100".
+/// Returns whether "rs" or "ag" is a part of a name: "overlap_tritondist166_gemm_rs_h100".
 bool has_part(std::string_view name, std::string_view part) {
   for (std::size_t at = name.find(part); at != std::string_view::npos; at = name.find(part, at + 1)) {
     const bool begins = at == 0 || name[at - 1] == '_';
@@ -163,7 +163,7 @@ Point point_of(const OverlapRow& row, const Machine& machine) {
 }
 
 bool is_host_bound(const OverlapRow& row, const Machine& machine, Predictor& predictor) {
-  constexpr double host_us = 250.0;  // FlashInfer's study, issue 2435: serial pairs take 140 to 250 us at least.
+  constexpr double host_us = 250.0;  // FlashInfer's study, issue 2435: serial pairs take at least 140 to 250 us.
   const Prediction serial = predictor.predict(point_of(row, machine), serial_strategy, {.dtype = row.dtype});
   return to_microseconds(serial.analysis.critical.makespan) < host_us;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores overlapped kernels beside serial communication. Every prediction is one that `run --as` prints, but for one
-// thing: on a table that an implementation was fitted on, its costs are those of a fit without all tables of that
+// Scores overlapped kernels against serial communication. Every prediction is one that `run --as` prints, with one
+// exception: on a table that an implementation was fitted on, its costs are those of a fit without all tables of that
 // thread.
 #include <fmt/format.h>
 
@@ -19,23 +19,24 @@ namespace {
 
 double makespan_us(const Prediction& prediction) { return to_microseconds(prediction.analysis.critical.makespan); }
 
-/// How likely what is predicted to be faster is faster.
+/// Returns the probability that the predicted winner is the faster one.
 double sure_of(const Way& serial, const Way& overlapped) {
   const double pays = probability_shorter(from_seconds(overlapped.predicted_us * 1e-6), overlapped.uncertainty,
                                           from_seconds(serial.predicted_us * 1e-6), serial.uncertainty);
   return std::max(pays, 1.0 - pays);
 }
 
-/// Finds what stands for kernels that nobody described. Throws ConfigError where the catalogue has none.
+/// Returns the implementation that stands for kernels without a description. Throws ConfigError where the catalogue has
+/// none.
 const Implementation& typical(const KnownImplementations& known) {
-  const auto found = std::ranges::find_if(
+  const auto match = std::ranges::find_if(
       known, &Implementation::stands_in, [](const auto& each) -> const auto& { return *each; });
-  if (found == known.end()) {
+  if (match == known.end()) {
     throw ConfigError(
         "configs/implementations has no typical.yaml, which stands for kernels that nobody described; "
         "install the program again");
   }
-  return **found;
+  return **match;
 }
 
 class PairScorer {
@@ -51,10 +52,10 @@ class PairScorer {
       tally.result().remarks.push_back(
           fmt::format("Of several columns of serial times {} counts.", columns_.serial.name));
     }
-    for (const auto& one : columns_.implemented) {
-      if (one.implementation == nullptr) {
+    for (const auto& implemented : columns_.implemented) {
+      if (implemented.implementation == nullptr) {
         tally.result().remarks.push_back(
-            fmt::format("No implementation is known as {}; it is scored as a typical one.", one.time.name));
+            fmt::format("No implementation is known as {}; it is scored as a typical one.", implemented.time.name));
       }
     }
   }
@@ -71,12 +72,12 @@ class PairScorer {
     if (read.reduces_all) {
       return tally_.skip("a GEMM before an all-reduce is no scope of a run");
     }
-    const FoundMachine found = machines_.of(hw);
-    if (found.machine == nullptr) {
-      return tally_.skip(found.why_not);
+    const FoundMachine known = machines_.of(hw);
+    if (known.machine == nullptr) {
+      return tally_.skip(known.why_not);
     }
     try {
-      score(row, read, *found.machine);
+      score(row, read, *known.machine);
     } catch (const ConfigError& error) {
       tally_.skip(error.what());
     }
@@ -89,16 +90,17 @@ class PairScorer {
   };
 
   [[nodiscard]] Overlapped overlapped(const Point& point, std::size_t place, double measured_us) {
-    const auto& found = columns_.implemented[place].implementation;
-    const Implementation& one = found == nullptr ? typical(known_) : *found;
-    if (std::string refusal = refusal_of(one, point.machine, point.ranks, point.dtype); !refusal.empty()) {
+    const auto& described = columns_.implemented[place].implementation;
+    const Implementation& implementation = described == nullptr ? typical(known_) : *described;
+    if (std::string refusal = refusal_of(implementation, point.machine, point.ranks, point.dtype); !refusal.empty()) {
       throw ConfigError(refusal);
     }
-    const auto unseen = one.without.find(thread_);
-    const Point priced = priced_as(point, one, unseen == one.without.end() ? one.costs : unseen->second);
-    const Prediction best = context_.predictor.predict_best(priced, *one.strategy,
-                                                            schedules_of(one, point.scope, point.ranks, point.dtype));
-    return {{measured_us, makespan_us(best), context_.predictor.uncertainty(priced, best)}, one.name};
+    const auto unseen = implementation.without.find(thread_);
+    const Point priced = priced_as(point, implementation,
+                                   unseen == implementation.without.end() ? implementation.costs : unseen->second);
+    const Prediction best = context_.predictor.predict_best(
+        priced, *implementation.strategy, schedules_of(implementation, point.scope, point.ranks, point.dtype));
+    return {{measured_us, makespan_us(best), context_.predictor.uncertainty(priced, best)}, implementation.name};
   }
 
   void score(const Row& row, const OverlapRow& read, const Machine& machine) {
@@ -121,8 +123,8 @@ class PairScorer {
       ways.push_back(overlapped(point, place, us));
     }
     std::vector<std::string_view> names;
-    for (const Overlapped& one : ways) {
-      names.push_back(one.name);
+    for (const Overlapped& way : ways) {
+      names.push_back(way.name);
     }
     for (std::size_t i = 0; i < ways.size(); ++i) {
       compared.push_back({ways[i].way.measured_us, ways[i].way.predicted_us, std::span(&names[i], 1)});
@@ -130,20 +132,20 @@ class PairScorer {
     if (!tally_.score(row, machine, true, compared) || !read.serial_us) {
       return;
     }
-    for (const Overlapped& one : ways) {
-      tally_.compare(one.way.measured_us / serial.measured_us, one.way.predicted_us / serial.predicted_us);
+    for (const Overlapped& way : ways) {
+      tally_.compare(way.way.measured_us / serial.measured_us, way.way.predicted_us / serial.predicted_us);
       tally_.result().pairs.push_back({.line = row.line(),
-                                       .implementation = one.name,
-                                       .measured_us = one.way.measured_us,
-                                       .predicted_us = one.way.predicted_us,
+                                       .implementation = way.name,
+                                       .measured_us = way.way.measured_us,
+                                       .predicted_us = way.way.predicted_us,
                                        .serial_measured_us = serial.measured_us,
                                        .serial_predicted_us = serial.predicted_us,
-                                       .sure = sure_of(serial, one.way),
-                                       .command = command_of(read, machine, one.name)});
-      tally_.pays({.measured = one.way.measured_us / serial.measured_us,
-                   .predicted = one.way.predicted_us / serial.predicted_us,
-                   .sure = sure_of(serial, one.way)});
-      judge(machine, "serial or overlapped", serial, one.way, {read.n, read.k}, tally_);
+                                       .sure = sure_of(serial, way.way),
+                                       .command = command_of(read, machine, way.name)});
+      tally_.pays({.measured = way.way.measured_us / serial.measured_us,
+                   .predicted = way.way.predicted_us / serial.predicted_us,
+                   .sure = sure_of(serial, way.way)});
+      judge(machine, "serial or overlapped", serial, way.way, {read.n, read.k}, tally_);
     }
   }
 

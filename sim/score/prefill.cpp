@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of whole prefill passes of an inference engine: serial, without communication, and with the tokens split in
-// two halves of which one communicates while the other computes (TokenWeave, arXiv 2505.11329).
+// Scores tables of whole prefill passes of an inference engine: serial, without communication, and with the tokens
+// split in two halves, one of which communicates while the other computes (TokenWeave, arXiv 2505.11329).
 //
-// A layer is its products, its attention and its memory-bound kernels under tensor parallelism without sequence
-// parallelism, with an all-reduce and a norm behind the attention block and behind the MLP. The weave is that of
-// model/strategies/tokenweave.cpp, played here over the blocks of a whole model.
+// A layer is its GEMMs, its attention and its memory-bound kernels under tensor parallelism without sequence
+// parallelism, with an all-reduce and a norm after the attention block and after the MLP. The overlap is that of
+// model/strategies/tokenweave.cpp, simulated here over the blocks of a whole model.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,26 +25,26 @@ namespace commfuse::score {
 
 namespace {
 
-/// vLLM with TokenWeave's kernels, which launches every kernel by itself. While products run, power leaves 1.59 of the
-/// 1.98 GHz that the chip boosts to; while nothing but the links works it boosts, and the kernel that sums in the
-/// switch, which moves 273 GB/s where clocks are locked to 1.59 GHz (the tables of figures 5 and 7), goes that much
-/// faster. Both clocks are priors. What passes between kernels is fitted on one time, 1024 tokens of a dense model on 8
-/// ranks without communication.
+/// vLLM with TokenWeave's kernels, which launches every kernel by itself. While GEMMs run, power limits the chip
+/// to 1.59 of its 1.98 GHz boost clock; while only the links work it boosts, and the kernel that sums in the switch,
+/// which moves 273 GB/s with clocks locked to 1.59 GHz (the tables of figures 5 and 7), speeds up in proportion. Both
+/// clocks are priors. The time between kernels is fitted on one time, 1024 tokens of a dense model on 8 ranks without
+/// communication.
 struct Engine {
   double clock_share = 0.8;
   double boost = 1.98 / 1.59;
-  Duration between_kernels{};  ///< Of one pass, all of its kernels.
+  Duration between_kernels{};  ///< All gaps between the kernels of one pass.
   std::string_view fitted_model = "llama-3.3-70b";
   std::int64_t fitted_ranks = 8;
   std::int64_t fitted_tokens = 1024;
-  /// Below, its host launches the many kernels of a mixture slower than they run: overlapped passes over 1K and 2K
-  /// tokens take the same.
+  /// With fewer tokens, the host launches the many kernels of a mixture more slowly than they run: overlapped passes
+  /// over 1K and 2K tokens take the same time.
   std::int64_t least_of_mixtures = 4096;
-  int ctas = 16;  ///< Of its kernel: most of the wires are filled by as many (the table of its figure 10).
+  int ctas = 16;  ///< CTAs of its kernel, which fill most of the wires (the table of its figure 10).
 };
 constexpr Engine vllm{.between_kernels = std::chrono::microseconds(4140)};
 
-/// The same machine with its matrix units at a lower clock, which they then hold; memory and links keep theirs.
+/// Returns the machine with its matrix units at a lower, sustained clock; memory and links keep theirs.
 Machine at_clock(Machine machine, double share) {
   for (std::optional<MatrixUnit>& unit : machine.accelerator.matrix_units) {
     if (unit) {
@@ -55,14 +55,14 @@ Machine at_clock(Machine machine, double share) {
   return machine;
 }
 
-/// A pass of one model over tokens of one sequence on some ranks.
+/// A pass of one model over the tokens of one sequence on several ranks.
 struct Pass {
   const Machine& machine;
   const Transformer& model;
   int ranks = 1;
 };
 
-/// Some tokens of a prompt: `tokens` of them, the last of which sees `seen`.
+/// Part of a prompt: `tokens` tokens, the last of which sees `seen`.
 struct Some {
   std::int64_t tokens = 0;
   std::int64_t seen = 0;
@@ -72,38 +72,38 @@ class Blocks {
  public:
   Blocks(const Pass& pass, int sms) : pass_(pass), model_(pass.model), sms_(sms) {}
 
-  /// QKV, rotation, attention over what was seen before, output projection.
-  [[nodiscard]] Duration attention(const Some& some) const {
+  /// Time of QKV, rotation, attention over the tokens seen before, and output projection.
+  [[nodiscard]] Duration attention(const Some& part) const {
     const std::int64_t heads = model_.heads / pass_.ranks;
     const std::int64_t kv = std::max<std::int64_t>(1, model_.kv_heads / pass_.ranks);
     const std::int64_t width = heads * model_.head_dim;
     const std::int64_t keys_width = kv * model_.head_dim;
-    const AttentionSize size{.seq = some.seen, .heads = heads, .kv_heads = kv, .head_dim = model_.head_dim};
-    const double before = static_cast<double>(some.seen - some.tokens) / static_cast<double>(some.seen);
-    const QueryRows rows{.queries = some.tokens, .keys = some.seen, .share = (1.0 - before * before) / 2.0};
-    return product(some.tokens, width + 2 * keys_width, model_.hidden) + moved(some.tokens * 2 * (width + keys_width)) +
-           attention_time(pass_.machine.accelerator, size, rows, sms_) + product(some.tokens, model_.hidden, width);
+    const AttentionSize size{.seq = part.seen, .heads = heads, .kv_heads = kv, .head_dim = model_.head_dim};
+    const double before = static_cast<double>(part.seen - part.tokens) / static_cast<double>(part.seen);
+    const QueryRows rows{.queries = part.tokens, .keys = part.seen, .share = (1.0 - before * before) / 2.0};
+    return product(part.tokens, width + 2 * keys_width, model_.hidden) + moved(part.tokens * 2 * (width + keys_width)) +
+           attention_time(pass_.machine.accelerator, size, rows, sms_) + product(part.tokens, model_.hidden, width);
   }
 
-  [[nodiscard]] Duration mlp(const Some& some) const {
+  [[nodiscard]] Duration mlp(const Some& part) const {
     if (model_.experts) {
-      return mixture(some.tokens, *model_.experts);
+      return mixture(part.tokens, *model_.experts);
     }
     const std::int64_t inner = model_.ffn / pass_.ranks;
     const std::int64_t up = model_.gated_mlp ? 2 : 1;
-    return product(some.tokens, up * inner, model_.hidden) + moved(some.tokens * (up + 1) * inner) +
-           product(some.tokens, model_.hidden, inner);
+    return product(part.tokens, up * inner, model_.hidden) + moved(part.tokens * (up + 1) * inner) +
+           product(part.tokens, model_.hidden, inner);
   }
 
-  /// Residual and norm in one kernel, over some rows of the hidden state: two read, two written.
+  /// Time of residual and norm in one kernel, over rows of the hidden state: two are read, two written.
   [[nodiscard]] Duration norm(std::int64_t rows) const { return moved(4 * rows * model_.hidden); }
 
-  /// The logits of the last token.
+  /// Time of the logits of the last token.
   [[nodiscard]] Duration head() const { return product(1, model_.vocab / pass_.ranks, model_.hidden); }
 
  private:
-  /// The router, then one kernel for all experts' products each way, whose rows together are those of one product; rows
-  /// are sent to the experts by index, and their results added up.
+  /// Time of a mixture: the router, then one kernel each way for all experts' GEMMs, whose rows together are those of
+  /// one GEMM; rows are sent to the experts by index, and their results added up.
   [[nodiscard]] Duration mixture(std::int64_t tokens, const Experts& experts) const {
     const std::int64_t inner = experts.ffn / pass_.ranks;
     const std::int64_t up = model_.gated_mlp ? 2 : 1;
@@ -129,8 +129,9 @@ Bytes state_of(const Pass& pass, std::int64_t tokens) {
   return Bytes{tokens * pass.model.hidden * bytes_of(DType::bf16)};
 }
 
-/// A sum inside the switch by the engine's own kernel: one launch, one exchange to meet, then the switch's rate, with
-/// no pipeline to fill, `clock` times as fast as while products run. NCCL's where the switch cannot sum.
+/// Time of a sum inside the switch by the engine's own kernel: one launch, one exchange to synchronize, then the
+/// switch's rate without a pipeline to fill, `clock` times as fast as while GEMMs run. NCCL's time where the switch
+/// cannot sum.
 Duration sum_time(const Pass& pass, Bytes bytes, double clock) {
   const CollectiveParameters& collective = pass.machine.link.collective;
   if (pass.ranks == 1 || !collective.nccl || !collective.nccl->nvls) {
@@ -142,17 +143,17 @@ Duration sum_time(const Pass& pass, Bytes bytes, double clock) {
 
 Duration compute_only(const Pass& pass, std::int64_t tokens) {
   const Blocks blocks(pass, pass.machine.accelerator.sms);
-  const Some all{tokens, tokens};
+  const Some prompt{tokens, tokens};
   return vllm.between_kernels +
-         pass.model.layers * (blocks.attention(all) + blocks.mlp(all) + 2 * blocks.norm(tokens)) + blocks.head();
+         pass.model.layers * (blocks.attention(prompt) + blocks.mlp(prompt) + 2 * blocks.norm(tokens)) + blocks.head();
 }
 
 Duration serial(const Pass& pass, std::int64_t tokens) {
   return compute_only(pass, tokens) + 2 * pass.model.layers * sum_time(pass, state_of(pass, tokens), vllm.boost);
 }
 
-/// Reduce-scatter, residual and norm of the rank's own rows, all-gather, in one kernel beside the other half's blocks.
-/// Each half launches all kernels.
+/// Time with reduce-scatter, residual and norm of the rank's own rows, and all-gather in one kernel beside the other
+/// half's blocks. Each half launches all kernels.
 Duration woven(const Pass& pass, std::int64_t tokens) {
   const Blocks blocks(pass, std::max(1, pass.machine.accelerator.sms - vllm.ctas));
   const std::array halves{Some{tokens / 2, tokens / 2}, Some{tokens - tokens / 2, tokens}};
@@ -161,9 +162,9 @@ Duration woven(const Pass& pass, std::int64_t tokens) {
   Duration communicating{};
   for (std::int64_t block = 0; block < 2 * pass.model.layers; ++block) {
     for (std::size_t half = 0; half < halves.size(); ++half) {
-      const Some& some = halves[half];
-      const Duration work = block % 2 == 0 ? blocks.attention(some) : blocks.mlp(some);
-      const Duration reduced = sum_time(pass, state_of(pass, some.tokens), 1.0) + blocks.norm(some.tokens / pass.ranks);
+      const Some& part = halves[half];
+      const Duration work = block % 2 == 0 ? blocks.attention(part) : blocks.mlp(part);
+      const Duration reduced = sum_time(pass, state_of(pass, part.tokens), 1.0) + blocks.norm(part.tokens / pass.ranks);
       computing = std::max(computing, ready[half]) + work;
       communicating = std::max(communicating, computing) + reduced;
       ready[half] = communicating;
@@ -181,8 +182,8 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
   const Column serial_ms = table.column("serial_ms");
   const Column compute_ms = table.column("compute_only_ms");
   const Column overlapped_ms = table.column("overlapped_ms");
-  const FoundMachine found = machine_of_table(table, context);
-  const Machine machine = found.machine == nullptr ? Machine{} : at_clock(*found.machine, vllm.clock_share);
+  const FoundMachine known = machine_of_table(table, context);
+  const Machine machine = known.machine == nullptr ? Machine{} : at_clock(*known.machine, vllm.clock_share);
   ModelColumn models;
   tally.result().remarks.push_back(fmt::format(
       "Matrix units run at {} of the clock of short bursts, as power allows, and sums that nothing runs "
@@ -203,17 +204,17 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
       continue;
     }
     const Transformer* shape = models.of(row.text(model));
-    if (found.machine == nullptr) {
-      tally.skip(found.why_not);
+    if (known.machine == nullptr) {
+      tally.skip(known.why_not);
     } else if (shape == nullptr) {
       tally.skip(fmt::format("no model file is called as {}", row.text(model)));
     } else if (shape->latent || !shape->kinds.empty() || (shape->experts && shape->experts->shared_ffn > 0)) {
       tally.skip(fmt::format("layers of {} are no plain ones with plain attention", shape->name));
     } else if (shape->experts && prompt < vllm.least_of_mixtures) {
       tally.skip("a mixture's kernels for so few tokens, which the host launches slower than they run");
-    } else if (degree > found.machine->gpus_per_node || shape->heads % degree != 0 ||
+    } else if (degree > known.machine->gpus_per_node || shape->heads % degree != 0 ||
                (shape->experts ? shape->experts->ffn : shape->ffn) % degree != 0) {
-      tally.skip(fmt::format("{} cannot be split over {} ranks of {}", shape->name, degree, found.machine->name));
+      tally.skip(fmt::format("{} cannot be split over {} ranks of {}", shape->name, degree, known.machine->name));
     } else if (shape->name == vllm.fitted_model && prompt == vllm.fitted_tokens && degree == vllm.fitted_ranks) {
       tally.skip("it fixed what passes between kernels");
     } else if (prompt < 2 * degree) {
@@ -224,13 +225,13 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
       const double b = to_microseconds(compute_only(pass, prompt));
       const double c = to_microseconds(woven(pass, prompt));
       const std::span<const std::string_view> names(parts);
-      if (tally.score(row, *found.machine, true,
+      if (tally.score(row, *known.machine, true,
                       {{1e3 * measured_serial, a, names.subspan(0, 1)},
                        {1e3 * measured_compute, b, names.subspan(1, 1)},
                        {1e3 * measured_overlapped, c, names.subspan(2, 1)}})) {
         tally.compare(measured_overlapped / measured_serial, c / a);
-        tally.ratio(*found.machine, "serial over compute only", measured_serial / measured_compute, a / b);
-        tally.ratio(*found.machine, "overlapped over compute only", measured_overlapped / measured_compute, c / b);
+        tally.ratio(*known.machine, "serial over compute only", measured_serial / measured_compute, a / b);
+        tally.ratio(*known.machine, "overlapped over compute only", measured_overlapped / measured_compute, c / b);
       }
     }
   }

@@ -28,7 +28,7 @@ GemmSize size_of(const TimedProduct& product) {
   return size;
 }
 
-/// So many times one product.
+/// Returns the way that runs one GEMM `times` times.
 Way way_of(const TimedProduct& product, int times, Doubts& doubts) {
   const GemmSize size = size_of(product);
   const PricedShape shape = shape_of(size);
@@ -41,27 +41,27 @@ Way way_of(const TimedProduct& product, int times, Doubts& doubts) {
           .uncertainty = doubts.of(*product.machine, std::span(&timed, 1), price)};
 }
 
-/// The products of one table, each once.
+/// The GEMMs of one table, each once.
 class Products {
  public:
   explicit Products(std::span<const TimedProduct> products) {
-    std::copy_if(products.begin(), products.end(), std::back_inserter(all_), [](const TimedProduct& one) {
-      return one.unseen && std::max(one.measured_us, one.predicted_us) < longest_checked_us;
+    std::copy_if(products.begin(), products.end(), std::back_inserter(products_), [](const TimedProduct& product) {
+      return product.unseen && std::max(product.measured_us, product.predicted_us) < longest_checked_us;
     });
-    std::stable_sort(all_.begin(), all_.end(), before);
+    std::stable_sort(products_.begin(), products_.end(), before);
     const auto same = [](const TimedProduct& a, const TimedProduct& b) { return key_of(a) == key_of(b); };
-    all_.erase(std::unique(all_.begin(), all_.end(), same), all_.end());
+    products_.erase(std::unique(products_.begin(), products_.end(), same), products_.end());
   }
 
-  [[nodiscard]] const std::vector<TimedProduct>& all() const { return all_; }
-  /// Null where it was not measured.
+  [[nodiscard]] const std::vector<TimedProduct>& list() const { return products_; }
+  /// Returns null where it was not measured.
   [[nodiscard]] const TimedProduct* find(const TimedProduct& product) const {
-    const auto place = std::lower_bound(all_.begin(), all_.end(), product, before);
-    return place != all_.end() && key_of(*place) == key_of(product) ? &*place : nullptr;
+    const auto place = std::lower_bound(products_.begin(), products_.end(), product, before);
+    return place != products_.end() && key_of(*place) == key_of(product) ? &*place : nullptr;
   }
 
  private:
-  std::vector<TimedProduct> all_;
+  std::vector<TimedProduct> products_;
 };
 
 const TimedProduct* slice_of(const TimedProduct& whole, int parts, const Products& products) {
@@ -71,7 +71,7 @@ const TimedProduct* slice_of(const TimedProduct& whole, int parts, const Product
   return counts ? products.find(slice) : nullptr;
 }
 
-/// The part by columns of the weight of which `by_rows` is a part by rows.
+/// Returns the GEMM with the weight cut by columns, given the one with the weight cut by rows.
 const TimedProduct* other_part(const TimedProduct& by_rows, int parts, const Products& products) {
   TimedProduct by_columns = by_rows;
   by_columns.n = by_rows.n / parts;
@@ -85,15 +85,15 @@ const TimedProduct* other_part(const TimedProduct& by_rows, int parts, const Pro
 
 void judge_product_pairs(std::span<const TimedProduct> products, Doubts& doubts, Tally& tally) {
   const Products measured(products);
-  for (const TimedProduct& one : measured.all()) {
+  for (const TimedProduct& product : measured.list()) {
     for (const int parts : parts_tried) {
-      if (const TimedProduct* slice = slice_of(one, parts, measured)) {
-        judge(*one.machine, "GEMM whole or in slices", way_of(one, 1, doubts), way_of(*slice, parts, doubts),
-              {one.n, one.k}, tally);
+      if (const TimedProduct* slice = slice_of(product, parts, measured)) {
+        judge(*product.machine, "GEMM whole or in slices", way_of(product, 1, doubts), way_of(*slice, parts, doubts),
+              {product.n, product.k}, tally);
       }
-      if (const TimedProduct* part = other_part(one, parts, measured)) {
-        judge(*one.machine, "weight cut by rows or columns", way_of(one, 1, doubts), way_of(*part, 1, doubts),
-              {one.n, one.k * parts}, tally);
+      if (const TimedProduct* part = other_part(product, parts, measured)) {
+        judge(*product.machine, "weight cut by rows or columns", way_of(product, 1, doubts), way_of(*part, 1, doubts),
+              {product.n, product.k * parts}, tally);
       }
     }
   }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of products of one table that are two ways to do the same work, and how likely the model called the faster one:
+// Finds pairs of GEMMs of one table that are two ways to do the same work, and scores how likely the model predicted
+// the faster one:
 //
 //   whole or slices    T(m, n, k) against P x T(m / P, n, k)
-//   columns or rows    T(m, n, k / P) against T(m, n / P, k): a rank's part of a product whose weight is cut over P
+//   columns or rows    T(m, n, k / P) against T(m, n / P, k): a rank's part of a GEMM whose weight is cut over P
 //                      ranks by rows (the contraction) or by columns
 //
-// Counted are products of which a schedule would think: at least 512 rows after slicing, and a weight of at least 1024
-// each way before it is cut over ranks.
+// Only GEMMs of practical size count: at least 512 rows after slicing, and a weight of at least 1024 each way before it
+// is cut over ranks.
 #pragma once
 
 #include <span>
@@ -17,8 +18,8 @@
 
 namespace commfuse::score {
 
-/// For P = 2, 4 and 8. Both products are ones that no fit has seen. Pairs that are predicted or were measured to take
-/// the same time are left out; of repeated measurements the first counts.
+/// Judges pairs for P = 2, 4 and 8. No fit has seen either GEMM. Pairs that are predicted or were measured to take the
+/// same time are left out; of repeated measurements the first counts.
 void judge_product_pairs(std::span<const TimedProduct> products, Doubts& doubts, Tally& tally);
 
 }  // namespace commfuse::score

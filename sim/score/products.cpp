@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of single matrix products.
+// Scores tables of single GEMMs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,14 +20,14 @@ namespace commfuse::score {
 
 namespace {
 
-/// A row of either kind but for its time.
+/// A row of either kind without its time.
 struct ProductRow {
   GemmSize size;
   const Machine* machine = nullptr;
   bool held_back = false;
 };
 
-/// Reads it and counts it where it cannot be scored; then `machine` is null.
+/// Reads the row and counts it where it cannot be scored; then `machine` is null.
 ProductRow read_product(Row& row, const ProductColumns& columns, MachineColumn& machines, std::string_view kind,
                         Tally& tally) {
   const GemmSize size = columns.size(row);
@@ -39,22 +39,22 @@ ProductRow read_product(Row& row, const ProductColumns& columns, MachineColumn& 
   if (!tally.takes(row, read.held_back)) {
     return read;
   }
-  const FoundMachine& found = machines.of(hw);
-  if (found.machine == nullptr) {
-    tally.skip(found.why_not);
-  } else if (!dtype || !found.machine->accelerator.supports(*dtype)) {
-    tally.skip(fmt::format("{} has no products in {}", found.machine->name, word));
+  const FoundMachine& known = machines.of(hw);
+  if (known.machine == nullptr) {
+    tally.skip(known.why_not);
+  } else if (!dtype || !known.machine->accelerator.supports(*dtype)) {
+    tally.skip(fmt::format("{} has no products in {}", known.machine->name, word));
   } else {
-    read.machine = found.machine;
+    read.machine = known.machine;
   }
   return read;
 }
 
-// A search over shapes as mamf-finder's users choose it: all multiples of a step, each way.
+// A search over shapes like that of mamf-finder's users: all multiples of a step, each way.
 constexpr std::int64_t search_step = 1024;
 constexpr std::int64_t search_steps = 20;
 
-/// TFLOP/s of the fastest product of the search: the product alone.
+/// Returns the TFLOP/s of the fastest GEMM of the search, without other kernels.
 double best_rate(Accelerator accelerator, DType dtype) {
   accelerator.matrix_units[index_of(dtype)]->gemm.conversion_passes.value = 0.0;
   double best = 0.0;
@@ -71,15 +71,15 @@ double best_rate(Accelerator accelerator, DType dtype) {
   return best;
 }
 
-/// Of each machine and dtype, searched once.
+/// The best rate of each machine and dtype, searched once.
 class BestRates {
  public:
   double of(const Machine& machine, DType dtype) {
-    const auto [found, is_new] = rates_.try_emplace({machine.name, dtype}, 0.0);
+    const auto [rate, is_new] = rates_.try_emplace({machine.name, dtype}, 0.0);
     if (is_new) {
-      found->second = best_rate(machine.accelerator, dtype);
+      rate->second = best_rate(machine.accelerator, dtype);
     }
-    return found->second;
+    return rate->second;
   }
 
  private:

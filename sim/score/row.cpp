@@ -22,7 +22,7 @@ std::optional<T> number_in(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-/// "us" of "median_us": a unit belongs into the column's name, not into a cell.
+/// Returns "us" for "median_us": a unit belongs in the column's name, not in a cell.
 std::string_view unit_of(std::string_view name) {
   const std::size_t bar = name.rfind('_');
   return bar == std::string_view::npos ? std::string_view() : name.substr(bar + 1);
@@ -42,13 +42,13 @@ std::string_view Row::text(const Column& column) const {
   return whole_row_ && column.exists() ? table_->cell(row_, column) : std::string_view();
 }
 
-std::int64_t Row::whole(const Column& column, std::int64_t least, std::int64_t most) {
+std::int64_t Row::whole(const Column& column, std::int64_t least, std::int64_t limit) {
   const std::string_view cell = text(column);
   if (const std::optional<std::int64_t> value = number_in<std::int64_t>(cell)) {
-    if (*value >= least && *value <= most) {
+    if (*value >= least && *value <= limit) {
       return *value;
     }
-    fault(fmt::format("{} is {}; it lies between {} and {}", column.name, *value, least, most));
+    fault(fmt::format("{} is {}; it lies between {} and {}", column.name, *value, least, limit));
   } else if (cell.empty()) {
     fault(fmt::format("{} is missing", column.name));
   } else {
@@ -57,7 +57,7 @@ std::int64_t Row::whole(const Column& column, std::int64_t least, std::int64_t m
   return 1;
 }
 
-std::int64_t Row::count(const Column& column, std::int64_t most) { return whole(column, 1, most); }
+std::int64_t Row::count(const Column& column, std::int64_t limit) { return whole(column, 1, limit); }
 
 std::int64_t Row::size(const Column& column) { return whole(column, 0, most_bytes); }
 

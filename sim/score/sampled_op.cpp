@@ -37,7 +37,7 @@ void add_all_gather(ProgramBuilder& builder, int ranks, int repeats) {
   }
 }
 
-/// From rank 0 to rank 1.
+/// Adds sends from rank 0 to rank 1.
 void add_send(ProgramBuilder& builder, int repeats) {
   const Extent side{builder.dimension("side", 1), 1};
   const BufferId from = builder.buffer("from", BufferRole::input, side, side, DType::bf16);
@@ -61,7 +61,7 @@ Program program_of(const SampledRuns& runs) {
   return std::move(builder).build();
 }
 
-/// Sorted groups; what is left over at the end is dropped.
+/// Returns sorted groups; the incomplete group at the end is dropped.
 Chunks sorted_groups(const std::vector<double>& values, std::size_t group) {
   Chunks groups;
   for (std::size_t first = 0; first + group <= values.size(); first += group) {
@@ -122,16 +122,16 @@ std::vector<double> log_ratios(const std::vector<double>& values) {
 
 std::vector<double> largest_over_median(const std::vector<double>& values, std::size_t group) {
   std::vector<double> factors;
-  for (const std::vector<double>& some : sorted_groups(values, group)) {
-    factors.push_back(some.back() / value_at(some, 0.5));
+  for (const std::vector<double>& values_of_group : sorted_groups(values, group)) {
+    factors.push_back(values_of_group.back() / value_at(values_of_group, 0.5));
   }
   return factors;
 }
 
 std::vector<double> largest_over_smallest(const std::vector<double>& values, std::size_t group) {
   std::vector<double> factors;
-  for (const std::vector<double>& some : sorted_groups(values, group)) {
-    factors.push_back(some.back() / some.front());
+  for (const std::vector<double>& values_of_group : sorted_groups(values, group)) {
+    factors.push_back(values_of_group.back() / values_of_group.front());
   }
   return factors;
 }

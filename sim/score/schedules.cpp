@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of named schedules on named machines: published times of the schedules this project has. Every row is a run
-// of commfuse-sim; a strategy's parameters that the row does not fix are the best it tries.
+// Scores tables of named schedules on named machines: published times of this project's schedules. Every row is a run
+// of commfuse-sim; parameters of a strategy that the row does not fix are the best it tries.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct Columns {
   Column hw, model, scope, ranks, batch, seq, dtype, strategy, slices, attention, time;
 };
 
-/// Throws ConfigError for a word that is no kind of kernel.
+/// Throws ConfigError for an unknown kind of kernel.
 AttentionKernel attention_named(std::string_view word) {
   for (const auto& [known, kernel] : attention_choices) {
     if (known == word) {
@@ -53,7 +53,7 @@ AttentionKernel attention_named(std::string_view word) {
   throw ConfigError(fmt::format("unknown kind of attention kernel {}", word));
 }
 
-/// A machine of the catalogue with each of its parameters higher by its error.
+/// A machine of the catalogue, and copies with one parameter raised by its error.
 struct DoubtfulMachine {
   explicit DoubtfulMachine(std::string_view name)
       : machine(load_machine(name)),
@@ -62,7 +62,7 @@ struct DoubtfulMachine {
   std::shared_ptr<const std::vector<RaisedMachine>> raised;
 };
 
-/// What a row asks for. Throws ConfigError for what the model does not have.
+/// Predicts what a row asks for. Throws ConfigError for what the model lacks.
 Prediction predicted(Row& row, const Columns& columns, const Point& point, Predictor& predictor) {
   const Strategy* strategy = find_strategy(row.text(columns.strategy));
   if (strategy == nullptr || !applies(*strategy, kinds_of(point.scope))) {
@@ -79,14 +79,14 @@ Prediction predicted(Row& row, const Columns& columns, const Point& point, Predi
   return predictor.predict_best(point, *strategy, candidates);
 }
 
-/// Whether a published time of some schedule fixed one of its parameters, and no table of single ops did.
+/// Returns whether a published time of some schedule fixed one of its parameters, and no table of single ops did.
 bool rests_on_schedules(const Machine& machine) {
-  return std::ranges::any_of(parameters_of(machine), [](const NamedParameter& one) {
-    return one.provenance == Provenance::fitted && one.source.find(".csv") == std::string::npos;
+  return std::ranges::any_of(parameters_of(machine), [](const NamedParameter& parameter) {
+    return parameter.provenance == Provenance::fitted && parameter.source.find(".csv") == std::string::npos;
   });
 }
 
-/// The first variant of a piece of work is what the others are compared with.
+/// Compares the variants of a piece of work with the first one.
 void compare(const std::map<Place, std::vector<Work>>& works, Tally& tally) {
   std::size_t work = 0;
   for (const auto& [place, variants] : works) {

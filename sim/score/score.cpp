@@ -20,17 +20,17 @@ namespace {
 namespace fs = std::filesystem;
 
 void add_folder(const fs::path& folder, std::vector<fs::path>& tables) {
-  std::vector<fs::path> found;
+  std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.is_regular_file() && entry.path().extension() == ".csv") {
-      found.push_back(entry.path());
+      files.push_back(entry.path());
     }
   }
-  std::sort(found.begin(), found.end());
-  tables.insert(tables.end(), found.begin(), found.end());
+  std::sort(files.begin(), files.end());
+  tables.insert(tables.end(), files.begin(), files.end());
 }
 
-/// As its comments say, else its rows.
+/// Returns the source that its comments name, otherwise the one in its rows.
 std::string source_of(const Table& table) {
   if (const std::string_view source = table.comment("source"); !source.empty()) {
     return std::string(source);
@@ -112,13 +112,13 @@ std::vector<TableScore> score_tables(const std::vector<fs::path>& tables, const 
   Predictor predictor(structures);
   Doubts doubts;
   std::vector<TableScore> scores;
-  const fs::path own = fs::weakly_canonical(published_tables());
+  const fs::path published = fs::weakly_canonical(published_tables());
   for (const fs::path& path : tables) {
     const Table table = read_table(path);
     const Kind* kind = kind_of(table);
     if (options.kind.empty() || (kind != nullptr && kind->name == options.kind)) {
       scores.push_back(score_table(table, path, options, machines, predictor, doubts));
-      scores.back().brought_along = fs::weakly_canonical(path).parent_path() == own;
+      scores.back().brought_along = fs::weakly_canonical(path).parent_path() == published;
     }
     if (finished) {
       finished();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions against tables of measurements: files in, one score a table out.
+// Scores predictions against tables of measurements, with one score per table.
 #pragma once
 
 #include <filesystem>
@@ -18,22 +18,22 @@ struct ScoreOptions {
   std::string kind;        ///< Only tables of this kind; empty: all.
 };
 
-/// The note of a table whose kind nobody knows.
+/// The note of a table of unknown kind.
 inline constexpr std::string_view of_no_kind = "its columns are those of no kind of table that is scored";
 
-/// A file of the list is taken as it is; of a folder all *.csv in and below it, sorted by path. Throws ConfigError for
-/// a path that is not there, a table that is given twice and when there is no table at all.
+/// Returns the tables: a file of the list itself; for a folder all *.csv in and below it, sorted by path. Throws
+/// ConfigError for a missing path, a table that is given twice and when there is no table at all.
 std::vector<std::filesystem::path> tables_in(const std::vector<std::string>& paths);
 
-/// The tables the project brings along.
+/// Returns the folder of the tables that ship with the project.
 std::filesystem::path published_tables();
 
-/// One score a table, in their order. `finished` is called after each. Throws ConfigError when a file cannot be read,
-/// and with the mistakes of a hardware file.
+/// Returns one score per table, in their order. `finished` is called after each. Throws ConfigError when a file cannot
+/// be read, and with the mistakes of a hardware file.
 std::vector<TableScore> score_tables(const std::vector<std::filesystem::path>& tables, const ScoreOptions& options,
                                      const std::function<void()>& finished = {});
 
-/// One table from its text; `name` is its file's.
+/// Scores one table from its text; `name` is that of its file.
 TableScore score_text(std::string text, std::string_view name, const ScoreOptions& options);
 
 }  // namespace commfuse::score

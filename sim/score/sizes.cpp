@@ -15,8 +15,8 @@ constexpr int most_copies = 5;
 
 template <class Ours, std::size_t n>
 std::optional<Ours> among(const std::array<std::pair<std::string_view, Ours>, n>& words, std::string_view word) {
-  const auto found = std::find_if(words.begin(), words.end(), [&](const auto& known) { return known.first == word; });
-  return found == words.end() ? std::nullopt : std::optional(found->second);
+  const auto match = std::find_if(words.begin(), words.end(), [&](const auto& known) { return known.first == word; });
+  return match == words.end() ? std::nullopt : std::optional(match->second);
 }
 
 }  // namespace

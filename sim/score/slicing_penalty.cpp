@@ -47,9 +47,9 @@ std::vector<PenaltyScore> slicing_penalties(std::vector<TimedProduct> products) 
       if (whole.m % parts != 0 || part.m < least_rows_left || std::min(whole.n, whole.k) < least_width) {
         continue;
       }
-      const auto found = std::lower_bound(products.begin(), products.end(), part, before);
-      if (found != products.end() && same(*found, part)) {
-        compare(score, whole, *found);
+      const auto match = std::lower_bound(products.begin(), products.end(), part, before);
+      if (match != products.end() && same(*match, part)) {
+        compare(score, whole, *match);
       }
     }
     if (!score.errors.empty()) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cutting the rows of a product costs: P x T(m / P) / T(m), predicted and measured.
+// Scores the cost of cutting the rows of a GEMM: P x T(m / P) / T(m), predicted and measured.
 //
-// A table says it wherever it holds a product both whole and with a P-th of its rows. Counted are products of which a
-// schedule would think: n and k of at least 1024, and at least 512 rows left. The prediction to beat is that slicing
-// costs nothing, penalty = 1.
+// A table shows it wherever it holds a GEMM both whole and with a P-th of its rows. Only GEMMs of practical size count:
+// n and k of at least 1024, and at least 512 rows left. The prediction to beat is that slicing costs nothing, penalty
+// = 1.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,11 @@ struct TimedProduct {
   double measured_us = 0.0;
   double predicted_us = 0.0;
   bool held_back = false;
-  bool unseen = false;  ///< Held back, or of a table that no fit of the machine read.
+  bool unseen = false;  ///< Held back, or in a table that no fit of the machine read.
 };
 
-/// For P = 4 and 8; none where no product was measured both ways. Of repeated measurements the first counts.
+/// Returns the scores for P = 4 and 8; none where no GEMM was measured both ways. Of repeated measurements the first
+/// counts.
 std::vector<PenaltyScore> slicing_penalties(std::vector<TimedProduct> products);
 
 }  // namespace commfuse::score

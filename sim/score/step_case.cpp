@@ -18,35 +18,35 @@ void StepCase::run_by(const Framework& chosen) {
 
 StepScorer::StepScorer(Context& context) : context_(context), jitter_(load_jitter("default")) {}
 
-StepScorer::Answer StepScorer::predict(const StepCase& one, const FoundMachine& node, std::string_view prose) {
+StepScorer::Answer StepScorer::predict(const StepCase& step, const FoundMachine& node, std::string_view prose) {
   Answer answer;
   answer.why_not = node.why_not;
   if (node.machine == nullptr) {
     return answer;
   }
   const std::int64_t per_node = node.machine->gpus_per_node;
-  const auto nodes = static_cast<int>((one.plan.gpus() + per_node - 1) / per_node);
-  const FoundMachine found = context_.machines.over_nodes(*node.machine, nodes, prose);
-  answer.why_not = found.why_not;
-  answer.machine = found.machine;
-  if (found.machine == nullptr) {
+  const auto nodes = static_cast<int>((step.plan.gpus() + per_node - 1) / per_node);
+  const FoundMachine cluster = context_.machines.over_nodes(*node.machine, nodes, prose);
+  answer.why_not = cluster.why_not;
+  answer.machine = cluster.machine;
+  if (cluster.machine == nullptr) {
     return answer;
   }
-  StepPoint point{.model = &one.model, .machine = found.machine, .plan = one.plan, .framework = one.framework};
-  if (one.strategy != nullptr) {
-    point.strategies = {one.strategy};
+  StepPoint point{.model = &step.model, .machine = cluster.machine, .plan = step.plan, .framework = step.framework};
+  if (step.strategy != nullptr) {
+    point.strategies = {step.strategy};
   }
-  if (one.gpus_differ) {
+  if (step.gpus_differ) {
     point.rank_sigma = jitter_.rank_sigma.value;
     point.communication_sigma = jitter_.communication_sigma.value;
   }
   try {
     require_possible(point);
-    SiteTimes& sites = sites_.try_emplace(found.machine, structures_, *found.machine).first->second;
+    SiteTimes& sites = sites_.try_emplace(cluster.machine, structures_, *cluster.machine).first->second;
     answer.step = predict_step(point, sites);
-    point.communication_sigma = 0.0;  // a layer alone is a median, as its prices are
+    point.communication_sigma = 0.0;  // a layer alone is a median, like its prices
     LayerCost layer(point, sites);
-    const LayerKind first = layer_runs(one.model).front().kind;
+    const LayerKind first = layer_runs(step.model).front().kind;
     answer.layer = {layer.forward(first).after({}, {}).device, layer.backward(first).after({}, {}).device};
   } catch (const ConfigError& error) {
     answer.why_not = error.what();

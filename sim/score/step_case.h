@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row of a table of training steps as the simulator takes it.
+// Converts one row of a table of training steps to the simulator's inputs.
 #pragma once
 
 #include <map>
@@ -18,9 +18,9 @@ struct StepCase {
   TrainingPlan plan;
   Framework framework;
   const Strategy* strategy = nullptr;
-  /// As the framework runs it, with what it chooses of a plan; the columns of a table that say otherwise come after.
+  /// Applies the framework with its choices of a plan; columns of a table that say otherwise are applied later.
   void run_by(const Framework& chosen);
-  bool gpus_differ = true;  ///< All wait for the slowest GPU, with the spread of configs/jitter/default.yaml.
+  bool gpus_differ = true;  ///< All wait for the slowest GPU, with the variation of configs/jitter/default.yaml.
 };
 
 /// Seconds of one step.
@@ -29,19 +29,19 @@ struct StepSeconds {
   double predicted = 0.0;
 };
 
-/// Predicts cases on machines of as many nodes as they need.
+/// Predicts cases on machines with as many nodes as they need.
 class StepScorer {
  public:
   explicit StepScorer(Context& context);
 
-  /// Seconds of a step, or why there are none. `prose` may name the network.
+  /// Seconds of a step, or the reason why there are none. `prose` may name the network.
   struct Answer {
     std::optional<StepPrediction> step;
     std::optional<std::pair<Duration, Duration>> layer;  ///< Forward and backward pass of one dense layer.
     std::string why_not;
     const Machine* machine = nullptr;
   };
-  Answer predict(const StepCase& one, const FoundMachine& node, std::string_view prose);
+  Answer predict(const StepCase& step, const FoundMachine& node, std::string_view prose);
 
  private:
   Context& context_;
@@ -50,7 +50,7 @@ class StepScorer {
   Jitter jitter_;
 };
 
-/// A sentence for the page: the spread of GPUs that cases with `gpus_differ` have.
+/// Returns a sentence for the page about the variation between GPUs in cases with `gpus_differ`.
 std::string remark_on_spread();
 
 }  // namespace commfuse::score

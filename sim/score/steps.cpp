@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of training steps. What a table does not say is assumed and said in its remarks.
+// Scores tables of training steps. Remarks state the assumptions about settings that a table leaves out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,13 +39,13 @@ Transformer gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads, st
           .positions = seq};
 }
 
-/// With the columns "layers", "hidden", "heads" of a table.
+/// Reads the columns "layers", "hidden", "heads" of a table.
 Transformer gpt_of(const Table& table, Row& row, std::int64_t vocab, std::int64_t seq) {
   return gpt(row.count(table.column("layers")), row.count(table.column("hidden")), row.count(table.column("heads")),
              vocab, seq);
 }
 
-/// Spearman's: of the places in both orders.
+/// Returns Spearman's correlation: that of the places in both orders.
 double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
   std::array<std::vector<double>, 2> places;
   for (std::size_t side = 0; side < 2; ++side) {
@@ -66,7 +66,7 @@ double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
   return n < 2.0 ? 0.0 : 1.0 - 6.0 * squares / (n * (n * n - 1.0));
 }
 
-/// Counts the pairs of layouts of each piece of work, by its name, of which the faster is told.
+/// Counts, for each piece of work by its name, the pairs of layouts of which the faster one is predicted.
 void count_layouts(const std::map<std::string, std::vector<StepSeconds>>& by_work, StepScore& into) {
   constexpr double apart = 1.05;
   for (const auto& [work, layouts] : by_work) {
@@ -82,8 +82,8 @@ void count_layouts(const std::map<std::string, std::vector<StepSeconds>>& by_wor
   }
 }
 
-/// Megatron-DeepSpeed as vTrain ran it (configs/frameworks), with a vocabulary that is not padded. What issuing a
-/// kernel takes is the one constant that is fitted: the mean error over one group of rows in 25 is least.
+/// Megatron-DeepSpeed as vTrain ran it (configs/frameworks), with a vocabulary that is not padded. The time to issue a
+/// kernel is the only fitted constant: it minimises the mean error over one group of rows in 25.
 constexpr std::int64_t vtrain_vocab = 50257;
 constexpr std::int64_t one_group_in = 25;
 
@@ -102,59 +102,59 @@ struct GptColumns {
   Framework framework = load_framework("megatron-deepspeed-2023");
 
   [[nodiscard]] StepCase read(Row& row) const {
-    StepCase one;
+    StepCase step;
     const std::int64_t length = row.count(seq);
-    one.model = gpt(row.count(layers), row.count(hidden), row.count(heads), vtrain_vocab, length);
-    one.plan = {.tensor = row.count(tensor, most_gpus),
-                .pipeline = row.count(pipeline, most_gpus),
-                .data = row.count(data, most_gpus),
-                .global_batch = row.count(global_batch),
-                .micro_batch = row.count(micro_batch),
-                .seq = length,
-                .recompute = Recompute::full,
-                .dtype = DType::fp16};
-    one.run_by(framework);
-    one.gpus_differ = false;  // its times are sums, without any spread
-    return one;
+    step.model = gpt(row.count(layers), row.count(hidden), row.count(heads), vtrain_vocab, length);
+    step.plan = {.tensor = row.count(tensor, most_gpus),
+                 .pipeline = row.count(pipeline, most_gpus),
+                 .data = row.count(data, most_gpus),
+                 .global_batch = row.count(global_batch),
+                 .micro_batch = row.count(micro_batch),
+                 .seq = length,
+                 .recompute = Recompute::full,
+                 .dtype = DType::fp16};
+    step.run_by(framework);
+    step.gpus_differ = false;  // its times are sums, without variation
+    return step;
   }
 };
 
-/// Rows of one shape, spread in one way, whatever the batch.
-std::string group_of_step(const StepCase& one) {
-  return fmt::format("training_step|{}|{}|{}|{}|{}|{}", one.model.hidden, one.model.layers, one.plan.tensor,
-                     one.plan.data, one.plan.pipeline, one.plan.micro_batch);
+/// Groups rows of one shape and layout, whatever the batch.
+std::string group_of_step(const StepCase& step) {
+  return fmt::format("training_step|{}|{}|{}|{}|{}|{}", step.model.hidden, step.model.layers, step.plan.tensor,
+                     step.plan.data, step.plan.pipeline, step.plan.micro_batch);
 }
 
-/// 32-bit sums of gradients, an optimizer whose state replicas share, a fused core: Megatron-Core.
+/// Megatron-Core: 32-bit sums of gradients, an optimizer whose state is sharded over replicas, fused attention.
 TrainingPlan megatron_core_plan(std::int64_t tensor) {
   return {.tensor = tensor, .sequence_parallel = tensor > 1, .zero = Zero::optimizer};
 }
 
-/// Where what a table does not say is from.
+/// Returns a sentence about the source of settings that a table leaves out.
 std::string remark_on(const Framework& framework) {
   return fmt::format("Run as by `configs/frameworks/{}.yaml`. ", framework.name);
 }
 
-/// Seconds that so many FLOPs take at a rate of 1e12 a second and GPU.
+/// Returns the seconds for this many FLOPs at a rate of 1e12 per second and GPU.
 double seconds_at(Flops flops, double tflops, const TrainingPlan& plan) {
   return flops.count / (tflops * 1e12 * static_cast<double>(plan.gpus()));
 }
 
-/// What a table does not say is as its authors would have chosen it: of the micro-batches and of the pieces a stage
-/// that fit a GPU's memory those that are fastest. One sequence and one piece where nothing fits.
-StepScorer::Answer best_answer(StepScorer& scorer, StepCase one, const FoundMachine& node, std::string_view prose) {
+/// Fills in settings as the table's authors would have chosen them: the fastest number of micro-batches and of pieces
+/// per stage that fit in a GPU's memory. One sequence and one piece where nothing fits.
+StepScorer::Answer best_answer(StepScorer& scorer, StepCase step, const FoundMachine& node, std::string_view prose) {
   constexpr std::array<std::int64_t, 4> micro_batches{1, 2, 4, 8};
-  const std::int64_t a_stage = one.model.layers / one.plan.pipeline;
+  const std::int64_t a_stage = step.model.layers / step.plan.pipeline;
   std::optional<StepScorer::Answer> best;
   for (const std::int64_t micro_batch : micro_batches) {
-    one.plan.micro_batch = micro_batch;
-    for (std::int64_t pieces = 1; pieces <= (one.plan.pipeline > 1 ? a_stage : 1); ++pieces) {
-      one.plan.interleave = pieces;
-      const bool divides = one.plan.global_batch % (one.plan.data * micro_batch) == 0 && a_stage % pieces == 0;
-      if (!divides || (pieces > 1 && one.plan.micro_batches() % one.plan.pipeline != 0)) {
+    step.plan.micro_batch = micro_batch;
+    for (std::int64_t pieces = 1; pieces <= (step.plan.pipeline > 1 ? a_stage : 1); ++pieces) {
+      step.plan.interleave = pieces;
+      const bool divides = step.plan.global_batch % (step.plan.data * micro_batch) == 0 && a_stage % pieces == 0;
+      if (!divides || (pieces > 1 && step.plan.micro_batches() % step.plan.pipeline != 0)) {
         continue;
       }
-      StepScorer::Answer answer = scorer.predict(one, node, prose);
+      StepScorer::Answer answer = scorer.predict(step, node, prose);
       const bool is_able = answer.step && answer.step->fits;
       if (!best || (is_able && (!best->step || !best->step->fits || answer.step->time < best->step->time))) {
         best = std::move(answer);
@@ -165,7 +165,7 @@ StepScorer::Answer best_answer(StepScorer& scorer, StepCase one, const FoundMach
   return *best;
 }
 
-/// One time of a row against a step.
+/// Scores one time of a row against a step.
 bool score_step(Tally& tally, const Row& row, const StepScorer::Answer& answer, double measured_seconds, bool held_out,
                 std::string_view part) {
   if (!answer.step) {
@@ -188,19 +188,19 @@ void score_gpt_steps(const Table& table, Context& context, Tally& tally) {
   double sum = 0.0;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
-    const StepCase one = columns.read(row);
+    const StepCase step = columns.read(row);
     const double measured = 1e-3 * row.amount(time);
-    const bool held_out = fnv1a(group_of_step(one)) % one_group_in != 0;
+    const bool held_out = fnv1a(group_of_step(step)) % one_group_in != 0;
     if (!tally.takes(row, held_out)) {
       continue;
     }
-    const StepScorer::Answer answer = scorer.predict(one, node, table.comment("hardware"));
-    const std::string part = fmt::format("TP {}", one.plan.tensor);
+    const StepScorer::Answer answer = scorer.predict(step, node, table.comment("hardware"));
+    const std::string part = fmt::format("TP {}", step.plan.tensor);
     if (score_step(tally, row, answer, measured, held_out, part) && held_out) {
       pairs.push_back({measured, to_seconds(answer.step->time)});
       sum += std::abs(pairs.back()[1] / pairs.back()[0] - 1.0);
-      by_work[fmt::format("{}|{}|{}|{}|{}", one.model.hidden, one.model.layers, one.plan.seq, one.plan.global_batch,
-                          one.plan.gpus())]
+      by_work[fmt::format("{}|{}|{}|{}|{}", step.model.hidden, step.model.layers, step.plan.seq, step.plan.global_batch,
+                          step.plan.gpus())]
           .push_back({measured, pairs.back()[1]});
     }
   }
@@ -226,28 +226,28 @@ void score_recomputed_steps(const Table& table, Context& context, Tally& tally) 
   StepScorer scorer(context);
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
-    StepCase one;
+    StepCase step;
     const std::int64_t seq = row.count(table.column("seq_len"));
-    one.model = gpt_of(table, row, 51200, seq);
-    one.plan = {.tensor = row.count(table.column("tp"), most_gpus),
-                .pipeline = row.count(table.column("pp"), most_gpus),
-                .interleave = row.count(table.column("interleave")),
-                .global_batch = row.count(table.column("gbs")),
-                .micro_batch = row.count(table.column("mbs")),
-                .seq = seq,
-                .recompute = Recompute::full,
-                .fused_attention = false,
-                .dropout = true,
-                .dtype = DType::fp16};
+    step.model = gpt_of(table, row, 51200, seq);
+    step.plan = {.tensor = row.count(table.column("tp"), most_gpus),
+                 .pipeline = row.count(table.column("pp"), most_gpus),
+                 .interleave = row.count(table.column("interleave")),
+                 .global_batch = row.count(table.column("gbs")),
+                 .micro_batch = row.count(table.column("mbs")),
+                 .seq = seq,
+                 .recompute = Recompute::full,
+                 .fused_attention = false,
+                 .dropout = true,
+                 .dtype = DType::fp16};
     const double full_seconds = row.amount(full);
     const double selective_seconds = row.amount(selective);
     if (!tally.takes(row, true)) {
       continue;
     }
-    const StepScorer::Answer without = scorer.predict(one, node, table.comment("hardware"));
-    one.plan.sequence_parallel = true;
-    one.plan.recompute = Recompute::selective;
-    const StepScorer::Answer with = scorer.predict(one, node, table.comment("hardware"));
+    const StepScorer::Answer without = scorer.predict(step, node, table.comment("hardware"));
+    step.plan.sequence_parallel = true;
+    step.plan.recompute = Recompute::selective;
+    const StepScorer::Answer with = scorer.predict(step, node, table.comment("hardware"));
     if (!without.step || !with.step) {
       tally.skip(without.step ? with.why_not : without.why_not);
       continue;
@@ -265,7 +265,7 @@ void score_recomputed_steps(const Table& table, Context& context, Tally& tally) 
                                    std::string("issuing a kernel takes 12 us, a prior. ") + remark_on_spread());
 }
 
-/// Megatron-Core's weak scaling on H100: FLOPs as Korthikanti's equation 7, all scores counted.
+/// Megatron-Core's weak scaling on H100: FLOPs by Korthikanti's equation 7, with all scores counted.
 void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("tflops_per_gpu");
   const FoundMachine node = machine_of_table(table, context);
@@ -273,22 +273,22 @@ void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
   StepScorer scorer(context);
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
-    StepCase one;
+    StepCase step;
     const std::int64_t seq = row.count(table.column("seq"));
-    one.model = gpt_of(table, row, row.count(table.column("vocab")), seq);
-    one.plan = megatron_core_plan(row.count(table.column("tp"), most_gpus));
-    one.plan.pipeline = row.count(table.column("pp"), most_gpus);
-    one.plan.data = row.count(table.column("dp"), most_gpus);
-    one.plan.global_batch = row.count(table.column("batch"));
-    one.plan.seq = seq;
-    one.run_by(framework);
+    step.model = gpt_of(table, row, row.count(table.column("vocab")), seq);
+    step.plan = megatron_core_plan(row.count(table.column("tp"), most_gpus));
+    step.plan.pipeline = row.count(table.column("pp"), most_gpus);
+    step.plan.data = row.count(table.column("dp"), most_gpus);
+    step.plan.global_batch = row.count(table.column("batch"));
+    step.plan.seq = seq;
+    step.run_by(framework);
     const double tflops = row.amount(rate);
     if (!tally.takes(row, true)) {
       continue;
     }
-    const Flops flops = training_flops(one.model, {one.plan.global_batch, seq}, AttentionCount::full);
-    score_step(tally, row, best_answer(scorer, one, node, table.comment("hardware")),
-               seconds_at(flops, tflops, one.plan), true, "step");
+    const Flops flops = training_flops(step.model, {step.plan.global_batch, seq}, AttentionCount::full);
+    score_step(tally, row, best_answer(scorer, step, node, table.comment("hardware")),
+               seconds_at(flops, tflops, step.plan), true, "step");
   }
   tally.result().remarks.push_back(remark_on(framework) +
                                    "What the table does not say is as its authors would have chosen it: the fastest "
@@ -297,7 +297,7 @@ void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
                                    remark_on_spread());
 }
 
-/// Table 4 of "The Llama 3 Herd of Models", 2024: one layer a piece of the pipeline (its section 3.3.2).
+/// Table 4 of "The Llama 3 Herd of Models", 2024: one layer per piece of the pipeline (its section 3.3.2).
 void score_llama_steps(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("tflops_per_gpu");
   const Column mfu = table.column("bf16_mfu_pct");
@@ -308,17 +308,17 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const Transformer* model = models.of("llama-3.1-" + std::string(row.text(table.column("model"))));
-    StepCase one;
+    StepCase step;
     const std::int64_t gpus = row.count(table.column("gpus"), most_gpus);
-    one.plan = megatron_core_plan(row.count(table.column("tp"), most_gpus));
-    one.plan.context = row.count(table.column("cp"), most_gpus);
-    one.plan.pipeline = row.count(table.column("pp"), most_gpus);
-    one.plan.zero = Zero::gradients;
-    one.framework.fuses_accumulation = false;
-    one.plan.data = std::max<std::int64_t>(1, gpus / (one.plan.tensor * one.plan.context * one.plan.pipeline));
-    one.plan.global_batch = one.plan.data * row.count(table.column("batch_per_dp"));
-    one.plan.seq = row.count(table.column("seq"));
-    one.strategy = &serial_strategy;
+    step.plan = megatron_core_plan(row.count(table.column("tp"), most_gpus));
+    step.plan.context = row.count(table.column("cp"), most_gpus);
+    step.plan.pipeline = row.count(table.column("pp"), most_gpus);
+    step.plan.zero = Zero::gradients;
+    step.framework.fuses_accumulation = false;
+    step.plan.data = std::max<std::int64_t>(1, gpus / (step.plan.tensor * step.plan.context * step.plan.pipeline));
+    step.plan.global_batch = step.plan.data * row.count(table.column("batch_per_dp"));
+    step.plan.seq = row.count(table.column("seq"));
+    step.strategy = &serial_strategy;
     const double tflops = row.amount(rate);
     const double measured_mfu = row.amount(mfu) / 100.0;
     if (!tally.takes(row, true)) {
@@ -328,14 +328,14 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
       tally.skip("no model file is called so");
       continue;
     }
-    one.model = *model;
-    one.plan.interleave = std::max<std::int64_t>(1, (model->layers + 2) / one.plan.pipeline);
+    step.model = *model;
+    step.plan.interleave = std::max<std::int64_t>(1, (model->layers + 2) / step.plan.pipeline);
     const std::string_view prose = row.text(table.column("hardware"));
     FoundMachine node = context.machines.in_prose(prose.substr(0, prose.find('-')));
-    const StepScorer::Answer answer = scorer.predict(one, node, prose);
-    const Flops flops = training_flops(one.model, {one.plan.global_batch, one.plan.seq}, AttentionCount::causal);
-    if (score_step(tally, row, answer, seconds_at(flops, tflops, one.plan), true, "step")) {
-      const double peak = answer.machine->accelerator.dense_peak(one.plan.dtype).value;
+    const StepScorer::Answer answer = scorer.predict(step, node, prose);
+    const Flops flops = training_flops(step.model, {step.plan.global_batch, step.plan.seq}, AttentionCount::causal);
+    if (score_step(tally, row, answer, seconds_at(flops, tflops, step.plan), true, "step")) {
+      const double peak = answer.machine->accelerator.dense_peak(step.plan.dtype).value;
       worst_rate = std::max(worst_rate, std::abs(answer.step->mfu - tflops * 1e12 / peak));
       worst_percent = std::max(worst_percent, std::abs(answer.step->mfu - measured_mfu));
     }
@@ -353,19 +353,20 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
 
 namespace {
 
-/// "29994 (29388)" is of two recipes, in FP8-CS and in FP8-MX: the first number. Nothing where there is one.
+/// Returns the first number of "29994 (29388)", which is for two recipes, in FP8-CS and in FP8-MX. Nothing for a single
+/// number.
 std::optional<double> first_of_two(std::string_view text) {
   const std::size_t bracket = text.find(" (");
   return bracket == std::string_view::npos ? std::nullopt : parse_number(text.substr(0, bracket));
 }
 
-/// A table of NVIDIA's recipes, row by row.
+/// Reads a table of NVIDIA's recipes, row by row.
 class Recipes {
  public:
   Recipes(const Table& table, Context& context)
       : table_(table), machines_(context.machines), of_table_(machine_of_table(table, context)) {}
 
-  /// A row as a step on a node of its machine, or why there is none.
+  /// A row as a step on a node of its machine, or the reason why there is none.
   struct Recipe {
     StepCase step;
     FoundMachine node;
@@ -396,7 +397,7 @@ class Recipes {
   }
 
   [[nodiscard]] const Framework& framework() const { return framework_; }
-  /// Also where the page names no format: it is of releases that had this one alone.
+  /// Also true where the page names no format: it covers releases that had only this one.
   [[nodiscard]] bool is_fp8(const Row& row) const {
     const Column precision = table_.column("precision");
     const std::string_view text = precision.exists() ? row.text(precision) : "";
@@ -435,7 +436,7 @@ class Recipes {
     plan.sequence_parallel = plan.tensor > 1;
     plan.pipeline = count("pp");
     plan.context = count("cp");
-    const Column fsdp = table_.column("fsdp");  // 0: none; else the ranks that share the weights
+    const Column fsdp = table_.column("fsdp");  // 0: none; otherwise the ranks that share the weights
     const std::string_view sharers = fsdp.exists() ? row.text(fsdp) : "";
     plan.zero = sharers.empty() || sharers == "0" ? Zero::optimizer : Zero::weights;
     plan.interleave = plan.pipeline > 1 ? count_or_one("vp") : 1;
@@ -455,7 +456,7 @@ class Recipes {
 
 }  // namespace
 
-/// NVIDIA's recipes: tokens a second and GPU of named models.
+/// NVIDIA's recipes: tokens per second and GPU of named models.
 void score_recipes(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("tokens_s_gpu");
   Recipes recipes(table, context);
@@ -500,26 +501,26 @@ void score_layer_passes(const Table& table, Context& context, Tally& tally) {
     Row row(table, i);
     const std::string_view experiment = row.text(table.column("experiment"));
     const auto says = [&](std::string_view word) { return experiment.find(word) != std::string_view::npos; };
-    StepCase one;
+    StepCase step;
     const std::int64_t seq = row.count(table.column("seq"));
-    one.model = gpt(48, row.count(table.column("hidden")), 64, 51200, seq);
-    one.plan = {.tensor = row.count(table.column("tp"), most_gpus),
-                .sequence_parallel = says("sequence"),
-                .global_batch = row.count(table.column("micro_batch")),
-                .micro_batch = row.count(table.column("micro_batch")),
-                .seq = seq,
-                .fused_attention = false,
-                .dropout = true,
-                .dtype = DType::fp16};
-    one.plan.recompute = says("full recompute") ? Recompute::full
-                         : says("selective")    ? Recompute::selective
-                                                : Recompute::none;
-    const double there = row.amount(forward);
+    step.model = gpt(48, row.count(table.column("hidden")), 64, 51200, seq);
+    step.plan = {.tensor = row.count(table.column("tp"), most_gpus),
+                 .sequence_parallel = says("sequence"),
+                 .global_batch = row.count(table.column("micro_batch")),
+                 .micro_batch = row.count(table.column("micro_batch")),
+                 .seq = seq,
+                 .fused_attention = false,
+                 .dropout = true,
+                 .dtype = DType::fp16};
+    step.plan.recompute = says("full recompute") ? Recompute::full
+                          : says("selective")    ? Recompute::selective
+                                                 : Recompute::none;
+    const double forward_us = row.amount(forward);
     const double back = row.amount(backward);
     if (!tally.takes(row, true)) {
       continue;
     }
-    const StepScorer::Answer answer = scorer.predict(one, node, {});
+    const StepScorer::Answer answer = scorer.predict(step, node, {});
     if (!answer.layer) {
       tally.skip(answer.why_not);
       continue;
@@ -529,9 +530,9 @@ void score_layer_passes(const Table& table, Context& context, Tally& tally) {
     constexpr std::array<std::string_view, 3> parts{"forward", "backward", "both"};
     const std::span<const std::string_view> names(parts);
     tally.score(row, *answer.machine, true,
-                {{1e3 * there, a, names.subspan(0, 1)},
+                {{1e3 * forward_us, a, names.subspan(0, 1)},
                  {1e3 * back, b, names.subspan(1, 1)},
-                 {1e3 * (there + back), a + b, names.subspan(2, 1)}});
+                 {1e3 * (forward_us + back), a + b, names.subspan(2, 1)}});
   }
   tally.result().remarks.emplace_back("The layers of the 22B model: 64 heads, unfused attention with dropout.");
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t largest_table = std::size_t{256} << 20;
 constexpr std::size_t most_columns = 1000;
-constexpr std::size_t most_cells = 10'000'000;  // of 16 bytes, twice while their list grows
+constexpr std::size_t most_cells = 10'000'000;  // 16 bytes each, twice while their list grows
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r";
@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
                                          : text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// Takes the first cell off `line`; `more` says whether another one follows.
+/// Takes the first cell off `line`; `more` tells whether another one follows.
 std::string_view next_cell(std::string_view& line, bool& more) {
   const std::size_t begin = line.find_first_not_of(" \t");
   std::string_view cell;
@@ -86,8 +86,8 @@ void Table::read_line(std::string_view line, std::int64_t number) {
 }
 
 Column Table::column(std::string_view name) const {
-  const auto found = std::find(header_.begin(), header_.end(), name);
-  return {found == header_.end() ? -1 : static_cast<int>(found - header_.begin()), name};
+  const auto match = std::find(header_.begin(), header_.end(), name);
+  return {match == header_.end() ? -1 : static_cast<int>(match - header_.begin()), name};
 }
 
 std::string_view Table::comment(std::string_view key) const {

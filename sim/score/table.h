@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of measurements as it lies in a CSV file: lines from `#` on are comments, the first other line is the header.
+// A table of measurements in a CSV file: lines that begin with `#` are comments, the first other line is the header.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ struct Column {
   [[nodiscard]] bool exists() const { return index >= 0; }
 };
 
-/// Cells are views into `text`, so a table is never copied. A cell between double quotes is taken without them; a quote
-/// doubled inside stays doubled. Blank lines are passed over.
+/// Cells are views into `text`, so a table is never copied. The quotes around a cell are removed; a quote doubled
+/// inside stays doubled. Blank lines are skipped.
 class Table {
  public:
   explicit Table(std::string text);
@@ -34,22 +34,22 @@ class Table {
   [[nodiscard]] std::size_t rows() const { return lines_.size(); }
   [[nodiscard]] std::int64_t line_of(std::size_t row) const { return lines_[row]; }
   [[nodiscard]] std::size_t cells_of(std::size_t row) const { return first_cell_[row + 1] - first_cell_[row]; }
-  /// Requires a column the table has and a row with as many cells as the header.
+  /// Requires a column of the table and a row with as many cells as the header.
   [[nodiscard]] std::string_view cell(std::size_t row, const Column& column) const {
     return cells_[first_cell_[row] + static_cast<std::size_t>(column.index)];
   }
   /// The name must outlive the column.
   [[nodiscard]] Column column(std::string_view name) const;
 
-  /// What follows `# key:` on its line; empty where there is no such comment.
+  /// Returns the text after `# key:` on its line; empty where there is no such comment.
   [[nodiscard]] std::string_view comment(std::string_view key) const;
-  /// Whether some comment says this word, in any case.
+  /// Returns whether some comment contains this word, in any case.
   [[nodiscard]] bool comments_say(std::string_view word) const;
 
  private:
   void read_line(std::string_view line, std::int64_t number);
 
-  // Behind a pointer's stability: the views stay valid when the table moves.
+  // A vector's memory stays in place when the table moves, so the views stay valid.
   std::vector<char> text_;
   std::vector<std::string_view> comments_;  // without '#'
   std::vector<std::string_view> header_;
@@ -59,7 +59,7 @@ class Table {
   std::vector<std::int64_t> lines_;
 };
 
-/// Throws ConfigError when it cannot be read, is larger than 256 MiB, or has more than 1000 columns or 10 million
+/// Throws ConfigError when the file cannot be read, is larger than 256 MiB, or has more than 1000 columns or 10 million
 /// cells.
 Table read_table(const std::filesystem::path& path);
 

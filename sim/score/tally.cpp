@@ -11,7 +11,7 @@ namespace commfuse::score {
 namespace {
 
 constexpr std::size_t most_faults = 100;
-/// A thousand is between us and ms or ns; the worst model is nearer than the root of it times ten.
+/// A factor of 1000 lies between us and ms or ns; the worst model error is below ten times its root.
 constexpr double other_unit = 300.0;
 
 }  // namespace
@@ -19,7 +19,7 @@ constexpr double other_unit = 300.0;
 void Tally::skip(std::string_view reason) {
   ++into_.rows;
   const auto known = std::find_if(into_.skipped.begin(), into_.skipped.end(),
-                                  [&](const Skipped& some) { return some.reason == reason; });
+                                  [&](const Skipped& skipped) { return skipped.reason == reason; });
   if (known == into_.skipped.end()) {
     into_.skipped.push_back({std::string(reason), 1});
   } else {
@@ -48,8 +48,9 @@ bool Tally::takes(const Row& row, bool held_back) {
 }
 
 ScoredPart& Tally::part(std::string_view machine, std::string_view name) {
-  const auto known = std::find_if(into_.parts.begin(), into_.parts.end(),
-                                  [&](const ScoredPart& some) { return some.machine == machine && some.name == name; });
+  const auto known = std::find_if(into_.parts.begin(), into_.parts.end(), [&](const ScoredPart& scored) {
+    return scored.machine == machine && scored.name == name;
+  });
   return known == into_.parts.end()
              ? into_.parts.emplace_back(ScoredPart{std::string(machine), std::string(name), {}, {}})
              : *known;
@@ -80,10 +81,10 @@ bool Tally::score(const Row& row, const Machine& machine, bool held_back, std::s
       into_.held_out.push_back(error);
     }
     for (const std::string_view name : time.parts) {
-      ScoredPart& some = part(machine.name, name);
-      some.errors.push_back(error);
+      ScoredPart& scored = part(machine.name, name);
+      scored.errors.push_back(error);
       if (held_back) {
-        some.held_out.push_back(error);
+        scored.held_out.push_back(error);
       }
     }
   }
@@ -96,9 +97,9 @@ void Tally::ratio(double measured, double predicted) {
 }
 
 void Tally::ratio(const Machine& machine, std::string_view name, double measured, double predicted) {
-  ScoredPart& some = part(machine.name, name);
-  some.errors.push_back(std::abs(predicted / measured - 1.0));
-  some.held_out.push_back(some.errors.back());
+  ScoredPart& scored = part(machine.name, name);
+  scored.errors.push_back(std::abs(predicted / measured - 1.0));
+  scored.held_out.push_back(scored.errors.back());
 }
 
 void Tally::winner(bool agreed) {
@@ -113,19 +114,19 @@ void Tally::pays(const Pays& pair) {
   }
   PayScore& pays = into_.pays ? *into_.pays : into_.pays.emplace();
   const bool wins = pair.measured < 1.0;
-  const bool told = (pair.predicted < 1.0) == wins;
+  const bool agrees = (pair.predicted < 1.0) == wins;
   (wins ? pays.wins : pays.losses) += 1;
-  (wins ? pays.wins_told : pays.losses_told) += told ? 1 : 0;
+  (wins ? pays.wins_told : pays.losses_told) += agrees ? 1 : 0;
   if (pair.sure >= PayScore::is_sure) {
     pays.sure += 1;
-    pays.sure_told += told ? 1 : 0;
+    pays.sure_told += agrees ? 1 : 0;
   }
 }
 
 void Tally::check_interval(const Machine& machine, std::string_view kind, bool fitted, const CheckedTime& time) {
   std::vector<CheckedKind>& kinds = into_.checked;
-  auto known = std::find_if(kinds.begin(), kinds.end(), [&](const CheckedKind& some) {
-    return some.machine == machine.name && some.kind == kind && some.fitted == fitted;
+  auto known = std::find_if(kinds.begin(), kinds.end(), [&](const CheckedKind& checked) {
+    return checked.machine == machine.name && checked.kind == kind && checked.fitted == fitted;
   });
   if (known == kinds.end()) {
     known = kinds.insert(kinds.end(), {std::string(kind), machine.name, fitted, {}});
@@ -136,7 +137,7 @@ void Tally::check_interval(const Machine& machine, std::string_view kind, bool f
 void Tally::calibrate(const Machine& machine, std::string_view key, const FitScope& fit, const FitRow& row) {
   std::vector<FitRows>& fits = into_.fits;
   auto known = std::find_if(fits.begin(), fits.end(),
-                            [&](const FitRows& some) { return some.machine == machine.name && some.key == key; });
+                            [&](const FitRows& rows) { return rows.machine == machine.name && rows.key == key; });
   if (known == fits.end()) {
     known = fits.insert(fits.end(), {machine.name, std::string(key), fit.residual, {}, fit.by_limit});
   }
@@ -144,11 +145,12 @@ void Tally::calibrate(const Machine& machine, std::string_view key, const FitSco
 }
 
 void Tally::judge(const Machine& machine, std::string_view ways, const JudgedPair& pair) {
-  std::vector<JudgedPairs>& all = into_.judged;
-  auto known = std::find_if(all.begin(), all.end(),
-                            [&](const JudgedPairs& some) { return some.machine == machine.name && some.ways == ways; });
-  if (known == all.end()) {
-    known = all.insert(all.end(), {std::string(ways), machine.name, {}});
+  std::vector<JudgedPairs>& judged = into_.judged;
+  auto known = std::find_if(judged.begin(), judged.end(), [&](const JudgedPairs& pairs) {
+    return pairs.machine == machine.name && pairs.ways == ways;
+  });
+  if (known == judged.end()) {
+    known = judged.insert(judged.end(), {std::string(ways), machine.name, {}});
   }
   known->pairs.push_back(pair);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row by row, what becomes of a table: scored, skipped or faulty.
+// Records row by row the outcome of a table: scored, skipped or faulty.
 #pragma once
 
 #include <initializer_list>
@@ -12,7 +12,7 @@
 
 namespace commfuse::score {
 
-/// One time of a row, and the parts its error belongs to.
+/// One time of a row, and the parts in which its error counts.
 struct Compared {
   double measured_us = 0.0;
   double predicted_us = 0.0;
@@ -24,43 +24,46 @@ class Tally {
   /// With `held_out_only`, rows that a fit may have seen are skipped.
   Tally(TableScore& into, bool held_out_only) : into_(into), held_out_only_(held_out_only) {}
 
-  /// Whether the row may be scored: it is sound, and kept back from the fits where only such rows count. If not, it has
-  /// been counted.
+  /// Returns whether the row may be scored: it is valid, and kept back from the fits where only such rows count.
+  /// Otherwise the row has been counted.
   bool takes(const Row& row, bool held_back);
   void skip(std::string_view reason);
   void fault(const Row& row, std::string_view reason);
-  /// Notes the times of one row and tells whether they were scored: a row whose prediction is off by a factor that no
-  /// model error explains is in another unit, and faulty.
+  /// Records the times of one row and returns whether they were scored: a row whose prediction is off by a factor that
+  /// no model error explains is in another unit, and faulty.
   bool score(const Row& row, const Machine& machine, bool held_back, std::span<const Compared> times);
   bool score(const Row& row, const Machine& machine, bool held_back, std::initializer_list<Compared> times) {
     return score(row, machine, held_back, std::span(times.begin(), times.size()));
   }
 
-  /// Of variants of one piece of work: one's time over the first one's; and whether the fastest was predicted.
+  /// Records the ratio of a variant's time to that of the first variant of the same work; winner() records whether the
+  /// fastest was predicted.
   void ratio(double measured, double predicted);
-  /// Of two times of a row that no fit has seen. Counts in a part of its own, and not in the table, where both do.
+  /// Records the ratio of two times of a row that no fit has seen. It counts only in a part of its own, because the
+  /// table counts both times already.
   void ratio(const Machine& machine, std::string_view name, double measured, double predicted);
   void winner(bool agreed);
-  /// Whether overlap pays: both times over serial's, and how sure the prediction is of which is faster.
+  /// A row that shows whether overlap pays: the ratios of its time to serial's, and the predicted probability of the
+  /// predicted winner.
   struct Pays {
     double measured = 1.0;
     double predicted = 1.0;
     double sure = 0.5;
   };
   void pays(const Pays& pair);
-  /// Both, of two variants.
+  /// Records both, for two variants.
   void compare(double measured_ratio, double predicted_ratio);
 
-  /// A time that no fit has seen beside its interval.
+  /// Compares a time that no fit has seen with its interval.
   void check_interval(const Machine& machine, std::string_view kind, bool fitted, const CheckedTime& time);
-  /// A row of a table that a fit read. `key` names the residual in the machine's file, which is that of `fit`.
+  /// Records a row of a table that a fit read. `key` names the residual in the machine's file, which is that of `fit`.
   void calibrate(const Machine& machine, std::string_view key, const FitScope& fit, const FitRow& row);
-  /// Two ways to do the same work, of which no fit has seen a row.
+  /// Records two ways to do the same work, of which no fit has seen a row.
   void judge(const Machine& machine, std::string_view ways, const JudgedPair& pair);
-  /// The figures of one row; no fit has seen any. Tells whether they were scored.
+  /// Records the figures of one row that no fit has seen. Returns whether they were scored.
   bool observe(const Row& row, const Machine& machine, std::span<const Observation> figures);
 
-  /// For what a kind says besides.
+  /// Returns the result, so that a scorer can add to it.
   TableScore& result() { return into_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of what public sources say of the spread of times. A row states one observation in words; those that a run
-// under `--jitter default` gives are held against its percentiles, the others are skipped, each with its reason.
+// Scores tables of public statements about the variation of times. A row states one observation in words; some are
+// compared with percentiles of a run under `--jitter default`, the others are skipped, each with its reason.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr std::string_view fleet = "the source does not say over how many GPUs, 
 constexpr std::string_view reliability = "how often parts fail, which the time of a run does not contain";
 constexpr std::string_view jobs = "a share of a fleet's jobs or machines, not of one run's times";
 
-/// Rows that no run gives, by the beginning of `what`.
+/// Rows that no run predicts, by the beginning of `what`.
 struct NotOurs {
   std::string_view begins;
   std::string_view why;
@@ -41,20 +41,20 @@ constexpr std::array not_ours{
     NotOurs{"cross-framework repeatability", "it compares libraries, and a run has one"},
     NotOurs{"apparent speed-up that was only cloud-instance variation", jobs}};
 
-/// The machine that a row names, and the tables of its jitter.
+/// The machine of a row, and the tables of its jitter.
 struct Setting {
   const Machine& machine;
   const Machine* cluster = nullptr;
-  std::shared_ptr<const JitterTables> jitter;      ///< As shipped.
-  std::shared_ptr<const JitterTables> on_one_gpu;  ///< Of repeats on one GPU, which share the factor of its rank.
+  std::shared_ptr<const JitterTables> jitter;      ///< The shipped jitter.
+  std::shared_ptr<const JitterTables> on_one_gpu;  ///< Repeats on one GPU share the factor of its rank.
 };
 
-/// A factor of the figure of that name; nothing where the row does not say enough.
+/// Returns a factor to compare with the figure of that name; nothing where the row does not say enough.
 using Predicted = std::function<std::optional<double>(const Setting& setting, std::string_view figure)>;
 
 struct Ours {
   std::string_view begins;
-  std::string_view where_begins;  ///< Empty: any.
+  std::string_view where_begins;  ///< Empty: any text.
   Predicted predicted;
 };
 
@@ -67,7 +67,7 @@ std::optional<double> share_of_percentile(std::string_view figure) {
 
 using namespace std::chrono_literals;
 
-/// GEMMs of 200 us: one spread for all of them, so every percentile over GEMMs is the same.
+/// GEMMs of 200 us: one distribution for all of them, so every percentile over GEMMs is the same.
 std::optional<double> gemm_variation(const Setting& setting, std::string_view figure) {
   if (figure != "p50" && figure != "p90") {
     return std::nullopt;
@@ -75,7 +75,7 @@ std::optional<double> gemm_variation(const Setting& setting, std::string_view fi
   return 1.0 + variation_of(sampled_us({.price = 200us, .jitter = setting.on_one_gpu, .runs = 4000}));
 }
 
-/// GPUs of a node of eight, on a GEMM of a millisecond.
+/// GPUs of a node of eight, each running a GEMM of a millisecond.
 std::optional<double> spread_of_node(const Setting& setting, std::string_view /*figure*/) {
   return value_at(largest_over_smallest(sampled_us({.price = 1ms, .jitter = setting.jitter, .runs = 4000}), 8), 0.5);
 }
@@ -107,9 +107,9 @@ std::optional<double> sends_repeated(const Setting& setting, std::string_view fi
   std::vector<double> factors;
   for (const std::int64_t bytes : {std::int64_t{64} << 10, std::int64_t{1} << 20, std::int64_t{16} << 20}) {
     const Duration price = p2p_time(setting.cluster->network->peer, Bytes{bytes});
-    const std::vector<double> some = largest_over_median(
+    const std::vector<double> ratios = largest_over_median(
         sampled_us({.op = SampledOp::send_recv, .price = price, .jitter = setting.jitter, .runs = 3000}), 3);
-    factors.insert(factors.end(), some.begin(), some.end());
+    factors.insert(factors.end(), ratios.begin(), ratios.end());
   }
   return value_at(std::move(factors), *share);
 }
@@ -125,7 +125,7 @@ const std::vector<Ours>& ours() {
   return list;
 }
 
-/// The first machine that a cell such as "A100/H100" or "H100 one NIC" names.
+/// Returns the first machine that a cell such as "A100/H100" or "H100 one NIC" names.
 FoundMachine machine_in(std::string_view cell, const KnownMachines& machines) {
   return machines.by_name(cell.substr(0, cell.find_first_of(" /")));
 }
@@ -141,16 +141,16 @@ class Variability {
 
   void score(Row& row, std::string_view what, std::string_view where, double value, std::string_view unit) {
     const auto& list = ours();
-    const auto known = std::find_if(list.begin(), list.end(), [&](const Ours& one) {
-      return what.starts_with(one.begins) && where.starts_with(one.where_begins);
+    const auto known = std::find_if(list.begin(), list.end(), [&](const Ours& ours) {
+      return what.starts_with(ours.begins) && where.starts_with(ours.where_begins);
     });
     if (known == list.end()) {
       tally_.skip(why_not(what));
       return;
     }
-    const FoundMachine found = machine_in(where, context_.machines);
-    if (found.machine == nullptr) {
-      tally_.skip(found.why_not);
+    const FoundMachine known_machine = machine_in(where, context_.machines);
+    if (known_machine.machine == nullptr) {
+      tally_.skip(known_machine.why_not);
       return;
     }
     const std::optional<std::vector<Figure>> figures = figures_in(value, unit);
@@ -158,7 +158,7 @@ class Variability {
       tally_.fault(row, fmt::format("unit is {}; write pct or x, as in \"x p50; 1.09 p90\"", in_quotes(unit)));
       return;
     }
-    observe(row, *known, *found.machine, *figures);
+    observe(row, *known, *known_machine.machine, *figures);
   }
 
  private:
@@ -185,7 +185,7 @@ class Variability {
 
   static std::string_view why_not(std::string_view what) {
     const auto* known = std::find_if(not_ours.begin(), not_ours.end(),
-                                     [&](const NotOurs& one) { return what.starts_with(one.begins); });
+                                     [&](const NotOurs& kind) { return what.starts_with(kind.begins); });
     return known == not_ours.end() ? "no run gives such a figure" : known->why;
   }
 

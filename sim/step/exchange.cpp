@@ -10,8 +10,8 @@ namespace commfuse {
 
 namespace {
 
-/// When a layer ends that starts at `start`, while an exchange is busy until `busy`: work beside it advances by
-/// alone / beside of its time.
+/// Returns when a layer that starts at `start` ends, while an exchange is busy until `busy`: the layer runs at
+/// alone / beside times its speed until then.
 Duration end_of(const PassTime& layer, Duration start, Duration busy) {
   const Duration shared = std::max(Duration::zero(), busy - start);
   if (layer.beside <= shared) {
@@ -47,7 +47,7 @@ Duration longer_by_reductions(std::span<const PassTime> layers, Duration bucket)
 
 Duration longer_by_gathers(std::span<const PassTime> layers, Duration gather) {
   Duration now{};
-  Duration arrived{};  // when the weights of a layer are there
+  Duration arrived{};  // when the weights of the layer arrive
   const Duration all_there =
       stream_time(std::max<double>(0.0, static_cast<double>(layers.size()) - 1.0) * to_seconds(gather));
   for (const PassTime& layer : layers) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mixture of experts in a layer: router, dispatch, grouped products, combine, and the experts that all tokens take.
+// Prices a mixture of experts in a layer: router, dispatch, grouped GEMMs, combine, and the shared experts of all
+// tokens.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -12,21 +13,21 @@ namespace commfuse {
 
 namespace {
 
-/// How many of `experts` some token takes in the mean, each of `tokens` taking `active` of `all`: every one is left by
-/// a token with probability 1 - active / all.
-double touched(double experts, double active, double all, double tokens) {
-  return experts * (1.0 - math::pow(1.0 - active / all, tokens));
+/// Returns the mean number of the `experts` that some token uses, where each of `tokens` uses `active` of `in_total`: a
+/// token leaves an expert out with probability 1 - active / all.
+double touched(double experts, double active, double in_total, double tokens) {
+  return experts * (1.0 - math::pow(1.0 - active / in_total, tokens));
 }
 
 }  // namespace
 
-/// One kernel for all experts of the rank: its tiles fill waves together. It reads the weights of those that a token
-/// takes.
+/// Adds one kernel for all experts of the rank: its tiles fill waves together. It reads the weights of the experts that
+/// some token uses.
 void LayerCost::grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
   const Experts& experts = *model_.experts;
   const std::int64_t met = tokens_ * experts.active;
-  const std::int64_t own = experts.count / plan_.expert;
-  const double read_experts = touched(static_cast<double>(own), static_cast<double>(experts.active),
+  const std::int64_t own_experts = experts.count / plan_.expert;
+  const double read_experts = touched(static_cast<double>(own_experts), static_cast<double>(experts.active),
                                       static_cast<double>(experts.count), static_cast<double>(tokens_ * plan_.expert));
   const double bits = weight_bits_ > 0.0 ? weight_bits_ : 8.0 * static_cast<double>(width);
   const Bytes weights{std::llround(read_experts * static_cast<double>(n * k) * bits / 8.0)};
@@ -41,11 +42,11 @@ std::int64_t LayerCost::routed_width() const {
   return model_.experts->latent > 0 ? model_.experts->latent : model_.hidden;
 }
 
-/// Forward and backward exchange the same: what one gathers the other scatters. Tensor ranks each have a part of every
-/// expert, and all tokens of theirs go through it: under sequence parallelism they are gathered and their outputs
-/// scattered, as tokens, or behind a dispatch as many times as a token has experts (Megatron-LM,
-/// transformer/moe/token_dispatcher.py, by gathering and by all-to-all); without it outputs are summed once, together
-/// with those of the shared experts. Tokens are taken to spread evenly over the experts.
+/// Forward and backward have the same exchanges: one gathers what the other scatters. Each tensor rank has a part of
+/// every expert, and all tokens of the tensor ranks go through it: under sequence parallelism they are gathered and
+/// their outputs scattered, as tokens, or after a dispatch as many times as a token has experts (Megatron-LM,
+/// transformer/moe/token_dispatcher.py, by gathering and by all-to-all); without it, outputs are summed once, together
+/// with those of the shared experts. Tokens are assumed to be spread evenly over the experts.
 void LayerCost::routed_experts(Stream& stream, Direction direction) {
   const Experts& experts = *model_.experts;
   const bool dispatches = plan_.expert > 1;
@@ -86,7 +87,7 @@ void LayerCost::routed_experts(Stream& stream, Direction direction) {
   }
 }
 
-/// Its weights are never kept narrow.
+/// Adds the router, whose weights are never kept narrow.
 void LayerCost::router(Stream& stream) {
   const double bits = std::exchange(weight_bits_, 0.0);
   const DType products = std::exchange(products_, point_.serves && model_.weights ? wide() : plan_.dtype);
@@ -95,7 +96,7 @@ void LayerCost::router(Stream& stream) {
   products_ = products;
 }
 
-/// Every tensor rank makes its own tokens narrow, or wide again.
+/// Every tensor rank narrows its own tokens, or widens them again.
 void LayerCost::latent_product(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
   if (direction == Direction::forward) {
     product(stream, own_tokens_, n, k);
@@ -104,7 +105,8 @@ void LayerCost::latent_product(Stream& stream, std::int64_t n, std::int64_t k, D
   }
 }
 
-/// An MLP like any other under sequence parallelism; without it its outputs are summed with the routed ones.
+/// Adds the shared experts: an MLP like any other under sequence parallelism; without it, its outputs are summed with
+/// the routed ones.
 void LayerCost::shared_experts(Stream& stream, Direction direction) {
   if (shares_tokens()) {
     const bool forward = direction == Direction::forward;

@@ -15,7 +15,7 @@ namespace commfuse {
 
 namespace {
 
-/// Those of a peer that gets `rate`, where that is less.
+/// Returns the peer's parameters with its rate limited to `rate`.
 PeerParameters limited(PeerParameters peer, BytesPerSecond rate) {
   const double part = std::min(1.0, rate.value / peer.rate.value.value);
   peer.rate.value = part * peer.rate.value;
@@ -25,7 +25,7 @@ PeerParameters limited(PeerParameters peer, BytesPerSecond rate) {
   return peer;
 }
 
-/// What the pairs `apart` of a node have of what its nearest pair has, all at once.
+/// Returns the share of the nearest pair's rate that each pair `apart` in a node gets when all are active.
 double shared_inside(const Machine& machine, std::int64_t apart) {
   if (machine.strided_rates == nullptr) {
     return 1.0;
@@ -34,7 +34,7 @@ double shared_inside(const Machine& machine, std::int64_t apart) {
   return std::min(1.0, machine.strided_rates->of_whole(stride, 2) / machine.strided_rates->of_whole(1, 2));
 }
 
-/// Of one node's GPUs, so many at once, to their likes in another.
+/// Returns the time of sends from this many GPUs of one node to their counterparts in another.
 Duration across_nodes(const Machine& machine, int gpus, Bytes bytes) {
   return p2p_time(limited(machine.network->peer, rate_across(machine, gpus, gpus)), bytes);
 }
@@ -61,16 +61,16 @@ Duration send_time(const Machine& machine, const StageSend& send, std::int64_t s
   const std::int64_t to = (stage + 1) % send.stages * send.gpus_of_a_stage;
   const double inside = shared_inside(machine, std::abs(to - from));
   Duration slowest{};
-  int crossing = 0;  // pairs so far whose first GPU is in this one's node
-  // Pairs a whole node further are alike.
+  int crossing = 0;  // earlier pairs whose first GPU is in the same node
+  // Pairs a whole node further on are identical.
   for (std::int64_t i = 0; i < std::min(send.gpus_of_a_stage, of_a_node); ++i) {
-    const std::int64_t one = from + i;
+    const std::int64_t gpu = from + i;
     const std::int64_t other = to + i;
-    crossing = one % of_a_node == 0 ? 0 : crossing;
-    if (one / of_a_node != other / of_a_node) {
+    crossing = gpu % of_a_node == 0 ? 0 : crossing;
+    if (gpu / of_a_node != other / of_a_node) {
       slowest = std::max(slowest, across_nodes(machine, ++crossing, send.bytes));
     } else {
-      const PeerParameters& peer = peer_between(machine, static_cast<int>(one), static_cast<int>(other));
+      const PeerParameters& peer = peer_between(machine, static_cast<int>(gpu), static_cast<int>(other));
       slowest = std::max(slowest, p2p_time(limited(peer, inside * machine.link.peer.rate.value), send.bytes));
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for whom among the GPUs of a step: for the slowest of them, and for what a stage sends to the next.
+// Waiting times between the GPUs of a step: for the slowest GPU, and for the data that a stage sends to the next.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,19 @@
 
 namespace commfuse {
 
-/// How much slower than the median the slowest of so many GPUs is, in the mean, where the speeds of GPUs are lognormal:
-/// exp(sigma x q), with q the standard normal quantile at (n - 0.375) / (n + 0.25) (Blom 1958). All wait for it in
-/// every step. 1 for one GPU or sigma 0. Likewise of the members of a collective.
+/// Returns the mean slowdown of the slowest of this many GPUs against the median, where the speeds of GPUs are
+/// lognormal: exp(sigma x q), with q the standard normal quantile at (n - 0.375) / (n + 0.25) (Blom 1958). All GPUs
+/// wait for it in every step. 1 for one GPU or sigma 0. The same holds for the members of a collective.
 double slowest_of(std::int64_t gpus, double sigma);
 
-/// That factor in the machines of which `probability` are no slower: all n are no slower than f with probability
-/// F(f)^n, so it is the quantile of one GPU's factor at probability^(1/n). Requires gpus >= 1 and 0 < probability < 1.
+/// Returns the slowdown that a share `probability` of machines does not exceed: all n GPUs are no slower than f with
+/// probability F(f)^n, so it is the quantile of one GPU's factor at probability^(1/n). Requires gpus >= 1 and 0 <
+/// probability < 1.
 double slowest_of(std::int64_t gpus, double sigma, double probability);
 
-/// What stage `stage` of so many sends to the next, or that to it; of the last, the first. Stages are `gpus_of_a_stage`
-/// GPUs in a row, each of which sends `bytes` to its like, all at once: the slowest pair counts. Those in different
-/// nodes share the NICs of theirs, those in one its wires.
+/// The send of stage `stage` to the next, or the next one's to it; after the last stage comes the first. Stages are
+/// `gpus_of_a_stage` consecutive GPUs, each of which sends `bytes` to its counterpart, all at once: the slowest pair
+/// counts. Pairs in different nodes share the NICs of theirs, pairs in one node its wires.
 struct StageSend {
   std::int64_t stages = 1;
   std::int64_t gpus_of_a_stage = 1;

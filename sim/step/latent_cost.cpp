@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-head latent attention in a layer: training, prefill, decoding.
+// Prices multi-head latent attention in a layer: training, prefill, decoding.
 #include <algorithm>
 
 #include "model/cost/decode_attention.h"
@@ -9,22 +9,22 @@
 
 namespace commfuse {
 
-/// Queries and keys, of latent attention above all, may be wider than values: their mean has the same FLOPs.
+/// Queries and keys may be wider than values, above all in latent attention: their mean gives the same FLOPs.
 std::int64_t LayerCost::score_dim() const {
   return model_.latent ? (model_.head_dim + model_.latent->position_dim + model_.latent->value_dim) / 2
                        : (model_.head_dim + model_.value_dim()) / 2;
 }
 
-/// Tokens through the narrow middle: every tensor rank makes the narrow queries and keys of its own tokens, they are
-/// gathered, and each makes the queries, keys and values of its heads of all of them (Megatron-LM,
-/// transformer/multi_latent_attention.py). Rotation copies queries and keys. Decoding from narrow keys makes no wide
-/// ones.
+/// Adds the narrow middle of latent attention: every tensor rank computes the narrow queries and keys of its own
+/// tokens, they are gathered, and each rank computes the queries, keys and values of its heads for all tokens
+/// (Megatron-LM, transformer/multi_latent_attention.py). Rotation copies queries and keys. Decoding from narrow keys
+/// computes no wide ones.
 void LayerCost::latent_forward(Stream& stream) const {
   const LatentAttention& latent = *model_.latent;
   const std::int64_t heads = model_.heads / plan_.tensor;
   const std::int64_t narrow = latent.query_rank + latent.key_value_rank + latent.position_dim;
   const bool narrows_queries = latent.query_rank > 0;
-  const std::int64_t whole = narrows_queries ? 0 : model_.hidden;  // gathered beside, to make queries from
+  const std::int64_t whole = narrows_queries ? 0 : model_.hidden;  // gathered beside it, to compute queries from
   if (narrows_queries) {
     product(stream, own_tokens_, latent.query_rank, model_.hidden);
   }
@@ -43,9 +43,9 @@ void LayerCost::latent_forward(Stream& stream) const {
   indexer(stream, Direction::forward);
 }
 
-/// Every tensor rank chooses for all tokens: queries from the narrow ones, one key a token and a weight a head from the
-/// hidden state, scores of all keys before a token in 8 bits, and the largest of them (deepseek-ai/DeepSeek-V3.2-Exp,
-/// inference/model.py). Scores are written and read once, in fp32.
+/// Every tensor rank selects keys for all tokens: queries from the narrow ones, one key per token and one weight per
+/// head from the hidden state, scores of all keys before a token in 8 bits, and the largest of them
+/// (deepseek-ai/DeepSeek-V3.2-Exp, inference/model.py). Scores are written and read once, in fp32.
 void LayerCost::indexer(Stream& stream, Direction direction) const {
   if (!model_.latent->indexer) {
     return;
@@ -74,7 +74,7 @@ void LayerCost::indexer(Stream& stream, Direction direction) const {
   }
 }
 
-/// The narrow gradients of all tokens are summed over the tensor ranks, each of which has those of its heads.
+/// Sums the narrow gradients of all tokens over the tensor ranks, each of which has those of its heads.
 void LayerCost::latent_backward(Stream& stream) const {
   const LatentAttention& latent = *model_.latent;
   const std::int64_t heads = model_.heads / plan_.tensor;
@@ -97,8 +97,8 @@ void LayerCost::latent_backward(Stream& stream) const {
   product_backward(stream, own_tokens_, latent.key_value_rank + latent.position_dim, model_.hidden);
 }
 
-/// Absorbed, a query is made as narrow as the keys and an output as wide as the values, head by head: products of as
-/// many FLOPs and weights as one with all heads side by side. The cache is whole on every tensor rank.
+/// With absorbed weights, a query is projected to the narrow keys and an output back to the values, head by head: the
+/// FLOPs and weights are those of one GEMM with all heads side by side. The cache is whole on every tensor rank.
 void LayerCost::latent_decode(Stream& stream) const {
   const LatentAttention& latent = *model_.latent;
   const bool absorbs = point_.options.latent_decode == LatentDecode::absorb;

@@ -15,30 +15,30 @@ namespace commfuse {
 
 namespace {
 
-/// A fused backward pass has five products where the forward pass has two, at about four fifths of their speed: Dao,
+/// A fused backward pass has five GEMMs where the forward pass has two, at about four fifths of their speed: Dao,
 /// "FlashAttention-2", 2023, figures 4 and 6; Shah et al., "FlashAttention-3", 2024, figures 5 and 6.
 constexpr double fused_backward = 2.5 / 0.8;
 
-/// A step lasts far longer than a chip takes to get hot: its products have sustained power, not a burst's.
+/// A step lasts far longer than a chip takes to heat up, so its GEMMs get sustained power, not a burst's.
 constexpr Flops hot{1e24};
 
-/// Bytes a score, of 16 bits: read and written; backward softmax, its gradient and the result; dropout, either way, a
-/// mask of one byte beside.
+/// Bytes per score of 16 bits: it is read and written; the backward softmax reads it and its gradient and writes the
+/// result; dropout, either way, reads a mask of one byte as well.
 constexpr double softmax_bytes = 4.0;
 constexpr double softmax_backward_bytes = 6.0;
 constexpr double dropout_bytes = 5.0;
 
-/// Of the bytes of the loss, those of its forward pass (38 of 52).
+/// Share of the loss's bytes that its forward pass moves (38 of 52).
 constexpr double loss_forward = 0.73;
 
-/// The largest power of two that divides a row's bytes, at most 16: what a load may be wide.
+/// Returns the largest power of two that divides a row's bytes, at most 16: the width that a load may have.
 std::int64_t alignment_of(std::int64_t bytes) { return std::min<std::int64_t>(16, bytes & -bytes); }
 
 Duration times(double factor, Duration time) { return stream_time(factor * to_seconds(time)); }
 
 }  // namespace
 
-LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites, int held)
+LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites, int held_sms)
     : point_(point),
       copied_(with_copied_heads(*point.model, point.plan.tensor)),
       model_(copied_ ? *copied_ : *point.model),
@@ -46,7 +46,7 @@ LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites, int held)
       machine_(*point.machine),
       plan_(point.plan),
       sites_(sites),
-      sms_(std::max(1, machine_.accelerator.sms - held)),
+      sms_(std::max(1, machine_.accelerator.sms - held_sms)),
       products_(point.plan.dtype),
       tokens_(plan_.tokens_per_pass()),
       own_tokens_(plan_.sequence_parallel ? tokens_ / plan_.tensor : tokens_) {
@@ -119,7 +119,8 @@ Duration LayerCost::product_time(std::int64_t m, std::int64_t n, std::int64_t k,
   }
   const int sms = std::max(1, sms_ - ctas);
   const Duration time = estimate_gemm(machine_.accelerator, size, sms).time;
-  // Rows of tensors are of a token or of weights; how many tokens there are, a gradient's k, aligns none of them.
+  // Rows of tensors belong to a token or to weights; the number of tokens, which is a gradient's k, affects no row's
+  // alignment.
   const std::int64_t alignment = std::min(alignment_of(width * n), alignment_of(width * (into_gradient ? m : k)));
   return alignment == 16
              ? time
@@ -135,23 +136,23 @@ void LayerCost::product_backward(Stream& stream, std::int64_t m, std::int64_t n,
   weight_kernel(stream, product_time(k, n, m, true));
 }
 
-/// Of the tensor ranks, where they do not share the tokens: the sum of a layer's outputs or gradients.
+/// Sums a layer's outputs or gradients over the tensor ranks, where they do not share the tokens.
 void LayerCost::reduce(Stream& stream) const {
   if (plan_.tensor > 1 && !plan_.sequence_parallel) {
     collective(stream, tensor_group().all_reduce(Bytes{width * tokens_ * model_.hidden}));
   }
 }
 
-/// Keys and values of the other tokens of the sequence: gathered before the core, their gradients scattered behind it
-/// (Llama team, "The Llama 3 Herd of Models", 2024, section 3.3.2).
+/// Exchanges keys and values of the sequence's other tokens: they are gathered before the attention kernel, and their
+/// gradients scattered after it (Llama team, "The Llama 3 Herd of Models", 2024, section 3.3.2).
 void LayerCost::context_exchange(Stream& stream, Direction direction) const {
   if (plan_.context == 1) {
     return;
   }
   const Group group = group_at(plan_.tensor * plan_.ulysses, plan_.context);
   const std::int64_t columns = shape_->kv_heads * (model_.head_dim + model_.value_dim()) / plan_.tensor;
-  const Bytes all{width * tokens_ * plan_.context * columns};
-  collective(stream, direction == Direction::forward ? group.all_gather(all) : group.reduce_scatter(all));
+  const Bytes exchanged{width * tokens_ * plan_.context * columns};
+  collective(stream, direction == Direction::forward ? group.all_gather(exchanged) : group.reduce_scatter(exchanged));
 }
 
 void LayerCost::exchange(Stream& stream, std::int64_t ranks, std::int64_t columns) const {
@@ -205,7 +206,7 @@ Bytes decode_cache(const StepPoint& point, const LayerKind& kind) {
     const std::int64_t narrow = latent.key_value_rank + latent.position_dim;
     const std::int64_t columns = point.options.latent_decode == LatentDecode::absorb ? narrow : wide;
     cache += Bytes{size.batch * size.seq * columns * a_value};
-    if (latent.indexer) {  // its keys, in 8 bits
+    if (latent.indexer) {  // the indexer's keys, in 8 bits
       cache += Bytes{size.batch * size.seq * latent.indexer->head_dim};
     }
   } else if (kind.attention) {
@@ -230,7 +231,7 @@ void LayerCost::decode_core(Stream& stream) const {
 
 DType LayerCost::wide() const { return plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype; }
 
-/// Chosen keys are walked like those of a block.
+/// Selected keys are read like those of a block.
 AttentionWindow LayerCost::walked() const {
   const bool chooses = model_.latent && model_.latent->indexer && kind_.window == 0;
   return chooses ? AttentionWindow{.keys = model_.latent->indexer->keys, .chunked = true} : window_of(kind_);
@@ -249,7 +250,7 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
                            .head_dim = score_dim(),
                            .dtype = plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype};
   if (plan_.fused_attention) {
-    // Balanced over context ranks (zig-zag): each has its share of the queries and of the scores.
+    // Balanced over context ranks (zig-zag): each has an equal share of the queries and of the scores.
     const auto ranks = static_cast<double>(plan_.context);
     const double share = mean_keys(model_, kind_, plan_.seq) / static_cast<double>(plan_.seq);
     const QueryRows rows{.queries = plan_.seq / plan_.context,
@@ -264,8 +265,8 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
   unfused_core(stream, size, direction);
 }
 
-/// Kernel by kernel: scores, softmax with scale and mask, dropout, output; backward two products for each product. The
-/// products write and read the scores themselves. As Megatron-LM's CoreAttention.
+/// Adds attention kernel by kernel: scores, softmax with scale and mask, dropout, output; backward two GEMMs for each
+/// GEMM. The GEMMs write and read the scores themselves, as in Megatron-LM's CoreAttention.
 void LayerCost::unfused_core(Stream& stream, const AttentionSize& size, Direction direction) const {
   const std::int64_t rows = size.batch * size.heads * size.seq;
   const auto scores = static_cast<double>(rows * size.seq);
@@ -289,10 +290,10 @@ bool LayerCost::plays_ulysses() const {
   return plan_.ulysses > 1 && plan_.tensor == 1 && plan_.context == 1 && plan_.fused_attention && !model_.latent &&
          !model_.gated_attention && model_.value_dim() == model_.head_dim &&
          std::any_of(point_.strategies.begin(), point_.strategies.end(),
-                     [&](const Strategy* one) { return applies(*one, kinds); });
+                     [&](const Strategy* strategy) { return applies(*strategy, kinds); });
 }
 
-/// Without tensor ranks every rank has all weights, and the block from QKV to out-proj is played as one.
+/// Without tensor ranks every rank has all weights, and the block from QKV to out-proj is simulated as one.
 void LayerCost::ulysses_block(Stream& stream) {
   SitePoint block = point_of(*shape_, Scope::ulysses);
   block.ranks = static_cast<std::int32_t>(plan_.ulysses);
@@ -380,8 +381,8 @@ void LayerCost::mlp_backward(Stream& stream, MlpKind kind) {
 }
 
 void LayerCost::read_weights(double WeightFormat::*share) {
-  constexpr double most = 0.5;  // of a part kept narrow
-  const bool is_wide = point_.serves && model_.weights && (*model_.weights).*share < most;
+  constexpr double half = 0.5;  // for a part that is kept narrow
+  const bool is_wide = point_.serves && model_.weights && (*model_.weights).*share < half;
   products_ = is_wide ? wide() : plan_.dtype;
   weight_bits_ = point_.serves && model_.weights ? model_.weights->bits_of((*model_.weights).*share) : 0.0;
 }

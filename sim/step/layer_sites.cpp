@@ -14,7 +14,7 @@ namespace commfuse {
 
 namespace {
 
-/// A projection with what users call it.
+/// A projection with its name for users.
 struct NamedProjection {
   std::string name;
   Transformer shape;
@@ -22,18 +22,18 @@ struct NamedProjection {
   std::int64_t layers = 0;
 };
 
-/// Of layers whose MLP or keys are of other widths one each: "gate_up", and "gate_up_ffn_7168".
-void add_sites(const Transformer& model, std::vector<NamedProjection>& all) {
-  const auto add = [&](const Transformer& shape, SiteName site, std::string_view width, std::int64_t own,
+/// Adds a site for each width that layers have for MLP or keys: "gate_up", and "gate_up_ffn_7168".
+void add_sites(const Transformer& model, std::vector<NamedProjection>& projections) {
+  const auto add = [&](const Transformer& shape, SiteName site, std::string_view width, std::int64_t own_width,
                        std::int64_t common, std::int64_t layers) {
     const std::string name =
-        own == common ? std::string{name_of(site)} : fmt::format("{}_{}_{}", name_of(site), width, own);
-    const auto known =
-        std::find_if(all.begin(), all.end(), [&](const NamedProjection& one) { return one.name == name; });
-    if (known != all.end()) {
+        own_width == common ? std::string{name_of(site)} : fmt::format("{}_{}_{}", name_of(site), width, own_width);
+    const auto known = std::find_if(projections.begin(), projections.end(),
+                                    [&](const NamedProjection& projection) { return projection.name == name; });
+    if (known != projections.end()) {
       known->layers += layers;
     } else {
-      all.push_back({name, shape, site, layers});
+      projections.push_back({name, shape, site, layers});
     }
   };
   const std::vector<LayerRun> runs = layer_runs(model);
@@ -57,18 +57,18 @@ void add_sites(const Transformer& model, std::vector<NamedProjection>& all) {
 
 std::vector<NamedProjection> projections_of(const Transformer& model) {
   const LayerCounts counts = layer_counts(model);
-  std::vector<NamedProjection> all;
-  add_sites(model, all);
+  std::vector<NamedProjection> projections;
+  add_sites(model, projections);
   if (counts.state_space > 0) {
-    all.push_back({"mamba_in", with_mamba_in(model), SiteName::gate_up, counts.state_space});
-    all.push_back({"mamba_out", with_mamba_out(model), SiteName::down, counts.state_space});
+    projections.push_back({"mamba_in", with_mamba_in(model), SiteName::gate_up, counts.state_space});
+    projections.push_back({"mamba_out", with_mamba_out(model), SiteName::down, counts.state_space});
   }
   if (counts.mixture > 0 && model.experts->shared_ffn > 0) {
     const Transformer shared = with_shared_experts(model);
-    all.push_back({"shared_gate_up", shared, SiteName::gate_up, counts.mixture});
-    all.push_back({"shared_down", shared, SiteName::down, counts.mixture});
+    projections.push_back({"shared_gate_up", shared, SiteName::gate_up, counts.mixture});
+    projections.push_back({"shared_down", shared, SiteName::down, counts.mixture});
   }
-  return all;
+  return projections;
 }
 
 }  // namespace
@@ -122,20 +122,21 @@ LayerSite input_gradient(const Projection& projection) {
 }
 
 std::vector<LayerSite> layer_sites(const Transformer& model, const TrainingPlan& plan) {
-  const std::vector<NamedProjection> all = projections_of(model);
+  const std::vector<NamedProjection> projections = projections_of(model);
   std::vector<LayerSite> sites;
-  for (const NamedProjection& one : all) {
-    sites.push_back({one.name, one.shape, scope_of(one.site, false), one.layers, false});
+  for (const NamedProjection& projection : projections) {
+    sites.push_back({projection.name, projection.shape, scope_of(projection.site, false), projection.layers, false});
   }
-  for (const NamedProjection& one : all) {
+  for (const NamedProjection& projection : projections) {
     if (plan.schedule == PipelineSchedule::zero_bubble) {
-      LayerSite gradient = input_gradient({&one.shape, one.site});
-      gradient.name = one.name + "_dgrad";
-      gradient.layers = one.layers;
+      LayerSite gradient = input_gradient({&projection.shape, projection.site});
+      gradient.name = projection.name + "_dgrad";
+      gradient.layers = projection.layers;
       gradient.backward = true;
       sites.push_back(std::move(gradient));
     } else {
-      sites.push_back({one.name + "_backward", one.shape, scope_of(one.site, true), one.layers, true});
+      sites.push_back(
+          {projection.name + "_backward", projection.shape, scope_of(projection.site, true), projection.layers, true});
     }
   }
   return sites;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training step that somebody measured, and what it tells of others on the machine.
+// A measured training step, and the correction of other predictions on the machine by it.
 #pragma once
 
 #include <string>
@@ -11,37 +11,37 @@
 
 namespace commfuse {
 
-/// What ran, and how long one step took.
+/// The configuration that ran, and the time of one step.
 struct MeasuredStep {
   Settings settings;
   Duration time{};
 };
 
-/// One standard error of such a time, relative: a mean of steps is another one on another day. Assumed.
+/// One standard error of such a time, relative: the mean of a run's steps varies from day to day. Assumed.
 inline constexpr double measured_step_error = 0.01;
 
-/// The step beside its prediction.
+/// The measured step beside its prediction.
 struct StepEvidence {
   Evidence evidence;
-  std::string hardware;  ///< It tells of no other machine.
+  std::string hardware;  ///< The evidence counts for no other machine.
   Duration measured{};
   Duration predicted{};
   double error = 0.0;  ///< One standard error of ln(measured / predicted).
 
-  /// What a prediction with this uncertainty is multiplied by.
+  /// Returns the factor by which a prediction with this uncertainty is multiplied.
   [[nodiscard]] double correction(const Uncertainty& uncertainty) const;
 };
 
-/// `doubts`: those of the prediction.
+/// Returns the evidence. `doubts` are those of the prediction.
 StepEvidence step_evidence(std::string hardware, Duration measured, Duration predicted, Uncertainty doubts);
 
-/// Throws ConfigError for another machine than that of the evidence.
+/// Throws ConfigError for a machine other than that of the evidence.
 void require_told_of(const std::string& hardware, const StepEvidence& evidence);
 
-/// Every time so many times as long, with what follows from it. Requires a factor above 0.
+/// Returns the step with every time multiplied, and the rates that follow. Requires a factor above 0.
 StepPrediction longer(StepPrediction step, double factor);
 
-/// "Measured 4300.0 ms, predicted 4050.0 ms: 6.2% longer, 0.9 standard errors." and what that means.
+/// Returns "Measured 4300.0 ms, predicted 4050.0 ms: 6.2% longer, 0.9 standard errors.", with its meaning.
 std::string in_words(const StepEvidence& evidence);
 
 }  // namespace commfuse

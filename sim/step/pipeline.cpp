@@ -22,7 +22,7 @@ struct Pass {
 
 Kind kind_of(bool is_forward) { return is_forward ? Kind::forward : Kind::backward; }
 
-/// Pass number k of one direction on a stage: pieces take turns after as many micro-batches as there are stages.
+/// Returns pass number k of one direction on a stage: pieces alternate after as many micro-batches as there are stages.
 Pass numbered(const Pipeline& pipeline, std::int64_t stage, std::int64_t k, bool is_forward) {
   const std::int64_t round = pipeline.stages * pipeline.interleave;
   if (pipeline.interleave == 1) {
@@ -33,41 +33,43 @@ Pass numbered(const Pipeline& pipeline, std::int64_t stage, std::int64_t k, bool
   return {slot * pipeline.stages + stage, k / round * pipeline.stages + k % pipeline.stages, kind_of(is_forward)};
 }
 
-/// Forward passes of a stage before its first backward pass.
+/// Returns the forward passes of a stage before its first backward pass.
 std::int64_t warm_up(const Pipeline& pipeline, std::int64_t stage) {
-  const std::int64_t all = pipeline.micro_batches * pipeline.interleave;
+  const std::int64_t passes = pipeline.micro_batches * pipeline.interleave;
   const std::int64_t behind = pipeline.stages - stage - 1;
   const std::int64_t wanted =
       pipeline.interleave == 1 ? behind : 2 * behind + (pipeline.interleave - 1) * pipeline.stages;
-  return std::min(all, wanted);
+  return std::min(passes, wanted);
 }
 
-/// A stage's passes in its order, by place: warm-up forwards, then one forward and one backward in turn, then the rest.
+/// Returns a stage's pass at a place in its order: warm-up forwards, then one forward and one backward in turn, then
+/// the rest.
 Pass pass_at(const Pipeline& pipeline, std::int64_t stage, std::int64_t place) {
-  const std::int64_t all = pipeline.micro_batches * pipeline.interleave;
+  const std::int64_t passes = pipeline.micro_batches * pipeline.interleave;
   const std::int64_t ahead = warm_up(pipeline, stage);
   if (place < ahead) {
     return numbered(pipeline, stage, place, true);
   }
   const std::int64_t pairs = place - ahead;
-  if (pairs < 2 * (all - ahead)) {
+  if (pairs < 2 * (passes - ahead)) {
     return pairs % 2 == 0 ? numbered(pipeline, stage, ahead + pairs / 2, true)
                           : numbered(pipeline, stage, pairs / 2, false);
   }
-  return numbered(pipeline, stage, place - all, false);
+  return numbered(pipeline, stage, place - passes, false);
 }
 
-/// ZB-H1, in the order of a stage: warm-up forwards; then one forward while there are any, one backward and, once as
-/// many micro-batches lie behind as there are stages before, the weights of one; at last the weights that are left.
+/// Returns the passes of ZB-H1 in the order of a stage: warm-up forwards; then one forward while there are any, one
+/// backward and, once the backward passes are ahead by as many micro-batches as there are earlier stages, one pass over
+/// weights; at last the remaining weights.
 std::vector<Pass> split_passes(const Pipeline& pipeline, std::int64_t stage) {
-  const std::int64_t all = pipeline.micro_batches;
+  const std::int64_t micro_batches = pipeline.micro_batches;
   const std::int64_t ahead = warm_up(pipeline, stage);
   std::vector<Pass> passes;
   for (std::int64_t k = 0; k < ahead; ++k) {
     passes.push_back({stage, k, Kind::forward});
   }
-  for (std::int64_t k = 0; k < all; ++k) {
-    if (ahead + k < all) {
+  for (std::int64_t k = 0; k < micro_batches; ++k) {
+    if (ahead + k < micro_batches) {
       passes.push_back({stage, ahead + k, Kind::forward});
     }
     passes.push_back({stage, k, Kind::backward});
@@ -75,7 +77,7 @@ std::vector<Pass> split_passes(const Pipeline& pipeline, std::int64_t stage) {
       passes.push_back({stage, k - stage, Kind::weights});
     }
   }
-  for (std::int64_t k = std::max<std::int64_t>(0, all - stage); k < all; ++k) {
+  for (std::int64_t k = std::max<std::int64_t>(0, micro_batches - stage); k < micro_batches; ++k) {
     passes.push_back({stage, k, Kind::weights});
   }
   return passes;
@@ -123,7 +125,7 @@ class Player {
     return split_.empty() ? pass_at(pipeline_, stage, place) : split_[at(stage)][at(place)];
   }
 
-  /// When the input of a pass is there; not_yet where it has not been sent.
+  /// Returns when the input of a pass arrives; not_yet where it has not been sent.
   [[nodiscard]] Duration input_of(const Pass& pass) const {
     const bool is_forward = pass.kind == Kind::forward;
     if (pass.kind == Kind::weights) {
@@ -174,7 +176,7 @@ class Player {
   std::vector<Duration> backward_;  // end
   std::vector<StageTimes> stages_;
   std::vector<StreamState> states_;
-  std::vector<std::int64_t> places_;      // of the next pass, by stage
+  std::vector<std::int64_t> places_;      // the next pass, by stage
   std::vector<std::vector<Pass>> split_;  // by stage; empty where backward passes are whole
 };
 

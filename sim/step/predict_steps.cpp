@@ -31,7 +31,7 @@ namespace commfuse {
 
 namespace {
 
-/// A machine of the size that a plan needs, with what was played on it.
+/// A machine with the nodes that a plan needs, and the sites simulated on it.
 struct SizedMachine {
   Machine machine;
   SiteTimes times;
@@ -40,22 +40,22 @@ struct SizedMachine {
 
 }  // namespace
 
-/// By machine of the library, as it is or raised, its number of nodes and how its kernels are launched.
+/// Sites by the library's machine, unchanged or raised, its number of nodes and the launch of its kernels.
 class StepPoints::Sites {
  public:
-  /// Each raised machine, of the size that the plan needs.
+  /// Returns each raised machine with the nodes that the plan needs.
   std::vector<RaisedStep> raised(const std::vector<RaisedMachine>& machines, const TrainingPlan& plan, Launch launch) {
-    std::vector<RaisedStep> all;
-    for (const RaisedMachine& one : machines) {
-      SizedMachine& sized = of(one.machine, plan, launch);
-      all.push_back({one.parameter, &sized.machine, &sized.times});
+    std::vector<RaisedStep> raised;
+    for (const RaisedMachine& machine : machines) {
+      SizedMachine& sized = of(machine.machine, plan, launch);
+      raised.push_back({machine.parameter, &sized.machine, &sized.times});
     }
-    return all;
+    return raised;
   }
 
   SizedMachine& of(const Machine& machine, const TrainingPlan& plan, Launch launch) {
     Machine sized = resized(machine, plan);
-    if (launch == Launch::graph) {  // A step's kernels are priced one by one: the nodes of its graph wait their gap.
+    if (launch == Launch::graph) {  // A step's kernels are priced one by one: the nodes of its graph have their gap.
       sized.accelerator.stream_gap = sized.accelerator.graph_node_gap;
     }
     std::unique_ptr<SizedMachine>& site = sites_[{&machine, sized.nodes, launch}];
@@ -72,7 +72,7 @@ class StepPoints::Sites {
 
 namespace {
 
-/// The plan of the settings, with what it shares with layers.
+/// Returns the plan of the settings, with those it shares with layers.
 TrainingPlan plan_of(const RunChoices& run) {
   TrainingPlan plan = run.plan;
   plan.tensor = run.ranks;
@@ -86,8 +86,8 @@ TrainingPlan plan_of(const RunChoices& run) {
   return plan;
 }
 
-/// Nobody chose a dtype, and the checkpoint is made for narrower products than ours by default: what it is made for, as
-/// far as the machine has it.
+/// Returns the dtype. Where none was chosen and the checkpoint is made for narrower GEMMs than our default, it is the
+/// checkpoint's, as far as the machine has it.
 DType dtype_of(const Settings& settings, const RunChoices& run, const Transformer& model, const Machine& machine) {
   const bool is_chosen = settings.at(*find_field("dtype")).origin.source != Source::preset;
   const bool is_narrow = model.weights && model.weights->narrow_products;
@@ -107,7 +107,7 @@ void require_one_replica(const ScopeChoice& scope, const TrainingPlan& plan) {
   }
 }
 
-/// Tokens that an inference takes or has in its cache are as many as those of a layer at the most.
+/// Limits the tokens that an inference reads or has in its cache to those of a layer.
 void require_few_tokens(const RunChoices& run) {
   constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
   if (run.scope.is_inference() && run.batch > most_tokens / run.seq) {
@@ -116,17 +116,17 @@ void require_few_tokens(const RunChoices& run) {
   }
 }
 
-/// Where tensor ranks have no part in it, attention and its all-to-alls are played as one.
+/// Returns whether attention and its all-to-alls are simulated as one, because tensor ranks have no part in it.
 bool has_ulysses_sites(const TrainingPlan& plan) { return plan.ulysses > 1 && plan.tensor == 1 && plan.context == 1; }
 
-/// Those named; of "all" strategies_for_steps.
+/// Returns the named strategies; for "all", strategies_for_steps.
 std::vector<const Strategy*> strategies_of(const ScheduleChoice& schedules, const TrainingPlan& plan) {
   const bool takes_all = schedules.named.empty();
   const std::vector<const Strategy*> wanted = takes_all ? strategies_for_steps() : schedules.named;
   std::vector<const Strategy*> chosen_ones;
   for (const Strategy& strategy : strategies()) {
     const bool is_wanted = std::find(wanted.begin(), wanted.end(), &strategy) != wanted.end();
-    // Without a collective beside a product every strategy is the same.
+    // Without a collective beside a GEMM all strategies are the same.
     const bool differs =
         plan.sequence_parallel || has_ulysses_sites(plan) || !takes_all || &strategy == &serial_strategy;
     if (is_wanted && differs) {
@@ -226,7 +226,7 @@ void add(StepRow& row, const DecodePrediction& decode, const StepPoint& point) {
   row.add("fits", decode.fits);
 }
 
-/// Of a pass whose row has no columns of memory; empty where it fits.
+/// Returns the warning of a pass whose row has no columns of memory; empty where it fits.
 std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& machine) {
   const Bytes capacity = machine.accelerator.hbm_capacity;
   return prefill.memory <= capacity ? std::string{}
@@ -236,7 +236,7 @@ std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& m
                                                       .remedy = "use more tensor ranks or fewer tokens"});
 }
 
-/// Behind the results of a row, after `warning` where there is one.
+/// Adds a warning to the results of a row, after `warning` where there is one.
 void warn(StepRow& row, const StepPoint& point, std::string warning = {}) {
   const TrainingPlan& plan = point.plan;
   const Machine& machine = *point.machine;
@@ -259,7 +259,7 @@ constexpr StepTime prefilling{
 constexpr StepTime decoding{[](const StepPoint& point, SiteTimes& times) { return predict_decode(point, times).time; },
                             false};
 
-/// Every time of the row so many times as long, with the rates that follow from it.
+/// Multiplies every time of the row, and adapts the rates that follow from it.
 void lengthen(StepRow& row, double factor) {
   constexpr std::array<std::string_view, 4> rates{"tokens_per_second", "tokens_per_second_gpu", "mfu", "hfu"};
   for (auto& [name, value] : row.cells) {
@@ -271,10 +271,10 @@ void lengthen(StepRow& row, double factor) {
   }
 }
 
-/// How sure the rows of a point are, each by itself and against the fastest of the others.
+/// The uncertainty of the rows of a point, each by itself and against the fastest other one.
 class StepDoubts {
  public:
-  /// `raised` is empty where nobody asks.
+  /// `raised` is empty where no uncertainty is asked for.
   StepDoubts(StepTime time, SiteTimes& times, std::vector<RaisedStep> raised)
       : time_(time), times_(times), raised_(std::move(raised)) {}
 
@@ -284,27 +284,28 @@ class StepDoubts {
     }
   }
 
-  /// Given the evidence, where there is some: the rows too.
+  /// Corrects by the evidence, where there is some; the rows too.
   void correct_by(const StepEvidence& evidence, std::vector<StepRow>& rows) {
-    for (Doubted& one : doubts_) {
-      const double factor = evidence.correction(one.uncertainty);
-      one.time = from_seconds(to_seconds(one.time) * factor);
-      one.uncertainty = given(one.uncertainty, evidence.evidence);
-      lengthen(rows[one.row], factor);
-      rows[one.row].add("correction", factor);
+    for (Doubted& doubted : doubts_) {
+      const double factor = evidence.correction(doubted.uncertainty);
+      doubted.time = from_seconds(to_seconds(doubted.time) * factor);
+      doubted.uncertainty = given(doubted.uncertainty, evidence.evidence);
+      lengthen(rows[doubted.row], factor);
+      rows[doubted.row].add("correction", factor);
     }
   }
 
   void put(std::vector<StepRow>& rows) const {
-    for (const Doubted& one : doubts_) {
-      StepRow& row = rows[one.row];
-      row.add("time_error", error_of(one.uncertainty));
+    for (const Doubted& doubted : doubts_) {
+      StepRow& row = rows[doubted.row];
+      row.add("time_error", error_of(doubted.uncertainty));
       const Doubted* rival = nullptr;
       for (const Doubted& other : doubts_) {
-        rival = &other != &one && (rival == nullptr || other.time < rival->time) ? &other : rival;
+        rival = &other != &doubted && (rival == nullptr || other.time < rival->time) ? &other : rival;
       }
       if (rival != nullptr) {
-        row.add("win_probability", probability_shorter(one.time, one.uncertainty, rival->time, rival->uncertainty));
+        row.add("win_probability",
+                probability_shorter(doubted.time, doubted.uncertainty, rival->time, rival->uncertainty));
       }
     }
   }
@@ -321,8 +322,8 @@ class StepDoubts {
   std::vector<Doubted> doubts_;
 };
 
-/// What every engine does first, sums of whole outputs; then the strategies, for which the ranks share the tokens of
-/// the batch. One that cannot cut so few tokens is a row with its reason.
+/// Returns the usual engine's row first, with sums of whole outputs, then those of the strategies, under which the
+/// ranks share the tokens of the batch. A strategy that cannot split so few tokens yields a row with its reason.
 std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, SiteTimes& times, StepDoubts& doubts) {
   const RunChoices run = choices_of(settings);
   point.cached = run.seq;
@@ -360,7 +361,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   return rows;
 }
 
-/// By one strategy, or as the framework does it.
+/// Returns the row of one strategy, or of the framework's own way.
 StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoint& point, std::string_view name,
                SiteTimes& times) {
   StepRow row = asked(settings, point.model->name, point.plan, name);
@@ -378,7 +379,7 @@ StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoi
   return row;
 }
 
-/// By a step that was measured.
+/// Requires that the settings can be corrected by a measured step.
 void require_correctable(const RunChoices& run) {
   if (run.scope.work != Use::step) {
     throw ConfigError("--measured-step: only training steps are corrected by one; choose scope step");
@@ -394,9 +395,9 @@ void require_correctable(const RunChoices& run) {
 StepPoints::StepPoints(const Library& library) : library_(library), sites_(std::make_unique<Sites>()) {}
 StepPoints::~StepPoints() = default;
 
-/// What the settings of a whole model ask for, found in the library.
+/// The settings of a whole model, with everything they name found in the library.
 struct StepPoints::Prepared {
-  Settings settings;  ///< With what the framework chooses.
+  Settings settings;  ///< With the framework's choices.
   RunChoices run;
   SizedMachine& site;
   StepPoint point;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points that are whole models: a training step, a prefill or a decoding step, by every strategy that was asked for.
+// Predicts whole models: a training step, a prefill or a decoding step, with every strategy asked for.
 #pragma once
 
 #include <memory>
@@ -14,29 +14,29 @@
 
 namespace commfuse {
 
-/// The degrees, batch and dtypes of a whole model's settings. Whether the plan is possible is not looked at.
+/// Returns the degrees, batch and dtypes of a whole model's settings. Does not check whether the plan is possible.
 TrainingPlan training_plan_of(const Settings& settings);
 
-/// Keeps what was played, so that points that share layer shapes play them once. For one thread.
+/// Keeps what was simulated, so that points with common layer shapes simulate them once. For one thread.
 class StepPoints {
  public:
-  /// The library outlives it and has loaded what the settings of all points name.
+  /// The library outlives it and has loaded everything that the settings of all points name.
   explicit StepPoints(const Library& library);
   StepPoints(const StepPoints&) = delete;
   StepPoints& operator=(const StepPoints&) = delete;
   ~StepPoints();
 
-  /// One row a strategy. Memory that does not suffice is a result; so is, of a decoding step, a strategy that cannot
-  /// cut so few tokens: a row with its reason. Throws ConfigError for a plan that clashes. Requires a whole model.
+  /// Returns one row per strategy. Insufficient memory is a result; in a decoding step, so is a strategy that cannot
+  /// split so few tokens: a row with its reason. Throws ConfigError for a plan that clashes. Requires a whole model.
   [[nodiscard]] std::vector<StepRow> rows(const Settings& settings);
-  /// The same, but of a plan that clashes one row with the reason.
+  /// Returns the same rows, but for a plan that clashes one row with the reason.
   [[nodiscard]] std::vector<StepRow> rows_or_reason(const Settings& settings);
 
-  /// Of a training step by its framework, or by the one strategy that its settings name. Throws ConfigError where they
-  /// name neither, are of another scope or have `uncertainty` off, and for a plan that clashes.
+  /// Returns the evidence of a training step, by its framework or by the one strategy that its settings name. Throws
+  /// ConfigError where they name neither, have another scope or have `uncertainty` off, and for a plan that clashes.
   [[nodiscard]] StepEvidence evidence_of(const MeasuredStep& measured);
-  /// Rows are given the evidence from now on: corrected, and surer. Throws ConfigError, when they are asked for, for
-  /// another machine, for what is no training step, and with `uncertainty` off.
+  /// Corrects all later rows by the evidence, which also lowers their uncertainty. The rows then throw ConfigError for
+  /// another machine, for anything but a training step, and with `uncertainty` off.
   void correct_by(StepEvidence evidence) { evidence_ = std::move(evidence); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a layer that meet a collective of the tensor ranks: played with a strategy's schedule, or priced as
-// Megatron-LM runs them.
+// Prices the GEMMs of a layer that meet a collective of the tensor ranks: simulated with a strategy's schedule, or
+// priced as Megatron-LM runs them.
 #include <algorithm>
 #include <optional>
 
@@ -58,7 +58,7 @@ void LayerCost::site_forward(Stream& stream, const Projection& projection) {
   stream = stream.then(implemented && implemented->device < exposed.device ? *implemented : exposed);
 }
 
-/// Nothing where the framework has no implementation, or not there.
+/// Returns nothing where the framework has no implementation, or none for this site.
 std::optional<Stream> LayerCost::implemented_forward(const Projection& projection) {
   const Implementation* const implementation = point_.framework.implementation.get();
   const SiteKind kind = gathers(projection.name) ? SiteKind::ag_gemm : SiteKind::gemm_rs;
@@ -97,9 +97,9 @@ Stream LayerCost::exposed_forward(const Projection& projection) const {
   return stream;
 }
 
-/// Under a column the input is gathered again and its gradient scattered, or without sequence parallelism summed; under
-/// a row the incoming gradient is gathered. What a column's needs runs beside its two products (Korthikanti et al.
-/// 2022, section 4.2.2; Megatron-LM, tensor_parallel/layers.py), where the framework does so.
+/// For a column the input is gathered again and its gradient scattered, or summed without sequence parallelism; for a
+/// row the incoming gradient is gathered. A column's collectives run beside its two GEMMs (Korthikanti et al. 2022,
+/// section 4.2.2; Megatron-LM, tensor_parallel/layers.py), where the framework does so.
 void LayerCost::site_backward(Stream& stream, const Product& forward, bool column) const {
   const bool shares = shares_tokens();
   const Bytes state{width * tokens_ * model_.hidden};
@@ -135,7 +135,8 @@ void LayerCost::site_backward(Stream& stream, const Product& forward, bool colum
   collective(stream, reduced);
 }
 
-/// Of a row's weight the gathered gradient is there; of a column's the input is gathered again, beside nothing.
+/// For a row's weight, the gradient is already gathered; for a column's, the input is gathered again, with no kernel
+/// beside it.
 void LayerCost::site_backward_split(Stream& stream, const Projection& projection) {
   const Site whole = site_of(*projection.shape, projection.name, tokens_);
   const LayerSite gradient = input_gradient(projection);

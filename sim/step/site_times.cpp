@@ -22,13 +22,13 @@ void issue_free(Link& link) {
   link.collective.issue_cost.value = Duration::zero();
 }
 
-/// A step lasts far longer than a burst, so all its products run at the sustained share of power.
+/// A step lasts far longer than a burst, so all its GEMMs run at the sustained share of power.
 void heat(MatrixUnit& unit) {
   unit.gemm.burst_efficiency.value *= unit.gemm.sustained_share.value;
   unit.gemm.sustained_share.value = 1.0;
 }
 
-/// In its dtype; of fp8 products everything else has 16 bits.
+/// Returns the schedules in the site's dtype; beside fp8 GEMMs everything else has 16 bits.
 std::vector<StrategyOptions> schedules_of(const Strategy& strategy, const SitePoint& point) {
   StrategyOptions base;
   base.dtype = point.dtype == DType::fp8 ? DType::bf16 : point.dtype;
@@ -138,22 +138,22 @@ std::vector<SampledSite> SiteTimes::sampled(const SitePoint& point, std::span<co
   at.monte_carlo = options;
   std::vector<Prediction> candidates;
   for (const Strategy* strategy : strategies) {
-    for (const StrategyOptions& one : schedules_of(*strategy, point)) {
+    for (const StrategyOptions& schedule : schedules_of(*strategy, point)) {
       try {
-        candidates.push_back(predictor_.predict(at, *strategy, one));
-      } catch (const ConfigError&) {  // cannot cut so few tokens
+        candidates.push_back(predictor_.predict(at, *strategy, schedule));
+      } catch (const ConfigError&) {  // cannot split so few tokens
         continue;
       }
     }
   }
-  const auto makespan = [](const Prediction& one) { return one.analysis.critical.makespan; };
+  const auto makespan = [](const Prediction& prediction) { return prediction.analysis.critical.makespan; };
   std::stable_sort(candidates.begin(), candidates.end(),
                    [&](const Prediction& a, const Prediction& b) { return makespan(a) < makespan(b); });
   std::vector<SampledSite> sampled;
   std::optional<Duration> least_p99;
-  for (const Prediction& one : candidates) {
-    if (one.strategy == &serial_strategy || !least_p99 || makespan(one) <= *least_p99) {
-      sampled.push_back({time_of(one), predictor_.sampled(at, one)});
+  for (const Prediction& candidate : candidates) {
+    if (candidate.strategy == &serial_strategy || !least_p99 || makespan(candidate) <= *least_p99) {
+      sampled.push_back({time_of(candidate), predictor_.sampled(at, candidate)});
       least_p99 = std::min(least_p99.value_or(Duration::max()), sampled.back().times.p99);
     }
   }
@@ -211,16 +211,16 @@ SiteTime SiteTimes::fastest(SitePoint point, std::span<const Strategy* const> st
 }
 
 std::vector<const Strategy*> strategies_for_steps() {
-  std::vector<const Strategy*> all;
+  std::vector<const Strategy*> candidates;
   for (const Strategy& strategy : strategies()) {
     const bool everywhere = std::all_of(all_sites.begin(), all_sites.end(), [&](SiteName name) {
       return applies(strategy, kinds_of(scope_of(name, false))) && applies(strategy, kinds_of(scope_of(name, true)));
     });
     if (everywhere && !strategy.bound) {
-      all.push_back(&strategy);
+      candidates.push_back(&strategy);
     }
   }
-  return all;
+  return candidates;
 }
 
 }  // namespace commfuse

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer with a state space, kernel by kernel: in-projection, convolution, scan, gated norm, out-projection
+// Prices a layer with a state space, kernel by kernel: in-projection, convolution, scan, gated norm, out-projection
 // (state-spaces/mamba, modules/mamba2.py). Tensor ranks share its heads and groups, as Megatron-LM's mamba_mixer.py
-// does; ranks that share a sequence exchange tokens for heads before the convolution and back behind the scan (its
+// does; ranks that share a sequence exchange tokens for heads before the convolution and back after the scan (its
 // mamba_context_parallel.py).
 #include "model/cost/state_space.h"
 #include "sim/step/layer_cost.h"
@@ -10,7 +10,7 @@ namespace commfuse {
 
 namespace {
 
-/// A scan's backward pass makes the states again and has two products where the forward pass has one.
+/// A scan's backward pass recomputes the states and has two GEMMs where the forward pass has one.
 constexpr double scan_backward = 2.5;
 
 }  // namespace
@@ -28,11 +28,11 @@ Duration LayerCost::scan() const {
                                           .dtype = plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype});
 }
 
-/// One token a sequence: its state is read and written.
+/// Adds one token per sequence, which reads and writes the state.
 void LayerCost::state_space_step(Stream& stream) const {
   const StateSpace& space = *model_.state_space;
   moved(stream, 2 * tokens_ * space.convolution * space.convolved() / plan_.tensor);
-  const std::int64_t state = space.inner * space.state * space.state_bits / 16;  // as values of 16 bits
+  const std::int64_t state = space.inner * space.state * space.state_bits / 16;  // counted in values of 16 bits
   moved(stream, tokens_ * 2 * (state + space.projected()) / plan_.tensor);
 }
 

@@ -23,7 +23,7 @@ namespace commfuse {
 
 namespace {
 
-/// Layers of every piece of the model, in order.
+/// Returns the layers of every piece of the model, in order.
 std::vector<std::vector<LayerRun>> runs_by_piece(const Transformer& model, const TrainingPlan& plan) {
   std::vector<std::vector<LayerRun>> runs;
   std::int64_t first = 0;
@@ -34,26 +34,26 @@ std::vector<std::vector<LayerRun>> runs_by_piece(const Transformer& model, const
   return runs;
 }
 
-Stream repeated(const Stream& one, std::int64_t times) {
-  Stream all;
+Stream repeated(const Stream& stream, std::int64_t times) {
+  Stream total;
   for (std::int64_t i = 0; i < times; ++i) {
-    all = all.then(one);
+    total = total.then(stream);
   }
-  return all;
+  return total;
 }
 
-/// Passes of a layer, each kind priced once.
+/// Passes of a layer; each kind of layer is priced once.
 struct LayerPasses {
   LayerKind kind;
   Stream forward;
   Stream backward;
-  Stream weights;          ///< Where they are apart.
-  PassTime forward_time;   ///< The device's, without what replicas exchange and beside it.
-  PassTime gradient_time;  ///< Of the pass in which gradients become final.
+  Stream weights;          ///< Used if they are separate.
+  PassTime forward_time;   ///< The device's time, without and with an exchange of the replicas beside it.
+  PassTime gradient_time;  ///< Time of the pass in which gradients become final.
 };
 
-/// A layer's weights that replicas share are gathered before each pass and their gradients scattered behind it, beside
-/// the layer before or behind.
+/// Weights that replicas share are gathered before each pass of their layer and their gradients scattered after it,
+/// beside the layer before or after.
 Stream beside(const Stream& stream, Duration beside, Duration exchange) {
   return stream.longer(with_exchange({stream.device, std::max(stream.device, beside)}, exchange) - stream.device);
 }
@@ -64,8 +64,8 @@ Stream behind(Stream stream, Duration communication) {
   return stream;
 }
 
-/// Parameters of one GPU by how many others have a copy: all replicas, or of routed experts those that are not other
-/// experts' ranks.
+/// Parameters of one GPU by the number of GPUs with a copy: all replicas, or for routed experts the replicas that are
+/// not ranks of other experts.
 struct Held {
   std::int64_t others = 0;
   std::int64_t experts = 0;
@@ -86,20 +86,20 @@ class Step {
 
   StepPrediction predict() {
     const std::vector<StageTimes> stages = play(pipeline());
-    std::vector<StepBreakdown> all;
+    std::vector<StepBreakdown> breakdowns;
     for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
-      all.push_back(breakdown(stage, stages[static_cast<std::size_t>(stage)]));
+      breakdowns.push_back(breakdown(stage, stages[static_cast<std::size_t>(stage)]));
     }
     StepPrediction prediction;
-    prediction.parts = *std::max_element(all.begin(), all.end(), [](const StepBreakdown& a, const StepBreakdown& b) {
-      return total_of(a) < total_of(b);
-    });
+    prediction.parts =
+        *std::max_element(breakdowns.begin(), breakdowns.end(),
+                          [](const StepBreakdown& a, const StepBreakdown& b) { return total_of(a) < total_of(b); });
     prediction.time = total_of(prediction.parts);
     return prediction;
   }
 
-  /// Before a stage's first pass and behind its last one lie those of one micro-batch on the pieces before it;
-  /// gradients of weights that are apart may come later.
+  /// Before a stage's first pass and after its last one come the passes of one micro-batch on the earlier pieces;
+  /// separate gradients of weights may come later.
   Duration least() {
     const Pipeline pipeline = this->pipeline();
     Duration before{};
@@ -108,14 +108,16 @@ class Step {
     for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
       Duration busy{};
       for (std::int64_t piece = stage; piece < std::ssize(pipeline.pieces); piece += plan_.pipeline) {
-        const PipelinePiece& one = pipeline.pieces[static_cast<std::size_t>(piece)];
-        const Duration pass = counted(one.forward.device + one.backward.device + one.weights.device);
+        const PipelinePiece& piece_passes = pipeline.pieces[static_cast<std::size_t>(piece)];
+        const Duration pass =
+            counted(piece_passes.forward.device + piece_passes.backward.device + piece_passes.weights.device);
         stream_time(static_cast<double>(pipeline.micro_batches) * to_seconds(pass));
         busy = counted(busy + pipeline.micro_batches * pass);
       }
       longest = std::max(longest, before + busy);
-      const PipelinePiece& own = pipeline.pieces[static_cast<std::size_t>(stage)];
-      before = counted(before + own.forward.device + (pipeline.splits_backward ? Duration{} : own.backward.device));
+      const PipelinePiece& own_piece = pipeline.pieces[static_cast<std::size_t>(stage)];
+      before = counted(before + own_piece.forward.device +
+                       (pipeline.splits_backward ? Duration{} : own_piece.backward.device));
       optimizer = std::min(optimizer, optimizer_of(stage));
     }
     return longest + optimizer;
@@ -157,7 +159,7 @@ class Step {
     return pipeline;
   }
 
-  /// Makes the first forward and the last backward pass of a piece longer by what is exchanged once a step.
+  /// Lengthens the first forward and the last backward pass of a piece by the exchanges that happen once a step.
   void exchange_once(PipelinePiece& piece, std::int64_t number) {
     if (replicas_.ranks == 1 || !plan_.overlap_gradients || plan_.zero == Zero::weights) {
       return;
@@ -198,7 +200,8 @@ class Step {
   [[nodiscard]] bool splits() const { return plan_.schedule == PipelineSchedule::zero_bubble; }
 
   const LayerPasses& passes(const LayerKind& kind) {
-    const auto known = std::find_if(passes_.begin(), passes_.end(), [&](const auto& one) { return one.kind == kind; });
+    const auto known =
+        std::find_if(passes_.begin(), passes_.end(), [&](const auto& passes) { return passes.kind == kind; });
     return known != passes_.end() ? *known : passes_.emplace_back(priced(kind));
   }
 
@@ -232,12 +235,12 @@ class Step {
   }
 
   void exchange_in_passes(LayerPasses& layer) const {
-    const Held held = a_layer();
-    const Duration scattered = plan_.scatters_each_pass() ? reduce_scatter(held) : Duration::zero();
+    const Held parameters = a_layer();
+    const Duration scattered = plan_.scatters_each_pass() ? reduce_scatter(parameters) : Duration::zero();
     Stream& gradients = splits() ? layer.weights : layer.backward;
     const Duration last = layer.gradient_time.beside;
     if (plan_.zero == Zero::weights) {
-      const Duration gathered = all_gather(held);
+      const Duration gathered = all_gather(parameters);
       layer.forward = beside(layer.forward, layer.forward_time.beside, gathered);
       layer.backward = splits() ? beside(layer.backward, layer.backward.device, gathered)
                                 : beside(layer.backward, last, gathered + scattered);
@@ -247,31 +250,31 @@ class Step {
     }
   }
 
-  /// SMs that the kernels of the replicas' collectives hold.
+  /// Returns the SMs that the kernels of the replicas' collectives hold.
   static int held_by_exchange(const StepPoint& point) {
     const TrainingPlan& plan = point.plan;
     return plan.replicas() > 1 ? group_of(*point.machine, plan.tensor, plan.replicas(), plan.gpus()).wires->ctas.value
                                : 0;
   }
 
-  /// ZeRO 3: nothing runs before the first layer's weights are gathered, nor after the last pass while its gradients
-  /// are scattered. exchange_in_passes() lets each exchange run beside its own layer; this is what that hides of these
-  /// two.
+  /// With ZeRO 3, nothing runs before the first layer's weights are gathered, nor after the last pass while its
+  /// gradients are scattered. exchange_in_passes() lets each exchange run beside its own layer; this returns the part
+  /// of these two exchanges that it hides.
   [[nodiscard]] Duration exposed_at_the_ends() {
-    const Held held = a_layer();
+    const Held parameters = a_layer();
     const auto piece = std::find_if(runs_.begin(), runs_.end(), [](const auto& runs) { return !runs.empty(); });
     const LayerPasses& first = passes(piece->front().kind);
-    return std::min(all_gather(held), first.forward_time.alone) +
-           std::min(reduce_scatter(held), first.gradient_time.alone);
+    return std::min(all_gather(parameters), first.forward_time.alone) +
+           std::min(reduce_scatter(parameters), first.gradient_time.alone);
   }
 
   [[nodiscard]] Held held_by(std::int64_t stage) const {
-    const std::int64_t all = parameters_on_gpu(model_, plan_, stage);
+    const std::int64_t parameters = parameters_on_gpu(model_, plan_, stage);
     const std::int64_t experts = plan_.expert > 1 ? experts_on_gpu(model_, plan_, stage) : 0;
-    return {all - experts, experts};
+    return {parameters - experts, experts};
   }
 
-  /// One layer of a stage, with its part of what stands around the layers.
+  /// Returns one layer of a stage, with its share of the parts around the layers.
   [[nodiscard]] Held a_layer_of(std::int64_t stage) const {
     std::int64_t layers = 0;
     for (std::int64_t piece = stage; piece < std::ssize(runs_); piece += plan_.pipeline) {
@@ -281,44 +284,49 @@ class Step {
   }
   [[nodiscard]] Held a_layer() const { return a_layer_of(0); }
 
-  /// Of weights in 16 bits.
-  [[nodiscard]] Duration all_gather(const Held& held) const { return both(&Group::all_gather, DType::bf16, held); }
-  /// Of gradients.
-  [[nodiscard]] Duration reduce_scatter(const Held& held) const {
-    return both(&Group::reduce_scatter, plan_.gradient_dtype, held);
+  /// Returns the time to gather weights in 16 bits.
+  [[nodiscard]] Duration all_gather(const Held& parameters) const {
+    return both(&Group::all_gather, DType::bf16, parameters);
   }
-  [[nodiscard]] Duration all_reduce(const Held& held) const {
-    return both(&Group::all_reduce, plan_.gradient_dtype, held);
+  /// Returns the time to scatter gradients.
+  [[nodiscard]] Duration reduce_scatter(const Held& parameters) const {
+    return both(&Group::reduce_scatter, plan_.gradient_dtype, parameters);
   }
-  [[nodiscard]] Duration both(Duration (Group::*collective)(Bytes) const, DType dtype, const Held& held) const {
-    const Duration others = (replicas_.*collective)(in(dtype, held.others));
-    return held.experts == 0 ? others : others + (expert_replicas_.*collective)(in(dtype, held.experts));
+  [[nodiscard]] Duration all_reduce(const Held& parameters) const {
+    return both(&Group::all_reduce, plan_.gradient_dtype, parameters);
+  }
+  [[nodiscard]] Duration both(Duration (Group::*collective)(Bytes) const, DType dtype, const Held& parameters) const {
+    const Duration others = (replicas_.*collective)(in(dtype, parameters.others));
+    return parameters.experts == 0 ? others : others + (expert_replicas_.*collective)(in(dtype, parameters.experts));
   }
   static Bytes in(DType dtype, std::int64_t parameters) { return Bytes{parameters * bytes_of(dtype)}; }
 
-  /// The replicas' reduction of so many gradients: summed, or where an optimizer owns a part of them, scattered.
-  [[nodiscard]] Duration reduction(const Held& held) const {
+  /// Returns the time of the replicas' reduction of these gradients: summed, or scattered where each optimizer rank
+  /// owns a part of them.
+  [[nodiscard]] Duration reduction(const Held& parameters) const {
     if (replicas_.ranks == 1 || plan_.scatters_each_pass()) {
       return Duration::zero();
     }
-    return plan_.zero == Zero::none ? all_reduce(held) : reduce_scatter(held);
+    return plan_.zero == Zero::none ? all_reduce(parameters) : reduce_scatter(parameters);
   }
 
-  /// When the gradients of a stage are reduced: layer by layer as they become final, or all behind the last pass.
-  [[nodiscard]] Duration reduced(const StageTimes& times, const Held& held) const {
+  /// Returns when the gradients of a stage are reduced: layer by layer as they become final, or all after the last
+  /// pass.
+  [[nodiscard]] Duration reduced(const StageTimes& times, const Held& parameters) const {
     if (!plan_.overlap_gradients) {
-      return times.end + reduction(held);
+      return times.end + reduction(parameters);
     }
     std::int64_t layers = 0;
     for (const LastBackward& last : times.last_backward) {
       layers += std::max<std::int64_t>(1, layers_of(last.piece));
     }
-    const Duration bucket = reduction(held.over(layers));
+    const Duration bucket = reduction(parameters.over(layers));
     Duration done{};
     for (const LastBackward& last : times.last_backward) {
       const std::int64_t pieces = std::max<std::int64_t>(1, layers_of(last.piece));
       for (std::int64_t i = 1; i <= pieces; ++i) {
-        const Duration layer = (last.end - last.start) / pieces;  // the rest apart: all of it times i may leave 64 bits
+        // The remainder is added separately, because the whole difference times i may exceed 64 bits.
+        const Duration layer = (last.end - last.start) / pieces;
         const Duration final = last.start + layer * i + (last.end - last.start) % pieces * i / pieces;
         done = counted(std::max(done, final) + bucket);
       }
@@ -346,15 +354,15 @@ class Step {
   }
 
   [[nodiscard]] StepBreakdown breakdown(std::int64_t stage, const StageTimes& times) {
-    const Held held = held_by(stage);
+    const Held parameters = held_by(stage);
     StepBreakdown parts;
     parts.compute = times.busy;
     parts.waiting = times.end - times.busy;
-    parts.gradients = reduced(times, held) - times.end;
+    parts.gradients = reduced(times, parameters) - times.end;
     parts.optimizer = optimizer_of(stage);
     if (shares_state() && plan_.zero != Zero::weights) {
-      // New weights are gathered behind the step, or beside the next forward pass but for the first layer's.
-      parts.gradients += all_gather(plan_.overlap_gradients ? a_layer() : held);
+      // New weights are gathered after the step, or beside the next forward pass except for the first layer's.
+      parts.gradients += all_gather(plan_.overlap_gradients ? a_layer() : parameters);
     }
     if (shares_state() && plan_.zero == Zero::weights) {
       parts.gradients += exposed_at_the_ends();
@@ -381,7 +389,7 @@ double peak_of(const StepPoint& point) {
 
 namespace {
 
-/// What the number of GPUs is the product of.
+/// Names the degrees whose product is the number of GPUs.
 std::string_view degrees_of(const TrainingPlan& plan) {
   return plan.ulysses > 1 ? "tensor x pipeline x data x context x ulysses" : "tensor x pipeline x data x context";
 }
@@ -389,7 +397,7 @@ std::string_view degrees_of(const TrainingPlan& plan) {
 }  // namespace
 
 Machine resized(Machine machine, const TrainingPlan& plan) {
-  constexpr std::int64_t most_gpus = std::int64_t{1} << 30;  // as ranks are counted
+  constexpr std::int64_t most_gpus = std::int64_t{1} << 30;  // the range of ranks
   if (plan.gpus() > most_gpus) {
     throw ConfigError(fmt::format("{} is more than {} GPUs; choose fewer", degrees_of(plan), most_gpus));
   }
@@ -436,7 +444,7 @@ void require_possible(const StepPoint& point) {
 
 namespace {
 
-/// As if the kernels of every GPU were as slow as those of the slowest: all wait for it.
+/// Treats the kernels of every GPU as if they were as slow as those of the slowest, because all wait for it.
 StepPrediction predict_slowed(StepPoint point, SiteTimes& sites, double slowdown) {
   point.slowdown *= slowdown;
   return Step(point, sites).predict();
@@ -469,7 +477,7 @@ StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {
   const double possible = seconds * peak_of(point);
   prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
   prediction.mfu = training_flops(*point.model, tokens, AttentionCount::causal).count / possible;
-  // A fused core makes its scores again in its own kernels, whatever the plan says: not counted.
+  // A fused kernel recomputes its scores anyway, whatever the plan says, so this does not count.
   const Recompute again =
       plan.recompute == Recompute::selective && plan.fused_attention ? Recompute::none : plan.recompute;
   prediction.hfu = hardware_flops(*point.model, tokens, AttentionCount::causal, again).count / possible;
@@ -480,7 +488,7 @@ StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {
 
 namespace {
 
-/// Once through all layers, and the logits of each sequence's last token.
+/// Returns the time of one pass through all layers, and the logits of each sequence's last token.
 Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
   const TrainingPlan& plan = point.plan;
   LayerCost costs(point, sites);
@@ -509,22 +517,22 @@ Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
 
 namespace {
 
-/// Throws ConfigError where it leaves 64 bits.
+/// Throws ConfigError where the bytes leave 64 bits.
 Bytes cache_of_layers(const StepPoint& point) {
-  constexpr double most = 4e18;
-  Bytes all;
+  constexpr double limit = 4e18;
+  Bytes total;
   for (const LayerRun& run : layer_runs(*point.model)) {
     const Bytes layer = decode_cache(point, run.kind);
     const double more = static_cast<double>(run.count) * static_cast<double>(layer.count);
-    if (static_cast<double>(all.count) + more > most) {
+    if (static_cast<double>(total.count) + more > limit) {
       throw ConfigError(
           fmt::format("{} sequences of {} tokens of {} have a cache of more than {:.0e} bytes; choose a "
                       "smaller batch or sequence",
-                      point.plan.micro_batch, point.cached, point.model->name, most));
+                      point.plan.micro_batch, point.cached, point.model->name, limit));
     }
-    all += run.count * layer;
+    total += run.count * layer;
   }
-  return all;
+  return total;
 }
 
 }  // namespace
@@ -548,9 +556,9 @@ DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
   const Transformer& model = *point.model;
   const TrainingPlan& plan = point.plan;
   const ForwardFlops flops = forward_flops(model, {plan.micro_batch, 1}, AttentionCount::causal);
-  // Two products of a query with all keys, and of the scores with all values.
+  // Two GEMMs: of a query with all keys, and of the scores with all values.
   const LatentAttention latent = model.latent.value_or(LatentAttention{.value_dim = model.value_dim()});
-  double seen = 0.0;  // keys, all layers together
+  double seen = 0.0;  // keys over all layers
   for (const LayerRun& run : layer_runs(model)) {
     seen += run.kind.attention ? static_cast<double>(run.count * last_keys(model, run.kind, point.cached + 1)) : 0.0;
   }

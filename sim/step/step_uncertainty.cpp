@@ -14,7 +14,7 @@ namespace commfuse {
 
 namespace {
 
-/// A site of the plan and its schedule on the machine as it is.
+/// A site of the plan and its schedule on the unchanged machine.
 struct ChosenSite {
   Transformer shape;
   Scope scope = Scope::qkv;
@@ -34,7 +34,8 @@ std::vector<ChosenSite> chosen_sites(const StepPoint& point, SiteTimes& times, b
   return sites;
 }
 
-/// Whatever makes two steps take the same schedules and kernels but for those of tensor ranks: as text, to be compared.
+/// Returns everything that makes two steps use the same schedules and kernels, except those of tensor ranks, as text
+/// for comparison.
 std::string layout_in_words(const StepPoint& point) {
   const TrainingPlan& plan = point.plan;
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", point.model->name, plan.tensor,
@@ -57,16 +58,16 @@ Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime 
   Uncertainty uncertainty;
   const Duration nominal = time.of(point, times);
   const std::vector<ChosenSite> sites = chosen_sites(point, times, time.backward);
-  for (const RaisedStep& one : raised) {
+  for (const RaisedStep& step : raised) {
     for (const ChosenSite& site : sites) {
       const SitePoint at = site_point(point.plan, site.shape, site.scope);
-      one.times->prefer(at, one.times->again(at, site.schedule));
+      step.times->prefer(at, step.times->again(at, site.schedule));
     }
     StepPoint other = point;
-    other.machine = one.machine;
-    const Duration longer = time.of(other, *one.times);
+    other.machine = step.machine;
+    const Duration longer = time.of(other, *step.times);
     if (longer != nominal) {
-      uncertainty.doubts.push_back({one.parameter, math::log(to_seconds(longer) / to_seconds(nominal))});
+      uncertainty.doubts.push_back({step.parameter, math::log(to_seconds(longer) / to_seconds(nominal))});
     }
   }
   if (time.backward) {

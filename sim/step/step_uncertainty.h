@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sure the time of a whole model is: each parameter of the machine raised by its error in turn.
+// The uncertainty of a whole model's time: each parameter of the machine is raised by its error in turn.
 #pragma once
 
 #include <cstddef>
@@ -10,31 +10,32 @@
 
 namespace commfuse {
 
-/// The machine of a step with one parameter raised, of the size that the plan needs.
+/// The machine of a step with one parameter raised, with the nodes that the plan needs.
 struct RaisedStep {
-  std::size_t parameter = 0;  ///< Its place in parameters_of.
+  std::size_t parameter = 0;  ///< Index into parameters_of.
   const Machine* machine = nullptr;
-  SiteTimes* times = nullptr;  ///< On that machine.
+  SiteTimes* times = nullptr;  ///< Times on that machine.
 };
 
-/// What a point takes: a step, a prefill or a decoding step.
+/// The time of a point: a step, a prefill or a decoding step.
 struct StepTime {
   Duration (*of)(const StepPoint& point, SiteTimes& times) = nullptr;
   bool backward = true;  ///< It has backward passes.
 };
 
-/// One standard error each of ln(measured / predicted), beside the errors of the machine.
+/// Standard errors of ln(measured / predicted) beyond the errors of the machine.
 struct StepResidual {
-  double of_machine = 0.0;  ///< Of all steps on one machine.
-  double of_layout = 0.0;   ///< Of one layout, batch and sequence against others there.
+  double of_machine = 0.0;  ///< Common to all steps on one machine.
+  double of_layout = 0.0;   ///< Specific to one layout, batch and sequence on the machine.
 };
 
-/// From `commfuse-sim score --kind training_step --rows`, grouped by table and machine. Dense: the means of 14 groups
-/// are off by 0.069 root mean square, some 0.03 of it by the machine's own errors; within a group rows stray by 0.041,
-/// pooled over the 11 groups of several. Experts: five groups, predicted too fast by 0.21 to 0.53, and 0.14 within.
+/// From `commfuse-sim score --kind training_step --rows`, grouped by table and machine. Dense models: the means of 14
+/// groups are off by 0.069 root mean square, some 0.03 of it from the machine's own errors; within a group rows vary by
+/// 0.041, pooled over the 11 groups with several. Mixtures of experts: five groups, predicted too fast by 0.21 to 0.53,
+/// with 0.14 within.
 StepResidual step_residual(const Transformer& model);
 
-/// Sites keep the schedules that are best on the machine as it is. Training steps have the residual too. Requires and
+/// Sites keep the schedules that are best on the unchanged machine. Training steps have the residual too. Requires and
 /// throws as `time`.
 Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime time,
                              const std::vector<RaisedStep>& raised);

@@ -58,14 +58,14 @@ std::string sentence_of(Kind kind, const std::string& path, int system_error, co
   return fmt::format("{}: {}; check the disk it lies on and run the same command again", path, why);
 }
 
-/// A reader may have to undo what a killed writer left half done, so it asks for more than to read; where the file is
-/// write-protected it gets less.
+/// A reader may have to roll back what a killed writer left half done, so it also asks for write access; where the file
+/// is write-protected it gets less.
 int code_of(bool writes) { return SQLITE_OPEN_READWRITE | (writes ? SQLITE_OPEN_CREATE : 0); }
 
-/// Bytes of a text or a row. The largest that a sweep writes, its settings or the causes of a tail, have a few MB.
+/// Bytes of a text or a row. The largest that a sweep writes, its settings or the causes of a tail, take a few MB.
 constexpr int longest_value = 1 << 26;
 
-/// A pipe in the place of a file of SQLite's own would be waited for.
+/// Opening would block on a pipe in the place of one of SQLite's own files.
 void require_plain(const std::filesystem::path& beside) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::symlink_status(beside, error);
@@ -74,8 +74,8 @@ void require_plain(const std::filesystem::path& beside) {
   }
 }
 
-/// SQLite goes on with the journal that lies beside a file, and where that names the journal of several databases, it
-/// removes the file of that name, whatever it is. Ours never names one: nothing is attached.
+/// SQLite rolls back the journal that lies beside a file, and where that names the journal of several databases, it
+/// removes the named file, whatever it is. Ours never names one, because nothing is attached.
 void refuse_journal_of_several(const std::filesystem::path& path) {
   constexpr std::string_view ends = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";  // sqlite.org/fileformat: the rollback journal
   const std::filesystem::path journal = path.string() + "-journal";
@@ -92,13 +92,13 @@ void refuse_journal_of_several(const std::filesystem::path& path) {
   }
 }
 
-/// A file may come from anybody, and what stands in its own schema is not run.
+/// A file may come from anybody, and statements in its own schema must not run.
 void distrust(sqlite3* connection) {
   int is_set = 0;
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, &is_set);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, &is_set);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, &is_set);
-  // What stands between double quotes is a name, never a text: one that is misspelt is no column.
+  // Text between double quotes is a name, never a value: a misspelt name is an error.
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DQS_DML, 0, &is_set);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DQS_DDL, 0, &is_set);
   sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, longest_value);
@@ -151,8 +151,8 @@ Database::Database(const std::filesystem::path& path, Access access) : path_(pat
   open(path.c_str(), code_of(access == Access::write));
   sqlite3_busy_timeout(connection_.get(), access == Access::read ? 2000 : 0);
   if (access == Access::write) {
-    // One writer, which keeps its lock. A journal of the old kind: rows are appended, so it stays small, and it needs
-    // no shared memory, which network disks do not have.
+    // There is one writer, which keeps its lock. The journal is a rollback journal: rows are appended, so it stays
+    // small, and it needs no shared memory, which network disks lack.
     run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; PRAGMA synchronous = NORMAL;");
     run("PRAGMA cache_size = -16384");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite, as far as the result store needs it. Nothing else knows that library.
+// The part of SQLite that the result store needs. No other file uses that library.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ struct sqlite3_stmt;
 
 namespace commfuse {
 
-/// What SQLite refused, as a sentence with the remedy.
+/// An error of SQLite, as a sentence with the remedy.
 class DatabaseError : public std::runtime_error {
  public:
   enum class Kind : std::uint8_t {
     busy,       ///< another process has it
-    foreign,    ///< no database at all; thrown as ForeignDatabase
+    foreign,    ///< not a database; thrown as ForeignDatabase
     damaged,    ///< thrown as DamagedDatabase
     full,       ///< the disk, or a limit of it
-    read_only,  ///< not ours to write to
+    read_only,  ///< no permission to write
     missing,    ///< thrown as ConfigError
-    statement,  ///< the SQL is wrong: what() is SQLite's own words
-    endless,    ///< it asks for more than a value may hold, or more steps than allow_steps() allowed
+    statement,  ///< the SQL is wrong: what() is SQLite's own message
+    endless,    ///< a value would be too long, or it takes more steps than allow_steps() allowed
     other
   };
   DatabaseError(Kind kind, const std::string& sentence) : std::runtime_error(sentence), kind_(kind) {}
@@ -39,40 +39,41 @@ class DatabaseError : public std::runtime_error {
   Kind kind_;
 };
 
-/// A file that is no database at all.
+/// A file that is not a database.
 class ForeignDatabase : public ConfigError {
  public:
   using ConfigError::ConfigError;
 };
 
-/// A file that is not what was written to it: as wrong an input as one that is no database.
+/// A file whose contents are not what was written: wrong input, like a file that is not a database.
 class DamagedDatabase : public ConfigError {
  public:
   using ConfigError::ConfigError;
 };
 
-/// One connection. Used by one thread at a time. All calls throw DatabaseError, DamagedDatabase, or ConfigError for
-/// what is not there or no database. Triggers never run, and no value is
-/// longer than 64 MiB, whoever made the file.
+/// One connection, used by one thread at a time. All calls throw DatabaseError, DamagedDatabase, or ConfigError for a
+/// file that is missing or not a database. Triggers never run, and no value is longer than 64 MiB, whoever made the
+/// file.
 class Database {
  public:
   enum class Access : std::uint8_t {
     read,   ///< beside other readers
-    write,  ///< alone: makes the file where there is none; nobody else reads or writes it until this is gone
-    take,   ///< alone as well, of a file that is there, and leaves it as it is
+    write,  ///< alone: creates a missing file; no other process reads or writes it until this is destroyed
+    take,   ///< alone as well, for an existing file, which it leaves unchanged
   };
   Database(const std::filesystem::path& path, Access access);
-  /// Empty, and gone with this; `name` is what messages call it.
+  /// Returns an empty database that is deleted with this object; `name` is its name in messages.
   static Database in_memory(const std::filesystem::path& name);
 
-  /// One statement or several, without results.
+  /// Runs one statement or several, without results.
   void run(const std::string& sql);
-  /// From here on nothing can be changed and no other file opened, whatever a statement says.
+  /// From now on nothing can be changed and no other file opened, whatever a statement says.
   void allow_queries_only() const;
-  /// From here on statements take about so many steps of SQLite's machine together, some 10 ns each, and then fail.
+  /// From now on statements take at most about this many steps of SQLite's machine together, some 10 ns each, and then
+  /// fail.
   void allow_steps(std::int64_t steps) const;
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Whether the path still leads to the file that was opened.
+  /// Returns whether the path still leads to the file that was opened.
   [[nodiscard]] bool is_in_place() const;
 
  private:
@@ -85,25 +86,25 @@ class Database {
   [[noreturn]] void fail(int code) const;
 
   std::filesystem::path path_;
-  // Where the connection, which goes first, finds it.
+  // Declared before the connection, which uses it until it is closed.
   std::unique_ptr<std::int64_t> steps_left_ = std::make_unique<std::int64_t>(0);
   std::unique_ptr<sqlite3, Close> connection_;
 };
 
-/// One statement of SQL, with places for values. The database outlives it.
+/// One statement of SQL, with parameters. The database outlives it.
 class Statement {
  public:
   Statement(const Database& database, std::string_view sql);
 
-  /// Parameters count from 1. Texts must stay until the next reset().
+  /// Binds a parameter, counted from 1. Texts must live until the next reset().
   void bind(int parameter, std::int64_t value);
   void bind(int parameter, double value);
   void bind(int parameter, std::string_view text);
   void bind_nothing(int parameter);
 
-  /// Whether there is a row.
+  /// Returns whether there is a row.
   bool step();
-  /// Runs it to its end and makes it ready for other values.
+  /// Runs it to its end and prepares it for other values.
   void finish();
   void reset();
 
@@ -114,7 +115,7 @@ class Statement {
   [[nodiscard]] Type type(int column) const;
   [[nodiscard]] std::int64_t whole(int column) const;
   [[nodiscard]] double number(int column) const;
-  [[nodiscard]] std::string_view text(int column) const;  ///< until the next step
+  [[nodiscard]] std::string_view text(int column) const;  ///< valid until the next step
 
  private:
   struct Finalize {

@@ -18,21 +18,21 @@ namespace commfuse {
 namespace {
 
 enum class Word : unsigned char {
-  begin,   // the leader: with its digest
-  points,  // the leader: play these
-  end,     // the leader: go home
-  played,  // with rows; and give me more
-  failed,  // and why
+  begin,   // from the leader: with its digest
+  points,  // from the leader: run these
+  end,     // from the leader: exit
+  played,  // with rows; asks for more points
+  failed,  // with the reason
 };
 
 /// Chunks that a process has at hand, so that it never waits for the leader.
 constexpr std::size_t chunks_ahead = 2;
-/// Per thread.
+/// Largest number of points per thread.
 constexpr std::size_t most_in_a_chunk = 128;
-/// Points per thread that the leader simulates between two looks at its mail.
+/// Points per thread that the leader runs between two looks at its messages.
 constexpr std::size_t leader_chunk = 8;
 
-/// Points of a chunk: at least one a thread, so that none is idle, unless others would then get nothing.
+/// Returns the points of a chunk: at least one per thread, so that none is idle, unless others would then get nothing.
 std::size_t chunk_of(std::size_t points, std::size_t processes, std::size_t threads) {
   const std::size_t least = std::clamp<std::size_t>(points / (processes * chunks_ahead), 1, threads);
   return std::clamp<std::size_t>(points / (processes * 16), least, most_in_a_chunk * threads);
@@ -98,7 +98,7 @@ bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->loa
 
 void pause() { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
 
-/// The threads of this process.
+/// Runs one process's points on its threads.
 class Player : public PointTeam {
  public:
   explicit Player(const SharedSweep& sweep)
@@ -183,10 +183,10 @@ class Leader {
   const TakePoint& take_;
   const std::atomic<bool>* stop_;
   std::size_t chunk_;
-  std::size_t at_hand_ = 0;  // chunks that others have
+  std::size_t at_hand_ = 0;  // chunks that other processes have
 };
 
-/// The first word of the leader.
+/// Waits for the first message of the leader.
 Parcel wait_for(World& world) {
   for (;;) {
     if (std::optional<Parcel> parcel = world.receive()) {

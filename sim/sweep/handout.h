@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sweep among processes that share nothing: one leads, hands out points as others ask for them, plays some itself,
-// and stores all. So a slow machine, or one with the costly points, does fewer of them.
+// Runs a sweep on processes that share nothing: one leads, hands out points on request, runs some itself, and stores
+// all results. So a slow machine, or one with expensive points, runs fewer of them.
 #pragma once
 
 #include <atomic>
@@ -14,25 +14,25 @@
 
 namespace commfuse {
 
-/// What every process works out by itself from the same command line.
+/// The sweep that every process derives by itself from the same command line.
 struct SharedSweep {
-  std::string digest;  ///< The leader's and everybody's: files may differ between machines.
+  std::string digest;  ///< The leader's must equal everybody's: files may differ between machines.
   const PointList* list = nullptr;
   Players* players = nullptr;
-  int threads = 1;  ///< Of this process; others may have other numbers.
+  int threads = 1;  ///< Number of threads of this process; others may differ.
 };
 
-/// On process 0. Calls `take` for each of `points`, in no order, until all are played or `stop` is set: then what the
-/// others are at is finished. Afterwards, and also when it throws, the others have been sent home. Throws
-/// std::runtime_error where another process cannot do its part, and what `take` throws.
+/// Leads, on process 0. Calls `take` for each of `points`, in no order, until all have run or `stop` is set; then the
+/// points that others have begun are finished. Before it returns or throws, it tells the others to exit. Throws
+/// std::runtime_error where another process cannot do its part, and rethrows what `take` throws.
 void lead(World& world, const SharedSweep& sweep, const std::vector<std::size_t>& points, const TakePoint& take,
           const std::atomic<bool>* stop);
 
-/// Sends the others home before anything was begun.
+/// Tells the others to exit before anything was begun.
 void dismiss(World& world);
 
-/// On the others, until they are sent home. `prepare` is called when there is something to do; what it throws the
-/// leader says. `stop` ends what is being played.
+/// Follows, on the others, until the leader tells them to exit. `prepare` is called when there are points to run; the
+/// leader reports what it throws. `stop` ends the run.
 void follow(World& world, const std::function<SharedSweep()>& prepare, const std::atomic<bool>* stop);
 
 }  // namespace commfuse

@@ -30,7 +30,7 @@ std::optional<Value> typed(ColumnType type, const Json& json) {
   if (json.is_boolean()) {
     return Value{std::int64_t{json.get<bool>()}};
   }
-  return whole && (*whole == 0 || *whole == 1) ? std::optional<Value>(*whole) : std::nullopt;  // SQL has no booleans.
+  return whole && (*whole == 0 || *whole == 1) ? std::optional<Value>(*whole) : std::nullopt;  // SQL has no booleans
 }
 
 }  // namespace

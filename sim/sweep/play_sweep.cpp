@@ -19,11 +19,11 @@ namespace commfuse {
 
 namespace {
 
-/// Enough to keep the threads busy while one of them writes, also where that one waits for the disk or its core for
-/// some 50 ms.
+/// Enough chunks to keep the threads busy while one of them writes, even if it waits for the disk or its core for some
+/// 50 ms.
 constexpr std::size_t least_chunks = 256;
 constexpr std::size_t chunks_a_thread = 4;
-/// Rows that a thread has just made are in its cache when it writes them.
+/// The rows that a thread has just made are still in its cache when it writes them.
 constexpr std::size_t most_in_a_chunk = 32;
 
 bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(std::memory_order_relaxed); }
@@ -37,7 +37,7 @@ struct PlayedPoints {
 
 using Chunk = std::unique_ptr<PlayedPoints>;
 
-/// Chunks between two stages, which pass on where they are: who owns them here still does if a stage throws.
+/// Chunks between two stages, which hand over pointers: this object still owns them if a stage throws.
 class OnTheWay {
  public:
   PlayedPoints* add(Chunk chunk) {
@@ -56,8 +56,8 @@ class OnTheWay {
   std::unordered_map<PlayedPoints*, Chunk> chunks_;
 };
 
-/// One thread's way through the points. It gets back what others have written of its points and frees that itself:
-/// memory that another thread frees has the two wait for each other.
+/// One thread's points. Chunks that others have written come back to it and are freed there: freeing memory of another
+/// thread makes the two wait for each other.
 struct Worker {
   Worker(const PointList& list, PlayPoint play_point) : cursor(list), play(std::move(play_point)) {}
 
@@ -152,13 +152,13 @@ void play_points(const PointList& list, const std::vector<std::size_t>& points, 
   before.give();
   tbb::parallel_pipeline(std::max(threads * chunks_a_thread, least_chunks),
                          tbb::make_filter<void, PlayedPoints*>(tbb::filter_mode::serial_in_order,
-                                                               told({&before, &beginning, &begun}, begin)) &
+                                                               marked({&before, &beginning, &begun}, begin)) &
                              tbb::make_filter<PlayedPoints*, PlayedPoints*>(tbb::filter_mode::parallel,
-                                                                            told({&begun, nullptr, &played}, play)) &
+                                                                            marked({&begun, nullptr, &played}, play)) &
                              tbb::make_filter<PlayedPoints*, void>(tbb::filter_mode::serial_in_order,
-                                                                   told({&played, &ending, &after}, end)));
-  for (Handover* all : {&beginning, &begun, &played, &after}) {
-    all->take();
+                                                                   marked({&played, &ending, &after}, end)));
+  for (Handover* handover : {&beginning, &begun, &played, &after}) {
+    handover->take();
   }
 }
 

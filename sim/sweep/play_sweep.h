@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays the points of a sweep into its store: on all cores of this process, in order, with as much memory for a million
-// points as for a thousand.
+// Runs the points of a sweep into its store: on all cores of this process, in order, with constant memory for any
+// number of points.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,10 @@
 
 namespace commfuse {
 
-/// The rows of a point; a pure function of the settings. Used by one thread.
+/// Returns the rows of a point; a pure function of the settings. Used by one thread.
 using PlayPoint = std::function<std::vector<StoreRow>(const Settings&)>;
 
-/// Makes the players of a sweep, one a thread. The library and this outlive them.
+/// Makes the functions that run points, one per thread. The library and this object outlive them.
 class Players {
  public:
   Players(const Library& library, StoreKind kind) : library_(library), kind_(kind) {}
@@ -32,23 +32,23 @@ class Players {
   StructureCache structures_;
 };
 
-/// Takes what was played, one call at a time.
+/// Takes the results of a point, one call at a time.
 using TakePoint = std::function<void(const StoredPoint&)>;
 
 struct SweepOptions {
   int threads = 0;  ///< 0: all cores
-  /// Set from outside: points that run are finished, no further one is begun.
+  /// Set from outside: points that run are finished, and no further one is begun.
   const std::atomic<bool>* stop = nullptr;
 };
 
-/// Calls `take` for each of `points`, in their order, whatever the threads. Whatever `take` throws comes out.
+/// Calls `take` for each of `points`, in their order, whatever the threads. Rethrows what `take` throws.
 void play_points(const PointList& list, const std::vector<std::size_t>& points, Players& players, const TakePoint& take,
                  const SweepOptions& options);
 
-/// Threads that 0 stands for.
+/// Returns the number of threads that 0 stands for.
 int usable_threads();
 
-/// Puts points into a store and commits now and then, so that little is lost however the program ends.
+/// Puts points into a store and commits at intervals, so that little is lost however the program ends.
 class StoreFiller {
  public:
   explicit StoreFiller(StoreWriter& store) : store_(store) {}
@@ -58,7 +58,7 @@ class StoreFiller {
  private:
   StoreWriter& store_;
   std::chrono::steady_clock::time_point committed_ = std::chrono::steady_clock::now();
-  std::chrono::milliseconds pause_{5};  // until the next commit; short at first, so that a short run leaves something
+  std::chrono::milliseconds pause_{5};  // until the next commit; short at first, for short runs
 };
 
 }  // namespace commfuse

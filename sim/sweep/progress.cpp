@@ -18,7 +18,7 @@ constexpr std::size_t widest_bar = 20;
 constexpr std::size_t narrowest_bar = 5;  // A shorter one says nothing; the words then stand alone.
 constexpr std::size_t line_width = 79;
 
-/// Between two lines of a form.
+/// Returns the time between two updates.
 Seconds pause_of(ProgressForm form) {
   switch (form) {
     case ProgressForm::none:
@@ -29,7 +29,7 @@ Seconds pause_of(ProgressForm form) {
   return Seconds(1.0);
 }
 
-/// "95 s", "4 min 10 s", "3 h 5 min".
+/// Returns "95 s", "4 min 10 s" or "3 h 5 min".
 std::string time_in_words(Seconds time) {
   const auto seconds = static_cast<std::int64_t>(std::ceil(time.count()));
   if (seconds < 120) {
@@ -114,7 +114,7 @@ void Progress::end() {
 void Progress::show(bool last) {
   switch (form_) {
     case ProgressForm::none: return;
-    // Back to the start of the line, the bar, and what an older, longer one left is erased.
+    // Goes back to the start of the line, writes the bar, and erases the rest of an older, longer one.
     case ProgressForm::bar: return write_(fmt::format("\r{}\x1b[K{}", as_bar(state_), last ? "\n" : ""));
     case ProgressForm::plain: return write_(in_words(state_) + "\n");
     case ProgressForm::json: return write_(in_json(state_) + "\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a sweep is, on stderr.
+// Reports the progress of a sweep on stderr.
 #pragma once
 
 #include <array>
@@ -14,35 +14,36 @@
 
 namespace commfuse {
 
-/// bar: one line, redrawn. plain: a line each 10 s, for logs. json: an object each second, for programs. Each ends with
-/// a last one.
+/// Forms of the report. bar: one line, redrawn. plain: a line every 10 s, for logs. json: an object every second, for
+/// programs. Each ends with a final one.
 enum class ProgressForm : std::uint8_t { none, bar, plain, json };
 
-/// "auto" is a bar on a terminal, else nothing.
+/// The words of --progress; "auto" is a bar on a terminal, otherwise nothing.
 inline constexpr std::array<std::string_view, 4> progress_words{"auto", "plain", "json", "none"};
 ProgressForm progress_form(std::string_view word, bool on_terminal);
 
 struct ProgressState {
-  std::string_view noun = "points";  ///< What is counted.
+  std::string_view noun = "points";  ///< Name of the counted things.
   std::size_t done = 0;
   std::size_t total = 0;
   std::size_t infeasible = 0;
   std::chrono::duration<double> elapsed{};
 
-  /// Points a second; 0 before the first.
+  /// Returns points per second; 0 before the first.
   [[nodiscard]] double rate() const;
-  /// Time that is left at this rate.
+  /// Returns the remaining time at this rate.
   [[nodiscard]] std::chrono::duration<double> left() const;
 };
 
-/// "12 of 24 points (50 %), 120 points/s, 1 s left, 3 infeasible".
+/// Returns "12 of 24 points (50 %), 120 points/s, 1 s left, 3 infeasible".
 std::string in_words(const ProgressState& state);
-/// `{"done":12,"total":24,"infeasible":3,"rate_per_s":120.0,"left_s":0.1}`; left_s is null before the first point.
+/// Returns `{"done":12,"total":24,"infeasible":3,"rate_per_s":120.0,"left_s":0.1}`; left_s is null before the first
+/// point.
 std::string in_json(const ProgressState& state);
-/// "[=====     ] 12 of 24 points ...", cut at 79 columns.
+/// Returns "[=====     ] 12 of 24 points ...", cut at 79 columns.
 std::string as_bar(const ProgressState& state);
 
-/// Counts points from any thread and writes now and then. The clock is given, so a test turns it by hand.
+/// Counts points from any thread and writes at intervals. The clock is an argument, so that tests can set the time.
 class Progress {
  public:
   using Clock = std::function<std::chrono::duration<double>()>;  ///< since the start
@@ -51,7 +52,7 @@ class Progress {
   Progress(ProgressForm form, std::size_t total, Clock clock, Write write, std::string_view noun = "points");
 
   void finished(bool feasible);
-  /// The last line.
+  /// Writes the final line.
   void end();
 
  private:

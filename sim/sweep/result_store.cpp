@@ -39,7 +39,7 @@ std::int64_t number_of(const Database& database, std::string_view sql) {
       database.path().string()));
 }
 
-/// Version of its tables, 0 of an empty file. Throws ConfigError for what is no store of ours.
+/// Returns the version of its tables, 0 for an empty file. Throws ConfigError for a file that is not our store.
 int version_of(const Database& database) {
   const std::string path = database.path().string();
   const auto id = number_of(database, "PRAGMA application_id");
@@ -85,7 +85,7 @@ Meta read_meta(const Database& database) {
   return meta;
 }
 
-/// Throws ConfigError, before anything else is read, where they are not those of its version.
+/// Throws ConfigError, before anything else is read, where the tables are not those of the version.
 StoreTables tables_of(const Database& database, int version) {
   std::optional<StoreTables> tables = tables_in(database, version);
   if (!tables) {
@@ -97,16 +97,16 @@ StoreTables tables_of(const Database& database, int version) {
 StoreIdentity identity_in(const Database& database, StoreKind kind) {
   const Meta meta = read_meta(database);
   const auto text = [&](std::string_view name) -> const std::string& {
-    const auto found = meta.find(name);
-    if (found == meta.end()) {
+    const auto entry = meta.find(name);
+    if (entry == meta.end()) {
       damaged(database.path(), fmt::format("it does not say its {}", name));
     }
-    return found->second;
+    return entry->second;
   };
-  const auto count = [&](std::string_view name, std::int64_t least, std::int64_t most) {
+  const auto count = [&](std::string_view name, std::int64_t least, std::int64_t limit) {
     const std::optional<std::int64_t> value = parse_integer(text(name));
-    if (!value || *value < least || *value > most) {
-      damaged(database.path(), fmt::format("its {} is not a number from {} to {}", name, least, most));
+    if (!value || *value < least || *value > limit) {
+      damaged(database.path(), fmt::format("its {} is not a number from {} to {}", name, least, limit));
     }
     return *value;
   };
@@ -132,27 +132,27 @@ void write_meta(const Database& database, const StoreIdentity& identity) {
   }
 }
 
-/// Throws ConfigError unless it holds the results that are wanted.
-void require_same(const fs::path& path, const StoreIdentity& held, const StoreIdentity& wanted) {
+/// Throws ConfigError unless the store holds the results that are wanted.
+void require_same(const fs::path& path, const StoreIdentity& existing, const StoreIdentity& wanted) {
   const auto refuse = [&](const std::string& what) {
     throw ConfigError(
         fmt::format("{} holds {}; choose another folder, or add --force to replace them", path.string(), what));
   };
-  if (held.model_version != wanted.model_version) {
-    refuse(fmt::format("results of model version {}, and this is {}", held.model_version, wanted.model_version));
+  if (existing.model_version != wanted.model_version) {
+    refuse(fmt::format("results of model version {}, and this is {}", existing.model_version, wanted.model_version));
   }
-  if (held.settings != wanted.settings || held.kind != wanted.kind || held.points != wanted.points) {
+  if (existing.settings != wanted.settings || existing.kind != wanted.kind || existing.points != wanted.points) {
     refuse("the results of another sweep");
   }
-  if (held.digest != wanted.digest) {
+  if (existing.digest != wanted.digest) {
     refuse("results of other files: a model, machine or other file that the sweep names has changed since");
   }
-  if (!(held.shard == wanted.shard)) {
-    refuse(fmt::format("shard {} of this sweep", name_of(held.shard)));
+  if (!(existing.shard == wanted.shard)) {
+    refuse(fmt::format("shard {} of this sweep", name_of(existing.shard)));
   }
 }
 
-/// Rows of two versions of the program do not go into one store.
+/// Rows of two versions of the program must not be mixed in one store.
 void require_own_columns(const fs::path& path, const StoreTables& tables) {
   if (tables.columns != own_columns(tables.kind)) {
     throw ConfigError(
@@ -162,7 +162,7 @@ void require_own_columns(const fs::path& path, const StoreTables& tables) {
   }
 }
 
-/// Texts that rows name by number.
+/// Texts that rows reference by number.
 class Words {
  public:
   explicit Words(const Database& database) {
@@ -171,12 +171,12 @@ class Words {
       words_.emplace(statement.whole(0), statement.text(1));
     }
   }
-  /// Null where there is none.
+  /// Returns null where there is none.
   [[nodiscard]] const std::string* find(std::int64_t id) const {
-    const auto found = words_.find(id);
-    return found == words_.end() ? nullptr : &found->second;
+    const auto entry = words_.find(id);
+    return entry == words_.end() ? nullptr : &entry->second;
   }
-  [[nodiscard]] const std::map<std::int64_t, std::string>& all() const { return words_; }
+  [[nodiscard]] const std::map<std::int64_t, std::string>& texts() const { return words_; }
 
  private:
   std::map<std::int64_t, std::string> words_;
@@ -190,7 +190,7 @@ std::string selection_of(const std::vector<HeldColumn>& columns) {
   return sql + " FROM rows ORDER BY id";
 }
 
-/// What rows there are: calls visit(point, whether it has a result) for each, in their order.
+/// Calls visit(point, whether it has a result) for each row, in order.
 template <class Visit>
 void for_each_row(const Database& database, const Visit& visit) {
   Statement statement(database, "SELECT id, reason IS NULL FROM rows ORDER BY id");
@@ -205,14 +205,14 @@ void count(StoreCounts& counts, bool is_new_point, bool has_result) {
   counts.infeasible_rows += has_result ? 0 : 1;
 }
 
-/// Rows of points that are neither in the sweep nor in the shard are nobody's.
+/// Refuses rows of points that are neither in the sweep nor in the shard.
 void require_known(const Database& database, const StoreIdentity& identity, std::size_t point) {
   if (point >= identity.points || !belongs_to(identity.shard, point, identity.points)) {
     damaged(database.path(), fmt::format("it has a row of point {}, which is not its own", point));
   }
 }
 
-/// For people another process is a reason to choose another folder, no failure.
+/// If another process has the store, the remedy is another folder, so this is no internal failure.
 Database taken(const fs::path& path) {
   try {
     return {path, Database::Access::take};
@@ -228,7 +228,7 @@ Database taken(const fs::path& path) {
 
 struct StoreReader::State {
   explicit State(const fs::path& path) : database(path, Database::Access::read) {
-    database.run("BEGIN");  // One view of it, whoever comes meanwhile.
+    database.run("BEGIN");  // one view of it, whatever others write meanwhile
     const int version = version_of(database);
     if (version == 0) {
       throw ConfigError(fmt::format("{} is empty; run the sweep that fills it", path.string()));
@@ -243,45 +243,45 @@ struct StoreReader::State {
     has_row = rows->step();
   }
 
-  /// By own column: its place among the columns of the file. Nothing where it was not written.
+  /// Returns for each own column its index in the file; nothing where it was not written.
   static std::vector<std::optional<std::size_t>> places_of(const std::vector<HeldColumn>& columns, StoreKind kind) {
     std::vector<std::optional<std::size_t>> places;
-    for (const StoreColumn& own : store_columns(kind)) {
-      const auto held = std::find_if(columns.begin(), columns.end(),
-                                     [&](const HeldColumn& column) { return column.name == own.name; });
-      places.push_back(held == columns.end() ? std::nullopt
-                                             : std::optional(static_cast<std::size_t>(held - columns.begin())));
+    for (const StoreColumn& own_column : store_columns(kind)) {
+      const auto in_file = std::find_if(columns.begin(), columns.end(),
+                                        [&](const HeldColumn& column) { return column.name == own_column.name; });
+      places.push_back(in_file == columns.end() ? std::nullopt
+                                                : std::optional(static_cast<std::size_t>(in_file - columns.begin())));
     }
     return places;
   }
 
-  /// The row that comes next, with a value for each own column; what the file does not have is absent. It stays until
-  /// the next call. Requires that there is one.
+  /// Returns the next row, with a value for each own column; columns that the file lacks are absent. It is valid until
+  /// the next call. Requires that there is a next row.
   const StoreRow& row() {
     read_held();
     if (has_own_columns) {
-      return held;
+      return file_row;
     }
-    own.resize(places.size());
+    own_row.resize(places.size());
     for (std::size_t i = 0; i < places.size(); ++i) {
-      own[i] = places[i] ? held[*places[i]] : Value{};
+      own_row[i] = places[i] ? file_row[*places[i]] : Value{};
     }
-    return own;
+    return own_row;
   }
 
   void read_held() {
-    held.resize(columns.size());
+    file_row.resize(columns.size());
     held_words.resize(columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      read_value(static_cast<int>(i) + 2, columns[i].type, held[i], held_words[i]);
+      read_value(static_cast<int>(i) + 2, columns[i].type, file_row[i], held_words[i]);
     }
-    if (static_cast<std::int64_t>(checksum_of(rows->whole(0), held)) != rows->whole(1)) {
+    if (static_cast<std::int64_t>(checksum_of(rows->whole(0), file_row)) != rows->whole(1)) {
       damaged(database.path(),
               fmt::format("the row of point {} is not what was written", rows->whole(0) / rows_a_point));
     }
   }
 
-  /// `word` is the number of the text that the value is, where it is one by number: most rows have that of the row
+  /// `word` is the number of the text, where the value is a text by number: most rows have the same one as the row
   /// before.
   void read_value(int column, StoreType type, Value& value, std::optional<std::int64_t>& word) const {
     const Type held_type = rows->type(column);
@@ -311,13 +311,13 @@ struct StoreReader::State {
   }
 
   [[nodiscard]] StoreCounts counted() const {
-    StoreCounts found;
+    StoreCounts total;
     std::optional<std::size_t> last;
     for_each_row(database, [&](std::size_t point, bool has_result) {
-      count(found, last != point, has_result);
+      count(total, last != point, has_result);
       last = point;
     });
-    return found;
+    return total;
   }
 
   Database database;
@@ -325,9 +325,9 @@ struct StoreReader::State {
   std::vector<HeldColumn> columns;
   std::vector<std::optional<std::size_t>> places;
   bool has_own_columns = false;
-  StoreRow held;  // as the columns of the file
+  StoreRow file_row;  // in the columns of the file
   std::vector<std::optional<std::int64_t>> held_words;
-  StoreRow own;
+  StoreRow own_row;
   std::optional<Words> words;
   std::optional<Statement> rows;
   std::optional<StoreCounts> counts;
@@ -371,12 +371,12 @@ bool StoreReader::next_point(const std::function<void(std::size_t point, const S
 }
 
 std::optional<StoredPoint> StoreReader::next() {
-  StoredPoint found;
+  StoredPoint stored;
   const bool is_there = next_point([&](std::size_t point, const StoreRow& row) {
-    found.point = point;
-    found.rows.push_back(row);
+    stored.point = point;
+    stored.rows.push_back(row);
   });
-  return is_there ? std::optional(std::move(found)) : std::nullopt;
+  return is_there ? std::optional(std::move(stored)) : std::nullopt;
 }
 
 void StoreReader::rewind() {
@@ -399,7 +399,7 @@ struct StoreWriter::State {
       require_sound();
     }
     const Words known(database);
-    for (const auto& [id, text] : known.all()) {
+    for (const auto& [id, text] : known.texts()) {
       words.emplace(text, id);
     }
     last_words.resize(store_columns(identity.kind).size());
@@ -418,15 +418,15 @@ struct StoreWriter::State {
   }
 
   void find_held() {
-    held.assign(identity.points, false);
+    stored.assign(identity.points, false);
     for_each_row(database, [&](std::size_t point, bool has_result) {
       require_known(database, identity, point);
-      count(counts, !held[point], has_result);
-      held[point] = true;
+      count(counts, !stored[point], has_result);
+      stored[point] = true;
     });
   }
 
-  /// Wall clock, for people: nothing is ever decided by it.
+  /// Records the wall clock, for people: no result depends on it.
   void open_session() {
     const auto now =
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
@@ -457,7 +457,7 @@ struct StoreWriter::State {
     return number;
   }
 
-  /// Most rows say in most columns what the one before them said.
+  /// Most rows have the same texts in most columns as the row before.
   std::int64_t number_of_word(std::size_t column, const std::string& word) {
     auto& [text, number] = last_words[column];
     if (number == 0 || text != word) {
@@ -494,13 +494,13 @@ struct StoreWriter::State {
 
   Database database;
   StoreIdentity identity;
-  std::vector<bool> held;  // by point
+  std::vector<bool> stored;  // by point
   StoreCounts counts;
   std::unordered_map<std::string, std::int64_t> words;
   std::vector<std::pair<std::string, std::int64_t>> last_words;  // by column; 0: none yet
   std::optional<Statement> insert;
   std::optional<Statement> insert_word;
-  bool is_open = false;  // a transaction
+  bool is_open = false;  // a transaction is open
   std::int64_t session = 0;
   std::int64_t added = 0;
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
@@ -510,7 +510,7 @@ StoreWriter::StoreWriter(const fs::path& path, const StoreIdentity& identity)
     : state_(std::make_unique<State>(path, identity)) {}
 StoreWriter::~StoreWriter() = default;
 
-const std::vector<bool>& StoreWriter::held() const { return state_->held; }
+const std::vector<bool>& StoreWriter::held() const { return state_->stored; }
 const StoreCounts& StoreWriter::counts() const { return state_->counts; }
 
 void StoreWriter::add(std::size_t point, const std::vector<StoreRow>& rows) {
@@ -522,8 +522,8 @@ void StoreWriter::add(std::size_t point, const std::vector<StoreRow>& rows) {
   std::int64_t id = static_cast<std::int64_t>(point) * rows_a_point;
   for (const StoreRow& row : rows) {
     state_->add(id++, row);
-    count(state_->counts, !state_->held[point], is_feasible(state_->identity.kind, row));
-    state_->held[point] = true;
+    count(state_->counts, !state_->stored[point], is_feasible(state_->identity.kind, row));
+    state_->stored[point] = true;
   }
   ++state_->added;
 }

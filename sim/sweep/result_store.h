@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of a sweep, or of a shard of one, in one SQLite file that survives whatever ends the program. One process
+// The results of a sweep, or of a shard of one, in one SQLite file that survives any end of the program. One process
 // writes it at a time. docs/sweeps.md describes the tables; the row of point p and place r in it is row p * 4096 + r.
 #pragma once
 
@@ -19,31 +19,31 @@
 
 namespace commfuse {
 
-/// Of the tables. An older file is brought up to it when it is next written.
+/// Version of the tables. A store of an older version is upgraded when it is next written.
 inline constexpr int store_version = 2;
-/// Rows of one point at most.
+/// Largest number of rows of one point.
 inline constexpr std::int64_t rows_a_point = 4096;
 
-/// Which results a store holds. Stores of equal identity hold equal results, as far as they go.
+/// Identifies the results of a store. Stores with equal identities have equal results, as far as they go.
 struct StoreIdentity {
   StoreKind kind = StoreKind::layers;
-  std::string settings;    ///< The sweep in full, as YAML.
-  std::string digest;      ///< Of the settings and of all files behind them.
+  std::string settings;    ///< The complete sweep, as YAML.
+  std::string digest;      ///< Digest of the settings and of all files behind them.
   int model_version = 0;   //
-  std::size_t points = 0;  ///< Of the whole sweep.
+  std::size_t points = 0;  ///< Points of the whole sweep.
   Shard shard{};
 
   friend bool operator==(const StoreIdentity&, const StoreIdentity&) = default;
 };
 
-/// How much a store holds.
+/// The number of points and rows in a store.
 struct StoreCounts {
   std::size_t points = 0;
   std::size_t rows = 0;
-  std::size_t infeasible_rows = 0;  ///< With a reason in the place of a result.
+  std::size_t infeasible_rows = 0;  ///< Rows with a reason in place of a result.
 };
 
-/// What a store holds of one point.
+/// The rows of one point in a store.
 struct StoredPoint {
   std::size_t point = 0;
   std::vector<StoreRow> rows;
@@ -52,28 +52,28 @@ struct StoredPoint {
 /// Reads points in their order. Throws DamagedDatabase where a row is not what was written.
 class StoreReader {
  public:
-  /// Whoever has just filled it knows its counts, which saves looking for them. Throws ConfigError for what is no
-  /// store, or one of a newer program, DatabaseError else.
+  /// The code that has just filled the store can pass its counts, which saves counting. Throws ConfigError for a file
+  /// that is not a store, or is one of a newer program, and otherwise DatabaseError.
   explicit StoreReader(const std::filesystem::path& path, std::optional<StoreCounts> counts = std::nullopt);
   StoreReader(const StoreReader&) = delete;
   StoreReader& operator=(const StoreReader&) = delete;
   ~StoreReader();
 
   [[nodiscard]] const StoreIdentity& identity() const;
-  /// The columns of its rows in the file. next() gives the columns that this program knows; what the file lacks is
-  /// absent there.
+  /// Returns the columns of its rows in the file. next() returns the columns that this program knows; those that the
+  /// file lacks are absent there.
   [[nodiscard]] const std::vector<HeldColumn>& columns() const;
   [[nodiscard]] const std::filesystem::path& path() const;
   [[nodiscard]] const StoreCounts& counts() const;
-  /// Points that it will hold.
+  /// Returns the number of points that it will hold.
   [[nodiscard]] std::size_t points_wanted() const;
 
-  /// Nothing at the end.
+  /// Returns nothing at the end.
   std::optional<StoredPoint> next();
-  /// The same row by row: calls take(point, row) for the rows of the next point, each of which lives until it returns.
-  /// False at the end.
+  /// Calls take(point, row) for the rows of the next point, each of which is valid until the call returns. Returns
+  /// false at the end.
   bool next_point(const std::function<void(std::size_t point, const StoreRow& row)>& take);
-  /// Begins again.
+  /// Starts from the first point again.
   void rewind();
 
  private:
@@ -81,10 +81,10 @@ class StoreReader {
   std::unique_ptr<State> state_;
 };
 
-/// A store that no other process reads or writes while this lives.
+/// A store that no other process reads or writes during this object's life.
 class TakenStore {
  public:
-  /// Throws ConfigError for what is no store and for one that another process has, DatabaseError else.
+  /// Throws ConfigError for a file that is not a store, or is open in another process, and otherwise DatabaseError.
   explicit TakenStore(const std::filesystem::path& path);
   void remove();
 
@@ -92,25 +92,25 @@ class TakenStore {
   Database database_;
 };
 
-/// Makes a store, or goes on with one.
+/// Makes a store, or continues one.
 class StoreWriter {
  public:
-  /// Throws ConfigError when the file is no store or holds other results, DamagedDatabase, and DatabaseError when it
-  /// cannot be written or another process has it.
+  /// Throws ConfigError when the file is not a store or holds other results, DamagedDatabase, and DatabaseError when it
+  /// cannot be written or is open in another process.
   StoreWriter(const std::filesystem::path& path, const StoreIdentity& identity);
   StoreWriter(const StoreWriter&) = delete;
   StoreWriter& operator=(const StoreWriter&) = delete;
   ~StoreWriter();
 
-  /// By point: whether it is there.
+  /// Returns by point whether it is stored.
   [[nodiscard]] const std::vector<bool>& held() const;
   [[nodiscard]] const StoreCounts& counts() const;
-  /// Of a point that is not there yet. Seen by others after commit().
+  /// Adds a point that is not stored yet. Others see it after commit().
   void add(std::size_t point, const std::vector<StoreRow>& rows);
   void commit();
-  /// Bytes of the file.
+  /// Returns the bytes of the file.
   [[nodiscard]] std::uint64_t size() const;
-  /// Whether the path still leads to what is written here.
+  /// Returns whether the path still leads to the file that is written here.
   [[nodiscard]] bool is_in_place() const;
 
  private:

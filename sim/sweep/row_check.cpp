@@ -22,23 +22,23 @@ namespace commfuse {
 
 namespace {
 
-/// Columns that a row cannot do without.
+/// Columns that every row must have.
 constexpr std::array<std::string_view, 7> needed{"model", "hardware", "ranks", "seq", "dtype", "strategy", "status"};
-/// Of times in microseconds: 2^53 ps, to which doubles hold every picosecond.
+/// Largest time in microseconds: 2^53 ps, up to which doubles hold every picosecond.
 constexpr double longest_us = 9007199254.740992;
 
-/// What the values of a column may be.
+/// The allowed values of a column.
 struct Rule {
   bool is_needed = false;
-  const Option* option = nullptr;  ///< that the column is of
-  bool is_bandwidth = false;       ///< as people choose one
-  std::int64_t least = 0;          ///< of a count
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  double shortest = std::numeric_limits<double>::lowest();  ///< of a number
+  const Option* option = nullptr;  ///< the column's option
+  bool is_bandwidth = false;       ///< a bandwidth as users write it
+  std::int64_t least = 0;          ///< for counts
+  std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  double shortest = std::numeric_limits<double>::lowest();  ///< for numbers
   double longest = std::numeric_limits<double>::max();
 };
 
-/// Of numbers; times of parts may be below 0.
+/// Sets the range of numbers; times of parts may be negative.
 void put_range(std::string_view column, Rule& rule) {
   if (column.ends_with("_us")) {
     rule.longest = longest_us;
@@ -56,35 +56,35 @@ void put_range(std::string_view column, Rule& rule) {
 
 Rule rule_of(std::string_view column) {
   Rule rule{.is_needed = std::find(needed.begin(), needed.end(), column) != needed.end()};
-  const auto* const option =
-      std::find_if(all_options.begin(), all_options.end(), [&](Option one) { return name_of(one) == column; });
+  const auto* const option = std::find_if(all_options.begin(), all_options.end(),
+                                          [&](Option candidate) { return name_of(candidate) == column; });
   rule.option = option == all_options.end() ? nullptr : option;
   const Field* const field =
       find_field(rule.option == nullptr ? std::string(column) : fmt::format("strategy.{}", column));
   if (column == "seed") {
-    rule.least = std::numeric_limits<std::int64_t>::min();  // Its 64 bits.
+    rule.least = std::numeric_limits<std::int64_t>::min();  // any 64-bit integer
   } else if (column == "critical_rank") {
-    rule.most = std::numeric_limits<std::int32_t>::max();
+    rule.largest = std::numeric_limits<std::int32_t>::max();
   } else if (field != nullptr && field->type == FieldType::bandwidth) {
     rule.is_bandwidth = true;
   } else if (field != nullptr && field->type == FieldType::count && column != "samples") {
     rule.least = field->least;
-    rule.most = field->most;
+    rule.largest = field->most;
   }
   put_range(column, rule);
   return rule;
 }
 
-/// By column.
+/// Returns the rules by column.
 std::span<const Rule> rules() {
-  static const std::vector<Rule> all = [] {
+  static const std::vector<Rule> list = [] {
     std::vector<Rule> made;
     for (const ResultColumn& column : result_columns()) {
       made.push_back(rule_of(column.name));
     }
     return made;
   }();
-  return all;
+  return list;
 }
 
 template <class Shown>
@@ -97,7 +97,7 @@ bool has_type(const Value& value, ColumnType type) {
     case ColumnType::text: return std::holds_alternative<std::string>(value);
     case ColumnType::count: return std::holds_alternative<std::int64_t>(value);
     case ColumnType::number: return std::holds_alternative<double>(value);
-    case ColumnType::flag: break;  // Layers have none.
+    case ColumnType::flag: break;  // layers have none
   }
   return false;
 }
@@ -114,7 +114,7 @@ void require_known(std::string_view name, const Rule& rule, const std::string& t
 }
 
 void require_within(std::string_view name, const Rule& rule, std::int64_t count) {
-  if (count < rule.least || count > rule.most) {
+  if (count < rule.least || count > rule.largest) {
     refuse_range(name, count);
   }
 }
@@ -185,7 +185,7 @@ const ResultRow& RowReader::read(std::span<const Value> values) {
       changed_.push_back(i);
     }
   }
-  // What is not there any more left its mark on the row.
+  // A value that has disappeared would leave its effect on the row.
   const bool is_anew = is_first || std::ranges::any_of(changed_, [&](std::size_t i) {
                          return std::holds_alternative<std::monostate>(values[i]);
                        });
@@ -194,8 +194,9 @@ const ResultRow& RowReader::read(std::span<const Value> values) {
   for (const std::size_t i : changed_) {
     last_[i] = values[i];
   }
-  const Breakdown& all = row_.analysis.critical;
-  if (row_.feasible() && all.makespan != all.compute + all.slicing + all.stretch + all.local + all.exposed) {
+  const Breakdown& times = row_.analysis.critical;
+  if (row_.feasible() &&
+      times.makespan != times.compute + times.slicing + times.stretch + times.local + times.exposed) {
     throw RowMisfit("makespan_us is not the sum of compute, slicing, stretch, local and exposed");
   }
   return row_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows whose values came from a file, looked at before anybody believes them.
+// Checks rows whose values come from a file before anything uses them.
 #pragma once
 
 #include <cstddef>
@@ -14,45 +14,47 @@
 
 namespace commfuse {
 
-/// What no program wrote: a sentence without its end.
+/// A row that the program never writes; the message is a sentence without its end.
 class RowMisfit : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A machine's products may pass the peak that was stated for it, by 2 in their loop, their tiles and a burst each.
+/// A machine's GEMMs may pass its stated peak, by factors of up to 2 each in their loop, their tiles and a burst.
 inline constexpr double most_mfu = 8.0;
 
-/// Throws RowMisfit for text with control characters, which a terminal would obey; reasons and warnings may have lines.
+/// Throws RowMisfit for text with control characters, which a terminal would obey; reasons and warnings may have line
+/// breaks.
 void require_plain(std::string_view name, std::string_view text);
 
-/// Whether a column may have that name: names go into tables, and into SQL, as they are.
+/// Returns whether a column may have that name: names go into tables, and into SQL, unquoted.
 bool may_name_column(std::string_view name);
 
-/// "a whole number", "text".
+/// Returns "a whole number", "text" and so on.
 std::string_view type_in_words(ColumnType type);
 
-/// The row of values in the order of result_columns(). Throws RowMisfit where they are not one: they have the types of
-/// their columns, names are known, settings, shares and MFUs are in their ranges, times are below 2^53 ps and add up.
+/// Returns the row of values in the order of result_columns(). Throws RowMisfit where they are not one: the types must
+/// be those of the columns, names known, settings, shares and MFUs in their ranges, and times below 2^53 ps and
+/// consistent.
 ResultRow checked_row(std::span<const Value> values);
 
-/// Reads rows one after another. What a row has in common with the one before is neither checked nor put again: of a
-/// sweep that is nearly all but times.
+/// Reads rows one after another. Values that equal those of the row before are neither checked nor stored again: in a
+/// sweep this is nearly everything but times.
 class RowReader {
  public:
-  /// checked_row(); it stays until the next call.
+  /// Returns checked_row(); valid until the next call.
   const ResultRow& read(std::span<const Value> values);
 
  private:
   void put_changed(std::span<const Value> values);
 
   std::vector<Value> last_;
-  std::vector<std::size_t> changed_;  ///< Columns of the row that is read.
+  std::vector<std::size_t> changed_;  ///< columns that differ from the row before
   ResultRow row_;
 };
 
-/// Throws RowMisfit where the row lacks what every row of its kind has, or has it of another type or out of range. What
-/// else a row has is its own affair.
+/// Throws RowMisfit where the row lacks a value that every row of its kind has, or has it with another type or out of
+/// range. Further values of a row are not checked.
 void require_fit(const StepRow& row);
 
 }  // namespace commfuse

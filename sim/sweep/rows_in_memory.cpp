@@ -19,17 +19,17 @@ namespace commfuse {
 namespace {
 
 std::vector<HeldColumn> held_columns() {
-  std::vector<HeldColumn> held;
+  std::vector<HeldColumn> columns;
   for (const Column& column : all_columns()) {
-    held.push_back({std::string(column.name), store_type_of(column.name, column.type)});
+    columns.push_back({std::string(column.name), store_type_of(column.name, column.type)});
   }
-  return held;
+  return columns;
 }
 
-std::string insertion_of(const std::vector<HeldColumn>& held) {
+std::string insertion_of(const std::vector<HeldColumn>& columns) {
   std::string names = "id, checksum";
   std::string places = "?, 0";
-  for (const HeldColumn& column : held) {
+  for (const HeldColumn& column : columns) {
     names += fmt::format(", \"{}\"", column.name);
     places += ", ?";
   }
@@ -40,9 +40,9 @@ class Filler {
  public:
   explicit Filler(RowsInMemory& rows)
       : rows_(rows),
-        insertion_(rows.database, insertion_of(rows.held)),
+        insertion_(rows.database, insertion_of(rows.table_columns)),
         text_(rows.database, "INSERT INTO texts(id, text) VALUES(?, ?)"),
-        is_used_(rows.held.size()) {}
+        is_used_(rows.table_columns.size()) {}
 
   void layer(std::span<const Value> values) {
     rows_.has_layers = true;
@@ -54,7 +54,7 @@ class Filler {
     rows_.has_models = true;
     fill([&](const Column& column) {
       const StepRow::Value* const value = row.find(column.name);
-      return value == nullptr ? Value{} : std::visit([](const auto& held) { return value_of(held); }, *value);
+      return value == nullptr ? Value{} : std::visit([](const auto& content) { return value_of(content); }, *value);
     });
   }
 
@@ -79,11 +79,11 @@ class Filler {
   template <class ValueOf>
   void fill(const ValueOf& value_of) {
     insertion_.bind(1, next_++);
-    std::vector<Value> values;  // Bound texts stay until the row is there.
-    values.reserve(rows_.held.size());
-    for (std::size_t i = 0; i < rows_.held.size(); ++i) {
+    std::vector<Value> values;  // bound texts live until the row is stored
+    values.reserve(rows_.table_columns.size());
+    for (std::size_t i = 0; i < rows_.table_columns.size(); ++i) {
       values.push_back(value_of(all_columns()[i]));
-      bind(static_cast<int>(i) + 2, values[i], rows_.held[i].type);
+      bind(static_cast<int>(i) + 2, values[i], rows_.table_columns[i].type);
       is_used_[i] = is_used_[i] || !std::holds_alternative<std::monostate>(values[i]);
     }
     insertion_.finish();
@@ -124,9 +124,9 @@ class Filler {
 
 RowsInMemory rows_in_memory(const std::filesystem::path& file) {
   RowsInMemory rows{
-      .database = Database::in_memory(file == "-" ? "stdin" : file), .held = held_columns(), .columns = {}};
+      .database = Database::in_memory(file == "-" ? "stdin" : file), .table_columns = held_columns(), .columns = {}};
   rows.database.run("BEGIN");
-  migrate(rows.database, rows.held, 0);
+  migrate(rows.database, rows.table_columns, 0);
   Filler filler(rows);
   rows_of_json_file(file.string(), {[&](std::span<const Value> values, const ResultRow&) { filler.layer(values); },
                                     [&](const StepRow& row) { filler.model(row); }});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of JSON in the tables of a store, in memory, so that they are queried as stores are.
+// Holds rows of JSON in the tables of a store, in memory, so that they are queried like stores.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +13,8 @@ namespace commfuse {
 
 struct RowsInMemory {
   Database database;
-  std::vector<HeldColumn> held;      ///< Of its table: all_columns().
-  std::vector<std::string> columns;  ///< Those of layers where there is one, those that some whole model has.
+  std::vector<HeldColumn> table_columns;  ///< Columns of its table: all_columns().
+  std::vector<std::string> columns;       ///< Columns of layers, if there are any, and those that some whole model has.
   bool has_layers = false;
   bool has_models = false;
 };

@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// Where the rows of a JSON file stand, for messages.
+/// Place of a row in a JSON file, for messages.
 struct Place {
   std::string file;
   std::size_t line = 0;
@@ -39,13 +39,13 @@ struct Place {
   throw ConfigError(fmt::format("{}:{}: {}", place.file, place.line, sentence));
 }
 
-/// Before `result_schema` each kind of rows had a form of its own.
+/// Before `result_schema` each kind of row had a schema of its own.
 constexpr std::string_view layers_alone = "commfuse.result/1";
 constexpr std::string_view models_alone = "commfuse.step/1";
 
 bool is_text(const Json& json, std::string_view text) { return json.is_string() && json == text; }
 
-/// Throws RowMisfit for what is no row.
+/// Throws RowMisfit for a value that is not a row.
 bool is_of_model(const Json& row) {
   const Json schema = row.is_object() ? row.value("schema", Json{}) : Json{};
   if (schema == layers_alone || schema == models_alone) {
@@ -79,8 +79,8 @@ class RowTaker {
   void take_layer(const Json& row) {
     values_.clear();
     for (const ResultColumn& column : result_columns()) {
-      const auto found = row.find(std::string{column.name});
-      values_.push_back(found == row.end() ? Value{} : value_in(column.name, column.type, *found));
+      const auto entry = row.find(std::string{column.name});
+      values_.push_back(entry == row.end() ? Value{} : value_in(column.name, column.type, *entry));
     }
     take_.layer(values_, reader_.read(values_));
   }
@@ -92,7 +92,7 @@ class RowTaker {
 
 constexpr std::string_view no_rows = "this is not JSON; give the store of a sweep, or what -o json or jsonl writes";
 
-/// A line of JSON Lines.
+/// Parses a line of JSON Lines.
 Json parsed_line(std::string_view text, const Place& place) {
   try {
     return parse_json<Json>(text, fmt::format("{}:{}", place.file, place.line));
@@ -103,7 +103,7 @@ Json parsed_line(std::string_view text, const Place& place) {
   }
 }
 
-/// Characters of a stream, and where they stand.
+/// Characters of a stream, with their place.
 class Characters {
  public:
   Characters(std::istream& in, const std::string& file) : in_(in), file_(file) {
@@ -116,21 +116,21 @@ class Characters {
 
   [[nodiscard]] bool at_end() const { return count_ == 0; }
   [[nodiscard]] char front() const { return buffer_[at_]; }
-  /// Throws ConfigError where one row, or all of them, are too long.
+  /// Throws ConfigError where one row, or all of them together, are too long.
   void pop() {
     places_.pass(front());
     if (++at_ >= count_) {
       fill();
     }
   }
-  /// A row is over.
+  /// Marks the end of a row.
   void forget() { since_ = 0; }
   [[nodiscard]] const JsonPlaces& places() const { return places_; }
-  /// The first letter of the buffer that is not blank, or 0.
+  /// Returns the first character of the buffer that is not blank, or 0.
   [[nodiscard]] char first_letter() const {
     const auto end = buffer_.begin() + static_cast<std::ptrdiff_t>(count_);
-    const auto found = std::find_if_not(buffer_.begin() + static_cast<std::ptrdiff_t>(at_), end, is_blank);
-    return found == end ? '\0' : *found;
+    const auto first = std::find_if_not(buffer_.begin() + static_cast<std::ptrdiff_t>(at_), end, is_blank);
+    return first == end ? '\0' : *first;
   }
 
  private:
@@ -165,9 +165,9 @@ class Characters {
   JsonPlaces places_;
 };
 
-/// The objects of a list, each of which is looked at and forgotten.
+/// Takes the objects of a list, and frees each after its use.
 void take_list(Characters& characters, const std::string& file, RowTaker& taker) {
-  Place place{file, 2};  // An object a line, below the bracket.
+  Place place{file, 2};  // one object per line, below the bracket
   const auto take = [&](Json::parse_event_t event, const Json& parsed) {
     if (event != Json::parse_event_t::object_end) {
       refuse(place, "this is not a row; write the results anew");
@@ -200,7 +200,7 @@ std::ifstream opened(const std::string& file) {
   return in;
 }
 
-/// The next line without its break.
+/// Returns the next line without its break.
 std::string next_line(Characters& characters) {
   std::string line;
   for (; !characters.at_end() && characters.front() != '\n'; characters.pop()) {

@@ -24,7 +24,7 @@ std::optional<std::int64_t> number_in(const Variable& variable, const char* name
   return text == nullptr ? std::nullopt : parse_integer(text);
 }
 
-/// What a scheduler says, 0-based; no count: it does not say.
+/// A task's place from its scheduler, 0-based; without a count where the scheduler gives none.
 struct Task {
   std::int64_t place = 0;
   std::optional<std::int64_t> count;
@@ -41,14 +41,14 @@ std::optional<Task> slurm_array(const Variable& variable) {
   return Task{(*id - *first) / step, count};
 }
 
-/// A place and a count in variables of their own; `from` is the first place.
+/// Reads a place and a count from variables of their own; `from` is the first place.
 std::optional<Task> counted(const Variable& variable, const char* place, const char* count, std::int64_t from = 0) {
-  const auto here = number_in(variable, place);
-  const auto all = count == nullptr ? std::nullopt : number_in(variable, count);
-  return here ? std::optional(Task{*here - from, all}) : std::nullopt;
+  const auto own_place = number_in(variable, place);
+  const auto task_count = count == nullptr ? std::nullopt : number_in(variable, count);
+  return own_place ? std::optional(Task{*own_place - from, task_count}) : std::nullopt;
 }
 
-/// The innermost wins: a task of an array may itself be several processes, but that is asked for with mpirun alone.
+/// The innermost scheduler wins. A task of an array may itself be several processes, but only mpirun makes those.
 std::optional<Task> task_of(const Variable& variable) {
   if (const auto array = slurm_array(variable)) {
     return array;
@@ -98,7 +98,7 @@ Shard automatic(std::optional<std::int64_t> parts, const Variable& variable) {
   return checked(task->place + 1, parts ? *parts : *task->count);
 }
 
-/// A number without pattern from two (SplitMix64's finisher).
+/// Mixes two numbers into one without pattern (SplitMix64's finisher).
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   std::uint64_t z = a * 0x9e3779b97f4a7c15 + b;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -106,13 +106,13 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return z ^ z >> 31;
 }
 
-/// Points that stay together.
+/// Returns the number of points that stay together.
 std::uint64_t block_size(std::size_t points, std::uint64_t parts) {
   return std::clamp<std::uint64_t>(points / (parts * 64), 1, 64);
 }
 
-/// Which of `parts` the block at `place` of a round goes to: each gets one a round. A rotation by the round, so that no
-/// period of the grid meets the same part every time.
+/// Returns the part, of `parts`, that gets the block at `place` of a round: each part gets one block a round. The order
+/// rotates by the round, so that no period of the grid gives the same part the same points every time.
 std::uint64_t part_of(std::uint64_t round, std::uint64_t place, std::uint64_t parts) {
   return (place + mixed(round, 0) % parts) % parts;
 }
@@ -148,7 +148,7 @@ std::size_t points_of(const Shard& shard, std::size_t points) {
   const std::uint64_t block = block_size(points, parts);
   const std::uint64_t rounds = points / (block * parts);
   std::size_t count = rounds * block;
-  // Of the round that is not whole, each part has some of a block, a block, or nothing.
+  // In the last, incomplete round, each part gets some of a block, a whole block, or nothing.
   for (std::uint64_t at = rounds * block * parts; at < points; at += block) {
     count += belongs_to(shard, at, points) ? std::min<std::size_t>(block, points - at) : 0;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a sweep: which of its points a machine does that does one part of several.
+// Divides the points of a sweep into shards that run on several machines.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace commfuse {
 
-/// 1-based: part 1 of 1 is all of it.
+/// A part of a sweep, 1-based: part 1 of 1 is the whole sweep.
 struct Shard {
   int part = 1;
   int parts = 1;
@@ -18,19 +18,20 @@ struct Shard {
 
 inline constexpr int most_shards = 100'000;
 
-/// "3/7"; "auto" is what a scheduler says of this task: a Slurm or PBS array, a Kubernetes Indexed Job ("auto/N" says
-/// how many there are where the scheduler does not), processes of MPI, GNU parallel. `variable` is getenv(). Throws
-/// ConfigError, which begins with "--shard: ".
+/// Reads "3/7"; "auto" takes the task's place from a scheduler: a Slurm or PBS array, a Kubernetes Indexed Job
+/// ("auto/N" gives the count where the scheduler does not), processes of MPI, GNU parallel. `variable` is getenv().
+/// Throws a ConfigError that begins with "--shard: ".
 Shard parse_shard(std::string_view text, const std::function<const char*(const char*)>& variable);
 
-/// Every point belongs to one shard; shards differ by a block of points at most. Points near each other, which cost
-/// alike, are dealt out in turn, in an order that no axis of the grid can fall in step with.
+/// Returns whether the point is in the shard. Every point is in one shard; sizes of shards differ by at most one block
+/// of points. Neighbouring points, which have similar costs, are dealt out in turn, in an order that does not coincide
+/// with any axis of the grid.
 bool belongs_to(const Shard& shard, std::size_t point, std::size_t points);
 
-/// How many points belong to it.
+/// Returns the number of its points.
 std::size_t points_of(const Shard& shard, std::size_t points);
 
-/// "3-of-7"
+/// Returns "3-of-7".
 std::string name_of(const Shard& shard);
 
 }  // namespace commfuse

@@ -17,9 +17,9 @@ namespace commfuse {
 
 namespace {
 
-/// Of milliseconds: what a Duration holds.
+/// Largest number of milliseconds that fits in a Duration.
 constexpr double longest_ms = 9e9;
-/// Of what somebody chose; tokens of a step are a product of two.
+/// Largest setting; the tokens of a step are a product of two.
 constexpr std::int64_t most_chosen = std::int64_t{1} << 30U;
 
 constexpr std::array<std::string_view, 8> texts{"model", "hardware",  "scope",     "pipeline_schedule",
@@ -28,14 +28,14 @@ constexpr std::array<std::string_view, 10> counts{"tensor",  "pipeline", "interl
                                                   "ulysses", "experts",  "micro_batch", "batch", "seq"};
 constexpr std::array<std::string_view, 4> results{"time_ms", "tokens_per_second", "tokens_per_second_gpu", "mfu"};
 
-/// Of these a row has all or none.
+/// A row has all of these or none.
 constexpr std::array<std::string_view, 5> parts{"hfu", "compute_ms", "waiting_ms", "gradients_ms", "optimizer_ms"};
 constexpr std::array<std::string_view, 4> percentiles{"time_p99_ms", "time_p50_ms", "time_p95_ms", "time_p99_9_ms"};
 constexpr std::array<std::string_view, 3> cache{"cache_gb", "weights_gb", "capacity_gb"};
 constexpr std::array<std::string_view, 6> memory{"memory_gb",    "weights_gb",     "gradients_gb",
                                                  "optimizer_gb", "activations_gb", "capacity_gb"};
 
-/// The value of that name. Throws RowMisfit where there is none or of another type.
+/// Returns the value of that name. Throws RowMisfit where it is missing or of another type.
 template <class T>
 const T& needed(const StepRow& row, std::string_view name, std::string_view type) {
   const StepRow::Value* const value = row.find(name);
@@ -59,9 +59,9 @@ void require_bandwidth(const StepRow& row, std::string_view name) {
   }
 }
 
-void require_count(const StepRow& row, std::string_view name, std::int64_t least, std::int64_t most) {
+void require_count(const StepRow& row, std::string_view name, std::int64_t least, std::int64_t limit) {
   const std::int64_t count = needed<std::int64_t>(row, name, type_in_words(ColumnType::count));
-  if (count < least || count > most) {
+  if (count < least || count > limit) {
     throw RowMisfit(fmt::format("{} is {}, which is out of range", name, count));
   }
 }

@@ -25,10 +25,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A column of table() that no column of results can be called.
+/// A column of table() whose name no column of results can have.
 constexpr std::string_view number_of_row = "#row";
 
-/// The time of a layer and that of a whole model in one unit, of rows of both kinds.
+/// The time of layers and whole models in one unit, for both kinds of rows.
 constexpr std::string_view time_of_both = "time_us";
 constexpr std::string_view time_of_layers = "makespan_us";
 constexpr std::string_view time_of_models = "time_ms";
@@ -56,7 +56,7 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-/// What a terminal would obey, no sweep wrote.
+/// Refuses control characters, which a terminal would obey and no sweep writes.
 std::string plain(std::string_view text, const fs::path& store) {
   if (has_control_character(text, "\t\n")) {
     throw ConfigError(
@@ -68,7 +68,7 @@ std::string plain(std::string_view text, const fs::path& store) {
   return std::string(text);
 }
 
-/// A condition beside another one.
+/// Returns the condition that leaves out these strategies.
 std::string others_than(const std::vector<std::string>& strategies) {
   return strategies.empty() ? "" : fmt::format(" AND strategy NOT IN ('{}')", fmt::join(strategies, "', '"));
 }
@@ -96,7 +96,7 @@ std::partial_ordering order_of_values(const Value& a, const Value& b) {
   return number(a) <=> number(b);
 }
 
-/// Appends what tells a value from every other one. 1 and 1.0 are one value, as in SQL.
+/// Appends bytes that tell a value from every other one. 1 and 1.0 are one value, as in SQL.
 void append_key(const Statement& statement, int column, std::string& key) {
   const auto append = [&key](char tag, auto bits) {
     const std::size_t end = key.size();
@@ -118,7 +118,7 @@ void append_key(const Statement& statement, int column, std::string& key) {
   }
 }
 
-/// Keeps one row per group: the one with the smallest or largest value, and the first of equal ones.
+/// Keeps one row per group: the one with the smallest or largest value, and the first among equals.
 class Winners {
  public:
   struct Row {
@@ -144,7 +144,7 @@ class Winners {
     }
   }
 
-  /// The ids of the rows that are kept, ascending.
+  /// Returns the ids of the rows that are kept, ascending.
   [[nodiscard]] std::vector<std::int64_t> ids() const {
     std::vector<std::int64_t> ids;
     ids.reserve(rows_.size());
@@ -162,7 +162,7 @@ class Winners {
   const std::string* last_group_ = nullptr;
 };
 
-/// "-mfu": mfu, the largest first.
+/// Reads "-mfu", which is mfu, largest first.
 std::pair<std::string, bool> direction_of(const std::string& word) {
   const bool falls = word.starts_with('-');
   return {word.substr(falls ? 1 : 0), falls};
@@ -174,7 +174,7 @@ struct StoreQuery::Source {
   static Source of(const fs::path& file, Verify verify) {
     if (begins_like_json(file)) {
       RowsInMemory rows = rows_in_memory(file);
-      return {std::move(rows.database), {StoreKind::layers, std::move(rows.held)},
+      return {std::move(rows.database), {StoreKind::layers, std::move(rows.table_columns)},
               std::move(rows.columns),  rows.has_layers,
               rows.has_models,          false};
     }
@@ -186,7 +186,7 @@ struct StoreQuery::Source {
 
   Database database;
   StoreTables tables;
-  std::vector<std::string> columns;  ///< Of JSON.
+  std::vector<std::string> columns;  ///< columns of the JSON
   bool has_layers = false;
   bool has_models = false;
   bool is_store = true;
@@ -201,7 +201,7 @@ StoreQuery::StoreQuery(Source source)
       has_layers_(source.has_layers),
       has_models_(source.has_models),
       held_(std::move(source.tables.columns)) {
-  database_.run("BEGIN");  // One view of it, and one lock for all statements.
+  database_.run("BEGIN");  // one view of it, and one lock for all statements
   if (is_store_) {
     columns_ = {"point", "place"};
   } else if (has_layers_ && has_models_) {
@@ -266,7 +266,7 @@ std::string StoreQuery::time_column(const StoreQuery& other) const {
   const bool layers = has_layers_ || other.has_layers_;
   const bool models = has_models_ || other.has_models_;
   const std::string of_kind(layers && models ? time_of_both : layers ? time_of_layers : time_of_models);
-  // Whole models none of which can be run have no times.
+  // Whole models have no times where none of them can run.
   return has_column(of_kind) && other.has_column(of_kind) ? of_kind : std::string(time_of_both);
 }
 
@@ -349,7 +349,7 @@ std::string StoreQuery::order_of(const std::vector<std::string>& sort_by) const 
   return order + in_double_quotes(number_of_row);
 }
 
-/// A list of columns cannot close a parenthesis that it did not open, as an expression within parentheses can.
+/// A list of columns cannot close a parenthesis that it did not open, unlike an expression within parentheses.
 void StoreQuery::require_expression(const std::string& where) const {
   if (!where.empty()) {
     const Statement alone(database_, fmt::format("SELECT {}\n FROM {}", where, table("main")));
@@ -396,7 +396,7 @@ void StoreQuery::take_all(Statement& statement, const std::vector<std::string>& 
   }
 }
 
-/// Expressions of SQL may hold questions of their own, which need not end.
+/// Expressions of SQL may contain subqueries, which may take forever.
 void StoreQuery::allow_steps_for(const std::string& where) const {
   constexpr std::int64_t for_a_question = 100'000'000;  // a second or two
   constexpr std::int64_t for_a_row = 20'000;
@@ -515,7 +515,7 @@ std::vector<std::string> StoreQuery::run(const BestQuery& query, const TakeRow& 
 }
 
 std::vector<std::string> StoreQuery::difference_columns(const StoreQuery& other) const {
-  std::vector<std::string> names = asked();  // How points are simulated may be what is compared.
+  std::vector<std::string> names = asked();  // options of the simulation may differ on purpose
   std::erase_if(names, [&](const std::string& name) { return !other.has_column(name); });
   names.insert(names.end(), {"strategy", "before", "after", "ratio"});
   return names;
@@ -550,7 +550,7 @@ void StoreQuery::copy_rows(const StoreQuery& other) {
 }
 
 std::string StoreQuery::attach(const StoreQuery& other) {
-  database_.run("COMMIT");  // Nothing is attached inside a transaction.
+  database_.run("COMMIT");  // a transaction cannot attach anything
   if (!other.is_store_) {
     copy_rows(other);
     return "temp";

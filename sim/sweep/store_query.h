@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of stores, and of rows of JSON. Nothing that is asked can change them.
+// Queries stores, and rows of JSON. No query can change them.
 #pragma once
 
 #include <cstdint>
@@ -17,53 +17,55 @@
 namespace commfuse {
 
 struct Query {
-  std::string where;                 ///< An expression of SQL over columns; empty: every row.
+  std::string where;                 ///< SQL expression over columns; empty: every row.
   std::vector<std::string> columns;  ///< Empty: all.
-  std::vector<std::string> sort_by;  ///< "-mfu": the largest first. Behind them the order of the points.
-  std::int64_t limit = -1;           ///< Rows at most; below 0: all.
+  std::vector<std::string> sort_by;  ///< "-mfu": largest first. Ties are in the order of the points.
+  std::int64_t limit = -1;           ///< Largest number of rows; below 0: all.
 };
 
-/// Of each group of rows that agree in `per` the one with the least (with "-", the largest) `by`, the first on ties.
+/// Selects, in each group of rows that agree in `per`, the row with the smallest (with "-", the largest) `by`, the
+/// first on ties.
 struct BestQuery {
   std::string by;
   std::vector<std::string> per;
-  std::vector<std::string> without;  ///< Strategies that take no part.
-  bool without_bounds = false;       ///< Rows that the column `bound` marks take no part. Requires that column.
-  Query query;                       ///< Where: before groups are made. The rest: of what comes out.
+  std::vector<std::string> without;  ///< Strategies that are left out.
+  bool without_bounds = false;       ///< Leaves out rows that the column `bound` marks. Requires that column.
+  Query query;                       ///< `where` applies before groups are made, the rest afterwards.
 };
 
-/// Whether rows are compared with their checksums before anything is said about them: some 3 us a row.
+/// Tells if rows are compared with their checksums before the query: some 3 us per row.
 enum class Verify : std::uint8_t { nothing, rows };
 
 using TakeRow = std::function<void(std::span<const Value>)>;
 
-/// A store, the one in a folder, or rows of JSON (rows_of_json_file). Throws as StoreReader does.
+/// Queries a store, the store in a folder, or rows of JSON (rows_of_json_file). Throws as StoreReader does.
 class StoreQuery {
  public:
   explicit StoreQuery(const std::filesystem::path& file, Verify verify = Verify::nothing);
 
-  /// Of a store one is true; JSON without rows is refused.
+  /// In a store, exactly one is true; JSON without rows is refused.
   [[nodiscard]] bool has_layers() const { return has_layers_; }
   [[nodiscard]] bool has_models() const { return has_models_; }
-  /// Names: of a store `point` and `place`; of layers and whole models together `time_us`; then those of results.
+  /// Returns the names: for a store `point` and `place`; for layers and whole models together `time_us`; then those of
+  /// results.
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
-  /// Columns that say what was asked of a point, as far as people look for it: those that stand before the strategy.
+  /// Returns the columns of a point's settings that people usually look for: those before the strategy.
   [[nodiscard]] std::vector<std::string> asked() const;
-  /// All that tell points apart.
+  /// Returns all columns that tell points apart.
   [[nodiscard]] std::vector<std::string> point_columns() const;
-  /// The column that tells how fast a row is; with that of the rows of `other` to compare, of both.
+  /// Returns the column with the time of a row; with `other`, the one that fits the rows of both.
   [[nodiscard]] std::string time_column() const;
   [[nodiscard]] std::string time_column(const StoreQuery& other) const;
 
-  /// The names of the columns that come. Throws ConfigError, which names the flag, for what cannot be asked.
+  /// Calls back with each row, and returns the names of its columns. Throws ConfigError, which names the flag, for a
+  /// query that is not allowed.
   std::vector<std::string> run(const Query& query, const TakeRow& take) const;
   std::vector<std::string> run(const BestQuery& query, const TakeRow& take) const;
 
-  /// Columns of differences(): those of asked() that both have, `strategy`, `before`, `after`, `ratio`.
+  /// Returns the columns of differences(): those of asked() that both have, `strategy`, `before`, `after`, `ratio`.
   [[nodiscard]] std::vector<std::string> difference_columns(const StoreQuery& other) const;
-  /// Rows of this one and of another one that are about the same schedule of the same point, where `by` differs, or
-  /// that are in one of them only; the largest change first. Throws ConfigError where they have no kind of rows in
-  /// common.
+  /// Finds rows here and in `other` for the same schedule of the same point whose `by` differs, and rows
+  /// in only one of them; the largest change first. Throws ConfigError where they have no kind of row in common.
   void differences(const StoreQuery& other, const std::string& by, const TakeRow& take);
 
  private:
@@ -71,34 +73,35 @@ class StoreQuery {
   explicit StoreQuery(Source source);
   void read_columns_of_cells();
   void read_texts();
-  /// Also of `time_us`, which every query knows.
+  /// Returns whether the column exists; also true for `time_us`, which every query knows.
   [[nodiscard]] bool has_column(const std::string& name) const;
-  /// The rows of `other` beside these; gives the name of its schema here.
+  /// Attaches the rows of `other`, and returns the name of their schema here.
   std::string attach(const StoreQuery& other);
   void copy_rows(const StoreQuery& other);
 
   /// Runs `ask`. Throws ConfigError for --where, the part of the SQL that users write, where SQLite refuses it.
   template <class Ask>
   void within_limits(const Ask& ask) const;
-  /// The rows of a statement whose columns are stored_name().
+  /// Takes the rows of a statement whose columns are stored_name().
   void take_all(Statement& statement, const std::vector<std::string>& names, const TakeRow& take) const;
-  /// The columns of rows with these numbers; calls take(number, values).
+  /// Calls take(number, values) with the columns of the rows with these numbers.
   template <class Take>
   void for_each_of(std::span<const std::int64_t> ids, const std::vector<std::string>& names, const Take& take) const;
-  /// Numbers of the winning rows, in order.
+  /// Returns the numbers of the winning rows, in order.
   [[nodiscard]] std::vector<std::int64_t> winners(const BestQuery& query) const;
   void sort(std::vector<std::int64_t>& ids, const std::vector<std::string>& sort_by) const;
   void require_expression(const std::string& where) const;
   void allow_steps_for(const std::string& where) const;
-  /// A subquery: the number of each row, the columns, and behind a # those whose texts the file holds by number.
+  /// Returns a subquery: the number of each row, the columns, and after a # the columns whose texts the file holds by
+  /// number.
   [[nodiscard]] std::string table(const std::string& schema) const;
   [[nodiscard]] std::string time_of_both_in_sql() const;
-  /// The column of table() that costs no look-up: the number of a text where the file has numbers.
+  /// Returns the column of table() that needs no look-up: the number of a text where the file has numbers.
   [[nodiscard]] std::string stored_name(const std::string& name) const;
   [[nodiscard]] std::string stored_names(const std::vector<std::string>& names) const;
-  /// `is_word`: whether the file has the number of a text in this column.
+  /// `is_word`: the file has the number of a text in this column.
   [[nodiscard]] Value value_in(const Statement& statement, int column, bool is_word) const;
-  /// The values of columns that a statement selects as they are stored_name().
+  /// The values of columns that a statement selects in the form of stored_name().
   class Selected {
    public:
     Selected(const StoreQuery& query, const std::vector<std::string>& names);
@@ -113,11 +116,11 @@ class StoreQuery {
   [[nodiscard]] std::string order_of(const std::vector<std::string>& sort_by) const;
 
   Database database_;
-  bool is_store_ = true;    ///< Rows of JSON lie in memory.
+  bool is_store_ = true;    ///< Rows of JSON are in memory.
   bool has_cells_ = false;  ///< Columns of a row are one cell of JSON.
   bool has_layers_ = false;
   bool has_models_ = false;
-  std::vector<HeldColumn> held_;  ///< Of the table.
+  std::vector<HeldColumn> held_;  ///< Columns of the table.
   std::vector<std::string> columns_;
   std::unordered_set<std::string> words_;                  ///< Columns whose texts the file holds by number.
   std::unordered_map<std::int64_t, std::string> texts_{};  ///< By number.

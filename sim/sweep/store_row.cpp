@@ -67,7 +67,7 @@ std::string causes_text(const P99Causes& causes) {
   throw ConfigError(fmt::format("{}: a row is not as a sweep writes it ({}); run the sweep anew", store, why));
 }
 
-/// What `make` makes of values that are a row.
+/// Calls `make` with values that are a row, and returns its result.
 template <class Make>
 decltype(auto) fitting(std::string_view store, const Make& make) {
   try {
@@ -77,7 +77,7 @@ decltype(auto) fitting(std::string_view store, const Make& make) {
   }
 }
 
-/// A cell has no whole number where one belongs.
+/// A cell lacks a whole number where one is required.
 class NoWholeNumber : public std::exception {};
 
 std::int64_t whole_in(const ordered_json& value) {
@@ -87,7 +87,7 @@ std::int64_t whole_in(const ordered_json& value) {
   throw NoWholeNumber();
 }
 
-/// What `make` makes of a cell of JSON.
+/// Calls `make` with a cell of JSON, and returns its result.
 template <class Make>
 auto from_json(const Value& cell, std::string_view store, const Make& make) {
   try {
@@ -117,15 +117,15 @@ P99Causes causes_of(const ordered_json& json) {
   return causes;
 }
 
-/// It has as much of every rank, and no more time than adds up.
+/// Requires the same lists for every rank, and times that add up.
 void require_whole(const P99Causes& causes, std::string_view store) {
   const std::size_t ranks = causes.rank_time_on_path.size();
   if (ranks == 0 || causes.rank_on_path.size() != ranks) {
     refuse(store, fmt::format("{} is not of all ranks", causes_column));
   }
-  const auto most = Duration::max() / static_cast<Duration::rep>(ranks);
+  const auto limit = Duration::max() / static_cast<Duration::rep>(ranks);
   for (const Duration time : causes.rank_time_on_path) {
-    if (time < Duration{} || time > most) {
+    if (time < Duration{} || time > limit) {
       refuse(store, fmt::format("a time of {} is out of range", causes_column));
     }
   }
@@ -141,7 +141,7 @@ void put_number(std::uint64_t bits, std::size_t bytes, std::string& out) {
   out.append(text.data(), bytes);
 }
 
-/// A tag and a number, as put_number() puts them.
+/// Appends a tag and a number, as put_number() does.
 void put_tagged(Tag tag, std::uint64_t bits, std::size_t bytes, std::string& out) {
   std::array<char, 9> text{static_cast<char>(tag)};
   for (std::size_t i = 1; i < text.size(); ++i) {
@@ -177,7 +177,7 @@ class Unpacker {
     return bits;
   }
 
-  /// Of a row, each of whose values takes a byte at least.
+  /// Reads the length of a row, each of whose values takes at least one byte.
   std::size_t length() {
     const std::uint64_t values = number(4);
     if (values > bytes_.size()) {
@@ -219,9 +219,9 @@ void pack_into(const StoreRow& row, std::string& out) {
 
 std::size_t place_of(StoreKind kind, std::string_view name) {
   const std::span<const StoreColumn> columns = store_columns(kind);
-  const auto found =
+  const auto match =
       std::find_if(columns.begin(), columns.end(), [&](const StoreColumn& column) { return column.name == name; });
-  return static_cast<std::size_t>(found - columns.begin());
+  return static_cast<std::size_t>(match - columns.begin());
 }
 
 }  // namespace
@@ -256,7 +256,7 @@ StoreRow stored(const ResultRow& row) {
 StoreRow stored(const StepRow& row) {
   ordered_json cells = ordered_json::object();
   for (const auto& [name, value] : row.cells) {
-    std::visit([&, key = std::string(name)](const auto& held) { cells[key] = held; }, value);
+    std::visit([&, key = std::string(name)](const auto& content) { cells[key] = content; }, value);
   }
   return {Value{std::string(row.feasible() ? "ok" : "infeasible")},
           row.feasible() ? Value{} : Value{row.text("reason")},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of results as the store keeps them and processes hand them on: a value a column, nothing lost.
+// Rows of results in the form of the store and of messages between processes: one value per column, without loss.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace commfuse {
 
-/// A sweep is of layers or of whole models.
+/// The kind of a sweep: layers or whole models.
 enum class StoreKind : std::uint8_t { layers, models };
 
 enum class StoreType : std::uint8_t {
-  word,   ///< a text of few: kept once
-  text,   ///< one that may be another in every row
+  word,   ///< one of few texts, each stored once
+  text,   ///< a text that may differ in every row
   count,  //
   number
 };
@@ -29,52 +29,54 @@ struct StoreColumn {
   StoreType type = StoreType::word;
 };
 
-/// The last column of layers: what made the p99, as JSON.
+/// The last column of layers: the causes of the p99, as JSON.
 inline constexpr std::string_view causes_column = "p99_causes";
 
-/// A column of a store as its file has it.
+/// A column of a store in its file.
 struct HeldColumn {
   std::string name;
   StoreType type = StoreType::word;
   friend bool operator==(const HeldColumn&, const HeldColumn&) = default;
 };
 
-/// Layers: result_columns(), then `p99_causes`, JSON. Whole models: `status`, `reason`, and `cells`, the row as JSON.
+/// Returns the columns. Layers: result_columns(), then `p99_causes`, JSON. Whole models: `status`, `reason`, and
+/// `cells`, the row as JSON.
 std::span<const StoreColumn> store_columns(StoreKind kind);
 
-/// How a column of results is held in a column of its own; a flag is 0 or 1.
+/// Returns the type of a column of results in the store; a flag is 0 or 1.
 StoreType store_type_of(std::string_view column, ColumnType type);
 
 using StoreRow = std::vector<Value>;
 
 StoreRow stored(const ResultRow& row);
 StoreRow stored(const StepRow& row);
-/// Requires a row of layers. Throws ConfigError, which begins with `store`, for values that no program wrote.
+/// Requires a row of layers. Throws a ConfigError that begins with `store` for values that the program never writes.
 ResultRow layer_row(const StoreRow& row, std::string_view store);
-/// Reads them one after another, which takes less of rows that have much in common.
+/// Reads rows one after another, which is faster for rows with much in common.
 class LayerRowReader {
  public:
-  /// layer_row(); it stays until the next call.
+  /// Returns layer_row(); valid until the next call.
   const ResultRow& read(const StoreRow& row, std::string_view store);
 
  private:
   RowReader reader_;
   ResultRow with_causes_;
 };
-/// Its values in the order of result_columns(). Requires a row of layers.
+/// Returns its values in the order of result_columns(). Requires a row of layers.
 std::span<const Value> result_values(const StoreRow& row);
 
-/// Whether it has a result.
+/// Returns whether the row has a result.
 bool is_feasible(StoreKind kind, const StoreRow& row);
 
-/// The row of a whole model, under result_schema whichever program wrote it. Requires a row of whole models. Throws
-/// ConfigError, which begins with `store`, for cells that no program wrote.
+/// Returns the row of a whole model, under result_schema whichever program wrote it. Requires a row of whole models.
+/// Throws a ConfigError that begins with `store` for cells that the program never writes.
 StepRow model_row(const StoreRow& row, std::string_view store);
 
-/// Rows as bytes, the same on all machines, and the way back. unpacked() throws std::runtime_error for other bytes.
+/// Converts rows to bytes that are the same on all machines, and back. unpacked() throws std::runtime_error for other
+/// bytes.
 std::string packed(std::span<const StoreRow> rows);
 std::vector<StoreRow> unpacked(std::string_view bytes);
-/// CRC-32 of a row's number and bytes.
+/// Returns the CRC-32 of a row's number and bytes.
 std::uint32_t checksum_of(std::int64_t id, const StoreRow& row);
 
 }  // namespace commfuse

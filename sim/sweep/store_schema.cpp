@@ -26,7 +26,7 @@ std::string_view sql_type(StoreType type) {
   return "";
 }
 
-/// The text of a word column, for people who ask by SQL.
+/// Returns the text of a word column, for people who use SQL.
 std::string word_in_view(std::string_view column) {
   return fmt::format("(SELECT text FROM texts WHERE texts.id = rows.\"{0}\") AS \"{0}\"", column);
 }
@@ -49,14 +49,14 @@ std::string rows_of(const std::vector<HeldColumn>& columns) {
   return rows + ")";
 }
 
-/// A table or a view, as SQLite's own list of them has it.
+/// A table or a view, as in SQLite's own list of them.
 struct Made {
   std::string_view type;
   std::string_view name;
   std::string sql;
 };
 
-/// Version 1: what a store is of, its rows, and the texts they name by number.
+/// Version 1: the identity of a store, its rows, and the texts that they reference by number.
 std::vector<Made> tables(const std::vector<HeldColumn>& columns) {
   return {{"table", "meta", "CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"},
           {"table", "texts", "CREATE TABLE texts(id INTEGER PRIMARY KEY, text TEXT NOT NULL)"},
@@ -64,7 +64,7 @@ std::vector<Made> tables(const std::vector<HeldColumn>& columns) {
           {"view", "results", view_of(columns)}};
 }
 
-/// Version 2: when it was worked on, for people.
+/// Version 2: the times at which the store was written, for people.
 std::vector<Made> sessions(const std::vector<HeldColumn>& /*columns*/) {
   return {{"table", "sessions",
            "CREATE TABLE sessions(id INTEGER PRIMARY KEY, started INTEGER NOT NULL, points INTEGER NOT NULL,"
@@ -74,12 +74,12 @@ std::vector<Made> sessions(const std::vector<HeldColumn>& /*columns*/) {
 constexpr std::array steps{tables, sessions};
 static_assert(steps.size() == store_version);
 
-/// Everything in a store of a version.
+/// Returns everything in a store of a version.
 std::vector<Made> made_by(const std::vector<HeldColumn>& columns, int version) {
   std::vector<Made> made;
   for (std::size_t step = 0; step < static_cast<std::size_t>(version); ++step) {
-    for (Made& one : steps[step](columns)) {
-      made.push_back(std::move(one));
+    for (Made& object : steps[step](columns)) {
+      made.push_back(std::move(object));
     }
   }
   return made;
@@ -87,18 +87,18 @@ std::vector<Made> made_by(const std::vector<HeldColumn>& columns, int version) {
 
 bool has_just(const Database& database, const std::vector<Made>& made) {
   Statement entries(database, "SELECT type, name, tbl_name, sql FROM sqlite_master");
-  std::size_t found = 0;
+  std::size_t matches = 0;
   while (entries.step()) {
-    const bool is_ours = std::any_of(made.begin(), made.end(), [&](const Made& one) {
-      return entries.text(0) == one.type && entries.text(1) == one.name && entries.text(2) == one.name &&
-             entries.text(3) == one.sql;
+    const bool is_ours = std::any_of(made.begin(), made.end(), [&](const Made& object) {
+      return entries.text(0) == object.type && entries.text(1) == object.name && entries.text(2) == object.name &&
+             entries.text(3) == object.sql;
     });
     if (!is_ours) {
       return false;
     }
-    ++found;
+    ++matches;
   }
-  return found == made.size();  // No name is there twice.
+  return matches == made.size();  // no name occurs twice
 }
 
 std::string sql_of(const Database& database, std::string_view name) {
@@ -109,7 +109,7 @@ std::string sql_of(const Database& database, std::string_view name) {
 
 constexpr std::size_t most_columns = 1000;
 
-/// The columns of `rows`: `, "name" TYPE` again and again. What else stands there, has_just() finds.
+/// Returns the columns of `rows`: `, "name" TYPE` repeated. has_just() checks the rest of the text.
 std::vector<HeldColumn> columns_in(std::string_view rows, std::string_view view) {
   std::vector<HeldColumn> columns;
   if (!rows.starts_with(rows_begin)) {
@@ -134,7 +134,7 @@ std::vector<HeldColumn> columns_in(std::string_view rows, std::string_view view)
   return columns;
 }
 
-/// Every version of the program writes these.
+/// Columns that every version of the program writes.
 constexpr std::array<std::string_view, 5> columns_of_layers{"model", "hardware", "strategy", "reason", "makespan_us"};
 
 bool has(const std::vector<HeldColumn>& columns, std::string_view name) {
@@ -153,8 +153,8 @@ std::vector<HeldColumn> own_columns(StoreKind kind) {
 
 void migrate(Database& database, const std::vector<HeldColumn>& columns, int version) {
   for (auto step = static_cast<std::size_t>(version); step < steps.size(); ++step) {
-    for (const Made& one : steps[step](columns)) {
-      database.run(one.sql);
+    for (const Made& object : steps[step](columns)) {
+      database.run(object.sql);
     }
   }
   if (version < store_version) {

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files by their contents, whatever folder they lie in on this machine.
+/// Identifies files by their contents, whatever folder holds them on this machine.
 class FileDigests {
  public:
   void add(const fs::path& path) {
@@ -33,15 +33,15 @@ class FileDigests {
   }
 
   [[nodiscard]] std::string together() const {
-    std::string all;
+    std::string digests;
     for (const std::string& digest : digests_) {
-      all += digest + "\n";
+      digests += digest + "\n";
     }
-    return all;
+    return digests;
   }
 
  private:
-  /// Any text that is the name of a file counts: one too many does no harm.
+  /// Any text that is the name of a file counts: a file too many does no harm.
   void add_named_in(const YamlValue& value, const fs::path& folder) {
     if (value.kind() == YamlKind::map) {
       for (const YamlValue::Field& field : value.fields()) {
@@ -64,7 +64,7 @@ class FileDigests {
     }
   }
 
-  /// "extends: h100-sxm", "implementation: te": names of catalogues.
+  /// Adds files of catalogues named in values such as "extends: h100-sxm" and "implementation: te".
   void add_if_known(const std::string& name) {
     if (std::binary_search(hardware_.begin(), hardware_.end(), name)) {
       add(find_config(Catalogue::hardware, name));

@@ -7,8 +7,8 @@
 
 namespace commfuse {
 
-/// SHA-256 over a sweep in full and over every file that it names, and what those name: equal digests, equal results of
-/// one model version. Throws ConfigError where a file cannot be read.
+/// Returns the SHA-256 of the complete sweep and of every file that it names, directly or through other files: equal
+/// digests mean equal results of one model version. Throws ConfigError where a file cannot be read.
 std::string digest_of(const std::string& sweep_in_full, const Grid& grid);
 
 }  // namespace commfuse

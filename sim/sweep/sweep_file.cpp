@@ -16,7 +16,7 @@ namespace {
 
 using Steps = std::vector<Setting>;
 
-/// Appends the values that one scalar of an axis means.
+/// Appends the values of one scalar of an axis.
 void read_piece(YamlFile& file, const Field& field, const YamlValue& piece, Steps& steps) {
   if (piece.kind() != YamlKind::scalar) {
     file.mistake(piece.place(),
@@ -28,7 +28,7 @@ void read_piece(YamlFile& file, const Field& field, const YamlValue& piece, Step
     for (const std::string& value : axis_values(field, piece.text())) {
       std::optional<Setting> setting = read_setting(file, field, value, piece);
       if (!setting) {
-        return;  // One mistake a range is enough.
+        return;  // one mistake per range is enough
       }
       steps.push_back(*std::move(setting));
     }
@@ -53,10 +53,10 @@ Steps read_values(YamlFile& file, const Field& field, const YamlValue& value) {
   return steps;
 }
 
-/// The field of an entry; nothing, and the mistake is noted, when it is none.
+/// Returns the field of an entry; for an unknown one records the mistake and returns nothing.
 const Field* field_of(YamlFile& file, Resolver& resolver, const YamlValue::Field& entry) {
   if (file.is_full()) {
-    file.mistake(entry.place, "an axis");  // Counted, not shown.
+    file.mistake(entry.place, "an axis");  // counted, not shown
     return nullptr;
   }
   try {
@@ -73,7 +73,7 @@ const Field* field_of(YamlFile& file, Resolver& resolver, const YamlValue::Field
   }
 }
 
-/// Settings that vary together: row by row.
+/// Reads settings that vary together, row by row.
 void read_zip(YamlFile& file, Resolver& resolver, const YamlValue& value, GridAxis& axis) {
   std::vector<Steps> columns;
   if (value.kind() != YamlKind::map || value.fields().size() < 2) {
@@ -193,7 +193,7 @@ std::vector<std::string> read_outputs(YamlFile& file, const std::optional<YamlVa
   return in_order;
 }
 
-/// `model: ...` at the top is meant for 'set'.
+/// A setting such as `model: ...` at the top belongs under 'set'.
 void note_settings_at_top(YamlFile& file, YamlMap& root) {
   for (const YamlValue::Field& entry : file.top().fields()) {
     if (find_field(entry.key) != nullptr || is_group(entry.key)) {
@@ -208,7 +208,7 @@ Sweep read_parts(YamlFile& file, Resolver& resolver) {
   root.schema(sweep_schema);
   Sweep sweep;
   sweep.title = root.has("title") ? root.text("title") : std::filesystem::path(file.path()).stem().string();
-  root.optional_value("title");  // Known, and may be left out.
+  root.optional_value("title");  // allowed, and optional
   if (const std::optional<YamlValue> set = root.optional_value("set")) {
     if (set->kind() == YamlKind::map) {
       resolver.read_map(file, *set);
@@ -236,14 +236,14 @@ bool same_values(const std::vector<Setting>& a, const std::vector<Setting>& b) {
                     [](const Setting& x, const Setting& y) { return x.text == y.text; });
 }
 
-/// Takes one setting out of an axis; several that vary together lose only this one, and then come once each.
+/// Removes one setting from an axis; where several vary together the others stay, and then occur once each.
 void drop(GridAxis& axis, const Field* field) {
-  const auto found = std::find(axis.fields.begin(), axis.fields.end(), field);
-  if (found == axis.fields.end()) {
+  const auto match = std::find(axis.fields.begin(), axis.fields.end(), field);
+  if (match == axis.fields.end()) {
     return;
   }
-  const auto column = found - axis.fields.begin();
-  axis.fields.erase(found);
+  const auto column = match - axis.fields.begin();
+  axis.fields.erase(match);
   for (std::vector<Setting>& step : axis.steps) {
     step.erase(step.begin() + column);
   }
@@ -261,7 +261,7 @@ void remove_empty(std::vector<GridAxis>& axes) {
              axes.end());
 }
 
-/// Settings that two axes of one source vary.
+/// Reports settings that two axes of one source vary.
 void note_repetitions(const std::vector<GridAxis>& axes, Resolver& resolver) {
   for (std::size_t a = 0; a < axes.size(); ++a) {
     for (const Field* field : axes[a].fields) {
@@ -275,8 +275,8 @@ void note_repetitions(const std::vector<GridAxis>& axes, Resolver& resolver) {
   }
 }
 
-/// A value against an axis: the higher precedence holds; of equal ones, a file's axis wins over the file's settings,
-/// and two flags contradict each other.
+/// Settles a value against an axis: the higher precedence wins; with equal precedence, a file's axis wins over the
+/// file's settings, and two flags contradict each other.
 void settle(std::vector<GridAxis>& axes, Resolver& resolver) {
   for (GridAxis& axis : axes) {
     const std::vector<const Field*> fields = axis.fields;
@@ -293,7 +293,7 @@ void settle(std::vector<GridAxis>& axes, Resolver& resolver) {
   remove_empty(axes);
 }
 
-/// A path holds from anywhere.
+/// An absolute path works from anywhere.
 std::string portable(const Field& field, const std::string& text) {
   return field.type == FieldType::name ? from_anywhere(field.catalogue, text) : text;
 }
@@ -344,7 +344,7 @@ std::vector<GridAxis> merged_axes(std::vector<GridAxis> of_file, const std::vect
   for (std::size_t a = from_file; a < axes.size(); ++a) {
     for (std::size_t b = 0; b < from_file; ++b) {
       if (axes[b].fields == axes[a].fields) {
-        axes[b] = std::exchange(axes[a], {});  // In the place of the file's: the order of the loop stays.
+        axes[b] = std::exchange(axes[a], {});  // in the file's place, to keep the order of the loop
         break;
       }
       for (const Field* field : axes[a].fields) {
@@ -373,8 +373,8 @@ std::string to_yaml(const Sweep& sweep) {
     text += line_of(axis);
   }
   text += sweep.grid.constraints.empty() ? "" : "constraints:\n";
-  for (const GridConstraint& one : sweep.grid.constraints) {
-    text += fmt::format("  - {}\n", yaml_scalar(one.constraint.text()));
+  for (const GridConstraint& constraint : sweep.grid.constraints) {
+    text += fmt::format("  - {}\n", yaml_scalar(constraint.constraint.text()));
   }
   return text + fmt::format("outputs: [{}]\n", fmt::join(sweep.outputs, ", "));
 }

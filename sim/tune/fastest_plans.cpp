@@ -7,10 +7,10 @@ namespace commfuse {
 
 namespace {
 
-/// What a plan takes, or cannot be below.
+/// A plan with its time, or a lower bound of it.
 struct Ranked {
   Duration time{};
-  std::size_t plan = 0;  ///< Its place among those named.
+  std::size_t plan = 0;  ///< index into the plans given
   StepPrediction step;
 };
 
@@ -19,7 +19,7 @@ bool shorter(const Ranked& a, const Ranked& b) { return a.time != b.time ? a.tim
 }  // namespace
 
 FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& plans, SiteTimes& times,
-                           std::size_t most) {
+                           std::size_t limit) {
   std::vector<Ranked> bounds;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     point.plan = plans[i];
@@ -29,18 +29,18 @@ FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& pla
   FastestPlans fastest;
   std::vector<Ranked> best;
   for (const Ranked& bound : bounds) {
-    if (best.size() == most && (best.empty() || !shorter(bound, best.back()))) {
+    if (best.size() == limit && (best.empty() || !shorter(bound, best.back()))) {
       break;
     }
     ++fastest.priced;
     point.plan = plans[bound.plan];
-    Ranked one{.plan = bound.plan, .step = predict_step(point, times)};
-    one.time = one.step.time;
-    best.insert(std::upper_bound(best.begin(), best.end(), one, shorter), one);
-    best.resize(std::min(best.size(), most));
+    Ranked ranked{.plan = bound.plan, .step = predict_step(point, times)};
+    ranked.time = ranked.step.time;
+    best.insert(std::upper_bound(best.begin(), best.end(), ranked, shorter), ranked);
+    best.resize(std::min(best.size(), limit));
   }
-  for (const Ranked& one : best) {
-    fastest.best.push_back({.plan = plans[one.plan], .step = one.step});
+  for (const Ranked& ranked : best) {
+    fastest.best.push_back({.plan = plans[ranked.plan], .step = ranked.step});
   }
   return fastest;
 }

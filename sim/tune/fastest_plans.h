@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fastest of many plans, without playing the pipelines of all.
+// Finds the fastest of many plans without simulating all their pipelines.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,25 @@
 
 namespace commfuse {
 
-/// A plan with what it takes.
+/// A plan with its time.
 struct TunedPlan {
   TrainingPlan plan;
   StepPrediction step;
-  std::optional<double> error{};  ///< One standard error of the time, relative; nothing where nobody asked.
-  /// That it takes less time than the fastest other one of those looked at; nothing where nobody asked.
+  std::optional<double> error{};  ///< One standard error of the time, relative; nothing where not asked for.
+  /// Probability that it takes less time than the fastest other plan considered; nothing where not asked for.
   std::optional<double> win_probability{};
-  double correction = 1.0;  ///< What its time was multiplied by, where a step was measured.
-  bool ties = false;        ///< With the fastest of those looked at, or is it.
+  double correction = 1.0;  ///< Factor on its time, where a step was measured.
+  bool ties = false;        ///< It is the fastest of the plans considered, or ties with it.
 };
 
 struct FastestPlans {
-  std::vector<TunedPlan> best;  ///< The fastest first; of equals the one that was named first.
-  std::size_t priced = 0;       ///< Plans whose pipeline was played.
+  std::vector<TunedPlan> best;  ///< Fastest first; among equals, the first in the given order.
+  std::size_t priced = 0;       ///< Plans whose pipeline was simulated.
 };
 
-/// At most `most` of the plans, each in the place of the point's. They are priced in order of what their time cannot be
-/// below, until no other can be among the best. Throws and requires as predict_step of each.
-FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& plans, SiteTimes& times, std::size_t most);
+/// Returns at most `limit` of the plans, each evaluated in place of the point's. They are priced in order of their
+/// lower bounds, until no other can be among the best. Throws and requires as predict_step of each.
+FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& plans, SiteTimes& times,
+                           std::size_t limit);
 
 }  // namespace commfuse

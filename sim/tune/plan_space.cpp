@@ -12,23 +12,23 @@ namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-/// 1, 2, 4 and so on.
-Counts doublings(std::int64_t most) {
-  Counts all;
-  for (std::int64_t one = 1; one <= most; one *= 2) {
-    all.push_back(one);
+/// Returns 1, 2, 4 and so on, up to `limit`.
+Counts doublings(std::int64_t limit) {
+  Counts powers;
+  for (std::int64_t power = 1; power <= limit; power *= 2) {
+    powers.push_back(power);
   }
-  return all;
+  return powers;
 }
 
-Counts divisors(std::int64_t whole, std::int64_t most) {
-  Counts all;
-  for (std::int64_t one = 1; one <= std::min(whole, most); ++one) {
-    if (whole % one == 0) {
-      all.push_back(one);
+Counts divisors(std::int64_t whole, std::int64_t limit) {
+  Counts numbers;
+  for (std::int64_t divisor = 1; divisor <= std::min(whole, limit); ++divisor) {
+    if (whole % divisor == 0) {
+      numbers.push_back(divisor);
     }
   }
-  return all;
+  return numbers;
 }
 
 Counts wished(const std::optional<std::int64_t>& wish, Counts free) { return wish ? Counts{*wish} : std::move(free); }
@@ -42,12 +42,12 @@ bool is_possible(const Transformer& model, const TrainingPlan& plan) {
   }
 }
 
-/// One plan after the other, each degree inside the one before.
+/// Generates one plan after the other, each degree nested in the one before.
 class Walk {
  public:
   explicit Walk(const PlanSpace& space) : space_(space), model_(*space.model), wish_(space.wish) {}
 
-  std::vector<TrainingPlan> all() {
+  std::vector<TrainingPlan> plans() {
     for (const std::int64_t tensor : wished(wish_.tensor, doublings(space_.machine->gpus_per_node))) {
       if (space_.gpus % tensor == 0) {
         TrainingPlan plan = space_.base;
@@ -80,10 +80,10 @@ class Walk {
     if (space_.gpus % (plan.tensor * plan.pipeline * plan.ulysses) != 0) {
       return;
     }
-    // Latent and unfused attention share no sequence: require_possible of a step.
+    // Latent and unfused attention do not share a sequence between ranks: require_possible of a step.
     const bool shares = !model_.latent && plan.fused_attention;
-    const std::int64_t most = !shares ? 1 : std::max<std::int64_t>(1, plan.seq / plan.ulysses / least_tokens);
-    for (const std::int64_t context : wished(wish_.context, doublings(most))) {
+    const std::int64_t limit = !shares ? 1 : std::max<std::int64_t>(1, plan.seq / plan.ulysses / least_tokens);
+    for (const std::int64_t context : wished(wish_.context, doublings(limit))) {
       if (rest % context == 0) {
         plan.context = context;
         plan.data = rest / context;
@@ -104,7 +104,7 @@ class Walk {
     }
   }
 
-  /// All degrees divide the replicas and the experts: what else is possible is the same with each.
+  /// Every degree divides the replicas and the experts; other conditions are the same for each.
   void experts(TrainingPlan plan) {
     const Counts degrees = wished(wish_.expert, expert_degrees(plan));
     const std::size_t begin = plans_.size();
@@ -124,11 +124,11 @@ class Walk {
     if (!model_.experts) {
       return {1};
     }
-    const std::int64_t most = std::gcd(model_.experts->count, plan.replicas());
-    Counts degrees = doublings(most);
-    std::erase_if(degrees, [most](std::int64_t one) { return most % one != 0; });
-    if (degrees.back() != most) {
-      degrees.push_back(most);
+    const std::int64_t largest = std::gcd(model_.experts->count, plan.replicas());
+    Counts degrees = doublings(largest);
+    std::erase_if(degrees, [largest](std::int64_t degree) { return largest % degree != 0; });
+    if (degrees.back() != largest) {
+      degrees.push_back(largest);
     }
     return degrees;
   }
@@ -142,7 +142,7 @@ class Walk {
       kinds = {*wish_.zero};
     }
     std::vector<Recompute> recomputes{Recompute::none, Recompute::full};
-    if (!plan.fused_attention) {  // a fused core keeps no scores that could be made again
+    if (!plan.fused_attention) {  // a fused kernel stores no scores that could be recomputed
       recomputes.push_back(Recompute::selective);
     }
     if (wish_.recompute) {
@@ -167,6 +167,6 @@ class Walk {
 
 }  // namespace
 
-std::vector<TrainingPlan> plans_of(const PlanSpace& space) { return Walk(space).all(); }
+std::vector<TrainingPlan> plans_of(const PlanSpace& space) { return Walk(space).plans(); }
 
 }  // namespace commfuse

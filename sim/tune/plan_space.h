@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to spread a training step over so many GPUs.
+// The possible layouts of a training step over a number of GPUs.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace commfuse {
 
-/// What somebody wants to keep; the rest is free.
+/// The degrees that the user fixed; the rest are free.
 struct PlanWish {
   std::optional<std::int64_t> tensor;
   std::optional<bool> sequence_parallel;
@@ -28,21 +28,21 @@ struct PlanWish {
   std::optional<Recompute> recompute;
 };
 
-/// `base` gives what is no degree of freedom: batch, sequence, dtypes, optimizer.
+/// The plans to search. `base` gives everything that is not a degree of freedom: batch, sequence, dtypes, optimizer.
 struct PlanSpace {
   const Transformer* model = nullptr;
   const Machine* machine = nullptr;
   std::int64_t gpus = 1;
   TrainingPlan base;
   PlanWish wish;
-  Framework framework{};  ///< Whose hosts and kernels all plans have.
+  Framework framework{};  ///< Framework whose hosts and kernels all plans have.
 };
 
-/// All possible plans that use every GPU, in a fixed order. Free degrees: tensor ranks are powers of two inside a node,
-/// stages up to a layer each, 1, 2 or 4 pieces a stage, context ranks that leave 1024 tokens each, micro-batches of 1
-/// to 8 sequences, ZeRO 1 (0 without replicas, 3 also without a pipeline), nothing or everything computed again (or
-/// scores alone, where attention is not fused and no ranks share a sequence),
-/// one rank of Ulysses, experts over as many replicas as they divide into, and over every power of two that divides
+/// Returns all possible plans that use every GPU, in a fixed order. The free degrees are: tensor ranks, powers of two
+/// inside a node; stages, down to a layer each; 1, 2 or 4 pieces per stage; context ranks that leave at least 1024
+/// tokens each; micro-batches of 1 to 8 sequences; ZeRO 1 (0 without replicas, 3 also without a pipeline);
+/// recomputation of nothing or everything (or scores only, where attention is not fused and no ranks share a sequence);
+/// one rank of Ulysses; experts over as many replicas as they divide into, and over every power of two that divides
 /// these. Tensor ranks share the tokens of norms (sequence parallelism).
 std::vector<TrainingPlan> plans_of(const PlanSpace& space);
 

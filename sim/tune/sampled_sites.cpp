@@ -11,14 +11,14 @@ namespace commfuse {
 
 namespace {
 
-/// A schedule that may be taken, with its runs in the step.
+/// A candidate schedule, with its runs in the step.
 struct Candidate {
   SampledSite sampled;
   SiteRuns runs;
-  Duration still{};  ///< One run on the slowest GPU's machine, where nothing else strays.
+  Duration still{};  ///< One run on the machine of the slowest GPU, without other jitter.
 };
 
-/// Passes of a stage over the step's time, with those that others wait for.
+/// Returns the passes of a stage in the step's time, with those that other stages wait for.
 std::int64_t passes_of(const TrainingPlan& plan) {
   return plan.micro_batches() + (plan.pipeline - 1 + plan.interleave - 1) / plan.interleave;
 }
@@ -35,9 +35,9 @@ class Chooser {
   }
 
   std::pair<StepTail, StepTail> choose(std::vector<TunedSite>& sites) {
-    const std::vector<LayerSite> all = layer_sites(*point_.model, point_.plan);
+    const std::vector<LayerSite> layer_sites_of_plan = layer_sites(*point_.model, point_.plan);
     for (std::size_t i = 0; i < sites.size(); ++i) {
-      sites_.push_back(candidates(all[i]));
+      sites_.push_back(candidates(layer_sites_of_plan[i]));
       by_mean_.push_back(least_mean(sites_.back()));
     }
     by_p99_ = least_p99();
@@ -65,48 +65,49 @@ class Chooser {
                             .exchanges = slowest_of(2, point_.communication_sigma)};
     const std::int64_t layers = (site.layers + point_.plan.pipeline - 1) / point_.plan.pipeline;
     const bool again = !site.backward && point_.plan.recompute == Recompute::full;
-    std::vector<Candidate> all;
-    for (const SampledSite& one : times_.sampled(point, strategies_for_steps(), options_.monte_carlo)) {
-      const SampledTimes in_step = times_.sampled(point, one.schedule, kernels, slowest_);
-      const Duration still = times_.slowed(point, one.schedule, slowdown);
-      all.push_back({one,
-                     {.runs = layers * passes_of(point_.plan) * (again ? 2 : 1),
-                      .strays = to_seconds(in_step.mean) - to_seconds(still),
-                      .deviation = in_step.deviation},
-                     still});
+    std::vector<Candidate> candidates;
+    for (const SampledSite& sampled : times_.sampled(point, strategies_for_steps(), options_.monte_carlo)) {
+      const SampledTimes in_step = times_.sampled(point, sampled.schedule, kernels, slowest_);
+      const Duration still = times_.slowed(point, sampled.schedule, slowdown);
+      candidates.push_back({sampled,
+                            {.runs = layers * passes_of(point_.plan) * (again ? 2 : 1),
+                             .strays = to_seconds(in_step.mean) - to_seconds(still),
+                             .deviation = in_step.deviation},
+                            still});
     }
-    return all;
+    return candidates;
   }
 
-  /// Of equal ones the first, which is the fastest where nothing strays.
-  static std::size_t least_mean(const std::vector<Candidate>& all) {
-    const auto least = std::min_element(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
-      return a.sampled.times.mean < b.sampled.times.mean;
+  /// Returns the first of equal ones, which is the fastest without jitter.
+  static std::size_t least_mean(const std::vector<Candidate>& candidates) {
+    const auto least = std::min_element(
+        candidates.begin(), candidates.end(),
+        [](const Candidate& a, const Candidate& b) { return a.sampled.times.mean < b.sampled.times.mean; });
+    return static_cast<std::size_t>(least - candidates.begin());
+  }
+
+  static SampledSite serial_of(const std::vector<Candidate>& candidates) {
+    const auto serial = std::find_if(candidates.begin(), candidates.end(), [](const Candidate& candidate) {
+      return candidate.sampled.schedule.strategy == &serial_strategy;
     });
-    return static_cast<std::size_t>(least - all.begin());
-  }
-
-  static SampledSite serial_of(const std::vector<Candidate>& all) {
-    const auto serial = std::find_if(
-        all.begin(), all.end(), [](const Candidate& one) { return one.sampled.schedule.strategy == &serial_strategy; });
-    check(serial != all.end(), "serial is among the strategies");
+    check(serial != candidates.end(), "serial is among the strategies");
     return serial->sampled;
   }
 
-  /// What the runs of all sites take where the slowest GPU and their own strays are at their p99.
+  /// Returns the time of the runs of all sites with both the slowest GPU and the runs' own jitter at their p99.
   [[nodiscard]] double runs_at_p99(const Choice& choice) const {
     double time = 0.0;
     double variance = 0.0;
     for (std::size_t site = 0; site < sites_.size(); ++site) {
-      const Candidate& one = at(site, choice);
-      const auto runs = static_cast<double>(one.runs.runs);
-      time += runs * (to_seconds(one.still) + one.runs.strays);
-      variance += runs * one.runs.deviation * one.runs.deviation;
+      const Candidate& candidate = at(site, choice);
+      const auto runs = static_cast<double>(candidate.runs.runs);
+      time += runs * (to_seconds(candidate.still) + candidate.runs.strays);
+      variance += runs * candidate.runs.deviation * candidate.runs.deviation;
     }
     return time + deviations_at_p99(groups_) * std::sqrt(variance);
   }
 
-  /// From the schedules of the least mean on, one site after the other, as long as it helps.
+  /// Starts from the schedules with the smallest mean and changes one site after the other, as long as it helps.
   [[nodiscard]] Choice least_p99() const {
     Choice choice = by_mean_;
     double least = runs_at_p99(choice);
@@ -127,7 +128,7 @@ class Chooser {
     return choice;
   }
 
-  /// Of the step whose sites have these schedules.
+  /// Returns the percentiles of the step whose sites have these schedules.
   StepTail tail(const std::vector<TunedSite>& sites, const Choice& choice) {
     StepSpread spread{.gpus = point_.plan.gpus(), .rank_sigma = options_.rank_sigma, .groups = groups_};
     for (std::size_t i = 0; i < sites.size(); ++i) {

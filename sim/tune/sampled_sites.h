@@ -9,9 +9,9 @@
 
 namespace commfuse {
 
-/// Chooses for every site the schedule of the least mean, or all so that the p99 of the step is least; and makes the
-/// step take them from now on (SiteTimes::prefer). Gives percentiles of the step with the schedules chosen, and with
-/// those that the other choice would take. Requires options with a jitter, strategies among the point's, and its sites.
+/// Chooses the schedule with the smallest mean for every site, or all together so that the p99 of the step is smallest,
+/// and makes the step use them from then on (SiteTimes::prefer). Returns percentiles of the step with the schedules
+/// chosen, and with those of the other choice. Requires options with a jitter, strategies of the point, and its sites.
 std::pair<StepTail, StepTail> choose_by_samples(const StepPoint& point, SiteTimes& times, const TuneOptions& options,
                                                 std::vector<TunedSite>& sites);
 

@@ -11,7 +11,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr int machines = 1000;  // equally likely ones
+constexpr int machines = 1000;  // equally likely machines
 
 class Distribution {
  public:
@@ -28,7 +28,7 @@ class Distribution {
     for (const double time : times_) {
       sum += time;
     }
-    // A lognormal of sigma 1 is the exponential of a normal draw.
+    // A lognormal with sigma 1 is the exponential of a normal draw.
     return sum / machines + deviation_ * math::log(slowest_of(static_cast<std::int64_t>(groups_), 1.0));
   }
 
@@ -49,8 +49,8 @@ class Distribution {
  private:
   [[nodiscard]] double reached(double time) const {
     double sum = 0.0;
-    for (const double one : times_) {
-      sum += math::pow(0.5 * math::erfc((one - time) / (deviation_ * std::sqrt(2.0))), groups_);
+    for (const double machine_time : times_) {
+      sum += math::pow(0.5 * math::erfc((machine_time - time) / (deviation_ * std::sqrt(2.0))), groups_);
     }
     return sum / machines;
   }

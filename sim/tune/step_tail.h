@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Percentiles of a whole step under jitter, composed from its sites run many times.
+// Percentiles of a whole step under jitter, composed from many runs of its sites.
 //
-//   step = T(f) + S        f: how slow the slowest of all GPUs is, one draw a machine, F_1(f)^gpus (step.h)
-//                          S: what kernels and transfers stray in the runs of all sites; every group of tensor ranks
-//                          has
-//                             its own, nearly normal as it is a sum of very many, and the slowest counts
+//   step = T(f) + S
+//   f: slowdown of the slowest of all GPUs, one draw a machine, F_1(f)^gpus (step.h)
+//   S: jitter of kernels and transfers in the runs of all sites
+//
+// Every group of tensor ranks has an S of its own, nearly normal as it is a sum of very many, and the slowest group
+// counts.
 //
 //   P(step <= t) = integral over f of Phi((t - T(f) - mean S) / sd S)^groups
 //
-// The runs of a site are of a group whose slowest rank is the slowest GPU at its p99, the others as they should be. T
-// is taken to grow by the same for every percent that kernels are slower. What strays outside sites is left out.
+// The runs of a site are those of a group whose slowest rank is the slowest GPU at its p99, while the others have their
+// nominal speed. T is assumed to grow linearly with the slowdown of kernels. Jitter outside sites is left out.
 #pragma once
 
 #include <cstdint>
@@ -28,26 +30,26 @@ struct StepTail {
 /// The runs of a site in one step.
 struct SiteRuns {
   std::int64_t runs = 0;
-  double strays = 0.0;     ///< Seconds that one takes longer in the mean than the step's time says.
-  double deviation = 0.0;  ///< Of one, seconds.
+  double strays = 0.0;     ///< Seconds by which the mean run is longer than in the step's time.
+  double deviation = 0.0;  ///< Standard deviation of one run, seconds.
 };
 
 struct StepSpread {
   std::int64_t gpus = 1;
   double rank_sigma = 0.0;
-  std::int64_t groups = 1;    ///< Of tensor ranks.
+  std::int64_t groups = 1;    ///< Groups of tensor ranks.
   Duration alike{};           ///< T(1).
   double per_slowdown = 0.0;  ///< Seconds that the step takes longer where kernels take twice as long.
   double strays = 0.0;        ///< Mean of S, seconds.
-  double variance = 0.0;      ///< Of S in one group, seconds squared.
+  double variance = 0.0;      ///< Variance of S in one group, seconds squared.
 
   void add(const SiteRuns& site);
 };
 
 StepTail tail_of(const StepSpread& spread);
 
-/// How many standard deviations of S stand behind the mean in the p99, if that alone strays: the slowest of so many
-/// groups. Requires groups >= 1.
+/// Returns the number of standard deviations of S above its mean at the p99, if only S varies: that of the slowest
+/// group. Requires groups >= 1.
 double deviations_at_p99(std::int64_t groups);
 
 }  // namespace commfuse

@@ -20,20 +20,20 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t ranked_by_p99 = 12;  // plans, the fastest in the mean
+constexpr std::size_t ranked_by_p99 = 12;  // plans, fastest mean first
 
-/// SiteTimes of the machine with links of some other rates, each made once.
+/// SiteTimes of the machine with faster links, made once per rate.
 class FasterLinks {
  public:
   FasterLinks(const Machine& machine, StructureCache& structures) : machine_(machine), structures_(structures) {}
 
-  /// The least of the rates, to 5 %. More rate is taken never to hide less.
+  /// Finds the smallest rate, to 5%. Assumes that a higher rate never hides less.
   std::optional<double> least(const SitePoint& site) {
-    if (!hides(site, most)) {
+    if (!hides(site, step_limit)) {
       return std::nullopt;
     }
-    int enough = most;
-    for (int too_few = -most; enough - too_few > 1;) {
+    int enough = step_limit;
+    for (int too_few = -step_limit; enough - too_few > 1;) {
       const int middle = (enough + too_few) / 2;
       (hides(site, middle) ? enough : too_few) = middle;
     }
@@ -42,12 +42,12 @@ class FasterLinks {
 
  private:
   static constexpr double step = 0.05;
-  static constexpr int most = 56;  // steps to 16 times the rate
+  static constexpr int step_limit = 56;  // steps to 16 times the rate
 
-  /// Rates stand on a grid, so that sites share machines.
+  /// Rates are on a grid, so that sites share machines.
   static double rate_of(int steps) { return math::exp(step * steps); }
 
-  /// Whether the strategy hides its communication at a site.
+  /// Returns whether the strategy hides its communication at a site.
   bool hides(const SitePoint& site, int steps) {
     constexpr double close = 1.01;
     const SiteTime time = at(steps).of(site);
@@ -76,7 +76,7 @@ void require_some(const PlanSpace& space, std::size_t plans) {
   }
 }
 
-/// A plan, what is minimised of it, and how sure that is.
+/// A plan, its objective, and the error of the latter.
 struct RankedPlan {
   TunedPlan tuned;
   Duration time{};
@@ -87,9 +87,9 @@ struct RankedPlan {
 class RaisedSteps {
  public:
   RaisedSteps(const Machine& machine, StructureCache& structures) : machines_(raised_by_error(machine)) {
-    for (const RaisedMachine& one : machines_) {
-      times_.push_back(std::make_unique<SiteTimes>(structures, one.machine));
-      steps_.push_back({one.parameter, &one.machine, times_.back().get()});
+    for (const RaisedMachine& raised : machines_) {
+      times_.push_back(std::make_unique<SiteTimes>(structures, raised.machine));
+      steps_.push_back({raised.parameter, &raised.machine, times_.back().get()});
     }
   }
   [[nodiscard]] const std::vector<RaisedStep>& steps() const { return steps_; }
@@ -103,9 +103,9 @@ class RaisedSteps {
 std::vector<RankedPlan> ranked_plans(StepPoint point, SiteTimes& times, const std::vector<TunedPlan>& plans,
                                      Minimize minimize) {
   std::vector<RankedPlan> ranked;
-  for (const TunedPlan& one : plans) {
-    point.plan = one.plan;
-    ranked.push_back({one, minimize == Minimize::p99 ? step_percentiles(point, times).p99 : one.step.time});
+  for (const TunedPlan& plan : plans) {
+    point.plan = plan.plan;
+    ranked.push_back({plan, minimize == Minimize::p99 ? step_percentiles(point, times).p99 : plan.step.time});
   }
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
   return ranked;
@@ -114,26 +114,26 @@ std::vector<RankedPlan> ranked_plans(StepPoint point, SiteTimes& times, const st
 void add_errors(StepPoint point, SiteTimes& times, StructureCache& structures, std::vector<RankedPlan>& ranked) {
   constexpr StepTime step{[](const StepPoint& of, SiteTimes& on) { return predict_step(of, on).time; }};
   const RaisedSteps raised(*point.machine, structures);
-  for (RankedPlan& one : ranked) {
-    point.plan = one.tuned.plan;
-    one.uncertainty = step_uncertainty(point, times, step, raised.steps());
-    one.tuned.error = error_of(one.uncertainty);
+  for (RankedPlan& plan : ranked) {
+    point.plan = plan.tuned.plan;
+    plan.uncertainty = step_uncertainty(point, times, step, raised.steps());
+    plan.tuned.error = error_of(plan.uncertainty);
   }
 }
 
-/// Given the evidence, and the fastest first again. Requires errors.
+/// Corrects the times by the evidence and sorts them anew, fastest first. Requires errors.
 void correct_by(const StepEvidence& evidence, std::vector<RankedPlan>& ranked) {
-  for (RankedPlan& one : ranked) {
-    one.tuned.correction = evidence.correction(one.uncertainty);
-    one.tuned.step = longer(one.tuned.step, one.tuned.correction);
-    one.time = from_seconds(to_seconds(one.time) * one.tuned.correction);
-    one.uncertainty = given(one.uncertainty, evidence.evidence);
-    one.tuned.error = error_of(one.uncertainty);
+  for (RankedPlan& plan : ranked) {
+    plan.tuned.correction = evidence.correction(plan.uncertainty);
+    plan.tuned.step = longer(plan.tuned.step, plan.tuned.correction);
+    plan.time = from_seconds(to_seconds(plan.time) * plan.tuned.correction);
+    plan.uncertainty = given(plan.uncertainty, evidence.evidence);
+    plan.tuned.error = error_of(plan.uncertainty);
   }
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
 }
 
-/// The other steps of the first plan, which was corrected before, and what was predicted of it since.
+/// Corrects the other steps of the first plan, which was corrected before, and the predictions made since.
 void correct_others(Tuning& tuning) {
   tuning.correction = tuning.best.front().correction;
   const double factor = *tuning.correction;
@@ -153,28 +153,28 @@ void correct_others(Tuning& tuning) {
   }
 }
 
-/// Each against the fastest of the others. Requires errors, and plans in the order of their times.
+/// Compares each plan with the fastest other one. Requires errors, and plans in the order of their times.
 void add_probabilities(std::vector<RankedPlan>& ranked) {
   for (std::size_t place = 0; place < ranked.size() && ranked.size() > 1; ++place) {
-    RankedPlan& one = ranked[place];
+    RankedPlan& plan = ranked[place];
     const RankedPlan& rival = ranked[place == 0 ? 1 : 0];
-    one.tuned.win_probability = probability_shorter(one.time, one.uncertainty, rival.time, rival.uncertainty);
+    plan.tuned.win_probability = probability_shorter(plan.time, plan.uncertainty, rival.time, rival.uncertainty);
   }
 }
 
-/// Of the fastest plans the one to take: the fastest, or of those that tie with it the one that the rule chooses.
+/// Takes the fastest plan, or among those that tie with it the one that the rule prefers.
 void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, Tuning& tuning) {
   std::vector<Contender> contenders;
-  for (const RankedPlan& one : ranked) {
-    Contender contender{to_seconds(one.time), one.tuned.error};
-    if (&one != &ranked.front()) {
-      contender.win_probability = one.tuned.win_probability;
+  for (const RankedPlan& plan : ranked) {
+    Contender contender{to_seconds(plan.time), plan.tuned.error};
+    if (&plan != &ranked.front()) {
+      contender.win_probability = plan.tuned.win_probability;
     }
     contenders.push_back(contender);
   }
   const Verdict verdict = verdict_of(contenders, rule);
   const double fastest = to_seconds(ranked.front().time);
-  std::vector<TiedPlan> tied;  // those whose prediction is hardly worse, so that nothing that counts is given away
+  std::vector<TiedPlan> tied;  // only plans whose prediction is hardly worse
   std::vector<std::size_t> places;
   Duration slowest{};
   for (const std::size_t place : verdict.front) {
@@ -205,7 +205,7 @@ void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, T
   }
 }
 
-/// The strategy that is best when it is the same at all sites. Serial cuts nothing and is always one.
+/// Finds the strategy that is best when all sites use the same one. Serial splits nothing and is always possible.
 void choose_single(StepPoint point, SiteTimes& times, Tuning& tuning) {
   for (const Strategy* strategy : strategies_for_steps()) {
     point.strategies = {strategy};
@@ -236,13 +236,13 @@ CalculonForms calculon_forms(Duration compute, Duration communication, std::int6
 std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures) {
   check(point.plan.sequence_parallel, "sites have collectives where tensor ranks share the tokens");
   FasterLinks faster_links(*point.machine, structures);
-  const std::vector<const Strategy*> all = strategies_for_steps();
+  const std::vector<const Strategy*> strategies = strategies_for_steps();
   std::vector<TunedSite> sites;
   for (const LayerSite& of : layer_sites(*point.model, point.plan)) {
     SitePoint site = site_point(point.plan, of.shape, of.scope);
     site.strategy = &serial_strategy;
     TunedSite tuned{.name = of.name, .scope = of.scope, .shape = of.shape, .serial = times.of(site)};
-    tuned.best = times.fastest(site, all);
+    tuned.best = times.fastest(site, strategies);
     tuned.calculon = calculon_forms(tuned.serial.compute, tuned.serial.time - tuned.serial.compute, point.plan.tensor);
     site.strategy = tuned.best.strategy;
     tuned.rate_to_hide = faster_links.least(site);
@@ -263,9 +263,9 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   point.plan = plans.front();
   require_possible(point);
   tuning.plans = plans.size();
-  const double most = options.memory_share * static_cast<double>(space.machine->accelerator.hbm_capacity.count);
+  const double limit = options.memory_share * static_cast<double>(space.machine->accelerator.hbm_capacity.count);
   std::erase_if(plans, [&](const TrainingPlan& plan) {
-    return static_cast<double>(largest_step_memory(*space.model, plan).total().count) > most;
+    return static_cast<double>(largest_step_memory(*space.model, plan).total().count) > limit;
   });
   tuning.fitting = plans.size();
   if (plans.empty()) {
@@ -298,7 +298,7 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
     tuning.sites = tune_sites(point, times, structures);
     if (options.monte_carlo.jitter != nullptr) {
       tuning.tails = choose_by_samples(point, times, options, tuning.sites);
-      tuning.best.front().step = predict_step(point, times);  // of the schedules chosen
+      tuning.best.front().step = predict_step(point, times);  // with the schedules chosen
     }
   }
   if (options.evidence) {

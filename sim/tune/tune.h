@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best way to train a model on so many GPUs: how to spread it, and which schedule at every product that meets a
+// Finds the best way to train a model on a number of GPUs: the layout, and the schedule of every GEMM that meets a
 // collective.
 #pragma once
 
@@ -22,9 +22,9 @@
 
 namespace commfuse {
 
-/// Of the forms that Calculon gives tensor parallelism (Isaev et al., "Calculon", SC 2023; calculon/llm/layers.py,
-/// LinearOverlapped), with the compute c and the communication t of this model, n tiles, one a rank, and 0.15 of the
-/// chip busy with communication; cut products are as efficient as whole ones there:
+/// Calculon's formulas for tensor parallelism (Isaev et al., "Calculon", SC 2023; calculon/llm/layers.py,
+/// LinearOverlapped), with the compute c and the communication t of this model, n tiles, one per rank, and 0.15 of the
+/// chip busy with communication; split GEMMs are as efficient as whole ones:
 ///
 ///   none  c + t
 ///   ring  c / n + (n - 1) / n x max(c / 0.85, t), or c + (n - 1) / n x 0.15 t where t is below c / 0.85
@@ -36,85 +36,85 @@ struct CalculonForms {
 };
 CalculonForms calculon_forms(Duration compute, Duration communication, std::int64_t ranks);
 
-/// What is made small: of a site's time the mean, or of the whole step's time the p99.
+/// The objective: the mean of a site's time, or the p99 of the whole step's time.
 enum class Minimize : std::uint8_t { mean, p99 };
 inline constexpr std::array minimize_choices{std::pair<std::string_view, Minimize>{"mean", Minimize::mean},
                                              std::pair<std::string_view, Minimize>{"p99", Minimize::p99}};
 
-/// Schedules of a site under the same draws, on machines drawn anew for every run.
+/// Schedules of a site under common draws, on machines drawn anew for every run.
 struct SampledChoice {
   SampledSite serial;
-  SampledSite by_mean;  ///< The one of the least mean.
-  SampledSite by_p99;   ///< The one with which the p99 of the whole step is least.
+  SampledSite by_mean;  ///< The schedule with the smallest mean.
+  SampledSite by_p99;   ///< The schedule with which the p99 of the whole step is smallest.
 };
 
-/// A product of the layer with its collective, forward or backward.
+/// A GEMM of the layer with its collective, forward or backward.
 struct TunedSite {
   std::string name;
-  Scope scope = Scope::qkv;  ///< With what is played for it: of the model `shape`.
+  Scope scope = Scope::qkv;  ///< Scope that is simulated for it, with the model `shape`.
   Transformer shape;
   SiteTime serial;
-  SiteTime best;                         ///< Where somebody asked for samples: of what is minimised.
-  std::optional<SampledChoice> sampled;  ///< Then.
-  /// How many times as fast as it is the link has to be for the best strategy to come within 1 % of its own time with
-  /// free communication, to 5 %; nothing where 16 times is not enough, as latencies stay.
+  SiteTime best;                         ///< Best for the objective, where samples were asked for.
+  std::optional<SampledChoice> sampled;  ///< Set if samples were asked for.
+  /// Factor on the link rate at which the best strategy comes within 1% of its own time with free communication,
+  /// accurate to 5%; nothing where a factor of 16 is not enough, because latencies stay.
   std::optional<double> rate_to_hide;
   CalculonForms calculon;
 };
 
 struct LeftOut {
   const Strategy* strategy = nullptr;
-  std::string reason;  ///< A sentence: too few tokens to cut, for one.
+  std::string reason;  ///< A sentence, such as too few tokens to split.
 };
 
 struct Tuning {
-  std::size_t plans = 0;    ///< Possible ones.
-  std::size_t fitting = 0;  ///< Of these: the memory holds them.
-  /// With the best schedule at every site: the one to take, then the others, fastest first. Empty where none fits.
+  std::size_t plans = 0;    ///< Possible plans.
+  std::size_t fitting = 0;  ///< Plans that fit in memory.
+  /// The plan to take, then the others, fastest first, with the best schedule at every site. Empty where none fits.
   std::vector<TunedPlan> best;
-  std::size_t ties = 0;      ///< How many of the plans looked at tie with the fastest, itself included; 1: it wins.
-  double ties_within = 0.0;  ///< By how much the slowest of these is slower, as a share.
-  std::string tie_rule;      ///< Why the first is taken: "less memory among the 4 within 2%"; empty where none ties.
-  /// The first of them otherwise: serial at every site, the best strategy that is the same at all, and with sites that
-  /// take compute alone, which no schedule beats.
+  std::size_t ties = 0;      ///< Number of plans considered that tie with the fastest, itself included; 1: it wins.
+  double ties_within = 0.0;  ///< Relative difference between the slowest of these and the fastest.
+  std::string tie_rule;      ///< Why the first is taken: "less memory among the 4 within 2%"; empty without a tie.
+  /// The first plan under other schedules: serial at every site, the best strategy that is the same at all sites, and
+  /// sites that take only their compute time, which no schedule beats.
   StepPrediction serial;
-  /// As the framework of the space runs that plan; nothing where none was named.
+  /// The plan as the framework of the space runs it; nothing where none was named.
   std::optional<StepPrediction> baseline;
   const Strategy* single = nullptr;
   StepPrediction with_single;
-  std::vector<LeftOut> left_out;  ///< Strategies that cannot be the same at all sites of that plan.
+  std::vector<LeftOut> left_out;  ///< Strategies that cannot be used at all sites of that plan.
   StepPrediction bound;
-  std::vector<TunedSite> sites;  ///< Of that plan; none without sequence parallelism.
-  /// Of the step with the schedules chosen, and with those that the other choice would take; where somebody asked for
-  /// samples and there are sites.
+  std::vector<TunedSite> sites;  ///< Sites of that plan; none without sequence parallelism.
+  /// Percentiles of the step with the schedules chosen, and with those of the other choice; where samples were asked
+  /// for and there are sites.
   std::optional<std::pair<StepTail, StepTail>> tails;
-  /// What the first plan's time was multiplied by, and all of these with it; nothing where nobody measured a step.
+  /// Factor on the first plan's time and on all of these; nothing where no step was measured.
   std::optional<double> correction;
 };
 
 struct TuneOptions {
-  std::size_t keep = 5;       ///< Plans to tell of.
-  double memory_share = 0.9;  ///< Of a GPU that a plan may need: the rest is the framework's and the allocator's.
-  double rank_sigma = 0.0;    ///< StepPoint's.
+  std::size_t keep = 5;       ///< Plans to return.
+  double memory_share = 0.9;  ///< Share of a GPU's memory for a plan; the rest is reserved.
+  double rank_sigma = 0.0;    ///< Same as in StepPoint.
   double communication_sigma = 0.0;
   Minimize minimize = Minimize::mean;
-  VerdictRule rule{};  ///< Which plans tie with the fastest one.
+  VerdictRule rule{};  ///< Decides which plans tie with the fastest one.
   bool errors = true;  ///< Price plans with each parameter raised, so that ties look at probabilities.
-  /// A step that was measured on the machine: all times are corrected by it. Requires errors.
+  /// A measured step of the machine, which corrects all times. Requires errors.
   std::optional<StepEvidence> evidence{};
-  /// With its jitter, sites are chosen by samples of a single run of each; without, as if nothing strayed.
+  /// Its jitter, if any, is used to choose sites by samples of single runs.
   MonteCarloOptions monte_carlo{};
-  /// The same without the speeds of GPUs, which stay what they are from run to run of a step.
+  /// The jitter without the speeds of GPUs, which stay the same from run to run of a step.
   std::shared_ptr<const JitterTables> kernel_jitter{};
 };
 
-/// Where p99 is minimised, or there is a jitter, the sites of the best plan are then chosen by samples, and the step is
-/// that of the schedules chosen; plans are ranked by their time with the fastest schedule at every site, or where the
-/// p99 is minimised the fastest dozen by that on machines whose slowest GPU is at its p99. Throws ConfigError where no
-/// plan is possible, and what require_possible(StepPoint) throws.
+/// Ranks the plans by their time with the fastest schedule at every site; where the p99 is minimised, the fastest dozen
+/// by that time on machines whose slowest GPU is at its p99. With a jitter, the sites of the best plan are then chosen
+/// by samples, and the step is that of the schedules chosen. Throws ConfigError where no plan is possible, and as
+/// require_possible(StepPoint) does.
 Tuning tune(const PlanSpace& space, const TuneOptions& options);
 
-/// The sites alone, of one micro-batch of the plan, without samples. Requires sequence parallelism.
+/// Returns only the sites, for one micro-batch of the plan, without samples. Requires sequence parallelism.
 std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures);
 
 }  // namespace commfuse

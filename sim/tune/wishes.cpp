@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::int64_t usual_tokens = std::int64_t{4} << 20;
 
-/// The value, where somebody chose it.
+/// Returns the value if the user chose it.
 template <class T>
 std::optional<T> wish(const Settings& settings, std::string_view key, T value) {
   return is_chosen(settings, key) ? std::optional(value) : std::nullopt;
 }
 
-/// What the search chooses (PlanWish) is at its default.
+/// Resets everything that the search chooses (PlanWish) to its default.
 TrainingPlan without_degrees(TrainingPlan plan) {
   const TrainingPlan defaults;
   plan.tensor = defaults.tensor;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What settings say of a training plan: what is kept, and what is no degree of freedom.
+// Reads a training plan from settings: the degrees that are fixed, and everything that is not a degree of freedom.
 #pragma once
 
 #include <string_view>
@@ -9,13 +9,13 @@
 
 namespace commfuse {
 
-/// Whether somebody chose it.
+/// Returns whether the user chose the setting.
 bool is_chosen(const Settings& settings, std::string_view key);
 
-/// The degrees that somebody chose.
+/// Returns the degrees that the user chose.
 PlanWish wish_of(const Settings& settings);
 
-/// Batch, sequence, dtype, optimizer and order of passes. Nobody chose a batch: that of 4M tokens a step.
+/// Returns batch, sequence, dtype, optimizer and order of passes. Without a chosen batch, it is 4M tokens a step.
 TrainingPlan base_of(const Settings& settings);
 
 }  // namespace commfuse

@@ -27,9 +27,9 @@ std::string of_product(const Accelerator& accelerator, const GemmSize& size, int
   const std::string waves = estimate.waves == 1 ? fmt::format("one wave, {:.0f}% full", 100.0 * estimate.last_wave_fill)
                                                 : fmt::format("{} waves, the last {:.0f}% full", estimate.waves,
                                                               100.0 * estimate.last_wave_fill);
-  const std::string held =
+  const std::string limiter =
       sms < accelerator.sms ? fmt::format(" on {} of {} SMs", sms, accelerator.sms) : std::string{};
-  return fmt::format("tile {} x {}{}, {}{}; {}", estimate.tile_m, estimate.tile_n, splits, waves, held,
+  return fmt::format("tile {} x {}{}, {}{}; {}", estimate.tile_m, estimate.tile_n, splits, waves, limiter,
                      limit_of(estimate, accelerator));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cost model chose for an op, in words.
+// Describes the cost model's choices for an op in words.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace commfuse {
 
-/// "tile 128 x 256, 26 waves, the last 48% full; power sets the time", "ring, LL128". Empty where there is no choice.
+/// Returns for example "tile 128 x 256, 26 waves, the last 48% full; power sets the time", or "ring, LL128". Empty
+/// where there is no choice.
 std::string how(const Point& point, const Structure& structure, const Sizes& sizes, std::size_t op);
 
 }  // namespace commfuse

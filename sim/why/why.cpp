@@ -26,39 +26,39 @@ PathKind kind_of(Purpose purpose) {
   }
 }
 
-/// By shape and what is said of it, so that a product with fewer SMs stands apart.
+/// Groups ops by shape and description, so that a GEMM with fewer SMs is an entry of its own.
 std::vector<ExplainedOp> ops_of(const Point& point, const Prediction& prediction, const Costs& costs) {
   const Program& program = prediction.structure->program();
   const Rank rank = prediction.analysis.critical_rank;
-  const Coordinates here = program.mesh.coordinates(rank);
+  const Coordinates coordinates = program.mesh.coordinates(rank);
   std::map<std::pair<std::string, std::string>, ExplainedOp> by_shape;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    if (!program.ops[op].where.holds(here)) {
+    if (!program.ops[op].where.holds(coordinates)) {
       continue;
     }
     const PricedShape shape = priced_shape(program, program.shapes[program.ops[op].shape], prediction.sizes);
     const Duration time = costs.of(rank, op);
     std::pair key{in_words(shape), how(point, *prediction.structure, prediction.sizes, op)};
     auto [place, is_new] = by_shape.try_emplace(key);
-    ExplainedOp& one = place->second;
+    ExplainedOp& explained = place->second;
     if (is_new) {
-      one = {.shape = key.first, .how = key.second, .kind = kind_of(program.ops[op].purpose), .shortest = time};
+      explained = {.shape = key.first, .how = key.second, .kind = kind_of(program.ops[op].purpose), .shortest = time};
     }
-    ++one.count;
-    one.shortest = std::min(one.shortest, time);
-    one.longest = std::max(one.longest, time);
-    one.together += time;
+    ++explained.count;
+    explained.shortest = std::min(explained.shortest, time);
+    explained.longest = std::max(explained.longest, time);
+    explained.together += time;
   }
   std::vector<ExplainedOp> ops;
-  for (auto& [key, one] : by_shape) {
-    ops.push_back(std::move(one));
+  for (auto& [key, explained] : by_shape) {
+    ops.push_back(std::move(explained));
   }
   std::stable_sort(ops.begin(), ops.end(),
                    [](const ExplainedOp& a, const ExplainedOp& b) { return a.together > b.together; });
   return ops;
 }
 
-/// What the run's time is the sum of, as it is played at prices that stay fixed.
+/// Returns the parts that the run's time is the sum of, at prices that stay fixed.
 std::array<Duration, path_kinds> path_of(const Point& point, const Prediction& prediction, const Costs& costs,
                                          Predictor& predictor) {
   Point still = point;
@@ -77,9 +77,9 @@ class Holds {
       : point_(point), prediction_(prediction), predictor_(predictor), nominal_(makespan(costs)) {}
 
   [[nodiscard]] std::vector<Hold> find(const Uncertainty& uncertainty) const {
-    std::vector<Hold> all;
+    std::vector<Hold> holds;
     if (nominal_ == Duration{}) {
-      return all;
+      return holds;
     }
     const std::vector<NamedParameter> parameters = parameters_of(point_.machine);
     std::map<std::size_t, double> effects;
@@ -87,9 +87,9 @@ class Holds {
       if (const auto* parameter = std::get_if<std::size_t>(&doubt.of)) {
         effects[*parameter] = doubt.effect;
       } else if (const auto* shape = std::get_if<PricedShape>(&doubt.of)) {
-        all.push_back(of_shape(*shape, doubt.effect));
+        holds.push_back(of_shape(*shape, doubt.effect));
       } else if (const auto* implementation = std::get_if<ImplementationDoubt>(&doubt.of)) {
-        all.push_back(of_implementation(*implementation, doubt.effect));
+        holds.push_back(of_implementation(*implementation, doubt.effect));
       } else {
         check(false, "a layer has no doubt of whole steps");
       }
@@ -97,21 +97,21 @@ class Holds {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const double elasticity = elasticity_of(parameters[i].name);
       if (elasticity != 0.0 || effects.contains(i)) {
-        all.push_back({.name = parameters[i].name,
-                       .provenance = parameters[i].provenance,
-                       .source = parameters[i].source,
-                       .elasticity = elasticity,
-                       .standard_error = parameters[i].standard_error,
-                       .effect = effects.contains(i) ? effects[i] : 0.0});
+        holds.push_back({.name = parameters[i].name,
+                         .provenance = parameters[i].provenance,
+                         .source = parameters[i].source,
+                         .elasticity = elasticity,
+                         .standard_error = parameters[i].standard_error,
+                         .effect = effects.contains(i) ? effects[i] : 0.0});
       }
     }
-    std::stable_sort(all.begin(), all.end(), [](const Hold& a, const Hold& b) {
-      const auto size = [](const Hold& one) {
-        return std::pair{std::abs(one.effect), std::abs(one.elasticity.value_or(0.0))};
+    std::stable_sort(holds.begin(), holds.end(), [](const Hold& a, const Hold& b) {
+      const auto size = [](const Hold& hold) {
+        return std::pair{std::abs(hold.effect), std::abs(hold.elasticity.value_or(0.0))};
       };
       return size(a) > size(b);
     });
-    return all;
+    return holds;
   }
 
  private:
@@ -133,12 +133,12 @@ class Holds {
 
   [[nodiscard]] Hold of_implementation(const ImplementationDoubt& doubt, double effect) const {
     const ImplementedSites& sites = *point_.price.implementation;
-    for (const RaisedImplementation& one : raised_by_error(sites)) {
-      if (one.name == doubt.parameter) {
-        return {.name = fmt::format("{}.{}", sites.name, one.name),
-                .provenance = one.provenance,
-                .source = one.source,
-                .standard_error = one.standard_error,
+    for (const RaisedImplementation& raised : raised_by_error(sites)) {
+      if (raised.name == doubt.parameter) {
+        return {.name = fmt::format("{}.{}", sites.name, raised.name),
+                .provenance = raised.provenance,
+                .source = raised.source,
+                .standard_error = raised.standard_error,
                 .effect = effect};
       }
     }

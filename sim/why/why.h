@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A prediction taken apart.
+// Takes a prediction apart.
 #pragma once
 
 #include "model/record/explanation.h"
@@ -7,9 +7,9 @@
 
 namespace commfuse {
 
-/// Ops by shape with what the cost model made of them, the critical path by kind, and what the makespan hangs on, at
-/// prices that stay fixed (static_costs). `row` and `verdict` are left to the caller. Requires a prediction of the
-/// point.
+/// Returns the ops by shape with the cost model's choices, the critical path by kind, and the sensitivity of the
+/// makespan, at prices that stay fixed (static_costs). `row` and `verdict` are left to the caller. Requires a
+/// prediction of the point.
 Explanation explain(const Point& point, const Prediction& prediction, Predictor& predictor);
 
 }  // namespace commfuse

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report on paper: A4 landscape with margins of 12 mm, as its style asks for.
+// A report on paper: A4 portrait with margins of 12 mm, as its style asks for.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const pixels = (millimetres) => Math.floor((millimetres / 25.4) * 96);
-const wide = pixels(297 - 24);
-const high = pixels(210 - 24);
+const wide = pixels(210 - 24);
+const high = pixels(297 - 24);
 
 /// What of the page would be cut off, on a sheet that is so wide and high.
 const cut = `(() => {
@@ -30,12 +30,14 @@ export async function checkPrint(page, checks, dark, pictures) {
   const inks = await page.value(`[...new Set([...document.querySelectorAll("svg.cf-figure text")].map((e) => getComputedStyle(e).fill))]`);
   const luminous = inks.filter((ink) => ink.match(/\d+/g).slice(0, 3).every((part) => Number(part) > 200) && ink !== "rgb(255, 255, 255)");
   checks.equal(luminous, [], "no light ink on white");
-  const figures = await page.value(`[...document.querySelectorAll("figure")].map((e) => [".cf-live", ".cf-static", ".tools"].map((part) =>
+  const figures = await page.value(`[...document.querySelectorAll("figure")].filter((e) => e.getClientRects().length > 0).map((e) => [".cf-live", ".cf-static", ".tools"].map((part) =>
     (e.querySelector(part)?.getClientRects().length ?? 0) > 0).join())`);
   checks.equal([...new Set(figures)], ["false,true,false"], "still drawings and no buttons on paper");
   checks.equal(await page.value('[...document.querySelectorAll("input,nav")].filter((e) => e.getClientRects().length).length'), 0, "nothing to type in on paper");
   const { data } = await page.send("Page.printToPDF", { preferCSSPageSize: true, printBackground: true });
   const pdf = Buffer.from(data, "base64");
   writeFileSync(join(pictures, `print${dark ? "-dark" : ""}.pdf`), pdf);
-  checks.that(pdf.includes("/MediaBox [0 0 842") || pdf.includes("/MediaBox [0 0 841"), "sheets are A4, landscape");
+  checks.that(pdf.includes("/MediaBox [0 0 595") || pdf.includes("/MediaBox [0 0 594"), "sheets are A4, portrait");
+  const sheets = pdf.toString("latin1").match(/\/Type\s*\/Page\b/g).length;
+  checks.that(sheets <= 6, `a report prints on six sheets at most: ${sheets}`);
 }

@@ -15,7 +15,7 @@ const report = resolve(folder, "report.html");
 const pictures = join(folder, "pictures");
 mkdirSync(pictures, { recursive: true });
 const checks = new Checks();
-const sections = ["verdict", "time", "point", "measured", "ahead", "winners", "maps", "results", "fits", "inputs", "words", "again", "about"];
+const sections = ["verdict", "ahead", "time", "point", "measured", "results", "fits", "inputs", "words", "again", "about"];
 
 async function opened(browser, dark) {
   const page = await browser.page();
@@ -73,7 +73,7 @@ async function checkZoom(page, ids) {
     await page.mouse("mouseMoved", box.x + box.width / 2, box.y + box.height / 2);
     await page.mouse("mouseWheel", box.x + box.width / 2, box.y + box.height / 2, { deltaX: 0, deltaY: -200, modifiers: 2 });
     await page.until(`${zoom}.end - ${zoom}.start < 99`, 5);
-    await page.value(`[...document.querySelectorAll('figure[data-figure="${id}"] .tools button')].find((b) => b.textContent === "0").click()`);
+    await page.value(`[...document.querySelectorAll('figure[data-figure="${id}"] .tools button')].find((b) => b.textContent === "Reset").click()`);
     await page.until(`${zoom}.end - ${zoom}.start > 99.9`, 5);
     await page.value(`document.querySelector('figure[data-figure="${id}"] .cf-live').focus()`);
     await page.key("ArrowRight");
@@ -126,6 +126,16 @@ async function checkNames(page) {
   checks.equal(nameless, [], "everything that one can use has a name");
 }
 
+/// On a telephone nothing but tables scrolls sideways, and headings of figures have lines of several words.
+async function checkTelephone(page) {
+  await page.size(390, 844, false);
+  checks.that((await page.value("document.documentElement.scrollWidth")) <= 390, "the page is no wider than a telephone");
+  const narrow = await page.value(`[...document.querySelectorAll("figcaption > span")].filter((e) => e.getClientRects().length > 0 && e.getBoundingClientRect().width < 240).map((e) => e.textContent)`);
+  checks.equal(narrow, [], "headings of figures that are narrow columns");
+  await page.picture(join(pictures, "telephone.png"));
+  await page.size(1280, 900, false);
+}
+
 async function takePictures(page, theme) {
   await page.value("scrollTo(0, 0)");
   await page.picture(join(pictures, `top-${theme}.png`));
@@ -155,6 +165,7 @@ try {
       await checkTable(page);
       await checkNames(page);
       await checkText(page);
+      await checkTelephone(page);
     }
     checks.equal(page.errors, [], `errors on the console, ${theme}`);
     await checkPrint(page, checks, theme === "dark", pictures);

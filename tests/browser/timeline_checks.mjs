@@ -14,6 +14,9 @@ export async function checkTimeline(page, checks) {
   const box = await middleOf(page, "canvas.timeline");
   checks.that((await page.value(inked('document.querySelector("canvas.timeline")'))) > 0.05, "the timeline is drawn");
   const timeline = "commfuseReport.timelines[0]";
+  const legend = await page.value('[...document.querySelectorAll("figure[data-timeline] ul.legend")[0].children].map((item) => item.textContent)');
+  checks.that(legend.includes("communication") && legend.includes("on the critical path"), `the timeline has a legend: ${legend}`);
+  checks.that(await page.value(`${timeline}.block.panels.every((panel) => panel.kind === "measured" || /^[0-9.]+%$/.test(panel.mfu))`), "every predicted schedule tells its MFU");
   const bar = await page.value(`(() => { const t = ${timeline}; const row = t.rows.find((r) => !r.head && r.lane.to > r.lane.from); const i = row.lane.from;
     return { x: t.xOf(t.block.data.start[i] + t.block.data.length[i] / 2), y: row.y + 9, label: t.labelOf(i) }; })()`);
   await page.mouse("mouseMoved", box.x + bar.x, box.y + bar.y);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include "tests/cli/program.h"
@@ -28,9 +30,21 @@ TEST(List, HasALineForEachFileOfTheCatalogue) {
          fs::directory_iterator(std::string(COMMFUSE_SOURCE_DIR "/configs/") + folder)) {
       files += entry.path().extension() == ".yaml" ? 1 : 0;
     }
-    const Outcome outcome = run_program(std::string("commfuse-sim list ") + what);
+    const Outcome outcome = run_program(fmt::format("commfuse-sim list {} -o csv", what));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(lines_of(outcome.out), files + 1) << outcome.out;
+  }
+}
+
+TEST(List, NothingPassesTheTerminal) {
+  for (const char* command : {"list models", "list strategies", "list hardware", "list clusters", "list scopes",
+                              "list implementations", "list frameworks", "config explain", "config explain plan"}) {
+    for (const std::size_t columns : {80U, 100U}) {
+      std::istringstream lines(run_program(fmt::format("env COLUMNS={} commfuse-sim {}", columns, command)).out);
+      for (std::string line; std::getline(lines, line);) {
+        EXPECT_LE(line.size(), columns) << command << ": " << line;
+      }
+    }
   }
 }
 

@@ -24,15 +24,16 @@ struct Outcome {
 /// Whether golden files are to be written anew: COMMFUSE_RENEW_GOLDEN is set.
 inline bool renews() { return std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr; }  // NOLINT(concurrency-mt-unsafe)
 
-/// `command` goes through the shell: "commfuse-sim run --seq 8K". Its programs are those just built.
+/// `command` goes through the shell: "commfuse-sim run --seq 8K". Its programs are those just built, or those of the
+/// folder PROGRAMS_UNDER_TEST (tests/software_gpu/faults.sh).
 inline Outcome run_program(const std::string& command) {
   static int count = 0;
   const std::filesystem::path base = std::filesystem::temp_directory_path() /
                                      ("commfuse-cli-" + std::to_string(getpid()) + "-" + std::to_string(count++));
   const std::string out = base.string() + ".out";
   const std::string err = base.string() + ".err";
-  const std::string line = "PATH=\"" COMMFUSE_BIN_DIR ":$PATH\" COMMFUSE_CONFIG_DIR=\"" COMMFUSE_SOURCE_DIR
-                           "/configs\" " +
+  const std::string line = "PATH=\"${PROGRAMS_UNDER_TEST:-" COMMFUSE_BIN_DIR
+                           "}:$PATH\" COMMFUSE_CONFIG_DIR=\"" COMMFUSE_SOURCE_DIR "/configs\" " +
                            command + " >" + out + " 2>" + err + " </dev/null";
   const int status = std::system(line.c_str());  // NOLINT(concurrency-mt-unsafe,cert-env33-c): a test of a command line
   Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents_of(out), contents_of(err)};

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
@@ -94,12 +95,47 @@ TEST_F(SoftwareGpu, RunsInEveryModeAndOverEveryLink) {
       EXPECT_EQ(run.status, RunStatus::done) << how << ": " << run.message;
       EXPECT_EQ(run.makespans.size(), 2U) << how;
     }
+    ASSERT_EQ(record.environment.devices.size(), 2U) << how;  // before and after, by the double of NVML
+    EXPECT_EQ(record.environment.devices.back().clock_mhz, 1000) << how;
+    EXPECT_EQ(record.environment.devices.back().throttle_reasons, "nothing") << how;
   }
+}
+
+TEST_F(SoftwareGpu, DoctorSeesItsGpus) {
+  const Outcome outcome = run_program("LD_LIBRARY_PATH=\"$(dirname '" COMMFUSE_SOFTWARE_GPU
+                                      "')\" SOFTWARE_GPU_DEVICES=3 commfuse-validate doctor -o json");
+  EXPECT_NE(outcome.out.find("3 GPUs"), std::string::npos) << outcome.out << outcome.err;
 }
 
 TEST_F(SoftwareGpu, ComparesWithPredictions) {
   const Outcome outcome = on_one(std::string("compare --executor cuda-virtual --ranks 2") + small_point);
   EXPECT_NE(outcome.out.find("Measured and predicted differ"), std::string::npos) << outcome.out;
+}
+
+class SoftwareGpuStated : public SoftwareGpu, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(TwoToEight, SoftwareGpuStated, testing::Values(2, 4, 8));
+
+// Where every cost is stated, what remains is the order of the ops, their waits and what runs beside what: the plugin
+// and the simulator have to agree to the nanoseconds that costs are rounded to. Of one lane: paced lanes do not share
+// their wire as lanes of a machine do.
+TEST_P(SoftwareGpuStated, MakespansAreThoseOfTheSimulator) {
+  std::filesystem::copy_file(COMMFUSE_SOURCE_DIR "/tests/software_gpu/stated.yaml", "stated.yaml");
+  for (const char* how : {"--issue gated", "--issue stream", "--issue graph"}) {
+    const Outcome outcome = on_one(
+        "compare --executor cuda-virtual --hardware ./stated.yaml --model 512x1024 --seq 2048 --scope gate_up "
+        "--strategy serial,sliced,commfuse --lanes 1 --interference none --link-bandwidth '10 GB/s' --link-latency '5 "
+        "us' "
+        "--iterations 3 --warm-up 1 -o json --ranks " +
+            std::to_string(GetParam()) + ' ' + how,
+        std::string(few_flops) + "SOFTWARE_GPU_KERNEL_NS=1000 SOFTWARE_GPU_FLOPS=10000000000000 ");
+    const auto schedules = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(schedules.size(), 3U);
+    for (const auto& schedule : schedules) {
+      EXPECT_NEAR(schedule["measured_us"].get<double>(), schedule["predicted_us"].get<double>(), 0.05)
+          << how << ", " << schedule["strategy"];
+      EXPECT_EQ(schedule["p10_us"], schedule["p90_us"]) << how << ", " << schedule["strategy"];
+    }
+  }
 }
 
 class SoftwareGpuProbes : public SoftwareGpu, public testing::WithParamInterface<const char*> {};
@@ -150,6 +186,47 @@ TEST_F(SoftwareGpu, ProcessesTimeOpsAndLinksThoughSomeAreIdle) {
   EXPECT_FALSE(record_of_software("bench.json").micro_benchmarks.empty());
   on_ranks(3, "links --executor nccl --ranks 2 --bytes '8 KiB' --tolerance 1000000 --out links.json", few_flops);
   EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
+}
+
+/// Three processes check schedules for ever, until rank 1 gets a signal: how the others end, and what the first says.
+Outcome signalled(const std::string& signal, int port) {
+  std::ofstream("signalled.sh") << "for r in 0 1 2; do\n"
+                                << "  RANK=$r WORLD_SIZE=3 LOCAL_RANK=$r MASTER_ADDR=127.0.0.1 MASTER_PORT=" << port
+                                << " SOFTWARE_GPU_DEVICES=3 CUDA_VISIBLE_DEVICES=$r"
+                                << " COMMFUSE_CUDA_PLUGIN='" COMMFUSE_SOFTWARE_GPU "' exec -a rank$r"
+                                << " commfuse-validate check --executor nccl --scope layer,mlp --long --patience 5s"
+                                << " -o csv >out.$r 2>err.$r &\n"
+                                << "  pids[$r]=$!\n"
+                                << "done\n"
+                                << "until (( $(wc -l <out.0) > 1 )); do\n"
+                                << "  kill -0 ${pids[0]} || exit 9\n"
+                                << "  sleep 0.1\n"
+                                << "done\n"
+                                << "kill -" << signal << " ${pids[1]}\n"
+                                << "( sleep 60; kill -KILL ${pids[0]} ${pids[2]} ) 2>/dev/null &\n"
+                                << "killer=$!\n"
+                                << "for r in 0 2; do\n"
+                                << "  code=0; wait ${pids[$r]} || code=$?\n"
+                                << "  echo \"rank $r: $code\"\n"
+                                << "done\n"
+                                << "kill $killer; kill -KILL ${pids[1]} 2>signals\n"
+                                << "cat err.0 >&2\n";
+  return run_program("bash signalled.sh");
+}
+
+TEST_F(SoftwareGpu, AKilledRankEndsAllWithinTheirPatience) {
+  const Outcome outcome = signalled("KILL", 40000 + static_cast<int>(::getpid() % 10000));
+  EXPECT_EQ(outcome.out, "rank 0: 1\nrank 2: 1\n") << outcome.err;
+  // Which of the two it notices first is a matter of where it stands.
+  const bool is_said = outcome.err.find("process 1 has gone") != std::string::npos ||
+                       outcome.err.find("within 5 s") != std::string::npos;
+  EXPECT_TRUE(is_said) << outcome.err;
+}
+
+TEST_F(SoftwareGpu, ARankThatHangsEndsAllAfterTheirPatience) {
+  const Outcome outcome = signalled("STOP", 50000 + static_cast<int>(::getpid() % 10000));
+  EXPECT_EQ(outcome.out, "rank 0: 1\nrank 2: 1\n") << outcome.err;
+  EXPECT_NE(outcome.err.find("5 s"), std::string::npos) << outcome.err;
 }
 
 class SoftwareGpuWithNccl : public SoftwareGpu, public testing::WithParamInterface<const char*> {};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -111,6 +112,109 @@ TEST(VerdictCommand, refuses_what_it_cannot_do) {
   EXPECT_NE(says("--expect h100-smx").find("h100-sxm"), std::string::npos);
 }
 
+/// What nvbandwidth -j prints of eight GPUs on one host, one pair at a share of the others' rate.
+std::string bandwidth_of(const std::string& host, double share) {
+  nlohmann::json devices = nlohmann::json::array();
+  nlohmann::json rows = nlohmann::json::array();
+  double sum = 0.0;
+  for (int a = 0; a < 8; ++a) {
+    devices.push_back(fmt::format("{}: NVIDIA H100 80GB HBM3 (00000000:0{}:00): ({})", a, a, host));
+    nlohmann::json row = nlohmann::json::array();
+    for (int b = 0; b < 8; ++b) {
+      const double rate = std::min(a, b) == 3 && std::max(a, b) == 5 ? 392.0 * share : 392.0;
+      sum += a == b ? 0.0 : rate;
+      row.push_back(a == b ? std::string("N/A") : fmt::format("{:.2f}", rate));
+    }
+    rows.push_back(row);
+  }
+  const nlohmann::json test{{"name", "device_to_device_memcpy_read_ce"},
+                            {"status", "Passed"},
+                            {"bandwidth_description", "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)"},
+                            {"bandwidth_matrix", rows},
+                            {"sum", sum}};
+  const nlohmann::json document{
+      {"nvbandwidth",
+       {{"version", "v0.8"}, {"GPU Device list", devices}, {"testcases", nlohmann::json::array({test})}}}};
+  return document.dump();
+}
+
+TEST(VerdictCommand, NvbandwidthNamesThePairThatIsSlow) {
+  const OwnFolder folder;
+  write("logs.txt", log_of("node-a", 1.0));
+  write("good.json", bandwidth_of("node-a", 1.0));
+  EXPECT_EQ(run_program("commfuse-validate verdict logs.txt good.json --expect h100-sxm").code, 0);
+  EXPECT_EQ(run_program("commfuse-validate verdict good.json --expect h100-sxm").code, 0);
+  write("bad.json", bandwidth_of("node-a", 0.5));
+  const Outcome outcome = run_program("commfuse-validate verdict logs.txt bad.json --expect h100-sxm -o json");
+  EXPECT_EQ(outcome.code, 4);
+  const auto json = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(json.size(), 1U);
+  EXPECT_EQ(json[0]["where"], "inside node-a, GPU 3 – GPU 5");
+  EXPECT_EQ(json[0]["suspects"][0]["subject"], "GPU 3 – GPU 5");
+  EXPECT_EQ(json[0]["suspects"][0]["fault"], "slow_link");
+  EXPECT_EQ(json[0]["copies"][0]["subject"], "GPU 3 – GPU 5");
+  EXPECT_EQ(json[0]["copies"][0]["copies"], 56);
+}
+
+TEST(VerdictCommand, FailedTestsOfDcgmAreBad) {
+  const OwnFolder folder;
+  write("logs.txt", log_of("node-a", 1.0));
+  write("node-a.dcgm.json",
+        R"({"DCGM Diagnostic": {"test_categories": [{"category": "Hardware", "tests": [{"name": "memory", "results": [
+            {"entity_group": "GPU", "entity_group_id": 1, "entity_id": 6, "status": "Fail",
+             "warnings": [{"warning": "wrong bits", "error_id": 1, "error_category": 1, "error_severity": 2}]}]}]}]},
+            "metadata": {"version": "4.2.3"}})");
+  const Outcome outcome = run_program("commfuse-validate verdict logs.txt node-a.dcgm.json --expect h100-sxm -o json");
+  EXPECT_EQ(outcome.code, 4);
+  const auto json = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(json.size(), 1U);
+  EXPECT_EQ(json[0]["why"],
+            "dcgmi diag memory failed on GPU 6: GPU memory gives wrong values or cannot be allocated (wrong bits)");
+  EXPECT_EQ(json[0]["severity"], "critical");
+  EXPECT_EQ(json[0]["findings"][0]["subject"], "GPU 6");
+}
+
+/// Six ranks, eight steps; rank 4 computes so many times as long.
+std::string steps_of(double factor) {
+  std::string text = "rank,step,time_ms,compute_ms,host\n";
+  for (int step = 0; step < 8; ++step) {
+    for (int rank = 0; rank < 6; ++rank) {
+      const double compute = (300.0 + rank % 3 + step % 2) * (rank == 4 ? factor : 1.0);
+      text += fmt::format("{},{},{},{},node-{}\n", rank, step, 300.0 * factor + 80.0, compute, rank / 2);
+    }
+  }
+  return text;
+}
+
+TEST(VerdictCommand, JobsNeedNoMachineAndNameTheRank) {
+  const OwnFolder folder;
+  write("good.csv", steps_of(1.0));
+  write("bad.csv", steps_of(1.5));
+  EXPECT_EQ(run_program("commfuse-validate verdict good.csv").code, 0);
+  const Outcome outcome = run_program("commfuse-validate verdict bad.csv");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_NE(outcome.out.find("rank 4 on node-2 computes slowly"), std::string::npos) << outcome.out;
+  const auto json = nlohmann::json::parse(run_program("commfuse-validate verdict good.csv bad.csv -o json").out);
+  ASSERT_EQ(json.size(), 2U);
+  EXPECT_EQ(json[0]["health"], "healthy");
+  EXPECT_EQ(json[1]["job"], "bad.csv");
+  EXPECT_EQ(json[1]["suspects"][0]["rank"], 4);
+  EXPECT_EQ(json[1]["suspects"][0]["host"], "node-2");
+  EXPECT_EQ(json[1]["suspects"][0]["fault"], "slow_compute");
+  const auto out = [](const std::string& form) {
+    return run_program("commfuse-validate verdict good.csv bad.csv -o " + form).out;
+  };
+  EXPECT_NE(out("junit").find("tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\""), std::string::npos);
+  EXPECT_NE(out("prometheus").find("commfuse_rank_bad{job=\"bad.csv\",rank=\"4\",fault=\"slow_compute\"} 1\n"),
+            std::string::npos);
+  EXPECT_NE(out("markdown").find("| bad.csv | bad | <1% |"), std::string::npos) << out("markdown");
+  EXPECT_EQ(run_program("commfuse-validate verdict good.csv --healthy bad.csv").err,
+            "--healthy: FILES are of jobs, whose ranks are compared with each other; remove it\n");
+  write("log.txt", log_of("node-a", 1.0));
+  EXPECT_EQ(run_program("commfuse-validate verdict log.txt").err,
+            "--expect: nodes are judged against a machine; name it, as in --expect h100-sxm\n");
+}
+
 TEST(ExpectCommand, prints_the_same_figures_in_every_form) {
   const std::string ask = "commfuse-sim expect --collective all_reduce --sizes 1G -o ";
   const auto json = nlohmann::json::parse(run_program(ask + "json").out);
@@ -136,6 +240,39 @@ TEST(ExpectCommand, has_gemms_and_copies_of_one_gpu) {
   EXPECT_EQ(json[1]["kernel"], "copy");
   EXPECT_EQ(json[1]["bytes"], std::int64_t{1} << 30U);
   EXPECT_TRUE(json[1]["m"].is_null());
+}
+
+TEST(ExpectCommand, LayersAndStepsHaveTheRangesOfRun) {
+  const std::string layer = " --model llama-3.1-8b --set seq=8K --ranks 8 --hardware h100-sxm -o json";
+  const auto expected = nlohmann::json::parse(run_program("commfuse-sim expect --scope layer" + layer).out);
+  const auto run = nlohmann::json::parse(
+      run_program("commfuse-sim run --scope layer --model llama-3.1-8b --seq 8K --ranks 8 --hardware h100-sxm -o json")
+          .out);
+  ASSERT_GE(expected.size(), 1U);
+  EXPECT_EQ(expected[0]["schema"], "commfuse.expectation_run/1");
+  EXPECT_EQ(expected[0]["scope"], "layer");
+  EXPECT_EQ(expected[0]["ranks"], 8);
+  EXPECT_EQ(expected[0]["seq"], 8192);
+  EXPECT_NEAR(expected[0]["time_us"].get<double>(), run[0]["makespan_us"].get<double>(), 0.01);
+  EXPECT_LT(expected[0]["fast_us"], expected[0]["time_us"]);
+  EXPECT_GT(expected[0]["slow_us"], expected[0]["time_us"]);
+  const auto wider =
+      nlohmann::json::parse(run_program("commfuse-sim expect --scope layer --false-alarms 0.1%" + layer).out);
+  EXPECT_GT(wider[0]["slow_us"], expected[0]["slow_us"]);
+  const auto step = nlohmann::json::parse(
+      run_program("commfuse-sim expect --scope step --model llama-3.1-8b --cluster dgx-h100-x2 -o json").out);
+  ASSERT_GE(step.size(), 1U);
+  EXPECT_EQ(step[0]["scope"], "step");
+  EXPECT_GT(step[0]["slow_us"], step[0]["time_us"]);
+}
+
+TEST(ExpectCommand, ScopesRefuseWhatIsOfCollectives) {
+  const auto says = [](const std::string& flags) { return run_program("commfuse-sim expect " + flags).err; };
+  EXPECT_EQ(says("--scope layer --sizes 1G"), "--sizes: layers and steps take the place of collectives; remove it\n");
+  EXPECT_EQ(says("--scope layer --nvls off"), "--nvls: --scope takes settings of run with --set; remove it\n");
+  EXPECT_EQ(says("--scope layer --copy 1G"), "--copy: --scope asks for layers and steps alone; remove it\n");
+  EXPECT_EQ(says("--model llama-3.1-8b"), "--model: is of --scope alone; remove it\n");
+  EXPECT_NE(says("--scope lyer").find("layer"), std::string::npos);
 }
 
 TEST(ExpectCommand, takes_sizes_as_nccl_tests_does_and_refuses_both_ways) {

@@ -23,17 +23,18 @@ namespace commfuse::house {
 namespace {
 
 constexpr std::array<std::string_view, 4> layers = {"model", "sim", "validate", "reports"};
-constexpr std::array<std::string_view, 8> read_folders = {"model", "sim",   "validate", "reports",
+constexpr std::array<std::string_view, 9> read_folders = {"model", "sim",   "validate", "reports", "python",
                                                           "tests", "bench", "cmake",    ".ci"};
-/// Whose folders each say on a page of their own what lives there.
-constexpr std::array<std::string_view, 5> explained_folders = {"model", "sim", "validate", "reports", "bench"};
+/// Layers in which every folder needs a page that explains it.
+constexpr std::array<std::string_view, 6> explained_folders = {"model",   "sim",    "validate",
+                                                               "reports", "python", "bench"};
 constexpr std::array<std::string_view, 9> libraries_for_sources = {
     "CLI", "nlohmann", "yaml-cpp", "Eigen", "boost", "google", "pugixml.hpp", "sqlite3.h", "toml++"};
 constexpr std::string_view spdx = "SPDX-License-Identifier: Apache-2.0";
 
 template <typename Container>
-bool contains(const Container& all, std::string_view one) {
-  return std::find(std::begin(all), std::end(all), one) != std::end(all);
+bool contains(const Container& container, std::string_view element) {
+  return std::find(std::begin(container), std::end(container), element) != std::end(container);
 }
 
 bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings) {
@@ -47,7 +48,7 @@ struct File {
   bool is_header = false;
 };
 
-/// The file as the rules see it; none when they do not concern it.
+/// Returns the file with the properties that rules need; nullopt if no rule applies to it.
 std::optional<File> classify(const fs::path& relative) {
   const std::string extension = relative.extension().string();
   const std::string name = relative.filename().string();
@@ -82,13 +83,15 @@ std::vector<File> files_below(const fs::path& root) {
   return files;
 }
 
-/// The two programs: their mains and subcommands tie the rooms together, so they may render reports.
+/// Returns true for the mains and subcommands of the two programs: they tie the rooms together, so they may render
+/// reports.
 bool belongs_to_program(const File& file) {
   return starts_with_any(file.path,
                          {"sim/commfuse_sim.", "sim/commands/", "validate/commfuse_validate.", "validate/commands/"});
 }
 
-/// `compare` sets measurements against predictions, so the validator's program, and nothing below it, knows sim.
+/// Returns true for the validator's program. `compare` compares measurements with predictions, so the program, and no
+/// file below it, may include sim.
 bool compares(const File& file) {
   return starts_with_any(file.path, {"validate/commfuse_validate.", "validate/commands/"});
 }
@@ -102,7 +105,8 @@ bool is_cuda_header(std::string_view header) {
   return header == "cuda.h" || starts_with_any(header, {"cuda_", "cublas", "cudnn", "curand", "cupti", "nccl", "nvml"});
 }
 
-/// The rule this include breaks, as a sentence; none when it breaks none. `quoted` is "..." against <...>.
+/// Returns the rule that this include breaks, as a sentence; nullopt if it breaks none. `quoted` distinguishes "..."
+/// from <...>.
 std::optional<std::string> breach(const File& file, std::string_view header, bool quoted) {
   const std::string name = "'" + std::string(header) + "'";
   const std::string_view first = header.substr(0, header.find('/'));
@@ -118,7 +122,7 @@ std::optional<std::string> breach(const File& file, std::string_view header, boo
       return "write " + name + " from the repository root, or <...> where it is not ours";
     }
   }
-  const bool is_forward = header == "nlohmann/json_fwd.hpp";  // which is made for headers
+  const bool is_forward = header == "nlohmann/json_fwd.hpp";  // made for headers
   if (file.is_header && contains(libraries_for_sources, first) && !is_forward) {
     return name + " belongs in a .cpp file, not in a header";
   }
@@ -137,7 +141,8 @@ std::optional<std::string> breach(const File& file, std::string_view header, boo
 
 std::string folder_of(const std::string& path) { return fs::path(path).parent_path().generic_string(); }
 
-/// Where a folder first includes another one of a layer; by both folders. A program's main is in no folder.
+/// First place where a folder includes another folder of a layer, by both folders. A program's main counts as in no
+/// folder.
 using Arrows = std::map<std::pair<std::string, std::string>, std::string>;
 
 void note_arrow(const File& file, const std::string& header, int number, Arrows& arrows) {
@@ -149,7 +154,7 @@ void note_arrow(const File& file, const std::string& header, int number, Arrows&
   }
 }
 
-void read_file(const fs::path& root, const File& file, Arrows& arrows, std::vector<std::string>& found) {
+void read_file(const fs::path& root, const File& file, Arrows& arrows, std::vector<std::string>& breaches) {
   static const std::regex include(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"].*)re");
   std::ifstream in(root / file.path);
   bool has_spdx = false;
@@ -163,19 +168,19 @@ void read_file(const fs::path& root, const File& file, Arrows& arrows, std::vect
     }
     note_arrow(file, match[2].str(), number, arrows);
     if (const auto sentence = breach(file, match[2].str(), match[1] == "\"")) {
-      found.push_back(file.path + ":" + std::to_string(number) + ": " + *sentence);
+      breaches.push_back(file.path + ":" + std::to_string(number) + ": " + *sentence);
     }
   }
   if (!has_spdx) {
-    found.push_back(file.path + ":1: the first line lacks '" + std::string(spdx) + "'");
+    breaches.push_back(file.path + ":1: the first line lacks '" + std::string(spdx) + "'");
   }
 }
 
-/// Where each type with a name that other files see is defined: by its whole name.
+/// File that defines each type whose name other files can see, by its qualified name.
 using Types = std::map<std::string, std::string>;
 
-/// As clang-format writes them: namespaces and their types begin a line.
-void read_types(const fs::path& root, const File& file, Types& types, std::vector<std::string>& found) {
+/// Relies on clang-format, which puts namespaces and their types at the start of a line.
+void read_types(const fs::path& root, const File& file, Types& types, std::vector<std::string>& breaches) {
   static const std::regex opens(R"re(^(?:inline )?namespace ([\w:]*) ?\{.*)re");
   static const std::regex closes(R"re(^\}  // namespace.*)re");
   static const std::regex defines(
@@ -183,7 +188,7 @@ void read_types(const fs::path& root, const File& file, Types& types, std::vecto
   std::ifstream in(root / file.path);
   static const std::regex declares(R"re(^(?:struct|class) \w+;$)re");
   std::vector<std::string> inside;
-  bool declares_only = false;  // `namespace CLI {`, `class App;` and `}`
+  bool declares_only = false;  // true inside `namespace CLI {`, `class App;` and `}`
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     std::smatch match;
@@ -195,36 +200,36 @@ void read_types(const fs::path& root, const File& file, Types& types, std::vecto
       declares_only = false;
     } else if (!inside.empty() && !contains(inside, "") && std::regex_match(line, match, defines)) {
       std::string name;
-      for (const std::string& one : inside) {
-        name += one + "::";
+      for (const std::string& scope : inside) {
+        name += scope + "::";
       }
       name += match[1].str();
       const auto [place, is_new] = types.emplace(name, file.path);
       if (!is_new && place->second != file.path) {
-        found.push_back(file.path + ":" + std::to_string(number) + ": " + name + " is also in " + place->second +
-                        "; a linker takes them for one type");
+        breaches.push_back(file.path + ":" + std::to_string(number) + ": " + name + " is also in " + place->second +
+                           "; a linker takes them for one type");
       }
     }
     declares_only = declares_only && (std::regex_match(line, opens) || std::regex_match(line, declares));
   }
 }
 
-/// GPU code calls the functions of CUDA, which exist nowhere else.
+/// Returns true for GPU code too, because it calls functions of CUDA that exist nowhere else.
 bool may_call_libm(const File& file) {
   return !contains(layers, file.folder) || file.path.starts_with("model/math/") || file.path.ends_with(".cu") ||
          file.path.ends_with(".cuh");
 }
 
-/// The line without string literals and comment.
+/// Returns the line without string literals and comment.
 std::string without_words(const std::string& line) {
   static const std::regex quoted(R"re("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)')re");
   const std::string code = std::regex_replace(line, quoted, "");
   return code.substr(0, code.find("//"));
 }
 
-/// Finds calls of functions that C libraries round differently, also as members: Eigen's call the C library. Those of
-/// model/math have `math::` before their name.
-void read_calls(const fs::path& root, const File& file, std::vector<std::string>& found) {
+/// Finds calls of functions that C libraries round differently, also as members, because Eigen's members call the C
+/// library. Functions of model/math have `math::` before their name.
+void read_calls(const fs::path& root, const File& file, std::vector<std::string>& breaches) {
   static const std::regex call(
       R"re((?:^|[^\w:])(?:(?:std)?::)?((?:exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|hypot|erf|erfc|tgamma|lgamma|)re"
       R"re(sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|asinh|acosh|atanh)[fl]?)\()re");
@@ -234,21 +239,21 @@ void read_calls(const fs::path& root, const File& file, std::vector<std::string>
     std::smatch match;
     const std::string code = without_words(line);
     if (std::regex_search(code, match, call)) {
-      found.push_back(fmt::format("{}:{}: the results of the C library's '{}' depend on the machine; use model/math",
-                                  file.path, number, match[1].str()));
+      breaches.push_back(fmt::format("{}:{}: the results of the C library's '{}' depend on the machine; use model/math",
+                                     file.path, number, match[1].str()));
     }
   }
 }
 
-/// What is wrong with the page of a folder: "sim/engine".
-void read_page(const fs::path& root, const std::string& folder, std::vector<std::string>& found) {
+/// Adds the mistakes in the page of a folder such as "sim/engine".
+void read_page(const fs::path& root, const std::string& folder, std::vector<std::string>& breaches) {
   static const std::regex file_name(R"re(`([\w./-]+\.(?:h|cuh|cpp|cu|md|yaml|sh))`)re");
   const std::string page = folder + "/README.md";
   std::ifstream in(root / page);
   std::string line;
-  for (int number = 1; std::getline(in, line) || number == 1; ++number) {  // No page is one of an empty line.
+  for (int number = 1; std::getline(in, line) || number == 1; ++number) {  // A missing page counts as one empty line.
     const auto add = [&](const std::string& sentence) {
-      found.push_back(fmt::format("{}:{}: {}", page, number, sentence));
+      breaches.push_back(fmt::format("{}:{}: {}", page, number, sentence));
     };
     if (number == 1 && line != "# " + folder) {
       add(fmt::format("the first line is not '# {}'", folder));
@@ -266,41 +271,41 @@ void read_page(const fs::path& root, const std::string& folder, std::vector<std:
 }  // namespace
 
 std::vector<std::string> violations(const fs::path& root) {
-  std::vector<std::string> found;
+  std::vector<std::string> breaches;
   Types types;
   Arrows arrows;
   for (const auto& file : files_below(root)) {
-    read_file(root, file, arrows, found);
+    read_file(root, file, arrows, breaches);
     if (file.is_code && contains(layers, file.folder)) {
-      read_types(root, file, types, found);
+      read_types(root, file, types, breaches);
     }
     if (file.is_code && !may_call_libm(file)) {
-      read_calls(root, file, found);
+      read_calls(root, file, breaches);
     }
   }
   for (const auto& [folders, place] : arrows) {
     const auto back = arrows.find({folders.second, folders.first});
     if (folders.first < folders.second && back != arrows.end()) {
-      found.push_back(place + ": " + folders.first + " and " + folders.second +
-                      " include each other, the other way in " + back->second);
+      breaches.push_back(place + ": " + folders.first + " and " + folders.second +
+                         " include each other, the other way in " + back->second);
     }
   }
-  return found;
+  return breaches;
 }
 
 namespace {
 
-/// C++ sources in a folder of the root, in order of path, as paths from the root.
+/// Returns the C++ sources in a folder of the root, in order of path, as paths from the root.
 std::set<fs::path> sources_below(const fs::path& root, std::string_view folder) {
-  std::set<fs::path> found;
+  std::set<fs::path> breaches;
   if (fs::exists(root / folder)) {
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
       if (const std::string extension = entry.path().extension().string(); extension == ".cpp" || extension == ".h") {
-        found.insert(entry.path().lexically_relative(root));
+        breaches.insert(entry.path().lexically_relative(root));
       }
     }
   }
-  return found;
+  return breaches;
 }
 
 }  // namespace
@@ -312,25 +317,25 @@ std::vector<std::string> unexplained_folders(const fs::path& root) {
       folders.insert(fs::path(file.path).parent_path().generic_string());
     }
   }
-  std::vector<std::string> found;
+  std::vector<std::string> breaches;
   for (const auto& folder : folders) {
-    read_page(root, folder, found);
+    read_page(root, folder, breaches);
   }
-  return found;
+  return breaches;
 }
 
 std::vector<std::string> algorithms_the_page_lacks(const fs::path& root) {
   const fs::path shim = root / "page" / "shim" / "libcxx14.h";
   const std::regex defined(R"(constexpr (?:auto|bool|void) (\w+))");
   const std::regex named(R"(std::ranges::(\w+))");
-  std::set<std::string> known{"greater", "less"};  // those it has
+  std::set<std::string> known{"greater", "less"};  // function objects, not algorithms
   std::ifstream definitions(shim);
   for (std::string line; std::getline(definitions, line);) {
     if (std::smatch match; std::regex_search(line, match, defined)) {
       known.insert(match[1]);
     }
   }
-  std::vector<std::string> found;
+  std::vector<std::string> breaches;
   for (const std::string_view folder : {"model", "page", "reports", "sim"}) {
     for (const fs::path& path : sources_below(root, folder)) {
       std::ifstream source(root / path);
@@ -338,14 +343,14 @@ std::vector<std::string> algorithms_the_page_lacks(const fs::path& root) {
       for (int number = 1; std::getline(source, line); ++number) {
         for (std::sregex_iterator name(line.begin(), line.end(), named), end; name != end; ++name) {
           if (const std::string algorithm = (*name)[1]; known.insert(algorithm).second) {
-            found.push_back(
+            breaches.push_back(
                 fmt::format("{}:{}: page/shim/libcxx14.h has no {}", path.generic_string(), number, algorithm));
           }
         }
       }
     }
   }
-  return found;
+  return breaches;
 }
 
 std::size_t files_read(const fs::path& root) { return files_below(root).size(); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the house hold in this tree, and the check that says so can fail.
+// Applies the rules of the house to this tree, and shows on made-up trees that each check can fail.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 
 #include "model/build_info.h"
 #include "tests/house/house_rules.h"
+#include "tests/house/plain_words.h"
 #include "tests/house/retired_phrases.h"
 
 namespace commfuse::house {
@@ -21,7 +23,7 @@ using Sentences = std::vector<std::string>;
 
 constexpr std::string_view license = "// SPDX-License-Identifier: Apache-2.0\n";
 
-/// A made-up source tree in the temporary folder; gone with the object.
+/// A made-up source tree in the temporary folder; the destructor removes it.
 class Tree {
  public:
   Tree() {
@@ -245,6 +247,55 @@ TEST(House, ARetiredPhraseIsFoundInLiteralsAndPagesAlone) {
   EXPECT_EQ(retired_phrases(tree.root()),
             (Sentences{"sim/a.cpp:2: 'leave it out' is retired; write 'remove it'",
                        "README.md:2: 'the page of a plan' is retired; write 'plan report'"}));
+}
+
+TEST(House, RewrittenFoldersStayInPlainWords) {
+  EXPECT_EQ(comment_fragments(COMMFUSE_SOURCE_DIR), Sentences{});
+  EXPECT_EQ(retired_names(COMMFUSE_SOURCE_DIR), Sentences{});
+}
+
+TEST(House, AFragmentAtTheStartOfACommentIsFound) {
+  const Tree tree;
+  constexpr std::array<std::string_view, 2> folders{"sim", "validate"};
+  tree.write("sim/a.h",
+             "// SPDX-License-Identifier: Apache-2.0\n// What a run takes.\n\nint a;  ///< of the\n        ///< whole\n"
+             "int b;  // Off, so Of is no beginning.\n// The same for\n// two lines.\n");
+  tree.write("sim/below/c.cpp", "// Of a folder that is not in the list.\n");
+  tree.write("sim/d.cpp", "const char* d = \"// Of\";  // NOLINT(x)\nR\"x(\n// How \")x\";\n}  // namespace of\n");
+  const auto mended = [](std::string_view place, std::string_view fragment) {
+    return std::string(place) + ": a comment begins with '" + std::string(fragment) +
+           "'; begin with its subject or verb";
+  };
+  EXPECT_EQ(comment_fragments(tree.root(), folders),
+            (Sentences{mended("sim/a.h:2", "what"), mended("sim/a.h:4", "of"), mended("sim/a.h:7", "the same"),
+                       "validate:1: no C++ files; remove the folder from the list"}));
+}
+
+TEST(House, AFolderMayKeepThreeFragmentsInAThousandComments) {
+  const Tree tree;
+  constexpr std::array<std::string_view, 1> folders{"sim"};
+  std::string text = "// As it is here, one comment in a thousand is a sentence that only looks like a fragment.\n\n";
+  for (int comment = 0; comment < 332; ++comment) {
+    text += "// Whole.\n\n";
+  }
+  tree.write("sim/a.cpp", text);
+  EXPECT_EQ(comment_fragments(tree.root(), folders).size(), 1U);
+  tree.write("sim/a.cpp", text + "// Whole.\n");
+  EXPECT_EQ(comment_fragments(tree.root(), folders), Sentences{});
+}
+
+TEST(House, ANameThatSaysNothingIsFound) {
+  const Tree tree;
+  constexpr std::array<std::string_view, 2> folders{"sim", "model/program"};
+  tree.write("sim/a.cpp",
+             "int most = 1;  // most\nauto x = range.most + all_of(p->here, Part::all);\nint all_ = 1'000;\n"
+             "print(\"one\", 'o', /*some*/ 1);\n");
+  tree.write("model/program/program.h", "  Region here;\n  Region there;\n");
+  const auto mended = [](std::string_view place, std::string_view name) {
+    return std::string(place) + ": '" + std::string(name) + "' does not say what it holds; name its contents";
+  };
+  EXPECT_EQ(retired_names(tree.root(), folders), (Sentences{mended("sim/a.cpp:1", "most"), mended("sim/a.cpp:3", "all"),
+                                                            mended("model/program/program.h:2", "there")}));
 }
 
 TEST(House, ThePageHasEveryAlgorithmThatSourcesName) {

@@ -17,7 +17,7 @@ struct Phrase {
   std::string_view instead;
 };
 
-// Whole phrases: words as such are never retired, since most have another, good use.
+// The list has whole phrases; no word is retired as such, since most have another, good use.
 constexpr std::array phrases{
     Phrase{"is no dtype", "unknown dtype"},
     Phrase{"is no strategy", "unknown strategy"},
@@ -51,10 +51,10 @@ constexpr std::array phrases{
     Phrase{"obody looked", "not checked"},
 };
 
-/// Lines that keep a phrase: the name of a column.
+/// Lines that may keep a phrase, because it is the name of a column.
 constexpr std::array<std::string_view, 1> allowed{"`leans_on`"};
 
-/// What stands between double quotes in a line of C++ that is not a comment.
+/// Returns the text between double quotes in a line of C++ that is not a comment.
 std::string literals_of(std::string_view line) {
   std::string text;
   if (line.substr(std::min(line.find_first_not_of(' '), line.size())).starts_with("//")) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phrases that text for users no longer has.
+// Finds phrases that text for users no longer contains.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,9 @@
 
 namespace commfuse::house {
 
-/// Every retired phrase, as `path:line: sentence`, in string literals of C++ below model, sim, validate and reports,
-/// and in README.md and the pages of docs/. Decisions and lines with an entry of the allow-list keep theirs.
+/// Returns every retired phrase, as `path:line: sentence`, in string literals of C++ below model, sim, validate and
+/// reports, and in README.md and the pages of docs/. Decisions are not read, and lines with an entry of the allow-list
+/// may keep a phrase.
 std::vector<std::string> retired_phrases(const std::filesystem::path& root);
 
 }  // namespace commfuse::house

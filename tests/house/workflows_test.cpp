@@ -80,7 +80,7 @@ TEST(Workflows, JobsNeedJobsThatAreThere) {
   }
 }
 
-// What a release publishes was built, tested, installed where nothing of ours was, and made into an image.
+// A release publishes only what was built, tested, installed on clean systems, and made into an image.
 TEST(Workflows, AReleaseWaitsForEverything) {
   const YAML::Node jobs = YAML::LoadFile(source / ".github/workflows/ci.yml")["jobs"];
   const std::vector<std::string> needed = needs_of(jobs["release"]);
@@ -90,7 +90,7 @@ TEST(Workflows, AReleaseWaitsForEverything) {
             (std::vector<std::string>{"debian:12", "ubuntu:22.04", "ubuntu:24.04"}));
 }
 
-/// What a Dockerfile copies from: files of the tree, or stages above.
+/// Expects that a Dockerfile copies only files of the tree or from stages above.
 void expect_image_is_made_of_what_is_there(const fs::path& path) {
   std::istringstream lines(test::contents_of(path));
   std::set<std::string> stages;

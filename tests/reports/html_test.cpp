@@ -15,6 +15,7 @@
 #include "reports/html/page_link.h"
 #include "reports/html/points.h"
 #include "reports/html/report.h"
+#include "reports/html/rows_block.h"
 #include "tests/reports/trace_runs.h"
 
 namespace commfuse::reports {
@@ -163,35 +164,83 @@ ReportInput small_sweep(const std::vector<ResultRow>& rows = small_rows()) {
   return input;
 }
 
-TEST(Html, TheVerdictComesFirstInTwoSentences) {
+TEST(Html, TheVerdictOnTheMostDecidedPointComesFirst) {
   const std::string html = html_report(small_sweep());
-  EXPECT_NE(html.find("<p class=\"lead\">Of 4 points, commfuse wins 3, 1 tie (commfuse and serial 1). A win needs more "
-                      "than 2% and a probability of 80%. At the largest point, ranks 4, seq 2K, commfuse wins, "
-                      "probability unknown (--uncertainty off): 9.1% less time than serial.</p>"),
+  EXPECT_NE(html.find("<p class=\"lead\">At ranks 2, seq 2K: commfuse wins, probability unknown (--uncertainty off): "
+                      "25.0% less time than serial.</p>\n<p class=\"lead\">Over 4 points overlap saves 12.9% of "
+                      "serial&#39;s time in the median: it pays at 3 and is too close to call at 1.</p>"),
             std::string::npos)
-      << html.substr(html.find("class=\"lead\""), 300);
+      << html.substr(html.find("class=\"lead\""), 500);
   EXPECT_LT(html.find("class=\"lead\""), html.find("<svg"));
+}
+
+TEST(Html, OfManySchedulesWhatOverlapSavesComesBeforeWhoWins) {
+  std::vector<ResultRow> rows = small_rows();
+  rows.insert(rows.begin() + 3, row("sliced", 2, 2048, 1800us));
+  EXPECT_NE(html_report(small_sweep(rows))
+                .find("<p class=\"lead\">At ranks 2, seq 2K overlap saves 25.0% of serial&#39;s time. commfuse wins"),
+            std::string::npos);
 }
 
 TEST(Html, OnePointIsJudgedWithWhatItLeavesExposed) {
   const std::vector<ResultRow> rows = small_rows();
-  EXPECT_NE(html_report(small_sweep({rows[2], rows[3]}))
-                .find("commfuse wins, probability unknown (--uncertainty off): 25.0% less time than serial. commfuse "
-                      "leaves 20.0 "
-                      "\u00b5s of its 1500.0 \u00b5s exposed; with free communication it would take 80.0 \u00b5s."),
+  const std::string html = html_report(small_sweep({rows[2], rows[3]}));
+  EXPECT_NE(html.find("<p class=\"lead\">commfuse wins, probability unknown (--uncertainty off): 25.0% less time than "
+                      "serial.</p>"),
             std::string::npos);
+  EXPECT_NE(html.find("<p class=\"quiet\">commfuse leaves 20.0 \u00b5s of its 1500.0 \u00b5s exposed; with free "
+                      "communication it would take 80.0 \u00b5s.</p>"),
+            std::string::npos);
+  EXPECT_EQ(html.find("in the median"), std::string::npos);
 }
 
 TEST(Html, TheTilesSayTheSameAsTheRows) {
   const std::string html = html_report(small_sweep());
-  EXPECT_NE(html.find("<div class=\"value\">commfuse</div><div class=\"about\">wins at 3 of 4 points</div>"),
-            std::string::npos);
   EXPECT_NE(
-      html.find("<div class=\"value\">25.0%</div><div class=\"about\">commfuse against serial, ranks 2, seq 2K</div>"),
+      html.find("<div class=\"value\">12.9%</div><div class=\"about\">of serial&#39;s time; 3.4% to 22.5% at eight "
+                "of ten points</div>"),
       std::string::npos);
-  EXPECT_NE(html.find("<div class=\"value\">20.0 \u00b5s</div><div class=\"about\">2.0% of the time of commfuse, ranks "
-                      "4, seq 2K</div>"),
+  EXPECT_NE(html.find("<div class=\"value\">25.0%</div><div class=\"about\">of serial&#39;s time by commfuse, ranks 2, "
+                      "seq 2K</div>"),
             std::string::npos);
+  EXPECT_NE(html.find("<div class=\"value\">3 of 4</div><div class=\"about\">points; too close to call at 1</div>"),
+            std::string::npos);
+}
+
+TEST(Html, EachStrategyHasItsSavings) {
+  std::vector<ResultRow> rows = small_rows();
+  rows.push_back(row("sliced", 4, 2048, 1210us));
+  const std::string html = html_report(small_sweep(rows));
+  EXPECT_NE(html.find("scope=\"row\">commfuse</th><td>+12.9%</td><td>3</td><td>0</td><td>1</td><td>4</td>"
+                      "<td>+25.0%</td><td>+3.4% to +22.5%</td>"),
+            std::string::npos);
+  EXPECT_NE(html.find("scope=\"row\">sliced</th><td>-10.0%</td><td>0</td><td>1</td><td>0</td><td>1</td>"),
+            std::string::npos);
+}
+
+TEST(Html, TheFirstMapIsOfSavingsAndTheRooflineIsLeftToPlot) {
+  ReportInput input = small_sweep();
+  input.study = PointStudy{.runs = input.gantts[0]};
+  input.study->roofline = Roofline{.accelerator = "h100-sxm",
+                                   .dtype = "bf16",
+                                   .peak = {1e15},
+                                   .memory = {4e12},
+                                   .products = {{.schedule = "serial", .shape = "product", .time = 1ms}}};
+  input.study->roofline->products[0].work = {5e11};
+  input.study->roofline->products[0].traffic = {1'000'000'000};
+  const std::string html = html_report(input);
+  const std::size_t map = html.find("<figure data-figure=\"saving-1\">");
+  ASSERT_NE(map, std::string::npos);
+  EXPECT_LT(map, html.find("<figure data-timeline=\"gantt-1\">"));
+  EXPECT_EQ(html.find("data-figure=\"roofline\""), std::string::npos);
+  EXPECT_EQ(html.find("data-figure=\"mfu-"), std::string::npos);
+  std::set<std::string> ids;
+  for (const Figure& figure : report_figures(input)) {
+    ids.insert(figure.id);
+  }
+  for (const char* id : {"saving-1", "gantt-1", "roofline", "difference-1", "mfu-1-1", "mfu-1-2", "lead-1"}) {
+    EXPECT_TRUE(ids.contains(id)) << id;
+  }
 }
 
 TEST(Html, TheTableHasEveryRowWithTheWinnerMarked) {
@@ -274,6 +323,7 @@ TEST(Html, WholeModelsStandBesideLayersOrAlone) {
     EXPECT_NE(html.find("class=\"none\">no result: no &lt;room&gt;</td>"), std::string::npos);
     EXPECT_NE(html.find("&lt;m&gt; prefill on h&quot;&amp;, 1 GPUs"), std::string::npos);
     EXPECT_EQ(count(html, "<figure data-figure=\"model-time-"), 2U);
+    EXPECT_EQ(count(html, "<figure data-figure=\"model-saving-"), 1U);
     EXPECT_EQ(count(html, "<figure data-figure=\"model-winners-"), 1U);
   }
 }
@@ -384,7 +434,7 @@ TEST(Html, ReadersOfScreensAndKeyboardsFindTheirWay) {
   EXPECT_LT(html.find("class=\"skip\" href=\"#verdict\""), html.find("<h1>"));
   EXPECT_EQ(count(html, "<h1>"), 1U);
   EXPECT_EQ(count(html, "<main>"), 1U);
-  EXPECT_EQ(count(html, "<caption>"), 2U);  // who wins, and all results
+  EXPECT_EQ(count(html, "<caption>"), 3U);  // savings, who wins, and all results
   EXPECT_EQ(count(html, "<svg "), count(html, "role=\"img\""));
   // What scrolls sideways can be reached and is named.
   EXPECT_EQ(count(html, "class=\"scroll"), count(html, "role=\"region\""));
@@ -447,12 +497,18 @@ TEST(Overview, TellsWhatTheWholeTableSays) {
   ASSERT_EQ(overview.wins.size(), 1U);
   EXPECT_EQ(overview.wins[0].strategy, "commfuse");
   EXPECT_EQ(overview.wins[0].points, 3U);
-  ASSERT_TRUE(overview.smallest && overview.largest && overview.saving && overview.highest_mfu);
+  ASSERT_TRUE(overview.smallest && overview.largest && overview.decisive && overview.highest_mfu);
   EXPECT_EQ(overview.smallest->first, 0U);
   EXPECT_EQ(overview.largest->first, 6U);
-  EXPECT_EQ(overview.saving->winner, 3U);
-  EXPECT_EQ(overview.saving->next, 2U);
-  EXPECT_DOUBLE_EQ(overview.saving->share, 0.25);
+  EXPECT_EQ(overview.decisive->first, 2U);
+  EXPECT_FALSE(overview.loss);
+  EXPECT_EQ(overview.savings.points, 4U);
+  EXPECT_EQ(overview.savings.pays, 3U);
+  EXPECT_EQ(overview.savings.close, 1U);
+  EXPECT_DOUBLE_EQ(overview.savings.best, 0.25);
+  EXPECT_EQ(overview.settings[0].savings.points, 4U);
+  ASSERT_EQ(overview.strategies.size(), 1U);
+  EXPECT_EQ(overview.strategies[0].strategy, "commfuse");
   // Rows 0 and 1 tie.
   EXPECT_EQ(overview.wins_alone, (std::vector<std::uint8_t>{0, 0, 0, 1, 0, 1, 0, 1, 0}));
   EXPECT_DOUBLE_EQ(number_of_bits(overview.against_serial[3]), -0.25);
@@ -463,7 +519,61 @@ TEST(Overview, TellsWhatTheWholeTableSays) {
 TEST(Overview, OfNothingSaysNothing) {
   const Overview overview = overview_of(RowTable());
   EXPECT_EQ(overview.points, 0U);
-  EXPECT_FALSE(overview.largest || overview.saving || overview.highest_mfu);
+  EXPECT_FALSE(overview.largest || overview.decisive || overview.highest_mfu);
+}
+
+TEST(Overview, WhereOverlapPaysNowhereTheLargestLossDecides) {
+  const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 1200us),
+                                    row("serial", 2, 2048, 1000us), row("commfuse", 2, 2048, 1500us)};
+  const Overview overview = overview_of(RowTable(rows));
+  ASSERT_TRUE(overview.decisive && overview.loss);
+  EXPECT_EQ(overview.decisive->first, 2U);
+  EXPECT_EQ(overview.loss->first, 2U);
+}
+
+TEST(Overview, WithoutSerialTheLargestLeadDecides) {
+  const std::vector<ResultRow> rows{row("sliced", 2, 1024, 1000us), row("commfuse", 2, 1024, 700us),
+                                    row("sliced", 2, 2048, 1000us), row("commfuse", 2, 2048, 900us)};
+  const Overview overview = overview_of(RowTable(rows));
+  ASSERT_TRUE(overview.decisive);
+  EXPECT_EQ(overview.decisive->first, 0U);
+  EXPECT_EQ(overview.savings.points, 0U);
+}
+
+TEST(PageRows, OfMoreThanAPageHoldsEvenlySpreadPointsStayWhole) {
+  const std::vector<ResultRow> point = small_rows();
+  RowTable rows;
+  for (std::int64_t seq = 1; rows.size() < 3 * most_page_rows; ++seq) {
+    for (ResultRow row : {point[0], point[1]}) {
+      row.seq = seq;
+      rows.push_back(row);
+    }
+  }
+  const PageRows page = page_rows(rows);
+  EXPECT_LE(page.rows.size(), most_page_rows);
+  EXPECT_GT(page.rows.size(), most_page_rows * 9 / 10);
+  EXPECT_EQ(page.all_points, rows.size() / 2);
+  EXPECT_EQ(page.points, page.rows.size() / 2);
+  EXPECT_EQ(page.rows.front(), 0U);
+  EXPECT_EQ(page.rows.back(), rows.size() - 1);
+  for (std::size_t i = 0; i < page.rows.size(); i += 2) {
+    EXPECT_EQ(page.rows[i] + 1, page.rows[i + 1]);
+    EXPECT_EQ(page.rows[i] % 2, 0U);
+  }
+  ReportInput input{.title = "large"};
+  input.rows = std::move(rows);
+  const std::string html = html_report(input);
+  EXPECT_NE(html.find("This page holds 40,000 of 120,000 rows: those of 20,000 points, evenly spread over 60,000."),
+            std::string::npos)
+      << html.substr(html.find("This page holds"), 120);
+  EXPECT_LT(html.size(), 5'000'000U);
+}
+
+TEST(PageRows, OfFewAllAreThere) {
+  const std::vector<ResultRow> rows = small_rows();
+  const PageRows page = page_rows(RowTable(rows));
+  EXPECT_EQ(page.rows.size(), rows.size());
+  EXPECT_EQ(page.points, 0U);
 }
 
 MeasuredReport measured_report() {

@@ -228,6 +228,47 @@ TEST(CapacityReport, EveryFigureOfAnAnswerIsDrawn) {
   EXPECT_EQ(plan_page({none, "c", "v"}).find("plan-tornado"), std::string::npos);
 }
 
+TEST(CapacityReport, NoLabelStandsInTheFiguresAndTelephonesHaveTheirOwn) {
+  const CapacityPlan plan = made();
+  const std::vector<Figure> wide = plan_figures(plan);
+  const std::vector<Figure> narrow = plan_figures(plan, FigureWidth::narrow);
+  ASSERT_EQ(wide.size(), narrow.size());
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    EXPECT_EQ(narrow[i].id, wide[i].id + "-narrow");
+    EXPECT_LE(narrow[i].width, 366.0);  // A telephone of 390 pixels less its margins.
+    EXPECT_TRUE(
+        std::ranges::none_of(wide[i].marks, [](const Mark& mark) { return std::holds_alternative<TextMark>(mark); }));
+  }
+  const auto is_answer = [](const LegendEntry& entry) {
+    return entry.text == "the answer: 2048 h100, 78.6 days, $9.66M";
+  };
+  EXPECT_EQ(std::ranges::count_if(wide[0].legend, is_answer), 1);
+  EXPECT_EQ(wide[0].title, "2048 h100 are enough: 78.6 days of 90.0");
+  const std::string page = plan_page({plan, "c", "v"});
+  EXPECT_NE(page.find("aria-labelledby=\"plan-days-narrow-title"), std::string::npos);
+}
+
+TEST(CapacityReport, AMissedDeadlineSaysHowManyGpusItNeeds) {
+  CapacityPlan plan = made();
+  EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));  // It is kept.
+  EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[1]));  // Nothing was planned.
+  plan.answer.reset();
+  plan.what_ifs.clear();
+  plan.curves.clear();
+  plan.sensitivities.clear();
+  plan.kinds[0].answer.reset();
+  plan.kinds[0].reason = "the deadline binds";
+  plan.deadline_days = 41.5 / 4.0;
+  // From 2048 to 4096 days fall to 41.5 / 78.6: by 2^0.9214. A quarter takes 2^(2 / 0.9214) = 4.50 times as many.
+  ASSERT_TRUE(gpus_for_deadline(plan, plan.kinds[0]));
+  EXPECT_EQ(*gpus_for_deadline(plan, plan.kinds[0]), 19000);  // 18,441, in two digits, rounded up
+  EXPECT_EQ(plan_figures(plan).front().title, "The deadline needs about 19,000 h100");
+  EXPECT_NE(plan_page({plan, "c", "v"}).find("<dt>Needs</dt><dd><div class=\"value\">about 19,000 h100</div>"),
+            std::string::npos);
+  plan.kinds[0].runs[2].days.value = 75.0;  // Twice the GPUs hardly shorten the run.
+  EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));
+}
+
 TEST(CapacityReport, NumbersAreWrittenInOneWay) {
   const CapacityPlan plan = made();
   EXPECT_EQ(money(plan, 9.664e6), "$9.66M");
@@ -238,6 +279,7 @@ TEST(CapacityReport, NumbersAreWrittenInOneWay) {
   EXPECT_EQ(large(3.8626e6), "3.86M");
   EXPECT_EQ(large(123.4e9), "123.4B");
   EXPECT_EQ(large(418.73), "418.7");
+  EXPECT_EQ(plain(18264.4), "18264");
   EXPECT_EQ(likelihood(0.999), "over 99 %");
   EXPECT_EQ(layout_in_short({.tensor = 8, .pipeline = 2, .data = 4, .context = 2}), "8x2x4x2");
 }

@@ -197,18 +197,75 @@ TEST(Lead, CrossesOneWhereStraightLinesInLogarithmsDo) {
   EXPECT_FALSE(lead_figure(rows, "sliced"));
 }
 
-TEST(WinnerMap, NamesTheWinnerOfEveryCellAndFramesTheCloseOnes) {
+TEST(WinnerMap, NamesTheWinnerOfEveryCellAndGreysTies) {
   const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 1100us),
                                     row("serial", 2, 4096, 1000us), row("commfuse", 2, 4096, 990us)};
   const std::vector<CrossoverMap> maps = maps_of(std::span<const ResultRow>(rows));
   ASSERT_EQ(maps.size(), 1U);
-  const std::vector<CellMark> cells = marks_of<CellMark>(winner_figure(maps[0]));
+  const Figure figure = winner_figure(maps[0]);
+  const std::vector<CellMark> cells = marks_of<CellMark>(figure);
   ASSERT_EQ(cells.size(), 2U);
   EXPECT_EQ(cells[0].text, "se 9.1%");
-  EXPECT_FALSE(cells[0].framed);
-  EXPECT_EQ(cells[1].text, "co 1.0%");
-  EXPECT_TRUE(cells[1].framed);
-  EXPECT_NE(cells[0].role, cells[1].role);
+  EXPECT_NE(cells[0].role, Role::muted);
+  EXPECT_EQ(cells[1].text, "\u2248 co");
+  EXPECT_EQ(cells[1].role, Role::muted);
+  EXPECT_EQ(figure.title, "serial wins 1 of 2 points, 1 ties");
+  // Who wins nowhere has no colour of its own.
+  ASSERT_EQ(figure.legend.size(), 3U);
+  EXPECT_EQ(figure.legend[0].role, Role::muted);  // commfuse
+  EXPECT_NE(figure.legend[1].role, Role::muted);
+}
+
+TEST(SavingMap, ShowsWhatOverlapSavesAndGreysWhatIsTooClose) {
+  std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 800us),
+                              row("serial", 2, 2048, 1000us), row("commfuse", 2, 2048, 990us),
+                              row("serial", 4, 1024, 1000us), row("commfuse", 4, 1024, 1100us),
+                              row("serial", 4, 2048, 1000us)};
+  const Figure figure = saving_map(rows);
+  EXPECT_EQ(
+      figure.title,
+      "Overlap saves up to 20.0% of serial's time (ranks 2, seq 1K); it pays at 1, loses at 1 and is too close to "
+      "call at 1 of 3 points");
+  const std::vector<CellMark> cells = marks_of<CellMark>(figure);  // by ranks, then sequence
+  ASSERT_EQ(cells.size(), 4U);
+  EXPECT_EQ(cells[0].text, "+20%");
+  EXPECT_DOUBLE_EQ(*cells[0].level, 1.0);
+  EXPECT_FALSE(cells[0].role);
+  EXPECT_EQ(cells[1].text, "+1%");
+  EXPECT_EQ(cells[1].role, Role::muted);
+  EXPECT_EQ(cells[2].text, "\u221210%");
+  EXPECT_NEAR(*cells[2].level, 0.25, 1e-12);
+  EXPECT_FALSE(cells[3].level);
+  EXPECT_EQ(figure.data.rows[1], (std::vector<std::string>{"2", "2048", "0.010000000000000009"}));
+  rows.erase(rows.begin() + 2, rows.end());
+  EXPECT_EQ(saving_map(rows).title,
+            "Overlap saves up to 20.0% of serial's time (ranks 2, seq 1K); it pays at every point");
+  EXPECT_TRUE(saving_map(rows).legend.empty());
+}
+
+TEST(SavingMap, OfAMapOfWinnersSaysTheSame) {
+  const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 800us),
+                                    row("serial", 2, 2048, 1000us), row("commfuse", 2, 2048, 990us),
+                                    row("serial", 4, 1024, 1000us), row("commfuse", 4, 1024, 1250us)};
+  const std::vector<CrossoverMap> maps = maps_of(std::span<const ResultRow>(rows));
+  ASSERT_EQ(maps.size(), 1U);
+  const std::optional<Figure> figure = saving_figure(maps[0]);
+  ASSERT_TRUE(figure);
+  EXPECT_EQ(
+      figure->title,
+      "Overlap saves 1.0% of serial's time in the median of 3 points: it pays at 1, loses at 1 and is too close to "
+      "call at 1");
+  const std::vector<CellMark> cells = marks_of<CellMark>(*figure);
+  const std::vector<CellMark> same = marks_of<CellMark>(saving_map(rows));
+  ASSERT_EQ(cells.size(), 3U);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    EXPECT_EQ(cells[i].text, same[i].text);
+    EXPECT_EQ(cells[i].role, same[i].role);
+    EXPECT_NEAR(*cells[i].level, *same[i].level, 1e-12);
+  }
+  const std::vector<ResultRow> without{row("sliced", 2, 1024, 1000us), row("commfuse", 2, 1024, 800us),
+                                       row("sliced", 2, 2048, 1000us), row("commfuse", 2, 2048, 990us)};
+  EXPECT_FALSE(saving_figure(maps_of(std::span<const ResultRow>(without)).at(0)));
 }
 
 TEST(Maps, OfManyPointsEvenlySpreadOnesAreShown) {

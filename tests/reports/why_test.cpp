@@ -25,7 +25,7 @@ Explanation example() {
   one.row.makespan_error = 0.042;
   one.row.mfu = 0.5;
   one.row.warnings = "ranks 8: collectives were measured up to 4";
-  one.row.analysis.critical = {.makespan = 2000us, .compute = 1500us, .exposed = 500us};
+  one.row.analysis.critical = {.makespan = 2000us, .compute = 1500us, .exposed = 500us, .head = 400us, .tail = 100us};
   one.ops = {{.shape = "product 8K x 7K x 8K",
               .how = "tile 256 x 128, 14 waves, the last 58% full; power sets the time",
               .kind = PathKind::essential,
@@ -60,7 +60,7 @@ TEST(Why, TheTextGoesFromTheTimeToWhatItHangsOn) {
             "\n"
             "Where the microseconds go\n"
             "      1500.0  compute   essential work, uncut and undisturbed\n"
-            "       500.0  exposed   nothing of that is running\n"
+            "       500.0  exposed   nothing of that runs: head 400.0, bubbles 0.0, tail 100.0\n"
             "  The critical path is essential 75.0%, communication 20.0%, issue 5.0%.\n"
             "\n"
             "What the ops of its critical rank cost, as priced (us)\n"

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "validate/cuda/module/numbers.cuh"
 #include "validate/reference/rounding.h"
 
 namespace software_gpu {
@@ -166,6 +167,17 @@ TEST(SoftwareGpuNumbers, Bf16AndFp16AreThoseOfTheReference) {
   }
 }
 
+TEST(SoftwareGpuNumbers, PlacesOfElementsAreThoseOfWideDivisions) {
+  for (const std::int64_t by :
+       {std::int64_t{1}, std::int64_t{7}, std::int64_t{28672}, (std::int64_t{1} << 32) - 1, std::int64_t{1} << 33}) {
+    for (const std::int64_t number : {std::int64_t{0}, std::int64_t{6}, std::int64_t{123456789},
+                                      (std::int64_t{1} << 32) - 1, std::int64_t{1} << 32, std::int64_t{1} << 40}) {
+      EXPECT_EQ(commfuse::validate::divided(number, by).quotient, number / by) << number << " / " << by;
+      EXPECT_EQ(commfuse::validate::divided(number, by).rest, number % by) << number << " / " << by;
+    }
+  }
+}
+
 TEST(SoftwareGpuMemory, HoldsNanAtFirstAndIsNotUsedAfterItsEnd) {
   float* const at = new_memory<float>(10);
   std::array<float, 10> values{};
@@ -195,7 +207,13 @@ TEST(SoftwareGpuMemory, AKernelThatUsesWhatWasFreedEndsTheProcess) {
         static_cast<void>(cudaFree(at));
         static_cast<void>(run(new_stream(), {.grid = 1, .block = 1}, [at] { *at = 1.0F; }));
       },
-      "");
+      "the kernel 'a test' touches byte 0 of a block of 16 bytes of device memory that was freed");
+  EXPECT_DEATH(
+      {
+        float* const at = new_memory<float>(64);
+        static_cast<void>(run(new_stream(), {.grid = 1, .block = 1}, [at] { at[64] = 1.0F; }));
+      },
+      "the kernel 'a test' touches 0 bytes beyond the end of a block of 256 bytes of device memory");
 }
 
 TEST(SoftwareGpuMemory, IsNotGivenBehindAGate) {

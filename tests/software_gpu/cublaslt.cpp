@@ -234,7 +234,7 @@ unsigned ctas_of(const Product& product) {
   constexpr std::int64_t tile = 128;
   const std::int64_t tiles = (product.rows + tile - 1) / tile * ((product.columns + tile - 1) / tile) * product.a.count;
   const std::int64_t most =
-      product.what.multiprocessors > 0 ? product.what.multiprocessors : software_gpu::multiprocessors;
+      product.what.multiprocessors > 0 ? product.what.multiprocessors : software_gpu::settings().multiprocessors;
   return static_cast<unsigned>(std::min(tiles, most));
 }
 
@@ -430,22 +430,27 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what
   Operands operands{.a = a, .b = b, .d = d};
   std::memcpy(&operands.alpha, alpha, sizeof operands.alpha);
   std::memcpy(&operands.beta, beta, sizeof operands.beta);
-  const cudaError_t status = software_gpu::enqueue(
-      stream,
-      {.kind = software_gpu::WorkKind::kernel, .name = "gemm", .ctas = ctas_of(product), .run = [=] {
-         if (!is_there(a, product.a, device) || !is_there(b, product.b, device) || !is_there(d, product.d, device)) {
-           return cudaErrorIllegalAddress;
-         }
-         const InUse use(workspace);
-         const double flops = 2.0 * static_cast<double>(product.rows * product.columns) *
-                              static_cast<double>(product.depth * product.a.count);
-         if (software_gpu::computes(flops)) {
-           multiply(product, chosen, operands);
-         } else {
-           software_gpu::take_time(flops);
-         }
-         return cudaSuccess;
-       }});
+  const double flops =
+      2.0 * static_cast<double>(product.rows * product.columns) * static_cast<double>(product.depth * product.a.count);
+  const cudaError_t status =
+      software_gpu::enqueue(stream, {.kind = software_gpu::WorkKind::kernel,
+                                     .name = "gemm",
+                                     .ctas = ctas_of(product),
+                                     .run =
+                                         [=] {
+                                           if (!is_there(a, product.a, device) || !is_there(b, product.b, device) ||
+                                               !is_there(d, product.d, device)) {
+                                             return cudaErrorIllegalAddress;
+                                           }
+                                           const InUse use(workspace);
+                                           if (software_gpu::computes(flops)) {
+                                             multiply(product, chosen, operands);
+                                           } else {
+                                             software_gpu::take_time(flops);
+                                           }
+                                           return cudaSuccess;
+                                         },
+                                     .flops = flops});
   return status == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 

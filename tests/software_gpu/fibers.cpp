@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -86,14 +87,7 @@ class Fiber {
   Block* block = nullptr;
 
  private:
-  static void begin() {
-    Fiber& self = *current;
-    self.arrive();
-    for (;;) {
-      (*self.body_)();
-      self.yield(State::returned);
-    }
-  }
+  static void begin();
 
   [[nodiscard]] void* stack() const { return static_cast<std::byte*>(memory_) + page_bytes; }
 
@@ -163,6 +157,21 @@ class Fiber {
 
 thread_local Fiber* Fiber::current = nullptr;
 
+/// Puts the next thread of the fiber's block that has not begun on the fiber; false: all have.
+bool begin_next_thread(Fiber& fiber);
+
+/// Threads that return without a barrier follow each other without a switch.
+void Fiber::begin() {
+  Fiber& self = *current;
+  self.arrive();
+  for (;;) {
+    do {
+      (*self.body_)();
+    } while (begin_next_thread(self));
+    self.yield(State::returned);
+  }
+}
+
 /// Fibers that wait for a thread to run, of this thread of the host.
 class FiberPool {
  public:
@@ -193,7 +202,10 @@ class Shuffle {
   template <class Elements>
   void operator()(Elements& elements) {
     for (std::size_t i = elements.size(); i > 1; --i) {
-      std::swap(elements[i - 1], elements[next() % i]);
+      // By a multiplication, as a kernel has a hundred thousand threads to order, and a division takes ten times as
+      // long.
+      __extension__ using Wide = unsigned __int128;
+      std::swap(elements[i - 1], elements[static_cast<std::size_t>(Wide{next()} * i >> 64U)]);
     }
   }
 
@@ -201,7 +213,15 @@ class Shuffle {
   std::uint64_t state_;
 };
 
+/// Whether the kernel of this thread waits for the host, by the processor's clock.
+thread_local bool waits_for_host = false;
+
+bool is_stated_here() { return time_is_stated() && !waits_for_host; }
+
 std::int64_t now_ns() {
+  if (is_stated_here()) {
+    return stated_now();
+  }
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
@@ -217,6 +237,7 @@ class Block {
         pool_(pool),
         shared_((shape.shared_bytes + sizeof(float4) - 1) / sizeof(float4)),
         given_(std::size_t{shape.block.x} * shape.block.y * shape.block.z) {
+    not_begun_.reserve(given_.size());
     for (unsigned i = 0; i < given_.size(); ++i) {
       not_begun_.push_back(i);
     }
@@ -226,7 +247,9 @@ class Block {
   /// Until all threads have returned, or no thread can go on before some wake up. Returns whether all have returned.
   bool run(const std::function<void()>& body) {
     for (;;) {
-      go_on(body);
+      if (std::exchange(some_may_go_on_, false)) {
+        go_on(body);
+      }
       if (!not_begun_.empty()) {
         begin(body);
       } else if (live_.empty()) {
@@ -250,6 +273,16 @@ class Block {
     return first;
   }
 
+  bool begin_next_thread(Fiber& fiber) {
+    if (not_begun_.empty()) {
+      return false;
+    }
+    fiber.thread = not_begun_.back();
+    not_begun_.pop_back();
+    place(fiber.thread);
+    return true;
+  }
+
   [[nodiscard]] void* shared() { return shared_.data(); }
   std::uint64_t& given(unsigned thread) { return given_[thread]; }
 
@@ -259,13 +292,18 @@ class Block {
         std::ranges::count_if(live_, [&](const auto& fiber) { return fiber->state == state; }));
   }
 
+  void place(unsigned thread) const {
+    threadIdx = shape_.block.y == 1 && shape_.block.z == 1
+                    ? uint3{thread, 0, 0}
+                    : uint3{thread % shape_.block.x, thread / shape_.block.x % shape_.block.y,
+                            thread / (shape_.block.x * shape_.block.y)};
+  }
+
   void run_one(Fiber& fiber, const std::function<void()>& body) {
-    const unsigned thread = fiber.thread;
     blockIdx = index_;
     blockDim = shape_.block;
     gridDim = shape_.grid;
-    threadIdx = {thread % shape_.block.x, thread / shape_.block.x % shape_.block.y,
-                 thread / (shape_.block.x * shape_.block.y)};
+    place(fiber.thread);
     fiber.state = State::ready;
     fiber.block = this;
     fiber.resume(body);
@@ -282,6 +320,7 @@ class Block {
   void go_on(const std::function<void()>& body) {
     const std::int64_t now = count(State::asleep) > 0 ? now_ns() : 0;
     std::vector<std::unique_ptr<Fiber>> all = std::exchange(live_, {});
+    live_.reserve(all.size());
     for (std::unique_ptr<Fiber>& fiber : all) {
       if (fiber->state == State::ready || (fiber->state == State::asleep && fiber->wakes <= now)) {
         run_one(*fiber, body);
@@ -294,6 +333,7 @@ class Block {
     if (fiber->state == State::returned) {
       pool_.give_back(std::move(fiber));
     } else {
+      some_may_go_on_ = some_may_go_on_ || fiber->state == State::ready || fiber->state == State::asleep;
       live_.push_back(std::move(fiber));
     }
   }
@@ -306,6 +346,7 @@ class Block {
     if (count(State::at_block_barrier) == live_.size()) {
       shuffle_(live_);
       std::ranges::for_each(live_, [](const auto& fiber) { fiber->state = State::ready; });
+      some_may_go_on_ = true;
       return true;
     }
     bool released = false;
@@ -316,6 +357,7 @@ class Block {
         std::ranges::for_each(live_,
                               [&](const auto& fiber) { fiber->state = here(fiber) ? State::ready : fiber->state; });
         released = true;
+        some_may_go_on_ = true;
       }
     }
     return released;
@@ -328,9 +370,14 @@ class Block {
   FiberPool& pool_;
   std::vector<unsigned> not_begun_;
   std::vector<std::unique_ptr<Fiber>> live_;
+  /// Whether a thread of live_ waits for no barrier: looking for one at every thread that begins would take longer than
+  /// the kernel.
+  bool some_may_go_on_ = false;
   std::vector<float4> shared_;
   std::vector<std::uint64_t> given_;  // in exchanges of a warp
 };
+
+bool begin_next_thread(Fiber& fiber) { return fiber.block->begin_next_thread(fiber); }
 
 Fiber& running() {
   check(Fiber::current != nullptr, "a function of device code is called outside of a kernel");
@@ -354,6 +401,7 @@ std::vector<uint3> indices_of(const dim3& grid) {
 
 void run_kernel(const char* name, const KernelShape& shape, const std::function<void()>& body, std::uint64_t seed) {
   thread_local FiberPool pool;
+  waits_for_host = std::strcmp(name, gate_kernel) == 0;
   Shuffle shuffle(seed);
   std::vector<uint3> not_begun = indices_of(shape.grid);
   shuffle(not_begun);
@@ -372,7 +420,10 @@ void run_kernel(const char* name, const KernelShape& shape, const std::function<
       begun.push_back(std::make_unique<Block>(name, shape, not_begun.back(), shuffle, pool));
       not_begun.pop_back();
     } else if (begun.empty()) {
+      waits_for_host = false;
       return;
+    } else if (is_stated_here()) {
+      wait_for_stated(wakes);
     } else if (const std::int64_t left = wakes - now_ns(); left > 0) {
       std::this_thread::sleep_for(std::chrono::nanoseconds(std::min<std::int64_t>(left, 50'000)));
     }
@@ -380,6 +431,12 @@ void run_kernel(const char* name, const KernelShape& shape, const std::function<
 }
 
 std::int64_t device_time() { return now_ns(); }
+
+void sleep_until(std::int64_t time) {
+  Fiber& fiber = running();
+  fiber.wakes = time;
+  fiber.yield(State::asleep);
+}
 
 void* dynamic_shared_memory() { return running().block->shared(); }
 
@@ -397,8 +454,4 @@ std::uint64_t exchange_in_warp(std::uint64_t bits, int mask) {
 
 void __syncthreads() { software_gpu::running().yield(software_gpu::State::at_block_barrier); }
 
-void __nanosleep(unsigned nanoseconds) {
-  software_gpu::Fiber& fiber = software_gpu::running();
-  fiber.wakes = software_gpu::now_ns() + nanoseconds;
-  fiber.yield(software_gpu::State::asleep);
-}
+void __nanosleep(unsigned nanoseconds) { software_gpu::sleep_until(software_gpu::now_ns() + nanoseconds); }

@@ -15,21 +15,25 @@
 
 namespace software_gpu {
 
+constexpr int most_multiprocessors = 132;
+constexpr int multiprocessors_in_group = 8;  // what green contexts are made of
+
 /// What variables of the environment say; read once.
 struct Settings {
-  std::uint64_t seed = 1;    ///< SOFTWARE_GPU_SEED: of speeds and orders; 0: no delays
-  int devices = 1;           ///< SOFTWARE_GPU_DEVICES: of the machine, before CUDA_VISIBLE_DEVICES
-  std::size_t memory = 0;    ///< SOFTWARE_GPU_MEMORY: bytes of each
-  std::size_t queue = 1000;  ///< SOFTWARE_GPU_QUEUE: works that a stream takes before its host waits
+  std::uint64_t seed = 1;                      ///< SOFTWARE_GPU_SEED: of speeds and orders; 0: no delays
+  int devices = 1;                             ///< SOFTWARE_GPU_DEVICES: of the machine, before CUDA_VISIBLE_DEVICES
+  std::size_t memory = 0;                      ///< SOFTWARE_GPU_MEMORY: bytes of each
+  std::size_t queue = 1000;                    ///< SOFTWARE_GPU_QUEUE: works that a stream takes before its host waits
+  int multiprocessors = most_multiprocessors;  ///< SOFTWARE_GPU_MULTIPROCESSORS: of each; fewer have smaller kernels
   /// SOFTWARE_GPU_PATIENCE_MS: how long a device may stand still that an allocation waits for
   int patience_ms = 1500;
   /// SOFTWARE_GPU_MOST_WORK: FLOPs up to which a kernel computes; larger ones only take their time. 0: all do
   double most_work = 0.0;
+  /// SOFTWARE_GPU_KERNEL_NS: the least that a kernel takes by the stated clock; 0: the clock is the processor's
+  std::int64_t kernel_ns = 0;
+  double flops_per_second = 1e13;  ///< SOFTWARE_GPU_FLOPS: of matrix products by the stated clock
 };
 const Settings& settings();
-
-constexpr int multiprocessors = 132;
-constexpr int multiprocessors_in_group = 8;  // what green contexts are made of
 
 /// Works that follow each other whatever their streams, as those of an NCCL communicator do.
 class Line {
@@ -45,6 +49,7 @@ class Line {
   std::condition_variable changed_;
   std::uint64_t next_ = 0;
   std::uint64_t first_ = 0;
+  std::int64_t stated_ = 0;          // when the last one ended
   std::vector<std::uint64_t> left_;  // out of order
 };
 
@@ -62,6 +67,7 @@ struct Work {
   cudaEvent_t records = nullptr;  // in a graph: the event that it records
   std::uint32_t correlation = 0;  // of the call that issued it
   std::uint64_t node = 0;         // of a graph
+  double flops = 0.0;             // of a matrix product
 };
 
 /// Gives a stream work, or the graph that it is captured into. Waits while the stream's queue is full.
@@ -72,8 +78,12 @@ bool is_captured(cudaStream_t stream);
 int device_of(cudaStream_t stream);
 int current_device();
 std::string uuid_of(int device);
+/// The same by the number that a GPU has in the machine, whichever are visible.
+std::string uuid_in_machine(int number);
 /// Whether all of it is one piece of memory that is allocated on this device.
 bool is_device_memory(const void* at, std::size_t bytes, int device);
+/// Which kernel this thread runs; null: none.
+void set_kernel_here(const char* name);
 /// Memory may wait for the device: fails where that stands still for longer than the patience, as behind a gate.
 cudaError_t wait_to_allocate(const char* call);
 /// The same, by a library that may allocate during a capture.
@@ -90,6 +100,17 @@ Handle kept(Handle handle) {
   keep(handle);
   return handle;
 }
+
+/// Whether works last as long as is stated, by a clock that the processor does not move.
+bool time_is_stated();
+/// The stated clock of the work that this thread runs, in nanoseconds.
+std::int64_t& stated_now();
+/// Moves it on to this time, if that is later.
+void wait_for_stated(std::int64_t time);
+/// Moves it on to the end of a work that began then: its stated time, or what it has waited for, whichever is later.
+void end_stated(const Work& work, std::int64_t begin);
+/// The name of the kernel that waits for the host. That takes no stated time.
+inline constexpr const char* gate_kernel = "gate";
 
 /// Says that the work of this thread goes on; one that says nothing stands still.
 void beat();

@@ -77,7 +77,11 @@ class Launch {
  public:
   Launch(std::shared_ptr<const std::vector<Node>> nodes, std::map<std::size_t, std::shared_ptr<Record>> records,
          std::map<Line*, std::uint64_t> places)
-      : nodes_(std::move(nodes)), records_(std::move(records)), places_(std::move(places)), done_(nodes_->size()) {}
+      : nodes_(std::move(nodes)),
+        records_(std::move(records)),
+        places_(std::move(places)),
+        done_(nodes_->size()),
+        ended_(nodes_->size()) {}
 
   cudaError_t run() {
     std::set<std::size_t> chains;
@@ -87,6 +91,7 @@ class Launch {
     for (const auto& [line, place] : places_) {
       line->wait(place);
     }
+    begun_ = stated_now();
     std::vector<std::thread> threads;
     for (const std::size_t chain : chains) {
       threads.emplace_back([this, chain] { run(chain); });
@@ -94,6 +99,7 @@ class Launch {
     for (std::thread& one : threads) {
       one.join();
     }
+    std::ranges::for_each(ended_, wait_for_stated);
     for (const auto& [line, place] : places_) {
       line->leave(place);
     }
@@ -102,6 +108,7 @@ class Launch {
 
  private:
   void run(std::size_t chain) {
+    stated_now() = begun_;
     for (std::size_t i = 0; i < nodes_->size(); ++i) {
       const Node& node = (*nodes_)[i];
       if (node.chain != chain) {
@@ -113,6 +120,9 @@ class Launch {
         changed_.wait(lock,
                       [&] { return std::ranges::all_of(node.after, [&](std::size_t one) { return done_[one]; }); });
         before = status_;
+        for (const std::size_t one : node.after) {
+          wait_for_stated(ended_[one]);
+        }
       }
       dawdle();
       cudaError_t status = before;
@@ -124,6 +134,7 @@ class Launch {
       const std::lock_guard lock(mutex_);
       status_ = status;
       done_[i] = true;
+      ended_[i] = stated_now();
       changed_.notify_all();
     }
   }
@@ -134,6 +145,8 @@ class Launch {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<bool> done_;
+  std::int64_t begun_ = 0;           // by the stated clock
+  std::vector<std::int64_t> ended_;  // each node
   cudaError_t status_ = cudaSuccess;
 };
 

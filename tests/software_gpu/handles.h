@@ -75,6 +75,7 @@ struct CUstream_st {
   std::condition_variable changed;
   std::deque<software_gpu::Work> queue;
   std::size_t works = 0;  // queued and running
+  std::int64_t time = 0;  // of its stated clock; its own thread's
 
   // Guarded by captures_mutex().
   std::shared_ptr<software_gpu::Capture> capture;

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the device and pinned memory of the host. A block ends where a page begins that nobody may touch, holds NaN
-// at first, and its addresses are never given again.
+// at first, and its addresses are never given again. A kernel that touches memory that was freed, or that lies beyond a
+// block's end, ends the process with a sentence.
+#include <signal.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstring>
 #include <map>
 
@@ -70,6 +75,34 @@ class Memory {
     return true;
   }
 
+  /// What lies at an address that a kernel may not touch, in words; false: none of this memory. For a thread that is
+  /// about to end the process: it gives up where another holds the list.
+  [[nodiscard]] bool describe(const void* at, std::array<char, 160>& words) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) {
+      return false;
+    }
+    auto after = blocks_.upper_bound(number_of(at));
+    if (after == blocks_.begin()) {
+      return false;
+    }
+    --after;
+    const std::uintptr_t offset = number_of(at) - after->first;
+    const std::size_t bytes = after->second.bytes;
+    if (offset > up(std::max<std::size_t>(bytes, 1), alignment) + page) {
+      return false;
+    }
+    const char* const where = after->second.device == of_host ? "of pinned memory" : "of device memory";
+    if (after->second.freed) {
+      std::snprintf(words.data(), words.size(), "byte %zu of a block of %zu bytes %s that was freed", offset, bytes,
+                    where);
+    } else {
+      std::snprintf(words.data(), words.size(), "%zu bytes beyond the end of a block of %zu bytes %s", offset - bytes,
+                    bytes, where);
+    }
+    return true;
+  }
+
   [[nodiscard]] bool contains(const void* at, std::size_t bytes, int device) {
     const std::lock_guard lock(mutex_);
     const Block* block = find(at);
@@ -103,6 +136,42 @@ class Memory {
 Memory& memory() {
   static auto& one = *new Memory;
   return one;
+}
+
+thread_local const char* kernel_here = nullptr;
+
+struct sigaction& action_before() {
+  static struct sigaction before {};
+  return before;
+}
+
+/// Only what a kernel does to memory of these doubles is told; any other fault goes to who was to hear of it before.
+void tell_fault(int signal, siginfo_t* about, void* context) {
+  std::array<char, 160> words{};
+  if (kernel_here != nullptr && memory().describe(about->si_addr, words)) {
+    std::array<char, 320> sentence{};
+    const int length = std::snprintf(sentence.data(), sentence.size(), "software GPU: the kernel '%s' touches %s\n",
+                                     kernel_here, words.data());
+    static_cast<void>(!::write(STDERR_FILENO, sentence.data(), static_cast<std::size_t>(std::max(length, 0))));
+    std::abort();
+  }
+  const struct sigaction& before = action_before();
+  if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
+    before.sa_sigaction(signal, about, context);
+    return;
+  }
+  ::signal(signal, SIG_DFL);  // the instruction runs once more
+}
+
+void listen_for_faults() {
+  static const bool listening = [] {
+    struct sigaction action {};
+    action.sa_sigaction = tell_fault;
+    action.sa_flags = SA_SIGINFO;
+    ::sigemptyset(&action.sa_mask);
+    return ::sigaction(SIGSEGV, &action, &action_before()) == 0;
+  }();
+  static_cast<void>(listening);
 }
 
 /// A rectangle of bytes that lies in one piece of memory.
@@ -163,6 +232,11 @@ bool is_kind(cudaMemcpyKind kind) {
 }
 
 }  // namespace
+
+void set_kernel_here(const char* name) {
+  listen_for_faults();
+  kernel_here = name;
+}
 
 bool is_device_memory(const void* at, std::size_t bytes, int device) { return memory().contains(at, bytes, device); }
 

@@ -5,6 +5,7 @@
 #include <cuda_fp16.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "tests/software_gpu/misuse.h"
@@ -17,6 +18,9 @@ Bytes bytes_at(const void* from, std::size_t count) {
   const auto* begin = static_cast<const std::byte*>(from);
   return {begin, begin + count};
 }
+
+/// Of no bytes too: a part of an all-reduce of fewer elements than ranks is empty.
+void put(void* to, const Bytes& bytes) { std::ranges::copy(bytes, static_cast<std::byte*>(to)); }
 
 /// What a receiver says when it is ready, and members of a collective before they begin.
 struct Header {
@@ -63,7 +67,7 @@ void run_messages(ncclComm& comm, const std::vector<Operation>& operations) {
   for (const Operation& one : operations) {
     if (one.kind == Operation::Kind::receive) {
       const Bytes bytes = receive(comm, one.peer, Purpose::message);
-      std::memcpy(one.to, bytes.data(), bytes.size());
+      put(one.to, bytes);
     }
   }
 }
@@ -107,7 +111,7 @@ class Ring {
     Bytes part = mine;
     for (int step = 0;; ++step) {
       const int owner = (comm_.rank - step + n_) % n_;
-      std::memcpy(to + static_cast<std::size_t>(owner) * part.size(), part.data(), part.size());
+      put(to + static_cast<std::size_t>(owner) * part.size(), part);
       if (step == n_ - 1) {
         return;
       }
@@ -153,7 +157,7 @@ void run_all_to_all(ncclComm& comm, const Operation& one) {
   }
   for (int peer = 0; peer < ranks_of(comm); ++peer) {
     const Bytes part = receive(comm, peer, Purpose::collective);
-    std::memcpy(static_cast<std::byte*>(one.to) + static_cast<std::size_t>(peer) * bytes, part.data(), part.size());
+    put(static_cast<std::byte*>(one.to) + static_cast<std::size_t>(peer) * bytes, part);
   }
 }
 
@@ -164,7 +168,7 @@ void run_all_reduce(ncclComm& comm, const Operation& one) {
   Bytes part = ring.reduce(static_cast<const std::byte*>(one.from), begins, one.type);
   for (int step = 0;; ++step) {
     const auto owner = static_cast<std::size_t>((comm.rank - step + n) % n);
-    std::memcpy(static_cast<std::byte*>(one.to) + begins[owner], part.data(), part.size());
+    put(static_cast<std::byte*>(one.to) + begins[owner], part);
     if (step == n - 1) {
       return;
     }
@@ -190,7 +194,7 @@ void run_collective(ncclComm& comm, const Operation& one) {
     case Collective::reduce_scatter: {
       const auto n = static_cast<std::size_t>(ranks_of(comm));
       const Bytes sums = ring.reduce(from, equal_parts(one.count * n, ranks_of(comm), size), one.type);
-      std::memcpy(one.to, sums.data(), sums.size());
+      put(one.to, sums);
       return;
     }
     case Collective::all_reduce: run_all_reduce(comm, one); return;

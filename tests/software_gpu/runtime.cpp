@@ -103,9 +103,11 @@ cudaError_t refusal(const void* kernel, const KernelShape& shape, cudaStream_t s
 
 int current_device() { return current; }
 
-std::string uuid_of(int device) {
+std::string uuid_of(int device) { return uuid_in_machine(visible_devices()[static_cast<std::size_t>(device)]); }
+
+std::string uuid_in_machine(int number) {
   std::string bytes("software GPU \0\0\0", 16);
-  bytes[15] = static_cast<char>(visible_devices()[static_cast<std::size_t>(device)]);
+  bytes[15] = static_cast<char>(number);
   return bytes;
 }
 
@@ -121,7 +123,9 @@ void launch(const void* kernel, const char* kernel_name, const KernelShape& shap
                         .run = [=, body = std::move(body)] {
                           const double flops = flops_of(shape);
                           if (computes(flops)) {
+                            set_kernel_here(kernel_name);
                             run_kernel(kernel_name, shape, body, random_number());
+                            set_kernel_here(nullptr);
                           } else {
                             take_time(flops);
                           }
@@ -136,6 +140,9 @@ using namespace software_gpu;  // NOLINT(google-build-using-namespace): this fil
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
+  // Loaded before a program asks for NVIDIA's, by a run path that the program lacks; it then gets this one by its name.
+  static void* const management = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  static_cast<void>(management);
   *count = static_cast<int>(visible_devices().size());
   return said(*count == 0 ? cudaErrorNoDevice : cudaSuccess);
 }
@@ -162,7 +169,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* about, int device) {
   std::memcpy(about->uuid.bytes, uuid_of(device).data(), sizeof about->uuid.bytes);
   about->totalGlobalMem = settings().memory;
   about->major = 9;
-  about->multiProcessorCount = multiprocessors;
+  about->multiProcessorCount = settings().multiprocessors;
   about->l2CacheSize = 50 << 20;
   return cudaSuccess;
 }
@@ -174,7 +181,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
   switch (which) {
     case cudaDevAttrClockRate:
     case cudaDevAttrMemoryClockRate: *value = clock_khz; return cudaSuccess;
-    case cudaDevAttrMultiProcessorCount: *value = multiprocessors; return cudaSuccess;
+    case cudaDevAttrMultiProcessorCount: *value = settings().multiprocessors; return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = most_shared_bytes; return cudaSuccess;
   }
   return said(cudaErrorInvalidValue);
@@ -283,7 +290,7 @@ CUdevResource resource_of(const std::vector<unsigned>& members) {
 
 std::vector<unsigned> members_of(const CUdevResource& resource) {
   std::vector<unsigned> members;
-  for (unsigned i = 0; i < multiprocessors; ++i) {
+  for (unsigned i = 0; i < static_cast<unsigned>(settings().multiprocessors); ++i) {
     if ((resource.members[i / 64] >> i % 64 & 1U) != 0) {
       members.push_back(i);
     }
@@ -308,7 +315,7 @@ CUresult get_resource(CUdevice device, CUdevResource* resource, CUdevResourceTyp
     return is_device(device) ? CUDA_ERROR_INVALID_RESOURCE_TYPE : CUDA_ERROR_INVALID_DEVICE;
   }
   std::vector<unsigned> all;
-  for (unsigned i = 0; i < multiprocessors; ++i) {
+  for (unsigned i = 0; i < static_cast<unsigned>(settings().multiprocessors); ++i) {
     all.push_back(i);
   }
   *resource = resource_of(all);

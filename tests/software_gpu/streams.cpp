@@ -64,8 +64,13 @@ const Settings& settings() {
       .devices = static_cast<int>(std::min<std::uint64_t>(number_in("SOFTWARE_GPU_DEVICES", 1), most_devices)),
       .memory = number_in("SOFTWARE_GPU_MEMORY", std::uint64_t{16} << 30U),
       .queue = std::max<std::size_t>(number_in("SOFTWARE_GPU_QUEUE", 1000), 1),
+      .multiprocessors = static_cast<int>(std::clamp<std::uint64_t>(
+          number_in("SOFTWARE_GPU_MULTIPROCESSORS", most_multiprocessors), 1, most_multiprocessors)),
       .patience_ms = static_cast<int>(number_in("SOFTWARE_GPU_PATIENCE_MS", 1500)),
-      .most_work = static_cast<double>(number_in("SOFTWARE_GPU_MOST_WORK", 0))};
+      .most_work = static_cast<double>(number_in("SOFTWARE_GPU_MOST_WORK", 0)),
+      .kernel_ns = static_cast<std::int64_t>(number_in("SOFTWARE_GPU_KERNEL_NS", 0)),
+      .flops_per_second =
+          static_cast<double>(std::max<std::uint64_t>(number_in("SOFTWARE_GPU_FLOPS", 10'000'000'000'000), 1))};
   return read;
 }
 
@@ -103,6 +108,9 @@ void beat() { beats().fetch_add(1, std::memory_order_relaxed); }
 bool computes(double flops) { return settings().most_work == 0.0 || flops <= settings().most_work; }
 
 void take_time(double flops) {
+  if (time_is_stated()) {
+    return;
+  }
   constexpr double seconds_per_flop = 1e-15;
   constexpr double seconds_at_least = 5e-6;
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds_at_least + flops * seconds_per_flop));
@@ -130,11 +138,13 @@ std::uint64_t Line::take() {
 void Line::wait(std::uint64_t place) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return first_ == place; });
+  wait_for_stated(stated_);
 }
 
 void Line::leave(std::uint64_t place) {
   const std::lock_guard lock(mutex_);
   left_.push_back(place);
+  stated_ = std::max(stated_, stated_now());
   for (auto next = std::ranges::find(left_, first_); next != left_.end(); next = std::ranges::find(left_, first_)) {
     left_.erase(next);
     ++first_;
@@ -152,6 +162,9 @@ void Record::complete() {
 void Record::wait() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return done_; });
+  if (time_is_stated()) {
+    wait_for_stated(time_);
+  }
 }
 
 bool Record::done() {
@@ -235,9 +248,13 @@ std::shared_ptr<Watcher> watcher() {
 
 cudaError_t run_watched(const Work& work) {
   const std::shared_ptr<Watcher> watching = work.kind == WorkKind::other ? nullptr : watcher();
+  const std::int64_t begin_stated = stated_now();
   const std::uint64_t begin = watching == nullptr ? 0 : watching->time();
   const cudaError_t status = work.run();
-  if (watching != nullptr) {
+  end_stated(work, begin_stated);
+  if (watching != nullptr && time_is_stated()) {
+    watching->ended(work, static_cast<std::uint64_t>(begin_stated), static_cast<std::uint64_t>(stated_now()));
+  } else if (watching != nullptr) {
     watching->ended(work, begin, watching->time());
   }
   return status;
@@ -260,10 +277,12 @@ void serve(cudaStream_t stream) {
       stream->queue.pop_front();
     }
     dawdle();
+    wait_for_stated(stream->time);
     // What is not run after an error must not keep others waiting either.
     const bool runs = on.error() == cudaSuccess || work.kind == WorkKind::other;
     const cudaError_t status = runs ? run_watched(work) : cudaSuccess;
     work = {};
+    stream->time = stated_now();
     on.end_work(status);
     const std::lock_guard lock(stream->mutex);
     --stream->works;
@@ -451,7 +470,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEven
   if (!records[0]->done() || !records[1]->done()) {
     return cudaErrorNotReady;
   }
-  constexpr std::int64_t resolution_ns = 512;
+  const std::int64_t resolution_ns = time_is_stated() ? 1 : 512;
   const std::int64_t time = (records[1]->time() - records[0]->time()) / resolution_ns * resolution_ns;
   *milliseconds = static_cast<float>(static_cast<double>(time) * 1e-6);
   return cudaSuccess;

@@ -15,7 +15,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Widths and depths of a product: of small models' layers and their shards.
+/// A width and depth of a GEMM, from layers of small models and their shards.
 struct Width {
   std::int64_t n;
   std::int64_t k;
@@ -39,7 +39,7 @@ constexpr std::array<Width, 2> quick_widths{{{512, 512}, {1600, 800}}};
 constexpr std::array<std::int64_t, 7> heights{32, 64, 96, 128, 192, 256, 512};
 constexpr std::array<std::int64_t, 2> quick_heights{64, 256};
 
-/// Of a GPU: shards of Llama-3 8B to 405B and of GPT-3 in groups of eight, and a grid between them.
+/// Sizes for a GPU: shards of Llama-3 8B to 405B and of GPT-3 in groups of eight, and a grid between them.
 constexpr std::array<Width, 14> gpu_widths{{{1024, 8192},
                                             {2048, 2048},
                                             {2560, 8192},
@@ -59,18 +59,18 @@ constexpr std::array<std::int64_t, 8> gpu_heights{128, 256, 512, 1024, 1536, 204
 constexpr std::array<std::int64_t, 2> quick_gpu_heights{512, 4096};
 
 constexpr std::int64_t least_message = 8 << 10;
-/// The largest message.
+/// Returns the size of the largest message.
 std::int64_t most_message(const BenchPlan& plan) { return std::int64_t{plan.gpu ? 256 : 16} << 20U; }
 constexpr std::array all_collectives{CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                      CollectiveKind::all_reduce, CollectiveKind::all_to_all};
 
-/// From the least to the most, doubled, and the same times one and a half.
+/// Returns the doublings from the smallest to the largest, and each times one and a half.
 std::vector<Bytes> message_sizes(const BenchPlan& plan) {
-  const std::int64_t most = most_message(plan);
+  const std::int64_t limit = most_message(plan);
   std::vector<Bytes> sizes;
-  for (std::int64_t size = least_message; size <= most; size *= plan.quick ? 16 : 2) {
+  for (std::int64_t size = least_message; size <= limit; size *= plan.quick ? 16 : 2) {
     sizes.push_back({size});
-    if (!plan.quick && 3 * size / 2 < most) {
+    if (!plan.quick && 3 * size / 2 < limit) {
       sizes.push_back({3 * size / 2});
     }
   }
@@ -109,7 +109,7 @@ void add_messages(const BenchPlan& plan, DType wire, std::vector<MicroProgram>& 
   }
 }
 
-/// Exchanges in a row beside a product.
+/// Largest number of consecutive exchanges beside a GEMM.
 constexpr int most_exchanges = 512;
 /// On a GPU two iterations have to fit behind a gate, which takes most_behind_gate (launch_mode.h) commands of a
 /// stream: an exchange of virtual ranks is a copy, a record and two waits.
@@ -119,33 +119,34 @@ void add_neighbours(const BenchPlan& plan, DType dtype, std::vector<MicroProgram
   const GemmSize size = plan.gpu ? GemmSize{.m = 4096, .n = 7168, .k = 8192, .dtype = dtype}
                                  : GemmSize{.m = 256, .n = 1600, .k = 800, .dtype = dtype};
   for (const std::int64_t bytes : {std::int64_t{256} << 10U, std::int64_t{4} << 20U}) {
-    constexpr std::int64_t moved = std::int64_t{512} << 20U;  // takes longer than the product
-    const int most = plan.gpu ? most_gpu_exchanges : most_exchanges;
-    const int exchanges = static_cast<int>(std::min<std::int64_t>(moved / bytes, most));
+    constexpr std::int64_t moved = std::int64_t{512} << 20U;  // takes longer than the GEMM
+    const int limit = plan.gpu ? most_gpu_exchanges : most_exchanges;
+    const int exchanges = static_cast<int>(std::min<std::int64_t>(moved / bytes, limit));
     for (const Watched watched : {Watched::product, Watched::exchange}) {
       to.push_back(beside_each_other(plan.ranks, size, {bytes}, exchanges, watched));
     }
   }
 }
 
-std::string size_of(const MicroBenchmark& one) {
-  if (one.op == "product") {
-    return fmt::format("{} x {} x {}", one.m, one.n, one.k);
+std::string size_of(const MicroBenchmark& benchmark) {
+  if (benchmark.op == "product") {
+    return fmt::format("{} x {} x {}", benchmark.m, benchmark.n, benchmark.k);
   }
-  return one.bytes > 0 ? fmt::format("{} KiB", one.bytes >> 10U) : "";
+  return benchmark.bytes > 0 ? fmt::format("{} KiB", benchmark.bytes >> 10U) : "";
 }
 
-/// What it comes to a second.
-std::string rate_of(const MicroBenchmark& one, Duration time) {
+/// Returns the rate in words.
+std::string rate_of(const MicroBenchmark& benchmark, Duration time) {
   const double seconds = to_seconds(time);
-  if (seconds <= 0.0 || (one.op != "product" && one.bytes == 0)) {
+  if (seconds <= 0.0 || (benchmark.op != "product" && benchmark.bytes == 0)) {
     return "";
   }
-  if (one.op == "product") {
-    const auto flops = 2.0 * static_cast<double>(one.m) * static_cast<double>(one.n) * static_cast<double>(one.k);
+  if (benchmark.op == "product") {
+    const auto flops =
+        2.0 * static_cast<double>(benchmark.m) * static_cast<double>(benchmark.n) * static_cast<double>(benchmark.k);
     return fmt::format("{:.1f} GFLOP/s", flops / seconds / 1e9);
   }
-  return fmt::format("{:.2f} GB/s", static_cast<double>(one.bytes) / seconds / 1e9);
+  return fmt::format("{:.2f} GB/s", static_cast<double>(benchmark.bytes) / seconds / 1e9);
 }
 
 std::string ms(Duration time) { return fmt::format("{:.3f}", to_seconds(time) * 1e3); }
@@ -156,32 +157,32 @@ std::vector<MicroProgram> micro_programs(const BenchPlan& plan) {
   const auto wants = [&](BenchPart part) {
     return plan.parts.empty() || std::ranges::find(plan.parts, part) != plan.parts.end();
   };
-  std::vector<MicroProgram> all;
+  std::vector<MicroProgram> programs;
   for (const DType dtype : plan.dtypes) {
     if (wants(BenchPart::products)) {
-      add_products(plan, dtype, all);
+      add_products(plan, dtype, programs);
     }
     if (wants(BenchPart::kernels)) {
-      add_kernels(plan, dtype, all);
+      add_kernels(plan, dtype, programs);
     }
   }
   for (const bool on_two_lanes : {false, true}) {
     if (wants(BenchPart::gaps)) {
-      all.push_back(gaps(plan.ranks, on_two_lanes));
+      programs.push_back(gaps(plan.ranks, on_two_lanes));
     }
   }
   if (plan.ranks > 1 && wants(BenchPart::messages)) {
-    add_messages(plan, plan.dtypes.front(), all);
+    add_messages(plan, plan.dtypes.front(), programs);
   }
   if (plan.ranks > 1 && wants(BenchPart::neighbours)) {
-    add_neighbours(plan, plan.dtypes.front(), all);
+    add_neighbours(plan, plan.dtypes.front(), programs);
   }
-  return all;
+  return programs;
 }
 
 namespace {
 
-/// One visit: the op runs once without counting, then as often as is asked for.
+/// Runs the op once without counting it, then as often as asked for.
 std::vector<Duration> samples_of(const MicroProgram& micro, const BenchOptions& options, const MakeExecutor& make) {
   const std::unique_ptr<Executor> executor = make(lower(micro.program), micro.sizes);
   if (!executor->holds_own_data()) {
@@ -195,8 +196,8 @@ std::vector<Duration> samples_of(const MicroProgram& micro, const BenchOptions& 
   return samples;
 }
 
-std::string name_of(const MicroBenchmark& one) {
-  return one.beside.empty() ? one.op : fmt::format("{} beside {}", one.op, one.beside);
+std::string name_of(const MicroBenchmark& benchmark) {
+  return benchmark.beside.empty() ? benchmark.op : fmt::format("{} beside {}", benchmark.op, benchmark.beside);
 }
 
 }  // namespace
@@ -209,18 +210,19 @@ BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions&
   }
   std::vector<bool> failed(programs.size(), false);
   const auto visit = [&](std::size_t place) {
-    MicroBenchmark& one = result.measured[place];
+    MicroBenchmark& benchmark = result.measured[place];
     try {
-      std::ranges::copy(samples_of(programs[place], options, make), std::back_inserter(one.samples));
+      std::ranges::copy(samples_of(programs[place], options, make), std::back_inserter(benchmark.samples));
     } catch (const Stuck&) {
-      throw;  // the executor is of no further use
+      throw;  // the executor cannot be used any more
     } catch (const std::runtime_error& error) {
       if (!options.alone) {
         throw;
       }
       failed[place] = true;
-      one.samples.clear();
-      result.failures.push_back(fmt::format("{} {}: not measured: {}", name_of(one), size_of(one), error.what()));
+      benchmark.samples.clear();
+      result.failures.push_back(
+          fmt::format("{} {}: not measured: {}", name_of(benchmark), size_of(benchmark), error.what()));
     }
   };
   const std::size_t visits = programs.size() * static_cast<std::size_t>(options.passes);
@@ -240,17 +242,18 @@ BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions&
   } catch (const Stuck& stuck) {
     result.failures.push_back(fmt::format("stopped after {} of {} measurements: {}", done, visits, stuck.what()));
   }
-  std::erase_if(result.measured, [](const MicroBenchmark& one) { return one.samples.empty(); });
+  std::erase_if(result.measured, [](const MicroBenchmark& benchmark) { return benchmark.samples.empty(); });
   return result;
 }
 
 std::string to_table(const std::vector<MicroBenchmark>& measured) {
   constexpr auto line = "{:<24} {:<5} {:<18} {:>8} {:>17} {}\n";
   std::string text = fmt::format(line, "milliseconds", "", "", "median", "p10..p90", "");
-  for (const MicroBenchmark& one : measured) {
-    const Summary summary = summary_of(one.samples);
-    text += fmt::format(line, name_of(one), one.dtype, size_of(one), ms(summary.median.value),
-                        fmt::format("{}..{}", ms(summary.p10), ms(summary.p90)), rate_of(one, summary.median.value));
+  for (const MicroBenchmark& benchmark : measured) {
+    const Summary summary = summary_of(benchmark.samples);
+    text +=
+        fmt::format(line, name_of(benchmark), benchmark.dtype, size_of(benchmark), ms(summary.median.value),
+                    fmt::format("{}..{}", ms(summary.p10), ms(summary.p90)), rate_of(benchmark, summary.median.value));
   }
   return text;
 }

@@ -7,13 +7,14 @@
 #include <functional>
 #include <optional>
 
+#include "model/expect/expectation.h"
 #include "validate/measure/protocol.h"
 
 namespace commfuse::validate {
 
 namespace {
 
-/// In a row, of one pair, in one run of its program.
+/// Consecutive transfers of one pair in one run of its program.
 constexpr int transfers = 4;
 
 std::string size_in_words(Bytes bytes) {
@@ -21,13 +22,14 @@ std::string size_in_words(Bytes bytes) {
                                       : fmt::format("{:g} KiB", static_cast<double>(bytes.count) / 1024.0);
 }
 
-PartGroup& group_of(const MicroBenchmark& one, const std::vector<std::string>& hosts, std::vector<PartGroup>& groups) {
+PartGroup& group_of(const MicroBenchmark& benchmark, const std::vector<std::string>& hosts,
+                    std::vector<PartGroup>& groups) {
   const auto host = [&](std::int64_t rank) {
     return static_cast<std::size_t>(rank) < hosts.size() ? hosts[static_cast<std::size_t>(rank)] : std::string();
   };
-  const bool moves = one.op == "transfer";
-  const bool between = moves && host(one.rank) != host(one.peer);
-  const Bytes bytes{moves ? one.bytes : 0};
+  const bool moves = benchmark.op == "transfer";
+  const bool between = moves && host(benchmark.rank) != host(benchmark.peer);
+  const Bytes bytes{moves ? benchmark.bytes : 0};
   for (PartGroup& group : groups) {
     if (group.bytes == bytes && group.between_hosts == between) {
       return group;
@@ -35,7 +37,7 @@ PartGroup& group_of(const MicroBenchmark& one, const std::vector<std::string>& h
   }
   const std::string name = moves
                                ? fmt::format("transfers of {}{}", size_in_words(bytes), between ? " between hosts" : "")
-                               : fmt::format("products of {} x {} x {}", one.m, one.n, one.k);
+                               : fmt::format("products of {} x {} x {}", benchmark.m, benchmark.n, benchmark.k);
   return groups.emplace_back(PartGroup{.name = name, .bytes = bytes, .between_hosts = between});
 }
 
@@ -57,7 +59,7 @@ void compare(PartGroup& group, double tolerance) {
   }
 }
 
-/// What may be to blame for several links: a rank's way out, its way in, or both.
+/// A possible cause of several slow links: a rank's way out, its way in, or both.
 struct Suspect {
   Rank rank = 0;
   bool out = false;
@@ -71,20 +73,20 @@ struct Suspect {
   }
 };
 
-/// One rank's share in a group's trouble.
+/// A rank's share of a group's slow links.
 struct Blame {
   Suspect suspect;
-  std::vector<std::size_t> off;  // places of links that nobody else is blamed for
-  std::size_t all = 0;
+  std::vector<std::size_t> off;  // indices of links that no other rank is blamed for
+  std::size_t links = 0;
 
-  [[nodiscard]] bool guilty() const { return off.size() >= 2 && 4 * off.size() >= 3 * all; }
+  [[nodiscard]] bool guilty() const { return off.size() >= 2 && 4 * off.size() >= 3 * links; }
 };
 
 Blame blame_of(const Suspect& suspect, const PartGroup& group, const std::vector<bool>& explained) {
   Blame blame{.suspect = suspect};
   for (std::size_t i = 0; i < group.parts.size(); ++i) {
     if (suspect.has(group.parts[i])) {
-      ++blame.all;
+      ++blame.links;
       if (group.parts[i].off && !explained[i]) {
         blame.off.push_back(i);
       }
@@ -93,7 +95,7 @@ Blame blame_of(const Suspect& suspect, const PartGroup& group, const std::vector
   return blame;
 }
 
-/// The one that most links speak against.
+/// Returns the suspect with the most slow links.
 std::optional<Blame> worst_of(const PartGroup& group, const std::vector<bool>& explained) {
   std::optional<Blame> worst;
   Rank last = 0;
@@ -126,7 +128,7 @@ void name_ranks(const PartGroup& group, std::vector<bool>& explained, std::vecto
     }
     std::sort(ratios.begin(), ratios.end());
     sentences.push_back(fmt::format("rank {}: in {} {} of {} of {} take {:.2f} times as long as usual",
-                                    blame->suspect.rank, group.name, blame->off.size(), blame->all,
+                                    blame->suspect.rank, group.name, blame->off.size(), blame->links,
                                     blame->suspect.in_words(), ratios[ratios.size() / 2]));
   }
 }
@@ -147,7 +149,7 @@ void name_culprits(const PartGroup& group, std::vector<std::string>& sentences) 
   }
 }
 
-/// Small messages by their time, in microseconds, large ones by their rate, in GB/s; products in milliseconds.
+/// Small messages are shown by their time, in microseconds, large ones by their rate, in GB/s; GEMMs in milliseconds.
 enum class Unit : std::uint8_t { us, gb_per_s, ms };
 
 Unit unit_of(const PartGroup& group) {
@@ -166,7 +168,7 @@ std::string value_of(const PartGroup& group, Duration time) {
   return "";
 }
 
-/// Aligned where marked or not.
+/// Returns the value, with a blank in place of a missing mark.
 std::string marked(const PartGroup& group, const ComparedPart& part) {
   return value_of(group, part.median.value) + (part.off ? "!" : " ");
 }
@@ -190,9 +192,9 @@ std::string matrix(const PartGroup& group, std::int32_t ranks) {
   for (Rank from = 0; from < ranks; ++from) {
     line = fmt::format("{:>4}", from);
     for (Rank to = 0; to < ranks; ++to) {
-      const auto found = std::ranges::find_if(
+      const auto match = std::ranges::find_if(
           group.parts, [&](const ComparedPart& part) { return part.rank == from && part.peer == to; });
-      line += fmt::format("{:>{}}", found == group.parts.end() ? "- " : marked(group, *found), width);
+      line += fmt::format("{:>{}}", match == group.parts.end() ? "- " : marked(group, *match), width);
     }
     text += without_trailing_blanks(line);
   }
@@ -246,12 +248,12 @@ std::string products(const PartGroup& group) {
 }  // namespace
 
 std::vector<MicroProgram> link_programs(const LinkPlan& plan) {
-  std::vector<MicroProgram> all;
+  std::vector<MicroProgram> programs;
   for (const Bytes bytes : plan.sizes) {
     for (Rank from = 0; from < plan.ranks; ++from) {
       for (Rank to = 0; to < plan.ranks; ++to) {
         if (from != to) {
-          all.push_back(transfers_alone(plan.ranks, from, to, plan.dtype, bytes, transfers));
+          programs.push_back(transfers_alone(plan.ranks, from, to, plan.dtype, bytes, transfers));
         }
       }
     }
@@ -259,21 +261,22 @@ std::vector<MicroProgram> link_programs(const LinkPlan& plan) {
   GemmSize product = plan.product;
   product.dtype = plan.dtype;
   for (Rank rank = 0; rank < plan.ranks; ++rank) {
-    all.push_back(product_of_rank(plan.ranks, rank, product));
+    programs.push_back(product_of_rank(plan.ranks, rank, product));
   }
-  return all;
+  return programs;
 }
 
 LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::vector<std::string>& hosts,
                          double tolerance) {
   LinkFindings findings;
-  for (const MicroBenchmark& one : measured) {
-    const bool is_meant = one.rank >= 0 && (one.op == "product" || (one.op == "transfer" && one.peer >= 0));
-    if (is_meant && !one.samples.empty()) {
-      group_of(one, hosts, findings.groups)
-          .parts.push_back({.rank = static_cast<Rank>(one.rank),
-                            .peer = static_cast<Rank>(one.peer),
-                            .median = summary_of(one.samples).median});
+  for (const MicroBenchmark& benchmark : measured) {
+    const bool is_meant =
+        benchmark.rank >= 0 && (benchmark.op == "product" || (benchmark.op == "transfer" && benchmark.peer >= 0));
+    if (is_meant && !benchmark.samples.empty()) {
+      group_of(benchmark, hosts, findings.groups)
+          .parts.push_back({.rank = static_cast<Rank>(benchmark.rank),
+                            .peer = static_cast<Rank>(benchmark.peer),
+                            .median = summary_of(benchmark.samples).median});
     }
   }
   for (PartGroup& group : findings.groups) {
@@ -281,6 +284,40 @@ LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::ve
     name_culprits(group, findings.off);
   }
   return findings;
+}
+
+LinksBelow below_expectation(const LinkFindings& findings, const Machine& machine, double false_alarms) {
+  const Expectation expectation(machine);
+  struct Compared {
+    const PartGroup* group = nullptr;
+    Expected expected;
+  };
+  std::vector<Compared> groups;
+  LinksBelow below;
+  for (const PartGroup& group : findings.groups) {
+    const Message message{
+        .op = LinkOp::send_recv, .gpus = 2, .nodes = group.between_hosts ? 2 : 1, .bytes = group.bytes};
+    const bool is_transfer = group.bytes.count > 0;
+    if (is_transfer && fits(machine, message) && expectation.of(message).limit == Limit::bandwidth) {
+      groups.push_back({&group, expectation.of(message)});
+      below.compared += group.parts.size();
+    } else if (is_transfer) {
+      below.left_out += group.parts.size();
+    }
+  }
+  for (const auto& [group, expected] : groups) {
+    const ExpectedRange range = range_of(expected, false_alarms / static_cast<double>(below.compared));
+    for (const ComparedPart& part : group->parts) {
+      if (part.median.value > range.slow) {
+        below.sentences.push_back(fmt::format(
+            "rank {} to rank {}: {} take {:.2f} times as long as {} should: {:.1f} us, expected {:.1f}, slow from "
+            "{:.1f}",
+            part.rank, part.peer, group->name, ratio_of(part.median.value, expected.time), machine.name,
+            to_microseconds(part.median.value), to_microseconds(expected.time), to_microseconds(range.slow)));
+      }
+    }
+  }
+  return below;
 }
 
 std::string to_table(const LinkFindings& findings, std::int32_t ranks, double tolerance) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which link and which rank is off: every ordered pair of ranks by itself, every rank's product, each against the rest.
+// Finds slow links and ranks: compares every ordered pair of ranks, and every rank's GEMM, with the rest.
 #pragma once
 
 #include <span>
@@ -7,52 +7,65 @@
 #include <vector>
 
 #include "model/analysis/percentiles.h"
+#include "model/hardware/machine.h"
 #include "model/record/run_record.h"
 #include "validate/bench/micro_program.h"
 
 namespace commfuse::validate {
 
 struct LinkPlan {
-  std::int32_t ranks = 2;                            ///< At least two.
-  std::vector<Bytes> sizes{{8 << 10}, {4 << 20}};    ///< One that latency decides, one that bandwidth decides.
-  DType dtype = DType::bf16;                         ///< Of what is moved and multiplied.
-  GemmSize product{.m = 128, .n = 1024, .k = 1024};  ///< All ranks do it at once; its dtype is the one above.
+  std::int32_t ranks = 2;                            ///< at least two
+  std::vector<Bytes> sizes{{8 << 10}, {4 << 20}};    ///< one dominated by latency, one by bandwidth
+  DType dtype = DType::bf16;                         ///< dtype of the data that is moved and multiplied
+  GemmSize product{.m = 128, .n = 1024, .k = 1024};  ///< all ranks run it at once, in the dtype above
 };
 
-/// A program for every ordered pair and size, in which nobody else does anything, and one for every rank's product.
+/// Returns a program for every ordered pair and size, in which the other ranks are idle, and one for every rank's GEMM.
 std::vector<MicroProgram> link_programs(const LinkPlan& plan);
 
-/// A rank's product or a pair's transfer beside the others of its group.
+/// A rank's GEMM or a pair's transfer beside the others of its group.
 struct ComparedPart {
   Rank rank = 0;
   Rank peer = -1;
   Estimate median;
-  double ratio = 1.0;  ///< To what is usual in the group.
-  bool off = false;    ///< Longer than usual by more than the tolerance, all of its 95 % interval.
+  double ratio = 1.0;  ///< over the usual time in the group
+  bool off = false;    ///< longer than usual by more than the tolerance, over its whole 95% interval
 };
 
-/// What should take the same time: products; transfers of one size inside hosts; the same between hosts.
+/// Parts that should take the same time: GEMMs; transfers of one size inside hosts; transfers of one size between
+/// hosts.
 struct PartGroup {
   std::string name;  ///< "products", "transfers of 4 MiB", "transfers of 4 MiB between hosts"
-  Bytes bytes{};     ///< 0: products.
+  Bytes bytes{};     ///< 0: GEMMs
   bool between_hosts = false;
-  Duration usual{};  ///< The median of the medians, the lower one of an even number.
+  Duration usual{};  ///< the median of the medians, the lower one for an even number
   std::vector<ComparedPart> parts;
 };
 
 struct LinkFindings {
   std::vector<PartGroup> groups;
-  std::vector<std::string> off;  ///< A sentence for every culprit; empty: nothing stands out.
+  std::vector<std::string> off;  ///< a sentence for every culprit; empty: none
 };
 
-/// Looks at what link_programs() measured and passes over everything else. `hosts` by rank, or empty: all on one.
-/// `tolerance` 0.2: 20 % longer than usual is still fine. Where at least two and three quarters of the links out of a
-/// rank, into it, or both are off, the rank is named and not each link.
+/// Evaluates the measurements of link_programs() and ignores all others. `hosts` by rank, or empty: all on one host.
+/// `tolerance` 0.2: up to 20% longer than usual is fine. Where at least two and three quarters of the links out of a
+/// rank, into it, or both are slow, the rank is named in place of its links.
 LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::vector<std::string>& hosts,
                          double tolerance);
 
-/// A matrix a size, from (down) to (right), a line of products, and what is off; at most 80 columns. Of more than ten
-/// ranks a line a rank: the medians out of it and into it, and its slowest link.
+/// Transfers that the machine should finish in less time: one sentence each, with measured and expected time.
+struct LinksBelow {
+  std::vector<std::string> sentences;
+  std::size_t compared = 0;
+  std::size_t left_out = 0;  ///< transfers that are not compared
+};
+/// Compares transfers of sizes that the machine's bandwidth limits; at smaller sizes the host's calls count. Compares
+/// inside hosts, and between them if the machine has a network. All transfers share the rate of false alarms. Requires
+/// 0 < false_alarms < 0.5.
+LinksBelow below_expectation(const LinkFindings& findings, const Machine& machine, double false_alarms);
+
+/// Returns one matrix per size, from (down) to (right), a line of GEMMs, and the findings, in at most 80 columns. With
+/// more than ten ranks, there is one line per rank: the medians out of it and into it, and its slowest link.
 std::string to_table(const LinkFindings& findings, std::int32_t ranks, double tolerance);
 
 }  // namespace commfuse::validate

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t row_elements = 256;
 
-/// A program and the sizes of its dimensions, made side by side.
+/// Builds a program together with the sizes of its dimensions.
 class Maker {
  public:
   explicit Maker(std::int32_t ranks) : builder_("micro-benchmark", Mesh{{{"rank", ranks}}}) {}
@@ -28,7 +28,7 @@ class Maker {
     }
     return {id, blocks};
   }
-  /// Holds random numbers.
+  /// Returns an operand with random numbers.
   Operand filled(const std::string& name, Extent rows, Extent columns, DType dtype) {
     const TensorId tensor = builder_.input_tensor(name, rows, columns, dtype);
     const BufferId buffer = builder_.buffer(name, BufferRole::input, rows, columns, dtype);
@@ -75,18 +75,18 @@ Duration length_of(const OpSpan& span) { return span.end - span.start; }
 
 OpKind kind_of(const MicroProgram& micro, const OpSpan& span) { return micro.program->ops[position(span.op)].kind; }
 
-/// From each op's end to the next one's start, rank by rank.
+/// Returns the time from each op's end to the next one's start, rank by rank.
 std::vector<Duration> gaps_in(const Timeline& spans) {
-  std::vector<Duration> all;
+  std::vector<Duration> gaps;
   for (std::size_t i = 1; i < spans.size(); ++i) {
     if (spans[i].rank == spans[i - 1].rank) {
-      all.push_back(std::max(Duration{}, spans[i].start - spans[i - 1].end));
+      gaps.push_back(std::max(Duration{}, spans[i].start - spans[i - 1].end));
     }
   }
-  return all;
+  return gaps;
 }
 
-/// The n-th op of one rank is the other's n-th: a transfer lasts from when the second of both was ready.
+/// The n-th op of one rank is paired with the other's n-th: a transfer lasts from when both were ready.
 std::vector<Duration> transfers_in(const MicroBenchmark& what, const Timeline& spans) {
   std::vector<Duration> sent;
   std::vector<Duration> received;
@@ -106,6 +106,37 @@ std::vector<Duration> of_rank(const MicroBenchmark& what, const Timeline& spans)
     if (span.rank == what.rank) {
       samples.push_back(length_of(span));
     }
+  }
+  return samples;
+}
+
+/// A way's n-th transfer begins when both ranks stand ready for it.
+std::vector<Duration> pairs_both_ways(const MicroProgram& micro, const Timeline& spans) {
+  struct Way {
+    Instant begin{}, end{};
+    int sides = 0;
+  };
+  std::map<std::pair<std::size_t, std::size_t>, Way> ways;  // by number and lane
+  std::map<std::pair<Rank, std::size_t>, std::size_t> numbers;
+  std::vector<OpSpan> in_order(spans.begin(), spans.end());
+  std::ranges::stable_sort(in_order, {}, [](const OpSpan& span) { return position(span.op); });
+  for (const OpSpan& span : in_order) {
+    const std::size_t lane = micro.program->ops[position(span.op)].lane;
+    Way& way = ways[{numbers[{span.rank, lane}]++, lane}];
+    way.begin = way.sides == 0 ? span.start : std::max(way.begin, span.start);
+    way.end = way.sides == 0 ? span.end : std::max(way.end, span.end);
+    ++way.sides;
+  }
+  std::map<std::size_t, Way> pairs;
+  for (const auto& [key, way] : ways) {
+    Way& pair = pairs[key.first];
+    pair.begin = pair.sides == 0 ? way.begin : std::min(pair.begin, way.begin);
+    pair.end = std::max(pair.end, way.end);
+    ++pair.sides;
+  }
+  std::vector<Duration> samples;
+  for (const auto& [number, pair] : pairs) {
+    samples.push_back(pair.end - pair.begin);
   }
   return samples;
 }
@@ -146,13 +177,13 @@ MicroProgram exchange_alone(std::int32_t ranks, DType wire, Bytes bytes) {
 
 MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wire, Bytes total) {
   Maker maker(ranks);
-  const Extent all = maker.extent("rows", total.count / bytes_of(wire) / row_elements, ranks);
+  const Extent rows = maker.extent("rows", total.count / bytes_of(wire) / row_elements, ranks);
   const Extent columns = maker.extent("columns", row_elements);
-  const Extent own{all.dimension, 1};
+  const Extent own_rows{rows.dimension, 1};
   maker.builder().collective(
       {.kind = kind,
-       .in = maker.filled("in", kind == CollectiveKind::all_gather ? own : all, columns, wire),
-       .out = maker.empty("out", kind == CollectiveKind::reduce_scatter ? own : all, columns, wire),
+       .in = maker.filled("in", kind == CollectiveKind::all_gather ? own_rows : rows, columns, wire),
+       .out = maker.empty("out", kind == CollectiveKind::reduce_scatter ? own_rows : rows, columns, wire),
        .wire = wire});
   return std::move(maker).made(
       {.op = std::string(name_of(kind)), .dtype = std::string(name_of(wire)), .bytes = total.count});
@@ -175,6 +206,31 @@ MicroProgram transfers_alone(std::int32_t ranks, Rank from, Rank to, DType wire,
   }
   return std::move(maker).made(
       {.op = "transfer", .dtype = std::string(name_of(wire)), .bytes = bytes.count, .rank = from, .peer = to});
+}
+
+MicroProgram transfers_both_ways(std::int32_t ranks, Rank first, Rank second, DType wire, Bytes bytes, int count) {
+  check(first != second && first >= 0 && second >= 0 && first < ranks && second < ranks, "transfers are of two ranks");
+  Maker maker(ranks);
+  const Extent rows = maker.extent("rows", bytes.count / bytes_of(wire) / row_elements);
+  const Extent columns = maker.extent("columns", row_elements);
+  const Operand source = maker.filled("from", rows, columns, wire);
+  const Operand target = maker.empty("to", rows, columns, wire);
+  for (int i = 0; i < count; ++i) {
+    for (const std::uint16_t lane : {std::uint16_t{0}, std::uint16_t{1}}) {
+      const Rank from = lane == 0 ? first : second;
+      const Rank to = lane == 0 ? second : first;
+      const std::int32_t shift = (to - from + ranks) % ranks;
+      ProgramBuilder& builder = maker.builder();
+      builder.only_where(
+          builder.exchange({.lane = {LaneKind::comm, lane}, .shift = shift, .send = source, .wire = wire}),
+          {.relation = Relation::equal, .value = from});
+      builder.only_where(
+          builder.exchange({.lane = {LaneKind::comm, lane}, .shift = shift, .receive = target, .wire = wire}),
+          {.relation = Relation::equal, .value = to});
+    }
+  }
+  return std::move(maker).made(
+      {.op = "both_ways", .dtype = std::string(name_of(wire)), .bytes = bytes.count, .rank = first, .peer = second});
 }
 
 MicroProgram product_of_rank(std::int32_t ranks, Rank rank, const GemmSize& size) {
@@ -216,6 +272,9 @@ std::vector<Duration> samples_in(const MicroProgram& micro, const Timeline& span
   }
   if (micro.what.op == "transfer") {
     return transfers_in(micro.what, spans);
+  }
+  if (micro.what.op == "both_ways") {
+    return pairs_both_ways(micro, spans);
   }
   if (micro.what.rank >= 0) {
     return of_rank(micro.what, spans);

@@ -67,7 +67,7 @@ int run(const CalibrateRequest& request, Launch& launch) {
   const calibrate::Calibration calibration =
       calibrate::calibrate(base, request.base, name, seen, "commfuse-validate calibrate");
   sim::write_machine(out, request.base, calibration.yaml);
-  sim::print_calibration(seen, calibration, out);
+  fmt::print("{}", sim::calibration_in_words(seen, calibration, out));
   fmt::print("noise floor: {}\n", in_words(record.noise, where.ranks));
   return measured.said();
 }

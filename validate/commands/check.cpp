@@ -5,9 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -18,12 +20,14 @@
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
+#include "sim/parallel/parallel.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/gpu.h"
 #include "validate/cpu/cpu_executor.h"
 #include "validate/mpi/launch.h"
 #include "validate/mpi/mpi_executor.h"
 #include "validate/reference/check_rows.h"
+#include "validate/reference/references.h"
 #include "validate/reference/rounding.h"
 
 namespace commfuse::validate {
@@ -257,27 +261,78 @@ std::optional<Duration> limit_of(const CheckRequest& request) {
   return limit;
 }
 
+/// Checks points and tells of each in their order. Those of the reference go over all cores, whose results are the same
+/// whatever the number of threads; executors have threads of their own.
+class CheckedPoints {
+ public:
+  CheckedPoints(const CheckRequest& request, const std::vector<CheckPoint>& points, bool prints)
+      : request_(request), points_(points), prints_(prints), results_(points.size()), limit_(limit_of(request)) {}
+
+  void check_all(const CheckHow& how) {
+    if (how.executor) {
+      check_part(how, points_.size());
+      return;
+    }
+    for_each_index(threads_at_most(), [&](std::size_t /*worker*/) { check_part(how, neighbours); });
+  }
+
+  /// Those that were checked, in the order of the points.
+  [[nodiscard]] std::vector<CheckResult> results() && {
+    std::vector<CheckResult> checked;
+    for (std::optional<CheckResult>& result : results_) {
+      if (result) {
+        checked.push_back(*std::move(result));
+      }
+    }
+    return checked;
+  }
+
+ private:
+  static constexpr std::size_t neighbours = 16;  // They share what they are compared with.
+
+  [[nodiscard]] bool is_late() const { return limit_ && std::chrono::steady_clock::now() - begun_ > *limit_; }
+
+  /// Takes `some` points after others until none is left.
+  void check_part(const CheckHow& how, std::size_t some) {
+    References references;
+    for (std::size_t first = next_.fetch_add(some); first < points_.size(); first = next_.fetch_add(some)) {
+      for (std::size_t i = first; i < std::min(first + some, points_.size()) && !is_late(); ++i) {
+        finished(i, check_point(points_[i], how, &references));
+      }
+    }
+  }
+
+  void finished(std::size_t place, CheckResult result) {
+    const std::lock_guard lock(mutex_);
+    results_[place] = std::move(result);
+    while (prints_ && printed_ < results_.size() && results_[printed_]) {
+      print_now(request_, *results_[printed_++]);
+    }
+  }
+
+  const CheckRequest& request_;
+  const std::vector<CheckPoint>& points_;
+  bool prints_;
+  std::atomic<std::size_t> next_ = 0;
+  std::mutex mutex_;
+  std::vector<std::optional<CheckResult>> results_;
+  std::size_t printed_ = 0;  // rows, from the first on
+  std::optional<Duration> limit_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+};
+
 int run(const CheckRequest& request) {
-  const std::optional<Duration> limit = limit_of(request);
   const std::unique_ptr<Gpu> gpu =
       request.executor == "cuda-virtual" ? std::make_unique<Gpu>(request.gpu) : std::unique_ptr<Gpu>();
   const CheckHow how = how_of(request, nullptr, nullptr, gpu.get());
   const bool is_dry = gpu && gpu->is_dry();
   const std::vector<CheckPoint> points = all_points_of(request);
-  const auto begun = std::chrono::steady_clock::now();
-  std::vector<CheckResult> results;
+  CheckedPoints checked(request, points, !is_dry);
   if (is_streamed(request) && !is_dry) {
     fmt::print("{}", csv_header());
   }
-  for (const CheckPoint& point : points) {
-    if (limit && std::chrono::steady_clock::now() - begun > *limit) {
-      break;
-    }
-    results.push_back(check_point(point, how));
-    if (!is_dry) {
-      print_now(request, results.back());
-    }
-  }
+  checked.check_all(how);
+  const std::vector<CheckResult> results = std::move(checked).results();
   if (is_dry) {
     fmt::print("{}\n", gpu->dry_run_in_words());
     return exit_code::done;
@@ -308,13 +363,14 @@ int run_on_processes(const CheckRequest& request, Crew& crew) {
   }
   const std::unique_ptr<GpuCrew> gpus = on_gpus ? std::make_unique<GpuCrew>(request.gpu, crew, ranks) : nullptr;
   const CheckHow how = how_of(request, &crew, gpus.get(), nullptr);
+  References references;
   std::vector<CheckResult> results;
   if (is_streamed(request) && crew.leads()) {
     fmt::print("{}", csv_header());
   }
   for (const CheckPoint& point : points) {
     if (crew.process() < point.ranks) {
-      results.push_back(check_point(point, how));
+      results.push_back(check_point(point, how, &references));
       if (crew.leads()) {
         print_now(request, results.back());
       }

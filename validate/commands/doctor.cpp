@@ -13,9 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "model/config/catalogue.h"
 #include "model/config/command_line.h"
+#include "model/config/meant.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/expect/copies.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
 #include "model/wrapped.h"
@@ -24,6 +27,7 @@
 #include "validate/commands/commands.h"
 #include "validate/health/across.h"
 #include "validate/health/checks.h"
+#include "validate/health/expected_node.h"
 #include "validate/health/health_text.h"
 #include "validate/mpi/launch.h"
 
@@ -36,6 +40,7 @@ struct DoctorRequest {
   std::string root = "/";
   std::string skip;
   std::string fail_on = "never";
+  std::string expect;
   bool together = false;
 };
 
@@ -69,6 +74,25 @@ void require_root(const DoctorRequest& request) {
   }
 }
 
+ExpectedNode expected_of(const std::string& name) {
+  const Machine machine = load_machine(meant_name(Catalogue::hardware, name));
+  constexpr int most_of_a_host = 16;  // the GPUs of a rack are those of many hosts
+  const bool is_rack = machine.gpus_per_node > most_of_a_host;
+  ExpectedNode expected{.machine = machine.name, .gpus = is_rack ? 0 : machine.gpus_per_node};
+  expected.gpu = machine.accelerator.name.substr(0, machine.accelerator.name.find(' '));
+  expected.has_nvlink = machine.link.name.starts_with("NVLink") && machine.link.name.find("PCIe") == std::string::npos;
+  if (const double wire = host_wire(machine).value; wire > 0.0) {
+    constexpr double generation_5 = 60e9;  // PCIe 5 x16 has 63 GB/s, PCIe 4 x16 half of it
+    expected.pcie_speed = wire > generation_5 ? 32.0 : 16.0;
+    expected.pcie_width = 16;
+  }
+  if (machine.network && machine.plan != nullptr && !is_rack) {
+    expected.nics = machine.nics_per_node;
+    expected.nic_gigabits = 8e-9 * machine.plan->nic_rate.value;
+  }
+  return expected;
+}
+
 /// What this process finds.
 struct Diagnosis {
   std::vector<Capability> capabilities;
@@ -83,6 +107,11 @@ Diagnosis diagnosis(const DoctorRequest& request) {
   found.report.checks = checks_of(found.capabilities);
   for (HealthCheck& check : health_checks(node, management, skipped)) {
     found.report.checks.push_back(std::move(check));
+  }
+  if (!request.expect.empty()) {
+    for (HealthCheck& check : expected_checks(expected_of(request.expect), node, management)) {
+      found.report.checks.push_back(std::move(check));
+    }
   }
   found.report.facts = common_facts(found.capabilities);
   for (CommonFact& fact : common_facts(node, management)) {
@@ -127,9 +156,18 @@ void print_tables(const Diagnosis& mine, const std::vector<HostHealth>& hosts, c
   }
 }
 
-/// The exit code that --fail-on asks for.
-int code_of(const DoctorRequest& request, HealthStatus worst) {
-  const bool is_missed = (request.fail_on == "bad" && worst == HealthStatus::bad) ||
+/// Whether a node has less than --expect names.
+bool is_less_than_expected(const std::vector<HostHealth>& hosts) {
+  return std::ranges::any_of(hosts, [](const HostHealth& host) {
+    return std::ranges::any_of(host.checks, [](const HealthCheck& check) {
+      return check.name == expected_check && check.status == HealthStatus::bad;
+    });
+  });
+}
+
+/// The exit code that --fail-on and --expect ask for.
+int code_of(const DoctorRequest& request, HealthStatus worst, bool is_less) {
+  const bool is_missed = is_less || (request.fail_on == "bad" && worst == HealthStatus::bad) ||
                          (request.fail_on == "warn" && worst >= HealthStatus::warn);
   return is_missed ? exit_code::gate_missed : exit_code::done;
 }
@@ -146,7 +184,7 @@ int tell(const DoctorRequest& request, const Diagnosis& mine, const std::vector<
   } else {
     print_tables(mine, hosts, across);
   }
-  return code_of(request, worst);
+  return code_of(request, worst, is_less_than_expected(hosts));
 }
 
 /// The processes that were started together, where they can talk; null where this one speaks for itself.
@@ -200,6 +238,9 @@ void add_flags(CLI::App& command, DoctorRequest& request) {
   usual(offers_words(command.add_option("--fail-on", request.fail_on, "Exit with 4 where a check says this or worse")
                          ->capture_default_str(),
                      {gates.begin(), gates.end()}));
+  usual(offers_names(
+      command.add_option("--expect", request.expect, "What the node should be: hardware or cluster")->type_name("NAME"),
+      Catalogue::hardware));
   usual(offers_words(
       command.add_option("--skip", request.skip, "Checks to leave out, between commas")->type_name("CHECKS"),
       check_names()));
@@ -222,13 +263,14 @@ void add_doctor(CLI::App& app, Launch& launch, int& status) {
                  "fabric, memory errors, Xid, clocks, PCIe links, NUMA, RDMA ports, GPUDirect\n"
                  "RDMA, ACS and IOMMU. A finding says what is wrong and what to do; unknown: not\n"
                  "checked, and why. Under mpirun, versions and devices of all processes are\n"
-                 "compared.\n\n"
+                 "compared. --expect asks whether the node is the machine that it should be.\n\n"
                  "Examples:\n"
                  "  commfuse-validate doctor\n"
                  "  commfuse-validate doctor -o json --skip cuda,nccl,timer\n"
+                 "  commfuse-validate doctor --expect h100-sxm\n"
                  "  mpirun -np 2 commfuse-validate doctor\n\n"
-                 "Exit codes: 0 done; 4 a check is as bad as --fail-on says; 1 failed; 2 the\n"
-                 "input is wrong.");
+                 "Exit codes: 0 done; 4 a check is as bad as --fail-on says, or the node is less\n"
+                 "than --expect names; 1 failed; 2 the input is wrong.");
              command.callback([request, &launch, &status] { status = diagnose(*request, launch); });
            });
 }

@@ -390,6 +390,7 @@ NetworkKey shared_key(Crew& crew, int ranks, const CudaModule& module) {
 
 GpuCrew::GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks)
     : crew_(crew), ranks_(ranks), network_options_(network_options_of(arguments)) {
+  network_options_.patience = crew.patience();
   require_flags_of_nccl(arguments);
   CudaPlugin plugin = usable_plugin();
   if (!plugin.module->has_nccl()) {
@@ -452,6 +453,7 @@ NcclOptions GpuCrew::options() const {
   return {.mode = gpu_->options().mode,
           .multiprocessors = gpu_->options().multiprocessors,
           .attention = gpu_->options().attention,
+          .patience = crew_.patience(),
           .meet = [report] { report({}); },
           .together = [report](const Execution& mine) { return reported_in(report(report_of(mine))); }};
 }

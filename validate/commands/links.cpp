@@ -7,11 +7,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "model/config/catalogue.h"
 #include "model/config/command_line.h"
+#include "model/config/meant.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
@@ -20,6 +23,7 @@
 #include "reports/atomic_file.h"
 #include "sim/commands/setting_flags.h"
 #include "validate/commands/commands.h"
+#include "validate/commands/link_rates.h"
 #include "validate/commands/micro_measurement.h"
 #include "validate/measure/protocol.h"
 #include "validate/mpi/launch.h"
@@ -30,11 +34,14 @@ namespace {
 
 struct LinksRequest {
   MicroArguments arguments;
+  RateArguments rates;
   std::string record;
   std::string sizes = "8 KiB,4 MiB";
   std::string tolerance = "25";
   std::string format = "table";
   std::string out;
+  std::string expect;
+  std::string false_alarms = "1%";
 };
 
 /// Rows that a transfer is made of.
@@ -65,6 +72,60 @@ std::vector<Bytes> sizes_of(const LinksRequest& request) {
   return sizes;
 }
 
+double false_alarms_of(const LinksRequest& request) {
+  const std::optional<double> share = parse_share(request.false_alarms);
+  if (!share || *share < 1e-6 || *share > 0.25) {
+    throw ConfigError(fmt::format("--false-alarms: {} is not a share of 0.0001% to 25%; write one, as in 1%",
+                                  in_quotes(request.false_alarms)));
+  }
+  return *share;
+}
+
+/// Channels of messages at least, as GpuCrew::in_words() writes them into records, or as the environment had them.
+std::int64_t least_channels(const Environment& environment) {
+  constexpr std::string_view mark = ", at least ";
+  std::int64_t channels = 0;
+  if (const std::size_t at = environment.gpu.find(mark); at != std::string::npos) {
+    const std::string_view rest = std::string_view(environment.gpu).substr(at + mark.size());
+    channels = parse_integer(rest.substr(0, rest.find(' '))).value_or(0);
+  }
+  for (const auto& [name, value] : environment.variables) {
+    channels = name == "NCCL_MIN_P2P_NCHANNELS" ? std::max(channels, parse_integer(value).value_or(0)) : channels;
+  }
+  return channels;
+}
+
+/// Among more than two ranks NCCL gives a pair a part of the channels that the machine's rate was measured with.
+void require_channels(const LinksRequest& request, const RunRecord& record, std::int32_t ranks,
+                      const Machine& machine) {
+  const int wanted = machine.link.peer.ctas.value;
+  constexpr int of_itself = 2;
+  if (record.executor == "nccl" && ranks > 2 && wanted > of_itself && least_channels(record.environment) < wanted) {
+    throw ConfigError(
+        fmt::format("--expect {}: NCCL gives a pair among {} GPUs a part of its {} channels; measure "
+                    "with --nccl-p2p-channels {}",
+                    request.expect, ranks, wanted, wanted));
+  }
+}
+
+/// Says what is slower than the machine of --expect; whether something is.
+bool tell_below(const LinksRequest& request, const RunRecord& record, std::int32_t ranks,
+                const LinkFindings& findings) {
+  Machine machine = load_machine(meant_name(Catalogue::hardware, request.expect));
+  require_channels(request, record, ranks, machine);
+  machine.nodes = machine.network ? std::max(machine.nodes, 2) : 1;
+  const LinksBelow below = below_expectation(findings, machine, false_alarms_of(request));
+  if (request.format == "table") {
+    fmt::print("against {}: {} of {} transfers are slower than expected{}\n", machine.name, below.sentences.size(),
+               below.compared,
+               below.left_out == 0 ? "" : fmt::format("; {} that latency limits are not compared", below.left_out));
+  }
+  for (const std::string& sentence : below.sentences) {
+    fmt::print(request.format == "table" ? stdout : stderr, "{}\n", sentence);
+  }
+  return !below.sentences.empty();
+}
+
 int report(const LinksRequest& request, const RunRecord& record, std::int32_t ranks, double tolerance) {
   const LinkFindings findings = findings_in(record.micro_benchmarks, record.environment.hosts, tolerance);
   if (findings.groups.empty()) {
@@ -75,11 +136,13 @@ int report(const LinksRequest& request, const RunRecord& record, std::int32_t ra
     fmt::print("{}", to_json(record));
   } else {
     fmt::print("{}", to_table(findings, ranks, tolerance));
+    fmt::print("{}", rates_in_words(record.micro_benchmarks));
     if (!record.noise.samples.empty()) {  // else nobody measured it
       fmt::print("noise floor: {}\n", in_words(record.noise, record.executor == "mpi" ? 1 : ranks));
     }
   }
-  return findings.off.empty() ? exit_code::done : exit_code::gate_missed;
+  const bool is_below = !request.expect.empty() && tell_below(request, record, ranks, findings);
+  return findings.off.empty() && !is_below ? exit_code::done : exit_code::gate_missed;
 }
 
 int of_record(const LinksRequest& request, double tolerance) {
@@ -104,7 +167,9 @@ int run(const LinksRequest& request, Launch& launch) {
     return exit_code::done;
   }
   const LinkPlan plan{.ranks = where.ranks, .sizes = sizes};
-  const MicroRecord measured = micro_measured(where, link_programs(plan), {.passes = 3, .repetitions = 3, .seed = 1});
+  std::vector<MicroProgram> programs = link_programs(plan);
+  std::ranges::move(rate_programs(rate_plan_of(request.rates, where.ranks, sizes)), std::back_inserter(programs));
+  const MicroRecord measured = micro_measured(where, programs, {.passes = 3, .repetitions = 3, .seed = 1});
   const RunRecord& record = measured.record;
   if (!where.leads()) {
     return exit_code::done;
@@ -133,9 +198,18 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
             .add_option("--bytes", request->sizes, "Sizes of transfers, between commas: one that latency decides first")
             ->capture_default_str()
             ->type_name("SIZES"));
+    add_rate_flags(command, request->rates);
     usual(command.add_option("--tolerance", request->tolerance, "What takes so much longer than the others is off")
               ->capture_default_str()
               ->type_name("PERCENT"));
+    usual(offers_names(
+        command
+            .add_option("--expect", request->expect, "Compare with this machine too: hardware or cluster, or a file")
+            ->type_name("NAME"),
+        Catalogue::hardware));
+    command.add_option("--false-alarms", request->false_alarms, "Of --expect: share of healthy runs called slow")
+        ->capture_default_str()
+        ->type_name("SHARE");
     usual(offers_words(
         command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str(),
         {"table", "json"}));
@@ -145,11 +219,16 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
         "do nothing; then all ranks do the same product at once. Compared are links\n"
         "inside hosts, links between hosts, and ranks, each with the median of its kind.\n"
         "What is longer by more than the tolerance is off, if all of its 95 % interval\n"
-        "is. A rank most of whose links are off is named instead of the links.\n\n"
+        "is. A rank most of whose links are off is named instead of the links. --expect\n"
+        "compares transfers that bandwidth limits with what the machine should reach, so\n"
+        "that links which are slow alike are seen. --both-ways and --collectives add\n"
+        "rates as nvbandwidth and nccl-tests count them.\n\n"
         "Examples:\n"
         "  commfuse-validate links --ranks 4\n"
         "  mpirun -np 8 --hostfile hosts commfuse-validate links --out links.json\n"
-        "  commfuse-validate links links.json --tolerance 10\n\n"
+        "  commfuse-validate links links.json --tolerance 10\n"
+        "  commfuse-validate links links.json --expect h100-sxm\n"
+        "  commfuse-validate links --ranks 4 --both-ways --collectives '8 KiB,1 MiB'\n\n"
         "Exit codes: 0 nothing is off; 4 something is; 1 failed; 2 the input is wrong.");
     command.callback([request, &command, &launch, &status] {
       require_fitting_gpu_flags(command, request->arguments.executor);

@@ -85,12 +85,50 @@ std::string rendered(const VerdictRequest& request, const Verdicts& verdicts, co
 int code_of(const Verdicts& verdicts, const std::vector<std::string>& unread) {
   const auto has = [&](Health health) {
     return std::any_of(verdicts.nodes.begin(), verdicts.nodes.end(),
-                       [&](const NodeVerdict& one) { return one.health == health; });
+                       [&](const NodeVerdict& one) { return one.health == health; }) ||
+           std::any_of(verdicts.jobs.begin(), verdicts.jobs.end(),
+                       [&](const JobVerdict& one) { return one.judgement.health == health; });
   };
   const bool is_fleet_bad = verdicts.fleet && verdicts.fleet->median.health == Health::bad;
   return has(Health::bad) || is_fleet_bad            ? exit_code::gate_missed
          : !unread.empty() || has(Health::undecided) ? exit_code::failed_points
                                                      : exit_code::done;
+}
+
+const std::string& machine_of(const VerdictRequest& request) {
+  if (request.machine.empty()) {
+    throw ConfigError("--expect: nodes are judged against a machine; name it, as in --expect h100-sxm");
+  }
+  return request.machine;
+}
+
+/// A file of the user's own whose collectives were fitted to something that no shipped file of the accelerator was.
+FittedTo fitted_to(const std::string& name, const Machine& machine) {
+  const Parameter<BytesPerSecond>& own = machine.link.collective.rate;
+  const bool is_fitted = own.provenance == Provenance::fitted || own.provenance == Provenance::measured;
+  const bool is_path = name.find('/') != std::string::npos || name.ends_with(".yaml") || name.ends_with(".yml");
+  if (!is_fitted || !is_path) {
+    return FittedTo::other_nodes;
+  }
+  const std::vector<std::string> shipped = known_names(Catalogue::nodes);
+  const bool is_copy = std::any_of(shipped.begin(), shipped.end(), [&](const std::string& other) {
+    const Machine known = load_machine(other);
+    return known.accelerator.name == machine.accelerator.name && known.link.collective.rate.source == own.source;
+  });
+  return is_copy ? FittedTo::other_nodes : FittedTo::this_fleet;
+}
+
+/// Logs to judge; those of healthy nodes go into the options.
+NodeLogs read_logs(const VerdictRequest& request, const std::vector<std::string>& files, Machine& machine,
+                   VerdictOptions& options) {
+  const NodeBy by = request.by == "file" ? NodeBy::file : NodeBy::host;
+  NodeLogs logs = read_node_logs(files, by, machine);
+  if (!request.healthy.empty()) {
+    NodeLogs healthy = read_node_logs(files_of(request.healthy), by, machine);
+    options.healthy = std::move(healthy.nodes);
+    logs.unread.insert(logs.unread.end(), healthy.unread.begin(), healthy.unread.end());
+  }
+  return logs;
 }
 
 int run(const VerdictRequest& request) {
@@ -101,16 +139,25 @@ int run(const VerdictRequest& request) {
     throw ConfigError("--rows adds measurements to JSON alone; add -o json");
   }
   VerdictOptions options{.false_alarms = false_alarms_of(request)};
-  const NodeBy by = request.by == "file" ? NodeBy::file : NodeBy::host;
-  Machine machine = load_machine(meant_name(Catalogue::hardware, request.machine));
-  NodeLogs logs = read_node_logs(files_of(request.files), by, machine);
-  if (!request.healthy.empty()) {
-    NodeLogs healthy = read_node_logs(files_of(request.healthy), by, machine);
-    options.healthy = std::move(healthy.nodes);
-    logs.unread.insert(logs.unread.end(), healthy.unread.begin(), healthy.unread.end());
+  JobFiles jobs = read_jobs(files_of(request.files));
+  NodeLogs logs;
+  Verdicts verdicts;
+  std::string machine_name;
+  if (!jobs.others.empty() || jobs.jobs.empty()) {
+    Machine machine = load_machine(meant_name(Catalogue::hardware, machine_of(request)));
+    logs = read_logs(request, jobs.others, machine, options);
+    options.fitted_to = fitted_to(request.machine, machine);
+    verdicts = verdicts_on(logs.nodes, machine, options);
+    machine_name = machine.name;
+  } else if (!request.healthy.empty()) {
+    throw ConfigError("--healthy: FILES are of jobs, whose ranks are compared with each other; remove it");
   }
-  const Verdicts verdicts = verdicts_on(logs.nodes, machine, options);
-  const VerdictPage page{.machine = machine.name,
+  for (const Job& job : jobs.jobs) {
+    verdicts.jobs.push_back(verdict_on(job, options.false_alarms));
+  }
+  logs.unread.insert(logs.unread.end(), jobs.unread.begin(), jobs.unread.end());
+  logs.passed_over.insert(logs.passed_over.end(), jobs.passed_over.begin(), jobs.passed_over.end());
+  const VerdictPage page{.machine = machine_name,
                          .false_alarms = options.false_alarms,
                          .unread = logs.unread,
                          .passed_over = logs.passed_over,
@@ -130,13 +177,13 @@ int run(const VerdictRequest& request) {
 void add_flags(CLI::App& command, VerdictRequest& request) {
   command
       .add_option("FILES", request.files,
-                  "Logs of nccl-tests or rccl-tests, text or JSON; records of bench; folders of them")
+                  "Logs of nodes, step times of ranks: nccl-tests, rccl-tests, nvbandwidth -j,\n"
+                  "dcgmi diag -j, Kineto traces, records of bench and links; folders of them")
       ->required()
       ->type_name("PATH");
   usual(offers_names(command
                          .add_option("--expect", request.machine,
                                      "What the nodes should be: hardware or cluster, or a calibrated file")
-                         ->required()
                          ->type_name("NAME"),
                      Catalogue::hardware));
   usual(command.add_option("--healthy", request.healthy, "Logs of nodes known to be healthy, to compare with")
@@ -167,11 +214,15 @@ void add_verdict(CLI::App& app, int& status) {
         "A node is judged by all its collectives together: eight sizes that bandwidth\n"
         "limits, of two collectives, are the least. Sizes that latency limits are judged\n"
         "beside them. Four nodes and more are compared with each other as well, and the\n"
-        "median node with the machine, so that a fleet that is slow as a whole is seen.\n\n"
+        "median node with the machine, so that a fleet that is slow as a whole is seen.\n"
+        "nvbandwidth names the GPU or pair that is slow; what dcgmi diag calls wrong is\n"
+        "taken as it is. Of a job, the rank that holds the others up is named; jobs need\n"
+        "no --expect.\n\n"
         "Examples:\n"
         "  commfuse-validate verdict all_reduce.txt all_gather.txt --expect h100-sxm\n"
         "  commfuse-validate verdict logs/ --expect h100-sxm --healthy good/ -o json\n"
-        "  commfuse-validate verdict logs/ --expect dgx-h100-x2 -o junit --out nodes.xml\n\n"
+        "  commfuse-validate verdict logs/ --expect dgx-h100-x2 -o junit --out nodes.xml\n"
+        "  commfuse-validate verdict steps.csv\n\n"
         "Exit codes: 0 all healthy; 4 something is bad; 3 some files could not be read,\n"
         "or say too little of a node; 1 failed; 2 the input is wrong. 4 wins over 3.");
     command.callback([request, &status] { status = run(*request); });

@@ -29,6 +29,11 @@ std::size_t count_of(const Verdicts& verdicts, Health health) {
                                                 [&](const NodeVerdict& one) { return one.health == health; }));
 }
 
+std::size_t count_of(const std::vector<JobVerdict>& jobs, Health health) {
+  return static_cast<std::size_t>(
+      std::count_if(jobs.begin(), jobs.end(), [&](const JobVerdict& one) { return one.judgement.health == health; }));
+}
+
 std::string counts(const Verdicts& verdicts) {
   return fmt::format("{} healthy, {} bad, {} undecided", count_of(verdicts, Health::healthy),
                      count_of(verdicts, Health::bad), count_of(verdicts, Health::undecided));
@@ -63,12 +68,46 @@ std::string half_lines(const Judgement& judgement) {
   return text;
 }
 
+/// "512.3 ms"
+std::string step_in_words(double us) {
+  return us >= 1e6   ? fmt::format("{:.2f} s", us / 1e6)
+         : us >= 1e3 ? fmt::format("{:.1f} ms", us / 1e3)
+                     : fmt::format("{:.1f} us", us);
+}
+
+std::string job_lines(const JobVerdict& verdict) {
+  const StepJudgement& judgement = verdict.judgement;
+  std::string text = wrapped(fmt::format("job {}: {}, P(healthy) {}; {} ranks, {} steps of {}", verdict.job.name,
+                                         name_of(judgement.health), percent(judgement.healthy_probability),
+                                         judgement.ranks, judgement.steps, step_in_words(judgement.step_us)),
+                             "", "  ");
+  text += wrapped(verdict.why, "  ", "    ");
+  if (judgement.health == Health::bad) {
+    text += fmt::format("  the step takes {:.2f} times as long for it ({})\n", judgement.slowdown,
+                        name_of(judgement.severity));
+    text += fmt::format("  next: {}\n", verdict.next);
+  }
+  return text;
+}
+
+std::string copy_lines(const std::vector<CopyJudgement>& copies) {
+  std::string text = copies.empty() ? ""
+                                    : fmt::format("  {:<26}{:>6}{:>10}{:>14}{:>22}\n", "copies", "timed", "GB/s",
+                                                  "expected", "worst / expected");
+  for (const CopyJudgement& one : copies) {
+    text += fmt::format("  {:<26}{:>6}{:>10.1f}{:>14.1f}{:>22.3f}\n", one.wires, one.copies, one.measured.value / 1e9,
+                        one.expected.value / 1e9, one.rate_share);
+  }
+  return text;
+}
+
 std::string node_lines(const NodeVerdict& verdict) {
   std::string text = wrapped(fmt::format("{}: {}", verdict.where, verdict.why), "", "  ");
   for (std::size_t i = 1; i < std::min<std::size_t>(3, verdict.suspects.size()); ++i) {
-    text += wrapped(
-        fmt::format("or: {} ({})", verdict.suspects[i].fault->summary, percent(verdict.suspects[i].probability)), "  ",
-        "    ");
+    const SuspectedFault& other = verdict.suspects[i];
+    text += wrapped(fmt::format("or: {}{} ({})", other.subject.empty() ? "" : other.subject + ": ",
+                                other.fault->summary, percent(other.probability)),
+                    "  ", "    ");
   }
   if (!verdict.next.empty()) {
     text += fmt::format("  next: {}\n", verdict.next);
@@ -81,6 +120,7 @@ Json suspects_of(const NodeVerdict& verdict) {
   for (const SuspectedFault& one : verdict.suspects) {
     list.push_back({{"fault", one.fault->name},
                     {"summary", one.fault->summary},
+                    {"subject", one.subject},
                     {"probability", one.probability},
                     {"next", one.fault->next}});
   }
@@ -120,6 +160,37 @@ Json rows_of(const NodeVerdict& verdict) {
   return list;
 }
 
+Json copies_of(const std::vector<CopyJudgement>& copies) {
+  Json list = Json::array();
+  for (const CopyJudgement& one : copies) {
+    list.push_back(
+        {{"wires", one.wires},
+         {"health", name_of(one.health)},
+         {"healthy_probability", one.healthy_probability},
+         {"copies", one.copies},
+         {"measured_gb_s", one.measured.value / 1e9},
+         {"expected_gb_s", one.expected.value / 1e9},
+         {"measured_over_expected", one.rate_share},
+         {"subject", one.suspects.empty() || one.health != Health::bad ? "" : one.suspects.front().subject}});
+  }
+  return list;
+}
+
+Json findings_of(const std::vector<ToolFinding>& findings) {
+  Json list = Json::array();
+  for (const ToolFinding& one : findings) {
+    list.push_back({{"tool", one.tool},
+                    {"test", one.test},
+                    {"subject", one.subject},
+                    {"failed", one.is_bad},
+                    {"severity", name_of(one.severity)},
+                    {"text", one.text},
+                    {"cause", one.cause},
+                    {"next", one.next}});
+  }
+  return list;
+}
+
 Json object_of(const NodeVerdict& verdict, const VerdictPage& page) {
   Json json{{"schema", "commfuse.verdict/1"},
             {"node", verdict.log.name},
@@ -136,11 +207,41 @@ Json object_of(const NodeVerdict& verdict, const VerdictPage& page) {
             {"wrong_results", verdict.log.wrong_results},
             {"nccl_versions", verdict.log.nccl_versions},
             {"false_alarms", page.false_alarms},
-            {"medians", halves_of(verdict.judgement)}};
+            {"medians", halves_of(verdict.judgement)},
+            {"copies", copies_of(verdict.copies)},
+            {"findings", findings_of(verdict.log.findings)}};
   if (page.has_rows) {
     json["rows"] = rows_of(verdict);
   }
   return json;
+}
+
+Json object_of(const JobVerdict& verdict, const VerdictPage& page) {
+  const StepJudgement& judgement = verdict.judgement;
+  Json suspects = Json::array();
+  for (const SuspectedRank& one : judgement.suspects) {
+    const auto host = verdict.job.hosts.find(one.rank);
+    suspects.push_back({{"rank", one.rank},
+                        {"host", host == verdict.job.hosts.end() ? "" : host->second},
+                        {"fault", text_of(one.fault).name},
+                        {"summary", text_of(one.fault).summary},
+                        {"probability", one.probability},
+                        {"degree", one.degree},
+                        {"next", text_of(one.fault).next}});
+  }
+  return {{"schema", "commfuse.verdict/1"},
+          {"job", verdict.job.name},
+          {"health", name_of(judgement.health)},
+          {"healthy_probability", judgement.healthy_probability},
+          {"severity", name_of(judgement.severity)},
+          {"slowdown", judgement.slowdown},
+          {"ranks", judgement.ranks},
+          {"steps", judgement.steps},
+          {"step_us", judgement.step_us},
+          {"why", verdict.why},
+          {"next", verdict.next},
+          {"suspects", suspects},
+          {"false_alarms", page.false_alarms}};
 }
 
 /// Bad bytes are no reason to lose a verdict.
@@ -168,19 +269,16 @@ std::string gauge(std::string_view name, std::string_view help) {
   return fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", name, help);
 }
 
-}  // namespace
-
-std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page) {
+std::string node_table(const Verdicts& verdicts) {
   constexpr std::size_t few = 16;
   const bool shows_all = verdicts.nodes.size() <= few;
   std::size_t width = 4;
   for (const NodeVerdict& one : verdicts.nodes) {
     width = std::max(width, shown_name(one.log).size());
   }
-  std::string text = fmt::format("against {}, at most {} false alarms: {}\n", page.machine, percent(page.false_alarms),
-                                 counts(verdicts));
-  if (verdicts.fleet) {
-    text += fleet_sentence(*verdicts.fleet) + "\n";
+  std::string text;
+  if (verdicts.nodes.empty()) {
+    return text;
   }
   text += fmt::format("\n{:<{}}  {:<9}  {:>12}  {:<8}  {:>8}\n", "node", width, "health", "P(healthy)", "severity",
                       "slowdown");
@@ -195,21 +293,44 @@ std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page) {
     if (one.health != Health::healthy || verdicts.nodes.size() == 1) {
       text += node_lines(one);
       text += shows_all && !one.judgement.halves.empty() ? half_lines(one.judgement) : "";
+      text += shows_all ? copy_lines(one.copies) : "";
     }
   }
   if (!verdicts.blamed_hosts.empty()) {
     text += fmt::format("bad in all its runs with other hosts: {}\n", fmt::join(verdicts.blamed_hosts, ", "));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page) {
+  std::string text;
+  if (!verdicts.nodes.empty()) {
+    text += fmt::format("against {}, at most {} false alarms: {}\n", page.machine, percent(page.false_alarms),
+                        counts(verdicts));
+  }
+  if (verdicts.fleet) {
+    text += fleet_sentence(*verdicts.fleet) + "\n";
+  }
+  text += node_table(verdicts);
+  for (const JobVerdict& one : verdicts.jobs) {
+    text += text.empty() ? "" : "\n";
+    text += job_lines(one);
   }
   for (const std::string& sentence : page.passed_over) {
     text += wrapped(fmt::format("not judged: {}", sentence), "", "  ");
   }
   return text;
 }
-
 std::string verdict_json(const Verdicts& verdicts, const VerdictPage& page) {
   std::string text = "[";
+  const auto add = [&](const Json& object) { text += (text.size() == 1 ? "\n" : ",\n") + dumped(object); };
   for (const NodeVerdict& one : verdicts.nodes) {
-    text += (&one == verdicts.nodes.data() ? "\n" : ",\n") + dumped(object_of(one, page));
+    add(object_of(one, page));
+  }
+  for (const JobVerdict& one : verdicts.jobs) {
+    add(object_of(one, page));
   }
   return text + "\n]\n";
 }
@@ -217,30 +338,41 @@ std::string verdict_json(const Verdicts& verdicts, const VerdictPage& page) {
 std::string verdict_junit(const Verdicts& verdicts, const VerdictPage& page) {
   pugi::xml_document document;
   pugi::xml_node suite = document.append_child("testsuite");
-  suite.append_attribute("name") = fmt::format("commfuse-validate verdict {}", page.machine).c_str();
-  suite.append_attribute("tests") = static_cast<unsigned>(verdicts.nodes.size() + page.unread.size());
-  suite.append_attribute("failures") = static_cast<unsigned>(count_of(verdicts, Health::bad));
+  const auto number_of = [&](Health health) {
+    return static_cast<unsigned>(count_of(verdicts, health) + count_of(verdicts.jobs, health));
+  };
+  suite.append_attribute("name") =
+      fmt::format("commfuse-validate verdict{}{}", page.machine.empty() ? "" : " ", page.machine).c_str();
+  suite.append_attribute("tests") =
+      static_cast<unsigned>(verdicts.nodes.size() + verdicts.jobs.size() + page.unread.size());
+  suite.append_attribute("failures") = number_of(Health::bad);
   suite.append_attribute("errors") = static_cast<unsigned>(page.unread.size());
-  suite.append_attribute("skipped") = static_cast<unsigned>(count_of(verdicts, Health::undecided));
-  const auto add_case = [&](const std::string& name) {
+  suite.append_attribute("skipped") = number_of(Health::undecided);
+  const auto add_case = [&](const char* kind, const std::string& name) {
     pugi::xml_node test = suite.append_child("testcase");
-    test.append_attribute("classname") = "node";
+    test.append_attribute("classname") = kind;
     test.append_attribute("name") = name.c_str();
     return test;
   };
-  for (const NodeVerdict& one : verdicts.nodes) {
-    pugi::xml_node test = add_case(one.log.name);
-    if (one.health == Health::bad) {
+  const auto add_result = [](pugi::xml_node test, Health health, Severity severity, const std::string& why,
+                             const std::string& lines) {
+    if (health == Health::bad) {
       pugi::xml_node failure = test.append_child("failure");
-      failure.append_attribute("message") = one.why.c_str();
-      failure.append_attribute("type") = std::string(name_of(one.severity)).c_str();
-      failure.text() = node_lines(one).c_str();
-    } else if (one.health == Health::undecided) {
-      test.append_child("skipped").append_attribute("message") = one.why.c_str();
+      failure.append_attribute("message") = why.c_str();
+      failure.append_attribute("type") = std::string(name_of(severity)).c_str();
+      failure.text() = lines.c_str();
+    } else if (health == Health::undecided) {
+      test.append_child("skipped").append_attribute("message") = why.c_str();
     }
+  };
+  for (const NodeVerdict& one : verdicts.nodes) {
+    add_result(add_case("node", one.log.name), one.health, one.severity, one.why, node_lines(one));
+  }
+  for (const JobVerdict& one : verdicts.jobs) {
+    add_result(add_case("job", one.job.name), one.judgement.health, one.judgement.severity, one.why, job_lines(one));
   }
   for (const std::string& sentence : page.unread) {
-    add_case(sentence.substr(0, sentence.find(':'))).append_child("error").append_attribute("message") =
+    add_case("node", sentence.substr(0, sentence.find(':'))).append_child("error").append_attribute("message") =
         sentence.c_str();
   }
   std::ostringstream out;
@@ -273,22 +405,52 @@ std::string verdict_prometheus(const Verdicts& verdicts, const VerdictPage& /*pa
                      bus_bandwidth(message, from_seconds(1e-6 * row.time_us)).value);
     }
   }
+  if (!verdicts.jobs.empty()) {
+    text += gauge("commfuse_job_healthy_probability", "Probability that no rank holds the job up.");
+    for (const JobVerdict& one : verdicts.jobs) {
+      text += fmt::format("commfuse_job_healthy_probability{{job=\"{}\"}} {:.6g}\n", label(one.job.name),
+                          one.judgement.healthy_probability);
+    }
+    text += gauge("commfuse_rank_bad", "1 for each rank that holds its job up.");
+    for (const JobVerdict& one : verdicts.jobs) {
+      for (const SuspectedRank& suspect : one.judgement.suspects) {
+        text += fmt::format("commfuse_rank_bad{{job=\"{}\",rank=\"{}\",fault=\"{}\"}} 1\n", label(one.job.name),
+                            suspect.rank, text_of(suspect.fault).name);
+      }
+    }
+  }
   return text;
 }
 
 std::string verdict_markdown(const Verdicts& verdicts, const VerdictPage& page) {
-  std::string text = fmt::format("Against {}, at most {} false alarms: {}.\n", page.machine, percent(page.false_alarms),
-                                 counts(verdicts));
+  std::string text;
+  if (!verdicts.nodes.empty()) {
+    text += fmt::format("Against {}, at most {} false alarms: {}.\n", page.machine, percent(page.false_alarms),
+                        counts(verdicts));
+  }
   if (verdicts.fleet) {
     text += fmt::format("\n{}.\n", fleet_sentence(*verdicts.fleet));
   }
-  text += "\n| node | health | P(healthy) | severity | slowdown | why | next |\n|---|---|---:|---|---:|---|---|\n";
+  text +=
+      verdicts.nodes.empty()
+          ? ""
+          : "\n| node | health | P(healthy) | severity | slowdown | why | next |\n|---|---|---:|---|---:|---|---|\n";
   for (const NodeVerdict& one : verdicts.nodes) {
     if (one.health != Health::healthy || verdicts.nodes.size() == 1) {
       text += fmt::format("| {} | {} | {} | {} | {:.2f} | {} | {} |\n", cell(one.log.name), name_of(one.health),
                           percent(one.healthy_probability), name_of(one.severity), one.slowdown, cell(one.why),
                           one.next.empty() ? "" : fmt::format("`{}`", cell(one.next)));
     }
+  }
+  if (!verdicts.jobs.empty()) {
+    text += "\n| job | health | P(healthy) | severity | step | why | next |\n|---|---|---:|---|---:|---|---|\n";
+  }
+  for (const JobVerdict& one : verdicts.jobs) {
+    const StepJudgement& judgement = one.judgement;
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", cell(one.job.name), name_of(judgement.health),
+                        percent(judgement.healthy_probability), name_of(judgement.severity),
+                        step_in_words(judgement.step_us), cell(one.why),
+                        one.next.empty() ? "" : fmt::format("`{}`", cell(one.next)));
   }
   for (const std::string& sentence : page.unread) {
     text += fmt::format("\nNot read: {}\n", sentence);

@@ -11,7 +11,7 @@ namespace commfuse::validate {
 
 /// What is said around the verdicts.
 struct VerdictPage {
-  std::string machine;
+  std::string machine;  ///< Empty where no node was judged.
   double false_alarms = 0.01;
   std::vector<std::string> unread;
   std::vector<std::string> passed_over;
@@ -19,9 +19,10 @@ struct VerdictPage {
 };
 
 std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page);
-/// An array of objects, one a node.
+/// An array of objects, one a node, then one a job.
 std::string verdict_json(const Verdicts& verdicts, const VerdictPage& page);
-/// One test case a node: a failure where it is bad, skipped where it is undecided; an error for each unread file.
+/// One test case a node and a job: a failure where it is bad, skipped where it is undecided; an error for each unread
+/// file.
 std::string verdict_junit(const Verdicts& verdicts, const VerdictPage& page);
 /// For the textfile collector of node_exporter.
 std::string verdict_prometheus(const Verdicts& verdicts, const VerdictPage& page);

@@ -17,9 +17,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double seconds(const ComparedSchedule& one) { return to_seconds(one.measured->median.value); }
+double seconds(const ComparedSchedule& schedule) { return to_seconds(schedule.measured->median.value); }
 
-/// Places of the measured ones.
+/// Returns the indices of the measured schedules.
 std::vector<std::size_t> measured_places(std::span<const ComparedSchedule> schedules) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < schedules.size(); ++i) {
@@ -36,7 +36,7 @@ double median_of(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2.0;
 }
 
-/// Pairs that are clearly apart, and those of them that came in the order predicted.
+/// Counts pairs that are clearly apart, and those among them that were measured in the predicted order.
 void count_pairs(std::span<const ComparedSchedule> schedules, std::span<const std::size_t> places, Agreement& result) {
   for (const std::size_t faster : places) {
     for (const std::size_t slower : places) {
@@ -50,7 +50,7 @@ void count_pairs(std::span<const ComparedSchedule> schedules, std::span<const st
   }
 }
 
-/// Those that set out for a second place, and how far behind the winner it is.
+/// Returns the lead of the winner over the best rival: the fastest other schedule, or the predicted winner if it lost.
 std::optional<Ratio> lead_of(std::span<const ComparedSchedule> schedules, std::span<const std::size_t> places,
                              const Agreement& result) {
   constexpr std::uint64_t seed = 1;
@@ -68,7 +68,7 @@ std::optional<Ratio> lead_of(std::span<const ComparedSchedule> schedules, std::s
   return ratio_of_medians(rival->makespans, schedules[result.measured_winner].makespans, seed);
 }
 
-/// "2.2 % ahead of the next (95 % interval 1.1 to 3.0)"
+/// Returns "2.2 % ahead of the next (95 % interval 1.1 to 3.0)".
 std::string in_words(const Ratio& lead, std::string_view of) {
   const auto percent = [](double ratio) { return fmt::format("{:.1f}", (ratio - 1.0) * 100.0); };
   return fmt::format("{} % ahead of {} (95 % interval {} to {}){}", percent(lead.value), of, percent(lead.low),
@@ -91,7 +91,7 @@ std::string winner_in_words(std::span<const ComparedSchedule> schedules, const A
 
 std::string ms(Duration time) { return fmt::format("{:.3f}", to_seconds(time) * 1e3); }
 
-/// What is below a schedule's line.
+/// Returns the lines below a schedule's line.
 std::string lines_of(const ComparedOps& ops) {
   std::string text;
   const auto line = [&](const std::string& what, const OpTimes& times) {
@@ -120,7 +120,7 @@ Json json_of(const ComparedOps& ops) {
   return {{"kinds", std::move(kinds)}, {"furthest", json_of(ops.furthest)}};
 }
 
-/// "1.234..1.240", or "-" of too few samples.
+/// Returns "1.234..1.240", or "-" for too few samples.
 std::string range_of(const Estimate& estimate) {
   return estimate.range ? fmt::format("{}..{}", ms(estimate.range->low), ms(estimate.range->high)) : "-";
 }
@@ -195,19 +195,20 @@ std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const 
 
 std::string to_table(std::span<const ComparedSchedule> schedules, Evidence evidence) {
   std::vector<const ComparedSchedule*> order;
-  for (const ComparedSchedule& one : schedules) {
-    order.push_back(&one);
+  for (const ComparedSchedule& schedule : schedules) {
+    order.push_back(&schedule);
   }
   std::stable_sort(order.begin(), order.end(),
                    [](const auto* a, const auto* b) { return a->predicted < b->predicted; });
   constexpr auto line = "{:<29} {:>9} {:>9} {:>7} {:>20}\n";
   std::string text = fmt::format(line, "milliseconds", "predicted", "measured", "ratio", "95 % interval");
-  for (const ComparedSchedule* one : order) {
-    const std::string name = cut(one->name(), 29);
-    text += one->measured ? fmt::format(line, name, ms(one->predicted), ms(one->measured->median.value),
-                                        fmt::format("{:.3f}", one->ratio()), range_of(one->measured->median))
-                          : fmt::format(line, name, ms(one->predicted), "failed", "-", "-");
-    text += one->ops ? lines_of(*one->ops) : "";
+  for (const ComparedSchedule* schedule : order) {
+    const std::string name = cut(schedule->name(), 29);
+    text += schedule->measured
+                ? fmt::format(line, name, ms(schedule->predicted), ms(schedule->measured->median.value),
+                              fmt::format("{:.3f}", schedule->ratio()), range_of(schedule->measured->median))
+                : fmt::format(line, name, ms(schedule->predicted), "failed", "-", "-");
+    text += schedule->ops ? lines_of(*schedule->ops) : "";
   }
   if (const std::optional<Agreement> agreement = agreement_of(schedules)) {
     text += wrapped(verdict_in_words(schedules, *agreement, evidence), "", "");
@@ -218,17 +219,17 @@ std::string to_table(std::span<const ComparedSchedule> schedules, Evidence evide
 std::string to_json(std::span<const ComparedSchedule> schedules, Evidence evidence) {
   const std::optional<Agreement> agreement = agreement_of(schedules);
   std::string text = "[";
-  for (const ComparedSchedule& one : schedules) {
-    const auto place = static_cast<std::size_t>(&one - schedules.data());
+  for (const ComparedSchedule& schedule : schedules) {
+    const auto place = static_cast<std::size_t>(&schedule - schedules.data());
     Json object{{"schema", comparison_schema},
-                {"strategy", one.strategy},
-                {"parameters", one.parameters},
-                {"schedule_sha256", one.schedule_sha256},
-                {"status", one.measured ? "ok" : "failed"},
+                {"strategy", schedule.strategy},
+                {"parameters", schedule.parameters},
+                {"schedule_sha256", schedule.schedule_sha256},
+                {"status", schedule.measured ? "ok" : "failed"},
                 {"emulated", evidence == Evidence::emulated},
-                {"predicted_us", to_microseconds(one.predicted)}};
-    const auto put = [&](const char* key, const Json& value) { object[key] = one.measured ? value : Json(); };
-    const Summary summary = one.measured.value_or(Summary{});
+                {"predicted_us", to_microseconds(schedule.predicted)}};
+    const auto put = [&](const char* key, const Json& value) { object[key] = schedule.measured ? value : Json(); };
+    const Summary summary = schedule.measured.value_or(Summary{});
     const TimeRange range = summary.median.range.value_or(TimeRange{});
     put("measured_us", to_microseconds(summary.median.value));
     put("measured_low_us", summary.median.range ? Json(to_microseconds(range.low)) : Json());
@@ -236,14 +237,14 @@ std::string to_json(std::span<const ComparedSchedule> schedules, Evidence eviden
     put("p10_us", to_microseconds(summary.p10));
     put("p90_us", to_microseconds(summary.p90));
     put("samples", summary.samples);
-    put("ratio", one.measured ? one.ratio() : 0.0);
+    put("ratio", schedule.measured ? schedule.ratio() : 0.0);
     const bool has_lead = agreement && agreement->lead && agreement->measured_winner == place;
     const Ratio lead = has_lead ? *agreement->lead : Ratio{};
     object["lead"] = has_lead ? Json{{"ratio", lead.value}, {"low", lead.low}, {"high", lead.high}} : Json();
     put("predicted_winner", agreement && agreement->predicted_winner == place);
     put("measured_winner", agreement && agreement->measured_winner == place);
-    if (one.ops) {
-      object["ops"] = json_of(*one.ops);
+    if (schedule.ops) {
+      object["ops"] = json_of(*schedule.ops);
     }
     text += fmt::format("{}\n{}", place == 0 ? "" : ",", object.dump(-1, ' ', false, Json::error_handler_t::replace));
   }

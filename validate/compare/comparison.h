@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted against measured: schedule by schedule, in which order, and whether the winner was named.
+// Compares predictions with measurements: the time of each schedule, their order, and the winner.
 #pragma once
 
 #include <cstddef>
@@ -25,51 +25,52 @@ struct ComparedSchedule {
   std::string schedule_sha256;
   Duration predicted{};
   std::vector<Duration> makespans{};  ///< By round; empty: it failed.
-  std::optional<Summary> measured{};  ///< Of these.
-  std::optional<ComparedOps> ops{};   ///< Nothing: nobody asked, or it failed.
+  std::optional<Summary> measured{};  ///< Summary of the makespans.
+  std::optional<ComparedOps> ops{};   ///< Nothing: not asked for, or it failed.
 
-  /// "sliced (k=4)"
+  /// Returns "sliced (k=4)".
   [[nodiscard]] std::string name() const;
-  /// Measured over predicted. Requires a measurement.
+  /// Returns measured over predicted. Requires a measurement.
   [[nodiscard]] double ratio() const;
 };
 
-/// Those that were measured, summed up.
+/// Summary over the schedules that were measured.
 struct Agreement {
   std::size_t compared = 0;
-  double median_error = 0.0;  ///< Of |measured / predicted - 1|.
+  double median_error = 0.0;  ///< Median of |measured / predicted - 1|.
   double worst_error = 0.0;
-  std::size_t worst = 0;     ///< Place of the schedule it is of.
-  std::size_t pairs = 0;     ///< Of schedules that are predicted to be more than `clear_gap` apart.
-  std::size_t in_order = 0;  ///< Of these, those that were measured in the order predicted.
+  std::size_t worst = 0;     ///< Index of the schedule with the largest error.
+  std::size_t pairs = 0;     ///< Pairs of schedules that are predicted to be more than `clear_gap` apart.
+  std::size_t in_order = 0;  ///< Pairs among these that were measured in the order predicted.
   std::size_t predicted_winner = 0;
   std::size_t measured_winner = 0;
-  /// How much longer the second is predicted to take than the first; 0: there is no second.
+  /// Relative distance of the second schedule from the first, as predicted; 0: there is no second.
   double predicted_gap = 0.0;
-  /// Over the time of the measured winner: that of the predicted one, or where it won that of the second. Nothing:
-  /// one was measured.
+  /// Time of the predicted winner over that of the measured one, or if it won that of the second. Nothing: only one was
+  /// measured.
   std::optional<Ratio> lead{};
 };
 
-/// A difference that a model has to get right.
+/// A difference that a model has to predict.
 inline constexpr double clear_gap = 0.05;
 
-/// Nothing where nothing was measured.
+/// Returns nothing where nothing was measured.
 std::optional<Agreement> agreement_of(std::span<const ComparedSchedule> schedules);
 
-/// What a run's times are evidence of.
+/// The meaning of a run's times.
 enum class Evidence : std::uint8_t {
-  measured,  ///< Its ops did their work.
-  emulated   ///< Its ops slept for the durations that were predicted.
+  measured,  ///< its ops did their work
+  emulated   ///< its ops slept for the predicted durations
 };
 Evidence evidence_of(const RunRecord& record);
 
-/// At most 80 columns: a line a schedule, fastest prediction first, what its ops took where that was compared, and the
-/// verdict.
+/// Returns a table of at most 80 columns: one line per schedule, fastest prediction first, the times of its ops where
+/// they were compared, and the verdict.
 std::string to_table(std::span<const ComparedSchedule> schedules, Evidence evidence = Evidence::measured);
-/// An array of objects, one a line, each with "schema":"commfuse.compare/1"; times in microseconds.
+/// Returns an array of objects, one per line, each with "schema":"commfuse.compare/1"; times are in microseconds.
 std::string to_json(std::span<const ComparedSchedule> schedules, Evidence evidence = Evidence::measured);
-/// The winner, the errors, the order, each a sentence; of an emulated run then what that shows and what it does not.
+/// Returns the winner, the errors and the order, each as a sentence; for an emulated run also what it shows and what it
+/// does not.
 std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const Agreement& agreement,
                              Evidence evidence = Evidence::measured);
 

@@ -28,7 +28,7 @@ double OpTimes::ratio() const { return predicted > Duration{} ? to_seconds(measu
 
 bool same_ops(const Timeline& a, const Timeline& b) {
   return std::ranges::equal(
-      a, b, [](const OpSpan& one, const OpSpan& other) { return one.rank == other.rank && one.op == other.op; });
+      a, b, [](const OpSpan& first, const OpSpan& other) { return first.rank == other.rank && first.op == other.op; });
 }
 
 ComparedOps compared_ops(const Program& program, const Timeline& predicted, const Timeline& measured) {
@@ -45,7 +45,7 @@ ComparedOps compared_ops(const Program& program, const Timeline& predicted, cons
     times.what = name_of(kind);
     result.kinds.push_back(std::move(times));
   }
-  const auto furthest = std::ranges::max_element(by_op, {}, [](const auto& one) { return difference(one.second); });
+  const auto furthest = std::ranges::max_element(by_op, {}, [](const auto& entry) { return difference(entry.second); });
   result.furthest = furthest->second;
   result.furthest.what = op_in_words(program, furthest->first);
   return result;

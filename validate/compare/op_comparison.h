@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted against measured inside one schedule: what each kind of op took, and which op is furthest off.
+// Compares predictions with measurements inside one schedule: the time of each kind of op, and the op with the largest
+// difference.
 #pragma once
 
 #include <cstddef>
@@ -10,28 +11,28 @@
 
 namespace commfuse::validate {
 
-/// Lengths are from start to end, summed over ranks. An exchange begins with its first half and a collective with its
-/// first member, so theirs hold what they wait for the other side.
+/// Times from start to end, summed over ranks. An exchange begins with its first half and a collective with its first
+/// member, so their times include waiting for the other side.
 struct OpTimes {
-  std::string what;     ///< "gemm", "exchange", or one op in words.
+  std::string what;     ///< "gemm", "exchange", or the name of one op.
   std::size_t ops = 0;  ///< On all ranks together.
   Duration predicted{};
   Duration measured{};
 
-  /// Measured over predicted; 0 where nothing was predicted.
+  /// Returns measured over predicted; 0 where nothing was predicted.
   [[nodiscard]] double ratio() const;
   friend bool operator==(const OpTimes&, const OpTimes&) = default;
 };
 
 struct ComparedOps {
-  std::vector<OpTimes> kinds;  ///< Those that the schedule has, products first.
+  std::vector<OpTimes> kinds;  ///< The schedule's kinds, GEMMs first.
   OpTimes furthest;            ///< The op whose sum differs most.
 };
 
-/// Whether both hold the same ops of the same ranks, in the same order.
+/// Returns whether both hold the same ops of the same ranks, in the same order.
 bool same_ops(const Timeline& a, const Timeline& b);
 
-/// Both are of one iteration of the program, which has an op. Requires same_ops().
+/// Both timelines are of one iteration of the program, which has at least one op. Requires same_ops().
 ComparedOps compared_ops(const Program& program, const Timeline& predicted, const Timeline& measured);
 
 }  // namespace commfuse::validate

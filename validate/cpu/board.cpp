@@ -39,7 +39,7 @@ Board::Board(const Program& program, std::span<const std::vector<Command>> comma
 }
 
 bool Board::may_go_on(const Lane& lane) const {
-  const State& here = state(lane.at);
+  const State& waiting = state(lane.at);
   switch (lane.wait) {
     case Wait::none: return true;
     case Wait::left: return false;
@@ -52,13 +52,13 @@ bool Board::may_go_on(const Lane& lane) const {
     }
     case Wait::posted: return state(lane.other).posted > lane.iteration;
     case Wait::shown: return state(lane.other).shown > lane.iteration;
-    case Wait::delivered: return here.delivered > lane.iteration;
-    case Wait::end: return here.ended > lane.iteration;
+    case Wait::delivered: return waiting.delivered > lane.iteration;
+    case Wait::end: return waiting.ended > lane.iteration;
   }
   return false;
 }
 
-// Called with the mutex held, as are all private members that change something.
+// Called with the mutex held, like all private members that change state.
 void Board::set_off() {
   for (Lane& lane : lanes_) {
     if (lane.wait != Wait::none && lane.wait != Wait::left && may_go_on(lane)) {
@@ -92,11 +92,11 @@ void Board::await_turn(Station at, int iteration) { await(Wait::turn, at, at, it
 
 bool Board::post(Station at, int iteration, WallTime when) {
   const std::lock_guard lock(mutex_);
-  State& here = state(at);
-  here.ready = when;
-  here.begun = when;
-  here.half_begun = false;
-  ++here.posted;
+  State& own_state = state(at);
+  own_state.ready = when;
+  own_state.begun = when;
+  own_state.half_begun = false;
+  ++own_state.posted;
   const std::vector<Rank>& group = command(at).group;
   const bool last = !group.empty() && std::ranges::all_of(group, [&](Rank member) {
     return state(partner(member, command(at).op)).posted > iteration;
@@ -105,10 +105,10 @@ bool Board::post(Station at, int iteration, WallTime when) {
   return last;
 }
 
-WallTime Board::await_posted(Station at, Station there, int iteration) {
-  await(Wait::posted, at, there, iteration);
+WallTime Board::await_posted(Station at, Station peer, int iteration) {
+  await(Wait::posted, at, peer, iteration);
   const std::lock_guard lock(mutex_);
-  return std::max(state(at).ready, state(there).ready);
+  return std::max(state(at).ready, state(peer).ready);
 }
 
 void Board::show(Station at) {
@@ -134,10 +134,10 @@ void Board::await_delivered(Station at, int iteration) { await(Wait::delivered, 
 void Board::await_end(Station at, int iteration) { await(Wait::end, at, at, iteration); }
 
 void Board::end_one(Station at, std::optional<WallTime> begun, WallTime when) {
-  State& here = state(at);
-  here.begun = begun.value_or(here.begun);
-  here.over = when;
-  ++here.ended;
+  State& own_state = state(at);
+  own_state.begun = begun.value_or(own_state.begun);
+  own_state.over = when;
+  ++own_state.ended;
   ++ended_on_[static_cast<std::size_t>(at.rank)];
   ++ends_;
 }

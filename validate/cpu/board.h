@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who stands where on all lanes of all ranks. Lanes are threads; they tell the board what they did and wait on it for
-// each other. When all of them wait, none can ever go on: that is found at once, without a timeout.
+// The state of all lanes of all ranks. Lanes are threads; they report their progress to the board and wait on it for
+// each other. When all of them wait, none can ever go on: the board detects that at once, without a timeout.
 #pragma once
 
 #include <atomic>
@@ -26,12 +26,12 @@ struct Station {
   std::int32_t command = 0;
 };
 
-/// What ends a lane's thread early: the run was given up.
+/// Ends a lane's thread early: the run was given up.
 struct GivenUp {};
 
 class Board {
  public:
-  /// The commands, by rank, outlive the board. Counts all the iterations of one run.
+  /// The commands, by rank, outlive the board, which counts all iterations of one run.
   Board(const Program& program, std::span<const std::vector<Command>> commands, int iterations);
 
   [[nodiscard]] const Command& command(Station at) const {
@@ -41,42 +41,43 @@ class Board {
     return {rank, place_[static_cast<std::size_t>(rank) * program_.ops.size() + position(op)]};
   }
 
-  // What a lane does with its command in an iteration, in this order. The waiting ones throw GivenUp.
+  // A lane calls these for its command in an iteration, in this order. Those that wait throw GivenUp.
 
-  /// Until all the rank's ops of earlier iterations, and all that the command waits for, have ended.
+  /// Waits until all the rank's ops of earlier iterations, and all dependencies of the command, have ended.
   void await_turn(Station at, int iteration);
-  /// The command stands ready since `when`. True: it is the last of its collective's members.
+  /// Records that the command is ready since `when`. Returns true if it is the last of its collective's members.
   bool post(Station at, int iteration, WallTime when);
-  /// Until the command stands ready on another rank; since when.
-  WallTime await_posted(Station at, Station there, int iteration);
-  /// The sender's half of a pull: what it has may be fetched.
+  /// Waits until the command is ready on another rank, and returns since when.
+  WallTime await_posted(Station at, Station peer, int iteration);
+  /// Records for the sender's half of a pull that its data may be fetched.
   void show(Station at);
   void await_shown(Station at, Station sender, int iteration);
-  /// A half that began then is over: what `to` receives is there, moved by `mover`, which is `to` itself or its source.
+  /// Records that a half that began at `begun` is over: `to` has its data, moved by `mover`, which is `to` itself or
+  /// its source.
   void deliver(Station mover, Station to, WallTime begun);
   void await_delivered(Station at, int iteration);
-  /// Until another member has ended this one's collective.
+  /// Waits until another member has ended this member's collective.
   void await_end(Station at, int iteration);
-  /// `begun`: of an exchange nothing, its halves have told.
+  /// `begun` is nothing for an exchange, whose halves have recorded it.
   void end(Station at, std::optional<WallTime> begun, WallTime when);
-  /// A collective ends on all its members at once.
+  /// Ends a collective on all its members at once.
   void end_all(std::span<const Station> members, WallTime begun, WallTime when);
-  /// The lane has come to its end.
+  /// Records that the lane has finished.
   void leave(Station last);
-  /// When the last member of a collective got there.
+  /// Returns when the last member of a collective was posted.
   WallTime last_posted(std::span<const Station> members);
 
-  // From outside.
+  // The following are called from outside the lanes.
 
-  /// Until all lanes have left; gives up when no op has ended for so long. What ended the run early: nothing, when it
-  /// came to its end.
+  /// Waits until all lanes have left; gives up when no op has ended for this long. Returns the reason why the run ended
+  /// early; nothing when it finished.
   std::optional<std::string> await_all(std::chrono::nanoseconds patience);
-  /// A lane failed: all others give up.
+  /// Records that a lane failed: all others give up.
   void fail(std::exception_ptr error);
   [[nodiscard]] std::exception_ptr error() const { return error_; }
   [[nodiscard]] bool given_up() const { return given_up_.load(std::memory_order_relaxed); }
 
-  /// Of the last iteration, once all have left.
+  /// These return times of the last iteration, once all have left.
   [[nodiscard]] WallTime began(Station at) const { return state(at).begun; }
   [[nodiscard]] WallTime ended(Station at) const { return state(at).over; }
 
@@ -86,7 +87,7 @@ class Board {
   struct State {
     int posted = 0, shown = 0, delivered = 0, ended = 0;
     WallTime ready{};
-    WallTime begun{};  // of an exchange: of its first half
+    WallTime begun{};  // an exchange: the start of its first half
     WallTime over{};
     bool half_begun = false;
   };
@@ -116,8 +117,8 @@ class Board {
 
   const Program& program_;
   std::span<const std::vector<Command>> commands_;
-  std::vector<std::int32_t> place_;  // by rank and op: its command
-  std::vector<std::size_t> first_;   // by rank: its first state
+  std::vector<std::int32_t> place_;  // by rank and op: index of its command
+  std::vector<std::size_t> first_;   // by rank: index of its first state
 
   mutable std::mutex mutex_;
   std::vector<State> states_;

@@ -15,21 +15,21 @@ namespace commfuse::validate {
 
 namespace {
 
-/// When the host has issued each command, counted from the release.
+/// Returns when the host has issued each command, counted from the release.
 std::vector<std::vector<Duration>> issue_times(std::span<const std::vector<Command>> commands, const Costs& costs) {
-  std::vector<std::vector<Duration>> all;
+  std::vector<std::vector<Duration>> times;
   for (const std::vector<Command>& of_rank : commands) {
     Duration now{};
-    all.emplace_back();
+    times.emplace_back();
     for (const Command& command : of_rank) {
       now += costs.issue[position(command.op)];
-      all.back().push_back(now);
+      times.back().push_back(now);
     }
   }
-  return all;
+  return times;
 }
 
-/// The lanes that have something to do.
+/// Returns the lanes that have commands.
 std::vector<LaneRun> lanes_of(RunShared& shared, std::span<const std::vector<Command>> commands) {
   std::vector<LaneRun> lanes;
   for (std::size_t rank = 0; rank < commands.size(); ++rank) {
@@ -37,9 +37,9 @@ std::vector<LaneRun> lanes_of(RunShared& shared, std::span<const std::vector<Com
     for (std::size_t i = 0; i < commands[rank].size(); ++i) {
       by_lane[commands[rank][i].lane].push_back(static_cast<std::int32_t>(i));
     }
-    for (std::vector<std::int32_t>& one : by_lane) {
-      if (!one.empty()) {
-        lanes.emplace_back(shared, static_cast<Rank>(rank), std::move(one), lanes.size() + 1);
+    for (std::vector<std::int32_t>& lane : by_lane) {
+      if (!lane.empty()) {
+        lanes.emplace_back(shared, static_cast<Rank>(rank), std::move(lane), lanes.size() + 1);
       }
     }
   }
@@ -52,14 +52,14 @@ void run_thread(LaneRun& lane, Board& board, std::latch& ready, std::latch& gate
   gate.wait();
   try {
     lane.run();
-  } catch (const GivenUp&) {  // whoever gave up has said why
+  } catch (const GivenUp&) {  // the thread that gave up has recorded the reason
   } catch (...) {
     board.fail(std::current_exception());
   }
   board.leave(lane.last());
 }
 
-/// All lanes at once, from a common release on. Throws Stuck.
+/// Runs all lanes at once, from a common release on. Throws Stuck.
 void play(RunShared& shared, std::span<const std::vector<Command>> commands) {
   std::vector<LaneRun> lanes = lanes_of(shared, commands);
   std::latch ready(static_cast<std::ptrdiff_t>(lanes.size()));

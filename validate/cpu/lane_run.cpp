@@ -8,7 +8,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// So often a thread that sleeps looks whether the run was given up.
+/// A sleeping thread checks at least this often whether the run was given up.
 constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(50);
 
 Bytes wire_bytes(const Sizes& sizes, Extent rows, Extent columns, DType wire) {
@@ -77,7 +77,7 @@ void LaneRun::exchange(Station at, int iteration, WallTime posted) {
   shared_.board.end(at, std::nullopt, WallClock::now());
 }
 
-/// Of a rendezvous the sender moves the data once both are there, of a push at once; of a pull the receiver does.
+/// In a rendezvous the sender moves the data once both are ready, in a push at once; in a pull the receiver does.
 void LaneRun::send(Station at, int iteration, WallTime posted) {
   const Command& command = shared_.board.command(at);
   const Station to = shared_.board.partner(command.target, command.target_op);
@@ -101,7 +101,7 @@ void LaneRun::receive(Station at, int iteration) {
 void LaneRun::move(Station mover, Station from, Station to, WallTime begun) {
   if (shared_.memory == nullptr) {
     sleep_until(over(from, begun));
-  } else if (!shared_.board.command(from).inputs.empty()) {  // a credit carries nothing
+  } else if (!shared_.board.command(from).inputs.empty()) {  // a credit carries no data
     run_transfer(shared_.program, *shared_.memory, place(from), place(to));
     if (const std::optional<Pace>& pace = shared_.options.pace) {
       const auto& shape = std::get<ExchangeShape>(shared_.program.shapes[shared_.board.command(from).shape]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the thread of one lane does: its commands, one after another, iteration after iteration.
+// Runs the thread of one lane: its commands, one after another, iteration after iteration.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace commfuse::validate {
 
-/// What the threads of one run share.
+/// State that the threads of one run share.
 struct RunShared {
   const Program& program;
   const Sizes& sizes;
@@ -30,7 +30,7 @@ class LaneRun {
   LaneRun(RunShared& shared, Rank rank, std::vector<std::int32_t> commands, std::size_t lane)
       : shared_(shared), rank_(rank), commands_(std::move(commands)), chaos_(shared.run.order, lane) {}
 
-  /// All of it; throws GivenUp.
+  /// Runs all commands; throws GivenUp.
   void run();
   [[nodiscard]] Station last() const { return {rank_, commands_.back()}; }
 
@@ -40,12 +40,12 @@ class LaneRun {
   void exchange(Station at, int iteration, WallTime posted);
   void send(Station at, int iteration, WallTime posted);
   void receive(Station at, int iteration);
-  /// `mover` is the end that this lane stands at.
+  /// Moves the data; `mover` is the end that this lane runs.
   void move(Station mover, Station from, Station to, WallTime begun);
   void meet(Station at);
 
   [[nodiscard]] Place place(Station at) const { return {at.rank, &shared_.board.command(at)}; }
-  /// When what began then is over at the earliest, by its price.
+  /// Returns the earliest end, by its price, of the op that began at `begun`.
   [[nodiscard]] WallTime over(Station at, WallTime begun) const;
   void sleep_until(WallTime when) const;
 

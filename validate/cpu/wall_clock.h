@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real time: what threads wait for, and how fast data may leave a rank.
+// Real time: deadlines of threads, and limits on the rate at which data leaves a rank.
 #pragma once
 
 #include <chrono>
@@ -16,21 +16,21 @@ namespace commfuse::validate {
 using WallClock = std::chrono::steady_clock;
 using WallTime = WallClock::time_point;
 
-/// Lets this thread wake up when it asks to, not up to 50 us later, where the system can do that.
+/// Lets this thread wake up when it asks to, not up to 50 us later, where the system supports that.
 void ask_for_sharp_timers();
 
-/// To the nanosecond, so many times as long.
+/// Returns the duration times a factor, to the nanosecond.
 std::chrono::nanoseconds stretched(Duration duration, double times);
-/// The time between two moments, so many times as short.
+/// Returns the time divided by a factor.
 Duration shortened(std::chrono::nanoseconds time, double times);
 
-/// A token bucket: the way out of one rank, which its lanes share.
+/// A token bucket: limits the data that leaves one rank, whose lanes share it.
 class Bucket {
  public:
-  /// The size of what is let out in one turn.
+  /// The size of the data that leaves in one turn.
   static constexpr std::int64_t chunk = 64 << 10;
 
-  /// When so many bytes will be out that may leave from `earliest` on; their room is taken.
+  /// Reserves room, and returns when this many bytes will have left that may start at `earliest`.
   WallTime take(Bytes bytes, WallTime earliest, BytesPerSecond bandwidth);
 
  private:

@@ -12,9 +12,9 @@ namespace commfuse::validate {
 namespace {
 
 constexpr int resamples = 2000;
-constexpr int beyond_an_end = resamples / 40;  // 2.5 %
+constexpr int beyond_an_end = resamples / 40;  // 2.5%
 
-/// The lower one of an even number, as percentile() has it. Leaves `times` in another order.
+/// Returns the median, the lower one of an even number, like percentile(). Reorders `times`.
 double median_of(std::vector<Duration>& times) {
   const auto middle = times.begin() + (static_cast<std::ptrdiff_t>(times.size()) - 1) / 2;
   std::nth_element(times.begin(), middle, times.end());

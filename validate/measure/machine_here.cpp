@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machine that this runs on is, and how well it keeps time.
+// Describes the machine that this program runs on, and the precision of its timers.
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The value of the first line of /proc/cpuinfo that begins with a key.
+/// Returns the value of the first line of /proc/cpuinfo that begins with a key.
 std::string cpu_model() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);) {
@@ -35,17 +35,17 @@ std::string kernel() {
   return ::uname(&name) == 0 ? std::string(name.sysname) + " " + name.release : "unknown";
 }
 
-/// How long until the last of so many waits that began at once was over.
+/// Returns how long it took until the last of several waits that began at once was over.
 std::chrono::nanoseconds longest_of(int threads, std::chrono::nanoseconds wait) {
   std::latch ready(threads);
   std::latch gate(1);
   WallTime release;
   std::vector<WallTime> back(static_cast<std::size_t>(threads));
   {
-    std::vector<std::jthread> all;
-    all.reserve(back.size());
+    std::vector<std::jthread> waiters;
+    waiters.reserve(back.size());
     for (WallTime& mine : back) {
-      all.emplace_back([&] {
+      waiters.emplace_back([&] {
         ask_for_sharp_timers();
         ready.count_down();
         gate.wait();

@@ -15,7 +15,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// One op on every rank that takes part.
+/// Spans of one op on every rank that takes part.
 using OpSpans = std::map<Rank, OpSpan>;
 
 Duration longest_of(const OpSpans& spans) {
@@ -47,7 +47,7 @@ Duration from_last_start(const OpSpans& spans) {
   return end - start;
 }
 
-/// A micro-benchmark with its sample; nothing for an op that is passed over.
+/// A micro-benchmark with its sample; nothing for an op that is skipped.
 class Sampled {
  public:
   Sampled(const Program& program, const Sizes& sizes, const OpSpans& spans)
@@ -115,17 +115,17 @@ void add_op_samples(const Program& program, const Sizes& sizes, const Timeline& 
   }
   for (const auto& [op, ranks] : by_op) {
     const Shape& shape = program.shapes[program.ops[position(op)].shape];
-    std::optional<MicroBenchmark> one = std::visit(Sampled(program, sizes, ranks), shape);
-    if (!one) {
+    std::optional<MicroBenchmark> sample = std::visit(Sampled(program, sizes, ranks), shape);
+    if (!sample) {
       continue;
     }
-    one->beside = inside_schedule;
-    one->ranks = program.mesh.ranks();
-    const auto same = std::ranges::find_if(to, [&](const MicroBenchmark& other) { return is_same(*one, other); });
+    sample->beside = inside_schedule;
+    sample->ranks = program.mesh.ranks();
+    const auto same = std::ranges::find_if(to, [&](const MicroBenchmark& other) { return is_same(*sample, other); });
     if (same == to.end()) {
-      to.push_back(std::move(*one));
+      to.push_back(std::move(*sample));
     } else {
-      same->samples.push_back(one->samples.front());
+      same->samples.push_back(sample->samples.front());
     }
   }
 }

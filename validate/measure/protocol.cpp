@@ -14,7 +14,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Its makespan; nothing when it failed, now or before.
+/// Returns its makespan; nothing when it failed, now or before.
 std::optional<Execution> take_turn(Variant& variant, const RunOptions& options) {
   if (variant.run.status == RunStatus::failed) {
     return std::nullopt;
@@ -33,16 +33,16 @@ std::optional<Execution> take_turn(Variant& variant, const RunOptions& options) 
 
 std::vector<std::vector<std::size_t>> turns(std::size_t count, int rounds, std::uint64_t seed) {
   Random random(seed);
-  std::vector<std::vector<std::size_t>> all;
+  std::vector<std::vector<std::size_t>> orders;
   for (int round = 0; round < rounds; ++round) {
     std::vector<std::size_t> order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
     for (std::size_t left = count; left > 1; --left) {
       std::swap(order[left - 1], order[static_cast<std::size_t>(random.next() % left)]);
     }
-    all.push_back(std::move(order));
+    orders.push_back(std::move(order));
   }
-  return all;
+  return orders;
 }
 
 void measure(std::span<Variant> variants, const MeasureOptions& options,

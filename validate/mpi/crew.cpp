@@ -20,19 +20,19 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// So long the leader waits for the answers of all, and for the endings of the others after its own failure.
+/// The leader waits this long for the answers of all, and after its own failure for the others to end.
 constexpr nanoseconds grace = std::chrono::seconds(3);
-/// So long a process that waits yields to others before it sleeps.
+/// A waiting process yields to others for this long before it sleeps.
 constexpr nanoseconds wakeful = std::chrono::milliseconds(2);
 constexpr nanoseconds nap = std::chrono::microseconds(100);
 
-/// So many notes are taken before the run itself goes on, however many come.
+/// At most this many notes are taken before the run itself goes on.
 constexpr int most_notes = 4096;
 
-/// A sentence of another process, which may be anybody's.
+/// Reads a sentence of another process, which may contain anything.
 std::string sentence_in(PayloadReader& body) { return with_escapes(body.get_text(), "\t\n"); }
 
-/// As a shell sees it, but no failure turns into a zero.
+/// Reads an exit code as a shell would see it, but no failure turns into a zero.
 int exit_code_in(PayloadReader& body) {
   const auto code = body.get<int>();
   return code >= 0 && code <= 255 ? code : exit_code::failed;
@@ -237,7 +237,7 @@ void Crew::take(int from, const Note& note, Activity* activity) {
     case Note::Kind::verdict: verdict_ = exit_code_in(body); return;
     default: break;
   }
-  if (activity == nullptr) {  // Whoever comes to the port may say it.
+  if (activity == nullptr) {  // any program that reaches the port may send it
     throw std::runtime_error(
         fmt::format("process {} tells of an op while nothing runs; run the same program everywhere", from));
   }
@@ -286,7 +286,7 @@ void Crew::give_up(int members, Activity* activity) {
   tell_all(members, {.kind = Note::Kind::ask});
   const auto asked = std::span(answers_).first(static_cast<std::size_t>(members));
   const Clock::time_point until = Clock::now() + std::min(grace, patience_);
-  while (Clock::now() < until && !std::ranges::all_of(asked, [](const auto& one) { return one.has_value(); })) {
+  while (Clock::now() < until && !std::ranges::all_of(asked, [](const auto& answer) { return answer.has_value(); })) {
     take_notes(activity);
     std::this_thread::sleep_for(nap);
   }
@@ -312,7 +312,7 @@ void Crew::fail(const std::string& reason) {
   for (int process = 1; process < processes(); ++process) {
     try {
       send(process, {.kind = Note::Kind::fail, .body = text_payload(reason)});
-    } catch (const std::runtime_error&) {  // It has gone; the others are still to hear of it.
+    } catch (const std::runtime_error&) {  // it has gone; the others still need the message
       continue;
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes in step: they begin and end a run together, and when one is lost or all wait, all give up. Process 0 leads:
-// it alone decides, and alone says why.
+// Keeps processes in step: they begin and end a run together, and when one is lost or all wait, all give up. Process 0
+// leads: it alone decides, and it alone reports the reason.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace commfuse::validate {
 
-/// What a process does in a run. All calls come from Crew::play().
+/// The work of a process in a run. All calls come from Crew::play().
 class Activity {
  public:
   Activity() = default;
@@ -22,19 +22,19 @@ class Activity {
   virtual ~Activity() = default;
 
   virtual void begin() {}
-  /// Goes on where it can, without waiting. False: nowhere.
+  /// Advances as far as possible without waiting. Returns false if it could not.
   virtual bool step() { return false; }
-  /// A note about an op. May come before begin() and after done().
+  /// Takes a note about an op, which may come before begin() and after done().
   virtual void take(int /*from*/, const Note& /*note*/) {}
   [[nodiscard]] virtual bool done() const { return true; }
-  /// For the leader, once it is done.
+  /// Returns the report for the leader, once it is done.
   [[nodiscard]] virtual Payload report() const { return {}; }
-  /// A sentence for every place where it waits: "rank 1 waits at op 3 (exchange) for rank 0".
+  /// Returns a sentence for every place where it waits: "rank 1 waits at op 3 (exchange) for rank 0".
   [[nodiscard]] virtual std::vector<std::string> standing() const { return {}; }
 };
 
-/// How a process ended, as it told the leader: an exit code from 0 to 255, and a text without control characters but
-/// tabs and line ends.
+/// The end of a process, as reported to the leader: an exit code from 0 to 255, and a text without control characters
+/// other than tabs and line ends.
 struct Ending {
   int process = 0;
   int code = 0;
@@ -43,7 +43,7 @@ struct Ending {
 
 class Crew {
  public:
-  /// A run is given up when nothing has happened anywhere for so long. The world outlives the crew.
+  /// A run is given up when nothing has happened anywhere for this long. The world outlives the crew.
   Crew(World& world, std::chrono::nanoseconds patience) : world_(world), patience_(patience) {
     const auto count = static_cast<std::size_t>(world.processes());
     arrived_.resize(count);
@@ -57,36 +57,37 @@ class Crew {
   [[nodiscard]] int processes() const { return world_.processes(); }
   [[nodiscard]] bool leads() const { return process() == 0; }
   void set_patience(std::chrono::nanoseconds patience) { patience_ = patience; }
+  [[nodiscard]] std::chrono::nanoseconds patience() const { return patience_; }
 
   void send(int to, const Note& note) { world_.send(to, packed(note)); }
 
-  /// On the first `members` processes, each of which calls it: from a common start until all are done. What they
-  /// report, by process: on the leader; nothing elsewhere. Throws Stuck, everywhere, when the run is given up, and
-  /// std::runtime_error when one was before.
+  /// Runs the activity on the first `members` processes, each of which calls this, from a common start until all are
+  /// done. Returns their reports by process on the leader, nothing on the others. Throws Stuck, everywhere, when the
+  /// run is given up, and std::runtime_error when an earlier one was.
   std::vector<Payload> play(int members, Activity& activity);
-  /// What each of them has to tell, by process, on the leader; throws like play().
+  /// Returns each process's payload, by process, on the leader; throws as play() does.
   std::vector<Payload> gather(int members, Payload mine);
-  /// What the leader tells this process. All of the first `members` processes call it; only the leader's argument, a
-  /// payload for each of them, counts. Throws like play().
+  /// Returns the leader's payload for this process. All of the first `members` processes call it; only the leader's
+  /// argument, a payload for each of them, counts. Throws as play() does.
   Payload scatter(int members, std::vector<Payload> by_process);
 
-  /// The program's end, which all processes come to: the leader hears how all ended, and all take its exit code, or
-  /// the largest of the others' where the leader has none to complain of. `endings` are those that failed, on the
-  /// leader. Nothing: the processes have lost each other, and this one's code is all there is.
+  /// The end of the program on all processes: the leader learns how all ended, and all take its exit code, or the
+  /// largest of the others' where the leader has no failure. `endings` are those that failed, on the leader. Nothing:
+  /// the processes have lost contact, and only this one's code is known.
   struct Agreement {
     int code = 0;
     std::vector<Ending> endings{};
   };
   std::optional<Agreement> agree(int code, const std::string& message);
 
-  /// Why the processes have lost each other, and nothing further can be run.
+  /// Returns the reason why the processes have lost contact, so that nothing further can run.
   [[nodiscard]] const std::optional<std::string>& broken() const { return reason_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
   void tell_all(int members, const Note& note);
-  /// Takes notes and goes on until it is so.
+  /// Takes notes and advances until the condition is true.
   template <class Until>
   void work(int members, Activity* activity, bool may_step, Until&& until);
   bool take_notes(Activity* activity);
@@ -104,14 +105,14 @@ class Crew {
 
   int started_ = 0;
   int over_ = 0;
-  Clock::time_point last_moved_{};   // here, or anywhere that the leader heard of
+  Clock::time_point last_moved_{};   // here, or on any process that reported to the leader
   Clock::time_point last_beat_{};    // sent
-  Clock::time_point last_leader_{};  // heard of
+  Clock::time_point last_leader_{};  // last heard of
   bool moved_since_beat_ = false;
   std::optional<int> verdict_;
 
-  // The leader's, by process.
-  std::vector<int> arrived_;  // how often it has come to a run that has not started
+  // The leader's data, by process.
+  std::vector<int> arrived_;  // number of runs it has arrived at
   std::vector<std::optional<Payload>> reports_;
   std::vector<std::optional<Payload>> answers_;
   std::vector<std::optional<Ending>> endings_;

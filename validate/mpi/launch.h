@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this process is one of several that mpirun or srun started, and its way in and out of MPI.
+// Detects whether this process is one of several that mpirun or srun started, and opens and closes MPI.
 #pragma once
 
 #include <chrono>
@@ -19,34 +19,34 @@ void require_processes(int ranks, const Crew& crew);
 
 class Launch {
  public:
-  /// Looks at the environment, and does nothing.
+  /// Reads the environment, and does nothing else.
   Launch();
-  /// One of several processes that have met already.
+  /// Wraps one of several processes that have met already.
   explicit Launch(std::unique_ptr<World> world);
 
-  /// Whether there are several processes, or one that mpirun started.
+  /// Returns whether there are several processes, or one that mpirun started.
   [[nodiscard]] bool under_mpi() const { return started_.has_value(); }
   [[nodiscard]] int processes() const { return started_ ? started_->processes : 1; }
-  /// Of several processes one prints.
+  /// Returns whether this process prints; of several processes only one does.
   [[nodiscard]] bool speaks() const { return !started_ || started_->process == 0; }
 
-  /// Starts MPI, the first time. Throws std::runtime_error when it is missing or counts other processes than there are,
-  /// ConfigError when nobody started this as a process of several.
+  /// Starts MPI on the first call. Throws std::runtime_error when MPI is missing or counts another number of processes
+  /// than the launcher, ConfigError when this was not started as one of several processes.
   Crew& crew(std::chrono::nanoseconds patience);
 
-  /// The same where there is no MPI, but a launcher that rendezvous_in() knows: then the processes meet over TCP.
-  /// Throws as crew(), and std::runtime_error when they do not meet within a minute.
+  /// Starts as crew() does, or without MPI but with a launcher that rendezvous_in() knows lets the processes meet over
+  /// TCP. Throws as crew(), and std::runtime_error when they do not meet within a minute.
   Crew& crew_anyhow(std::chrono::nanoseconds patience);
 
-  /// The last thing a program does: all processes end with the same exit code, once the first has printed what was
-  /// wrong. `message` is what this process would have printed.
+  /// Ends the program: all processes get the same exit code, once the first has printed the error. `message` is the
+  /// text that this process would have printed.
   int leave(int code, const std::string& message);
 
  private:
   void open();
   [[nodiscard]] bool open_for_the_end();
 
-  bool tried_ = false;  // to start MPI
+  bool tried_ = false;  // it has tried to start MPI
   std::optional<Started> started_;
   std::unique_ptr<World> world_;
   std::unique_ptr<Crew> crew_;

@@ -30,11 +30,11 @@ Verdict of_all_ranks(Crew& crew, int ranks, const Verdict& mine) {
   PayloadWriter writer;
   writer.put(mine);
   const std::vector<Payload> reports = crew.gather(ranks, writer.take());
-  Verdict all = mine;
+  Verdict combined = mine;
   for (std::size_t rank = 1; rank < reports.size(); ++rank) {  // the leader's own is the first
-    all += PayloadReader(reports[rank]).get<Verdict>();
+    combined += PayloadReader(reports[rank]).get<Verdict>();
   }
-  return all;
+  return combined;
 }
 
 }  // namespace commfuse::validate

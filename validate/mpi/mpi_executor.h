@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks are processes, here or on other machines, which share nothing. Lanes of a rank take turns in its process.
+// Runs ranks as processes, here or on other machines, which share nothing. The lanes of a rank take turns in its
+// process.
 #pragma once
 
 #include <vector>
@@ -15,8 +16,8 @@ namespace commfuse::validate {
 /// same members in the same order.
 class MpiExecutor final : public Executor {
  public:
-  /// Throws std::runtime_error for what it does not store: fp8. The crew outlives the executor; this process has a
-  /// rank.
+  /// Throws std::runtime_error for a dtype that it does not store: fp8. The crew outlives the executor; this process
+  /// has a rank.
   MpiExecutor(Lowered lowered, Sizes sizes, Crew& crew);
 
   [[nodiscard]] std::string_view name() const override { return "mpi"; }
@@ -25,8 +26,8 @@ class MpiExecutor final : public Executor {
 
   [[nodiscard]] bool holds(Rank rank) const override { return memory_.holds(rank); }
   void prepare(std::span<const Matrix<float>> tensors) override;
-  /// Throws Stuck on all when no op has ended for the crew's patience, or a process is lost. Each rank's clock starts
-  /// when it hears of the release; makespan and timeline are of all ranks on the leader, and nothing elsewhere.
+  /// Throws Stuck on all ranks when no op has ended for the crew's patience, or a process is lost. Each rank's clock
+  /// starts when it receives the release; makespan and timeline cover all ranks on the leader, and are empty elsewhere.
   Execution run(const RunOptions& options) override;
   [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override;
 
@@ -34,11 +35,11 @@ class MpiExecutor final : public Executor {
   Lowered lowered_;
   Sizes sizes_;
   Crew& crew_;
-  std::vector<Command> commands_;  // of this rank
+  std::vector<Command> commands_;  // this rank's
   Memory memory_;
 };
 
-/// What the ranks found each on its own, together; on the leader. All ranks call it.
+/// Returns the combined verdict of all ranks on the leader. All ranks call it.
 Verdict of_all_ranks(Crew& crew, int ranks, const Verdict& mine);
 
 }  // namespace commfuse::validate

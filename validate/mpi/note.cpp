@@ -42,8 +42,8 @@ std::string PayloadReader::get_text() {
 Matrix<float> PayloadReader::get_matrix(DType dtype) {
   const auto rows = get<std::int64_t>();
   const auto columns = get<std::int64_t>();
-  const auto most = static_cast<std::int64_t>(bytes_.size()) / bytes_of(dtype);
-  if (rows < 0 || columns < 0 || (columns > 0 && rows > most / columns)) {
+  const auto limit = static_cast<std::int64_t>(bytes_.size()) / bytes_of(dtype);
+  if (rows < 0 || columns < 0 || (columns > 0 && rows > limit / columns)) {
     throw std::runtime_error(cut_short);
   }
   Matrix<float> matrix(rows, columns);

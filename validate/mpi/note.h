@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of a run tell each other.
+// The messages between the processes of a run.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,26 @@ namespace commfuse::validate {
 
 struct Note {
   enum class Kind : std::uint8_t {
-    // Of an op, named by the receiver's op.
-    posted,     // the receiver of a rendezvous stands ready
-    data,       // what was sent
-    delivered,  // what was sent lies there
-    shown,      // what is to be pulled may be fetched
-    fetch,      // send what is to be pulled
-    part,       // what a member gives to a collective
+    // Notes about an op, named by the receiver's op.
+    posted,     // the receiver of a rendezvous is ready
+    data,       // the data of a send
+    delivered,  // the data has arrived
+    shown,      // the data of a pull may be fetched
+    fetch,      // asks for the data of a pull
+    part,       // a member's part of a collective
     met,        // a member of a collective has its result
-    // Of a run.
+    // Notes about a run.
     arrived,  // ready to begin
     start,
     left,  // all ops have ended; with a report
     over,
     beat,      // still alive, and at work
-    ask,       // where do you stand?
+    ask,       // asks where the process waits
     standing,  // the answer
-    fail,      // the run is given up, and why
-    // Of the program.
-    finished,  // with an exit code and why
-    verdict,   // the exit code of all
+    fail,      // the run is given up; with the reason
+    // Notes about the program.
+    finished,  // with an exit code and the reason
+    verdict,   // the common exit code
   };
 
   Kind kind = Kind::beat;
@@ -45,10 +45,10 @@ struct Note {
 };
 
 Payload packed(const Note& note);
-/// Throws std::runtime_error for what packed() does not write.
+/// Throws std::runtime_error for bytes that packed() does not write.
 Note unpacked(std::span<const std::byte> bytes);
 
-/// Values one after another, as they lie in the memory of all processes.
+/// Writes values one after another in their memory layout, which all processes share.
 class PayloadWriter {
  public:
   template <class Value>
@@ -58,7 +58,7 @@ class PayloadWriter {
     bytes_.insert(bytes_.end(), first, first + sizeof(Value));
   }
   void put_text(const std::string& text);
-  /// Its values are those of the dtype already.
+  /// Requires values that are already rounded to the dtype.
   void put_matrix(DType dtype, const Matrix<float>& matrix);
   [[nodiscard]] Payload take() { return std::move(bytes_); }
 
@@ -66,10 +66,10 @@ class PayloadWriter {
   Payload bytes_;
 };
 
-/// One text and nothing else.
+/// Returns a payload with a single text.
 Payload text_payload(const std::string& text);
 
-/// Throws std::runtime_error where there are not as many bytes.
+/// Throws std::runtime_error where there are too few bytes.
 class PayloadReader {
  public:
   explicit PayloadReader(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -30,15 +30,15 @@ RankRun::RankRun(const Program& program, const Sizes& sizes, std::span<const Com
     by_lane[commands[i].lane].push_back(static_cast<std::int32_t>(i));
     states_[i].parts.resize(commands[i].group.size());
   }
-  for (std::vector<std::int32_t>& one : by_lane) {
-    if (!one.empty()) {
-      lanes_.push_back({.commands = std::move(one)});
+  for (std::vector<std::int32_t>& lane : by_lane) {
+    if (!lane.empty()) {
+      lanes_.push_back({.commands = std::move(lane)});
     }
   }
   left_ = lanes_.size();
 }
 
-/// Under chaos lanes come in any order, and one or the other is passed over.
+/// Under chaos lanes come in any order, and some are skipped.
 bool RankRun::step() {
   bool moved = false;
   const std::size_t first = chaos_.draw(lanes_.size());
@@ -80,15 +80,15 @@ bool RankRun::may_post(std::int32_t at, int iteration) const {
 }
 
 void RankRun::post(std::int32_t at) {
-  const Command& here = command(at);
+  const Command& own_command = command(at);
   State& mine = state(at);
   ++mine.posted;
   mine.begun = WallClock::now();
-  if (here.kind == OpKind::collective) {
+  if (own_command.kind == OpKind::collective) {
     give(at);
-  } else if (here.kind == OpKind::exchange && here.source >= 0 &&
+  } else if (own_command.kind == OpKind::exchange && own_command.source >= 0 &&
              shape<ExchangeShape>(at).protocol == Protocol::rendezvous) {
-    crew_.send(here.source, {.kind = Note::Kind::posted, .op = here.source_op});
+    crew_.send(own_command.source, {.kind = Note::Kind::posted, .op = own_command.source_op});
   }
 }
 
@@ -107,31 +107,32 @@ void RankRun::end(std::int32_t at) {
   ++ended_;
 }
 
-/// Of a rendezvous the sender sends once both are there, of a push at once; of a pull the receiver fetches. A send is
-/// over when what was sent lies there; that of a pull at once.
+/// In a rendezvous the sender sends once both are ready, in a push at once; in a pull the receiver fetches. A send is
+/// over when its data has arrived; that of a pull at once.
 bool RankRun::exchange(std::int32_t at, int iteration) {
-  const Command& here = command(at);
+  const Command& own_command = command(at);
   State& mine = state(at);
   const Protocol protocol = shape<ExchangeShape>(at).protocol;
   const bool is_pull = protocol == Protocol::pull;
   bool moved = false;
-  if (here.target >= 0 && mine.sent == iteration && (protocol != Protocol::rendezvous || mine.awaited > iteration)) {
+  if (own_command.target >= 0 && mine.sent == iteration &&
+      (protocol != Protocol::rendezvous || mine.awaited > iteration)) {
     ++mine.sent;
     moved = true;
     if (is_pull) {
-      crew_.send(here.target, {.kind = Note::Kind::shown, .op = here.target_op});
+      crew_.send(own_command.target, {.kind = Note::Kind::shown, .op = own_command.target_op});
     } else {
       mine.begun = WallClock::now();
       send_data(at);
     }
   }
-  if (is_pull && here.source >= 0 && mine.fetched == iteration && mine.shown > iteration) {
+  if (is_pull && own_command.source >= 0 && mine.fetched == iteration && mine.shown > iteration) {
     ++mine.fetched;
     moved = true;
-    crew_.send(here.source, {.kind = Note::Kind::fetch, .op = here.source_op});
+    crew_.send(own_command.source, {.kind = Note::Kind::fetch, .op = own_command.source_op});
   }
-  const bool is_sent = here.target < 0 || (mine.sent > iteration && (is_pull || mine.delivered > iteration));
-  if (is_sent && (here.source < 0 || mine.arrived > iteration)) {
+  const bool is_sent = own_command.target < 0 || (mine.sent > iteration && (is_pull || mine.delivered > iteration));
+  if (is_sent && (own_command.source < 0 || mine.arrived > iteration)) {
     end(at);
     return true;
   }
@@ -139,41 +140,41 @@ bool RankRun::exchange(std::int32_t at, int iteration) {
 }
 
 void RankRun::send_data(std::int32_t at) {
-  const Command& here = command(at);
+  const Command& own_command = command(at);
   PayloadWriter writer;
-  if (!here.inputs.empty()) {  // a credit carries nothing
+  if (!own_command.inputs.empty()) {  // a credit carries no data
     writer.put_matrix(shape<ExchangeShape>(at).wire, sent_by(program_, memory_, place(at)));
   }
-  crew_.send(here.target, {.kind = Note::Kind::data, .op = here.target_op, .body = writer.take()});
+  crew_.send(own_command.target, {.kind = Note::Kind::data, .op = own_command.target_op, .body = writer.take()});
 }
 
 void RankRun::receive_data(std::int32_t at, const Note& note) {
-  const Command& here = command(at);
+  const Command& own_command = command(at);
   if (!note.body.empty()) {
     const DType wire = shape<ExchangeShape>(at).wire;
-    memory_.write(rank_, here.outputs[0], PayloadReader(note.body).get_matrix(wire));
+    memory_.write(rank_, own_command.outputs[0], PayloadReader(note.body).get_matrix(wire));
   }
   ++state(at).arrived;
   if (shape<ExchangeShape>(at).protocol != Protocol::pull) {
-    crew_.send(here.source, {.kind = Note::Kind::delivered, .op = here.source_op});
+    crew_.send(own_command.source, {.kind = Note::Kind::delivered, .op = own_command.source_op});
   }
 }
 
-/// To every member what its result is made of; a member's own part comes to it the same way.
+/// Sends to every member the inputs of its result; a member's own part reaches it in the same way.
 void RankRun::give(std::int32_t at) {
-  const Command& here = command(at);
+  const Command& own_command = command(at);
   const auto& collective = shape<CollectiveShape>(at);
   const std::optional<Matrix<float>> given = given_by(program_, memory_, place(at), options_);
-  for (std::size_t to = 0; to < here.group.size(); ++to) {
+  for (std::size_t to = 0; to < own_command.group.size(); ++to) {
     PayloadWriter writer;
     if (given) {
-      writer.put_matrix(collective.wire, part_for(collective.kind, *given, to, here.group.size()));
+      writer.put_matrix(collective.wire, part_for(collective.kind, *given, to, own_command.group.size()));
     }
-    crew_.send(here.group[to], {.kind = Note::Kind::part, .op = here.op, .body = writer.take()});
+    crew_.send(own_command.group[to], {.kind = Note::Kind::part, .op = own_command.op, .body = writer.take()});
   }
 }
 
-/// Over once every member has its result.
+/// The collective is over once every member has its result.
 bool RankRun::meet(std::int32_t at, int iteration) {
   State& mine = state(at);
   bool moved = false;
@@ -246,18 +247,18 @@ std::vector<std::string> RankRun::standing() const {
 
 std::string RankRun::waiting(const Lane& lane) const {
   const std::int32_t at = lane.commands[lane.next];
-  const Command& here = command(at);
+  const Command& own_command = command(at);
   const State& mine = state(at);
-  const std::string op = op_in_words(program_, here.op);
+  const std::string op = op_in_words(program_, own_command.op);
   if (mine.posted == lane.iteration) {
     return "waits before " + op;
   }
-  if (here.kind == OpKind::collective) {
+  if (own_command.kind == OpKind::collective) {
     return fmt::format("waits at {} for its group", op);
   }
   const bool is_pull = shape<ExchangeShape>(at).protocol == Protocol::pull;
-  const bool sends = here.target >= 0 && !is_pull && mine.delivered == lane.iteration;
-  return fmt::format("waits at {} for rank {}", op, sends ? here.target : here.source);
+  const bool sends = own_command.target >= 0 && !is_pull && mine.delivered == lane.iteration;
+  return fmt::format("waits at {} for rank {}", op, sends ? own_command.target : own_command.source);
 }
 
 Payload RankRun::report() const {
@@ -283,15 +284,15 @@ Payload report_of(const Execution& mine) {
 }
 
 Execution reported_in(std::span<const Payload> reports) {
-  Execution all;
+  Execution combined;
   for (const Payload& report : reports) {
     PayloadReader reader(report);
-    all.makespan = std::max(all.makespan, Duration(reader.get<std::int64_t>()));
+    combined.makespan = std::max(combined.makespan, Duration(reader.get<std::int64_t>()));
     while (!reader.empty()) {
-      all.timeline.push_back(reader.get<OpSpan>());
+      combined.timeline.push_back(reader.get<OpSpan>());
     }
   }
-  return all;
+  return combined;
 }
 
 }  // namespace commfuse::validate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's lanes in one run, driven by whoever has time: each stands at a command and goes on when what it waits for
-// has come. Nothing here waits.
+// One rank's lanes in one run, advanced by repeated calls: each lane is at a command and goes on when its dependencies
+// have arrived. No call waits.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ namespace commfuse::validate {
 
 class RankRun final : public Activity {
  public:
-  /// Rank r is process r of the crew. All outlive the run.
+  /// Rank r is process r of the crew. All arguments outlive the run.
   RankRun(const Program& program, const Sizes& sizes, std::span<const Command> commands, const RunOptions& options,
           Memory& memory, Crew& crew);
 
@@ -26,7 +26,7 @@ class RankRun final : public Activity {
   bool step() override;
   void take(int from, const Note& note) override;
   [[nodiscard]] bool done() const override { return left_ == 0; }
-  /// As reported_in() reads it.
+  /// Returns the report in the form that reported_in() reads.
   [[nodiscard]] Payload report() const override;
   [[nodiscard]] std::vector<std::string> standing() const override;
 
@@ -34,14 +34,14 @@ class RankRun final : public Activity {
   /// Counts of iterations, and times of the last one.
   struct State {
     int posted = 0;     // here
-    int awaited = 0;    // the receiver of what this sends stands ready
-    int sent = 0;       // or shown
-    int delivered = 0;  // what this sent lies there
-    int shown = 0;      // what this is to fetch is there
+    int awaited = 0;    // the receiver of its data is ready
+    int sent = 0;       // data sent, or shown for a pull
+    int delivered = 0;  // its data has arrived
+    int shown = 0;      // the data that it fetches is ready
     int fetched = 0;    // asked for
     int arrived = 0;    // received
     int met = 0;        // this member's result is there
-    int met_there = 0;  // those of other members, all iterations
+    int met_there = 0;  // results of other members, over all iterations
     int ended = 0;
     std::vector<std::optional<Payload>> parts;  // by member
     WallTime begun{};
@@ -87,15 +87,15 @@ class RankRun final : public Activity {
 
   std::vector<std::int32_t> place_;  // by op: its command
   std::vector<State> states_;        // by command
-  std::vector<Lane> lanes_;          // that have something to do
-  std::size_t left_ = 0;             // lanes that have not come to their end
-  std::int64_t ended_ = 0;           // ops, all iterations
+  std::vector<Lane> lanes_;          // lanes that have commands
+  std::size_t left_ = 0;             // lanes that have not finished
+  std::int64_t ended_ = 0;           // ops, over all iterations
   WallTime release_{};
 };
 
-/// What a rank reports, as reported_in() reads it.
+/// Returns the report of a rank in the form that reported_in() reads.
 Payload report_of(const Execution& mine);
-/// What all ranks report, together: the largest makespan and all spans.
+/// Combines the reports of all ranks: the largest makespan and all spans.
 Execution reported_in(std::span<const Payload> reports);
 
 }  // namespace commfuse::validate

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "model/check.h"
@@ -19,69 +20,113 @@ namespace commfuse::validate {
 
 namespace {
 
-/// One query row of one head, and the rows it sees.
-struct Query {
-  std::int64_t row = 0;              // of the queries
-  std::int64_t q = 0, k = 0, v = 0;  // first columns
-  std::int64_t out = 0;              // first column of what it makes
-  std::vector<std::int64_t> keys;    // rows
-};
-
-/// The rows of the whole that the query rows are.
+/// Returns the rows of the whole if the queries are all of its rows.
 std::vector<std::int64_t> all_rows(std::int64_t count) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
   std::iota(rows.begin(), rows.end(), 0);
   return rows;
 }
 
-/// visit(query) for every query row, which stands in row `at` of the whole, and head.
+/// Columns of every `step`-th row of a matrix, each contiguous, so that loops over keys read one value behind the
+/// other.
+class Columns {
+ public:
+  Columns(const Matrix<double>& matrix, std::int64_t row, std::int64_t step, std::int64_t column, std::int64_t count)
+      : rows_(row < matrix.rows() ? static_cast<std::size_t>((matrix.rows() - row + step - 1) / step) : 0) {
+    values_.reserve(rows_ * static_cast<std::size_t>(count));
+    for (std::int64_t c = column; c < column + count; ++c) {
+      for (std::int64_t r = row; r < matrix.rows(); r += step) {
+        values_.push_back(matrix.at(r, c));
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t rows() const { return rows_; }
+  [[nodiscard]] const double* operator[](std::int64_t column) const {
+    return values_.data() + static_cast<std::size_t>(column) * rows_;
+  }
+
+ private:
+  std::size_t rows_;
+  std::vector<double> values_;
+};
+
+/// Columns of one head of keys and values, over the rows of one sequence.
+struct Head {
+  Head(const AttentionLayout& layout, const Matrix<double>& matrix, std::int64_t sequence, std::int64_t column,
+       std::int64_t heads)
+      : k(matrix, sequence, layout.batch, column, layout.head),
+        v(matrix, sequence, layout.batch, column + heads * layout.head, layout.head) {}
+
+  Columns k;
+  Columns v;
+};
+
+/// One query row of one head, and the rows that it sees: the first `seen` of its head of keys.
+struct Query {
+  std::int64_t row = 0;  // row of the queries
+  std::int64_t q = 0;    // first column
+  std::int64_t out = 0;  // first column of what it makes
+  std::size_t seen = 0;
+  const Head& keys;
+  const Head& bounds;  // bounds of the keys; empty where none are given
+};
+
+/// Calls visit(query) for every query row, which is row `at` of the whole, and every head. `bounds` are those of the
+/// keys, or empty.
 template <class Visit>
-void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t> at, std::int64_t keys,
-                    std::int64_t columns, const Visit& visit) {
-  const std::int64_t heads = layout.out / layout.head;
-  const std::int64_t kv_heads = (layout.qkv - layout.out) / 2 / layout.head;
-  Query query;
-  for (const std::int64_t row : at) {
-    query.keys.clear();
-    for (std::int64_t key = row % layout.batch; key < keys; key += layout.batch) {
-      if (!layout.causal || key <= row) {
-        query.keys.push_back(key);
+void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t> at, const Matrix<double>& keys,
+                    const Matrix<double>& bounds, const Visit& visit) {
+  const std::int64_t heads = (layout.qkv - layout.out) / 2 / layout.head;  // heads of keys
+  const std::int64_t readers = layout.out / layout.head / heads;           // query heads that share one
+  const auto visit_readers = [&](std::int64_t block, std::int64_t head, std::int64_t sequence) {
+    const std::int64_t column = block * layout.qkv + layout.out + head * layout.head;
+    const Head values(layout, keys, sequence, column, heads);
+    const Head bound(layout, bounds, sequence, column, heads);
+    for (std::size_t row = 0; row < at.size(); ++row) {
+      if (at[row] % layout.batch != sequence) {
+        continue;
+      }
+      const std::size_t until = static_cast<std::size_t>(at[row] / layout.batch) + 1;
+      for (std::int64_t reader = head * readers; reader < (head + 1) * readers; ++reader) {
+        visit(Query{.row = static_cast<std::int64_t>(row),
+                    .q = block * layout.qkv + reader * layout.head,
+                    .out = block * layout.out + reader * layout.head,
+                    .seen = layout.causal ? std::min(until, values.k.rows()) : values.k.rows(),
+                    .keys = values,
+                    .bounds = bound});
       }
     }
-    for (std::int64_t block = 0; block < columns / layout.qkv; ++block) {
-      for (std::int64_t head = 0; head < heads; ++head) {
-        const std::int64_t kv_head = head / (heads / kv_heads);
-        query.q = block * layout.qkv + head * layout.head;
-        query.k = block * layout.qkv + layout.out + kv_head * layout.head;
-        query.v = query.k + kv_heads * layout.head;
-        query.out = block * layout.out + head * layout.head;
-        visit(query);
+  };
+  for (std::int64_t block = 0; block < keys.columns() / layout.qkv; ++block) {
+    for (std::int64_t head = 0; head < heads; ++head) {
+      for (std::int64_t sequence = 0; sequence < layout.batch; ++sequence) {
+        visit_readers(block, head, sequence);
       }
     }
-    ++query.row;
   }
 }
 
-/// q k of the visible rows.
-std::vector<double> scores_of(const AttentionLayout& layout, const Query& query, const Matrix<double>& queries,
-                              const Matrix<double>& keys) {
-  std::vector<double> scores;
-  for (const std::int64_t key : query.keys) {
-    double score = 0.0;
-    for (std::int64_t i = 0; i < layout.head; ++i) {
-      score += queries.at(query.row, query.q + i) * keys.at(key, query.k + i);
+/// Puts q k of the visible rows into `scores`, each summed in the order of the head's elements.
+void score(const AttentionLayout& layout, const Query& query, const Matrix<double>& queries,
+           std::vector<double>& scores) {
+  scores.assign(query.seen, 0.0);
+  for (std::int64_t i = 0; i < layout.head; ++i) {
+    const double q = queries.at(query.row, query.q + i);
+    const double* k = query.keys.k[i];
+    for (std::size_t j = 0; j < query.seen; ++j) {
+      scores[j] += q * k[j];
     }
-    scores.push_back(score);
   }
-  return scores;
 }
 
-/// Softmax of the scores of the visible rows.
-std::vector<double> weights_of(const AttentionLayout& layout, const Query& query, const Matrix<double>& queries,
-                               const Matrix<double>& keys) {
-  std::vector<double> weights = scores_of(layout, query, queries, keys);
+/// Puts the softmax of the scores of the visible rows into `weights`.
+void weigh(const AttentionLayout& layout, const Query& query, const Matrix<double>& queries,
+           std::vector<double>& weights) {
+  score(layout, query, queries, weights);
+  const double root = std::sqrt(static_cast<double>(layout.head));
   for (double& weight : weights) {
-    weight /= std::sqrt(static_cast<double>(layout.head));
+    weight /= root;
   }
   const double largest = *std::max_element(weights.begin(), weights.end());
   double total = 0.0;
@@ -92,46 +137,59 @@ std::vector<double> weights_of(const AttentionLayout& layout, const Query& query
   for (double& weight : weights) {
     weight /= total;
   }
-  return weights;
 }
 
-/// A small integer of the same rest by 5; NaN stays.
+/// Returns a small integer that is congruent modulo 5; NaN stays NaN.
 double wrapped(double x) { return std::remainder(x, 5.0); }
 
 Matrix<double> empty_result(const AttentionLayout& layout, const Matrix<double>& qkv) {
   return {qkv.rows(), qkv.columns() / layout.qkv * layout.out};
 }
 
-/// The largest move of a score.
+/// Returns the largest change of a score.
 double score_spread(const AttentionLayout& layout, const Query& query, const Matrix<double>& qkv,
                     const Matrix<double>& bound) {
-  double most = 0.0;
-  for (const std::int64_t key : query.keys) {
-    double move = 0.0;
-    for (std::int64_t i = 0; i < layout.head; ++i) {
-      const double q_bound = bound.at(query.row, query.q + i);
-      const double k_bound = bound.at(key, query.k + i);
-      move += std::abs(qkv.at(query.row, query.q + i)) * k_bound + q_bound * std::abs(qkv.at(key, query.k + i)) +
-              q_bound * k_bound;
+  std::vector<double> moves(query.seen, 0.0);
+  for (std::int64_t i = 0; i < layout.head; ++i) {
+    const double q = std::abs(qkv.at(query.row, query.q + i));
+    const double q_bound = bound.at(query.row, query.q + i);
+    const double* k = query.keys.k[i];
+    const double* k_bound = query.bounds.k[i];
+    for (std::size_t j = 0; j < query.seen; ++j) {
+      moves[j] += q * k_bound[j] + q_bound * std::abs(k[j]) + q_bound * k_bound[j];
     }
-    most = std::max(most, move / std::sqrt(static_cast<double>(layout.head)));
   }
-  return most;
+  const double root = std::sqrt(static_cast<double>(layout.head));
+  double largest = 0.0;
+  for (const double move : moves) {
+    largest = std::max(largest, move / root);
+  }
+  return largest;
+}
+
+/// Sums over the rows of weight x a and of weight x b, each from the first row on: two that do not wait for each other.
+std::pair<double, double> two_sums(const std::vector<double>& weights, const double* a, const double* b) {
+  double of_a = 0.0;
+  double of_b = 0.0;
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    of_a += weights[j] * a[j];
+    of_b += weights[j] * b[j];
+  }
+  return {of_a, of_b};
 }
 
 Matrix<double> attention_of(const AttentionLayout& layout, Functions functions, const Matrix<double>& queries,
                             std::span<const std::int64_t> at, const Matrix<double>& keys) {
   Matrix<double> out = empty_result(layout, queries);
-  for_each_query(layout, at, keys.rows(), queries.columns(), [&](const Query& query) {
-    const bool real = functions == Functions::real;
-    const std::vector<double> weights =
-        real ? weights_of(layout, query, queries, keys) : scores_of(layout, query, queries, keys);
-    for (std::int64_t i = 0; i < layout.head; ++i) {
-      double sum = 0.0;
-      for (std::size_t j = 0; j < weights.size(); ++j) {
-        sum += weights[j] * keys.at(query.keys[j], query.v + i);
-      }
+  const bool real = functions == Functions::real;
+  std::vector<double> weights;
+  for_each_query(layout, at, keys, {}, [&](const Query& query) {
+    real ? weigh(layout, query, queries, weights) : score(layout, query, queries, weights);
+    for (std::int64_t i = 0; i < layout.head; i += 2) {
+      const std::int64_t next = std::min(i + 1, layout.head - 1);
+      const auto [sum, next_sum] = two_sums(weights, query.keys.v[i], query.keys.v[next]);
       out.at(query.row, query.out + i) = real ? sum : wrapped(sum);
+      out.at(query.row, query.out + next) = real ? next_sum : wrapped(next_sum);
     }
   });
   return out;
@@ -176,19 +234,21 @@ Matrix<float> attention(const AttentionLayout& layout, Functions functions, cons
 
 Matrix<double> attention_spread(const AttentionLayout& layout, const Matrix<double>& qkv, const Matrix<double>& bound) {
   Matrix<double> out = empty_result(layout, qkv);
-  for_each_query(layout, all_rows(qkv.rows()), qkv.rows(), qkv.columns(), [&](const Query& query) {
-    const std::vector<double> weights = weights_of(layout, query, qkv, qkv);
+  std::vector<double> weights;
+  for_each_query(layout, all_rows(qkv.rows()), qkv, bound, [&](const Query& query) {
+    weigh(layout, query, qkv, weights);
     const double grown = math::exp(2.0 * score_spread(layout, query, qkv, bound));
     for (std::int64_t i = 0; i < layout.head; ++i) {
+      const double* values = query.keys.v[i];
+      const double* v_bound = query.bounds.v[i];
       double spread = 0.0;
       double largest = 0.0;
       double largest_reach = 0.0;
-      for (std::size_t j = 0; j < weights.size(); ++j) {
-        const double v = std::abs(qkv.at(query.keys[j], query.v + i));
-        const double v_bound = bound.at(query.keys[j], query.v + i);
-        spread += weights[j] * (grown * v_bound + (grown - 1.0) * v);
+      for (std::size_t j = 0; j < query.seen; ++j) {
+        const double v = std::abs(values[j]);
+        spread += weights[j] * (grown * v_bound[j] + (grown - 1.0) * v);
         largest = std::max(largest, v);
-        largest_reach = std::max(largest_reach, v + v_bound);
+        largest_reach = std::max(largest_reach, v + v_bound[j]);
       }
       out.at(query.row, query.out + i) = std::min(spread, largest + largest_reach);
     }

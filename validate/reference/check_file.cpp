@@ -19,7 +19,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr double most_elements = 0x1p24;    // of all tensors, and of the buffers of all ranks
+constexpr double most_elements = 0x1p24;    // in all tensors, and in the buffers of all ranks
 constexpr double most_multiplied = 0x1p32;  // by all ranks together
 
 [[noreturn]] void refuse(const ScheduleFile& file, const std::string& sentence) {
@@ -34,7 +34,7 @@ std::optional<DType> wire_of(const Shape& shape) {
   return collective == nullptr ? std::nullopt : std::optional(collective->wire);
 }
 
-/// The bound counts roundings to one dtype beside fp32, and takes inputs as they lie in the tensors.
+/// The bound covers roundings to one dtype besides fp32, and takes inputs as stored in the tensors.
 void require_dtypes(const ScheduleFile& file) {
   std::set<DType> used;
   for (const Tensor& tensor : file.program.tensors) {
@@ -121,24 +121,24 @@ void require_small(const ScheduleFile& file, const Sizes& sizes) {
   }
 }
 
-/// The dimensions that products sum over, but those that hold heads.
+/// Returns the dimensions that GEMMs sum over, except those that hold heads.
 std::set<DimensionId> contracted(const Program& program) {
-  std::set<DimensionId> found;
+  std::set<DimensionId> dimensions;
   for (const Tensor& tensor : program.tensors) {
     if (tensor.definition == Tensor::Definition::product) {
-      found.insert(program.tensors[position(tensor.a)].columns.dimension);
+      dimensions.insert(program.tensors[position(tensor.a)].columns.dimension);
     }
   }
   for (const Shape& shape : program.shapes) {
     if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
-      found.erase(attention->columns.dimension);
-      found.erase(attention->qkv.dimension);
+      dimensions.erase(attention->columns.dimension);
+      dimensions.erase(attention->qkv.dimension);
     }
   }
-  return found;
+  return dimensions;
 }
 
-/// Halves the longest of the contracted blocks; false when there is nothing to halve.
+/// Halves the longest of the contracted blocks. Returns false when there is nothing to halve.
 bool shorten(const Program& program, Sizes& sizes) {
   std::int64_t* longest = nullptr;
   for (const DimensionId id : contracted(program)) {
@@ -171,8 +171,8 @@ void require_runnable(const ScheduleFile& file) {
 }
 
 std::vector<Sizes> sizes_for(const ScheduleFile& file, std::uint64_t seed) {
-  std::vector<Sizes> all = checked_sizes(file.program);
-  for (Sizes& sizes : all) {
+  std::vector<Sizes> candidates = checked_sizes(file.program);
+  for (Sizes& sizes : candidates) {
     for (const auto* shapes : {&file.program.shapes, &file.program.unfused}) {
       for (const Shape& shape : *shapes) {
         const auto* attention = std::get_if<AttentionShape>(&shape);
@@ -191,7 +191,7 @@ std::vector<Sizes> sizes_for(const ScheduleFile& file, std::uint64_t seed) {
       }
     }
   }
-  return all;
+  return candidates;
 }
 
 }  // namespace commfuse::validate

@@ -21,13 +21,13 @@ struct BlockSizes {
 
 constexpr std::array block_sizes{BlockSizes{3, 5, 2}, BlockSizes{8, 24, 6}};
 
-/// No more elements in a dimension that is cut across ranks: integers up to 2 (after an activation) times weights up to
-/// 1 then sum to at most 256, up to which bf16 counts exactly; so do integers up to 1 over gate and up. Sums over
-/// tokens are gradients in fp32, which counts to 2^24.
-constexpr std::int64_t longest_exact_sum = 128;  // Two products in a row sum further; integer_data() thins them out.
+/// Largest size of a dimension that is cut across ranks: integers up to 2 (after an activation) times weights up to 1
+/// then sum to at most 256, up to which bf16 counts exactly; so do integers up to 1 over gate and up. Sums over tokens
+/// are gradients in fp32, which counts to 2^24.
+constexpr std::int64_t longest_exact_sum = 128;  // integer_data() thins out two GEMMs in a row
 static_assert(most_ranks * block_sizes[0].other <= longest_exact_sum);
 
-/// Two query heads and one kv head of two elements a rank, or one of each where more would not sum exactly.
+/// Each rank has two query heads and one kv head of two elements, or one of each where more would not sum exactly.
 constexpr std::int64_t head = 2;
 std::int64_t query_columns(const Dimension& dimension) {
   return head * std::clamp(longest_exact_sum / dimension.blocks / head, std::int64_t{1}, std::int64_t{2});
@@ -43,7 +43,7 @@ std::int64_t block_size(const Dimension& dimension, const BlockSizes& block) {
   return std::clamp(longest_exact_sum / dimension.blocks, std::int64_t{1}, block.other);
 }
 
-/// Whole heads in a block, and whole sequences in the tokens.
+/// Makes blocks hold whole heads, and tokens whole sequences.
 void fit_attention(const Program& program, const AttentionShape& attention, Sizes& sizes) {
   const auto size = [&](DimensionId id) -> std::int64_t& { return sizes.block[position(id)]; };
   const std::int64_t queries = query_columns(program.dimensions[position(attention.columns.dimension)]);
@@ -89,7 +89,7 @@ Program program_of(const CheckPoint& point) {
 }
 
 std::vector<Sizes> checked_sizes(const Program& program) {
-  std::vector<Sizes> all;
+  std::vector<Sizes> checked;
   for (const BlockSizes& block : block_sizes) {
     Sizes sizes;
     for (const Dimension& dimension : program.dimensions) {
@@ -100,14 +100,14 @@ std::vector<Sizes> checked_sizes(const Program& program) {
         fit_attention(program, *attention, sizes);
       }
     }
-    all.push_back(std::move(sizes));
+    checked.push_back(std::move(sizes));
   }
-  return all;
+  return checked;
 }
 
 CheckResult check_point(const CheckPoint& point) { return check_point(point, {}); }
 
-CheckResult check_point(const CheckPoint& point, const CheckHow& how) {
+CheckResult check_point(const CheckPoint& point, const CheckHow& how, References* references) {
   check(point.ranks <= most_ranks, "a point has at most most_ranks ranks");
   const auto program = std::make_shared<const Program>(program_of(point));
   CheckResult result{
@@ -127,7 +127,8 @@ CheckResult check_point(const CheckPoint& point, const CheckHow& how) {
                                 .executor = how.executor,
                                 .oracle = how.oracle,
                                 .chaos = how.chaos,
-                                .library_sums = how.library_sums});
+                                .library_sums = how.library_sums,
+                                .references = references});
     }
     if (how.together) {
       result.verdict = how.together(point.ranks, result.verdict);

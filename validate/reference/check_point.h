@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One schedule, proved and run: what `commfuse-validate check` does for every row.
+// Proves and runs one schedule: `commfuse-validate check` does this for every row.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace commfuse::validate {
 
-/// An operation to check schedules of. `scope` is what a user asks for; the MLP has two kinds of activation.
+/// An operation whose schedules are checked. `scope` is the user's word; the MLP has two kinds of activation.
 struct CheckedOperation {
   std::string_view scope;  // ag_gemm, gemm_rs, attention, mlp, layer, ag_gemm_backward
   std::string_view name;   // ag_gemm, gemm_rs, mlp_swiglu, mlp_gelu, ag_gemm_backward
@@ -26,53 +26,56 @@ struct CheckedOperation {
 
 std::span<const CheckedOperation> checked_operations();
 
-/// Beyond, integer data would not be exact in bf16.
+/// With more ranks, integer data would not be exact in bf16.
 inline constexpr std::int32_t most_ranks = 64;
 
 /// Requires ranks <= most_ranks.
 struct CheckPoint {
-  const CheckedOperation* operation = nullptr;  // null: of a file
-  const Strategy* strategy = nullptr;           // null: of a file
+  const CheckedOperation* operation = nullptr;  // null: from a file
+  const Strategy* strategy = nullptr;           // null: from a file
   StrategyOptions options;
   std::int32_t ranks = 1;
   std::uint64_t seed = 1;
   std::shared_ptr<const ScheduleFile> file{};  // null: generated
 };
 
-/// Of a schedule from a file. Throws ConfigError as require_runnable.
+/// Returns the point of a schedule from a file. Throws ConfigError as require_runnable does.
 CheckPoint point_of(ScheduleFile file, std::uint64_t seed);
 
 struct CheckResult {
   CheckPoint point;
   std::string executor = "reference";
-  std::string parameters;             // of the strategy, in words; empty when there are none
-  std::int64_t ops = 0;               // of one rank
+  std::string parameters;             // the strategy's parameters in words; empty when there are none
+  std::int64_t ops = 0;               // ops of one rank
   std::vector<std::string> findings;  // sentences; empty: proved, and only then is it run
-  Verdict verdict;                    // of all sizes together
+  Verdict verdict;                    // verdict of all sizes together
 
   [[nodiscard]] bool ok() const { return findings.empty() && verdict.ok(); }
 };
 
-/// The program of a point.
+/// Returns the program of a point.
 Program program_of(const CheckPoint& point);
 
-/// Elements a block: deliberately awkward ones, where no two dimensions agree, and larger ones.
+/// Returns elements per block: deliberately awkward sizes, where no two dimensions agree, and larger ones.
 std::vector<Sizes> checked_sizes(const Program& program);
 
-/// Of a file it throws ConfigError as sizes_for.
+/// Throws ConfigError as sizes_for does if the schedule is from a file.
 CheckResult check_point(const CheckPoint& point);
 
-/// Who is to run the points, and in how many orders.
+class References;
+
+/// The executor of the points, and the number of orders.
 struct CheckHow {
   std::string name = "reference";
   MakeExecutor executor{};
-  MakeExecutor oracle{};  ///< As VerifyOptions.
+  MakeExecutor oracle{};  ///< same as in VerifyOptions
   int orders = 4;
   std::uint64_t chaos = 1;
-  bool library_sums = false;  ///< As VerifyOptions.
-  /// Where several processes each look at their own ranks: what they found together.
+  bool library_sums = false;  ///< same as in VerifyOptions
+  /// Combines the verdicts where several processes each check their own ranks.
   std::function<Verdict(int ranks, const Verdict& mine)> together{};
 };
-CheckResult check_point(const CheckPoint& point, const CheckHow& how);
+/// `references`: same as in VerifyOptions.
+CheckResult check_point(const CheckPoint& point, const CheckHow& how, References* references = nullptr);
 
 }  // namespace commfuse::validate

@@ -33,7 +33,7 @@ std::string_view operation_of(const CheckResult& result) {
 std::string_view strategy_of(const CheckResult& result) {
   return result.point.file ? result.point.file->program.name : result.point.strategy->name;
 }
-/// "bf16"; of a file what its products are in, which may be several.
+/// Returns "bf16"; for a file the dtypes of its GEMMs, which may be several.
 std::string dtype_of(const CheckResult& result) {
   if (!result.point.file) {
     return std::string{name_of(result.point.options.dtype)};
@@ -47,13 +47,13 @@ std::string dtype_of(const CheckResult& result) {
 
 bool was_run(const CheckResult& result) { return result.findings.empty(); }
 
-/// Null where the program was not proved, so not run.
+/// Returns null where the program was not proved, so not run.
 template <class Number>
 Json if_run(const CheckResult& result, Number value) {
   return was_run(result) ? Json(value) : Json();
 }
 
-/// Null also where the level is not asked for.
+/// Returns null also where the level is not asked for.
 template <std::optional<Tally> Verdict::*level, std::int64_t Tally::*number>
 Json of_level(const CheckResult& result) {
   const std::optional<Tally>& tally = result.verdict.*level;
@@ -111,7 +111,7 @@ constexpr auto columns = joined<option_count>(
 
 std::string csv_cell(const Json& value) {
   if (!value.is_string()) {
-    std::string text = value.dump();  // "null" also for what is infinite
+    std::string text = value.dump();  // this also gives "null" for infinity
     return text == "null" ? "" : text;
   }
   auto text = value.get<std::string>();
@@ -130,7 +130,7 @@ std::string schedule_of(const CheckResult& result) {
                                    : fmt::format("{} ({})", strategy_of(result), result.parameters);
 }
 
-/// "-" where it was not run or is not asked for.
+/// Returns "-" where the schedule was not run or the level is not asked for.
 std::string level(const CheckResult& result, const std::optional<Tally>& tally, const std::string& right = "ok") {
   if (!was_run(result) || !tally) {
     return "-";
@@ -144,24 +144,24 @@ bool of_executor(std::span<const CheckResult> results) {
 
 std::string summary(std::span<const CheckResult> results) {
   std::int64_t failed = 0;
-  Verdict all;
+  Verdict combined;
   for (const CheckResult& result : results) {
     failed += result.ok() ? 0 : 1;
-    all += result.verdict;
+    combined += result.verdict;
   }
   if (failed > 0) {
     return fmt::format("{} of {} schedules failed\n", failed, results.size());
   }
   if (of_executor(results)) {
     return fmt::format("{} schedules right on {}: {} elements as the interpreter's, {} moved, {} in bound\n",
-                       results.size(), results.front().executor, all.same_order.value_or(Tally{}).elements,
-                       all.moved.value_or(Tally{}).elements, all.bound.elements);
+                       results.size(), results.front().executor, combined.same_order.value_or(Tally{}).elements,
+                       combined.moved.value_or(Tally{}).elements, combined.bound.elements);
   }
   return fmt::format("{} schedules right: {} integers exact, {} bitwise, {} in bound\n", results.size(),
-                     all.integers.elements, all.bitwise.value_or(Tally{}).elements, all.bound.elements);
+                     combined.integers.elements, combined.bitwise.value_or(Tally{}).elements, combined.bound.elements);
 }
 
-/// What is right or wrong about a schedule, in columns.
+/// The columns with the outcome of a schedule.
 struct Verdicts {
   std::string_view head;
   std::string (*row)(const CheckResult&);
@@ -175,7 +175,7 @@ std::string row_of_reference(const CheckResult& result) {
                      level(result, verdict.bound, fmt::format("{:.2f}", verdict.bound.worst)));
 }
 
-/// By the names of the levels; how many elements were wrong stands in JSON and CSV.
+/// Columns have the names of the levels; the number of wrong elements is in JSON and CSV only.
 std::string row_of_executor(const CheckResult& result) {
   const Verdict& verdict = result.verdict;
   const auto cell = [&](const std::optional<Tally>& tally, const std::string& right = "ok") {
@@ -199,7 +199,7 @@ std::string to_table(std::span<const CheckResult> results) {
     name = std::max(name, operation_of(result).size());
   }
   const std::size_t width =
-      name + 10 < verdicts.room ? verdicts.room - name : 10;  // a longer schedule has a line of its own
+      name + 10 < verdicts.room ? verdicts.room - name : 10;  // a longer schedule gets its own line
   std::string text = fmt::format(what, "operation", name, "ranks", "schedule", width) + std::string(verdicts.head);
   for (const CheckResult& result : results) {
     const std::string schedule = cut(schedule_of(result), 71 - name);

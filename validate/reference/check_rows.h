@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of `check` as text.
+// Writes the results of `check` as text.
 #pragma once
 
 #include <span>
@@ -9,18 +9,18 @@
 
 namespace commfuse::validate {
 
-/// One line a row, or two where the schedule has a long name, at most 80 columns, and a summary line. `bound` is the
-/// largest error in units of its bound. Of an executor the columns are the levels: T0, T1, T-int, T2, T3.
+/// Returns one line per row, or two where the schedule has a long name, at most 80 columns, and a summary line. `bound`
+/// is the largest error in units of its bound. For an executor the columns are the levels: T0, T1, T-int, T2, T3.
 std::string to_table(std::span<const CheckResult> results);
-/// An array of objects, one a line, each with "schema":"commfuse.check/1". What does not apply is null.
+/// Returns an array of objects, one per line, each with "schema":"commfuse.check/1". Values that do not apply are null.
 std::string to_json(std::span<const CheckResult> results);
-/// RFC 4180 with a header. What does not apply is empty.
+/// Returns RFC 4180 with a header. Values that do not apply are empty.
 std::string to_csv(std::span<const CheckResult> results);
-/// Its lines one by one, for results that are printed as they come.
+/// These return its lines one by one, for results that are printed during the run.
 std::string csv_header();
 std::string csv_row(const CheckResult& result);
 
-/// One line for every finding of every failed proof.
+/// Returns one line for every finding of every failed proof.
 std::string findings_in_words(std::span<const CheckResult> results);
 
 }  // namespace commfuse::validate

@@ -10,7 +10,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// The i-th of `parts` equal row blocks.
+/// Returns the i-th of `parts` equal row blocks.
 Matrix<float> row_block(const Matrix<float>& matrix, std::size_t i, std::size_t parts) {
   check(matrix.rows() % static_cast<std::int64_t>(parts) == 0, "a collective cuts its rows into equal parts");
   const std::int64_t rows = matrix.rows() / static_cast<std::int64_t>(parts);

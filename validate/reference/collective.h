@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective gives to each member of its group.
+// The result of a collective for each member of its group.
 #pragma once
 
 #include <span>
@@ -17,13 +17,14 @@ namespace commfuse::validate {
 ///   all_to_all      result i is the i-th of N row blocks of every input, stacked
 std::vector<Matrix<float>> collective(CollectiveKind kind, std::span<const Matrix<float>> inputs);
 
-/// What of a member's input the result `to` is made of, and the result made of all such parts by coordinate.
+/// The first returns the part of a member's input that enters result `to`; the second makes that result from all such
+/// parts by coordinate.
 Matrix<float> part_for(CollectiveKind kind, const Matrix<float>& input, std::size_t to, std::size_t members);
 Matrix<float> result_of(CollectiveKind kind, std::span<const Matrix<float>> parts);
 
-/// `count` rows from `first`.
+/// Returns `count` rows from `first` on.
 Matrix<float> rows_of(const Matrix<float>& matrix, std::int64_t first, std::int64_t count);
-/// One above the other; they have the same columns. Requires at least one.
+/// Stacks matrices with the same columns. Requires at least one.
 Matrix<float> stacked(std::span<const Matrix<float>> parts);
 
 }  // namespace commfuse::validate

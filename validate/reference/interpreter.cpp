@@ -57,19 +57,19 @@ void fill(const Program& program, const Sizes& sizes, std::span<const Matrix<flo
       if (!memory.holds(rank)) {
         continue;
       }
-      const std::array here{rectangle_of(program, content.here, program.mesh.coordinates(rank))};
+      const std::array region{rectangle_of(program, content.here, program.mesh.coordinates(rank))};
       const Area area = area_of(program, sizes, content, rank);
-      memory.write(rank, here, cut_out(tensors[position(content.tensor)], area));
+      memory.write(rank, region, cut_out(tensors[position(content.tensor)], area));
     }
   }
 }
 
 Area area_of(const Program& program, const Sizes& sizes, const Content& content, Rank rank) {
-  const Coordinates here = program.mesh.coordinates(rank);
+  const Coordinates coordinates = program.mesh.coordinates(rank);
   const Tensor& whole = program.tensors[position(content.tensor)];
   const std::int64_t height = sizes.block[position(whole.rows.dimension)];
   const std::int64_t width = sizes.block[position(whole.columns.dimension)];
-  return {content.row.at(program.mesh, here) * height, content.column.at(program.mesh, here) * width,
+  return {content.row.at(program.mesh, coordinates) * height, content.column.at(program.mesh, coordinates) * width,
           content.here.rows * height, content.here.columns * width};
 }
 

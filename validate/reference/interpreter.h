@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The oracle: runs the lowered commands of all ranks one after another on real matrices. Slow, simple, deterministic.
-// What it gives is what every executor must give, bit for bit, on the same program and data (level T1).
+// Every executor must give its result, bit for bit, on the same program and data (level T1).
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 namespace commfuse::validate {
 
 /// Arithmetic is fp32, rounded to the buffer's dtype when stored and to the wire's dtype when sent. An op takes effect
-/// at one moment: a product that accumulates adds its whole sum to what it finds; a send is read, and the receive
+/// at one moment: a GEMM that accumulates adds its whole sum to the existing values; a send is read, and the receive
 /// written, when both ends are ready for it.
 class Interpreter final : public Executor {
  public:
-  /// Throws std::runtime_error for what the reference does not run: fp8.
+  /// Throws std::runtime_error for a dtype that the reference does not run: fp8.
   Interpreter(Lowered lowered, Sizes sizes);
 
   [[nodiscard]] std::string_view name() const override { return "reference"; }
@@ -42,12 +42,12 @@ class Interpreter final : public Executor {
   Memory memory_;
 };
 
-/// Fills the initial contents of all ranks that the memory holds, as Executor::prepare().
+/// Fills the initial contents of all ranks that the memory holds, as Executor::prepare() does.
 void fill(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> tensors, Memory& memory);
 /// Throws std::runtime_error unless the reference stores every buffer's dtype.
 void require_storable(const Program& program);
 
-/// Where in its tensor a content's region stands on a rank, in elements.
+/// Returns the area of a content's region in its tensor on a rank, in elements.
 Area area_of(const Program& program, const Sizes& sizes, const Content& content, Rank rank);
 
 }  // namespace commfuse::validate

@@ -14,7 +14,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Chooses among the lanes that can go on. Every lane of every rank has a priority; now and then all are drawn anew,
+/// Chooses among the lanes that can go on. Every lane of every rank has a priority; at random times all are drawn anew,
 /// so that a lane may stay behind for long.
 class Chooser {
  public:
@@ -36,7 +36,7 @@ class Chooser {
   std::vector<std::uint64_t> priority_;
 };
 
-/// One run through all command lists: who stands where, and what may go on.
+/// One run through all command lists: the state of every lane, and the commands that may go on.
 class Iteration {
  public:
   Iteration(const Program& program, const Sizes& sizes, std::span<const std::vector<Command>> commands,
@@ -45,12 +45,17 @@ class Iteration {
     for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
       ranks_.push_back(start_of(commands[static_cast<std::size_t>(rank)]));
     }
+    heads_.resize(ranks_.size() * program.lanes.size());
+    for (std::size_t lane = 0; lane < heads_.size(); ++lane) {
+      find_head(lane);
+    }
   }
 
   /// A lane of a rank is named by rank * lanes + lane.
   void run() {
-    Chooser chooser(options_.order, ranks_.size() * program_.lanes.size());
-    for (std::vector<std::size_t> ready = ready_lanes(); !ready.empty(); ready = ready_lanes()) {
+    Chooser chooser(options_.order, heads_.size());
+    std::vector<std::size_t> ready;
+    for (find_ready(ready); !ready.empty(); find_ready(ready)) {
       if (options_.order != 0) {
         go_on(chooser.choose(ready));
         continue;
@@ -68,7 +73,7 @@ class Iteration {
 
  private:
   struct Progress {
-    std::vector<std::vector<std::int32_t>> lanes;  // commands by lane, in order
+    std::vector<std::vector<std::int32_t>> lanes;  // by lane: its commands in order
     std::vector<std::size_t> next;                 // by lane: the first that has not ended
     std::vector<std::int32_t> place;               // by op: its command
     std::vector<char> ended, sent, received;       // by command
@@ -102,33 +107,31 @@ class Iteration {
     return static_cast<std::size_t>(at.command - commands_[static_cast<std::size_t>(at.rank)].data());
   }
 
-  /// The command that stands first on a lane; none at its end.
-  [[nodiscard]] Place head_of(std::size_t lane) const {
-    const auto rank = static_cast<Rank>(lane / program_.lanes.size());
-    const Progress& here = progress(rank);
-    const std::vector<std::int32_t>& queue = here.lanes[lane % program_.lanes.size()];
-    const std::size_t next = here.next[lane % program_.lanes.size()];
-    if (next == queue.size()) {
-      return {};
-    }
-    return {rank, &commands_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(queue[next])]};
+  [[nodiscard]] std::size_t lane_of(const Place& at) const {
+    return static_cast<std::size_t>(at.rank) * program_.lanes.size() + at.command->lane;
   }
 
-  /// Its lane has come to it and all it waits for has ended.
+  void find_head(std::size_t lane) {
+    const std::size_t rank = lane / program_.lanes.size();
+    const std::vector<std::int32_t>& queue = ranks_[rank].lanes[lane % program_.lanes.size()];
+    const std::size_t next = ranks_[rank].next[lane % program_.lanes.size()];
+    heads_[lane] = next == queue.size()
+                       ? Place{}
+                       : Place{static_cast<Rank>(rank), &commands_[rank][static_cast<std::size_t>(queue[next])]};
+  }
+
+  /// Returns whether its lane has reached it and all its dependencies have ended.
   [[nodiscard]] bool posted(const Place& at) const {
-    if (at.command == nullptr) {
+    if (at.command == nullptr || heads_[lane_of(at)].command != at.command) {
       return false;
     }
-    const Progress& here = progress(at.rank);
-    const std::vector<std::int32_t>& queue = here.lanes[at.command->lane];
-    const std::size_t next = here.next[at.command->lane];
-    return next < queue.size() && static_cast<std::size_t>(queue[next]) == index_of(at) &&
-           std::ranges::all_of(at.command->waits,
-                               [&](std::int32_t wait) { return here.ended[static_cast<std::size_t>(wait)] != 0; });
+    const std::vector<char>& ended = progress(at.rank).ended;
+    return std::ranges::all_of(at.command->waits,
+                               [&](std::int32_t wait) { return ended[static_cast<std::size_t>(wait)] != 0; });
   }
 
   [[nodiscard]] bool may_go_on(std::size_t lane) const {
-    const Place at = head_of(lane);
+    const Place at = heads_[lane];
     if (!posted(at)) {
       return false;
     }
@@ -143,15 +146,15 @@ class Iteration {
     return std::get<ExchangeShape>(program_.shapes[at.command->shape]).protocol;
   }
 
-  /// A push has no need of its receiver. The sender of a pull only shows what it has; the receiver moves it.
+  /// A push does not need its receiver. The sender of a pull only shows its data; the receiver moves it.
   [[nodiscard]] bool can_send(const Place& at) const {
-    const Progress& here = progress(at.rank);
+    const Progress& own_progress = progress(at.rank);
     switch (protocol_of(at)) {
       case Protocol::rendezvous:
       case Protocol::push:
-        return at.command->target >= 0 && here.sent[index_of(at)] == 0 &&
+        return at.command->target >= 0 && own_progress.sent[index_of(at)] == 0 &&
                (protocol_of(at) == Protocol::push || posted(place_of(at.command->target, at.command->target_op)));
-      case Protocol::pull: return (at.command->target >= 0 && here.sent[index_of(at)] == 0) || can_pull(at);
+      case Protocol::pull: return (at.command->target >= 0 && own_progress.sent[index_of(at)] == 0) || can_pull(at);
     }
     return false;
   }
@@ -163,18 +166,17 @@ class Iteration {
     return progress(from.rank).sent[index_of(from)] != 0;
   }
 
-  [[nodiscard]] std::vector<std::size_t> ready_lanes() const {
-    std::vector<std::size_t> ready;
-    for (std::size_t lane = 0; lane < ranks_.size() * program_.lanes.size(); ++lane) {
+  void find_ready(std::vector<std::size_t>& ready) const {
+    ready.clear();
+    for (std::size_t lane = 0; lane < heads_.size(); ++lane) {
       if (may_go_on(lane)) {
         ready.push_back(lane);
       }
     }
-    return ready;
   }
 
   void go_on(std::size_t lane) {
-    const Place at = head_of(lane);
+    const Place at = heads_[lane];
     switch (at.command->kind) {
       case OpKind::gemm: run_gemm(program_, memory_, at, options_); break;
       case OpKind::elementwise: run_elementwise(program_, sizes_, memory_, at, options_); break;
@@ -210,13 +212,13 @@ class Iteration {
   }
 
   void move(const Place& from, const Place& to) {
-    if (!from.command->inputs.empty()) {  // a credit carries nothing
+    if (!from.command->inputs.empty()) {  // a credit carries no data
       run_transfer(program_, memory_, from, to);
     }
     progress(to.rank).received[index_of(to)] = 1;
   }
 
-  /// What was pushed may be there before its receiver is posted.
+  /// Pushed data may arrive before its receiver is posted.
   void end_with_both_halves(const Place& at) {
     if (posted(at) && arrived(at)) {
       end(at);
@@ -224,9 +226,9 @@ class Iteration {
   }
 
   [[nodiscard]] bool arrived(const Place& at) const {
-    const Progress& here = progress(at.rank);
-    const bool sent = at.command->target < 0 || here.sent[index_of(at)] != 0;
-    const bool received = at.command->source < 0 || here.received[index_of(at)] != 0;
+    const Progress& own_progress = progress(at.rank);
+    const bool sent = at.command->target < 0 || own_progress.sent[index_of(at)] != 0;
+    const bool received = at.command->source < 0 || own_progress.received[index_of(at)] != 0;
     return sent && received;
   }
 
@@ -242,17 +244,17 @@ class Iteration {
   }
 
   void end(const Place& at) {
-    Progress& here = progress(at.rank);
-    here.ended[index_of(at)] = 1;
-    ++here.next[at.command->lane];
-    --here.left;
+    Progress& own_progress = progress(at.rank);
+    own_progress.ended[index_of(at)] = 1;
+    ++own_progress.next[at.command->lane];
+    --own_progress.left;
+    find_head(lane_of(at));
   }
 
-  /// Where the lanes stand that have not come to their end.
+  /// Describes the positions of the lanes that have not finished.
   [[nodiscard]] std::string standing() const {
     std::vector<std::string> sentences;
-    for (std::size_t lane = 0; lane < ranks_.size() * program_.lanes.size(); ++lane) {
-      const Place at = head_of(lane);
+    for (const Place& at : heads_) {
       if (at.command != nullptr) {
         sentences.push_back(fmt::format("rank {} stands at {}", at.rank, op_in_words(program_, at.command->op)));
       }
@@ -266,6 +268,7 @@ class Iteration {
   const RunOptions& options_;
   Memory& memory_;
   std::vector<Progress> ranks_;
+  std::vector<Place> heads_;  // by lane of a rank: the command that stands first; none at its end
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass through the command lists of all ranks, one op at a time, in an order that lanes, waits and meetings allow.
+// One pass through the command lists of all ranks, one op at a time, in an order that lanes, dependencies and exchanges
+// allow.
 #pragma once
 
 #include <cstdint>

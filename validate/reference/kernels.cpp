@@ -27,7 +27,8 @@ Matrix<float> rounded(DType wire, Matrix<float> value) {
   return value;
 }
 
-/// Factors are brought to fp32 once, those that are fp32 lie where they are; so does a result that nothing is added to.
+/// Factors are converted to fp32 once; those that are fp32 are used in place, and so is a result without existing
+/// values to add to.
 void run_blocked(const GemmShape& shape, Memory& memory, const Place& at, Room& room) {
   const Command& command = *at.command;
   const std::vector<Rectangle>& to = command.outputs[0];
@@ -105,7 +106,7 @@ void run_attention(const Program& program, const Sizes& sizes, Memory& memory, c
   const auto& shape = shape_of<AttentionShape>(program, at);
   const Command& command = *at.command;
   const std::int64_t block = sizes.block[position(shape.queries.dimension)];
-  std::vector<std::int64_t> rows;  // of the sequence, where the queries stand
+  std::vector<std::int64_t> rows;  // rows of the sequence that the queries have
   for (std::size_t i = 0; i < command.positions.size(); ++i) {
     for (std::int64_t row = 0; row < command.inputs[0][i].rows * block; ++row) {
       rows.push_back(command.positions[i] * block + row);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one command does to memory, once everything it needs is there.
+// The effect of one command on memory, once its dependencies have ended.
 #pragma once
 
 #include <optional>
@@ -21,11 +21,11 @@ void run_elementwise(const Program& program, const Sizes& sizes, Memory& memory,
                      const RunOptions& options);
 void run_attention(const Program& program, const Sizes& sizes, Memory& memory, const Place& at,
                    const RunOptions& options);
-/// What the send half of a command sends, in the values of its wire. Requires one that sends, and no credit.
+/// Returns the data of a command's send half, in the values of its wire. Requires a command that sends, and no credit.
 Matrix<float> sent_by(const Program& program, const Memory& memory, const Place& from);
-/// From the send half of one command into the receive half of another.
+/// Moves data from the send half of one command to the receive half of another.
 void run_transfer(const Program& program, Memory& memory, const Place& from, const Place& to);
-/// What a member gives to its collective, in the values of the wire; nothing where the functions leave sums out.
+/// Returns a member's part of its collective, in the values of the wire; nothing where the functions leave sums out.
 std::optional<Matrix<float>> given_by(const Program& program, const Memory& memory, const Place& member,
                                       const RunOptions& options);
 /// `members` by coordinate. All inputs are read before any output is written.

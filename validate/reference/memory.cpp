@@ -150,15 +150,15 @@ std::pair<std::int64_t, std::int64_t> Memory::extents_of(std::span<const Rectang
 }
 
 std::vector<std::byte*> Memory::rows_in(Rank rank, std::span<const Rectangle> operand) {
-  std::vector<std::byte*> all;
+  std::vector<std::byte*> begins;
   for (const Rectangle& rectangle : operand) {
     const Area area = area_of(rectangle);
     Store& store = stores_[place(rank, rectangle.buffer)];
     for (std::int64_t row = 0; row < area.rows; ++row) {
-      all.push_back(store.bytes.data() + store.first(area.row + row, area.column));
+      begins.push_back(store.bytes.data() + store.first(area.row + row, area.column));
     }
   }
-  return all;
+  return begins;
 }
 
 Area Memory::area_of(const Rectangle& rectangle) const {

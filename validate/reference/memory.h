@@ -25,14 +25,15 @@ struct Area {
   std::int64_t columns = 0;
 };
 
-/// What a product needs beside its operands, as large as the largest so far: fresh memory costs more than filling it.
+/// Scratch memory of a GEMM besides its operands, as large as the largest so far: fresh memory costs more than filling
+/// it.
 struct Room {
   std::vector<float> a;
   std::vector<float> b;
   Matrix<float> out;
 };
 
-/// Rooms that one thread at a time has, whichever comes.
+/// Rooms for threads, each used by one thread at a time.
 class Rooms {
  public:
   std::unique_ptr<Room> take();
@@ -43,29 +44,29 @@ class Rooms {
   std::vector<std::unique_ptr<Room>> free_;
 };
 
-/// Every byte is 0xff to begin with, NaN in every dtype, so that a value that is read before it is written spoils the
-/// result. Values are rounded to the buffer's dtype when stored. Threads may share it as long as none writes an element
-/// that another one reads or writes.
+/// Every byte starts as 0xff, NaN in every dtype, so that a value that is read before it is written spoils the result.
+/// Values are rounded to the buffer's dtype when stored. Threads may share it as long as none writes an element that
+/// another one reads or writes.
 class Memory {
  public:
-  /// Of all ranks, or of one `only`. Requires program and sizes to outlive the memory.
+  /// Holds the buffers of all ranks, or of one, `only`. Requires program and sizes to outlive the memory.
   Memory(const Program& program, const Sizes& sizes, std::optional<Rank> only = {});
 
-  /// Whether the rank's buffers are here; the members below require it.
+  /// Returns whether the rank's buffers are here; the members below require it.
   [[nodiscard]] bool holds(Rank rank) const { return !only_ || *only_ == rank; }
   void poison();
   [[nodiscard]] Matrix<float> buffer(Rank rank, BufferId id) const;
-  /// The rectangles stacked by rows.
+  /// Returns the rectangles stacked by rows.
   [[nodiscard]] Matrix<float> read(Rank rank, std::span<const Rectangle> operand) const;
-  /// The same without a copy, where the operand is one rectangle of fp32; else in `room`, which is made as large as
-  /// that takes and lives as long as what is returned.
+  /// Returns the operand without a copy where it is one rectangle of fp32; otherwise in `room`, which grows as needed
+  /// and outlives the result.
   [[nodiscard]] Rows<const float> rows(Rank rank, std::span<const Rectangle> operand, std::vector<float>& room) const;
-  /// The place itself of an operand that is one rectangle of fp32; nothing of another one.
+  /// Returns the memory itself of an operand that is one rectangle of fp32; nothing for other operands.
   [[nodiscard]] std::optional<Rows<float>> place_of(Rank rank, std::span<const Rectangle> operand);
   /// Requires the value to have the rows and columns of the stacked rectangles.
   void write(Rank rank, std::span<const Rectangle> operand, const Matrix<float>& value);
-  /// The bytes of one operand into another of the same dtype, rows and columns, perhaps stacked otherwise. Requires
-  /// that they do not overlap.
+  /// Copies the bytes of one operand to another of the same dtype, rows and columns, perhaps stacked differently.
+  /// Requires that they do not overlap.
   void copy(Rank from_rank, std::span<const Rectangle> from, Rank to_rank, std::span<const Rectangle> to);
   [[nodiscard]] DType dtype_of(std::span<const Rectangle> operand) const;
   [[nodiscard]] Rooms& rooms() { return rooms_; }
@@ -77,15 +78,15 @@ class Memory {
     std::int64_t columns = 0;
     std::vector<std::byte> bytes;
 
-    /// The place of so many elements of a row.
+    /// These return the offset of an element, and the bytes that elements of a row take.
     [[nodiscard]] std::size_t first(std::int64_t row, std::int64_t column) const;
     [[nodiscard]] std::size_t length(std::int64_t elements) const;
   };
   [[nodiscard]] std::size_t place(Rank rank, BufferId id) const;
   [[nodiscard]] Area area_of(const Rectangle& rectangle) const;
-  /// Where the rows of an operand begin, by its own row, and how many bytes each has.
+  /// Returns where each row of an operand begins, and the bytes of a row.
   [[nodiscard]] std::vector<std::byte*> rows_in(Rank rank, std::span<const Rectangle> operand);
-  /// Rows and columns of all of it. Requires a rectangle.
+  /// Returns the rows and columns of the whole operand. Requires a rectangle.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> extents_of(std::span<const Rectangle> operand) const;
   void read_into(Rank rank, std::span<const Rectangle> operand, std::span<float> values) const;
 

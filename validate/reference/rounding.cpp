@@ -31,14 +31,14 @@ float to_fp16(float value) {
   return std::abs(rounded) > 65504.0F ? std::copysign(HUGE_VALF, value) : rounded;
 }
 
-/// The upper half; a NaN whose upper half would say infinity is made a quiet one.
+/// Keeps the upper half; a NaN whose upper half would be infinity becomes a quiet NaN.
 std::uint16_t bf16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto upper = static_cast<std::uint16_t>(bits >> 16U);
   return std::isnan(value) && (upper & 0x7fU) == 0 ? static_cast<std::uint16_t>(upper | 0x40U) : upper;
 }
 
-/// Of a value that fp16 holds, or NaN.
+/// Requires a value that fp16 holds, or NaN.
 std::uint16_t fp16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>((bits >> 16U) & 0x8000U);
@@ -68,7 +68,7 @@ float from_fp16_bits(std::uint16_t bits) {
   return std::bit_cast<float>(sign | (rebiased << 23U) | (mantissa << 13U));
 }
 
-/// Element by element: to(value) into bytes.
+/// Converts element by element: to(value) into bytes.
 template <class Bits, class To>
 void encode_each(std::span<const float> values, std::span<std::byte> bytes, To&& to) {
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -48,10 +48,10 @@ namespace commfuse::validate {
 
 namespace {
 
-/// (1 + u)^times - 1.
+/// Returns (1 + u)^times - 1.
 double growth(double u, std::int64_t times) { return math::expm1(static_cast<double>(times) * math::log1p(u)); }
 
-/// Element by element: function(x, y).
+/// Applies function(x, y) element by element.
 template <class TwoFunction>
 Matrix<double> combined(const Matrix<double>& x, const Matrix<double>& y, TwoFunction&& function) {
   Matrix<double> out = x;
@@ -67,12 +67,12 @@ Matrix<double> reach(const Bounded& x) {
   return combined(x.value, x.bound, [](double value, double bound) { return std::abs(value) + bound; });
 }
 
-/// Whether what has these extents may be blocks of the tensor: ops keep the dimensions of what they work on.
+/// Returns whether a block of these extents may belong to the tensor: ops keep the dimensions of their operands.
 bool may_hold(Extent rows, Extent columns, const Tensor& tensor) {
   return rows.dimension == tensor.rows.dimension && columns.dimension == tensor.columns.dimension;
 }
 
-/// The dtype in which a shape sends blocks of the tensor; nothing when it sends none.
+/// Returns the dtype in which a shape sends blocks of the tensor; nothing when it sends none.
 std::optional<DType> wire_of(const Shape& shape, const Tensor& tensor) {
   if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
     return may_hold(exchange->rows, exchange->columns, tensor) ? std::optional(exchange->wire) : std::nullopt;
@@ -85,16 +85,9 @@ std::optional<DType> wire_of(const Shape& shape, const Tensor& tensor) {
 
 bool coarser(DType a, DType b) { return roundoff_of(a).relative > roundoff_of(b).relative; }
 
-/// What storing does to the values and partial sums of a tensor that is computed.
-struct Storage {
-  Roundoff roundoff;         // of the coarsest dtype
-  bool wire_rounds = false;  // some wire is coarser than some buffer
-  double exact_integers = 0.0;
-};
-
-/// In the tensor's own dtype and in those of all buffers and wires that may hold part of it; what is given (inputs,
-/// weights) lies in buffers of its own.
-Storage storage_of(const Program& program, const Tensor& tensor) {
+/// Considers the tensor's own dtype and those of all buffers and wires that may hold part of it; inputs and weights are
+/// in buffers of their own.
+Roundings roundings_of(const Program& program, const Tensor& tensor) {
   DType coarsest = tensor.dtype;
   DType finest = tensor.dtype;
   for (const Buffer& buffer : program.buffers) {
@@ -104,20 +97,20 @@ Storage storage_of(const Program& program, const Tensor& tensor) {
       finest = coarser(finest, buffer.dtype) ? buffer.dtype : finest;
     }
   }
-  Storage storage;
+  Roundings roundings;
   for (const Shape& shape : program.shapes) {
     const DType wire = wire_of(shape, tensor).value_or(finest);
-    storage.wire_rounds = storage.wire_rounds || coarser(wire, finest);
+    roundings.wire_rounds = roundings.wire_rounds || coarser(wire, finest);
     coarsest = coarser(wire, coarsest) ? wire : coarsest;
   }
-  storage.roundoff = roundoff_of(coarsest);
-  storage.exact_integers = largest_exact_integer(coarsest);
-  return storage;
+  roundings.storage = roundoff_of(coarsest);
+  roundings.exact_integers = largest_exact_integer(coarsest);
+  return roundings;
 }
 
 Bounded factor(const Bounded& of, bool transpose) { return {factor(of.value, transpose), factor(of.bound, transpose)}; }
 
-/// Into how many partial products the ops cut a block of a product at most.
+/// Returns the largest number of partial products into which the ops cut a block of a GEMM.
 std::int64_t parts_of(const Program& program, const Tensor& product) {
   const Extent whole = contraction_of(product, program.tensors[position(product.a)]);
   std::int32_t shortest = 0;
@@ -130,15 +123,16 @@ std::int64_t parts_of(const Program& program, const Tensor& product) {
   return shortest == 0 ? whole.blocks : (whole.blocks + shortest - 1) / shortest;
 }
 
-Bounded bounded_product(const Bounded& a, const Bounded& b, std::int64_t parts, const Storage& storage) {
+Bounded bounded_product(const Bounded& a, const Bounded& b, const Roundings& roundings) {
   const Roundoff sum = roundoff_of(DType::fp32);
   const std::int64_t terms = a.value.columns();
-  const std::int64_t hops = storage.wire_rounds ? parts - 1 : 0;
+  const std::int64_t parts = roundings.parts;
+  const std::int64_t hops = roundings.wire_rounds ? parts - 1 : 0;
   const double by_sums = growth(sum.relative, terms + parts);
-  const double by_storage = growth(storage.roundoff.relative, parts + hops);
+  const double by_storage = growth(roundings.storage.relative, parts + hops);
   const double gamma = by_sums + by_storage + by_sums * by_storage + static_cast<double>(terms) * 0x1p-52;
   const double underflow = (1.0 + gamma) * (static_cast<double>(terms + parts) * sum.absolute +
-                                            static_cast<double>(2 * parts + hops) * storage.roundoff.absolute);
+                                            static_cast<double>(2 * parts + hops) * roundings.storage.absolute);
   const Matrix<double> widest = product(reach(a), reach(b));
   const Matrix<double> exact = product(magnitude(a.value), magnitude(b.value));
   return {product(a.value, b.value), combined(widest, exact, [&](double reached, double needed) {
@@ -146,14 +140,26 @@ Bounded bounded_product(const Bounded& a, const Bounded& b, std::int64_t parts, 
           })};
 }
 
-/// e from the spread of f and the value it was rounded from.
-double rounded_bound(double value, double spread, const Storage& storage) {
-  const Roundoff sum = roundoff_of(DType::fp32);
-  const double relative = growth(sum.relative, 1) + growth(storage.roundoff.relative, 2);
-  return spread + relative * (std::abs(value) + spread) + 2.0 * (sum.absolute + storage.roundoff.absolute);
-}
+/// One rounding of a sum and the storing of it.
+class RoundedOnce {
+ public:
+  explicit RoundedOnce(const Roundings& roundings)
+      : relative_(growth(sum_.relative, 1) + growth(roundings.storage.relative, 2)),
+        absolute_(2.0 * (sum_.absolute + roundings.storage.absolute)) {}
 
-Bounded bounded_swiglu(const Bounded& of, std::int64_t block, const Storage& storage) {
+  /// Returns e from the spread of f and the value that was rounded.
+  [[nodiscard]] double bound(double value, double spread) const {
+    return spread + relative_ * (std::abs(value) + spread) + absolute_;
+  }
+
+ private:
+  Roundoff sum_ = roundoff_of(DType::fp32);
+  double relative_;
+  double absolute_;
+};
+
+Bounded bounded_swiglu(const Bounded& of, std::int64_t block, const Roundings& roundings) {
+  const RoundedOnce rounded(roundings);
   Bounded out{apply(Function::swiglu, block, of.value), {}};
   out.bound = out.value;
   for (std::int64_t row = 0; row < out.value.rows(); ++row) {
@@ -163,13 +169,14 @@ Bounded bounded_swiglu(const Bounded& of, std::int64_t block, const Storage& sto
       const double up_bound = of.bound.at(row, gate + block);
       const double spread =
           steepest_silu * of.bound.at(row, gate) * (up + up_bound) + std::abs(silu(of.value.at(row, gate))) * up_bound;
-      out.bound.at(row, column) = rounded_bound(out.value.at(row, column), spread, storage);
+      out.bound.at(row, column) = rounded.bound(out.value.at(row, column), spread);
     }
   }
   return out;
 }
 
-Bounded bounded_norm(const Bounded& of, const Storage& storage) {
+Bounded bounded_norm(const Bounded& of, const Roundings& roundings) {
+  const RoundedOnce rounded(roundings);
   Bounded out{apply(Function::norm, 1, of.value), of.bound};
   for (std::int64_t row = 0; row < of.value.rows(); ++row) {
     const double r = root_mean_square(of.value.row(row));
@@ -178,30 +185,32 @@ Bounded bounded_norm(const Bounded& of, const Storage& storage) {
       squares += bound * bound;
     }
     const double s = std::sqrt(squares / static_cast<double>(of.bound.columns()));
-    const double most = 2.0 * std::sqrt(static_cast<double>(of.value.columns()));
+    const double limit = 2.0 * std::sqrt(static_cast<double>(of.value.columns()));
     for (std::int64_t column = 0; column < of.value.columns(); ++column) {
       const double by_errors =
           of.bound.at(row, column) / (r - s) + std::abs(of.value.at(row, column)) * s / (r * (r - s));
-      const double spread = s < r ? std::min(by_errors, most) : most;
-      out.bound.at(row, column) = rounded_bound(out.value.at(row, column), spread, storage);
+      const double spread = s < r ? std::min(by_errors, limit) : limit;
+      out.bound.at(row, column) = rounded.bound(out.value.at(row, column), spread);
     }
   }
   return out;
 }
 
-Bounded bounded_residual(const Bounded& a, const Bounded& b, const Storage& storage) {
+Bounded bounded_residual(const Bounded& a, const Bounded& b, const Roundings& roundings) {
+  const RoundedOnce rounded(roundings);
   const Matrix<double> value = combined(a.value, b.value, [](double x, double y) { return x + y; });
   const Matrix<double> spread = combined(a.bound, b.bound, [](double x, double y) { return x + y; });
-  return {value, combined(value, spread, [&](double x, double bound) { return rounded_bound(x, bound, storage); })};
+  return {value, combined(value, spread, [&](double x, double bound) { return rounded.bound(x, bound); })};
 }
 
-Bounded bounded_attention(const AttentionLayout& layout, const Bounded& qkv, const Storage& storage) {
+Bounded bounded_attention(const AttentionLayout& layout, const Bounded& qkv, const Roundings& roundings) {
+  const RoundedOnce rounded(roundings);
   const Matrix<double> value = attention(layout, Functions::real, qkv.value);
   const Matrix<double> spread = attention_spread(layout, qkv.value, qkv.bound);
-  return {value, combined(value, spread, [&](double x, double bound) { return rounded_bound(x, bound, storage); })};
+  return {value, combined(value, spread, [&](double x, double bound) { return rounded.bound(x, bound); })};
 }
 
-/// The layout of the op that makes this tensor.
+/// Returns the layout of the op that makes this tensor.
 AttentionLayout layout_for(const Program& program, const Sizes& sizes, const Tensor& tensor) {
   for (const Shape& shape : program.unfused) {
     const auto* attention = std::get_if<AttentionShape>(&shape);
@@ -213,20 +222,20 @@ AttentionLayout layout_for(const Program& program, const Sizes& sizes, const Ten
   throw std::runtime_error("tensor " + tensor.name + " is attention, but no unfused work of the program is");
 }
 
-Bounded bounded_function(Function function, const Bounded& of, std::int64_t block, const Storage& storage) {
+Bounded bounded_function(Function function, const Bounded& of, std::int64_t block, const Roundings& roundings) {
   if (function == Function::swiglu) {
-    return bounded_swiglu(of, block, storage);
+    return bounded_swiglu(of, block, roundings);
   }
   if (function == Function::norm) {
-    return bounded_norm(of, storage);
+    return bounded_norm(of, roundings);
   }
+  const RoundedOnce rounded(roundings);
   const double slope = function == Function::gelu ? steepest_gelu : 1.0;
   const Matrix<double> value = apply(function, block, of.value);
-  return {value,
-          combined(value, of.bound, [&](double x, double bound) { return rounded_bound(x, slope * bound, storage); })};
+  return {value, combined(value, of.bound, [&](double x, double bound) { return rounded.bound(x, slope * bound); })};
 }
 
-/// One tensor from those before it, not yet stored.
+/// Computes one tensor from those before it, not yet rounded for storage.
 Matrix<float> evaluated(const Program& program, const Sizes& sizes, const Tensor& tensor,
                         const std::vector<Matrix<float>>& values, Functions functions) {
   const Matrix<float>& a = values[position(tensor.a)];
@@ -260,7 +269,19 @@ std::vector<Matrix<float>> unfused(const Program& program, const Sizes& sizes, s
   return values;
 }
 
+std::vector<Roundings> roundings_of(const Program& program) {
+  std::vector<Roundings> result;
+  for (const Tensor& tensor : program.tensors) {
+    result.push_back(roundings_of(program, tensor));
+    if (tensor.definition == Tensor::Definition::product) {
+      result.back().parts = parts_of(program, tensor);
+    }
+  }
+  return result;
+}
+
 std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> inputs) {
+  const std::vector<Roundings> roundings_by_id = roundings_of(program);
   std::vector<Bounded> values;
   for (std::size_t id = 0; id < program.tensors.size(); ++id) {
     const Tensor& tensor = program.tensors[id];
@@ -269,18 +290,17 @@ std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::sp
       continue;
     }
     const Bounded& a = values[position(tensor.a)];
-    const Storage storage = storage_of(program, tensor);
+    const Roundings& roundings = roundings_by_id[id];
     if (tensor.definition == Tensor::Definition::product) {
       values.push_back(bounded_product(factor(a, tensor.transpose_a),
-                                       factor(values[position(tensor.b)], tensor.transpose_b),
-                                       parts_of(program, tensor), storage));
+                                       factor(values[position(tensor.b)], tensor.transpose_b), roundings));
     } else if (tensor.definition == Tensor::Definition::attention) {
-      values.push_back(bounded_attention(layout_for(program, sizes, tensor), a, storage));
+      values.push_back(bounded_attention(layout_for(program, sizes, tensor), a, roundings));
     } else if (tensor.function == Function::residual) {
-      values.push_back(bounded_residual(a, values[position(tensor.b)], storage));
+      values.push_back(bounded_residual(a, values[position(tensor.b)], roundings));
     } else {
       const std::int64_t block = sizes.block[position(tensor.columns.dimension)];
-      values.push_back(bounded_function(tensor.function, a, block, storage));
+      values.push_back(bounded_function(tensor.function, a, block, roundings));
     }
   }
   return values;
@@ -291,7 +311,7 @@ bool sums_are_exact(const Program& program, std::span<const Matrix<float>> unfus
     if (tensor.definition != Tensor::Definition::product) {
       return true;
     }
-    const double largest = storage_of(program, tensor).exact_integers;
+    const double largest = roundings_of(program, tensor).exact_integers;
     const auto magnitudes = [&](TensorId id, bool transpose) {
       return factor(magnitude(widened(unfused[position(id)])), transpose);
     };

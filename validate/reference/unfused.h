@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unfused operation on whole matrices, as if one rank held them all: what a schedule has to reproduce.
+// The unfused operation on whole matrices, as if one rank held them all: the result that a schedule has to reproduce.
 #pragma once
 
 #include <span>
@@ -7,28 +7,41 @@
 
 #include "model/program/program.h"
 #include "model/program/sizes.h"
+#include "validate/reference/rounding.h"
 #include "validate/values/arithmetic.h"
 #include "validate/values/matrix.h"
 
 namespace commfuse::validate {
 
-/// Every tensor from its definition, by TensorId, in fp32 and rounded to its dtype when stored. `inputs` holds the
-/// input tensors, as input_data() gives them.
+/// Returns every tensor by its definition, by TensorId, in fp32 and rounded to its dtype when stored. `inputs` holds
+/// the input tensors, as input_data() gives them.
 std::vector<Matrix<float>> unfused(const Program& program, const Sizes& sizes, std::vector<Matrix<float>> inputs,
                                    Functions functions);
 
-/// A tensor in double, and how far from it, element by element, any correct schedule may end up.
+/// A tensor in double, and the bound, element by element, on the difference of any correct schedule.
 struct Bounded {
   Matrix<double> value;
   Matrix<double> bound;
 };
 
-/// Every tensor from its definition, with the real functions, by TensorId. unfused.cpp derives the bound.
+/// Returns every tensor by its definition, with the real functions, by TensorId. unfused.cpp derives the bound.
 std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> inputs);
 
-/// Whether every sum of integers that a schedule may form is exact: for each product the sums of |a||b| are no larger
-/// than the integers that its dtype and those of all buffers and wires that may hold part of it count exactly.
-/// `unfused` as from unfused().
+/// Everything that bounded() and sums_are_exact() use of a schedule besides its tensors: programs with equal tensors,
+/// sizes and roundings have equal results of both. One per tensor.
+struct Roundings {
+  Roundoff storage;             ///< roundoff of the coarsest dtype in which values of the tensor are stored
+  bool wire_rounds = false;     ///< some wire is coarser than some buffer
+  double exact_integers = 0.0;  ///< largest integer up to which that dtype is exact
+  std::int64_t parts = 1;       ///< largest number of partial products of a block
+  friend bool operator==(const Roundings&, const Roundings&) = default;
+};
+/// Returns the roundings by TensorId.
+std::vector<Roundings> roundings_of(const Program& program);
+
+/// Returns whether every sum of integers that a schedule may form is exact: for each GEMM, the sums of |a||b| must be
+/// no larger than the integers that its dtype and those of all buffers and wires that may hold part of it count
+/// exactly. `unfused` is the result of unfused().
 bool sums_are_exact(const Program& program, std::span<const Matrix<float>> unfused);
 
 }  // namespace commfuse::validate

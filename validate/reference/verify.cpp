@@ -9,6 +9,7 @@
 
 #include "validate/reference/data.h"
 #include "validate/reference/interpreter.h"
+#include "validate/reference/references.h"
 #include "validate/reference/unfused.h"
 
 namespace commfuse::validate {
@@ -17,7 +18,7 @@ namespace {
 
 bool same_bits(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
 
-/// compare(tensor, row, column, value) for every element of every final content on every rank that is here.
+/// Calls compare(tensor, row, column, value) for every element of every final content on every rank in this process.
 template <class Compare>
 void each_final(const Executor& executor, Compare&& compare) {
   const Program& program = executor.program();
@@ -26,12 +27,12 @@ void each_final(const Executor& executor, Compare&& compare) {
       if (!executor.holds(rank)) {
         continue;
       }
-      const Coordinates here = program.mesh.coordinates(rank);
-      const Area there = area_of(program, executor.sizes(), content, rank);
-      const Matrix<float> computed = executor.fetch(rank, rectangle_of(program, content.here, here));
+      const Coordinates coordinates = program.mesh.coordinates(rank);
+      const Area area = area_of(program, executor.sizes(), content, rank);
+      const Matrix<float> computed = executor.fetch(rank, rectangle_of(program, content.here, coordinates));
       for (std::int64_t row = 0; row < computed.rows(); ++row) {
         for (std::int64_t column = 0; column < computed.columns(); ++column) {
-          compare(position(content.tensor), there.row + row, there.column + column, computed.at(row, column));
+          compare(position(content.tensor), area.row + row, area.column + column, computed.at(row, column));
         }
       }
     }
@@ -59,9 +60,8 @@ Tally compare_bound(const Executor& executor, std::span<const Bounded> expected)
   return tally;
 }
 
-Tally verify_integers(Interpreter& interpreter, const VerifyOptions& options) {
-  const Program& program = interpreter.program();
-  const auto [inputs, expected] = integer_data(program, interpreter.sizes(), options.seed);
+Tally verify_integers(Interpreter& interpreter, References& references, const VerifyOptions& options) {
+  const auto& [inputs, expected] = references.integers(interpreter.program(), interpreter.sizes(), options.seed);
   Tally tally;
   for (int order = 0; order < options.orders; ++order) {
     const RunOptions run{.functions = Functions::integer, .order = static_cast<std::uint64_t>(order)};
@@ -74,22 +74,22 @@ Tally verify_integers(Interpreter& interpreter, const VerifyOptions& options) {
   return tally;
 }
 
-/// Every buffer of every rank that `here` holds.
-std::vector<Matrix<float>> memory_of(const Executor& executor, const Executor& here) {
+/// Returns every buffer of every rank that this process holds.
+std::vector<Matrix<float>> memory_of(const Executor& executor, const Executor& holder) {
   const Program& program = executor.program();
-  std::vector<Matrix<float>> all;
+  std::vector<Matrix<float>> buffers;
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
-    if (!here.holds(rank)) {
+    if (!holder.holds(rank)) {
       continue;
     }
     for (std::size_t id = 0; id < program.buffers.size(); ++id) {
       const Buffer& buffer = program.buffers[id];
-      all.push_back(executor.fetch(rank, {.buffer = BufferId{static_cast<std::int32_t>(id)},
-                                          .rows = buffer.rows.blocks,
-                                          .columns = buffer.columns.blocks}));
+      buffers.push_back(executor.fetch(rank, {.buffer = BufferId{static_cast<std::int32_t>(id)},
+                                              .rows = buffer.rows.blocks,
+                                              .columns = buffer.columns.blocks}));
     }
   }
-  return all;
+  return buffers;
 }
 
 Tally compare_memory(const Executor& executor, std::span<const Matrix<float>> expected) {
@@ -106,11 +106,11 @@ Tally compare_memory(const Executor& executor, std::span<const Matrix<float>> ex
   return tally;
 }
 
-/// How many iterations a run of this order has. After one, what was read before it was written is poison still; after
-/// two it may be what the first one left, but what was overwritten too early shows.
+/// Returns the iterations of a run in this order. After one, a value that was read before it was written is still
+/// poison; after two it may be the first one's, but a value that was overwritten too early shows.
 int iterations_of(int order) { return 1 + order % 2; }
 
-/// Runs on these inputs, which leave the executor's memory as they leave the oracle's in every order.
+/// Runs on these inputs, and compares the executor's memory with the oracle's in every order.
 Tally verify_memory(Executor& executor, Executor& oracle, std::span<const Matrix<float>> inputs, Functions functions,
                     std::uint64_t first, int orders) {
   oracle.prepare(inputs);
@@ -130,12 +130,13 @@ Tally verify_memory(Executor& executor, Executor& oracle, std::span<const Matrix
   return tally;
 }
 
-Verdict verify_executor(Executor& executor, Executor& oracle, const VerifyOptions& options) {
+Verdict verify_executor(Executor& executor, Executor& oracle, References& references, const VerifyOptions& options) {
   const Program& program = executor.program();
-  const auto of_kind = [&](DataKind kind) { return input_data(program, executor.sizes(), kind, options.seed); };
+  const Sizes& sizes = executor.sizes();
   Verdict verdict;
-  verdict.moved = verify_memory(executor, oracle, of_kind(DataKind::tags), Functions::none, options.chaos, 2);
-  const auto [integers, unfused_integers] = integer_data(program, executor.sizes(), options.seed);
+  verdict.moved = verify_memory(executor, oracle, input_data(program, sizes, DataKind::tags, options.seed),
+                                Functions::none, options.chaos, 2);
+  const auto& [integers, unfused_integers] = references.integers(program, sizes, options.seed);
   for (int order = 0; order < 2; ++order) {
     executor.prepare(integers);
     executor.run({.functions = Functions::integer,
@@ -143,7 +144,7 @@ Verdict verify_executor(Executor& executor, Executor& oracle, const VerifyOption
                   .iterations = iterations_of(order)});
     verdict.integers += compare_bits(executor, unfused_integers);
   }
-  const auto inputs = of_kind(DataKind::random);
+  const auto& inputs = references.inputs(program, sizes, options.seed);
   if (options.library_sums && has_collective_sums(program)) {
     executor.prepare(inputs);
     executor.run({.order = options.chaos});
@@ -151,9 +152,9 @@ Verdict verify_executor(Executor& executor, Executor& oracle, const VerifyOption
     verdict.same_order = verify_memory(executor, oracle, inputs, Functions::real, options.chaos, options.orders);
   }
   if (cuts_no_sum(program)) {
-    verdict.bitwise = compare_bits(executor, unfused(program, executor.sizes(), inputs, Functions::real));
+    verdict.bitwise = compare_bits(executor, references.unfused(program, sizes, options.seed));
   }
-  verdict.bound = compare_bound(executor, bounded(program, executor.sizes(), inputs));
+  verdict.bound = compare_bound(executor, references.bounded(program, sizes, options.seed));
   return verdict;
 }
 
@@ -188,18 +189,18 @@ bool integers_stay_exact(const Program& program, const Sizes& sizes, std::uint64
 bool cuts_no_sum(const Program& program) {
   struct Whole {
     const Program& program;
-    [[nodiscard]] bool all(Extent extent) const {
+    [[nodiscard]] bool is_whole(Extent extent) const {
       return extent.blocks == program.dimensions[position(extent.dimension)].blocks;
     }
-    bool operator()(const GemmShape& gemm) const { return !gemm.accumulate && all(gemm.k); }
-    bool operator()(const AttentionShape& attention) const { return all(attention.keys); }
+    bool operator()(const GemmShape& gemm) const { return !gemm.accumulate && is_whole(gemm.k); }
+    bool operator()(const AttentionShape& attention) const { return is_whole(attention.keys); }
     bool operator()(const ElementwiseShape& elementwise) const { return elementwise.function != Function::add; }
     bool operator()(const ExchangeShape&) const { return true; }
     bool operator()(const CollectiveShape& collective) const {
       return collective.kind != CollectiveKind::reduce_scatter && collective.kind != CollectiveKind::all_reduce;
     }
   };
-  // Rows put together from several places may stand in another order than the unfused sum takes them.
+  // Rows gathered from several places may have another order than in the unfused sum.
   const auto in_order = [&](const Op& op) {
     const auto* gemm = std::get_if<GemmShape>(&program.shapes[op.shape]);
     const auto inputs = program.inputs_of(op);
@@ -220,19 +221,21 @@ bool has_collective_sums(const Program& program) {
 }
 
 Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options) {
+  References local;
+  References& references = options.references == nullptr ? local : *options.references;
   Interpreter interpreter(lower(program), sizes);
   if (options.executor) {
     const std::unique_ptr<Executor> oracle = options.oracle ? options.oracle(lower(program), sizes) : nullptr;
-    return verify_executor(*options.executor(lower(program), sizes), oracle ? *oracle : interpreter, options);
+    return verify_executor(*options.executor(lower(program), sizes), oracle ? *oracle : interpreter, references,
+                           options);
   }
-  Verdict verdict{.integers = verify_integers(interpreter, options), .bitwise = {}, .bound = {}};
-  const auto inputs = input_data(*program, sizes, DataKind::random, options.seed);
-  interpreter.prepare(inputs);
+  Verdict verdict{.integers = verify_integers(interpreter, references, options), .bitwise = {}, .bound = {}};
+  interpreter.prepare(references.inputs(*program, sizes, options.seed));
   interpreter.run({});
   if (cuts_no_sum(*program)) {
-    verdict.bitwise = compare_bits(interpreter, unfused(*program, sizes, inputs, Functions::real));
+    verdict.bitwise = compare_bits(interpreter, references.unfused(*program, sizes, options.seed));
   }
-  verdict.bound = compare_bound(interpreter, bounded(*program, sizes, inputs));
+  verdict.bound = compare_bound(interpreter, references.bounded(*program, sizes, options.seed));
   return verdict;
 }
 

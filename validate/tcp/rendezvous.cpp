@@ -22,16 +22,16 @@ std::optional<std::string> text_of(const Variable& variable, const char* name) {
   return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
 }
 
-/// Nothing where it is not set.
-std::optional<std::int64_t> number_of(const Variable& variable, const char* name, std::int64_t most) {
+/// Returns nothing where the variable is not set.
+std::optional<std::int64_t> number_of(const Variable& variable, const char* name, std::int64_t limit) {
   const std::optional<std::string> text = text_of(variable, name);
   if (!text) {
     return std::nullopt;
   }
   const std::optional<std::int64_t> number = parse_integer(*text);
-  if (!number || *number < 0 || *number > most) {
+  if (!number || *number < 0 || *number > limit) {
     throw ConfigError(fmt::format("{} is {} in the environment, no whole number from 0 to {}; let the launcher set it",
-                                  name, in_quotes(*text), most));
+                                  name, in_quotes(*text), limit));
   }
   return number;
 }
@@ -42,9 +42,9 @@ struct Names {
 };
 
 std::optional<Rendezvous> by_names(const Variable& variable, const Names& names) {
-  constexpr std::int64_t most = 4096;  // The first holds a connection to each.
-  const auto process = number_of(variable, names.process, most);
-  const auto processes = number_of(variable, names.processes, most);
+  constexpr std::int64_t limit = 4096;  // the first holds a connection to each
+  const auto process = number_of(variable, names.process, limit);
+  const auto processes = number_of(variable, names.processes, limit);
   if (!process || !processes) {
     return std::nullopt;
   }
@@ -65,19 +65,19 @@ namespace {
 /// A job's plain shell has the job's counts but is no process of a step, so SLURM_PROCID alone does not count.
 std::optional<Rendezvous> by_slurm(const Variable& variable) {
   const std::optional<std::string> nodes = text_of(variable, "SLURM_STEP_NODELIST");
-  std::optional<Rendezvous> found =
+  std::optional<Rendezvous> rendezvous =
       nodes ? by_names(variable, {"SLURM_PROCID", "SLURM_NTASKS"}) : std::optional<Rendezvous>{};
-  if (!found) {
+  if (!rendezvous) {
     return std::nullopt;
   }
-  if (found->host.empty()) {
-    found->host = first_host(*nodes);
+  if (rendezvous->host.empty()) {
+    rendezvous->host = first_host(*nodes);
   }
-  if (found->port == 0) {
-    found->port = static_cast<std::uint16_t>(
+  if (rendezvous->port == 0) {
+    rendezvous->port = static_cast<std::uint16_t>(
         usual_port + number_of(variable, "SLURM_JOB_ID", std::int64_t{1} << 40U).value_or(0) % 1000);
   }
-  return found;
+  return rendezvous;
 }
 
 }  // namespace
@@ -88,25 +88,25 @@ std::optional<Rendezvous> rendezvous_in(const Variable& variable) {
                               Names{"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"}};
   constexpr Names torchrun{"RANK", "WORLD_SIZE"};
   Names names = torchrun;
-  std::optional<Rendezvous> found = by_names(variable, torchrun);
-  if (!found) {
-    found = by_slurm(variable);
+  std::optional<Rendezvous> rendezvous = by_names(variable, torchrun);
+  if (!rendezvous) {
+    rendezvous = by_slurm(variable);
   }
   for (const Names& other : others) {
-    if (!found) {
-      found = by_names(variable, other);
+    if (!rendezvous) {
+      rendezvous = by_names(variable, other);
       names = other;
     }
   }
-  if (!found) {
+  if (!rendezvous) {
     return std::nullopt;
   }
-  if (found->host.empty()) {
+  if (rendezvous->host.empty()) {
     throw ConfigError(fmt::format("{} and {} are set, but not where to meet; set MASTER_ADDR to the first machine",
                                   names.process, names.processes));
   }
-  found->port = found->port == 0 ? usual_port : found->port;
-  return found;
+  rendezvous->port = rendezvous->port == 0 ? usual_port : rendezvous->port;
+  return rendezvous;
 }
 
 std::string first_host(std::string_view node_list) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of how many processes this is, and where they meet, by what launchers other than MPI's leave in the
-// environment.
+// Finds this process's number, the number of processes, and their meeting point, from the environment that launchers
+// other than MPI's set.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ struct Rendezvous {
   friend bool operator==(const Rendezvous&, const Rendezvous&) = default;
 };
 
-/// RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun sets them; SLURM_PROCID and SLURM_NTASKS under Slurm's
-/// srun, where MASTER_ADDR defaults to the first host of SLURM_STEP_NODELIST and MASTER_PORT follows from the job's
-/// number; the rank and size of PMI, Open MPI, Flux and JSM, where MASTER_ADDR must be set. Nothing without a launcher.
-/// Throws ConfigError for numbers that make no sense and a missing MASTER_ADDR. `variable` is getenv().
+/// Reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun sets them; SLURM_PROCID and SLURM_NTASKS under
+/// Slurm's srun, where MASTER_ADDR defaults to the first host of SLURM_STEP_NODELIST and MASTER_PORT follows from the
+/// job's number; the rank and size of PMI, Open MPI, Flux and JSM, where MASTER_ADDR must be set. Returns nothing
+/// without a launcher. Throws ConfigError for inconsistent numbers and a missing MASTER_ADDR. `variable` is getenv().
 std::optional<Rendezvous> rendezvous_in(const std::function<const char*(const char*)>& variable);
 
-/// "node003" of "node[003-010,012]", "a1" of "a1,b[2-3]".
+/// Returns "node003" for "node[003-010,012]", and "a1" for "a1,b[2-3]".
 std::string first_host(std::string_view node_list);
 
 }  // namespace commfuse::validate

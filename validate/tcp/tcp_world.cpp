@@ -28,15 +28,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// "cmf2": the other end is this program, and speaks as we do.
+/// "cmf2": identifies this program and its protocol.
 constexpr std::uint32_t greeting = 0x636d6632;
-/// The longest is a record of one rank's spans: 24 bytes an op.
+/// The longest frame is a record of one rank's spans: 24 bytes per op.
 constexpr std::size_t longest_frame = std::size_t{64} << 20U;
-/// Of one connection at once, so that the others come into their turn and a flood is left where it is.
+/// Largest read from one connection at once, so that the others get their turn and a flood stays in the socket.
 constexpr std::size_t sip = std::size_t{64} << 10U;
-/// Of frames that have not wholly come, of all connections; and of what one process has not yet taken.
+/// Limits the bytes of incomplete frames on all connections, and the frames from one process that were not yet
+/// received.
 constexpr std::size_t most_held = 4 * longest_frame;
-/// Those who have not yet said who they are, and how long they may take.
+/// Limits the connections that have not yet identified themselves, and their time to do so.
 constexpr std::size_t most_guests = 256;
 constexpr std::chrono::seconds longest_greeting{2};
 
@@ -63,13 +64,13 @@ void make_prompt(int descriptor) {
   ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);  // NOLINT(*-vararg): the way to set it
 }
 
-/// In milliseconds, as poll() takes it; at most a second.
+/// Returns milliseconds for poll(), at most a second.
 int wait_until(Clock::time_point deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000));
 }
 
-/// Somebody at the door, who has yet to say who that is.
+/// A connection that has not yet identified itself.
 struct Guest {
   Socket socket;
   Clock::time_point until{};
@@ -77,7 +78,7 @@ struct Guest {
   std::size_t length = 0;
 
   [[nodiscard]] bool has_said_all() const { return length == said.size(); }
-  /// Takes what has come; false: it has gone, or its time is over.
+  /// Reads the data that has arrived. Returns false when the guest has gone or its time is over.
   bool hear() {
     const ssize_t got = ::recv(socket.get(), said.data() + length, said.size() - length, 0);
     length += got > 0 ? static_cast<std::size_t>(got) : 0;
@@ -91,13 +92,13 @@ struct Guest {
   }
 };
 
-/// Which of the other processes it is; 0: none of them.
+/// Returns the number of the other process; 0: none of them.
 int process_in(const Hello& hello, int processes) {
   const bool ours = hello.magic == greeting && hello.processes == processes;
   return ours && hello.process > 0 && hello.process < processes ? hello.process : 0;
 }
 
-/// Whether process 0 of as many processes answers there.
+/// Returns whether process 0 of as many processes answers.
 bool is_welcome(Socket& socket, const Hello& mine, Clock::time_point deadline) {
   if (::send(socket.get(), &mine, sizeof mine, MSG_NOSIGNAL) != sizeof mine) {
     return false;
@@ -113,7 +114,7 @@ bool is_welcome(Socket& socket, const Hello& mine, Clock::time_point deadline) {
   return hello.magic == greeting && hello.process == 0 && hello.processes == mine.processes;
 }
 
-/// Returns when somebody comes or speaks, and at least once a second.
+/// Returns when a connection or data arrives, and at least once a second.
 void await_any(int door, const std::deque<Guest>& guests, Clock::time_point deadline) {
   std::vector<pollfd> waits{{.fd = door, .events = POLLIN, .revents = 0}};
   for (const Guest& guest : guests) {
@@ -122,7 +123,8 @@ void await_any(int door, const std::deque<Guest>& guests, Clock::time_point dead
   ::poll(waits.data(), waits.size(), wait_until(deadline));
 }
 
-/// Lets in some of those at the door. Where there is no room, who has waited longest goes: ours speak at once.
+/// Accepts some of the waiting connections. Where there is no room, the guest that has waited longest is closed: our
+/// processes identify themselves at once.
 void let_in(int door, std::deque<Guest>& guests) {
   for (std::size_t times = 0; times < most_guests / 4; ++times) {
     Socket socket(::accept4(door, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -142,21 +144,21 @@ void let_in(int door, std::deque<Guest>& guests) {
   }
 }
 
-/// A connection to that place; none while nobody answers.
+/// Returns a connection to that address; none while nothing listens there.
 Socket try_to_connect(const std::string& host, std::uint16_t port) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  const timeval longest_call{.tv_sec = 5, .tv_usec = 0};  // A machine that is off would take minutes.
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
+  const timeval longest_call{.tv_sec = 5, .tv_usec = 0};  // a machine that is off would take minutes
+  addrinfo* addresses = nullptr;
+  if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &addresses) != 0) {
     return Socket{};
   }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(found, ::freeaddrinfo);
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    Socket socket(::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol));
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(addresses, ::freeaddrinfo);
+  for (const addrinfo* address = addresses; address != nullptr; address = address->ai_next) {
+    Socket socket(::socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, address->ai_protocol));
     ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &longest_call, sizeof longest_call);
-    if (socket.get() >= 0 && ::connect(socket.get(), one->ai_addr, one->ai_addrlen) == 0) {
+    if (socket.get() >= 0 && ::connect(socket.get(), address->ai_addr, address->ai_addrlen) == 0) {
       return socket;
     }
   }
@@ -206,7 +208,7 @@ std::unique_ptr<TcpWorld> TcpWorld::lead(const TcpDoor& door, int processes, std
   world->peers_.resize(static_cast<std::size_t>(processes));
   const Clock::time_point deadline = Clock::now() + patience;
   std::deque<Guest> guests;
-  int here = 1;
+  int arrived = 1;
   const auto is_settled = [&](Guest& guest) {
     if (!guest.hear()) {
       return true;
@@ -219,15 +221,16 @@ std::unique_ptr<TcpWorld> TcpWorld::lead(const TcpDoor& door, int processes, std
     if (process > 0 && seat.get() < 0) {
       make_prompt(guest.socket.get());
       const Hello welcome{.processes = processes};
-      ::send(guest.socket.get(), &welcome, sizeof welcome, MSG_NOSIGNAL);  // it has room for that; else it has gone
+      ::send(guest.socket.get(), &welcome, sizeof welcome, MSG_NOSIGNAL);  // the socket has room for it, or is closed
       seat = std::move(guest.socket);
-      ++here;
+      ++arrived;
     }
     return true;
   };
-  while (here < processes) {
+  while (arrived < processes) {
     if (Clock::now() >= deadline) {
-      throw std::runtime_error(fmt::format("of {} processes {} came to port {} in time", processes, here, door.port()));
+      throw std::runtime_error(
+          fmt::format("of {} processes {} came to port {} in time", processes, arrived, door.port()));
     }
     await_any(door.get(), guests, deadline);
     for (auto guest = guests.begin(); guest != guests.end();) {
@@ -290,7 +293,7 @@ void TcpWorld::send(int to, Payload bytes) {
   push(way_to(to));
 }
 
-/// Where the other end has gone, pull() finds that out once all that came before is taken.
+/// If the other end has closed, pull() detects that once all earlier data is taken.
 void TcpWorld::push(Peer& peer) {
   while (!peer.out.empty()) {
     std::array<std::byte, 16384> chunk;
@@ -353,11 +356,11 @@ void TcpWorld::take_frames(Peer& peer, int number) {
   }
 }
 
-/// While much is held of frames that have not wholly come, only the first of them grows: some always end.
+/// While incomplete frames hold much memory, only the first of them grows, so that some always complete.
 void TcpWorld::pump() {
-  std::size_t held = 0;
+  std::size_t held_bytes = 0;
   for (const Peer& peer : peers_) {
-    held += peer.in.size();
+    held_bytes += peer.in.size();
   }
   bool is_behind = false;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
@@ -367,14 +370,14 @@ void TcpWorld::pump() {
     }
     const bool is_first = !is_behind && !peer.in.empty();
     is_behind = is_behind || is_first;
-    if (held < most_held || is_first) {
-      held -= peer.in.size();
+    if (held_bytes < most_held || is_first) {
+      held_bytes -= peer.in.size();
       pull(peer);
       take_frames(peer, static_cast<int>(i));
-      held += peer.in.size();
+      held_bytes += peer.in.size();
     }
-    if (peer.closed) {  // What is left of a frame stays so.
-      held -= peer.in.size();
+    if (peer.closed) {  // an incomplete frame stays incomplete
+      held_bytes -= peer.in.size();
       peer.in = {};
     }
   }
@@ -386,7 +389,7 @@ std::optional<Parcel> TcpWorld::receive() {
     pump();
   }
   if (arrived_.empty()) {
-    if (process_ != 0 && peers_.front().closed) {  // It is the last to go.
+    if (process_ != 0 && peers_.front().closed) {  // it is the last to close
       throw std::runtime_error("process 0 has gone");
     }
     return std::nullopt;
@@ -401,7 +404,7 @@ std::string TcpWorld::host() const {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-/// What was sent goes out before the connections end; the first goes last, as it hands on what others send.
+/// Sent data leaves before the connections end; the first process closes last, because it forwards what others send.
 void TcpWorld::close() {
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(10);
   const auto waits = [&](const Peer& peer) {
@@ -410,7 +413,7 @@ void TcpWorld::close() {
   while (Clock::now() < deadline && std::ranges::any_of(peers_, waits)) {
     try {
       pump();
-    } catch (const std::runtime_error&) {  // All is said already, and that connection has ended.
+    } catch (const std::runtime_error&) {  // the data was sent, and that connection has ended
       continue;
     }
     arrived_.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that talk over TCP, where no MPI started them. All are connected to the first, which hands on what others
-// send each other: it carries keys, verdicts and records, not data.
+// Processes that communicate over TCP, where no MPI started them. All are connected to the first, which forwards
+// messages between the others: it carries keys, verdicts and records, not data.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace commfuse::validate {
 
-/// A file descriptor that is closed in the end.
+/// A file descriptor that is closed by the destructor.
 class Socket {
  public:
   explicit Socket(int descriptor = -1) : descriptor_(descriptor) {}
@@ -29,10 +29,10 @@ class Socket {
   int descriptor_;
 };
 
-/// Where the first process waits for the others.
+/// The listening socket where the first process waits for the others.
 class TcpDoor {
  public:
-  /// Port 0: one that is free. Throws std::runtime_error when it cannot be had.
+  /// Port 0 chooses a free one. Throws std::runtime_error when the port is not available.
   explicit TcpDoor(std::uint16_t port);
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] int get() const { return socket_.get(); }
@@ -44,20 +44,20 @@ class TcpDoor {
 
 class TcpWorld final : public World {
  public:
-  /// The first process, once all others are there; throws std::runtime_error when they are not in time. Whoever else
-  /// comes to the door is heard beside them, and keeps nobody waiting.
+  /// Returns the first process's world, once all others are connected; throws std::runtime_error when they are late.
+  /// Other connections to the port are read beside them, and delay nobody.
   static std::unique_ptr<TcpWorld> lead(const TcpDoor& door, int processes, std::chrono::nanoseconds patience);
-  /// Another one; it tries again until the first is there and takes it. Throws std::runtime_error when it is not in
-  /// time.
+  /// Returns another process's world; tries again until the first is there and accepts it. Throws std::runtime_error
+  /// when it is late.
   static std::unique_ptr<TcpWorld> join(const std::string& host, std::uint16_t port, int process, int processes,
                                         std::chrono::nanoseconds patience);
 
   [[nodiscard]] int process() const override { return process_; }
   [[nodiscard]] int processes() const override { return processes_; }
-  /// Throws std::runtime_error also for more than 64 MiB, and where the other end has long taken nothing.
+  /// Throws std::runtime_error also for more than 64 MiB, and where the other end has read nothing for long.
   void send(int to, Payload bytes) override;
-  /// Throws std::runtime_error where a process does not speak as this program does, whose connection ends with that,
-  /// and where the first has gone.
+  /// Throws std::runtime_error where a process sends anything but this program's protocol, whose connection is then
+  /// closed, and where the first has gone.
   [[nodiscard]] std::optional<Parcel> receive() override;
   [[nodiscard]] std::string library() const override { return "TCP"; }
   [[nodiscard]] std::string host() const override;
@@ -65,7 +65,7 @@ class TcpWorld final : public World {
   [[noreturn]] void abort(int code) override;
 
  private:
-  /// A connection, with what has not gone out and what has not wholly come in.
+  /// A connection, with the bytes not yet sent and the frame not yet complete.
   struct Peer {
     Socket socket{};
     std::deque<std::byte> out{};
@@ -74,19 +74,19 @@ class TcpWorld final : public World {
   };
 
   TcpWorld(int process, int processes);
-  /// The connection that leads to a process.
+  /// Returns the connection that leads to a process.
   [[nodiscard]] Peer& way_to(int process);
-  /// Sends and takes what can be without waiting.
+  /// Sends and receives whatever is possible without waiting.
   void pump();
   static void push(Peer& peer);
   static void pull(Peer& peer);
-  /// `number`: the process at the other end.
+  /// `number` is that of the process at the other end.
   void take_frames(Peer& peer, int number);
   void put(int to, int from, const Payload& bytes);
 
   int process_;
   int processes_;
-  std::vector<Peer> peers_;  // of the first process by number, its own unused; of others one, to the first
+  std::vector<Peer> peers_;  // on the first process by number, its own unused; on others a single one, to the first
   std::deque<Parcel> arrived_;
 };
 

@@ -42,7 +42,7 @@ Eigen::Map<const RowMajor, Eigen::Unaligned, Eigen::OuterStride<>> mapped(const 
 double relu(double x) { return x < 0.0 ? 0.0 : x; }
 double clipped(double x) { return x > 2.0 ? 2.0 : (x < -2.0 ? -2.0 : x); }
 
-/// Every result element from its one input element.
+/// Computes every result element from its one input element.
 template <class Number, class OneFunction>
 Matrix<Number> each(const Matrix<Number>& of, OneFunction&& function) {
   Matrix<Number> out = of;
@@ -52,7 +52,7 @@ Matrix<Number> each(const Matrix<Number>& of, OneFunction&& function) {
   return out;
 }
 
-/// Column blocks in pairs (gate, up) become one block each.
+/// Combines column blocks in pairs (gate, up) into one block each.
 template <class Number, class TwoFunction>
 Matrix<Number> each_pair(const Matrix<Number>& of, std::int64_t block, TwoFunction&& function) {
   check(of.columns() % (2 * block) == 0, "swiglu pairs column blocks");
@@ -163,7 +163,7 @@ double root_mean_square(std::span<const double> row) {
 
 double silu(double x) { return x / (1.0 + math::exp(-x)); }
 
-// With erfc, not 1 + erf, nothing cancels for negative x.
+// With erfc instead of 1 + erf, nothing cancels for negative x.
 double gelu(double x) { return 0.5 * x * math::erfc(-x / std::numbers::sqrt2); }
 
 }  // namespace commfuse::validate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic that the interpreter and the unfused operation share: products, sums, functions, on whole matrices.
+// The arithmetic that the interpreter and the unfused operation share: products, sums and functions of whole matrices.
 #pragma once
 
 #include <cstdint>
@@ -10,32 +10,32 @@
 
 namespace commfuse::validate {
 
-/// What the functions between products compute.
+/// Choice of the functions between products.
 enum class Functions : std::uint8_t {
   real,
   /// Stand-ins that keep small integers small integers, so that every order of summation gives the same bits:
   /// swiglu is relu(gate) * up, gelu is relu, norm the negative, residual the sum, all clipped to [-2, 2].
   /// They move data just as the real ones do.
   integer,
-  /// Nothing is computed, bytes are only moved: products, functions, sums and collectives that add are left out.
+  /// No computation, only moves of bytes: products, functions, sums and collectives that add are left out.
   none,
 };
 
-/// How products are summed; both take a block of rows to the same bits as the same rows of the whole product.
+/// Order of a product's sums; with both, a block of rows gets the same bits as the same rows of the whole product.
 enum class Products : std::uint8_t {
   ascending,  ///< over k in ascending order: simple, and blocks of columns have the same bits too
-  blocked,    ///< as Eigen does, many times as fast; the order may differ from machine to machine
+  blocked,    ///< with Eigen, many times as fast; the order may differ from machine to machine
 };
 
-/// Each element is summed over k in ascending order, in fp32: a block of rows or columns of a product has the same bits
-/// as the product of the blocks.
+/// Sums each element over k in ascending order, in fp32: a block of rows or columns of a product has the same bits as
+/// the product of the blocks.
 Matrix<float> product(const Matrix<float>& a, const Matrix<float>& b);
 Matrix<double> product(const Matrix<double>& a, const Matrix<double>& b);
-/// op(a) x op(b) as Products::blocked sums, with no copy of a factor; `out` overlaps neither.
+/// Returns op(a) x op(b) with the sums of Products::blocked, without copying a factor; `out` overlaps neither.
 void blocked_product(const Rows<const float>& a, bool transpose_a, const Rows<const float>& b, bool transpose_b,
                      const Rows<float>& out);
 
-/// Rows become columns.
+/// Turns rows into columns.
 template <class Number>
 Matrix<Number> transposed(const Matrix<Number>& of) {
   Matrix<Number> out(of.columns(), of.rows());
@@ -46,33 +46,33 @@ Matrix<Number> transposed(const Matrix<Number>& of) {
   }
   return out;
 }
-/// The factor of a product: transposed where it is to be.
+/// Returns a factor of a product, transposed on request.
 template <class Number>
 Matrix<Number> factor(const Matrix<Number>& of, bool transpose) {
   return transpose ? transposed(of) : of;
 }
-/// The same values in double.
+/// Returns the same values in double.
 Matrix<double> widened(const Matrix<float>& narrow);
 
-/// Element by element, in order of the terms, in fp32. Requires at least one term.
+/// Adds element by element, in the order of the terms, in fp32. Requires at least one term.
 Matrix<float> sum(std::span<const Matrix<float>> terms);
 
-/// A function of one matrix whose columns come in blocks of `block` (swiglu pairs them: gate, up). NaN stays NaN.
-/// Computed in double and rounded to fp32 once: within one fp32 rounding of the exact value.
+/// Applies a function of one matrix whose columns come in blocks of `block` (swiglu pairs them: gate, up). NaN stays
+/// NaN. Computed in double and rounded to fp32 once: within one fp32 rounding of the exact value.
 Matrix<float> apply(Function function, Functions functions, std::int64_t block, const Matrix<float>& of);
-/// a + b, element by element.
+/// Returns a + b, element by element.
 Matrix<float> residual(Functions functions, const Matrix<float>& a, const Matrix<float>& b);
 
-/// In double, the real functions.
+/// Applies the real functions, in double.
 Matrix<double> apply(Function function, std::int64_t block, const Matrix<double>& of);
 
-/// sqrt(mean of squares + norm_epsilon) of a row, which a norm divides by.
+/// Returns sqrt(mean of squares + norm_epsilon) of a row, by which a norm divides.
 double root_mean_square(std::span<const double> row);
 inline constexpr double norm_epsilon = 1e-5;
 
 double silu(double x);
 double gelu(double x);
-/// The largest slopes of silu and gelu, rounded up: 1.0998... near x = 2.40 and 1.1289... at x = sqrt(2).
+/// Upper bounds on the slopes of silu and gelu, which are 1.0998... near x = 2.40 and 1.1289... at x = sqrt(2).
 inline constexpr double steepest_silu = 1.1;
 inline constexpr double steepest_gelu = 1.13;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SplitMix64 (Steele, Lea and Flood 2014): a small sequence of test data, the same on every machine.
+// SplitMix64 (Steele, Lea and Flood 2014): a small generator of test data, the same on every machine.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ class Random {
     z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
     return z ^ (z >> 31U);
   }
-  /// In [-1, 1), a multiple of 2^-23, so exact in fp32.
+  /// Returns a number in [-1, 1), a multiple of 2^-23, so exact in fp32.
   float uniform() { return static_cast<float>(next() >> 40U) * 0x1p-23F - 1.0F; }
-  /// In [-largest, largest].
+  /// Returns a number in [-largest, largest].
   std::int64_t integer(std::int64_t largest) {
     return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(2 * largest + 1)) - largest;
   }

@@ -7,12 +7,15 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "model/analysis/percentiles.h"
 #include "model/config_error.h"
 #include "model/expect/expectation.h"
+#include "model/formats/dcgm_diag.h"
 #include "model/formats/nccl_tests.h"
+#include "model/formats/nvbandwidth.h"
 #include "model/record/run_record.h"
 #include "model/text/files.h"
 #include "model/text/plain_text.h"
@@ -73,15 +76,63 @@ std::vector<NcclTestsRun> runs_of_record(const std::string& file) {
   return runs;
 }
 
-std::vector<NcclTestsRun> runs_of(const std::string& file) {
+/// What one file has: runs of collectives, or what another tool says.
+struct ReadFile {
+  std::string file;
+  std::vector<NcclTestsRun> runs;
+  std::optional<ToolResults> results;
+};
+
+/// Whether one of some keys is near the beginning of a text that has JSON.
+bool has_key(std::string_view text, std::initializer_list<std::string_view> keys) {
+  constexpr std::size_t near = std::size_t{1} << 16U;
+  const std::string_view head = text.substr(0, near);
+  return head.find('{') != std::string_view::npos &&
+         std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return head.find(key) != head.npos; });
+}
+
+ReadFile with_notes(std::string file, ToolResults results, const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) {
+    const std::string place = file + ": ";
+    results.passed_over.push_back(note.starts_with(place) ? note.substr(place.size()) : note);
+  }
+  return {.file = std::move(file), .runs = {}, .results = std::move(results)};
+}
+
+ReadFile read_one(const std::string& file) {
   std::string text = read_file(file, most_bytes);
   if (text.size() > most_bytes) {
     throw ConfigError(fmt::format("{}: is larger than 64 MiB; leave out what is not of nccl-tests", file));
   }
   if (is_run_record(text)) {
-    return runs_of_record(file);
+    return {.file = file, .runs = runs_of_record(file), .results = {}};
   }
-  return read_nccl_tests(text, file, nccl_program_in(std::filesystem::path(file).filename().string()));
+  if (has_key(text, {"\"nvbandwidth\""})) {
+    const BandwidthRun run = read_nvbandwidth(text, file);
+    return with_notes(file, results_of(run), run.notes);
+  }
+  if (has_key(text, {"\"DCGM Diagnostic\"", "\"DCGM GPU Diagnostic\""})) {
+    const DcgmDiagnostic diagnostic = read_dcgm_diag(text, file);
+    return with_notes(file, results_of(diagnostic), diagnostic.notes);
+  }
+  return {.file = file,
+          .runs = read_nccl_tests(text, file, nccl_program_in(std::filesystem::path(file).filename().string())),
+          .results = {}};
+}
+
+/// The host that names of folders, or the name of the file up to its first point, say; nothing where none is known.
+std::optional<std::string> host_in_path(const std::string& file, const std::set<std::string>& hosts) {
+  const std::filesystem::path path(file);
+  const std::string name = path.filename().string();
+  if (const auto known = hosts.find(name.substr(0, name.find('.'))); known != hosts.end()) {
+    return *known;
+  }
+  for (std::filesystem::path folder = path.parent_path(); folder.has_filename(); folder = folder.parent_path()) {
+    if (const auto known = hosts.find(folder.filename().string()); known != hosts.end()) {
+      return *known;
+    }
+  }
+  return std::nullopt;
 }
 
 /// A rack whose GPUs share one switch has many hosts and is one node.
@@ -97,13 +148,14 @@ class ByNode {
 
   void add(const ReadRun& read) {
     const NcclTestsRun& run = read.run;
-    NodeLog& node = node_of(read);
+    NodeLog& node = node_of(read.file, read.run.hosts);
+    know(node.hosts);
     for (const NcclTestsMistake& mistake : run.mistakes) {
       const std::string place = fmt::format("{}: {}: {}", read.file, mistake.place, mistake.reason);
       if (mistake.is_wrong_result) {
         node.wrong_results.push_back(with_escapes(place));
       } else {
-        pass_over(
+        pass_row_over(
             fmt::format("{}: rows that cannot be read, the first: {}: {}", read.file, mistake.place, mistake.reason));
       }
     }
@@ -114,21 +166,41 @@ class ByNode {
     add_rows(read, node);
   }
 
+  /// Hosts that files which name none may be of.
+  void know(const std::vector<std::string>& hosts) { hosts_.insert(hosts.begin(), hosts.end()); }
+
+  /// Requires every run to be added, and the hosts of all results to be known.
+  void add(const std::string& file, const ToolResults& results) {
+    std::vector<std::string> hosts = results.hosts;
+    if (const std::optional<std::string> host = host_in_path(file, hosts_); hosts.empty() && host) {
+      hosts = {*host};
+    }
+    NodeLog& node = node_of(file, hosts);
+    node.copies.insert(node.copies.end(), results.copies.begin(), results.copies.end());
+    node.findings.insert(node.findings.end(), results.findings.begin(), results.findings.end());
+    node.has_passed_tests = node.has_passed_tests || (results.has_passed_tests && results.copies.empty());
+    for (const std::string& sentence : results.passed_over) {
+      pass_over(fmt::format("{}: {}", file, sentence));
+    }
+  }
+
   NodeLogs logs() && {
     NodeLogs logs;
     for (auto& [name, node] : nodes_) {
       logs.nodes.push_back(std::move(node));
     }
     for (const auto& [sentence, count] : passed_over_) {
-      logs.passed_over.push_back(fmt::format("{} ({} {})", sentence, count, count == 1 ? "row" : "rows"));
+      const bool is_of_rows = rows_passed_over_.count(sentence) > 0;
+      logs.passed_over.push_back(is_of_rows ? fmt::format("{} ({} {})", sentence, count, count == 1 ? "row" : "rows")
+                                            : sentence);
     }
     return logs;
   }
 
  private:
-  NodeLog& node_of(const ReadRun& read) {
-    const bool has_hosts = by_ == NodeBy::host && !read.run.hosts.empty() && !read.run.hosts.front().empty();
-    std::vector<std::string> hosts = has_hosts ? read.run.hosts : std::vector{read.file};
+  NodeLog& node_of(const std::string& file, const std::vector<std::string>& named) {
+    const bool has_hosts = by_ == NodeBy::host && !named.empty() && !named.front().empty();
+    std::vector<std::string> hosts = has_hosts ? named : std::vector{file};
     std::vector<std::string> sorted = hosts;
     std::sort(sorted.begin(), sorted.end());
     const std::string name = with_escapes(fmt::format("{}", fmt::join(sorted, "+")));
@@ -151,16 +223,16 @@ class ByNode {
                             .nodes = nodes_of(run, machine_),
                             .bytes = {row.bytes}};
       if (!op) {
-        pass_over(fmt::format("{}: the model has no {}", read.file, run.op));
+        pass_row_over(fmt::format("{}: the model has no {}", read.file, run.op));
       } else if (run.groups > 1) {
-        pass_over(fmt::format("{}: {} groups ran at once, and a time is of no single one", read.file, run.groups));
+        pass_row_over(fmt::format("{}: {} groups ran at once, and a time is of no single one", read.file, run.groups));
       } else if (op == LinkOp::send_recv && run.ranks != 2) {
-        pass_over(fmt::format("{}: send_recv of {} GPUs, which share wires; two are judged", read.file, run.ranks));
+        pass_row_over(fmt::format("{}: send_recv of {} GPUs, which share wires; two are judged", read.file, run.ranks));
       } else if (!fits(machine_, message)) {
-        pass_over(fmt::format("{}: {} GPUs on {} {}, which {} has not", read.file, run.ranks, message.nodes,
-                              message.nodes == 1 ? "node" : "nodes", machine_.name));
+        pass_row_over(fmt::format("{}: {} GPUs on {} {}, which {} has not", read.file, run.ranks, message.nodes,
+                                  message.nodes == 1 ? "node" : "nodes", machine_.name));
       } else if (node.rows.size() >= most_rows) {
-        pass_over(fmt::format("{}: rows beyond {} of {}", read.file, most_rows, node.name));
+        pass_row_over(fmt::format("{}: rows beyond {} of {}", read.file, most_rows, node.name));
       } else {
         node.rows.push_back({message, row.time_us});
       }
@@ -168,35 +240,52 @@ class ByNode {
   }
 
   void pass_over(const std::string& sentence) { ++passed_over_[with_escapes(sentence)]; }
+  void pass_row_over(const std::string& sentence) {
+    pass_over(sentence);
+    rows_passed_over_.insert(with_escapes(sentence));
+  }
 
   NodeBy by_;
   const Machine& machine_;
   std::map<std::string, NodeLog> nodes_;
+  std::set<std::string> hosts_;  // that files name
   std::map<std::string, std::size_t> passed_over_;
+  std::set<std::string> rows_passed_over_;  // those of passed_over_ that are counted in rows
 };
 
 }  // namespace
 
 NodeLogs read_node_logs(const std::vector<std::string>& files, NodeBy by, Machine& machine) {
-  std::vector<ReadRun> runs;
+  std::vector<ReadFile> read;
   std::vector<std::string> unread;
   for (const std::string& file : files) {
     try {
-      for (NcclTestsRun& run : runs_of(file)) {
-        runs.push_back({file, std::move(run)});
-      }
+      read.push_back(read_one(file));
     } catch (const ConfigError& error) {
       unread.emplace_back(error.what());
     }
   }
-  if (machine.network) {
-    for (const ReadRun& one : runs) {
-      machine.nodes = std::max(machine.nodes, static_cast<int>(nodes_of(one.run, machine)));
+  for (const ReadFile& one : read) {
+    for (const NcclTestsRun& run : one.runs) {
+      machine.nodes =
+          machine.network ? std::max(machine.nodes, static_cast<int>(nodes_of(run, machine))) : machine.nodes;
     }
   }
   ByNode by_node(by, machine);
-  for (const ReadRun& one : runs) {
-    by_node.add(one);
+  for (ReadFile& one : read) {
+    for (NcclTestsRun& run : one.runs) {
+      by_node.add({one.file, std::move(run)});
+    }
+  }
+  for (const ReadFile& one : read) {
+    if (one.results) {
+      by_node.know(one.results->hosts);
+    }
+  }
+  for (const ReadFile& one : read) {
+    if (one.results) {
+      by_node.add(one.file, *one.results);
+    }
   }
   NodeLogs logs = std::move(by_node).logs();
   logs.unread = std::move(unread);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of nccl-tests and rccl-tests, and records of commfuse-validate bench, by the nodes that they are of.
+// Logs of nccl-tests and rccl-tests, records of commfuse-validate bench, matrices of nvbandwidth and results of dcgmi
+// diag, by the nodes that they are of.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 
 #include "model/expect/evidence.h"
 #include "model/hardware/machine.h"
+#include "validate/verdict/tool_results.h"
 
 namespace commfuse::validate {
 
@@ -24,6 +26,9 @@ struct NodeLog {
   std::vector<MeasuredMessage> rows;
   std::vector<std::string> wrong_results;  ///< "all_reduce.txt: line 14: 3 elements were wrong"
   std::vector<std::string> nccl_versions;  ///< Each once, as far as logs say.
+  std::vector<CopyTable> copies;           ///< Of nvbandwidth.
+  std::vector<ToolFinding> findings;       ///< Of nvbandwidth and dcgmi diag.
+  bool has_passed_tests = false;           ///< Of dcgmi diag.
 };
 
 /// More than a line has room for: a rack's.
@@ -35,9 +40,11 @@ struct NodeLogs {
   std::vector<std::string> passed_over;  ///< Sentences: what was read and is not judged, with a count.
 };
 
-/// Reads all files; one that is neither is among the unread. Rows that do not fit the machine and
+/// Reads all files; one that is none of these is among the unread. Rows that do not fit the machine and
 /// collectives that the model has not are passed over. `machine` gets as many nodes as the largest run, where it has a
-/// network.
+/// network. A file that names no host is of the host that another file names, where a folder on its path or its own
+/// name up to the first point is that host's name: node-7/dcgm.json, node-7.dcgm.json. Otherwise it is a node of its
+/// own.
 NodeLogs read_node_logs(const std::vector<std::string>& files, NodeBy by, Machine& machine);
 
 }  // namespace commfuse::validate

@@ -38,8 +38,11 @@ std::vector<MeasuredMessage> median_node(const Reference& fleet, const Expectati
 /// which it was, all of them count.
 class HealthyJudges {
  public:
-  HealthyJudges(const Expectation& expectation, double false_alarms, const std::vector<NodeLog>& healthy)
-      : expectation_(expectation), false_alarms_(false_alarms), healthy_(healthy) {}
+  HealthyJudges(const Expectation& expectation, double false_alarms, const VerdictOptions& options)
+      : expectation_(expectation),
+        false_alarms_(false_alarms),
+        healthy_(options.healthy),
+        fitted_to_(options.fitted_to) {}
 
   Judge& of(const NodeLog& log) {
     const std::string version = log.nccl_versions.size() == 1 ? log.nccl_versions.front() : "";
@@ -52,8 +55,8 @@ class HealthyJudges {
           rows.push_back(one.rows);
         }
       }
-      place->second = std::make_unique<Judge>(expectation_, false_alarms_,
-                                              rows.empty() ? Reference{} : reference_of(rows, expectation_));
+      place->second = std::make_unique<Judge>(
+          expectation_, false_alarms_, rows.empty() ? Reference{} : reference_of(rows, expectation_), fitted_to_);
     }
     return *place->second;
   }
@@ -62,6 +65,7 @@ class HealthyJudges {
   const Expectation& expectation_;
   double false_alarms_;
   const std::vector<NodeLog>& healthy_;
+  FittedTo fitted_to_;
   std::map<std::string, std::unique_ptr<Judge>> judges_;
 };
 
@@ -84,12 +88,126 @@ std::string percent(double share) { return fmt::format("{:.0f}%", 100.0 * share)
 
 std::string slower(double slowdown) { return fmt::format("{:.2f} times as slow as expected", slowdown); }
 
-void explain_bad(NodeVerdict& verdict, bool by_fleet) {
-  const SuspectedFault* first = verdict.suspects.empty() ? nullptr : &verdict.suspects.front();
-  verdict.why =
-      fmt::format("{}{}{}", slower(verdict.slowdown), by_fleet ? " from its fleet" : "",
-                  first == nullptr ? "" : fmt::format("; {} ({})", first->fault->summary, percent(first->probability)));
-  verdict.next = first == nullptr ? "" : std::string(first->fault->next);
+/// One thing that is wrong with a node.
+struct Reason {
+  Severity severity = Severity::none;
+  double healthy_probability = 1.0;
+  double slowdown = 1.0;
+  std::string why;
+  std::string next;
+  std::vector<SuspectedFault> suspects;
+  std::string subject{};  ///< "GPU 3 – GPU 5"; empty where only the node is known.
+};
+
+Reason reason_of(const Judgement& judgement, bool by_fleet) {
+  const SuspectedFault* first = judgement.suspects.empty() ? nullptr : &judgement.suspects.front();
+  return {.severity = judgement.severity,
+          .healthy_probability = judgement.healthy_probability,
+          .slowdown = judgement.slowdown,
+          .why = fmt::format(
+              "{}{}{}", slower(judgement.slowdown), by_fleet ? " from its fleet" : "",
+              first == nullptr ? "" : fmt::format("; {} ({})", first->fault->summary, percent(first->probability))),
+          .next = first == nullptr ? "" : std::string(first->fault->next),
+          .suspects = judgement.suspects};
+}
+
+Reason reason_of(const CopyJudgement& judgement) {
+  const SuspectedCopies& first = judgement.suspects.front();
+  const bool of_host = judgement.wires != copies_between_gpus;
+  Reason reason{.severity = judgement.severity,
+                .healthy_probability = judgement.healthy_probability,
+                .slowdown = 1.0 / judgement.rate_share,
+                .why = fmt::format("copies {}{} run at {:.2f} of the expected rate; {} ({})",
+                                   of_host ? "between the host and " : "of ", first.subject, judgement.rate_share,
+                                   first.fault->summary, percent(first.probability)),
+                .next = std::string(first.fault->next),
+                .suspects = {},
+                .subject = first.subject};
+  for (const SuspectedCopies& suspect : judgement.suspects) {
+    reason.suspects.push_back({suspect.fault, suspect.probability, suspect.subject});
+  }
+  return reason;
+}
+
+/// Findings of one test, which several GPUs may share.
+Reason reason_of(const std::vector<const ToolFinding*>& findings) {
+  const ToolFinding& first = *findings.front();
+  Reason reason{.healthy_probability = 0.0, .why = "", .next = first.next, .suspects = {}};
+  std::vector<std::string> subjects;
+  for (const ToolFinding* finding : findings) {
+    reason.severity = std::max(reason.severity, finding->severity);
+    if (!finding->subject.empty()) {
+      subjects.push_back(finding->subject);
+    }
+  }
+  reason.why = fmt::format("{} {}{}{}: {}{}", first.tool, first.test, first.is_bad ? " failed" : " warns",
+                           subjects.empty() ? "" : fmt::format(" on {}", fmt::join(subjects, ", ")), first.cause,
+                           first.text.empty() ? "" : fmt::format(" ({})", first.text));
+  reason.subject = fmt::format("{}", fmt::join(subjects, ", "));
+  return reason;
+}
+
+/// By test, in the order of the findings.
+std::vector<std::vector<const ToolFinding*>> by_test(const std::vector<ToolFinding>& findings, bool is_bad) {
+  std::vector<std::vector<const ToolFinding*>> groups;
+  for (const ToolFinding& finding : findings) {
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+      return group.front()->tool == finding.tool && group.front()->test == finding.test;
+    });
+    if (finding.is_bad != is_bad) {
+      continue;
+    }
+    if (same == groups.end()) {
+      groups.push_back({&finding});
+    } else {
+      same->push_back(&finding);
+    }
+  }
+  return groups;
+}
+
+/// Facts first, then what is unlikely of a healthy node.
+std::vector<Reason> reasons_of(const NodeVerdict& verdict) {
+  std::vector<Reason> reasons;
+  if (!verdict.log.wrong_results.empty()) {
+    reasons.push_back({.severity = Severity::critical,
+                       .healthy_probability = 0.0,
+                       .why = fmt::format("wrong results: {}", verdict.log.wrong_results.front()),
+                       .next = "dcgmi diag -r 3",
+                       .suspects = {}});
+  }
+  for (const auto& findings : by_test(verdict.log.findings, true)) {
+    reasons.push_back(reason_of(findings));
+  }
+  const bool by_machine = verdict.judgement.health == Health::bad;
+  if (by_machine || (verdict.in_fleet && verdict.in_fleet->health == Health::bad)) {
+    reasons.push_back(reason_of(by_machine ? verdict.judgement : *verdict.in_fleet, !by_machine));
+  }
+  for (const CopyJudgement& copies : verdict.copies) {
+    if (copies.health == Health::bad) {
+      reasons.push_back(reason_of(copies));
+    }
+  }
+  return reasons;
+}
+
+void explain_bad(NodeVerdict& verdict, const std::vector<Reason>& reasons) {
+  verdict.health = Health::bad;
+  verdict.healthy_probability = 1.0;
+  verdict.severity = Severity::none;
+  verdict.slowdown = 1.0;
+  verdict.suspects.clear();
+  for (const Reason& reason : reasons) {
+    verdict.healthy_probability = std::min(verdict.healthy_probability, reason.healthy_probability);
+    verdict.severity = std::max(verdict.severity, reason.severity);
+    verdict.slowdown = std::max(verdict.slowdown, reason.slowdown);
+    verdict.why += (verdict.why.empty() ? "" : "; ") + reason.why;
+    verdict.where += reason.subject.empty() ? "" : ", " + reason.subject;
+    verdict.next = verdict.next.empty() ? reason.next : verdict.next;
+    // What names a GPU or a pair comes first.
+    verdict.suspects.insert(reason.subject.empty() ? verdict.suspects.end() : verdict.suspects.begin(),
+                            reason.suspects.begin(), reason.suspects.end());
+  }
 }
 
 /// What is likelier than its base rate is worth a look.
@@ -102,28 +220,41 @@ void explain_healthy(NodeVerdict& verdict) {
   verdict.next = is_sure ? "" : std::string(first->fault->next);
 }
 
+/// All links of the node and of its host were timed, and none is bad.
+bool are_copies_healthy(const NodeVerdict& verdict) {
+  return std::any_of(verdict.copies.begin(), verdict.copies.end(),
+                     [](const CopyJudgement& one) {
+                       return one.wires == copies_between_gpus && one.health == Health::healthy;
+                     }) &&
+         std::none_of(verdict.copies.begin(), verdict.copies.end(),
+                      [](const CopyJudgement& one) { return one.health == Health::bad; });
+}
+
+void add_warnings(NodeVerdict& verdict) {
+  for (const auto& findings : by_test(verdict.log.findings, false)) {
+    const Reason reason = reason_of(findings);
+    verdict.why += "; " + reason.why;
+    verdict.next = verdict.next.empty() ? reason.next : verdict.next;
+  }
+}
+
 void decide(NodeVerdict& verdict) {
   take(verdict.judgement, verdict);
-  const bool by_machine = verdict.judgement.health == Health::bad;
-  const bool by_fleet = verdict.in_fleet && verdict.in_fleet->health == Health::bad;
-  if (!by_machine && by_fleet) {
-    take(*verdict.in_fleet, verdict);
-  }
   verdict.where = where_of(verdict.log);
-  if (!verdict.log.wrong_results.empty()) {
-    verdict.health = Health::bad;
-    verdict.healthy_probability = 0.0;
-    verdict.severity = Severity::critical;
-    verdict.why = fmt::format("wrong results: {}", verdict.log.wrong_results.front());
-    verdict.next = "dcgmi diag -r 3";
-  } else if (by_machine || by_fleet) {
-    explain_bad(verdict, !by_machine);
+  const std::vector<Reason> reasons = reasons_of(verdict);
+  if (!reasons.empty()) {
+    explain_bad(verdict, reasons);
   } else if (verdict.health == Health::healthy) {
     explain_healthy(verdict);
+  } else if (are_copies_healthy(verdict)) {
+    verdict.health = Health::healthy;
+    verdict.why = "copies between GPUs are as expected; collectives were not judged";
   } else {
-    verdict.why = "not enough to decide: eight sizes that bandwidth limits, of two collectives, are needed";
+    verdict.why = verdict.log.has_passed_tests ? "dcgmi diag found nothing wrong, and says nothing of rates; " : "";
+    verdict.why += "not enough to decide: eight sizes that bandwidth limits, of two collectives, are needed";
     verdict.next = "for c in all_reduce all_gather; do ${c}_perf -b 1K -e 8G -f 2 -g 8; done";
   }
+  add_warnings(verdict);
 }
 
 /// Runs that a host takes part in with others.
@@ -159,16 +290,19 @@ std::vector<std::string> blamed(const std::vector<NodeVerdict>& verdicts) {
 
 Verdicts verdicts_on(const std::vector<NodeLog>& logs, const Machine& machine, const VerdictOptions& options) {
   const Expectation expectation(machine);
-  const bool has_fleet = logs.size() >= least_fleet;
-  // Two questions share the false alarms.
-  const double false_alarms = has_fleet ? 0.5 * options.false_alarms : options.false_alarms;
-  HealthyJudges by_machine(expectation, false_alarms, options.healthy);
+  const auto with_rows = static_cast<std::size_t>(
+      std::count_if(logs.begin(), logs.end(), [](const NodeLog& log) { return !log.rows.empty(); }));
+  const bool has_fleet = with_rows >= least_fleet;
+  // All questions share the false alarms: the machine, the fleet, copies between GPUs, copies with the host.
+  const bool has_copies = std::any_of(logs.begin(), logs.end(), [](const NodeLog& log) { return !log.copies.empty(); });
+  const double false_alarms = options.false_alarms / (1.0 + (has_fleet ? 1.0 : 0.0) + (has_copies ? 2.0 : 0.0));
+  HealthyJudges by_machine(expectation, false_alarms, options);
   Verdicts verdicts;
   std::optional<Judge> by_fleet;
   if (has_fleet) {
     const Reference fleet = reference_of(rows_of(logs), expectation, least_fleet);
-    HealthyJudges against(expectation, options.false_alarms, options.healthy);
-    verdicts.fleet = FleetVerdict{.nodes = logs.size(),
+    HealthyJudges against(expectation, options.false_alarms, options);
+    verdicts.fleet = FleetVerdict{.nodes = with_rows,
                                   .median = against.of(logs.front()).of(median_node(fleet, expectation)),
                                   .spread = fleet.spread};
     by_fleet.emplace(expectation, false_alarms, fleet);
@@ -176,6 +310,7 @@ Verdicts verdicts_on(const std::vector<NodeLog>& logs, const Machine& machine, c
   for (const NodeLog& log : logs) {
     NodeVerdict& verdict = verdicts.nodes.emplace_back();
     verdict.log = log;
+    verdict.copies = judge_copies(machine, log.copies, false_alarms);
     verdict.judgement = by_machine.of(log).of(log.rows);
     if (by_fleet) {
       verdict.in_fleet = by_fleet->of(log.rows);

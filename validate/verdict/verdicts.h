@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One verdict a node, against the machine that it should be and against the other nodes.
+// One verdict a node, against the machine that it should be and against the other nodes. What another tool calls wrong
+// is taken as it is.
 #pragma once
 
 #include <optional>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "model/expect/judge.h"
+#include "validate/verdict/jobs.h"
 #include "validate/verdict/node_logs.h"
 
 namespace commfuse::validate {
@@ -15,13 +17,14 @@ struct NodeVerdict {
   NodeLog log;
   Judgement judgement;                ///< Against the machine, or what healthy nodes of it measured.
   std::optional<Judgement> in_fleet;  ///< Against the other nodes; nothing where there are too few.
+  std::vector<CopyJudgement> copies;  ///< Between GPUs, and between the host and GPUs, as far as they were timed.
   Health health = Health::undecided;
   double healthy_probability = 1.0;
   Severity severity = Severity::none;
   std::vector<SuspectedFault> suspects;
   double slowdown = 1.0;
   std::string why;    ///< A sentence: what was decided, by what.
-  std::string where;  ///< "inside node-7", "between node-7 and node-8"
+  std::string where;  ///< "inside node-7", "inside node-7, GPU 3 – GPU 5", "between node-7 and node-8"
   std::string next;   ///< The command to run next; empty where there is nothing to do.
 };
 
@@ -37,16 +40,19 @@ struct Verdicts {
   std::optional<FleetVerdict> fleet;
   /// Hosts all of whose runs with other hosts are bad, where those are not bad without it.
   std::vector<std::string> blamed_hosts;
+  std::vector<JobVerdict> jobs;
 };
 
 struct VerdictOptions {
-  double false_alarms = 0.01;    ///< Of healthy nodes.
+  double false_alarms = 0.01;                  ///< Of healthy nodes.
+  FittedTo fitted_to = FittedTo::other_nodes;  ///< What the machine's file was fitted to.
   std::vector<NodeLog> healthy;  ///< Nodes known to be healthy, whose measurements take the place of the model's.
 };
 
 /// Fewer nodes have no fleet.
 inline constexpr std::size_t least_fleet = 4;
 
+/// Without jobs: verdict_on().
 Verdicts verdicts_on(const std::vector<NodeLog>& logs, const Machine& machine, const VerdictOptions& options);
 
 }  // namespace commfuse::validate

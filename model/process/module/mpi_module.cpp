@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only source that knows MPI. Everything is nonblocking, so that a lost process never keeps another one waiting.
+// The only source that knows MPI. Every call is nonblocking, so that a lost process never keeps another one waiting.
 #include "model/process/mpi_module.h"
 
 #include <mpi.h>
@@ -28,8 +28,8 @@ void require(int status, const char* call) {
 class MpiWorld final : public World {
  public:
   MpiWorld() {
-    // Containers forbid processes to read each other's memory, which Open MPI finds out too late. A value that the user
-    // set stays; others take no notice.
+    // Containers forbid processes to read each other's memory, which Open MPI detects too late. A value that the user
+    // set stays; other MPI libraries ignore the variable.
     ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);  // NOLINT(concurrency-mt-unsafe): before threads
     int provided = MPI_THREAD_SINGLE;
     require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
@@ -69,8 +69,8 @@ class MpiWorld final : public World {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
     int length = 0;
     require(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
-    const std::string all(text.data());
-    return all.substr(0, all.find_first_of(",\n"));
+    const std::string version(text.data());
+    return version.substr(0, version.find_first_of(",\n"));
   }
 
   [[nodiscard]] std::string host() const override {
@@ -111,14 +111,14 @@ class MpiWorld final : public World {
     return over != 0;
   }
 
-  /// Begins to receive all that has come. Large parcels take their time; those behind them wait.
+  /// Begins to receive everything that has arrived. Large parcels take time, and later ones wait.
   void accept() {
     for (;;) {
-      int there = 0;
+      int has_message = 0;
       MPI_Message message = MPI_MESSAGE_NULL;
       MPI_Status status;
-      require(MPI_Improbe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &there, &message, &status), "MPI_Improbe");
-      if (there == 0) {
+      require(MPI_Improbe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &has_message, &message, &status), "MPI_Improbe");
+      if (has_message == 0) {
         return;
       }
       int count = 0;
@@ -137,7 +137,7 @@ class MpiWorld final : public World {
 
   int process_ = 0;
   int processes_ = 1;
-  std::deque<Transfer> outgoing_;               // in the order they were sent; a deque, for addresses stay
+  std::deque<Transfer> outgoing_;  // in the order of sending; a deque, because its elements keep their addresses
   std::vector<std::deque<Transfer>> incoming_;  // by sender
 };
 
@@ -145,5 +145,5 @@ class MpiWorld final : public World {
 
 }  // namespace commfuse
 
-/// As mpi_module_entry names it; the caller owns it.
+/// The entry point that mpi_module_entry names; the caller owns the result.
 extern "C" commfuse::World* commfuse_open_mpi_world_2() { return new commfuse::MpiWorld; }

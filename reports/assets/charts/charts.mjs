@@ -22,8 +22,20 @@ export function scaleOf(axis) {
 /// Whether the label of a tick is its value: names on an axis may be numbers too.
 const isValue = ([at, label]) => Math.abs(Number(label.replace("\u2212", "-")) - at) <= 1e-6 * Math.abs(at);
 
+const LETTER = 6.4; // pixels, about
+
+/// The last part of a dotted name that is too long for two lines: it tells it from its neighbours.
+function shortened(label, room) {
+  if (!Number.isFinite(room)) {
+    return label;
+  }
+  const fits = (text) => text.length * LETTER <= room;
+  const at = label.lastIndexOf(".");
+  return fits(label) || at < 0 || label.includes(" ") ? label : `\u2026${label.slice(at + 1)}`;
+}
+
 /// Numbers on a straight axis get new ticks when one zooms; names and logarithms keep theirs.
-function ticksOf(axis, scale) {
+function ticksOf(axis, scale, room) {
   const steady = axis.logarithmic || !axis.ticks.every(isValue);
   if (!steady || axis.ticks.length === 0) {
     const stands = (end) => axis.ticks.some(([at]) => at === end); // An end of the axis is no round number but by chance.
@@ -34,12 +46,12 @@ function ticksOf(axis, scale) {
   const customValues = axis.ticks.map(([at]) => scale.to(at));
   return {
     axisTick: { show: false, customValues },
-    axisLabel: { customValues, hideOverlap: false, formatter: (value) => labels.get(Number(value).toPrecision(9)) ?? "" },
+    axisLabel: { customValues, hideOverlap: room === null, ...(Number.isFinite(room) ? { width: room, overflow: "break", lineHeight: 13 } : {}), formatter: (value) => shortened(labels.get(Number(value).toPrecision(9)) ?? "", room) },
   };
 }
 
-function axisOf(axis, name, scale, colours) {
-  const ticks = ticksOf(axis, scale);
+function axisOf(axis, name, scale, colours, room) {
+  const ticks = ticksOf(axis, scale, room);
   const title = axis.unit ? `${axis.label} (${axis.unit})` : axis.label;
   return {
     type: "value",
@@ -124,19 +136,21 @@ function strip(figure, place) {
   place.append(made);
 }
 
-function leftOf(axis) {
+/// Room for the names of the y axis, on a phone no more than a third of the figure.
+function leftOf(axis, width) {
   const widest = Math.max(0, ...axis.ticks.map(([, label]) => label.length));
-  return Math.min(20 + widest * 7, 230);
+  return Math.round(Math.min(20 + widest * 7, Math.max(0.34 * width, 60)));
 }
 
-function optionOf(figure, scales, colours) {
+function optionOf(figure, scales, colours, width) {
+  const left = leftOf(figure.y, width);
   const zooms = !figure.marks.some((mark) => mark.kind === "cell");
   return {
     animation: false,
     aria: { enabled: true, label: { description: `${figure.title}. ${figure.description}` } },
-    grid: { left: leftOf(figure.y), right: 24, top: figure.y.label ? 34 : 12, bottom: figure.x.label ? 50 : 30 },
-    xAxis: axisOf(figure.x, "x", scales.x, colours),
-    yAxis: axisOf(figure.y, "y", scales.y, colours),
+    grid: { left, right: 24, top: figure.y.label ? 34 : 12, bottom: figure.x.label ? 50 : 30 },
+    xAxis: axisOf(figure.x, "x", scales.x, colours, null),
+    yAxis: axisOf(figure.y, "y", scales.y, colours, left < leftOf(figure.y, Infinity) ? left - 12 : Infinity),
     tooltip: {
       trigger: "item",
       renderMode: "richText", // Drawn, never parsed as markup.
@@ -193,7 +207,7 @@ function draw(place, figure, colours, announce) {
   canvas.className = "canvas";
   canvas.style.height = `${figure.height + 84}px`;
   if (figure.plot_width > 0) {
-    canvas.style.maxWidth = `${figure.plot_width + leftOf(figure.y) + 40}px`;
+    canvas.style.maxWidth = `${figure.plot_width + leftOf(figure.y, Infinity) + 40}px`;
   }
   place.append(canvas);
   if (figure.scale) {
@@ -201,13 +215,21 @@ function draw(place, figure, colours, announce) {
   }
   const scales = { x: scaleOf(figure.x), y: scaleOf(figure.y) };
   const chart = echarts.init(canvas, null, { renderer: "canvas" });
-  chart.setOption(optionOf(figure, scales, colours));
+  const width = () => canvas.clientWidth;
+  let drawn = width();
+  chart.setOption(optionOf(figure, scales, colours, drawn));
   const zooms = chart.getOption().dataZoom.length > 0;
   const wheel = (zoomOnMouseWheel) => zooms && chart.setOption({ dataZoom: [{ zoomOnMouseWheel }] });
   place.onfocus = () => wheel(true);
   place.onblur = () => wheel("ctrl");
   walkByKeys(chart, place, announce);
-  const sizes = new ResizeObserver(() => chart.resize());
+  const sizes = new ResizeObserver(() => {
+    chart.resize();
+    if (leftOf(figure.y, width()) !== leftOf(figure.y, drawn)) {
+      chart.setOption(optionOf(figure, scales, colours, width()), true); // Whole: a merge would keep the old widths.
+    }
+    drawn = width();
+  });
   sizes.observe(canvas);
   return {
     chart,
@@ -221,7 +243,7 @@ function draw(place, figure, colours, announce) {
         tools.prepend(
           button("+", "Zoom in", () => zoomOf(current())(0.5)),
           button("\u2212", "Zoom out", () => zoomOf(current())(2)),
-          button("0", "Show all", () => current().dispatchAction({ type: "dataZoom", start: 0, end: 100 })),
+          button("Reset", "Show all", () => current().dispatchAction({ type: "dataZoom", start: 0, end: 100 })),
         );
       }
     },

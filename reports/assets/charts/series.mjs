@@ -92,8 +92,11 @@ function cells(marks, figure, colours) {
       if (name === "nothing") {
         const line = (y1, y2) => ({ type: "line", silent: true, shape: { x1: box.x + 4, y1, x2: box.x + box.width - 4, y2 }, style: { stroke: colours.axis } });
         children.push(line(box.y + 4, box.y + box.height - 4), line(box.y + box.height - 4, box.y + 4));
-      } else if (widthOf(mark.text) + 4 < box.width && box.height > 13) {
-        children.push(textAt(box.x + box.width / 2, box.y + box.height / 2, mark.text, colours.on(name)));
+      } else if (box.height > 13) {
+        const text = [mark.text, mark.text.split(" ")[0]].find((one) => widthOf(one) + 4 < box.width);
+        if (text) {
+          children.push(textAt(box.x + box.width / 2, box.y + box.height / 2, text, colours.on(name)));
+        }
       }
       if (mark.framed) {
         children.push({ type: "rect", silent: true, shape: { x: box.x + 2, y: box.y + 2, width: box.width - 4, height: box.height - 4 }, style: { fill: "none", stroke: colours.ink, lineWidth: 1.5, lineDash: [3, 2] } });

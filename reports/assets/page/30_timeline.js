@@ -22,6 +22,28 @@ function lanesOf(block) {
   return lanes;
 }
 
+const svgElement = (name, attributes, ...children) => {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) {
+    made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+};
+
+/// What the colours mean, as above the still drawing, and the line of the critical path.
+function legendOfTimeline() {
+  const box = (role) => svgElement("rect", { width: 16, height: 12, class: `cf-${role}` });
+  const hatched = svgElement("g", {},
+    svgElement("rect", { x: 0.5, y: 0.5, width: 15, height: 11, class: "cf-hatched", fill: "none" }),
+    ...[0, 6, 12].map((x) => svgElement("path", { d: `M${Math.max(x - 8, 0)} ${x < 8 ? 4 + x : 12}L${Math.min(x + 4, 16)} ${x > 12 ? x - 12 : 0}`, class: "cf-hatch" })));
+  const path = svgElement("g", {}, svgElement("rect", { width: 16, height: 9, class: "cf-essential" }), svgElement("rect", { y: 9, width: 16, height: 3, class: "cf-ink" }));
+  const entries = [[box("essential"), "essential compute"], [box("local"), "local: adds, packs, copies"], [box("communication"), "communication"],
+    [hatched, "exposed: neither essential nor local work"], [path, "on the critical path"]];
+  return element("ul", { class: "legend" }, ...entries.map(([swatch, text]) =>
+    element("li", {}, svgElement("svg", { class: "cf-figure", width: 16, height: 12, viewBox: "0 0 16 12", "aria-hidden": "true" }, swatch), text)));
+}
+
 class Timeline {
   constructor(figure, block) {
     this.block = block;
@@ -46,7 +68,7 @@ class Timeline {
       "aria-label": `${this.block.title}. Arrow keys go from op to op and from lane to lane; plus and minus zoom; shift and arrows move; 0 shows all.`,
     });
     this.tip = element("div", { class: "tip", hidden: true, "aria-hidden": "true" });
-    const place = element("div", { class: "cf-live timeline-box" }, this.canvas, this.tip);
+    const place = element("div", { class: "cf-live timeline-box" }, legendOfTimeline(), this.canvas, this.tip);
     figure.querySelector(".cf-static").before(place);
     figure.classList.add("live");
     figure.querySelector("figcaption").append(this.tools(figure));
@@ -68,7 +90,7 @@ class Timeline {
     tools.append(
       button("+", "Zoom in", () => this.zoom(0.5)),
       button("\u2212", "Zoom out", () => this.zoom(2)),
-      button("0", "Show all", () => this.reset()),
+      button("Reset", "Show all", () => this.reset()),
       button("SVG", "Save the figure as SVG", () => save(`${about.id}.svg`, "image/svg+xml", standaloneSvg(figure))),
       button("CSV", "Save every bar as CSV", () => save(`${about.id}.csv`, "text/csv", this.csv())),
     );
@@ -265,7 +287,13 @@ class Timeline {
     pen.fillStyle = this.colours.quiet;
     pen.font = FONT(12);
     const panel = this.block.panels[lane.panel];
-    pen.fillText(`${panel.kind} \u00b7 ${panel.text} \u00b7 rank ${lane.rank}`, end + 10, y + HEAD - 9);
+    const parts = [panel.kind, panel.text, ...(panel.mfu ? [`MFU ${panel.mfu}`] : []), `rank ${lane.rank}`];
+    const room = this.canvas.clientWidth - end - 14;
+    // The kind goes first where the line is short: it is said of measured ones alone.
+    while (parts.length > 1 && pen.measureText(parts.join(" \u00b7 ")).width > room) {
+      parts.splice(parts[0] === "predicted" ? 0 : parts.length - 1, 1);
+    }
+    pen.fillText(parts.join(" \u00b7 "), end + 10, y + HEAD - 9);
   }
 
   drawLane(pen, { lane, y }) {
@@ -500,7 +528,7 @@ class Timeline {
       this.tip.replaceChildren(...this.tellBar(picked).map((line) => element("div", {}, line)));
       const wide = this.tip.offsetWidth;
       this.tip.style.left = `${Math.max(4, Math.min(x + 14, this.canvas.clientWidth - wide - 4))}px`;
-      this.tip.style.top = `${y + 16}px`;
+      this.tip.style.top = `${this.canvas.offsetTop + y + 16}px`;
     }
     if (before !== picked?.bar) {
       this.later();

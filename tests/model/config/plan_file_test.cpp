@@ -97,7 +97,7 @@ TEST_F(PlanFileTest, WhatIsLeftOutHasThePresetsOfTheTable) {
   EXPECT_FALSE(file.budget);
   EXPECT_EQ(file.confidence, 0.5);
   EXPECT_EQ(file.currency, "$");
-  EXPECT_EQ(file.model_error, 0.13);
+  EXPECT_FALSE(file.model_error);
   EXPECT_EQ(file.memory_share, 0.9);
   EXPECT_FALSE(file.p99_step);
   EXPECT_FALSE(file.power);
@@ -190,21 +190,6 @@ TEST_F(PlanFileTest, EveryPresetAndExampleIsAValueOfItsField) {
     EXPECT_FALSE(field.required && !field.preset.empty()) << field.key;
     EXPECT_FALSE(values_in_words(field).empty()) << field.key;
   }
-}
-
-TEST_F(PlanFileTest, TheErrorOfAStepIsNoLessThanThatOfTheTableOfAccuracy) {
-  std::ifstream in(COMMFUSE_SOURCE_DIR "/docs/accuracy.md");
-  std::string median;
-  for (std::string line; std::getline(in, line);) {
-    const std::string row = "| GPT 1.7B to 462B, 48 to 6144 H100: median | 10.0 | 9 | ";
-    if (line.starts_with(row)) {
-      median = line.substr(row.size());
-    }
-  }
-  ASSERT_FALSE(median.empty());
-  // A normal's standard deviation is 1.4826 times its median distance from the middle.
-  // Plans stay at what was stated before the nine rows came this near: MoE and long contexts are further off.
-  EXPECT_GE(plan(least).model_error, 1.4826 * std::stod(median) / 100.0);
 }
 
 }  // namespace

@@ -126,5 +126,26 @@ TEST(MachineChange, rails_and_network_rates_leave_the_node_alone) {
   EXPECT_EQ(message_time(slow, all_reduce_of(gib)), message_time(machine, all_reduce_of(gib)));
 }
 
+TEST(Expectation, CountsUndecidedParametersAloneWhereAsked) {
+  const Machine machine = load_machine("h100-sxm");
+  const Expectation every(machine);
+  const Expectation undecided(machine, ParameterErrors::undecided);
+  const Expected expected = every.of(all_reduce_of(gib));
+  EXPECT_GT(expected.shared_error, 0.0);
+  EXPECT_LT(undecided.of(all_reduce_of(gib)).shared_error, expected.shared_error);
+  EXPECT_EQ(undecided.of(all_reduce_of(gib)).time, expected.time);
+  // Of a prior no fit decided anything.
+  const Machine prior = load_machine("h100-pcie");
+  EXPECT_DOUBLE_EQ(Expectation(prior, ParameterErrors::undecided).of(all_reduce_of(gib)).shared_error,
+                   Expectation(prior).of(all_reduce_of(gib)).shared_error);
+}
+
+TEST(Expectation, KnowsWhichSizesAFitSaw) {
+  const Machine machine = load_machine("h100-sxm");
+  EXPECT_TRUE(is_seen(machine, all_reduce_of(1 << 20)));
+  EXPECT_FALSE(is_seen(machine, all_reduce_of(64 * gib)));
+  EXPECT_FALSE(is_seen(load_machine("h100-pcie"), all_reduce_of(1 << 20)));
+}
+
 }  // namespace
 }  // namespace commfuse

@@ -150,6 +150,50 @@ TEST(Judge, is_undecided_where_a_log_is_short) {
 }
 
 // Slower by 20 % than a node that is itself 5 % slower than the file says.
+// Sizes that the fit of the shipped file saw, all 1 / 0.85 times as long.
+TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
+  const Machine machine = load_machine("h100-sxm");
+  Rows rows;
+  for (const MeasuredMessage& row :
+       rows_of(machine, {LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce, LinkOp::all_to_all})) {
+    if (is_seen(machine, row.message)) {
+      rows.push_back(row);
+    }
+  }
+  ASSERT_GE(rows.size(), 60U);
+  Judge other(Expectation(machine), 0.01);
+  Judge own(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
+  EXPECT_EQ(other.of(times(1.0 / 0.85, rows)).health, Health::healthy);
+  EXPECT_EQ(own.of(times(1.0 / 0.85, rows)).health, Health::bad);
+  EXPECT_EQ(own.of(rows).health, Health::healthy);
+  const std::vector<ClassHalf> wide = other.of(rows).halves;
+  const std::vector<ClassHalf> narrow = own.of(rows).halves;
+  ASSERT_EQ(wide.size(), narrow.size());
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    EXPECT_LT(error_of(narrow[i]), error_of(wide[i]));
+    EXPECT_GE(narrow[i].shared_error, repeat_error);
+  }
+}
+
+// What nobody measured is as doubtful as ever.
+TEST(Judge, SizesThatNoFitSawKeepTheirErrors) {
+  const Machine machine = load_machine("h100-sxm");
+  Rows rows;
+  for (const LinkOp op : {LinkOp::all_gather, LinkOp::all_reduce}) {
+    for (std::int64_t bytes = std::int64_t{2} << 30U; bytes <= std::int64_t{32} << 30U; bytes *= 2) {
+      const Message message{.op = op, .gpus = 8, .nodes = 1, .bytes = {bytes}};
+      ASSERT_FALSE(is_seen(machine, message));
+      rows.push_back({message, to_microseconds(message_time(machine, message))});
+    }
+  }
+  Judge own(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
+  const std::vector<ClassHalf> narrow = own.of(rows).halves;
+  const std::vector<ClassHalf> wide = judged(rows, machine).halves;
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    EXPECT_DOUBLE_EQ(error_of(narrow[i]), error_of(wide[i]));
+  }
+}
+
 TEST(Judge, sees_smaller_faults_against_a_healthy_node) {
   const Machine machine = load_machine("h100-sxm");
   const Expectation expectation(machine);

@@ -170,9 +170,29 @@ TEST(RowTable, PutsRowsOfAPointTogether) {
   EXPECT_EQ(table[4].seq, 8);
 }
 
+TEST(RowTable, SettingsOfAnInnerAxisAreBroughtTogetherInTheirOrder) {
+  RowTable table;
+  for (const std::int64_t seq : {2, 4}) {
+    for (const char* model : {"a", "b"}) {
+      ResultRow row = full_row();
+      row.model = model;
+      row.seq = seq;
+      table.push_back(row);
+    }
+  }
+  EXPECT_EQ(table.runs(table.setting_columns()).size(), 5U);
+  table.order_by_point();
+  table.order_by_setting();
+  EXPECT_EQ(table.runs(table.setting_columns()), (RowTable::Groups{0, 2, 4}));
+  EXPECT_EQ(table[0].model + table[1].model + table[2].model, "aab");
+  EXPECT_EQ(table[1].seq, 4);
+  EXPECT_EQ(table.place_of(1), 2U);
+}
+
 TEST(RowTable, OfNothingIsEmpty) {
   RowTable table;
   table.order_by_point();
+  table.order_by_setting();
   EXPECT_TRUE(table.empty());
   EXPECT_EQ(table.runs(table.point_columns()), RowTable::Groups{0});
 }

@@ -534,7 +534,7 @@ TEST_F(Calibrate, ARecordOfSchedulesAloneIsNothingToFit) {
             "record of commfuse-validate bench --out or run --compute real --spans");
 }
 
-TEST_F(Calibrate, OpsOfSchedulesAreRowsLikeAnyOtherAndThoseOfSingleRanksAreNone) {
+TEST_F(Calibrate, OpsOfSchedulesAreRowsAndThoseOfSingleRanksAreNot) {
   RunRecord bench = record_of(load_machine("cpu"));
   MicroBenchmark inside = micro("exchange", 5 << 10, std::chrono::microseconds(80));
   inside.beside = inside_schedule;
@@ -554,7 +554,7 @@ TEST_F(Calibrate, OpsOfSchedulesAreRowsLikeAnyOtherAndThoseOfSingleRanksAreNone)
             "run.json: ops of single ranks and links, which commfuse-validate links compares (1 row)");
 }
 
-TEST_F(Calibrate, ACollectiveOfOneRankIsLeftOutOfARecordAndASizeBeyondAllIsRefused) {
+TEST_F(Calibrate, ACollectiveOfOneRankIsLeftOutAndAHugeSizeIsRefused) {
   RunRecord record{.executor = "cpu", .compute = "real", .links = "copied", .environment = {.cpu = "on paper"}};
   record.micro_benchmarks = {micro("all_gather", 4096, std::chrono::microseconds(9))};
   record.micro_benchmarks.front().ranks = 1;

@@ -57,7 +57,7 @@ std::string mm(int id, double begin, int m) {
                         id, m));
 }
 
-TEST(KinetoJoin, AKernelBelongsToTheOperatorAroundItsLaunchNotToThatOfItsCorrelation) {
+TEST(KinetoJoin, AKernelBelongsToTheOperatorAroundItsLaunch) {
   const OwnFolder folder;
   // The kernel's external id is its correlation, 7, which by chance is the id of another product.
   const Profile read_back = read({mm(7, 100.0, 64), mm(8, 200.0, 128), launch("cudaLaunchKernel", 7, 203.0),
@@ -68,7 +68,7 @@ TEST(KinetoJoin, AKernelBelongsToTheOperatorAroundItsLaunchNotToThatOfItsCorrela
   EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{{"GEMMs without a kernel", 1}}));
 }
 
-TEST(KinetoJoin, WithoutLaunchesAnExternalIdThatIsTheCorrelationNamesNoOperator) {
+TEST(KinetoJoin, WithoutLaunchesACorrelationAsExternalIdNamesNoOperator) {
   const OwnFolder folder;
   const Profile read_back =
       read({mm(7, 100.0, 64), kernel("nvjet_tst", 400.0, 30.0, R"("External id": 7, "correlation": 7)")});

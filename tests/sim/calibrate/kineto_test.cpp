@@ -9,6 +9,7 @@
 #include <string>
 
 #include "model/config_error.h"
+#include "model/traces/kineto_events.h"
 #include "sim/calibrate/observations.h"
 #include "tests/own_folder.h"
 

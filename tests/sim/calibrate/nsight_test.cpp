@@ -129,7 +129,7 @@ TEST(Nsight, CorrelationsOfTwoProcessesAreTwo) {
   EXPECT_EQ(read.products[0].time, microseconds(100));
 }
 
-TEST(Nsight, AKernelThatDoesNotSayItsProcessIsOfTheOneThatHasItsCorrelation) {
+TEST(Nsight, AKernelWithoutAProcessIsOfTheOneWithItsCorrelation) {
   const OwnFolder folder;
   const auto write_with_launch = [](const std::string& path, int correlation) {
     write(path, range(100, 120, mm) + launched(1, 110, 400, 500, 1) +

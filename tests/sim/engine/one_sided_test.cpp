@@ -130,7 +130,7 @@ TEST(OneSided, APullOverALinkThatStaysDownIsAMistakeOfTheFaults) {
       ConfigError);
 }
 
-TEST(OneSided, TheCriticalPathOfRandomProgramsOfAllProtocolsIsWholeAndAsLongAsTheRun) {
+TEST(OneSided, TheCriticalPathOfRandomProgramsIsWholeAndAsLongAsTheRun) {
   std::mt19937_64 random(11);
   for (int i = 0; i < 2'000; ++i) {
     const auto program = std::make_shared<const Program>(random_program(random));

@@ -24,7 +24,7 @@ std::string why(const Ask& ask) {
   return "accepted";
 }
 
-TEST(ExpectedRows, follow_the_question) {
+TEST(ExpectedRows, FollowTheQuestion) {
   const Expectation expectation(load_machine("dgx-h100-x2"));
   const std::vector<ExpectedRow> rows =
       expected_rows(expectation, {.ops = {LinkOp::all_reduce, LinkOp::send_recv}, .gpus = {8, 16}, .sizes = {{gib}}});
@@ -43,7 +43,7 @@ TEST(ExpectedRows, follow_the_question) {
   }
 }
 
-TEST(ExpectedRows, refuse_gpus_that_are_not_there) {
+TEST(ExpectedRows, RefuseMoreGpusThanTheMachineHas) {
   const Expectation node(load_machine("h100-sxm"));
   const auto ask = [](const Expectation& of, std::int64_t gpus) {
     return why([&] { expected_rows(of, {.ops = {LinkOp::all_reduce}, .gpus = {gpus}, .sizes = {{gib}}}); });
@@ -55,7 +55,7 @@ TEST(ExpectedRows, refuse_gpus_that_are_not_there) {
             "--ranks: 11 GPUs do not fit dgx-h100-x2, which has 2 nodes of 8; use 2 to 8, or whole nodes up to 16");
 }
 
-TEST(ExpectedRows, know_setups_and_refuse_those_that_cannot_be) {
+TEST(ExpectedRows, ApplySetupsAndRefuseImpossibleOnes) {
   EXPECT_EQ(why([] { with_setup(load_machine("l40s-pcie"), {.nvls = false}); }),
             "--nvls: no switch of l40s-pcie sums; remove it");
   EXPECT_EQ(why([] { with_setup(load_machine("h100-sxm"), {.ctas = 0}); }),
@@ -70,7 +70,7 @@ TEST(ExpectedRows, know_setups_and_refuse_those_that_cannot_be) {
   EXPECT_EQ(message_time(with_setup(machine, {.nvls = true}), message), message_time(machine, message));
 }
 
-TEST(ExpectedRows, sizes_are_powers_of_the_factor) {
+TEST(ExpectedRows, SizesArePowersOfTheFactor) {
   const std::vector<Bytes> sizes = sizes_between({1024}, {100'000}, 4);
   ASSERT_EQ(sizes.size(), 4U);
   EXPECT_EQ(sizes.back().count, 65536);
@@ -86,7 +86,7 @@ std::string floor_text(const Expectation& expectation, const Message& message, d
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
 }
 
-TEST(Thresholds, have_the_floors_where_each_checker_reads_them) {
+TEST(Thresholds, HaveTheFloorsWhereEachCheckerReadsThem) {
   const Expectation node(load_machine("h100-sxm"));
   const Message quarter{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {gib / 4}};
   const Message eight{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {8 * gib}};
@@ -119,7 +119,7 @@ TEST(Thresholds, have_the_floors_where_each_checker_reads_them) {
             std::string::npos);
 }
 
-TEST(Thresholds, of_several_nodes_ask_for_a_cluster) {
+TEST(Thresholds, OfSeveralNodesNeedACluster) {
   const Expectation cluster(load_machine("dgx-h100-x2"));
   const Message message{.op = LinkOp::all_reduce, .gpus = 16, .nodes = 2, .bytes = {16 * gib}};
   EXPECT_NE(thresholds("aicr", cluster, 0.01)
@@ -136,7 +136,7 @@ TEST(Thresholds, of_several_nodes_ask_for_a_cluster) {
             "--thresholds: unknown form 'nagios'; known forms: nccl-tests, nvsentinel, aicr, superbench, prometheus");
 }
 
-TEST(MeasuredNodes, healthy_and_degraded_tables_are_named_in_one_list) {
+TEST(MeasuredNodes, HealthyAndDegradedTablesAreInOneList) {
   EXPECT_EQ(known_of("nccl_h100sxm_1node_aic_v2", 8), Known::healthy);
   EXPECT_EQ(known_of("nccl_h100_ib400_2node_degraded_issue319", 16), Known::degraded);
   EXPECT_EQ(known_of("nccl_l40s_pcie_aic", 8), Known::degraded);

@@ -395,7 +395,7 @@ TEST(ShellWords, AVariableIsNotKnownInsideItself) {
   EXPECT_EQ(expanded("$N$N", variables), "44");
 }
 
-TEST(ShellWords, OfSeveralAssignmentsTheLastCountsAndOneThatFallsBackOnItselfChangesNothing) {
+TEST(ShellWords, TheLastAssignmentCountsAndAFallbackOnItselfDoesNot) {
   const auto variables = assignments(shell_words("A=2 A=8 B=4 B=${B:-16} C=1 C=x$C"));
   EXPECT_EQ(expanded("$A", variables), "8");
   EXPECT_EQ(expanded("$B", variables), "4");

@@ -50,7 +50,7 @@ TEST_F(LayoutSearchTest, NoStepIsShorterThanItsBound) {
   EXPECT_GT(near, seen / 2);  // a bound that is far off would prune nothing
 }
 
-TEST_F(LayoutSearchTest, NoStepOfAMixtureOfExpertsIsShorterThanItsBoundHoweverItsExpertsAreSpread) {
+TEST_F(LayoutSearchTest, NoStepOfAMixtureOfExpertsIsShorterThanItsBound) {
   const Transformer model = load_model("qwen3-30b-a3b");
   const Machine with = machine(64);
   StructureCache structures;
@@ -71,7 +71,7 @@ TEST_F(LayoutSearchTest, NoStepOfAMixtureOfExpertsIsShorterThanItsBoundHoweverIt
   EXPECT_GT(near, seen / 2);
 }
 
-TEST_F(LayoutSearchTest, FindsTheLayoutThatPlayingAllFindsTooWithoutOverlapAndWithEveryStrategy) {
+TEST_F(LayoutSearchTest, FindsTheLayoutThatSimulatingAllFinds) {
   const Transformer model = load_model("llama-3.1-8b");
   const Machine with = machine(32);
   StructureCache structures;

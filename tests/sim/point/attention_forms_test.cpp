@@ -75,7 +75,7 @@ TEST(UlyssesForms, SerialIsTheSumOfAllItsParts) {
   });
 }
 
-TEST(UlyssesForms, SlicedExposesOneAllToAllOfTheFirstProductAndTheLastOfAttentionUnderTheOthersOutProjections) {
+TEST(UlyssesForms, SlicedHidesAllButTheFirstAndTheLastAllToAll) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
     for (const std::int32_t k : {1, 2, 4, 8}) {
       for (const AttentionCut cut : {AttentionCut::whole, AttentionCut::by_query}) {

@@ -121,7 +121,7 @@ TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnAuxFollowsItsRecurrence) {
   });
 }
 
-TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnComputeTakesTurnsAndHidesItsLastStep) {
+TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnComputeHidesItsLastStep) {
   for_all([](std::int32_t ranks, Duration p, Duration w) {
     for (const Regather regather : {Regather::again, Regather::saved}) {
       const Duration one_gather = regather == Regather::saved ? Duration{} : p;

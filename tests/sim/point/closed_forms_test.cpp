@@ -36,7 +36,7 @@ StrategyOptions form(Form form, LaneKind add_lane = LaneKind::compute) {
   return options;
 }
 
-TEST(ClosedForms, FuseAgTakesOneProductAndThenTheLongerOfProductAndTransferAStep) {
+TEST(ClosedForms, FuseAgTakesOneGemmThenTheLongerOfGemmAndTransferPerStep) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     for (const Form one : {Form::ring, Form::direct}) {
       const Played played(one_site("commfuse", SiteKind::ag_gemm, ranks, form(one)), {.gemm = c, .exchange = p});
@@ -127,7 +127,7 @@ TEST(ClosedForms, LoopedEinsumGathersAsFuseAgDoes) {
   });
 }
 
-TEST(ClosedForms, LoopedEinsumScattersInAsManyIterationsAsRanksBecauseItSendsZerosFirst) {
+TEST(ClosedForms, LoopedEinsumScattersInOneIterationPerRank) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     // Zeroing costs what an add does: a + N (max(c, p) + a). One rank has nothing to send.
     const Duration expected = ranks == 1 ? c : a + ranks * (std::max(c, p) + a);
@@ -137,7 +137,7 @@ TEST(ClosedForms, LoopedEinsumScattersInAsManyIterationsAsRanksBecauseItSendsZer
   });
 }
 
-TEST(ClosedForms, LoopedEinsumWaitsForItsSlowerHalfEveryIterationAndFuseAgDoesNot) {
+TEST(ClosedForms, LoopedEinsumWaitsEveryIterationAndFuseAgDoesNot) {
   // 4 ranks, c = 10 but for the first product's 25, p = 15.
   const auto slow_first = [](const char* strategy) {
     return Played(one_site(strategy, SiteKind::ag_gemm, 4), {.gemm = 10us, .exchange = 15us},
@@ -175,7 +175,7 @@ TEST(ClosedForms, RingExchangeIsFuseAgsRingAndFuseRsDirect) {
   });
 }
 
-TEST(ClosedForms, RingExchangeInPairsShowsItsFirstTransferAndThenTakesTwoShardsAStep) {
+TEST(ClosedForms, RingExchangeInPairsExposesItsFirstTransferOnly) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     StrategyOptions options;
     options.group = 2;
@@ -241,7 +241,7 @@ TEST(ClosedForms, AnAllReducedMlpIsSerialOrSlicesItsSecondProduct) {
   });
 }
 
-TEST(ClosedForms, CommFuseExposesNothingExactlyWhenATransferIsNoLongerThanAProduct) {
+TEST(ClosedForms, CommFuseExposesNothingIffATransferIsNoLongerThanAGemm) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     const bool hidden = ranks == 1 || p <= c;
     const Played gather(one_site("commfuse", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});

@@ -78,7 +78,7 @@ TEST_P(LateTransfer, AScatterAroundARingThatAddsOnItsComputeLaneNeverCatchesUp) 
   }
 }
 
-TEST_P(LateTransfer, AScatterAroundARingThatAddsBesideItsProductsCatchesUpInEveryStepThatIsLeft) {
+TEST_P(LateTransfer, AScatterThatAddsBesideItsGemmsCatchesUpInEveryStep) {
   const std::vector<Duration> later =
       later_by(SiteKind::gemm_rs, {.form = Form::ring, .add_lane = LaneKind::aux}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
@@ -96,7 +96,7 @@ TEST_P(LateTransfer, AScatterWithALaneAPeerIsLateOnlyByTheLastStep) {
   }
 }
 
-TEST_P(LateTransfer, AScatterOnOneLaneWithTwoBuffersHoldsUpTheProductThatNeedsTheBuffer) {
+TEST_P(LateTransfer, AScatterWithTwoBuffersDelaysTheGemmThatNeedsOne) {
   // Product s + 2 writes what transfer s sends. The last two products have no such transfer before them: the one before
   // the last is sent late, and the last is the own shard's.
   const std::vector<Duration> later = later_by(SiteKind::gemm_rs, {.form = Form::direct}, delay);

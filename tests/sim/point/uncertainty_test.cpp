@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <vector>
 
 #include "model/config/catalogue.h"
 #include "model/config/resolver.h"
+#include "model/config_error.h"
 #include "model/math/functions.h"
 #include "sim/parallel/run_points.h"
 #include "sim/point/grid.h"
@@ -53,6 +56,61 @@ TEST(Uncertainty, AnErrorOfAParameterIsPlayedThrough) {
   EXPECT_EQ(uncertainty.doubts.front().effect,
             math::log(to_seconds(time) / to_seconds(serial.prediction.analysis.critical.makespan)));
   EXPECT_LT(uncertainty.doubts.front().effect, -0.01);
+}
+
+/// The same parameters, of each of which everything may hang on everything.
+std::shared_ptr<const std::vector<RaisedMachine>> felt_by_anything(const std::vector<RaisedMachine>& raised) {
+  auto result = std::make_shared<std::vector<RaisedMachine>>(raised);
+  for (RaisedMachine& parameter : *result) {
+    parameter.felt_by = FeltBy::anything;
+    parameter.is_between_nodes = false;
+  }
+  return result;
+}
+
+bool same(const Uncertainty& a, const Uncertainty& b) {
+  return std::ranges::equal(a.doubts, b.doubts,
+                            [](const Doubt& x, const Doubt& y) { return x.of == y.of && x.effect == y.effect; });
+}
+
+Point point_in_all_doubt(const char* hardware) {
+  Point point;
+  point.model = load_model("llama-3.1-8b");
+  point.machine = load_machine(hardware);
+  point.seq = 8192;
+  point.raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(point.machine));
+  return point;
+}
+
+TEST(Uncertainty, IsThatOfPricingEveryParameterAnew) {
+  int compared = 0;
+  for (const char* hardware : {"h100-sxm", "a100-sxm-80", "b200-sxm", "dgx-h100-x2", "gb200-nvl72-x2", "l40s-pcie"}) {
+    Point point = point_in_all_doubt(hardware);
+    Point anew = point;
+    anew.raised = felt_by_anything(*point.raised);
+    for (const Scope scope : {Scope::mlp, Scope::attention, Scope::mlp_ar, Scope::ulysses, Scope::layer}) {
+      for (const Strategy& strategy : strategies()) {
+        for (const std::int32_t ranks : {4, 8, 16}) {
+          point.scope = anew.scope = scope;
+          point.ranks = anew.ranks = ranks;
+          StructureCache structures;
+          Predictor predictor(structures);
+          if (!applies(strategy, predictor.kinds(scope))) {
+            continue;
+          }
+          try {
+            require_possible(point);
+            const Prediction prediction = predictor.predict(point, strategy, {});
+            EXPECT_TRUE(same(predictor.uncertainty(point, prediction), predictor.uncertainty(anew, prediction)))
+                << hardware << " " << name_of(scope) << " " << strategy.name << " " << ranks;
+            ++compared;
+          } catch (const ConfigError&) {  // not on every number of ranks
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 200);
 }
 
 TEST(Uncertainty, WhatAScheduleDoesNotUseIsNoDoubtOfIt) {
@@ -166,7 +224,7 @@ TEST(Why, ItsPathIsTheMakespanAndItsOpsAreThoseOfTheRank) {
   }
 }
 
-TEST(Why, ARateOfTheWireTheSerialScheduleWaitsForHasANegativeElasticity) {
+TEST(Why, TheRateOfTheWireSerialWaitsForHasANegativeElasticity) {
   const Point point = point_in_doubt("link.collective.rate");
   Played serial(point, "serial");
   const Explanation explanation = explain(point, serial.prediction, serial.predictor);

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <numeric>
+#include <thread>
+#include <vector>
 
 #include "model/config/catalogue.h"
 #include "tests/sim/played.h"
@@ -35,7 +38,7 @@ MonteCarloOptions options(std::size_t samples, std::uint64_t seed = 1) {
   return {.jitter = std::make_shared<const JitterTables>(load_jitter("default")), .seed = seed, .samples = samples};
 }
 
-TEST(MonteCarlo, ReplayInLanesAndTheEngineSampleBySampleGiveTheSamePicoseconds) {
+TEST(MonteCarlo, ReplayInLanesAndTheEngineGiveTheSamePicoseconds) {
   std::mt19937_64 random(7);
   int single_ranks = 0;
   for (int i = 0; i < 300; ++i) {
@@ -56,6 +59,35 @@ TEST(MonteCarlo, MoreSamplesBeginWithTheSameOnes) {
   std::vector<Duration> many = MonteCarlo{}.makespans(ready.schedule(), options(101));
   many.resize(5);
   EXPECT_EQ(many, few);
+}
+
+/// On three threads, each from its last number to its first.
+void on_three_threads(std::size_t count, const std::function<void(std::size_t)>& body) {
+  std::vector<std::jthread> threads;
+  for (std::size_t thread = 0; thread < 3; ++thread) {
+    threads.emplace_back([&body, count, thread] {
+      for (std::size_t i = count; i > 0; --i) {
+        if (i % 3 == thread) {
+          body(i - 1);
+        }
+      }
+    });
+  }
+}
+
+TEST(MonteCarlo, ThreadsDoNotChangeSamplesNorCauses) {
+  std::mt19937_64 random(8);
+  const EngineOptions engine;
+  for (int i = 0; i < 40; ++i) {
+    const Ready ready(random_program(random), random);
+    MonteCarloOptions asked = options(i % 4 == 0 ? 2500 : 130, random());
+    asked.engine = i % 2 == 0 ? nullptr : &engine;
+    MonteCarlo alone;
+    MonteCarlo spread(&on_three_threads);
+    const Tails expected = alone.run(ready.schedule(), asked);
+    ASSERT_EQ(spread.run(ready.schedule(), asked), expected) << "program " << i;
+    ASSERT_EQ(spread.makespans(ready.schedule(), asked), alone.makespans(ready.schedule(), asked)) << "program " << i;
+  }
 }
 
 TEST(MonteCarlo, StrategiesMeetTheSameSlowRanks) {

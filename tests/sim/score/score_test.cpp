@@ -311,7 +311,7 @@ constexpr std::string_view steps_header =
     "n_gpus,global_batch,micro_batch,hidden_size,attention_heads,n_layers,sequence_length,tensor_parallelism,"
     "data_parallelism,pipeline_parallelism,iteration_time_ms\n";
 
-TEST(Score, RatiosOfPassesCountInPartsOfTheirOwnAndMixturesFromFourThousandTokensOn) {
+TEST(Score, RatiosOfPassesCountApartAndMixturesFrom4KTokensOn) {
   const TableScore score = score_text(
       "# hardware: DGX H100\nmodel,tp,prompt_tokens,serial_ms,compute_only_ms,overlapped_ms\n"
       "Mixtral-8x22B-Instruct-v0.1,8,4096,60,60,60\nMixtral-8x22B-Instruct-v0.1,8,2048,60,60,60\n"

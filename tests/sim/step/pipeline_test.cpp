@@ -37,7 +37,7 @@ Duration last_end(const Pipeline& pipeline) {
 }
 
 // Narayanan et al. 2021, section 2.2: the bubble is (p - 1) / m of the work, interleaved (p - 1) / (m v).
-TEST(Pipeline, of_1f1b_takes_micro_batches_and_stages_less_one) {
+TEST(Pipeline, Of1F1BTakesMicroBatchesPlusStagesLessOne) {
   for (const std::int64_t stages : {1, 2, 4, 7}) {
     for (const std::int64_t micro_batches : {1, 2, 8, 13}) {
       EXPECT_EQ(last_end(even(stages, 1, micro_batches)), (micro_batches + stages - 1) * Duration(30us));
@@ -45,19 +45,19 @@ TEST(Pipeline, of_1f1b_takes_micro_batches_and_stages_less_one) {
   }
 }
 
-TEST(Pipeline, interleaved_has_a_bubble_smaller_by_the_pieces_of_a_stage) {
+TEST(Pipeline, InterleavingDividesTheBubbleByThePiecesOfAStage) {
   EXPECT_EQ(last_end(even(4, 2, 8)), 8 * Duration(30us) + 3 * Duration(15us));
   EXPECT_EQ(last_end(even(2, 5, 4)), 4 * Duration(30us) + 1 * Duration(6us));
   EXPECT_EQ(last_end(even(8, 2, 64)), 64 * Duration(30us) + 7 * Duration(15us));
 }
 
-TEST(Pipeline, of_one_micro_batch_sends_forth_and_back) {
+TEST(Pipeline, OneMicroBatchIsSentForthAndBack) {
   Pipeline pipeline = even(4, 1, 1);
   pipeline.sends.assign(pipeline.sends.size(), 1us);
   EXPECT_EQ(last_end(pipeline), 4 * Duration(30us) + 6 * Duration(1us));
 }
 
-TEST(Pipeline, sends_over_the_wires_between_two_stages) {
+TEST(Pipeline, SendsOverTheWiresBetweenTwoStages) {
   Pipeline pipeline = even(4, 1, 1);
   pipeline.sends = {1us, 100us, 3us, 1000us};  // nothing goes from the last stage to the first
   EXPECT_EQ(last_end(pipeline), 4 * Duration(30us) + 2 * Duration(104us));
@@ -66,7 +66,7 @@ TEST(Pipeline, sends_over_the_wires_between_two_stages) {
   EXPECT_GE(last_end(pipeline), Duration(2000us));
 }
 
-TEST(Pipeline, is_as_fast_as_its_slowest_stage) {
+TEST(Pipeline, IsAsFastAsItsSlowestStage) {
   Pipeline pipeline = even(3, 1, 100);
   pipeline.pieces[1] = {device_only(20us), device_only(40us)};
   // Before it a forward pass fills the pipeline, after it a backward pass drains it; once it waits, 10 us, for its
@@ -74,7 +74,7 @@ TEST(Pipeline, is_as_fast_as_its_slowest_stage) {
   EXPECT_EQ(last_end(pipeline), 10us + 100 * Duration(60us) + 10us + 20us);
 }
 
-TEST(Pipeline, tells_the_last_backward_pass_of_every_piece) {
+TEST(Pipeline, ReportsTheLastBackwardPassOfEveryPiece) {
   const std::vector<StageTimes> stages = play(even(2, 2, 2));
   ASSERT_EQ(stages[0].last_backward.size(), 2U);
   EXPECT_EQ(stages[0].last_backward[0].piece, 2);
@@ -94,7 +94,7 @@ Pipeline split(std::int64_t stages, std::int64_t micro_batches, Duration forward
 }
 
 // Qi et al. 2024, section 2.3: (p - 1) (f + b - w), a third of 1F1B's (p - 1) (f + b + w) where all are equal.
-TEST(Pipeline, of_zb_h1_has_the_bubble_of_its_closed_form) {
+TEST(Pipeline, ZbH1HasTheBubbleOfItsClosedForm) {
   EXPECT_EQ(last_end(split(4, 8, 10us, 10us, 10us)), 8 * Duration(30us) + 3 * Duration(10us));
   EXPECT_EQ(last_end(split(2, 4, 10us, 10us, 10us)), 4 * Duration(30us) + 1 * Duration(10us));
   EXPECT_EQ(last_end(split(8, 16, 10us, 10us, 10us)), 16 * Duration(30us) + 7 * Duration(10us));
@@ -103,13 +103,13 @@ TEST(Pipeline, of_zb_h1_has_the_bubble_of_its_closed_form) {
   EXPECT_EQ(last_end(split(4, 8, 3us, 2us, 1us)), 8 * Duration(6us) + 3 * Duration(4us));
 }
 
-TEST(Pipeline, of_zb_h1_with_weights_that_take_no_time_is_1f1b) {
+TEST(Pipeline, ZbH1WithFreeWeightGradientsIs1F1B) {
   for (const std::int64_t micro_batches : {1, 3, 8}) {
     EXPECT_EQ(last_end(split(4, micro_batches, 10us, 20us, 0us)), last_end(even(4, 1, micro_batches)));
   }
 }
 
-TEST(Pipeline, of_zb_h1_two_stages_and_two_micro_batches_by_hand) {
+TEST(Pipeline, ZbH1OfTwoStagesAndTwoMicroBatchesByHand) {
   // Sends take 1. Stage 0: F0 0-10, F1 10-20, waits for the gradient of stage 1 (F0 11-21, B0 21-31) until 32, B0
   // 32-42, W0 42-52; the next gradient (F1 31-41, B1 41-51) is there at 52: B1 52-62, W1 62-72. Stage 1 takes its
   // weights a micro-batch later: W0 51-61, W1 61-71.
@@ -133,7 +133,7 @@ StreamState played(StreamState state, const std::vector<std::array<Duration, 2>>
   return state;
 }
 
-TEST(Stream, of_repeated_layers_ends_when_every_kernel_played_ends) {
+TEST(Stream, RepeatedLayersEndLikeTheirKernelsOneByOne) {
   const std::vector<std::array<Duration, 2>> layer{{4us, 1us}, {4us, 30us}, {4us, 2us}, {9us, 3us}, {4us, 1us}};
   Stream one;
   for (const auto& [issue, time] : layer) {
@@ -152,7 +152,7 @@ TEST(Stream, of_repeated_layers_ends_when_every_kernel_played_ends) {
   }
 }
 
-TEST(Stream, of_a_slow_host_takes_what_issuing_takes_and_the_last_kernel) {
+TEST(Stream, SlowHostTakesIssuingTimePlusTheLastKernel) {
   Stream stream;
   for (int i = 0; i < 10; ++i) {
     stream.add(20us, 5us);

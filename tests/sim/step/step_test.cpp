@@ -56,7 +56,7 @@ const Transformer small{.name = "small",
                         .head_dim = 128,
                         .vocab = 32000};
 
-TEST_F(StepTest, of_one_gpu_is_its_micro_batches_and_the_optimizer) {
+TEST_F(StepTest, OnOneGpuIsItsMicroBatchesAndTheOptimizer) {
   const TrainingPlan one{.global_batch = 1};
   TrainingPlan four = one;
   four.global_batch = 4;
@@ -70,7 +70,7 @@ TEST_F(StepTest, of_one_gpu_is_its_micro_batches_and_the_optimizer) {
   EXPECT_EQ(a.hfu, a.mfu);
 }
 
-TEST_F(StepTest, gradients_that_no_product_adds_up_are_read_and_written_once_more_a_micro_batch) {
+TEST_F(StepTest, GradientsNoGemmAddsUpAreMovedOnceMorePerMicroBatch) {
   TrainingPlan plan{.global_batch = 4, .gradient_dtype = DType::bf16};
   framework_.fuses_accumulation = false;
   const StepPrediction narrow = predict(small, plan);
@@ -85,7 +85,7 @@ TEST_F(StepTest, gradients_that_no_product_adds_up_are_read_and_written_once_mor
   EXPECT_EQ(wide.parts.compute - narrow.parts.compute, 4 * (8 * added(a_layer) + 2 * added(a_table)));
 }
 
-TEST_F(StepTest, zero_bubble_does_the_same_work_with_less_waiting) {
+TEST_F(StepTest, ZeroBubbleDoesTheSameWorkWithLessWaiting) {
   TrainingPlan plan{.pipeline = 4, .global_batch = 8};
   const StepPrediction usual = predict(small, plan);
   plan.schedule = PipelineSchedule::zero_bubble;
@@ -105,7 +105,7 @@ TEST_F(StepTest, zero_bubble_does_the_same_work_with_less_waiting) {
   EXPECT_EQ(split_work, usual_work);
 }
 
-TEST_F(StepTest, the_first_and_the_last_stage_may_have_no_layer) {
+TEST_F(StepTest, TheFirstAndTheLastStageMayHaveNoLayer) {
   Transformer six = small;
   six.layers = 6;
   const TrainingPlan plan{.pipeline = 8, .data = 2, .zero = Zero::weights, .global_batch = 16};
@@ -114,7 +114,7 @@ TEST_F(StepTest, the_first_and_the_last_stage_may_have_no_layer) {
   EXPECT_GT(step.mfu, 0.0);
 }
 
-TEST_F(StepTest, zero_bubble_needs_the_memory_of_the_first_stage_on_all) {
+TEST_F(StepTest, ZeroBubbleNeedsTheFirstStagesMemoryOnAll) {
   TrainingPlan plan{.pipeline = 4, .global_batch = 8};
   const Bytes first = step_memory(small, plan, 0).activations;
   const Bytes third = step_memory(small, plan, 2).activations;
@@ -124,14 +124,14 @@ TEST_F(StepTest, zero_bubble_needs_the_memory_of_the_first_stage_on_all) {
   EXPECT_LT(third, first);
 }
 
-TEST_F(StepTest, zero_bubble_under_tensor_parallelism_shows_collectives_that_ran_beside_weights) {
+TEST_F(StepTest, ZeroBubbleExposesCollectivesThatRanBesideWeights) {
   TrainingPlan plan{.tensor = 4, .sequence_parallel = true, .pipeline = 2, .global_batch = 8};
   const StepPrediction usual = predict(small, plan);
   plan.schedule = PipelineSchedule::zero_bubble;
   EXPECT_GT(predict(small, plan).parts.compute, usual.parts.compute);
 }
 
-TEST_F(StepTest, computed_again_raises_hfu_and_lowers_mfu) {
+TEST_F(StepTest, RecomputationRaisesHfuAndLowersMfu) {
   const StepPrediction kept = predict(small, {.global_batch = 2});
   const StepPrediction again = predict(small, {.global_batch = 2, .recompute = Recompute::full});
   EXPECT_LT(again.mfu, kept.mfu);
@@ -139,7 +139,7 @@ TEST_F(StepTest, computed_again_raises_hfu_and_lowers_mfu) {
   EXPECT_LT(again.memory.activations, kept.memory.activations);
 }
 
-TEST_F(StepTest, selective_recomputation_makes_scores_again_only_where_they_would_be_kept) {
+TEST_F(StepTest, SelectiveRecomputationOnlyRemakesScoresThatWouldBeKept) {
   TrainingPlan plan{.global_batch = 2, .recompute = Recompute::selective};
   const StepPrediction fused = predict(small, plan);
   EXPECT_EQ(fused.hfu, fused.mfu);  // a fused core keeps none whatever one says
@@ -148,7 +148,7 @@ TEST_F(StepTest, selective_recomputation_makes_scores_again_only_where_they_woul
   EXPECT_GT(unfused.hfu, unfused.mfu);
 }
 
-TEST_F(StepTest, hides_gradients_beside_the_last_backward_pass) {
+TEST_F(StepTest, HidesGradientsBesideTheLastBackwardPass) {
   TrainingPlan plan{.data = 8, .global_batch = 32, .gradient_dtype = DType::bf16};
   const StepPrediction hidden = predict(small, plan);
   plan.overlap_gradients = false;
@@ -162,7 +162,7 @@ TEST_F(StepTest, hides_gradients_beside_the_last_backward_pass) {
   EXPECT_GT(hidden.parts.gradients, Duration::zero());  // those of the first layer come last
 }
 
-TEST_F(StepTest, shares_the_optimizer_among_replicas) {
+TEST_F(StepTest, SharesTheOptimizerAmongReplicas) {
   TrainingPlan plan{.data = 8, .global_batch = 32};
   const StepPrediction alone = predict(small, plan);
   plan.zero = Zero::optimizer;
@@ -171,13 +171,13 @@ TEST_F(StepTest, shares_the_optimizer_among_replicas) {
   EXPECT_EQ(shared.memory.optimizer.count, (alone.memory.optimizer.count + 7) / 8);
 }
 
-TEST_F(StepTest, that_does_not_fit_the_memory_is_a_result) {
+TEST_F(StepTest, NotFittingTheMemoryIsAResult) {
   const StepPrediction prediction = predict(load_model("megatron-22b"), {.global_batch = 1});
   EXPECT_FALSE(prediction.fits);
   EXPECT_GT(prediction.time, Duration::zero());
 }
 
-TEST_F(StepTest, waits_in_a_pipeline_for_its_bubble) {
+TEST_F(StepTest, WaitsInAPipelineForItsBubble) {
   Transformer even = small;
   even.vocab = 128;  // so that no stage has more to do than the others
   const auto bubble = [&](std::int64_t micro_batches) {
@@ -188,7 +188,7 @@ TEST_F(StepTest, waits_in_a_pipeline_for_its_bubble) {
   EXPECT_NEAR(bubble(64), 3.0 / 64.0, 0.02);
 }
 
-TEST_F(StepTest, of_experts_sends_tokens_around) {
+TEST_F(StepTest, OfExpertsSendsTokensAround) {
   Transformer model = small;
   model.experts = Experts{.count = 8, .active = 2, .ffn = 4096};
   const StepPrediction alone = predict(model, {.data = 8, .expert = 1, .global_batch = 8});
@@ -206,7 +206,7 @@ Transformer mixture(std::int64_t shared = 0) {
 
 constexpr LayerKind routed{.mlp = MlpKind::mixture};
 
-TEST_F(StepTest, of_experts_sums_what_tensor_ranks_have_of_each) {
+TEST_F(StepTest, OfExpertsSumsTheTensorRanksPartsOfEach) {
   // Without a host to wait for, a layer of two tensor ranks takes as much longer with slow links as its collectives do.
   const Transformer model = mixture();
   framework_.issue.value = {};
@@ -232,7 +232,7 @@ TEST_F(StepTest, of_experts_sums_what_tensor_ranks_have_of_each) {
   EXPECT_EQ(layer(shared, 9, true) - layer(shared, 1, true), expected(9, both) - expected(1, both));
 }
 
-TEST_F(StepTest, of_experts_apart_gathers_tokens_as_often_as_they_have_experts) {
+TEST_F(StepTest, SeparateExpertsGatherTokensOncePerExpertTheyUse) {
   // Tensor ranks 2 beside expert ranks 4, in one node: behind the dispatch two copies of each token are gathered.
   const Transformer model = mixture();
   const Machine machine = load_machine("a100-sxm-80");
@@ -252,7 +252,7 @@ TEST_F(StepTest, of_experts_apart_gathers_tokens_as_often_as_they_have_experts) 
             sent + group.all_gather(2 * tokens) - group.all_gather(tokens));
 }
 
-TEST_F(StepTest, shared_experts_are_sites_as_wide_as_all_of_them) {
+TEST_F(StepTest, SharedExpertsAreSitesAsWideAsAllOfThem) {
   const Transformer model = mixture(2);
   const std::vector<LayerSite> sites = layer_sites(model, {.tensor = 2, .sequence_parallel = true, .global_batch = 1});
   std::vector<std::string> names;
@@ -267,7 +267,7 @@ TEST_F(StepTest, shared_experts_are_sites_as_wide_as_all_of_them) {
   EXPECT_EQ(sites[2].layers, 8);
 }
 
-TEST_F(StepTest, decoding_reads_the_experts_that_some_token_takes) {
+TEST_F(StepTest, DecodingReadsTheExpertsThatSomeTokenUses) {
   const Transformer model = mixture();
   const Machine machine = load_machine("a100-sxm-80");
   SiteTimes sites(structures_, machine);
@@ -286,7 +286,7 @@ TEST_F(StepTest, decoding_reads_the_experts_that_some_token_takes) {
   EXPECT_LT(layer(2), layer(4));
 }
 
-TEST_F(StepTest, gradients_of_experts_are_summed_by_those_who_have_copies) {
+TEST_F(StepTest, GradientsOfExpertsAreSummedByTheRanksWithCopies) {
   // Eight replicas share eight experts: each rank has its own, and nobody else's gradient of it.
   TrainingPlan plan{
       .data = 8, .expert = 8, .global_batch = 8, .gradient_dtype = DType::bf16, .overlap_gradients = false};
@@ -301,7 +301,7 @@ TEST_F(StepTest, gradients_of_experts_are_summed_by_those_who_have_copies) {
             group_of(machine_, 1, 8).all_reduce(Bytes{2 * others}) + group_of(machine_, 2, 4).all_reduce(experts));
 }
 
-TEST_F(StepTest, shared_gradients_are_scattered_with_every_micro_batch_unless_a_pipeline_adds_them_up) {
+TEST_F(StepTest, ShardedGradientsScatterPerMicroBatchWithoutAPipeline) {
   TrainingPlan plan{.data = 8,
                     .zero = Zero::optimizer,
                     .global_batch = 64,
@@ -323,7 +323,7 @@ TEST_F(StepTest, shared_gradients_are_scattered_with_every_micro_batch_unless_a_
   EXPECT_EQ(piped.parts.compute, predict(small, plan).parts.compute);
 }
 
-TEST_F(StepTest, a_stage_sends_over_the_network_where_its_next_is_in_another_node) {
+TEST_F(StepTest, AStageSendsOverTheNetworkToANextStageInAnotherNode) {
   const Machine machine = resized(load_machine("dgx-a100-x2"), {.pipeline = 4, .data = 4});
   const Bytes bytes{1 << 24};
   const auto time = [&](std::int64_t gpus_of_a_stage, std::int64_t stage) {
@@ -341,7 +341,7 @@ TEST_F(StepTest, a_stage_sends_over_the_network_where_its_next_is_in_another_nod
   EXPECT_EQ(time(1, 7), across);
 }
 
-TEST_F(StepTest, stages_that_send_at_once_share_the_nics_of_their_node) {
+TEST_F(StepTest, StagesThatSendAtOnceShareTheNicsOfTheirNode) {
   Machine machine = resized(load_machine("dgx-a100-x2"), {.pipeline = 2, .data = 8});
   const StageSend send{.stages = 2, .gpus_of_a_stage = 8, .bytes = Bytes{1 << 24}};
   const Duration each = send_time(machine, send, 0);
@@ -350,7 +350,7 @@ TEST_F(StepTest, stages_that_send_at_once_share_the_nics_of_their_node) {
   EXPECT_GT(send_time(machine, send, 0), 7 * each);
 }
 
-TEST_F(StepTest, stages_that_send_over_the_root_of_a_pcie_tree_share_it) {
+TEST_F(StepTest, StagesThatSendOverTheRootOfAPcieTreeShareIt) {
   const Machine machine = load_machine("h100-nvl");
   const Bytes bytes{1 << 24};
   const auto time = [&](std::int64_t gpus_of_a_stage) {
@@ -360,7 +360,7 @@ TEST_F(StepTest, stages_that_send_over_the_root_of_a_pcie_tree_share_it) {
   EXPECT_GT(time(2), p2p_time(peer_between(machine, 0, 2), bytes));
 }
 
-TEST_F(StepTest, with_sharded_weights_is_bound_by_the_longer_of_gathering_and_computing) {
+TEST_F(StepTest, ShardedWeightsAreBoundByTheLongerOfGatherAndCompute) {
   TrainingPlan plan{.data = 8, .zero = Zero::weights, .global_batch = 8, .seq = 128};
   const StepPrediction gathering = predict(small, plan);
   plan.zero = Zero::none;
@@ -368,7 +368,7 @@ TEST_F(StepTest, with_sharded_weights_is_bound_by_the_longer_of_gathering_and_co
   EXPECT_GT(gathering.parts.compute, computing.parts.compute);
 }
 
-TEST_F(StepTest, with_sharded_weights_shows_the_first_gather_and_the_last_scatter) {
+TEST_F(StepTest, ShardedWeightsExposeTheFirstGatherAndTheLastScatter) {
   // Where every other exchange hides behind a layer, a faster network still takes less: both ends show.
   const Transformer model = load_model("llama-3.1-8b");
   const TrainingPlan plan{.data = 16, .zero = Zero::weights, .global_batch = 32, .micro_batch = 2, .seq = 8192};
@@ -388,7 +388,7 @@ TEST_F(StepTest, with_sharded_weights_shows_the_first_gather_and_the_last_scatte
   EXPECT_GT(fast.parts.gradients, faster.parts.gradients);
 }
 
-TEST_F(StepTest, refuses_what_it_cannot_price) {
+TEST_F(StepTest, RefusesModelsItCannotPrice) {
   const auto refusal = [&](const Transformer& model, const TrainingPlan& plan) -> std::string {
     try {
       predict(model, plan);
@@ -409,7 +409,7 @@ TEST_F(StepTest, refuses_what_it_cannot_price) {
   EXPECT_NE(refusal(small, fp8), "accepted");
 }
 
-TEST_F(StepTest, latent_attention_takes_about_as_long_as_a_plain_one_of_as_many_flops) {
+TEST_F(StepTest, LatentAttentionTakesAboutAsLongAsPlainForEqualFlops) {
   // Three queries a key and value: the products of a layer of `plain` have as many weights as those of `latent`.
   Transformer latent = small;
   latent.latent = LatentAttention{.query_rank = 512, .key_value_rank = 448, .position_dim = 64, .value_dim = 128};
@@ -436,7 +436,7 @@ Transformer hybrid() {
   return model;
 }
 
-TEST_F(StepTest, of_a_hybrid_is_the_sum_of_its_layers) {
+TEST_F(StepTest, OfAHybridIsTheSumOfItsLayers) {
   // Four of eight layers have a state space, one attention, three an MLP. No stage waits on one GPU.
   const Transformer model = hybrid();
   const TrainingPlan plan{.global_batch = 1, .seq = 4096};
@@ -456,7 +456,7 @@ TEST_F(StepTest, of_a_hybrid_is_the_sum_of_its_layers) {
   EXPECT_LT(step.mfu, 0.7);
 }
 
-TEST_F(StepTest, of_a_hybrid_whose_letters_pair_attention_with_an_mlp_is_that_of_the_plain_model) {
+TEST_F(StepTest, HybridOfAttentionMlpPairsEqualsThePlainModel) {
   Transformer paired = small;
   paired.layers = 16;
   paired.state_space = StateSpace{.inner = 4096, .head_dim = 64, .state = 128, .groups = 8};
@@ -466,7 +466,7 @@ TEST_F(StepTest, of_a_hybrid_whose_letters_pair_attention_with_an_mlp_is_that_of
   EXPECT_EQ(predict(paired, plan).mfu, predict(small, plan).mfu);
 }
 
-TEST_F(StepTest, plays_the_projections_of_a_state_space_with_strategies) {
+TEST_F(StepTest, SimulatesStateSpaceProjectionsWithStrategies) {
   const Transformer model = hybrid();
   const TrainingPlan plan{.tensor = 8, .sequence_parallel = true, .global_batch = 1, .seq = 8192};
   const Machine machine = load_machine("a100-sxm-80");
@@ -487,7 +487,7 @@ TEST_F(StepTest, plays_the_projections_of_a_state_space_with_strategies) {
   EXPECT_EQ(all[10].name, "mamba_in_backward");
 }
 
-TEST_F(StepTest, of_a_hybrid_decodes_with_a_state_instead_of_keys) {
+TEST_F(StepTest, HybridDecodesWithAStateInsteadOfKeys) {
   const Transformer model = hybrid();
   const Machine machine = load_machine("a100-sxm-80");
   SiteTimes sites(structures_, machine);
@@ -507,7 +507,7 @@ TEST_F(StepTest, of_a_hybrid_decodes_with_a_state_instead_of_keys) {
                 decode_attention_time(machine.accelerator, {.batch = 4, .seq = 1024, .heads = 8, .kv_heads = 8}));
 }
 
-TEST_F(StepTest, takes_about_as_long_for_a_token_more_or_less) {
+TEST_F(StepTest, TakesAboutAsLongForOneTokenMoreOrLess) {
   const Machine machine = load_machine("h100-sxm");
   SiteTimes sites(structures_, machine);
   const auto decode = [&](std::int64_t batch) {
@@ -525,7 +525,7 @@ TEST_F(StepTest, takes_about_as_long_for_a_token_more_or_less) {
   EXPECT_LT(forward_and_backward(2049), 1.1 * forward_and_backward(2048));
 }
 
-TEST_F(StepTest, under_ulysses_attends_over_whole_sequences_with_some_of_the_heads) {
+TEST_F(StepTest, UlyssesAttendsToWholeSequencesWithSomeOfTheHeads) {
   const Machine machine = load_machine("a100-sxm-80");
   SiteTimes sites(structures_, machine);
   const TrainingPlan plan{.ulysses = 8, .global_batch = 1, .seq = 16384};
@@ -545,7 +545,7 @@ TEST_F(StepTest, under_ulysses_attends_over_whole_sequences_with_some_of_the_hea
   EXPECT_EQ(with, own - core(there) + core(here) + exchanged);
 }
 
-TEST_F(StepTest, under_ulysses_plays_the_attention_block_of_a_rank_with_all_weights) {
+TEST_F(StepTest, UlyssesSimulatesTheAttentionBlockWithAllWeights) {
   const Machine machine = load_machine("a100-sxm-80");
   SiteTimes sites(structures_, machine);
   const TrainingPlan plan{.ulysses = 8, .global_batch = 2, .micro_batch = 2, .seq = 8192};
@@ -564,7 +564,7 @@ TEST_F(StepTest, under_ulysses_plays_the_attention_block_of_a_rank_with_all_weig
   EXPECT_LE(predict_step(point, sites).time, played);
 }
 
-TEST_F(StepTest, takes_the_gradients_of_inputs_apart_with_strategies_where_the_pipeline_does) {
+TEST_F(StepTest, TakesInputGradientsApartWhereThePipelineDoes) {
   const TrainingPlan plan{.tensor = 4,
                           .sequence_parallel = true,
                           .pipeline = 2,
@@ -588,7 +588,7 @@ TEST_F(StepTest, takes_the_gradients_of_inputs_apart_with_strategies_where_the_p
   EXPECT_EQ(all[5].shape.ffn, 2048);
 }
 
-TEST_F(StepTest, in_fp8_has_faster_products_and_sends_sixteen_bits) {
+TEST_F(StepTest, Fp8HasFasterGemmsAndSendsSixteenBits) {
   const Machine machine = load_machine("h100-sxm");
   SiteTimes sites(structures_, machine);
   const Transformer large = load_model("llama-3.1-70b");
@@ -601,7 +601,7 @@ TEST_F(StepTest, in_fp8_has_faster_products_and_sends_sixteen_bits) {
   EXPECT_EQ(narrow.time - narrow.compute, wide.time - wide.compute);
 }
 
-TEST_F(StepTest, decodes_latent_attention_from_narrow_keys_in_less_time_and_memory_than_from_wide_ones) {
+TEST_F(StepTest, DecodingFromNarrowKeysTakesLessTimeAndMemoryThanFromWide) {
   const Transformer model = load_model("deepseek-v3");
   const Machine machine = resized(load_machine("dgx-h100-x2"), {.tensor = 16});
   SiteTimes sites(structures_, machine);
@@ -616,7 +616,7 @@ TEST_F(StepTest, decodes_latent_attention_from_narrow_keys_in_less_time_and_memo
   EXPECT_GT(narrow.mfu, wide.mfu);
 }
 
-TEST(SlowestOf, grows_with_the_number_of_gpus) {
+TEST(SlowestOf, GrowsWithTheNumberOfGpus) {
   EXPECT_EQ(slowest_of(1, 0.02), 1.0);
   EXPECT_EQ(slowest_of(8, 0.0), 1.0);
   // The mean of the largest of eight standard normal draws is 1.4236 (Harter 1961), of 1000 it is 3.2414.
@@ -624,7 +624,7 @@ TEST(SlowestOf, grows_with_the_number_of_gpus) {
   EXPECT_NEAR(slowest_of(1000, 0.02), 1.067, 0.002);
 }
 
-TEST(SlowestOf, has_percentiles_that_follow_from_those_of_one_gpu) {
+TEST(SlowestOf, HasPercentilesThatFollowFromThoseOfOneGpu) {
   // 97.5 % of one normal draw lie below 1.959964; all of n do with probability 0.975^n.
   EXPECT_NEAR(slowest_of(1, 0.02, 0.975), std::exp(0.02 * 1.959964), 1e-7);
   EXPECT_NEAR(slowest_of(20, 0.02, std::pow(0.975, 20)), std::exp(0.02 * 1.959964), 1e-7);
@@ -659,7 +659,7 @@ std::vector<Duration> drawn_makespans(const char* strategy, double sigma, int sa
   return makespans;
 }
 
-TEST(SlowestOf, is_what_simulated_ranks_of_different_speed_take) {
+TEST(SlowestOf, IsTheTimeOfSimulatedRanksOfDifferentSpeeds) {
   constexpr double sigma = 0.05;
   constexpr int samples = 4000;
   for (const auto& [strategy, tolerance] : {std::pair{"serial", 0.0}, {"commfuse", 0.01}}) {
@@ -674,7 +674,7 @@ TEST(SlowestOf, is_what_simulated_ranks_of_different_speed_take) {
   }
 }
 
-TEST_F(StepTest, percentiles_are_steps_whose_kernels_are_as_slow_as_the_slowest_gpu) {
+TEST_F(StepTest, PercentilesAreStepsWithKernelsAsSlowAsTheSlowestGpu) {
   TrainingPlan plan{.tensor = 8, .global_batch = 8};
   plan.data = 4;
   const StepPrediction alike = predict(small, plan);
@@ -695,7 +695,7 @@ TEST_F(StepTest, percentiles_are_steps_whose_kernels_are_as_slow_as_the_slowest_
   EXPECT_EQ(differ.p99_9, predict_step(slow, sites).time);
 }
 
-TEST_F(StepTest, a_slow_gpu_slows_its_kernels_and_not_the_wires_in_a_step_as_in_a_simulated_site) {
+TEST_F(StepTest, ASlowGpuSlowsItsKernelsAndNotTheWires) {
   // A site alone, its kernels twice as long: serial is its collective and twice its product.
   StructureCache structures;
   const Machine machine = load_machine("a100-sxm-80");
@@ -719,7 +719,7 @@ TEST_F(StepTest, a_slow_gpu_slows_its_kernels_and_not_the_wires_in_a_step_as_in_
   EXPECT_NEAR(to_seconds(compute(3.0) - once), 2.0 * to_seconds(kernels), 1e-9);
 }
 
-TEST_F(StepTest, a_collective_takes_the_largest_of_its_members_times) {
+TEST_F(StepTest, ACollectiveTakesTheLargestOfItsMembersTimes) {
   const Machine machine = load_machine("a100-sxm-80");
   StructureCache structures;
   SiteTimes sites(structures, machine);
@@ -734,7 +734,7 @@ TEST_F(StepTest, a_collective_takes_the_largest_of_its_members_times) {
 
 // Table 5 of Korthikanti et al. 2022, seconds an iteration on DGX A100: nothing here is fitted to it. The speeds of
 // GPUs are those of configs/jitter/default.yaml.
-TEST_F(StepTest, meets_the_iterations_of_korthikanti_within_six_percent) {
+TEST_F(StepTest, MeetsTheIterationsOfKorthikantiWithinSixPercent) {
   struct Published {
     const char* model;
     std::int64_t pipeline, interleave, global_batch, micro_batch;

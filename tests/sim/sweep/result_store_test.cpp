@@ -239,7 +239,7 @@ std::string refusal_of_step(std::string_view cell, std::string_view forged) {
   return refusal<ConfigError>([&] { model_row(row, "results.db"); });
 }
 
-TEST(StoreRow, AWholeModelWithoutWhatReadersAskForIsRefusedWhateverItsChecksum) {
+TEST(StoreRow, AWholeModelWithoutRequiredColumnsIsRefused) {
   for (const char* name : {"model", "strategy", "gpus", "seq", "zero", "sequence_parallel", "time_ms", "mfu",
                            "compute_ms", "time_p50_ms", "capacity_gb", "activations_gb"}) {
     EXPECT_EQ(refusal_of_step(name, ""),

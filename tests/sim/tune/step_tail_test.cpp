@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(StepTail, where_only_gpus_differ_is_the_step_on_the_machine_of_that_percentile) {
+TEST(StepTail, WhereOnlyGpusDifferIsTheStepOnThePercentilesMachine) {
   const StepSpread spread{.gpus = 64, .rank_sigma = 0.02, .groups = 8, .alike = 100ms, .per_slowdown = 0.08};
   const StepTail tail = tail_of(spread);
   const auto at = [](double probability) { return 0.1 + 0.08 * (slowest_of(64, 0.02, probability) - 1.0); };
@@ -33,7 +33,7 @@ TEST(StepTail, where_only_gpus_differ_is_the_step_on_the_machine_of_that_percent
   EXPECT_NEAR(to_seconds(tail.mean), 0.1 + 0.08 * (slowest_of(64, 0.02) - 1.0), 3e-5);
 }
 
-TEST(StepTail, where_only_kernels_stray_is_that_of_the_slowest_group) {
+TEST(StepTail, WhereOnlyKernelsVaryIsThatOfTheSlowestGroup) {
   StepSpread spread{.groups = 1, .alike = 100ms};
   spread.add({.runs = 100, .strays = 1e-6, .deviation = 1e-5});  // 0.1 ms in the mean, with 0.1 ms of deviation
   EXPECT_NEAR(to_seconds(tail_of(spread).p50), 0.1001, 1e-8);
@@ -44,7 +44,7 @@ TEST(StepTail, where_only_kernels_stray_is_that_of_the_slowest_group) {
   EXPECT_GT(deviations_at_p99(64), 3.5);
 }
 
-TEST(StepTail, where_nothing_strays_is_the_step) {
+TEST(StepTail, WithoutJitterIsTheStep) {
   const StepTail tail = tail_of({.gpus = 8, .alike = 100ms, .per_slowdown = 0.1});
   EXPECT_EQ(tail.mean, 100ms);
   EXPECT_EQ(tail.p99, 100ms);
@@ -139,7 +139,7 @@ class DirectStep {
   Recorder recorder_{Recorder::Keep::ends};
 };
 
-TEST(StepTail, is_what_steps_simulated_run_by_run_take) {
+TEST(StepTail, IsTheTimeOfStepsSimulatedRunByRun) {
   for (const char* strategy : {"serial", "commfuse"}) {
     DirectStep step(strategy);
     const std::vector<Duration> sorted = step.simulated(400);

@@ -38,7 +38,7 @@ class TuneTest : public ::testing::Test {
   Machine machine_;
 };
 
-TEST_F(TuneTest, of_two_gpus_and_two_sequences_the_ways_are_counted_by_hand) {
+TEST_F(TuneTest, LayoutsOfTwoGpusAndTwoSequencesAreCountedByHand) {
   // Two tensor ranks: one micro-batch of 2 or two of 1, nothing or everything computed again. Two stages of 1, 2 or 4
   // pieces, the latter with two micro-batches, a multiple of the stages: 2 + 1 + 1. Two context ranks: replicas, ZeRO 1
   // or 3. Two data ranks: one sequence each, likewise.
@@ -59,7 +59,7 @@ TEST_F(TuneTest, of_two_gpus_and_two_sequences_the_ways_are_counted_by_hand) {
   EXPECT_EQ(data, 1U * 2U * 2U);
 }
 
-TEST_F(TuneTest, a_strategy_that_cannot_cut_so_few_tokens_is_left_out_and_said) {
+TEST_F(TuneTest, AStrategyThatCannotSplitSoFewTokensIsReported) {
   PlanSpace few = space(8, 1);
   few.base.seq = 8;
   few.wish = {.tensor = 8};
@@ -72,7 +72,7 @@ TEST_F(TuneTest, a_strategy_that_cannot_cut_so_few_tokens_is_left_out_and_said) 
             "8 tokens cannot be cut into 16 equal blocks, as sliced (k=2) qkv does; choose 16 or a multiple of it");
 }
 
-TEST_F(TuneTest, of_plans_that_tie_the_one_of_less_memory_is_taken) {
+TEST_F(TuneTest, AmongPlansThatTieTheOneWithLessMemoryIsTaken) {
   TuneOptions options{.keep = 12};
   const Tuning fastest = tune(space(8, 16), fastest_alone);
   options.rule = {.difference = 0.3, .probability = 0.8};
@@ -88,7 +88,7 @@ TEST_F(TuneTest, of_plans_that_tie_the_one_of_less_memory_is_taken) {
   EXPECT_GE(tied.best.front().step.time, fastest.best.front().step.time);
 }
 
-TEST_F(TuneTest, what_is_wished_stays) {
+TEST_F(TuneTest, FixedDegreesStay) {
   PlanSpace wished = space(8, 16);
   const std::size_t free = plans_of(wished).size();
   wished.wish = {.tensor = 4, .micro_batch = 2, .recompute = Recompute::selective};
@@ -103,7 +103,7 @@ TEST_F(TuneTest, what_is_wished_stays) {
   }
 }
 
-TEST_F(TuneTest, experts_are_spread_by_all_doublings_and_by_the_most_that_divide_them_and_the_replicas) {
+TEST_F(TuneTest, ExpertRanksAreAllDoublingsAndTheLargestDivisor) {
   model_.experts = Experts{.count = 48, .active = 2, .ffn = 1024};
   PlanSpace mixture = space(24, 24);
   mixture.wish = {.tensor = 1, .pipeline = 1, .context = 1, .micro_batch = 1, .zero = Zero::optimizer};
@@ -128,7 +128,7 @@ TEST_F(TuneTest, experts_are_spread_by_all_doublings_and_by_the_most_that_divide
   EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1}));
 }
 
-TEST_F(TuneTest, no_doubling_of_expert_ranks_that_somebody_chooses_beats_the_free_choice) {
+TEST_F(TuneTest, NoChosenDoublingOfExpertRanksBeatsTheFreeChoice) {
   const Transformer mixture = load_model("deepseek-v3");
   TrainingPlan all;
   all.data = 256;
@@ -144,7 +144,7 @@ TEST_F(TuneTest, no_doubling_of_expert_ranks_that_somebody_chooses_beats_the_fre
   EXPECT_EQ(free, least);
 }
 
-TEST_F(TuneTest, the_best_of_few_plans_is_the_fastest_of_all_with_all_strategies) {
+TEST_F(TuneTest, TheBestOfFewPlansIsTheFastestWithAllStrategies) {
   PlanSpace few = space(4, 4);
   few.wish = {.pipeline = 1, .context = 1, .micro_batch = 1, .recompute = Recompute::none};
   const Tuning tuning = tune(few, fastest_alone);
@@ -159,7 +159,7 @@ TEST_F(TuneTest, the_best_of_few_plans_is_the_fastest_of_all_with_all_strategies
   EXPECT_EQ(tuning.plans, plans_of(few).size());
 }
 
-TEST_F(TuneTest, the_few_fastest_plans_are_those_that_playing_every_pipeline_finds) {
+TEST_F(TuneTest, TheFastestPlansAreThoseOfSimulatingEveryPipeline) {
   model_.experts = Experts{.count = 16, .active = 2, .ffn = 1024};
   const PlanSpace eight = space(8, 16);
   const std::vector<TrainingPlan> plans = plans_of(eight);
@@ -186,7 +186,7 @@ TEST_F(TuneTest, the_few_fastest_plans_are_those_that_playing_every_pipeline_fin
   EXPECT_TRUE(fastest_plans(point, {}, times, 12).best.empty());
 }
 
-TEST_F(TuneTest, a_choice_at_every_site_is_no_slower_than_one_for_all_and_no_faster_than_compute) {
+TEST_F(TuneTest, AChoicePerSiteIsBetweenACommonOneAndComputeAlone) {
   PlanSpace eight = space(8, 8);
   eight.wish = {.tensor = 8};
   const Tuning tuning = tune(eight, {});
@@ -204,7 +204,7 @@ TEST_F(TuneTest, a_choice_at_every_site_is_no_slower_than_one_for_all_and_no_fas
 }
 
 // Llama's down projection of 1024 rows fills 1.8 waves of an A100; two parts of it fill one each.
-TEST_F(TuneTest, a_framework_prices_all_plans_and_its_own_way_is_the_baseline) {
+TEST_F(TuneTest, AFrameworkPricesAllPlansAndItsOwnWayIsTheBaseline) {
   PlanSpace eight = space(8, 16);
   EXPECT_FALSE(tune(eight, fastest_alone).baseline);
   eight.framework = load_framework("deepspeed");
@@ -219,7 +219,7 @@ TEST_F(TuneTest, a_framework_prices_all_plans_and_its_own_way_is_the_baseline) {
   EXPECT_EQ(tuning.serial.time, predict_step(point, times).time);
 }
 
-TEST_F(TuneTest, scores_in_memory_can_be_made_again_and_are_shared_by_no_ranks) {
+TEST_F(TuneTest, ScoresInMemoryAreRecomputedAndSharedByNoRanks) {
   PlanSpace eight = space(8, 16);
   eight.base.fused_attention = false;
   std::size_t selective = 0;
@@ -234,7 +234,7 @@ TEST_F(TuneTest, scores_in_memory_can_be_made_again_and_are_shared_by_no_ranks) 
   }
 }
 
-TEST_F(TuneTest, a_product_is_no_faster_for_being_cut) {
+TEST_F(TuneTest, CuttingAGemmMakesItNoFaster) {
   const Transformer llama = load_model("llama-3.1-8b");
   PlanSpace eight{.model = &llama, .machine = &machine_, .gpus = 8, .base = {.global_batch = 32, .seq = 1024}};
   eight.wish = {.tensor = 4, .pipeline = 1, .micro_batch = 1};
@@ -261,7 +261,7 @@ TuneOptions sampled_by(Minimize minimize) {
   return {.minimize = minimize, .monte_carlo = stalls, .kernel_jitter = stalls.jitter};
 }
 
-TEST_F(TuneTest, the_p99_of_a_step_is_least_with_the_sites_chosen_for_it) {
+TEST_F(TuneTest, TheP99OfAStepIsLeastWithTheSitesChosenForIt) {
   PlanSpace eight = space(8, 8);
   eight.wish = {.tensor = 8, .micro_batch = 8};
   const Tuning by_p99 = tune(eight, sampled_by(Minimize::p99));
@@ -286,7 +286,7 @@ TEST_F(TuneTest, the_p99_of_a_step_is_least_with_the_sites_chosen_for_it) {
   EXPECT_GT(by_p99.tails->first.p99, by_p99.tails->first.p50);
 }
 
-TEST_F(TuneTest, where_nothing_but_gpus_strays_the_p99_is_that_of_step_tables) {
+TEST_F(TuneTest, WhereOnlyGpusVaryTheP99IsThatOfStepTables) {
   PlanSpace eight = space(8, 8);
   eight.wish = {.tensor = 8, .micro_batch = 8};
   Jitter jitter;
@@ -314,7 +314,7 @@ TEST_F(TuneTest, where_nothing_but_gpus_strays_the_p99_is_that_of_step_tables) {
   EXPECT_NEAR(to_seconds(tuning.tails->first.p99) / tables, 1.0, 2e-3);
 }
 
-TEST_F(TuneTest, plans_of_latent_attention_share_no_sequence) {
+TEST_F(TuneTest, PlansOfLatentAttentionShareNoSequence) {
   model_ = load_model("deepseek-v3");
   PlanSpace eight = space(8, 8);
   eight.base.seq = 8192;
@@ -323,7 +323,7 @@ TEST_F(TuneTest, plans_of_latent_attention_share_no_sequence) {
   }
 }
 
-TEST_F(TuneTest, of_a_hybrid_has_the_projections_of_its_state_space_among_its_sites) {
+TEST_F(TuneTest, HybridHasStateSpaceProjectionsAmongItsSites) {
   model_ = load_model("nemotron-h-8b");
   machine_ = load_machine("h100-sxm");
   PlanSpace eight = space(8, 8);
@@ -334,7 +334,7 @@ TEST_F(TuneTest, of_a_hybrid_has_the_projections_of_its_state_space_among_its_si
   EXPECT_LE(tuning.sites[4].best.time, tuning.sites[4].serial.time);
 }
 
-TEST_F(TuneTest, leaving_out_what_cannot_win_leaves_the_winners) {
+TEST_F(TuneTest, LeavingOutSchedulesThatCannotWinKeepsTheWinners) {
   StructureCache structures;
   SiteTimes times(structures, machine_);
   const SitePoint site{.model = &model_, .scope = Scope::qkv, .ranks = 4, .tokens = 4096};
@@ -372,7 +372,7 @@ TEST_F(TuneTest, leaving_out_what_cannot_win_leaves_the_winners) {
   EXPECT_NEAR(to_seconds(least(together, &SampledTimes::mean)), to_seconds(mean), 2e-12);
 }
 
-TEST_F(TuneTest, what_no_memory_holds_is_a_result_without_a_plan) {
+TEST_F(TuneTest, PlansThatFitNoMemoryAreAResultWithoutAPlan) {
   model_ = load_model("llama-3.1-405b");
   const Tuning tuning = tune(space(8, 8), {});
   EXPECT_GT(tuning.plans, 0U);
@@ -380,7 +380,7 @@ TEST_F(TuneTest, what_no_memory_holds_is_a_result_without_a_plan) {
   EXPECT_TRUE(tuning.best.empty());
 }
 
-TEST_F(TuneTest, a_batch_that_nothing_divides_is_refused_with_its_remedy) {
+TEST_F(TuneTest, ABatchThatNothingDividesIsRefusedWithItsRemedy) {
   PlanSpace odd = space(8, 3);
   odd.wish = {.data = 2};
   EXPECT_THROW((void)tune(odd, {}), ConfigError);

@@ -40,6 +40,8 @@ namespace software_gpu {
 
 /// Nanoseconds of the clock that all streams share.
 std::int64_t device_time();
+/// A thread that waits for that time lets others run meanwhile.
+void sleep_until(std::int64_t time);
 /// The dynamic shared memory of the block that runs, aligned to 16 bytes.
 void* dynamic_shared_memory();
 /// Gives the lane whose number differs by `mask` these bits and returns its own; all lanes of the warp call it.
@@ -63,7 +65,14 @@ cudaError_t cudaFuncSetAttribute(Function* function, cudaFuncAttribute attribute
   return cudaFuncSetAttribute(reinterpret_cast<const void*>(function), attribute, value);
 }
 
-inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence_system() {
+#if defined(__SANITIZE_THREAD__)  // which does not follow fences
+  static int nothing = 0;
+  __atomic_fetch_add(&nothing, 1, __ATOMIC_SEQ_CST);
+#else
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
 inline unsigned long long atomicAdd(unsigned long long* at, unsigned long long more) {
   return __atomic_fetch_add(at, more, __ATOMIC_RELAXED);
 }

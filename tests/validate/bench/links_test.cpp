@@ -13,8 +13,11 @@
 #include <string>
 #include <tuple>
 
+#include "model/config/catalogue.h"
+#include "model/expect/message.h"
 #include "model/program/lower.h"
 #include "validate/bench/bench.h"
+#include "validate/bench/rates.h"
 #include "validate/cpu/cpu_executor.h"
 
 namespace commfuse::validate {
@@ -187,6 +190,103 @@ TEST(MicroProgram, ATransferLastsFromWhenBothRanksStoodReady) {
   };
   const Timeline spans{span(0, 1, 1ms, 5ms), span(0, 3, 5ms, 8ms), span(1, 0, 3ms, 5ms), span(1, 2, 4ms, 8ms)};
   EXPECT_EQ(samples_in(micro, spans), (std::vector<Duration>{2ms, 3ms}));
+}
+
+/// Transfers of a size that bandwidth limits on H100.
+std::vector<MicroBenchmark> large_transfers(std::int64_t ranks, const LinkTime& time) {
+  std::vector<MicroBenchmark> all = transfers(ranks, time);
+  for (MicroBenchmark& one : all) {
+    one.bytes = 32 * mib;
+  }
+  return all;
+}
+
+/// What the machine says of such transfers, so many times.
+LinkTime as_on(const Machine& machine, double times) {
+  const Message message{.op = LinkOp::send_recv, .gpus = 2, .nodes = 1, .bytes = {32 * mib}};
+  return [time = message_time(machine, message), times](auto, auto) { return from_seconds(times * to_seconds(time)); };
+}
+
+TEST(Links, LinksThatAreSlowAlikeAreSeenAgainstTheMachine) {
+  const Machine machine = load_machine("h100-sxm");
+  const LinkFindings slow = findings_in(large_transfers(4, as_on(machine, 2.0)), {}, 0.2);
+  EXPECT_TRUE(slow.off.empty());
+  const LinksBelow below = below_expectation(slow, machine, 0.01);
+  EXPECT_EQ(below.compared, 12U);
+  ASSERT_EQ(below.sentences.size(), 12U);
+  EXPECT_TRUE(below.sentences[0].starts_with(
+      "rank 0 to rank 1: transfers of 32 MiB take 2.00 times as long as h100-sxm should: "))
+      << below.sentences[0];
+  EXPECT_TRUE(below_expectation(findings_in(large_transfers(4, as_on(machine, 1.0)), {}, 0.2), machine, 0.01)
+                  .sentences.empty());
+}
+
+TEST(Links, OnlyOneSlowLinkIsBelowTheMachine) {
+  const Machine machine = load_machine("h100-sxm");
+  const LinkTime usual = as_on(machine, 1.0);
+  const LinkTime half = as_on(machine, 2.0);
+  const auto measured =
+      large_transfers(4, [&](auto from, auto to) { return from == 3 && to == 1 ? half(from, to) : usual(from, to); });
+  const LinksBelow below = below_expectation(findings_in(measured, {}, 0.2), machine, 0.01);
+  ASSERT_EQ(below.sentences.size(), 1U);
+  EXPECT_TRUE(below.sentences[0].starts_with("rank 3 to rank 1: ")) << below.sentences[0];
+}
+
+TEST(Links, WhatLatencyLimitsOrCrossesNoNetworkIsNotCompared) {
+  const Machine machine = load_machine("h100-sxm");
+  const auto measured = transfers(2, [](auto, auto) { return 1h; });
+  const LinksBelow between = below_expectation(findings_in(measured, {"a", "b"}, 0.2), machine, 0.01);
+  EXPECT_EQ(between.compared, 0U);
+  EXPECT_EQ(between.left_out, 2U);
+  auto small = transfers(2, [](auto, auto) { return 1h; });
+  for (MicroBenchmark& one : small) {
+    one.bytes = 512;
+  }
+  EXPECT_EQ(below_expectation(findings_in(small, {}, 0.2), machine, 0.01).left_out, 2U);
+}
+
+TEST(MicroProgram, TransfersBothWaysLastUntilBothHaveArrived) {
+  const MicroProgram micro = transfers_both_ways(3, 2, 0, DType::bf16, {512}, 1);
+  ASSERT_EQ(micro.program->ops.size(), 4U);
+  const auto span = [](Rank rank, int op, Duration start, Duration end) {
+    return OpSpan{rank, OpId{op}, Instant(start), Instant(end)};
+  };
+  // From rank 2 to rank 0 both are ready after 3 ms, and back after 2 ms.
+  const Timeline spans{span(2, 0, 1ms, 6ms), span(0, 1, 3ms, 6ms), span(0, 2, 2ms, 9ms), span(2, 3, 1ms, 9ms)};
+  EXPECT_EQ(samples_in(micro, spans), std::vector<Duration>{7ms});
+}
+
+TEST(Rates, PairsBothWaysAndCollectivesAreMeasuredOnThreads) {
+  const std::vector<MicroProgram> programs =
+      rate_programs({.ranks = 3, .sizes = {{4096}}, .both_ways = true, .collectives = {{1}, {6000}}});
+  ASSERT_EQ(programs.size(), 3U + 4U * 2U);
+  EXPECT_EQ(programs[3].what.bytes, 3 * 512);
+  EXPECT_EQ(programs[4].what.bytes, 4 * 3 * 512);
+  const std::vector<MicroBenchmark> measured =
+      bench(programs, {.passes = 1, .repetitions = 2}, [](Lowered lowered, Sizes sizes) {
+        return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
+      }).measured;
+  ASSERT_EQ(measured.size(), programs.size());
+  EXPECT_EQ(measured.front().samples.size(), 2U * 4U);
+}
+
+TEST(Rates, AreCountedAsNvbandwidthAndNcclTestsDo) {
+  std::vector<MicroBenchmark> measured{
+      {.op = "both_ways", .bytes = 1'000'000, .ranks = 2, .rank = 0, .peer = 1, .samples = around(100us)},
+      {.op = "all_reduce", .bytes = 4'000'000, .ranks = 4, .samples = around(100us)},
+      {.op = "all_gather", .bytes = 4'000'000, .ranks = 4, .samples = around(100us)}};
+  EXPECT_EQ(rates_in_words(measured),
+            "both ways at once, 1000000 bytes each, GB/s of both together\n"
+            "           0       1\n"
+            "   0       -   20.00\n"
+            "   1   20.00       -\n"
+            "all_gather, 4 ranks, out of place\n"
+            "       bytes      time/us     algbw GB/s     busbw GB/s\n"
+            "     4000000        100.0          40.00          30.00\n"
+            "all_reduce, 4 ranks, out of place\n"
+            "       bytes      time/us     algbw GB/s     busbw GB/s\n"
+            "     4000000        100.0          40.00          60.00\n");
+  EXPECT_TRUE(findings_in(measured, {}, 0.2).groups.empty());
 }
 
 }  // namespace

@@ -205,6 +205,29 @@ TEST_F(CudaDevice, ATraceTellsCopiesAndTheNodesOfAGraph) {
   EXPECT_EQ(spans[2].name, "copy up");
 }
 
+TEST_F(CudaDevice, ATraceTellsMessagesOfNcclByTheirLabels) {
+  if (!module().has_nccl()) {
+    GTEST_SKIP() << "built without NCCL";
+  }
+  const auto network = module().connect(driver(), module().make_key(), 0, 1, {});
+  const Panel from = put(some_values(8, 8, DType::fp32, 10), DType::fp32);
+  const Panel to = room(8, 8, DType::fp32);
+  const std::array sends{Message{0, from}};
+  const std::array receives{Message{0, to}};
+  const std::size_t lane = network->split(0);
+  network->exchange(lane, stream(), sends, receives);  // connects
+  ASSERT_TRUE(driver().finish(patience));
+  driver().begin_trace();
+  driver().label(5);
+  network->exchange(lane, stream(), sends, receives);
+  ASSERT_TRUE(driver().finish(patience));
+  const std::vector<DeviceSpan> spans = driver().end_trace();
+  EXPECT_FALSE(spans.empty());
+  for (const DeviceSpan& span : spans) {
+    EXPECT_EQ(span.label, 5U) << span.name;
+  }
+}
+
 TEST_F(CudaDevice, MultiprocessorsThatAreGivenBackCanBeSetApartAgain) {
   Partition first;
   try {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of the plugin, as it was linked: machines keep NVIDIA's libraries where their loader does not look, so it
-// may need none of them. Skipped where no plugin was built or readelf is missing.
+// The files of the plugin, as they were linked: machines keep NVIDIA's libraries where their loader does not look, so
+// it may need none of them. The plugin of the software GPU is made of the same sources, and loads its doubles as late.
+// Skipped where no plugin was built or readelf is missing.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <regex>
@@ -37,10 +39,17 @@ std::vector<std::string> matches_in(const std::string& text, const std::regex& p
   return matches;
 }
 
-class PluginFile : public testing::Test {
+/// COMMFUSE_CUDA_PLUGIN, where it is set, stands for that of the software GPU.
+std::filesystem::path software_plugin() {
+  const char* chosen = std::getenv("COMMFUSE_CUDA_PLUGIN");  // NOLINT(concurrency-mt-unsafe): nobody changes it
+  return chosen == nullptr ? COMMFUSE_SOFTWARE_GPU : chosen;
+}
+
+class PluginFile : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    const std::filesystem::path plugin = COMMFUSE_BIN_DIR "/../lib/commfuse/libcommfuse_cuda.so";
+    const std::filesystem::path plugin =
+        GetParam() ? software_plugin() : COMMFUSE_BIN_DIR "/../lib/commfuse/libcommfuse_cuda.so";
     if (!std::filesystem::exists(plugin)) {
       GTEST_SKIP() << "no plugin was built";
     }
@@ -52,8 +61,11 @@ class PluginFile : public testing::Test {
 
   std::string read_;
 };
+INSTANTIATE_TEST_SUITE_P(Files, PluginFile, testing::Bool(), [](const testing::TestParamInfo<bool>& file) {
+  return std::string(file.param ? "OfTheSoftwareGpu" : "OfTheToolkit");
+});
 
-TEST_F(PluginFile, NeedsNoLibraryOfNvidias) {
+TEST_P(PluginFile, NeedsNoLibraryOfNvidias) {
   const std::regex needed(R"(\(NEEDED\)[^\[]*\[([^\]]*)\])");
   const std::regex of_nvidia("lib(cu|nccl|nv).*");
   const std::vector<std::string> libraries = matches_in(read_, needed);
@@ -63,7 +75,7 @@ TEST_F(PluginFile, NeedsNoLibraryOfNvidias) {
   }
 }
 
-TEST_F(PluginFile, ExportsItsEntryPointAlone) {
+TEST_P(PluginFile, ExportsItsEntryPointAlone) {
   // Number, value, size, type, binding, visibility, and a section: what is undefined has UND.
   const std::regex defined(R"(\d+: [0-9a-f]+ +\S+ +\S+ +(?:GLOBAL|WEAK|UNIQUE) +DEFAULT +\d+ (\S+))");
   EXPECT_EQ(matches_in(read_, defined), std::vector<std::string>{cuda_module_entry});

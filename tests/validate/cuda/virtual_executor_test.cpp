@@ -35,7 +35,7 @@ MakeExecutor on(Device& device, VirtualOptions options = {}) {
 class VirtualRanks : public testing::TestWithParam<std::int32_t> {};
 INSTANTIATE_TEST_SUITE_P(OneToFour, VirtualRanks, testing::Range(1, 5));
 
-TEST_P(VirtualRanks, EveryKindOfScheduleGivesTheInterpretersBitsInWhateverOrderTheDeviceTakes) {
+TEST_P(VirtualRanks, EveryScheduleGivesTheInterpretersBitsInAnyDeviceOrder) {
   for (const CheckedOperation& operation : checked_operations()) {
     for (const CheckPoint& point : points_of(operation, GetParam(), DType::bf16)) {
       const auto program = shared(program_of(point));

@@ -63,7 +63,7 @@ TEST(AttentionRows, OfIntegersCountEveryQueryKeyAndValue) {
   EXPECT_EQ(attention(one, Functions::integer, matrix({{1, 2, 3}, {1, 1, 3}})), matrix({{-1}, {-1}}));
 }
 
-TEST(Ulysses, IsBitwiseTheUnfusedOperationWhereTheOutProjectionIsOneProduct) {
+TEST(Ulysses, IsBitwiseUnfusedWhereTheOutProjectionIsOneGemm) {
   const CheckedOperation ulysses{"ulysses", "ulysses", operation_of(Scope::ulysses, true)};
   for (const std::int32_t ranks : {1, 2, 3, 8}) {
     for (const CheckPoint& point : points_of(ulysses, ranks, DType::bf16)) {

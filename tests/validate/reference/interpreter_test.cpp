@@ -297,7 +297,7 @@ TEST(Interpreter, AMissingWaitShowsInSomeOrder) {
   EXPECT_LT(without, 17);
 }
 
-TEST(Interpreter, TheSameOrderGivesTheSameBitsAndOthersTooWhenTheProgramIsRight) {
+TEST(Interpreter, CorrectProgramsGiveTheSameBitsInEveryOrder) {
   const CheckPoint point{&checked_operations()[2], &commfuse_strategy, {}, 4, 1};
   const auto program = shared(program_of(point));
   const Sizes sizes = checked_sizes(*program).front();

@@ -44,7 +44,7 @@ TEST(Unfused, AFunctionTakesTheStoredProduct) {
   EXPECT_EQ(unfused(chain(1, DType::fp32, Function::swiglu, 2), ones, inputs, Functions::integer)[3], matrix({{-2}}));
 }
 
-TEST(Bounded, AProductOfOneTermMayBeOffByOneMultiplicationOneAddAndOneStore) {
+TEST(Bounded, AGemmOfOneTermMayBeOffByThreeRoundings) {
   const std::vector inputs{matrix({{3}}), matrix({{5}}), Matrix<float>{}};
   const Bounded y = bounded(chain(1, DType::bf16), ones, inputs)[2];
   EXPECT_EQ(y.value.at(0, 0), 15.0);

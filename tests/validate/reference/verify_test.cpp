@@ -86,7 +86,7 @@ TEST_P(SomeRankCount, EveryProvedScheduleOfAProductSiteIsRight) {
   }
 }
 
-TEST_P(SomeRankCount, EqualBitsAreDemandedOfAllGatherAndProductAndOfNothingThatAdds) {
+TEST_P(SomeRankCount, EqualBitsAreRequiredOfAllGatherAndGemmOnly) {
   for (const CheckPoint& point : all_points_of(checked_operations()[0], GetParam())) {
     EXPECT_TRUE(cuts_no_sum(program_of(point))) << program_of(point).name;
   }
@@ -111,7 +111,7 @@ TEST_P(EveryRankCount, AllGatherAndProductIsBitwiseTheUnfusedProductOnRandomData
   }
 }
 
-TEST_P(EveryRankCount, RowBackwardIsBitwiseTheUnfusedOperationWhereTheGradientIsOneProduct) {
+TEST_P(EveryRankCount, RowBackwardIsBitwiseUnfusedWhereTheGradientIsOneGemm) {
   for (const CheckPoint& point : points_of(operation_named("gemm_rs_backward"), GetParam(), DType::bf16)) {
     if (point.strategy->name == "sliced") {
       continue;  // sums over the tokens slice after slice

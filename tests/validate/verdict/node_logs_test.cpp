@@ -135,6 +135,46 @@ TEST_F(NodeLogsTest, records_of_bench_have_collectives_too) {
             "c.json: has no collectives; give a record of commfuse-validate bench");
 }
 
+const std::string dcgm =
+    R"({"DCGM Diagnostic": {"test_categories": [{"category": "Hardware", "tests": [{"name": "memory", "results": [
+        {"entity_group": "GPU", "entity_group_id": 1, "entity_id": 2, "status": "Fail", "warnings": [{"warning": "bits"}]}
+       ]}]}], "version": "4.2.3"}})";
+
+std::string bandwidth_of(const std::string& host) {
+  return R"json({"nvbandwidth": {"version": "v0.8", "GPU Device list": ["0: NVIDIA H100: ()json" + host + R"json()"],
+      "testcases": [{"name": "device_to_device_memcpy_read_ce", "status": "Passed",
+       "bandwidth_description": "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)",
+       "bandwidth_matrix": [["N/A", "390"], ["391", "N/A"]], "sum": 781},
+      {"name": "host_device_latency_sm", "status": "Passed", "bandwidth_description": "CPU(row) <-> GPU(column) (ns)",
+       "bandwidth_matrix": [["812"]]}]}})json";
+}
+
+TEST_F(NodeLogsTest, OtherToolsFindTheirNodeByHostFolderOrName) {
+  std::filesystem::create_directory("node-1");
+  const NodeLogs logs = read({file("a.txt", log_of("all_reduce", {"node-1", "node-1"}, two_rows)),
+                              file("bw.json", bandwidth_of("node-1")), file("node-1/diag.json", dcgm),
+                              file("node-1.dcgm.json", dcgm), file("stray.json", dcgm)});
+  ASSERT_TRUE(logs.unread.empty()) << logs.unread.front();
+  ASSERT_EQ(logs.nodes.size(), 2U);
+  EXPECT_EQ(logs.nodes[0].name, "node-1");
+  EXPECT_EQ(logs.nodes[0].rows.size(), 2U);
+  ASSERT_EQ(logs.nodes[0].copies.size(), 1U);
+  EXPECT_EQ(logs.nodes[0].copies[0].copies.size(), 2U);
+  ASSERT_EQ(logs.nodes[0].findings.size(), 2U);
+  EXPECT_EQ(logs.nodes[0].findings[0].subject, "GPU 2");
+  EXPECT_EQ(logs.nodes[1].name, "stray.json");
+  EXPECT_EQ(logs.passed_over,
+            std::vector<std::string>{"bw.json: host_device_latency_sm: the model has no rate for it"});
+}
+
+TEST_F(NodeLogsTest, ABrokenMatrixIsNamedAndTheRestIsRead) {
+  const NodeLogs logs = read({file("bw.json", R"({"nvbandwidth": {"testcases": [{"name": "a"}]}})"),
+                              file("a.txt", log_of("all_reduce", {"n", "n"}, two_rows))});
+  EXPECT_EQ(logs.nodes.size(), 1U);
+  ASSERT_EQ(logs.unread.size(), 1U);
+  EXPECT_TRUE(logs.unread[0].starts_with("bw.json: ")) << logs.unread[0];
+}
+
 TEST_F(NodeLogsTest, names_of_strangers_are_written_out) {
   const NodeLogs logs = read({file("a.txt", log_of("all_reduce", {"no\x1b[31mde", "no\x1b[31mde"}, two_rows))});
   ASSERT_EQ(logs.nodes.size(), 1U);

@@ -76,6 +76,90 @@ TEST(Verdicts, too_little_is_never_called_healthy) {
   }
 }
 
+/// All copies between eight GPUs and with the host at the rates of a healthy H100, those of one pair at a share.
+std::vector<CopyTable> copies_with(std::pair<int, int> pair, double share) {
+  CopyTable between{.test = "device_to_device_memcpy_read_ce", .by_sms = false, .copies = {}};
+  CopyTable host{.test = "host_to_device_memcpy_ce", .by_sms = false, .copies = {}};
+  for (int a = 0; a < 8; ++a) {
+    host.copies.push_back({host_side, a, {55e9}});
+    for (int b = 0; b < 8; ++b) {
+      if (a != b) {
+        const bool is_slow = std::pair<int, int>(std::minmax(a, b)) == pair;
+        between.copies.push_back({a, b, {392e9 * (is_slow ? share : 1.0)}});
+      }
+    }
+  }
+  return {between, host};
+}
+
+TEST(Verdicts, ASlowLinkIsNamedAsAPairWhereNvbandwidthHasIt) {
+  const Machine machine = load_machine("h100-sxm");
+  NodeLog log = log_of("node-7", rows_of(with_link_rates(machine, 0.5)));
+  log.copies = copies_with({3, 5}, 0.5);
+  const NodeVerdict verdict = verdicts_on({log}, machine, {}).nodes[0];
+  EXPECT_EQ(verdict.health, Health::bad);
+  EXPECT_EQ(verdict.where, "inside node-7, GPU 3 – GPU 5");
+  EXPECT_NE(verdict.why.find("times as slow as expected; a link inside the node lost rate or lanes"),
+            std::string::npos);
+  EXPECT_NE(verdict.why.find("copies of GPU 3 – GPU 5 run at 0.50 of the expected rate"), std::string::npos)
+      << verdict.why;
+  EXPECT_EQ(verdict.suspects.front().subject, "GPU 3 – GPU 5");
+  EXPECT_EQ(verdict.suspects.front().fault->name, "slow_link");
+  EXPECT_EQ(verdict.severity, Severity::critical);
+}
+
+TEST(Verdicts, CopiesAloneMakeANodeHealthyOrBad) {
+  const Machine machine = load_machine("h100-sxm");
+  NodeLog log = log_of("node-7", std::vector<MeasuredMessage>{});
+  log.copies = copies_with({3, 5}, 1.0);
+  NodeVerdict verdict = verdicts_on({log}, machine, {}).nodes[0];
+  EXPECT_EQ(verdict.health, Health::healthy);
+  EXPECT_EQ(verdict.why, "copies between GPUs are as expected; collectives were not judged");
+  ASSERT_EQ(verdict.copies.size(), 2U);
+  log.copies = copies_with({3, 5}, 0.5);
+  verdict = verdicts_on({log}, machine, {}).nodes[0];
+  EXPECT_EQ(verdict.health, Health::bad);
+  EXPECT_EQ(verdict.where, "inside node-7, GPU 3 – GPU 5");
+  EXPECT_NEAR(verdict.slowdown, 388.35 / 196.0, 1e-3);
+  EXPECT_EQ(verdict.next, "nvidia-smi nvlink --status");
+}
+
+TEST(Verdicts, WhatDcgmCallsWrongIsBadAndItsWarningsAreTold) {
+  const Machine machine = load_machine("h100-sxm");
+  NodeLog log = log_of("node-7", rows_of(machine));
+  log.findings.push_back({.tool = "dcgmi diag",
+                          .test = "pcie",
+                          .subject = "GPU 1",
+                          .text = "width is 8",
+                          .cause = "a cause",
+                          .next = "look",
+                          .severity = Severity::major,
+                          .is_bad = false});
+  NodeVerdict verdict = verdicts_on({log}, machine, {}).nodes[0];
+  EXPECT_EQ(verdict.health, Health::healthy);
+  EXPECT_EQ(verdict.why, "as expected; dcgmi diag pcie warns on GPU 1: a cause (width is 8)");
+  log.findings[0].is_bad = true;
+  log.findings.push_back(log.findings[0]);
+  log.findings[1].subject = "GPU 4";
+  verdict = verdicts_on({log}, machine, {}).nodes[0];
+  EXPECT_EQ(verdict.health, Health::bad);
+  EXPECT_DOUBLE_EQ(verdict.healthy_probability, 0.0);
+  EXPECT_EQ(verdict.why, "dcgmi diag pcie failed on GPU 1, GPU 4: a cause (width is 8)");
+  EXPECT_EQ(verdict.where, "inside node-7, GPU 1, GPU 4");
+  EXPECT_EQ(verdict.next, "look");
+  EXPECT_EQ(verdict.severity, Severity::major);
+}
+
+TEST(Verdicts, DcgmThatPassedSaysNothingOfRates) {
+  const Machine machine = load_machine("h100-sxm");
+  NodeLog log = log_of("node-7", std::vector<MeasuredMessage>{});
+  log.has_passed_tests = true;
+  const NodeVerdict verdict = verdicts_on({log}, machine, {}).nodes[0];
+  EXPECT_EQ(verdict.health, Health::undecided);
+  EXPECT_TRUE(verdict.why.starts_with("dcgmi diag found nothing wrong, and says nothing of rates; not enough"))
+      << verdict.why;
+}
+
 // 14 % is inside the errors of the shipped file; no other node of nine is as slow.
 TEST(Verdicts, a_fleet_shows_who_is_slower_than_its_neighbours) {
   const Machine machine = load_machine("h100-sxm");

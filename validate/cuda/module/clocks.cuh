@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting by the clock that all multiprocessors share.
+// Waiting by the clock that all multiprocessors share, and for the host.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,31 @@
 
 namespace commfuse::validate {
 
+/// A number in pinned memory that the host writes meanwhile.
+__device__ inline int read_of_host(const volatile int* at) {
+#ifdef __CUDACC__
+  return *at;
+#else
+  return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+#endif
+}
+
+/// One that the host reads meanwhile.
+__device__ inline void write_for_host(volatile int* at, int value) {
+#ifdef __CUDACC__
+  *at = value;
+#else
+  __atomic_store_n(at, value, __ATOMIC_RELEASE);
+#endif
+}
+
 __device__ inline void wait_until(std::int64_t time) {
   while (device_time() < time) {
+#ifdef __CUDACC__
     __nanosleep(20);
+#else
+    software_gpu::sleep_until(time);
+#endif
   }
 }
 

@@ -66,15 +66,19 @@ __device__ float of_pair(float gate, float up) {
 
 __device__ Eight pairs_at(const Elementwise& of, std::int64_t row, std::int64_t column, int count, Eight& up) {
   const View& from = of.inputs[0];
-  const std::int64_t gate = column / of.block * 2 * of.block + column % of.block;
+  const auto gate_at = [&](std::int64_t of_out) {
+    const Divided place = divided(of_out, of.block);
+    return place.quotient * 2 * of.block + place.rest;
+  };
   if (of.block % Eight::size == 0) {
+    const std::int64_t gate = gate_at(column);
     up = load_eight(from, row, gate + of.block, count, of.aligned);
     return load_eight(from, row, gate, count, of.aligned);
   }
   Eight out{};
 #pragma unroll
   for (int i = 0; i < Eight::size; ++i) {
-    const std::int64_t at = (column + i) / of.block * 2 * of.block + (column + i) % of.block;
+    const std::int64_t at = gate_at(column + i);
     out.value[i] = i < count ? load(from, row, at) : 0.0F;
     up.value[i] = i < count ? load(from, row, at + of.block) : 0.0F;
   }
@@ -101,8 +105,9 @@ __global__ void __launch_bounds__(threads) elementwise(const __grid_constant__ E
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < of.rows * across;
        i += step) {
-    const std::int64_t row = i / across;
-    const std::int64_t column = i % across * Eight::size;
+    const Divided place = divided(i, across);
+    const std::int64_t row = place.quotient;
+    const std::int64_t column = place.rest * Eight::size;
     const int count = static_cast<int>(min(of.columns - column, static_cast<std::int64_t>(Eight::size)));
     Eight out{};
     if constexpr (pairs) {

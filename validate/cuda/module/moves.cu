@@ -69,19 +69,21 @@ __device__ void convert(const Piece& piece, DType wire) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < piece.rows * across;
        i += step) {
-    const std::int64_t column = i % across * Eight::size;
+    const Divided place = divided(i, across);
+    const std::int64_t column = place.rest * Eight::size;
     const int count = static_cast<int>(min(piece.columns - column, static_cast<std::int64_t>(Eight::size)));
-    Eight part = load_eight(piece.from, i / across, column, count, piece.aligned);
+    Eight part = load_eight(piece.from, place.quotient, column, count, piece.aligned);
 #pragma unroll
     for (float& value : part.value) {
       value = rounded(wire, value);
     }
-    store_eight(piece.to, i / across, column, part, count, piece.aligned);
+    store_eight(piece.to, place.quotient, column, part, count, piece.aligned);
   }
 }
 
 __global__ void __launch_bounds__(threads) move(const __grid_constant__ Batch batch) {
-  const std::int64_t begin = device_time();
+  const bool keeps_time = batch.notes_start || batch.hold_ns >= 0;
+  const std::int64_t begin = keeps_time ? device_time() : 0;
   if (batch.notes_start && blockIdx.x == 0 && threadIdx.x == 0) {
     *batch.clock = begin;
   }

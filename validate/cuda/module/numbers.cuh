@@ -10,6 +10,22 @@
 
 namespace commfuse::validate {
 
+struct Divided {
+  std::int64_t quotient = 0;
+  std::int64_t rest = 0;
+};
+
+/// Of numbers that are not negative; `by` is at least 1. Where both have 32 bits they are divided so: a GPU divides
+/// 64-bit numbers by a subroutine, which would take longer than the element that is looked for.
+__device__ inline Divided divided(std::int64_t number, std::int64_t by) {
+  if (((number | by) >> 32) == 0) {
+    const auto narrow = static_cast<std::uint32_t>(number);
+    const std::uint32_t quotient = narrow / static_cast<std::uint32_t>(by);
+    return {quotient, narrow - quotient * static_cast<std::uint32_t>(by)};
+  }
+  return {number / by, number % by};
+}
+
 /// The nearest value of `dtype`, ties to even; infinity beyond its range, NaN stays NaN.
 __device__ inline float rounded(DType dtype, float value) {
   switch (dtype) {

@@ -25,7 +25,8 @@ __global__ void randomize(View to, std::int64_t rows, std::int64_t columns, std:
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < rows * columns;
        i += step) {
     const std::uint64_t bits = mixed(mixed(seed) + static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15U);
-    store(to, i / columns, i % columns, static_cast<float>(bits >> 40U) * 0x1p-23F - 1.0F);
+    const Divided place = divided(i, columns);
+    store(to, place.quotient, place.rest, static_cast<float>(bits >> 40U) * 0x1p-23F - 1.0F);
   }
 }
 

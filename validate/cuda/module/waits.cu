@@ -15,9 +15,9 @@ __global__ void spin(std::int64_t nanoseconds) { wait_until(device_time() + nano
 
 __global__ void gate(volatile GateFlags* flags) {
   const std::int64_t latest = device_time() + watchdog_ns;
-  while (flags->open == 0) {
+  while (read_of_host(&flags->open) == 0) {
     if (device_time() > latest) {
-      flags->opened_alone = 1;
+      write_for_host(&flags->opened_alone, 1);
       break;
     }
     __nanosleep(100);

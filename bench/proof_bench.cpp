@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times the commands that try everything: `commfuse-validate check` on all schedules of up to eight ranks, and
+// `commfuse-sim schedule mutate`. Both use all cores, so the clock counts and not the processor.
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "bench/bars.h"
+#include "bench/child.h"
+
+namespace commfuse::bench {
+namespace {
+
+void run_whole(benchmark::State& state, const std::string& program, const std::vector<std::string>& arguments,
+               double bar) {
+  std::vector<std::string> words{COMMFUSE_BIN_DIR "/" + program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  for (auto _ : state) {
+    const auto begun = std::chrono::steady_clock::now();
+    const Usage usage = usage_of(words);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    state.SetIterationTime(seconds);
+    state.counters["processor_s"] = usage.seconds;
+    state.SetLabel(at_most(seconds, bar, "s"));
+  }
+}
+
+void check_all(benchmark::State& state) { run_whole(state, "commfuse-validate", {"check"}, 10.0); }
+void mutate_all(benchmark::State& state) { run_whole(state, "commfuse-sim", {"schedule", "mutate"}, 8.0); }
+BENCHMARK(check_all)->UseManualTime()->Unit(benchmark::kSecond)->Iterations(1);
+BENCHMARK(mutate_all)->UseManualTime()->Unit(benchmark::kSecond)->Iterations(1);
+
+}  // namespace
+}  // namespace commfuse::bench

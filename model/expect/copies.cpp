@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/expect/copies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "model/check.h"
+#include "model/math/functions.h"
+
+namespace commfuse {
+
+namespace {
+
+/// The share of the nominal rate of its wires that a copy gets, and the errors of ln(rate) around it: what all copies
+/// of a node are off by together, and each by itself. docs/decisions/0070 lists the published matrices behind them.
+struct CopyShare {
+  double share = 1.0;
+  double shared_error = 0.0;
+  double own_error = 0.0;
+};
+constexpr CopyShare over_nvlink{.share = 0.863, .shared_error = 0.05, .own_error = 0.015};
+constexpr CopyShare over_nvlink_by_sms{.share = 0.84, .shared_error = 0.06, .own_error = 0.02};
+constexpr CopyShare below_a_root{.share = 0.83, .shared_error = 0.10, .own_error = 0.05};
+constexpr CopyShare across_roots{.share = 0.70, .shared_error = 0.15, .own_error = 0.08};
+constexpr CopyShare to_the_host{.share = 0.87, .shared_error = 0.08, .own_error = 0.05};
+/// In place of to_the_host where the wires are not known: any common rate is as likely.
+constexpr double unknown_error = 3.0;
+
+/// How far a fault is from its degree, relative: assumed. Degrees between those that are tried are within it.
+constexpr double pattern_error = 0.2;
+constexpr std::array degrees{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.05};
+
+/// What joins the host to a GPU, by how the accelerator's name begins. GH200, GB200 and GB300 have another wire there,
+/// of which no published matrix was found; so have B300.
+struct HostWire {
+  std::string_view accelerator;
+  double rate = 0.0;  ///< Bytes per second, one direction: width times generation.
+};
+constexpr double pcie_4 = 31.5e9;  // x16
+constexpr double pcie_5 = 63e9;    // x16
+constexpr std::array host_wires{HostWire{"A100", pcie_4},        HostWire{"A800", pcie_4}, HostWire{"L20", pcie_4},
+                                HostWire{"L40S", pcie_4},        HostWire{"H100", pcie_5}, HostWire{"H200", pcie_5},
+                                HostWire{"H800", pcie_5},        HostWire{"H20", pcie_5},  HostWire{"B200", pcie_5},
+                                HostWire{"RTX PRO 6000", pcie_5}};
+
+/// The wire of the data sheet that limits a copy, and what passes of it.
+struct Wire {
+  BytesPerSecond rate;
+  CopyShare gets;
+};
+
+Wire wire_between(const Machine& machine, int gpu_a, int gpu_b, bool by_sms) {
+  const CopyShare nvlink = by_sms ? over_nvlink_by_sms : over_nvlink;
+  const std::optional<Route> route =
+      machine.topology == nullptr ? std::nullopt : route_between(*machine.topology, gpu_a, gpu_b);
+  if (!route) {
+    return {machine.link.nominal_rate.value, nvlink};
+  }
+  const Topology& topology = *machine.topology;
+  BytesPerSecond least = unlimited;
+  for (const int link : route->links) {
+    const Edge& edge = topology.edges[static_cast<std::size_t>(link / 2)];
+    least = std::min(least, std::isfinite(edge.capacity.value) ? edge.capacity : edge.rate);
+  }
+  const auto passes = [&](VertexKind kind) {
+    return std::any_of(route->vertices.begin(), route->vertices.end(),
+                       [&](int vertex) { return topology.vertices[static_cast<std::size_t>(vertex)].kind == kind; });
+  };
+  const bool crosses_root = passes(VertexKind::root);
+  const bool is_pcie = crosses_root || (passes(VertexKind::bridge) && !passes(VertexKind::crossbar));
+  return {least, crosses_root ? across_roots : is_pcie ? below_a_root : nvlink};
+}
+
+bool is_pcie(const Machine& machine) { return machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree; }
+
+/// A copy beside its expectation. GPUs of a pair in ascending order; `turned` where the table has them the other way.
+struct Cell {
+  int low = 0;  ///< Or host_side.
+  int high = 0;
+  bool turned = false;
+  double off = 0.0;
+  double shared = 0.0;
+  double own = 0.0;
+};
+
+/// Some cells that one fault slows.
+struct Part {
+  enum class Kind { all, gpu, pair, direction } kind = Kind::all;
+  std::string subject;
+  std::vector<std::size_t> cells;
+};
+
+double middle(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
+}
+
+/// Sums over cells, each over the square of its own error, of which the likelihood of normal errors is made.
+struct Sums {
+  double weight = 0.0;         ///< Of 1.
+  double off = 0.0;            ///< Of off.
+  double off_square = 0.0;     ///< Of off^2.
+  double shared = 0.0;         ///< Of shared.
+  double off_shared = 0.0;     ///< Of off x shared.
+  double shared_square = 0.0;  ///< Of shared^2.
+
+  void add(const Cell& cell) {
+    const double precision = 1.0 / (cell.own * cell.own);
+    weight += precision;
+    off += cell.off * precision;
+    off_square += cell.off * cell.off * precision;
+    shared += cell.shared * precision;
+    off_shared += cell.off * cell.shared * precision;
+    shared_square += cell.shared * cell.shared * precision;
+  }
+};
+
+/// How much likelier a fault of some cells makes all cells than health does; ln. The fault is `fault` on all of them,
+/// give or take pattern_error of it, which they share. The matrix of errors is diagonal but for two ranks, the part
+/// that all share and the degree: Woodbury's identity.
+double log_ratio(const Sums& all, const Sums& part, double fault) {
+  const double degree = pattern_error * fault;
+  const double squares = all.off_square - 2.0 * fault * part.off + fault * fault * part.weight;
+  const double along_shared = all.off_shared - fault * part.shared;
+  const double along_degree = degree * (part.off - fault * part.weight);
+  const double shared = 1.0 + all.shared_square;
+  const double both = degree * part.shared;
+  const double own_degree = 1.0 + degree * degree * part.weight;
+  const double determinant = shared * own_degree - both * both;
+  const double explained = (along_shared * along_shared * own_degree - 2.0 * along_shared * along_degree * both +
+                            along_degree * along_degree * shared) /
+                           determinant;
+  const double healthy = all.off_square - all.off_shared * all.off_shared / shared + math::log(shared);
+  return 0.5 * (healthy - (squares - explained + math::log(determinant)));
+}
+
+std::string name_of_pair(int low, int high) {
+  return low == host_side ? fmt::format("GPU {}", high) : fmt::format("GPU {} – GPU {}", low, high);
+}
+
+/// All cells, those of each GPU, of each pair, and of each direction of a pair.
+std::vector<Part> parts_of(const std::vector<Cell>& cells) {
+  Part whole{.kind = Part::Kind::all, .subject = "all GPUs"};
+  std::map<int, Part> by_gpu;
+  std::map<std::pair<int, int>, Part> by_pair;
+  std::map<std::tuple<int, int, bool>, Part> by_direction;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Cell& cell = cells[i];
+    whole.cells.push_back(i);
+    const auto add = [&](Part& part, Part::Kind kind, std::string subject) {
+      part.kind = kind;
+      part.subject = std::move(subject);
+      part.cells.push_back(i);
+    };
+    add(by_gpu[cell.high], Part::Kind::gpu, fmt::format("GPU {}", cell.high));
+    if (cell.low == host_side) {
+      continue;
+    }
+    add(by_gpu[cell.low], Part::Kind::gpu, fmt::format("GPU {}", cell.low));
+    add(by_pair[{cell.low, cell.high}], Part::Kind::pair, name_of_pair(cell.low, cell.high));
+    add(by_direction[{cell.low, cell.high, cell.turned}], Part::Kind::direction,
+        name_of_pair(cell.low, cell.high) + ", one direction");
+  }
+  std::vector<Part> parts{std::move(whole)};
+  for (auto& [gpu, part] : by_gpu) {
+    parts.push_back(std::move(part));
+  }
+  for (auto& [pair, part] : by_pair) {
+    parts.push_back(std::move(part));
+  }
+  for (auto& [direction, part] : by_direction) {
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+const Fault* fault_of(const Machine& machine, const Part& part, bool of_host, double share) {
+  constexpr double most_through_host = 0.45;
+  const bool all_through_host = !of_host && part.kind == Part::Kind::all && share < most_through_host;
+  return fault_named(all_through_host ? "host_path" : of_host || is_pcie(machine) ? "pcie_generation" : "slow_link");
+}
+
+double share_of(const std::vector<Cell>& cells, const std::vector<std::size_t>& places) {
+  std::vector<double> offs;
+  for (const std::size_t place : places) {
+    offs.push_back(cells[place].off);
+  }
+  return math::exp(-middle(std::move(offs)));
+}
+
+Severity severity_of(double share) {
+  return share <= 1.0 / 1.5 ? Severity::critical : share <= 1.0 / 1.15 ? Severity::major : Severity::minor;
+}
+
+/// Of each part, by how much likelier than health its degrees together make the cells; ln.
+std::vector<double> log_ratios(const std::vector<Cell>& cells, const std::vector<Part>& parts) {
+  std::array<double, 4> of_kind{};  // parts of each kind share the weight of one
+  Sums all;
+  for (const Cell& cell : cells) {
+    all.add(cell);
+  }
+  for (const Part& part : parts) {
+    of_kind[static_cast<std::size_t>(part.kind)] += 1.0;
+  }
+  std::vector<double> ratios;
+  for (const Part& part : parts) {
+    Sums sums;
+    for (const std::size_t place : part.cells) {
+      sums.add(cells[place]);
+    }
+    std::array<double, degrees.size()> by_degree{};
+    std::transform(degrees.begin(), degrees.end(), by_degree.begin(),
+                   [&](double degree) { return log_ratio(all, sums, -math::log(degree)); });
+    const double likeliest = *std::max_element(by_degree.begin(), by_degree.end());
+    double sum = 0.0;
+    for (const double ratio : by_degree) {
+      sum += math::exp(ratio - likeliest);
+    }
+    const double weight = static_cast<double>(degrees.size()) * of_kind[static_cast<std::size_t>(part.kind)];
+    ratios.push_back(likeliest + math::log(sum / weight));
+  }
+  return ratios;
+}
+
+void decide(const Machine& machine, const std::vector<Cell>& cells, bool of_host, double false_alarms,
+            CopyJudgement& judgement) {
+  const std::vector<Part> parts = parts_of(cells);
+  const std::vector<double> ratios = log_ratios(cells, parts);
+  const double likeliest = *std::max_element(ratios.begin(), ratios.end());
+  double sum = 0.0;
+  std::set<Part::Kind> kinds;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    sum += math::exp(ratios[i] - likeliest);
+    kinds.insert(parts[i].kind);
+  }
+  constexpr double largest = 600.0;  // e^600 is still a number
+  judgement.odds = math::exp(std::min(largest, likeliest)) * sum / static_cast<double>(kinds.size());
+  judgement.healthy_probability = 1.0 / (1.0 + judgement.odds * bad_share / (1.0 - bad_share));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const double probability = (1.0 - judgement.healthy_probability) * math::exp(ratios[i] - likeliest) / sum;
+    if (probability > 0.01) {
+      const double share = share_of(cells, parts[i].cells);
+      judgement.suspects.push_back({fault_of(machine, parts[i], of_host, share), parts[i].subject, probability, share});
+    }
+  }
+  std::stable_sort(judgement.suspects.begin(), judgement.suspects.end(),
+                   [](const auto& a, const auto& b) { return a.probability > b.probability; });
+  judgement.rate_share = share_of(cells, parts.front().cells);
+  if (judgement.odds >= 1.0 / false_alarms) {
+    judgement.health = Health::bad;
+    judgement.rate_share = judgement.suspects.front().rate_share;
+    judgement.severity = severity_of(judgement.rate_share);
+  }
+}
+
+/// Every GPU that the machine has was timed with the host, or with every other.
+bool is_complete(const Machine& machine, const std::vector<Cell>& cells, bool of_host) {
+  std::set<std::pair<int, int>> pairs;
+  for (const Cell& cell : cells) {
+    pairs.insert({cell.low, cell.high});
+  }
+  const auto gpus = static_cast<std::size_t>(machine.gpus_per_node);
+  return pairs.size() >= (of_host ? gpus : gpus * (gpus - 1) / 2);
+}
+
+struct ExpectedCells {
+  std::vector<Cell> cells;
+  std::vector<double> expected;  ///< Bytes per second.
+  std::vector<double> measured;
+};
+
+/// Rates of one pair are those of its wire; asked once, since routes take long.
+class CopyRates {
+ public:
+  explicit CopyRates(const Machine& machine) : machine_(machine) {}
+  const Wire& between(int a, int b, bool by_sms) {
+    const auto [place, is_new] = wires_.try_emplace({a, b, by_sms});
+    if (is_new) {
+      place->second = wire_between(machine_, a, b, by_sms);
+    }
+    return place->second;
+  }
+
+ private:
+  const Machine& machine_;
+  std::map<std::tuple<int, int, bool>, Wire> wires_;
+};
+
+ExpectedCells cells_of(const Machine& machine, const std::vector<CopyTable>& tables, bool of_host) {
+  ExpectedCells known;
+  CopyRates rates(machine);
+  const double host_rate = expected_host_copy(machine).value;
+  for (const CopyTable& table : tables) {
+    for (const MeasuredCopy& copy : table.copies) {
+      const auto [low, high] = std::minmax(copy.from, copy.to);
+      const bool is_known = high < machine.gpus_per_node && low != high && copy.rate.value > 0.0;
+      if (!is_known || (low == host_side) != of_host) {
+        continue;
+      }
+      Cell cell{.low = low, .high = high, .turned = copy.from > copy.to};
+      double expected = host_rate;
+      if (of_host) {
+        cell.shared = host_rate > 0.0 ? to_the_host.shared_error : unknown_error;
+        cell.own = to_the_host.own_error;
+      } else {
+        const Wire& wire = rates.between(low, high, table.by_sms);
+        expected = wire.gets.share * wire.rate.value;
+        cell.shared = wire.gets.shared_error;
+        cell.own = wire.gets.own_error;
+      }
+      known.cells.push_back(cell);
+      known.expected.push_back(expected);
+      known.measured.push_back(copy.rate.value);
+    }
+  }
+  return known;
+}
+
+}  // namespace
+
+BytesPerSecond expected_copy(const Machine& machine, int gpu_a, int gpu_b, bool by_sms) {
+  check(gpu_a != gpu_b && std::min(gpu_a, gpu_b) >= 0 && std::max(gpu_a, gpu_b) < machine.gpus_per_node,
+        "a copy joins two GPUs of a node");
+  const Wire wire = wire_between(machine, gpu_a, gpu_b, by_sms);
+  return {wire.gets.share * wire.rate.value};
+}
+
+BytesPerSecond host_wire(const Machine& machine) {
+  const auto* const wire = std::find_if(host_wires.begin(), host_wires.end(), [&](const HostWire& known) {
+    return std::string_view(machine.accelerator.name).starts_with(known.accelerator);
+  });
+  return {wire == host_wires.end() ? 0.0 : wire->rate};
+}
+
+BytesPerSecond expected_host_copy(const Machine& machine) { return {to_the_host.share * host_wire(machine).value}; }
+
+std::vector<CopyJudgement> judge_copies(const Machine& machine, const std::vector<CopyTable>& tables,
+                                        double false_alarms) {
+  check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
+  std::vector<CopyJudgement> judgements;
+  for (const bool of_host : {false, true}) {
+    ExpectedCells known = cells_of(machine, tables, of_host);
+    if (known.cells.empty()) {
+      continue;
+    }
+    CopyJudgement judgement{.wires = of_host ? copies_with_host : copies_between_gpus,
+                            .copies = known.cells.size(),
+                            .expected = {middle(known.expected)},
+                            .measured = {middle(known.measured)}};
+    const bool is_relative = judgement.expected.value <= 0.0;
+    if (is_relative) {
+      judgement.expected = judgement.measured;
+      std::fill(known.expected.begin(), known.expected.end(), judgement.measured.value);
+    }
+    for (std::size_t i = 0; i < known.cells.size(); ++i) {
+      known.cells[i].off = math::log(known.expected[i] / known.measured[i]);
+    }
+    decide(machine, known.cells, of_host, false_alarms, judgement);
+    if (judgement.health != Health::bad && is_complete(machine, known.cells, of_host) && !is_relative) {
+      judgement.health = Health::healthy;
+    }
+    judgements.push_back(std::move(judgement));
+  }
+  return judgements;
+}
+
+}  // namespace commfuse

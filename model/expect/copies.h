@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether copies between the GPUs of a node, and between its host and its GPUs, run at the rates of healthy wires, and
+// which GPU or pair of GPUs does not.
+//
+// Of every copy ln(expected rate / measured rate) counts:
+//
+//   off_i = fault_i + shared n + own_i e_i      n and e_i normal
+//
+// `shared` is what is not known of the share of its wires that a copy gets; `own` is what healthy copies of one node
+// differ by. Faults are patterns of fault_i: all copies, those of one GPU, those of one pair, each at several degrees.
+// Odds and false alarms are those of evidence.h. docs/decisions/0070 says where the errors come from.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/expect/faults.h"
+#include "model/expect/judge.h"
+#include "model/hardware/machine.h"
+
+namespace commfuse {
+
+/// The rate of one copy. GPUs count from 0 on; `from` and `to` as the table has them, which need not be the way of the
+/// bytes.
+struct MeasuredCopy {
+  int from = 0;  ///< Or host_side.
+  int to = 0;
+  BytesPerSecond rate;
+};
+inline constexpr int host_side = -1;
+
+/// Copies that one test timed, one at a time and in one direction.
+struct CopyTable {
+  std::string test;     ///< "device_to_device_memcpy_read_ce"
+  bool by_sms = false;  ///< Else by copy engines.
+  std::vector<MeasuredCopy> copies;
+};
+
+/// What is wrong with some copies.
+struct SuspectedCopies {
+  const Fault* fault = nullptr;
+  std::string subject;       ///< "GPU 3 – GPU 5", "GPU 3", "all GPUs"
+  double probability = 0.0;  ///< Of the copies being bad, and for this reason.
+  double rate_share = 1.0;   ///< Median of the measured over the expected rate of its copies.
+};
+
+inline constexpr std::string_view copies_between_gpus = "between GPUs";
+inline constexpr std::string_view copies_with_host = "between the host and GPUs";
+
+/// One kind of copies of a node.
+struct CopyJudgement {
+  std::string_view wires;                 ///< One of the two above.
+  Health health = Health::undecided;      ///< Healthy only where every GPU was timed.
+  double odds = 0.0;                      ///< evidence.h
+  double healthy_probability = 1.0;       ///< As of a Judgement.
+  Severity severity = Severity::none;     ///< By the likeliest suspect; none where healthy.
+  double rate_share = 1.0;                ///< Of the likeliest suspect where bad, else of all copies.
+  std::vector<SuspectedCopies> suspects;  ///< The likeliest first; those above 1%.
+  std::size_t copies = 0;                 ///< That were judged.
+  BytesPerSecond expected;                ///< Median over the copies.
+  BytesPerSecond measured;
+};
+
+/// What a copy between two GPUs of a node should get: the share of its slowest wire that healthy copies get. Requires
+/// two different GPUs of one node.
+BytesPerSecond expected_copy(const Machine& machine, int gpu_a, int gpu_b, bool by_sms);
+
+/// What joins the host to a GPU, one direction, width times generation; 0 where it is not known.
+BytesPerSecond host_wire(const Machine& machine);
+
+/// What a copy between the host and a GPU should get; 0 where the machine's host wires are not known. Then GPUs are
+/// compared with each other alone.
+BytesPerSecond expected_host_copy(const Machine& machine);
+
+/// One judgement for each kind of copies that the tables have: between GPUs first. Copies of GPUs that the machine has
+/// not, and those of a rate of 0, are passed over. Requires 0 < false_alarms < 0.5, of each kind.
+std::vector<CopyJudgement> judge_copies(const Machine& machine, const std::vector<CopyTable>& tables,
+                                        double false_alarms);
+
+}  // namespace commfuse

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/expect/rank_steps.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "model/check.h"
+#include "model/math/functions.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::size_t least_ranks = 3;
+constexpr std::size_t least_steps = 3;
+
+constexpr std::array texts{
+    RankFaultText{RankFault::slow_compute, "slow_compute",
+                  "computes slowly: low clocks, heat, a power cap, another process on its GPU, or more work than the "
+                  "others",
+                  "nvidia-smi --query-gpu=index,clocks.sm,clocks_event_reasons.active,power.draw,temperature.gpu "
+                  "--format=csv"},
+    RankFaultText{RankFault::slow_send, "slow_send", "sends slowly: its NIC or a link of its GPU lost rate",
+                  "nvidia-smi nvlink --status; ibstat"},
+    RankFaultText{RankFault::slow_host, "slow_host",
+                  "launches slowly, its GPU waits: data loading, CPU power saving, busy cores or a wrong NUMA node",
+                  "cpupower frequency-info --policy; numactl --show"},
+    RankFaultText{RankFault::jitter, "jitter",
+                  "is late in some steps: another process, garbage collection, page faults or throttling",
+                  "nvidia-smi --query-gpu=index,clocks.sm,clocks_event_reasons.active --format=csv -l 1"},
+    RankFaultText{RankFault::late, "late", "comes late to collectives, so the others wait for it",
+                  "commfuse-validate doctor"},
+    RankFaultText{RankFault::slow, "slow", "takes longer; the file does not say whether it computes, sends or waits",
+                  "commfuse-validate doctor"}};
+
+/// What healthy ranks of one job differ by at least, as standard errors. Assumed; what the ranks of the job themselves
+/// differ by takes its place where that is more.
+constexpr double least_spread = 0.025;          // of ln(time)
+constexpr double least_spread_of_share = 0.02;  // of a share of the step
+constexpr double spread_of_few_steps = 0.03;    // of a step, where too few say it
+constexpr double pattern_error = 0.15;          // as in evidence.cpp
+/// A step is late from here on, in what it is longer than the rank's own median, and in noise of all ranks.
+constexpr double late_from = 0.08;
+constexpr double late_noise = 4.0;
+/// A healthy rank is late in so many steps at least: assumed, since few steps do not tell.
+constexpr double least_late_share = 0.01;
+
+double middle(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
+}
+
+/// Standard deviation by the median distance.
+double spread_of(const std::vector<double>& values) {
+  constexpr double of_normal = 1.4826;
+  const double center = middle(values);
+  std::vector<double> distances;
+  for (const double value : values) {
+    distances.push_back(std::abs(value - center));
+  }
+  return of_normal * middle(std::move(distances));
+}
+
+using Get = std::optional<double> (*)(const RankStep& step);
+
+/// One number of all ranks and steps.
+struct RankNumber {
+  RankFault fault = RankFault::slow;
+  Get get = nullptr;
+  bool is_share = false;  ///< Differences count, as shares of the step; else logarithms.
+  bool is_less = false;   ///< The rank at fault has less than the others.
+  bool has_jitter = false;
+};
+
+/// Of a rank the numbers of its steps beside the median of all ranks.
+struct RankSeries {
+  std::int64_t rank = 0;
+  std::vector<double> steps;
+  double median = 0.0;
+  double noise = 0.0;  ///< Standard error of the median.
+};
+
+struct Series {
+  std::vector<RankSeries> ranks;
+  double spread = 0.0;  ///< Between healthy ranks.
+  double noise = 0.0;   ///< Of a step, middle of the ranks.
+  double usual = 0.0;   ///< Median of the number over the median step.
+};
+
+void add_medians(Series& series, bool is_share) {
+  std::vector<double> medians;
+  std::vector<double> noises;
+  for (RankSeries& rank : series.ranks) {
+    rank.median = middle(rank.steps);
+    medians.push_back(rank.median);
+    noises.push_back(rank.steps.size() < least_steps ? spread_of_few_steps : spread_of(rank.steps));
+  }
+  series.noise = middle(noises);
+  for (std::size_t i = 0; i < series.ranks.size(); ++i) {
+    constexpr double of_median = 1.2533;  // its standard error over that of a mean
+    const double noise = std::max(noises[i], series.noise);
+    series.ranks[i].noise = of_median * noise / std::sqrt(static_cast<double>(series.ranks[i].steps.size()));
+  }
+  series.spread = std::max(is_share ? least_spread_of_share : least_spread, spread_of(medians));
+}
+
+/// Empty where some step lacks the number, or where it is 0 and logarithms count.
+Series series_of(std::span<const RankStep> measured, const RankNumber& quantity, double step_us) {
+  std::map<std::int64_t, std::vector<double>> by_step;
+  std::vector<double> numbers;
+  for (const RankStep& one : measured) {
+    const std::optional<double> number = quantity.get(one);
+    if (!number || (!quantity.is_share && *number <= 0.0)) {
+      return {};
+    }
+    by_step[one.step].push_back(*number);
+    numbers.push_back(*number);
+  }
+  std::map<std::int64_t, double> usual;
+  for (auto& [step, values] : by_step) {
+    usual[step] = middle(std::move(values));
+  }
+  std::map<std::int64_t, RankSeries> by_rank;
+  for (const RankStep& one : measured) {
+    const double number = *quantity.get(one);
+    const double off = quantity.is_share ? (number - usual[one.step]) / step_us : math::log(number / usual[one.step]);
+    by_rank[one.rank].rank = one.rank;
+    by_rank[one.rank].steps.push_back(quantity.is_less ? -off : off);
+  }
+  Series series{.ranks = {}, .usual = middle(std::move(numbers)) / step_us};
+  for (auto& [rank, one] : by_rank) {
+    series.ranks.push_back(std::move(one));
+  }
+  add_medians(series, quantity.is_share);
+  return series;
+}
+
+/// A rank, a fault, and how much likelier the fault makes the rank's numbers than health does.
+struct Candidate {
+  SuspectedRank suspect;
+  double log_ratio = 0.0;  ///< Averaged over the degrees.
+  double cost = 0.0;       ///< What the others wait, as a share of the step.
+};
+
+template <class Degrees, class LogRatio>
+double averaged(const Degrees& degrees, const LogRatio& log_ratio) {
+  std::vector<double> ratios;
+  for (const double degree : degrees) {
+    ratios.push_back(log_ratio(degree));
+  }
+  const double most = *std::max_element(ratios.begin(), ratios.end());
+  double sum = 0.0;
+  for (const double ratio : ratios) {
+    sum += math::exp(ratio - most);
+  }
+  return most + math::log(sum / static_cast<double>(ratios.size()));
+}
+
+double log_normal(double off, double variance) { return -0.5 * (off * off / variance + math::log(variance)); }
+
+void add_slow(const Series& series, const RankNumber& quantity, std::vector<Candidate>& candidates) {
+  constexpr std::array times{1.1, 1.2, 1.35, 1.5, 2.0, 3.0, 5.0};
+  constexpr std::array shares{0.06, 0.12, 0.25, 0.5, 1.0, 2.0};
+  for (const RankSeries& rank : series.ranks) {
+    const double variance = series.spread * series.spread + rank.noise * rank.noise;
+    const auto log_ratio = [&](double fault) {
+      const double by_degree = pattern_error * fault;
+      return log_normal(rank.median - fault, variance + by_degree * by_degree) - log_normal(rank.median, variance);
+    };
+    Candidate candidate{.suspect = {.rank = rank.rank, .fault = quantity.fault}};
+    if (quantity.is_share) {
+      candidate.log_ratio = averaged(shares, log_ratio);
+      candidate.suspect.degree = rank.median;
+      candidate.cost = rank.median;
+    } else {
+      candidate.log_ratio = averaged(times, [&](double time) { return log_ratio(math::log(time)); });
+      candidate.suspect.degree = math::exp(rank.median);
+      candidate.cost = series.usual * (candidate.suspect.degree - 1.0);
+    }
+    candidates.push_back(candidate);
+  }
+}
+
+struct LateSteps {
+  double late = 0.0;
+  double steps = 0.0;
+  double cost = 0.0;  ///< Sum of what the late ones are longer.
+};
+
+LateSteps late_steps(const RankSeries& rank, double from) {
+  LateSteps counted{.steps = static_cast<double>(rank.steps.size())};
+  for (const double step : rank.steps) {
+    if (step - rank.median > from) {
+      counted.late += 1.0;
+      counted.cost += step - rank.median;
+    }
+  }
+  return counted;
+}
+
+void add_jitter(const Series& series, std::vector<Candidate>& candidates) {
+  constexpr std::array times{3.0, 10.0, 30.0};
+  constexpr double most_share = 0.9;
+  const double from = std::max(late_from, late_noise * series.noise);
+  std::vector<LateSteps> ranks;
+  LateSteps all;
+  for (const RankSeries& rank : series.ranks) {
+    ranks.push_back(late_steps(rank, from));
+    all.late += ranks.back().late;
+    all.steps += ranks.back().steps;
+  }
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const LateSteps& own = ranks[i];
+    const double usual = std::max(least_late_share, (all.late - own.late + 1.0) / (all.steps - own.steps + 2.0));
+    const auto log_ratio = [&](double time) {
+      const double share = std::max(usual, std::min(most_share, time * usual));
+      return own.late * math::log(share / usual) + (own.steps - own.late) * math::log((1.0 - share) / (1.0 - usual));
+    };
+    candidates.push_back(
+        {.suspect = {.rank = series.ranks[i].rank, .fault = RankFault::jitter, .degree = own.late / own.steps},
+         .log_ratio = averaged(times, log_ratio),
+         .cost = own.cost / own.steps * series.usual});
+  }
+}
+
+/// What the file has decides what is asked: the more it says, the better the cause is known.
+std::vector<RankNumber> quantities_of(const RankStep& step) {
+  std::vector<RankNumber> quantities;
+  const auto add = [&](RankFault fault, Get get, bool is_share, bool is_less, bool has_jitter) {
+    quantities.push_back({fault, get, is_share, is_less, has_jitter});
+  };
+  if (step.compute_us) {
+    add(
+        RankFault::slow_compute, [](const RankStep& s) { return s.compute_us; }, false, false, true);
+  }
+  if (step.idle_us) {
+    add(
+        RankFault::slow_host, [](const RankStep& s) { return s.idle_us; }, true, false, !step.compute_us);
+  }
+  if (step.send_us) {
+    add(
+        RankFault::slow_send, [](const RankStep& s) { return s.send_us; }, false, false, false);
+  }
+  if (!step.compute_us && !step.idle_us && step.communication_us) {
+    add(
+        RankFault::late, [](const RankStep& s) { return s.communication_us; }, true, true, true);
+  }
+  if (quantities.empty()) {
+    add(
+        RankFault::slow, [](const RankStep& s) { return std::optional(s.time_us); }, false, false, true);
+  }
+  return quantities;
+}
+
+Severity severity_of(double slowdown) {
+  return slowdown >= 1.5 ? Severity::critical : slowdown >= 1.15 ? Severity::major : Severity::minor;
+}
+
+/// Each rank with its likeliest fault, where that alone is enough, or where it is the likeliest of all.
+void name_ranks(const std::vector<Candidate>& candidates, const std::vector<double>& odds, double false_alarms,
+                StepJudgement& judgement) {
+  std::map<std::int64_t, std::size_t> of_rank;
+  std::size_t likeliest = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const auto [place, is_new] = of_rank.try_emplace(candidates[i].suspect.rank, i);
+    place->second = odds[i] > odds[place->second] ? i : place->second;
+    likeliest = odds[i] > odds[likeliest] ? i : likeliest;
+  }
+  double cost = 0.0;
+  for (const auto& [rank, i] : of_rank) {
+    if (odds[i] >= 1.0 / false_alarms || i == likeliest) {
+      SuspectedRank suspect = candidates[i].suspect;
+      suspect.probability = 1.0 - 1.0 / (1.0 + odds[i] * bad_share / (1.0 - bad_share));
+      judgement.suspects.push_back(suspect);
+      cost = std::max(cost, candidates[i].cost);
+    }
+  }
+  std::stable_sort(judgement.suspects.begin(), judgement.suspects.end(),
+                   [](const auto& a, const auto& b) { return a.probability > b.probability; });
+  judgement.slowdown = 1.0 + std::max(0.0, cost);
+  judgement.severity = severity_of(judgement.slowdown);
+}
+
+}  // namespace
+
+const RankFaultText& text_of(RankFault fault) {
+  const auto* const text =
+      std::find_if(texts.begin(), texts.end(), [&](const RankFaultText& one) { return one.fault == fault; });
+  check(text != texts.end(), "every fault of a rank has a text");
+  return *text;
+}
+
+StepJudgement judge_steps(std::span<const RankStep> measured, double false_alarms) {
+  check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
+  StepJudgement judgement;
+  std::map<std::int64_t, std::size_t> ranks;
+  std::map<std::int64_t, std::size_t> steps;
+  std::vector<double> times;
+  for (const RankStep& one : measured) {
+    ++ranks[one.rank];
+    ++steps[one.step];
+    times.push_back(one.time_us);
+  }
+  judgement.ranks = ranks.size();
+  judgement.steps = steps.size();
+  if (measured.empty()) {
+    return judgement;
+  }
+  judgement.step_us = middle(std::move(times));
+  std::vector<Candidate> candidates;
+  for (const RankNumber& quantity : quantities_of(measured.front())) {
+    const Series series = series_of(measured, quantity, judgement.step_us);
+    if (series.ranks.size() >= least_ranks) {
+      add_slow(series, quantity, candidates);
+      if (quantity.has_jitter && judgement.steps >= least_steps) {
+        add_jitter(series, candidates);
+      }
+    }
+  }
+  if (candidates.empty()) {
+    return judgement;
+  }
+  std::vector<double> odds;
+  for (const Candidate& candidate : candidates) {
+    constexpr double largest = 600.0;  // e^600 is still a number
+    odds.push_back(math::exp(std::min(largest, candidate.log_ratio)) / static_cast<double>(candidates.size()));
+    judgement.odds += odds.back();
+  }
+  judgement.healthy_probability = 1.0 / (1.0 + judgement.odds * bad_share / (1.0 - bad_share));
+  if (judgement.odds >= 1.0 / false_alarms) {
+    judgement.health = Health::bad;
+    name_ranks(candidates, odds, false_alarms, judgement);
+  } else if (judgement.steps >= least_steps) {
+    judgement.health = Health::healthy;
+  }
+  return judgement;
+}
+
+}  // namespace commfuse

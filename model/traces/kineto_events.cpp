@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/traces/kineto_events.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "model/config_error.h"
+#include "model/json_budget.h"
+#include "model/json_characters.h"
+#include "model/text/files.h"
+
+namespace commfuse {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// Characters of a file, gzipped or not, for a parser that takes one after the other.
+class Characters {
+ public:
+  /// Throws ConfigError where the file cannot be read.
+  explicit Characters(const fs::path& path) : path_(path), file_(::gzopen(path.c_str(), "rb"), &::gzclose) {
+    if (!file_) {
+      throw ConfigError(fmt::format("{}: cannot be read; check the path", path.string()));
+    }
+    fill();
+    at_ = count_ - without_byte_order_mark({buffer_.data(), count_}).size();
+    if (at_ == count_) {
+      fill();
+    }
+  }
+  [[nodiscard]] bool at_end() const { return count_ == 0; }
+  [[nodiscard]] char front() const { return buffer_[at_]; }
+  void pop() {
+    places_.pass(front());
+    if (++at_ >= count_) {
+      fill();
+    }
+  }
+  /// An event is over. Throws ConfigError once more than longest_json_piece, about, came without one.
+  void forget() { since_ = 0; }
+  [[nodiscard]] const JsonPlaces& places() const { return places_; }
+
+ private:
+  void fill() {
+    const int read = ::gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
+    count_ = read > 0 ? static_cast<std::size_t>(read) : 0;
+    at_ = 0;
+    since_ += count_;
+    if (since_ > longest_json_piece + buffer_.size()) {
+      throw ConfigError(fmt::format("{}: one event takes more than {} MiB; export the trace again", path_.string(),
+                                    longest_json_piece >> 20U));
+    }
+  }
+
+  fs::path path_;
+  std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
+  std::vector<char> buffer_ = std::vector<char>(1 << 18);
+  std::size_t at_ = 0;
+  std::size_t count_ = 0;
+  std::size_t since_ = 0;  // unpacked, since the last event
+  JsonPlaces places_;      // in what was unpacked
+};
+
+std::string beginning_of(const fs::path& path) {
+  constexpr std::size_t enough = 1 << 16;
+  std::string head;
+  for (Characters characters(path); head.size() < enough && !characters.at_end(); characters.pop()) {
+    head += characters.front();
+  }
+  return head;
+}
+
+/// A list of events without anything around it, as Chrome reads them too.
+bool is_bare_list(std::string_view head) {
+  constexpr std::string_view blank = " \t\r\n";
+  const std::size_t list = head.find_first_not_of(blank);
+  if (list == std::string_view::npos || head[list] != '[') {
+    return false;
+  }
+  const std::size_t event = head.find_first_not_of(blank, list + 1);
+  const auto has = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
+  return event != std::string_view::npos && head[event] == '{' && has("\"ph\"") && has("\"ts\"");
+}
+
+}  // namespace
+
+bool is_kineto_trace(const fs::path& path) {
+  const std::string head = beginning_of(path);
+  const bool is_object = head.find_first_not_of(" \t\r\n") == head.find('{');
+  return is_bare_list(head) || (is_object && (head.find("\"traceEvents\"") != std::string::npos ||
+                                              (head.find("\"schemaVersion\"") != std::string::npos &&
+                                               head.find("\"deviceProperties\"") != std::string::npos)));
+}
+
+void visit_kineto(const fs::path& path, const KinetoVisitor& visitor) {
+  Characters characters(path);
+  // Events are objects inside a list inside the file, as are the parts of distributedInfo, or inside a bare list; each
+  // is looked at and forgotten.
+  const int depth_of_events = is_bare_list(beginning_of(path)) ? 1 : 2;
+  std::array<std::string, 3> keys;  // that lead to what is read, by depth
+  const auto take = [&](json::parse_event_t what, const json& parsed) {
+    characters.forget();
+    if (keys[1] == "distributedInfo") {
+      if (visitor.distributed) {
+        visitor.distributed(keys[2], parsed);
+      }
+    } else if (what == json::parse_event_t::object_end && visitor.event) {
+      visitor.event(parsed);
+    }
+  };
+  TakeAndForget<json, decltype(take)> callback(path.string(), depth_of_events, take);
+  try {
+    [[maybe_unused]] const json rest =
+        json::parse(JsonCharacter(&characters), JsonCharacter<Characters>(nullptr),
+                    [&](int depth, json::parse_event_t what, json& parsed) {
+                      if (what == json::parse_event_t::key && depth_of_events == 2 && (depth == 1 || depth == 2)) {
+                        keys[static_cast<std::size_t>(depth)] = parsed.get<std::string>();
+                      }
+                      return callback(depth, what, parsed);
+                    });
+  } catch (const json::parse_error& error) {
+    throw ConfigError(fmt::format("{}:{}: is not a whole trace of PyTorch's profiler; export it again", path.string(),
+                                  characters.places().place(error.byte)));
+  } catch (const json::exception&) {  // A number that fits no double.
+    throw ConfigError(fmt::format("{}:{}: a number is out of range; export the trace again", path.string(),
+                                  characters.places().last()));
+  }
+}
+
+}  // namespace commfuse

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events of a trace of PyTorch's profiler (Kineto), plain or gzipped, one after the other, however large.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace commfuse {
+
+/// By how it begins.
+bool is_kineto_trace(const std::filesystem::path& path);
+
+/// What a trace is made of. Either may be empty.
+struct KinetoVisitor {
+  std::function<void(const nlohmann::json& event)> event;
+  /// A key of distributedInfo ("rank", "world_size", "pg_config") and its value.
+  std::function<void(std::string_view key, const nlohmann::json& value)> distributed;
+};
+
+/// Throws ConfigError where the file cannot be read, is cut off, or is no such trace.
+void visit_kineto(const std::filesystem::path& path, const KinetoVisitor& visitor);
+
+}  // namespace commfuse

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From keyword arguments to the words of a command line, and from there to a Result."""
+
+import functools
+import inspect
+import keyword
+import os
+import sys
+import textwrap
+import warnings
+from collections.abc import Iterable, Mapping
+
+from . import _engine
+from ._result import CommfuseWarning, Result
+
+
+@functools.cache
+def keywords_of(name):
+    """Returns the keywords of a command by their flag: "--seq"."""
+    return {flag: one for one in _engine.command(name).keywords for flag in one.flags}
+
+
+def argument_name(flag):
+    """Returns the name of a flag in Python: "link_bandwidth"; "as_" for a word of the language."""
+    name = flag.lstrip("-").replace("-", "_")
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+def text_of(value):
+    """Returns a value as the command line writes it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        raise TypeError(f"a value cannot be a {type(value).__name__}; write a text, a number or a list of them")
+    if isinstance(value, Iterable):
+        return ",".join(text_of(part) for part in value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def words_of(flag, value, described):
+    """Returns the words that give a flag its value; none for None, and for False of a flag that takes no value.
+
+    `described` is None of a flag that the command does not have; its words make the command line's own error.
+    """
+    if value is None:
+        return []
+    if isinstance(value, bool) and (described is None or not described.value):
+        return [flag] if value else []
+    if described is not None and described.repeats:
+        if isinstance(value, Mapping):
+            return [f"{flag}={key}={text_of(part)}" for key, part in value.items()]
+        if not isinstance(value, (str, os.PathLike)) and isinstance(value, Iterable):
+            return [f"{flag}={text_of(part)}" for part in value]
+    return [f"{flag}={text_of(value)}"]
+
+
+def command_line(name, arguments, keywords):
+    """Returns the words of the command line that means the same call."""
+    known = keywords_of(name)
+    words = [os.fspath(argument) for argument in arguments]
+    for argument, value in keywords.items():
+        flag = "--" + argument.rstrip("_").replace("_", "-")
+        words += words_of(flag, value, known.get(flag))
+    return words
+
+
+def draws_bars():
+    """Whether a line of stderr can be redrawn: on a terminal and in a notebook."""
+    is_terminal = getattr(sys.stderr, "isatty", lambda: False)
+    return is_terminal() or "ipykernel" in sys.modules
+
+
+def write_progress(text):
+    stream = sys.stderr
+    if stream is not None:
+        stream.write(text)
+        stream.flush()
+
+
+def call(name, arguments, keywords):
+    words = command_line(name, arguments, keywords)
+    called = _engine.call(name, words, write_progress, draws_bars())
+    if called.sentence:
+        user_mistake = 2  # of the exit codes
+        raise (_engine.ConfigError if called.code == user_mistake else _engine.Error)(called.sentence)
+    if called.notes:
+        warnings.warn(called.notes.rstrip("\n"), CommfuseWarning, stacklevel=3)
+    return Result(name, words, called)
+
+
+def wrapped(text, indent):
+    return textwrap.fill(text, 100, initial_indent=indent, subsequent_indent=indent)
+
+
+def documentation(name):
+    """Returns what help() shows: every keyword with its unit, what it takes and its default."""
+    command = _engine.command(name)
+    lines = [command.doc + ".", "", f"As `commfuse-sim {name}`; returns a Result.", ""]
+    group = None
+    for one in sorted(command.keywords, key=lambda one: not one.by_place):
+        heading = "Positional" if one.by_place else "Keywords" if one.group == "Options" else one.group
+        if heading != group:
+            group = heading
+            lines += [heading + ":"]
+        names = ", ".join(argument_name(flag) for flag in one.flags)
+        preset = "=" + one.preset if one.preset else ""
+        lines += [f"  {names} ({one.value}{preset})" if one.value else f"  {names}", wrapped(one.doc, "      ")]
+    return "\n".join(lines + ["", command.footer])
+
+
+def signature_of(name):
+    kinds = inspect.Parameter
+    known = _engine.command(name).keywords
+    parameters = [kinds("arguments", kinds.VAR_POSITIONAL)] if any(one.by_place for one in known) else []
+    for one in known:
+        if not one.by_place:
+            parameters += [kinds(argument_name(flag), kinds.KEYWORD_ONLY, default=None) for flag in one.flags]
+    return inspect.Signature(parameters, return_annotation=Result)
+
+
+def verb(name):
+    """Returns a command as a function."""
+
+    def function(*arguments, **keywords):
+        return call(name, arguments, keywords)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "commfuse"
+    function.__doc__ = documentation(name)
+    function.__signature__ = signature_of(name)
+    return function
+
+
+run, sweep, tune, plan, score, calibrate, expect = map(verb, _engine.command_names())

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of results by column, each column in one piece of memory that NumPy looks at without a copy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "model/record/result.h"
+#include "model/record/row_table.h"
+#include "model/record/step_row.h"
+
+namespace commfuse::python {
+
+/// A value of a row; nothing where the column does not apply to the row.
+using Cell = std::variant<std::monostate, std::string, std::int64_t, double, bool>;
+
+/// The values of a column by row. Only the list of its type is filled.
+struct Column {
+  ColumnType type = ColumnType::text;
+  std::vector<std::int64_t> counts{};
+  std::vector<double> numbers{};      ///< NaN where there is none; also of counts and flags that are not everywhere.
+  std::vector<std::uint8_t> flags{};  ///< 0 or 1.
+  std::vector<std::int32_t> codes{};  ///< Places in `words`; -1 where there is none.
+  std::vector<std::string> words{};   ///< Texts, each once, in the order in which they first come.
+};
+
+/// What a table knows of a column before it is read.
+struct ColumnHead {
+  std::string name;
+  ColumnType type = ColumnType::text;
+  bool operator==(const ColumnHead&) const = default;
+};
+
+class Table {
+ public:
+  explicit Table(std::shared_ptr<const RowTable> layers);
+  explicit Table(std::vector<StepRow> models);
+
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] const std::vector<ColumnHead>& heads() const { return heads_; }
+  /// Reads a column on the first call; it stays where it is while the table lives. May be called from several threads.
+  /// Throws ConfigError, with the nearest name, for a column that the table does not have.
+  const Column& column(const std::string& name);
+  /// Reads all columns in one pass over the rows.
+  void read_all();
+  /// Returns the values of one row by column. Requires row < size().
+  [[nodiscard]] std::vector<Cell> record(std::size_t row) const;
+
+ private:
+  void read(const std::vector<std::size_t>& places);
+  /// Calls `take` with each row's number and a function from the place of a column to its value in that row.
+  using ValueAt = std::function<Cell(std::size_t place)>;
+  void for_each_row(const std::function<void(const ValueAt& value)>& take) const;
+
+  std::shared_ptr<const RowTable> layers_;
+  std::vector<StepRow> models_;
+  std::vector<ColumnHead> heads_;
+  std::mutex mutex_;
+  std::map<std::size_t, Column> columns_;  ///< By place in heads_.
+};
+
+}  // namespace commfuse::python

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the extension by the project's own CMake, in build/python of the repository, and puts configs/ beside it."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def version():
+    return re.search(r"^project\(commfuse VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)[1]
+
+
+class CMakeBuild(build_ext):
+    def build_extension(self, extension):
+        folder = ROOT / "build" / "python"
+        interpreter = os.path.realpath(sys.executable)  # an environment may go, what it was made from stays
+        subprocess.run(["cmake", "--preset", "release", "-B", folder, "-D", "COMMFUSE_PYTHON=ON",
+                        "-D", f"Python_EXECUTABLE={interpreter}"], cwd=ROOT, check=True)
+        subprocess.run(["cmake", "--build", folder, "--target", "commfuse_python", "-j", str(os.cpu_count())],
+                       check=True)
+        target = pathlib.Path(self.get_ext_fullpath(extension.name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        built, = (folder / "python" / "commfuse").glob("_engine*.so")
+        shutil.copy(built, target)
+        shutil.copytree(ROOT / "configs", target.parent / "configs", dirs_exist_ok=True)
+
+
+setup(version=version(), ext_modules=[Extension("commfuse._engine", sources=[])], cmdclass={"build_ext": CMakeBuild})

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/html/savings_section.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "reports/commas.h"
+#include "reports/comparison.h"
+#include "reports/figure/markup.h"
+#include "reports/figure/spread.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+constexpr std::size_t most_lines = 24;
+
+struct Line {
+  std::string name;
+  const SavingCount* count = nullptr;
+};
+
+std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 * share); }
+
+std::string number(std::size_t count) { return with_commas(static_cast<std::int64_t>(count)); }
+
+std::string line_html(const Line& line) {
+  const SavingCount& count = *line.count;
+  return fmt::format(
+      "<tr><th class=\"where\" scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
+      "<td>{}</td><td>{} to {}</td></tr>\n",
+      escaped(line.name), signed_percent(count.median), number(count.pays), number(count.loses), number(count.close),
+      number(count.points), signed_percent(count.best), signed_percent(count.low), signed_percent(count.high));
+}
+
+std::string table_html(std::string_view caption, std::string_view first, const std::vector<Line>& lines) {
+  std::string html = fmt::format(
+      "<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table class=\"savings\">\n"
+      "<caption>{0}</caption>\n<thead><tr><th scope=\"col\">{1}</th>",
+      caption, first);
+  for (const std::string_view head : {"Median", "Pays", "Loses", "Close", "Points", "At best", "8 in 10 points"}) {
+    html += fmt::format("<th scope=\"col\">{}</th>", head);
+  }
+  html += "</tr></thead>\n<tbody>\n";
+  for (const std::size_t place : spread(lines.size(), most_lines)) {
+    html += line_html(lines[place]);
+  }
+  html += "</tbody>\n</table>\n</div>\n";
+  return lines.size() <= most_lines
+             ? html
+             : html +
+                   fmt::format("<p class=\"note\">{} of {}, evenly spread from the largest saving to the least.</p>\n",
+                               most_lines, lines.size());
+}
+
+}  // namespace
+
+std::string savings_tables(const Overview& overview, const VerdictRule& rule) {
+  if (overview.savings.points < 2) {
+    return {};
+  }
+  std::vector<Line> strategies;
+  for (const StrategySavings& strategy : overview.strategies) {
+    strategies.push_back({strategy.strategy, &strategy.count});
+  }
+  std::string html = table_html("Time saved against serial, by strategy", "Strategy", strategies);
+  html += fmt::format(
+      "<p class=\"note\">Shares of serial's time; below 0 a strategy takes longer. To pay or to lose takes {}; where "
+      "no "
+      "probability is known, the difference alone decides.</p>\n",
+      escaped(rule_in_words(rule)));
+  std::vector<Line> settings;
+  for (const Overview::Setting& setting : overview.settings) {
+    if (setting.savings.points > 0) {
+      settings.push_back({setting.title, &setting.savings});
+    }
+  }
+  if (settings.size() < 2) {
+    return html;
+  }
+  std::ranges::stable_sort(settings, std::ranges::greater{}, [](const Line& line) { return line.count->median; });
+  return html + table_html("Time saved against serial, by setting", "Setting", settings);
+}
+
+}  // namespace commfuse::reports

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What overlap saves against serial communication: at one point, and over all points of a sweep. Verdicts, maps and
+// reports take their numbers from here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/analysis/verdict.h"
+#include "model/record/result.h"
+
+namespace commfuse::reports {
+
+enum class Pays : std::uint8_t { yes, close, no };
+
+/// A schedule beside serial at its point.
+struct PayVerdict {
+  const ResultRow* overlap = nullptr;
+  const ResultRow* serial = nullptr;
+  double saved = 0.0;                   ///< Share of serial's time; below 0 the schedule takes longer.
+  std::optional<double> probability{};  ///< That the faster of the two is the faster one; nothing where it is unknown.
+  Pays pays = Pays::close;              ///< By the rule: difference and probability.
+};
+
+/// The implementations of a point: the fastest one, and the one to take, which is the fastest that surely takes less
+/// time than serial, else the fastest. Both null where there is none.
+struct Implementations {
+  const ResultRow* fastest = nullptr;
+  const ResultRow* chosen = nullptr;
+  std::size_t count = 0;
+};
+/// `ranking` has those rows of a point that can win, fastest first.
+Implementations implementations_of(std::span<const ResultRow* const> ranking, const ResultRow& serial,
+                                   const VerdictRule& rule);
+
+/// A row against serial. The probability is that of the row (`beats_serial`); without one it follows from both errors
+/// where the faster of the two is the fastest of its point, and else the difference alone decides.
+PayVerdict pay_verdict(const ResultRow& row, const ResultRow& serial, const ResultRow& fastest,
+                       const VerdictRule& rule);
+
+/// The schedule to take instead of serial: an implementation where some were run, else the fastest other one. Nothing
+/// where the ranking lacks either.
+std::optional<PayVerdict> pay_verdict(std::span<const ResultRow* const> ranking, const VerdictRule& rule);
+
+/// Savings of many points.
+struct SavingCount {
+  std::size_t points = 0;
+  std::size_t pays = 0;
+  std::size_t close = 0;
+  std::size_t loses = 0;
+  double median = 0.0;  ///< Shares of serial's time, as the next three.
+  double low = 0.0;     ///< A tenth of the points save less.
+  double high = 0.0;    ///< A tenth of the points save more.
+  double best = 0.0;
+};
+
+/// Collects them.
+class SavingTally {
+ public:
+  void add(double saved, Pays pays);
+  /// Sorts what was added. Without points everything is 0.
+  [[nodiscard]] SavingCount count();
+
+ private:
+  std::vector<float> saved_;  // Millions of points; a report shows three digits.
+  SavingCount count_;
+};
+
+/// "pays at 18, loses at 2 and is too close to call at 4". Requires a point.
+std::string counts_in_words(const SavingCount& count);
+/// "Over 24 points overlap saves 12.3% of serial's time in the median: it pays at 18 and loses at 6."; `unit` is
+/// "points" or "plans". Empty for fewer than two.
+std::string savings_in_words(const SavingCount& count, std::string_view unit = "points",
+                             std::string_view baseline = "serial");
+
+}  // namespace commfuse::reports

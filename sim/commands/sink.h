@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+namespace commfuse::sim {
+
+/// Takes a piece of a text or a file.
+using Sink = std::function<void(std::string_view)>;
+
+}  // namespace commfuse::sim

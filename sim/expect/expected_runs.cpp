@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/expect/expected_runs.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
+#include "model/config_error.h"
+#include "sim/point/point_runner.h"
+#include "sim/step/predict_steps.h"
+
+namespace commfuse::expect {
+
+namespace {
+
+/// What is known of a point whichever it is.
+ExpectedRun run_with(std::string strategy, Duration time, std::optional<double> error, double false_alarms) {
+  if (!error) {
+    throw ConfigError("--set uncertainty: a range needs errors; leave it on");
+  }
+  return {.strategy = std::move(strategy),
+          .time = time,
+          .error = *error,
+          .range = range_of(Expected{.message = {}, .time = time, .shared_error = *error}, false_alarms)};
+}
+
+std::vector<ExpectedRun> layers(const Settings& settings, const Library& library, double false_alarms,
+                                std::string& reason) {
+  StructureCache structures;
+  PointRunner runner(library, structures);
+  std::vector<ExpectedRun> runs;
+  for (const ResultRow& row : runner.rows(settings)) {
+    if (!row.feasible()) {
+      reason = row.reason;
+    } else if (!row.bound) {
+      const std::string strategy =
+          row.parameters.empty() ? row.strategy : fmt::format("{} {}", row.strategy, row.parameters);
+      ExpectedRun run = run_with(strategy, row.analysis.critical.makespan, row.makespan_error, false_alarms);
+      run.scope = row.scope;
+      run.model = row.model;
+      run.ranks = row.ranks;
+      run.batch = row.batch;
+      run.seq = row.seq;
+      runs.push_back(std::move(run));
+    }
+  }
+  return runs;
+}
+
+std::vector<ExpectedRun> steps(const Settings& settings, const Library& library, double false_alarms,
+                               std::string& reason) {
+  StepPoints points(library);
+  std::vector<ExpectedRun> runs;
+  const auto count = [](const StepRow& row, std::string_view name) { return row.has(name) ? row.count(name) : 0; };
+  for (const StepRow& row : points.rows(settings)) {
+    if (!row.feasible()) {
+      reason = row.text("reason");
+      continue;
+    }
+    const std::optional<double> error = row.has("time_error") ? std::optional(row.number("time_error")) : std::nullopt;
+    ExpectedRun run = run_with(row.text("strategy"), from_seconds(1e-3 * row.number("time_ms")), error, false_alarms);
+    run.scope = row.text("scope");
+    run.model = row.text("model");
+    run.ranks = count(row, "gpus") > 0 ? count(row, "gpus") : count(row, "ranks");
+    run.batch = count(row, "batch");
+    run.seq = count(row, "seq");
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+}  // namespace
+
+std::vector<ExpectedRun> expected_runs(const Settings& settings, double false_alarms) {
+  Library library;
+  library.load(settings);
+  std::string reason = "no strategy was asked for; name one with --set strategy.name=all";
+  std::vector<ExpectedRun> runs = is_whole_model(settings) ? steps(settings, library, false_alarms, reason)
+                                                           : layers(settings, library, false_alarms, reason);
+  if (runs.empty()) {
+    throw ConfigError(reason);
+  }
+  return runs;
+}
+
+}  // namespace commfuse::expect

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/house/plain_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace fs = std::filesystem;
+
+namespace commfuse::house {
+
+namespace {
+
+// A folder joins when its comments are whole sentences and its names say what they hold.
+constexpr auto rewritten = std::to_array<std::string_view>({
+    "bench",
+    "model",
+    "model/analysis",
+    "model/config",
+    "model/cost",
+    "model/describe",
+    "model/expect",
+    "model/fit",
+    "model/hardware",
+    "model/math",
+    "model/process",
+    "model/process/module",
+    "model/program",
+    "model/program_text",
+    "model/proof",
+    "model/random",
+    "model/record",
+    "model/strategies",
+    "model/text",
+    "model/workload",
+    "sim",
+    "sim/engine",
+    "sim/expect",
+    "sim/import",
+    "sim/lab",
+    "sim/parallel",
+    "sim/plan",
+    "sim/point",
+    "sim/replay",
+    "sim/schema",
+    "sim/score",
+    "sim/step",
+    "sim/sweep",
+    "sim/tune",
+    "sim/why",
+    "tests/house",
+    "validate",
+    "validate/bench",
+    "validate/compare",
+    "validate/cpu",
+    "validate/measure",
+    "validate/mpi",
+    "validate/reference",
+    "validate/tcp",
+    "validate/values",
+});
+
+constexpr double largest_share = 0.003;
+
+// A comment that begins with one of these is nearly always a bare noun clause that has lost its subject.
+constexpr std::array<std::string_view, 14> fragments{"of",    "so many", "so much", "those",   "the same",
+                                                     "as",    "how",     "what",    "whether", "where",
+                                                     "whose", "who",     "which",   "that of"};
+
+constexpr std::array<std::string_view, 8> names{"one", "all", "here", "there", "found", "most", "own", "some"};
+
+struct AllowedName {
+  std::string_view path;
+  std::string_view code;  // part of the line that may keep its name
+  std::string_view reason;
+};
+
+constexpr std::string_view is_member = "a public member that other rooms use; it is read with its object before it";
+constexpr std::string_view is_enumerator = "an enumerator; it is read with its type before it";
+constexpr std::array allowed{
+    AllowedName{"model/analysis/scaling.h", "ScalingPoint most;", is_member},
+    AllowedName{"model/config/field.h", "std::int64_t least = 1, most = 1;", is_member},
+    AllowedName{"model/config/yaml_reader.h", "T most;", is_member},
+    AllowedName{"model/describe/describe.h", "double least = 0.0, most = 0.0;", is_member},
+    AllowedName{"model/describe/describe.h", "false, least, most}", is_member},
+    AllowedName{"model/fit/link_fit.h", "BytesPerSecond most = unlimited;", is_member},
+    AllowedName{"model/hardware/fit_scope.h", "std::int64_t most = 0;", is_member},
+    AllowedName{"model/program/program.h", "Region here;", is_member},
+    AllowedName{"model/config/hf_families.h", "  all,", is_enumerator},
+    AllowedName{"model/config/hf_quantization.cpp", "experts, all, other", is_enumerator},
+    AllowedName{"model/proof/symmetry.h", "  all,", is_enumerator},
+    AllowedName{"model/strategies/fuse_steps.h", "{ two, all }", is_enumerator},
+    AllowedName{"sim/replay/replay.h", "    all,", is_enumerator},
+    AllowedName{"model/strategies/options.h", "{ one, halves, shards }", is_enumerator},
+};
+
+bool is_name_letter(char letter) { return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_'; }
+
+struct Comment {
+  std::size_t line = 0;
+  std::size_t last_line = 0;
+  std::size_t column = 0;
+  std::string text;
+};
+
+/// A source split into code, with blanks for comments and literals, and comments.
+struct Source {
+  std::string code;
+  std::vector<Comment> comments;
+};
+
+/// Splits a source. Knows `//`, `/* */`, strings, raw strings and characters.
+class Splitter {
+ public:
+  explicit Splitter(std::string_view text) : text_(text) {}
+
+  Source split() {
+    while (at_ < text_.size()) {
+      const std::string_view rest = text_.substr(at_);
+      if (rest.starts_with("//")) {
+        take_comment(rest.substr(0, rest.find('\n')));
+      } else if (rest.starts_with("/*")) {
+        blank(rest.find("*/", 2), 2);
+      } else if (rest.starts_with("R\"") && !follows_name()) {
+        const std::string end = ")" + std::string(rest.substr(2, rest.find('(') - 2)) + "\"";
+        blank(rest.find(end), end.size());
+      } else if (rest.front() == '"' || (rest.front() == '\'' && !follows_name())) {
+        blank(end_of_literal(rest), 1);
+      } else {
+        take(rest.front());
+      }
+    }
+    return std::move(source_);
+  }
+
+ private:
+  [[nodiscard]] bool follows_name() const { return !source_.code.empty() && is_name_letter(source_.code.back()); }
+
+  static std::size_t end_of_literal(std::string_view literal) {
+    std::size_t end = 1;
+    while (end < literal.size() && literal[end] != literal.front()) {
+      end += literal[end] == '\\' ? 2 : 1;
+    }
+    return end;
+  }
+
+  void take(char letter) {
+    source_.code += letter;
+    ++at_;
+    ++column_;
+    if (letter == '\n') {
+      ++line_;
+      column_ = 0;
+    }
+  }
+
+  /// Blanks everything before `end` and the `length` characters of the end itself.
+  void blank(std::size_t end, std::size_t length) {
+    const std::size_t stop = end == std::string_view::npos ? text_.size() : std::min(text_.size(), at_ + end + length);
+    while (at_ < stop) {
+      const char letter = text_[at_];
+      take(letter);
+      source_.code.back() = letter == '\n' ? '\n' : ' ';
+    }
+  }
+
+  /// Adds a comment, or another line of the comment above it.
+  void take_comment(std::string_view comment) {
+    std::string_view text = comment.substr(std::min(comment.find_first_not_of("/<"), comment.size()));
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    const std::size_t begin = source_.code.rfind('\n') + 1;  // npos + 1 is the begin of the first line
+    const bool is_alone = source_.code.find_first_not_of(' ', begin) == std::string::npos;
+    std::vector<Comment>& comments = source_.comments;
+    if (is_alone && !comments.empty() && comments.back().last_line + 1 == line_ && comments.back().column == column_) {
+      comments.back().last_line = line_;
+      comments.back().text += " " + std::string(text);
+    } else if (!is_marker(text)) {
+      comments.push_back({.line = line_, .last_line = line_, .column = column_, .text = std::string(text)});
+    }
+    blank(comment.size(), 0);
+  }
+
+  /// Comments for machines, which are not read as sentences.
+  static bool is_marker(std::string_view text) {
+    return text.empty() || text.starts_with("SPDX") || text.starts_with("NOLINT") || text.starts_with("namespace") ||
+           text.starts_with("clang-format");
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::size_t line_ = 1;
+  std::size_t column_ = 0;
+  Source source_;
+};
+
+/// Returns the fragment that a comment begins with, in lower case.
+std::optional<std::string_view> fragment_of(std::string_view comment) {
+  std::string beginning(comment.substr(0, 16));
+  std::transform(beginning.begin(), beginning.end(), beginning.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  const auto* const fragment = std::find_if(fragments.begin(), fragments.end(), [&](std::string_view candidate) {
+    return beginning.starts_with(candidate) &&
+           (beginning.size() == candidate.size() || !is_name_letter(beginning[candidate.size()]));
+  });
+  return fragment == fragments.end() ? std::nullopt : std::optional(*fragment);
+}
+
+/// Returns the C++ files of a folder, without those of the folders below it, in order of path.
+std::vector<fs::path> sources_in(const fs::path& folder) {
+  std::vector<fs::path> sources;
+  if (fs::is_directory(folder)) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension == ".cpp" || extension == ".h" || extension == ".cu" || extension == ".cuh") {
+        sources.push_back(entry.path());
+      }
+    }
+  }
+  std::sort(sources.begin(), sources.end());
+  return sources;
+}
+
+Source source_of(const fs::path& file) {
+  std::ifstream in(file);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  return Splitter(text).split();
+}
+
+/// Adds the breaches of one line. `path` and `number` are for the sentences.
+void find_names(std::string_view line, const std::string& path, std::size_t number,
+                std::vector<std::string>& breaches) {
+  for (std::size_t at = 0; at < line.size();) {
+    if (!is_name_letter(line[at])) {
+      ++at;
+      continue;
+    }
+    std::size_t end = at;
+    while (end < line.size() && is_name_letter(line[end])) {
+      ++end;
+    }
+    std::string_view name = line.substr(at, end - at);
+    name.remove_suffix(name.ends_with('_') ? 1 : 0);
+    const std::string_view before = line.substr(0, at);
+    const bool is_qualified = before.ends_with('.') || before.ends_with("->") || before.ends_with("::");
+    const bool is_retired = !is_qualified && std::find(names.begin(), names.end(), name) != names.end();
+    const bool is_allowed = is_retired && std::any_of(allowed.begin(), allowed.end(), [&](const AllowedName& entry) {
+                              return path == entry.path && line.find(entry.code) != std::string_view::npos;
+                            });
+    if (is_retired && !is_allowed) {
+      breaches.push_back(fmt::format("{}:{}: '{}' does not say what it holds; name its contents", path, number, name));
+    }
+    at = end;
+  }
+}
+
+}  // namespace
+
+std::span<const std::string_view> rewritten_folders() { return rewritten; }
+
+std::vector<std::string> comment_fragments(const fs::path& root, std::span<const std::string_view> folders) {
+  std::vector<std::string> breaches;
+  for (const std::string_view folder : folders) {
+    std::vector<std::string> of_folder;
+    std::size_t comments = 0;
+    const std::vector<fs::path> files = sources_in(root / folder);
+    for (const fs::path& file : files) {
+      for (const Comment& comment : source_of(file).comments) {
+        ++comments;
+        if (const auto fragment = fragment_of(comment.text)) {
+          of_folder.push_back(fmt::format("{}:{}: a comment begins with '{}'; begin with its subject or verb",
+                                          file.lexically_relative(root).generic_string(), comment.line, *fragment));
+        }
+      }
+    }
+    if (files.empty()) {
+      breaches.push_back(fmt::format("{}:1: no C++ files; remove the folder from the list", folder));
+    }
+    if (static_cast<double>(of_folder.size()) > largest_share * static_cast<double>(comments)) {
+      breaches.insert(breaches.end(), of_folder.begin(), of_folder.end());
+    }
+  }
+  return breaches;
+}
+
+std::vector<std::string> retired_names(const fs::path& root, std::span<const std::string_view> folders) {
+  std::vector<std::string> breaches;
+  for (const std::string_view folder : folders) {
+    for (const fs::path& file : sources_in(root / folder)) {
+      const std::string path = file.lexically_relative(root).generic_string();
+      const std::string code = source_of(file).code;
+      std::size_t number = 1;
+      for (std::size_t begin = 0; begin < code.size(); ++number) {
+        const std::size_t end = std::min(code.find('\n', begin), code.size());
+        find_names(std::string_view(code).substr(begin, end - begin), path, number, breaches);
+        begin = end + 1;
+      }
+    }
+  }
+  return breaches;
+}
+
+}  // namespace commfuse::house

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs that are made up: one rank computes, sends or launches slowly, or is late now and then, or none is.
+#include "model/expect/rank_steps.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "model/math/functions.h"
+#include "model/random/philox.h"
+
+namespace commfuse {
+namespace {
+
+double uniform(std::uint32_t job, std::uint32_t rank, std::uint32_t step, std::uint32_t which) {
+  return (static_cast<double>(philox({which, step, rank, job}, 71)[0]) + 0.5) / 4294967296.0;
+}
+
+/// Normal to about 3.5 standard deviations: twelve uniform numbers.
+double normal(std::uint32_t job, std::uint32_t rank, std::uint32_t step, std::uint32_t which) {
+  double sum = -6.0;
+  for (std::uint32_t i = 0; i < 12; ++i) {
+    sum += uniform(job, rank, step, 100 * which + i);
+  }
+  return sum;
+}
+
+constexpr std::int64_t faulty = 5;
+
+struct MadeJob {
+  std::uint32_t number = 0;
+  std::uint32_t ranks = 8;
+  std::uint32_t steps = 20;
+  double compute = 1.0;  ///< Of the faulty rank, times.
+  double send = 1.0;
+  double idle = 0.0;        ///< More, as a share of the step.
+  double late_share = 0.0;  ///< Of its steps, half as long again.
+};
+
+/// A synchronous job: a step ends on all ranks when the slowest has computed and all have sent. GPUs differ by 1.5%,
+/// steps of a GPU by 2%.
+std::vector<RankStep> made(const MadeJob& job) {
+  std::vector<RankStep> all;
+  for (std::uint32_t step = 0; step < job.steps; ++step) {
+    double latest = 0.0;
+    double longest_send = 0.0;
+    const std::size_t first = all.size();
+    for (std::uint32_t rank = 0; rank < job.ranks; ++rank) {
+      const bool is_faulty = rank == faulty;
+      const double gpu = 0.015 * normal(job.number, rank, 0, 1);
+      double compute = 300e3 * math::exp(gpu + 0.02 * normal(job.number, rank, step, 2));
+      compute *= is_faulty ? job.compute : 1.0;
+      compute *= is_faulty && uniform(job.number, rank, step, 9999) < job.late_share ? 1.5 : 1.0;
+      const double send = 80e3 * math::exp(0.02 * normal(job.number, rank, step, 3)) * (is_faulty ? job.send : 1.0);
+      const double idle = 8e3 * (1.0 + uniform(job.number, rank, step, 9998)) + (is_faulty ? job.idle * 400e3 : 0.0);
+      all.push_back({.rank = rank, .step = step, .compute_us = compute, .send_us = send, .idle_us = idle});
+      latest = std::max(latest, compute + idle);
+      longest_send = std::max(longest_send, send);
+    }
+    for (std::size_t i = first; i < all.size(); ++i) {
+      all[i].time_us = latest + longest_send;
+      all[i].communication_us = all[i].time_us - *all[i].compute_us - *all[i].idle_us;
+    }
+  }
+  return all;
+}
+
+StepJudgement judged(const MadeJob& job) { return judge_steps(made(job), 0.01); }
+
+TEST(RankSteps, FaultsAreNamedWithTheirRank) {
+  struct Case {
+    MadeJob job;
+    RankFault fault;
+  };
+  for (const Case& one :
+       {Case{{.compute = 1.25}, RankFault::slow_compute}, Case{{.send = 1.6}, RankFault::slow_send},
+        Case{{.idle = 0.2}, RankFault::slow_host}, Case{{.steps = 60, .late_share = 0.25}, RankFault::jitter}}) {
+    for (std::uint32_t number = 0; number < 20; ++number) {
+      MadeJob job = one.job;
+      job.number = number;
+      const StepJudgement judgement = judged(job);
+      ASSERT_EQ(judgement.health, Health::bad) << text_of(one.fault).name << " " << number;
+      ASSERT_EQ(judgement.suspects.size(), 1U) << text_of(one.fault).name << " " << number;
+      EXPECT_EQ(judgement.suspects[0].rank, faulty);
+      EXPECT_EQ(judgement.suspects[0].fault, one.fault) << text_of(judgement.suspects[0].fault).name;
+      EXPECT_GT(judgement.suspects[0].probability, 0.8);
+      EXPECT_GT(judgement.slowdown, 1.03);
+      EXPECT_LT(judgement.healthy_probability, 0.2);
+    }
+  }
+}
+
+TEST(RankSteps, HealthyJobsHaveNoSuspects) {
+  int called = 0;
+  for (std::uint32_t number = 0; number < 400; ++number) {
+    const StepJudgement judgement = judged({.number = number});
+    called += judgement.health == Health::bad ? 1 : 0;
+    EXPECT_NE(judgement.health, Health::undecided);
+  }
+  EXPECT_LE(called, 4);
+}
+
+TEST(RankSteps, AllRanksSlowAlikeAreNoRanksFault) {
+  std::vector<RankStep> steps = made({});
+  for (RankStep& one : steps) {
+    *one.compute_us *= 2.0;
+  }
+  EXPECT_EQ(judge_steps(steps, 0.01).health, Health::healthy);
+}
+
+// What a step costs: a rank that computes 1.25 times as long, of 300 ms in about 390.
+TEST(RankSteps, TheSlowdownIsOfTheStep) {
+  const StepJudgement judgement = judged({.compute = 1.5});
+  EXPECT_NEAR(judgement.suspects.at(0).degree, 1.5, 0.06);
+  EXPECT_NEAR(judgement.slowdown, 1.0 + 0.5 * 300.0 / (1.5 * 300.0 + 100.0), 0.08);
+  EXPECT_EQ(judgement.severity, Severity::major);
+}
+
+/// Without some of the columns.
+std::vector<RankStep> stripped(std::vector<RankStep> steps, const std::function<void(RankStep&)>& strip) {
+  for (RankStep& one : steps) {
+    strip(one);
+  }
+  return steps;
+}
+
+TEST(RankSteps, WhoWaitsLeastIsLateWhereTheFileSaysNoMore) {
+  const StepJudgement judgement = judge_steps(stripped(made({.compute = 1.3}),
+                                                       [](RankStep& one) {
+                                                         one.compute_us.reset();
+                                                         one.send_us.reset();
+                                                         one.idle_us.reset();
+                                                       }),
+                                              0.01);
+  ASSERT_EQ(judgement.health, Health::bad);
+  EXPECT_EQ(judgement.suspects.at(0).rank, faulty);
+  EXPECT_EQ(judgement.suspects.at(0).fault, RankFault::late);
+  EXPECT_EQ(judgement.suspects.size(), 1U);
+}
+
+TEST(RankSteps, TimesAloneNameWhoTakesLongerAndNoCause) {
+  const auto alone = [](double factor) {
+    std::vector<RankStep> steps = made({});
+    for (RankStep& one : steps) {
+      one = {.rank = one.rank, .step = one.step, .time_us = *one.compute_us * (one.rank == faulty ? factor : 1.0)};
+    }
+    return judge_steps(steps, 0.01);
+  };
+  EXPECT_EQ(alone(1.0).health, Health::healthy);
+  ASSERT_EQ(alone(1.3).health, Health::bad);
+  EXPECT_EQ(alone(1.3).suspects.at(0).fault, RankFault::slow);
+  EXPECT_EQ(alone(1.3).suspects.at(0).rank, faulty);
+}
+
+TEST(RankSteps, TwoBadRanksAreBothNamed) {
+  std::vector<RankStep> steps = made({.compute = 1.4});
+  for (RankStep& one : steps) {
+    *one.compute_us *= one.rank == 2 ? 1.3 : 1.0;
+  }
+  const StepJudgement judgement = judge_steps(steps, 0.01);
+  ASSERT_EQ(judgement.suspects.size(), 2U);
+}
+
+TEST(RankSteps, TooFewRanksOrStepsDecideNothing) {
+  EXPECT_EQ(judge_steps({}, 0.01).health, Health::undecided);
+  EXPECT_EQ(judged({.ranks = 2, .compute = 1.0}).health, Health::undecided);
+  EXPECT_EQ(judged({.steps = 2}).health, Health::undecided);
+  // One step of many ranks still shows one that is far off.
+  EXPECT_EQ(judged({.steps = 1, .compute = 2.0}).health, Health::bad);
+}
+
+TEST(RankSteps, EveryFaultHasATextAndACommand) {
+  for (const RankFault fault : {RankFault::slow_compute, RankFault::slow_send, RankFault::slow_host, RankFault::jitter,
+                                RankFault::late, RankFault::slow}) {
+    EXPECT_FALSE(text_of(fault).name.empty());
+    EXPECT_FALSE(text_of(fault).summary.empty());
+    EXPECT_FALSE(text_of(fault).next.empty());
+  }
+}
+
+}  // namespace
+}  // namespace commfuse

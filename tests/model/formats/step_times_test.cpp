@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/formats/step_times.h"
+
+#include <gtest/gtest.h>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+JobSteps read(const std::string& text) { return read_step_times(text, "s.csv"); }
+
+std::string refusal(const std::string& text) {
+  try {
+    read(text);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "read";
+}
+
+TEST(StepTimesFile, CsvHasUnitsAndHosts) {
+  const JobSteps job = read(
+      "# a comment\nrank,step,time_ms,compute_us,communication_s,send_us,idle_us,host,loss\n"
+      "0,7,412.5,300,0.1,5,0,node-1,2.5\n\n1, 7, 412.5, 300, 0.1, 5, 1, \"node-2\", 2.5\n");
+  ASSERT_EQ(job.steps.size(), 2U);
+  EXPECT_EQ(job.steps[1].rank, 1);
+  EXPECT_EQ(job.steps[1].step, 7);
+  EXPECT_DOUBLE_EQ(job.steps[1].time_us, 412500.0);
+  EXPECT_DOUBLE_EQ(job.steps[1].compute_us.value(), 300.0);
+  EXPECT_DOUBLE_EQ(job.steps[1].communication_us.value(), 1e5);
+  EXPECT_DOUBLE_EQ(job.steps[1].send_us.value(), 5.0);
+  EXPECT_DOUBLE_EQ(job.steps[1].idle_us.value(), 1.0);
+  EXPECT_EQ(job.hosts.at(0), "node-1");
+  EXPECT_EQ(job.hosts.at(1), "node-2");
+  EXPECT_EQ(job.notes, std::vector<std::string>{"s.csv: column 'loss' is not used"});
+}
+
+TEST(StepTimesFile, JsonIsAListOrALineEach) {
+  for (const std::string text : {R"([{"rank": 0, "step": 1, "time_s": 0.5}, {"rank": 1, "step": 1, "time_s": 0.25}])",
+                                 "{\"rank\": 0, \"step\": 1, \"time_s\": 0.5}\n"
+                                 "{\"rank\": 1, \"step\": 1, \"time_s\": 0.25}\n"}) {
+    EXPECT_TRUE(is_step_times(text));
+    const JobSteps job = read(text);
+    ASSERT_EQ(job.steps.size(), 2U) << text;
+    EXPECT_DOUBLE_EQ(job.steps[1].time_us, 250000.0);
+    EXPECT_FALSE(job.steps[1].compute_us.has_value());
+    EXPECT_TRUE(job.hosts.empty());
+  }
+}
+
+TEST(StepTimesFile, OtherFilesAreNone) {
+  for (const std::string text : {"", "rank,time_us\n", "#  Rank  0 Pid 1\n 1024 256 float\n", "{\"traceEvents\": []}",
+                                 "rank,step,time\n", "[", "{\"rank"}) {
+    EXPECT_FALSE(is_step_times(text)) << text;
+  }
+  EXPECT_EQ(refusal("a,b\n1,2\n"),
+            "s.csv: has no columns rank, step and time_us, time_ms or time_s; add a header with them");
+}
+
+TEST(StepTimesFile, MistakesAreNamedWithTheirPlace) {
+  const std::string header = "rank,step,time_us,compute_us\n";
+  EXPECT_EQ(refusal(header), "s.csv: has a header and no step; give the whole file");
+  EXPECT_EQ(refusal(header + "0,0,5\n"), "s.csv:2: has 3 cells, the header has 4; give the whole file");
+  EXPECT_EQ(refusal(header + "-1,0,5,1\n"), "s.csv:2: rank: '-1' is not a whole number of 0 or more");
+  EXPECT_EQ(refusal(header + "0,0,0,1\n"), "s.csv:2: time_us: '0' is not a time; write a number of more than 0");
+  EXPECT_EQ(refusal(header + "0,0,5,\n"), "s.csv:2: compute_us: '' is not a time; write a number of 0 or more");
+  EXPECT_EQ(refusal(header + "0,0,5,nan\n"), "s.csv:2: compute_us: 'nan' is not a time; write a number of 0 or more");
+  EXPECT_EQ(refusal(header + "0,3,5,1\n0,3,5,1\n"), "s.csv:3: rank 0 is twice in step 3; give each rank once a step");
+  EXPECT_EQ(refusal(R"([{"rank": 0, "step": 1, "time_s": 0.5}, {"rank": 1, "step": 1}])"),
+            "s.csv: [1]: has no 'time_s', which the first one has; give the whole file");
+  EXPECT_EQ(refusal(R"([{"rank": 0, "step": 1, "time_s": 0.5}, 7])"),
+            "s.csv: [1]: is not an object; write rank, step and time_us");
+  EXPECT_EQ(refusal(R"([{"rank": 0, "step": 1, "time_s": "x"}])"),
+            "s.csv: [0].time_s: 'x' is not a time; write a number of more than 0");
+  EXPECT_EQ(refusal(R"([{"rank": 0, "step": 1, "time_s": 1})"),
+            "s.csv: is not a list of JSON objects, nor one a line; give the whole file");
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// A list of points gives the rows of the points one by one, whatever the threads, and stops when it is told to.
+#include "sim/parallel/run_points.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "model/config/resolver.h"
+#include "reports/rows.h"
+#include "sim/point/grid.h"
+
+namespace commfuse {
+namespace {
+
+/// 60 points, of which those on 3 ranks cannot be run.
+Grid some_grid() {
+  Resolver resolver;
+  for (const std::string set : {"uncertainty=off", "strategy.name=serial,sliced"}) {
+    resolver.read_set(set);
+  }
+  Grid grid{.settings = resolver.finish()};
+  for (const std::string axis : {"ranks=2,3,4", "seq=4K..80K+4K"}) {
+    grid.axes.push_back(parse_axis(axis));
+  }
+  return grid;
+}
+
+std::string text_of(const std::vector<std::vector<ResultRow>>& rows) {
+  std::string text;
+  for (const std::vector<ResultRow>& of_point : rows) {
+    text += reports::to_csv(of_point) + "\n";
+  }
+  return text;
+}
+
+class RunPointsOfAList : public testing::TestWithParam<int> {};
+
+TEST_P(RunPointsOfAList, HandsOverTheRowsOfPointsInOrder) {
+  const Grid grid = some_grid();
+  const Library library = library_of(grid);
+  const PointList list(grid, most_run_points);
+  std::vector<std::vector<ResultRow>> rows;
+  std::size_t feasible = 0;
+  run_points(list, library, {.threads = GetParam(), .finished = [&](bool is_feasible) { feasible += is_feasible; }},
+             [&](std::span<const ResultRow> of_point) { rows.emplace_back(of_point.begin(), of_point.end()); });
+  EXPECT_EQ(rows.size(), list.size());
+  EXPECT_EQ(text_of(rows), text_of(run_points(points_of(grid), library, {.threads = 1})));
+  EXPECT_EQ(feasible, 40U);
+}
+
+TEST_P(RunPointsOfAList, StopsWhenItIsTold) {
+  const Grid grid = some_grid();
+  const Library library = library_of(grid);
+  const PointList list(grid, most_run_points);
+  std::atomic<bool> stop{false};
+  std::size_t taken = 0;
+  const auto run = [&] {
+    run_points(list, library, {.threads = GetParam(), .stop = &stop}, [&](std::span<const ResultRow> /*rows*/) {
+      ++taken;
+      stop = true;
+    });
+  };
+  EXPECT_THROW(run(), Interrupted);
+  EXPECT_GT(taken, 0U);
+  EXPECT_LT(taken, list.size());
+}
+
+TEST_P(RunPointsOfAList, PassesOnWhatTheTakerThrows) {
+  const Grid grid = some_grid();
+  const Library library = library_of(grid);
+  const PointList list(grid, most_run_points);
+  const auto run = [&] {
+    run_points(list, library, {.threads = GetParam()},
+               [](std::span<const ResultRow> /*rows*/) { throw std::runtime_error("full"); });
+  };
+  EXPECT_THROW(run(), std::runtime_error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, RunPointsOfAList, testing::Values(1, 2),
+                         [](const auto& threads) { return std::to_string(threads.param); });
+
+TEST(RequireAllRunnable, SaysWhatRunSaysOfTheFirstPointThatCannot) {
+  const Grid grid = some_grid();
+  const Library library = library_of(grid);
+  const auto message_of = [](const auto& call) {
+    try {
+      call();
+    } catch (const std::exception& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string by_list = message_of([&] { require_all_runnable(PointList(grid, most_run_points), library); });
+  EXPECT_FALSE(by_list.empty());
+  EXPECT_EQ(by_list, message_of([&] { require_all_runnable(points_of(grid), library); }));
+}
+
+}  // namespace
+}  // namespace commfuse

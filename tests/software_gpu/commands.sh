@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Whole commands on the software GPU, small enough for a build under a sanitizer: every one must end with exit code 0,
+# and a report of a sanitizer ends it otherwise. Usage: commands.sh BUILD, as in commands.sh build/asan.
+set -euo pipefail
+build=$(realpath "$1")
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+export COMMFUSE_CONFIG_DIR=$root/configs
+export COMMFUSE_CUDA_PLUGIN=$build/lib/software_gpu/libcommfuse_cuda.so
+# A sanitizer opens libraries in the plugin's stead, so that the plugin's run path does not find the doubles.
+export LD_LIBRARY_PATH=$build/lib/software_gpu:${LD_LIBRARY_PATH:-}
+export SOFTWARE_GPU_MULTIPROCESSORS=8 SOFTWARE_GPU_MOST_WORK=10000000 SOFTWARE_GPU_PATIENCE_MS=20000
+export TSAN_OPTIONS=${TSAN_OPTIONS:-suppressions=$root/tests/tsan.supp}
+point=(--hardware h100-sxm --model 64x128 --seq 64 --scope gate_up --iterations 2 --warm-up 1)
+
+say() { printf '%s: exit code %d after %d s\n' "$1" "$2" "$3"; }
+
+# validate ARGUMENT...: one process with virtual ranks.
+validate() {
+  local begun=$SECONDS code=0
+  "$build/bin/commfuse-validate" "$@" >out 2>err || code=$?
+  say "$*" "$code" $((SECONDS - begun))
+  if ((code != 0)); then
+    cat out err >&2
+    exit 1
+  fi
+}
+
+# ranks COUNT ARGUMENT...: processes with a GPU each, which meet over TCP.
+ranks() {
+  local count=$1 begun=$SECONDS code=0 rank port
+  shift
+  port=$((20000 + RANDOM % 20000))
+  local -a processes=()
+  for ((rank = 0; rank < count; ++rank)); do
+    RANK=$rank WORLD_SIZE=$count LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
+      SOFTWARE_GPU_DEVICES=$count CUDA_VISIBLE_DEVICES=$rank "$build/bin/commfuse-validate" "$@" >"out.$rank" 2>"err.$rank" &
+    processes+=($!)
+  done
+  for process in "${processes[@]}"; do
+    wait "$process" || code=$?
+  done
+  say "$count processes, $*" "$code" $((SECONDS - begun))
+  if ((code != 0)); then
+    cat out.* err.* >&2
+    exit 1
+  fi
+}
+
+validate check --executor cuda-virtual --scope gemm_rs --ranks 2 --strategy serial,sliced
+for how in '--issue gated' '--issue stream --view all-ranks' '--issue graph --spans' '--link bounce' '--partition 8'; do
+  # shellcheck disable=SC2086  # words
+  validate run --executor cuda-virtual --ranks 2 --strategy serial,commfuse --out run.json $how "${point[@]}"
+done
+validate compare --executor cuda-virtual --ranks 2 --strategy serial "${point[@]}"
+validate probe --quick --stage launch --out probes.csv
+validate bench --quick --executor cuda-virtual --only gaps,messages --out bench.json
+validate links --executor cuda-virtual --ranks 2 --bytes '8 KiB' --tolerance 1000000
+ranks 2 check --executor nccl --scope gemm_rs --strategy serial
+ranks 2 run --executor nccl --ranks 2 --strategy serial,commfuse --nccl-register on --out run.json "${point[@]}"
+ranks 3 links --executor nccl --ranks 2 --bytes '8 KiB' --tolerance 1000000

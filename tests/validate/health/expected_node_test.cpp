@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/health/expected_node.h"
+
+#include <gtest/gtest.h>
+
+namespace commfuse::validate {
+namespace {
+
+const ExpectedNode h100{.machine = "dgx-h100-x2",
+                        .gpu = "H100",
+                        .gpus = 2,
+                        .has_nvlink = true,
+                        .pcie_speed = 32.0,
+                        .pcie_width = 16,
+                        .nics = 2,
+                        .nic_gigabits = 400.0};
+
+struct Facts {
+  NodeFacts node;
+  ManagementFacts management;
+};
+
+/// A node that has it all.
+Facts whole_node() {
+  Facts facts;
+  for (const char* const address : {"0000:1b:00.0", "0000:2b:00.0"}) {
+    const PciFunction gpu{.address = address,
+                          .kind = PciKind::gpu,
+                          .is_nvidia = true,
+                          .speed = 2.5,  // idle
+                          .most_speed = 32.0,
+                          .width = 16,
+                          .most_width = 16};
+    facts.node.gpus.push_back({{gpu}});
+    facts.node.ports.push_back({.device = "mlx5_0", .state = "4: ACTIVE", .gigabits = 400.0});
+    facts.management.gpus.push_back({.name = "NVIDIA H100 80GB HBM3", .address = address, .links = 18, .links_up = 18});
+  }
+  return facts;
+}
+
+std::vector<HealthCheck> checks_on(const Facts& facts) { return expected_checks(h100, facts.node, facts.management); }
+
+TEST(ExpectedNode, AWholeNodeIsOk) {
+  const std::vector<HealthCheck> checks = checks_on(whole_node());
+  ASSERT_EQ(checks.size(), 1U);
+  EXPECT_EQ(checks[0].name, "expected");
+  EXPECT_EQ(checks[0].status, HealthStatus::ok);
+  EXPECT_EQ(checks[0].found, "what dgx-h100-x2 has");
+}
+
+TEST(ExpectedNode, EachThingThatIsLessIsBad) {
+  const auto only = [](const Facts& facts) {
+    const std::vector<HealthCheck> checks = checks_on(facts);
+    EXPECT_EQ(checks.size(), 1U);
+    EXPECT_EQ(checks.at(0).status, HealthStatus::bad);
+    EXPECT_FALSE(checks.at(0).remedy.empty());
+    return checks.at(0).found + "; " + checks.at(0).wrong;
+  };
+  Facts facts = whole_node();
+  facts.management.gpus.pop_back();
+  EXPECT_EQ(only(facts), "1 of 2 GPUs; dgx-h100-x2 has 2");
+  facts = whole_node();
+  facts.management.gpus[1].name = "NVIDIA A100-SXM4-80GB";
+  EXPECT_EQ(only(facts), "NVIDIA A100-SXM4-80GB; dgx-h100-x2 has H100");
+  facts = whole_node();
+  facts.management.gpus[0].links_up = 0;
+  EXPECT_EQ(only(facts), "no NVLink is up; dgx-h100-x2 has NVLink");
+  facts = whole_node();
+  facts.node.gpus[0].steps[0].width = 8;
+  EXPECT_EQ(only(facts), "PCIe generation 5 x8; dgx-h100-x2 has PCIe generation 5 x16");
+  facts = whole_node();
+  facts.node.gpus[0].steps.push_back({.address = "0000:1a:01.0", .most_speed = 16.0, .width = 16});
+  EXPECT_EQ(only(facts), "PCIe generation 4 x16; dgx-h100-x2 has PCIe generation 5 x16");
+  facts = whole_node();
+  facts.node.ports[0].gigabits = 200.0;
+  EXPECT_EQ(only(facts), "1 of 2 active ports of 400 Gb/s or more; dgx-h100-x2 has 2 NICs of 400 Gb/s");
+  facts = whole_node();
+  facts.node.ports[1].state = "1: DOWN";
+  EXPECT_EQ(only(facts), "1 of 2 active ports of 400 Gb/s or more; dgx-h100-x2 has 2 NICs of 400 Gb/s");
+}
+
+TEST(ExpectedNode, MoreGpusAreAWarningAndWhatIsNotKnownIsNotChecked) {
+  Facts facts = whole_node();
+  facts.management.gpus.push_back({.name = "NVIDIA H100", .links_up = 18});
+  EXPECT_EQ(checks_on(facts).at(0).status, HealthStatus::warn);
+  const ExpectedNode little{.machine = "x", .gpu = "H100", .gpus = 2};
+  facts = whole_node();
+  facts.node.ports.clear();
+  facts.node.gpus[0].steps[0].width = 1;
+  EXPECT_EQ(expected_checks(little, facts.node, facts.management).at(0).status, HealthStatus::ok);
+}
+
+// Without the driver's library the bus still counts.
+TEST(ExpectedNode, GpusAreCountedOnTheBusWhereTheDriverIsSilent) {
+  Facts facts = whole_node();
+  facts.management.gpus.clear();
+  EXPECT_EQ(checks_on(facts).at(0).status, HealthStatus::ok);
+  facts.node.gpus.pop_back();
+  EXPECT_EQ(checks_on(facts).at(0).found, "1 of 2 GPUs");
+}
+
+}  // namespace
+}  // namespace commfuse::validate

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of jobs: step times, traces of several ranks, records of links.
+#include "validate/verdict/jobs.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "model/record/run_record.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::validate {
+namespace {
+
+void write(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
+
+/// Six ranks, eight steps; one rank computes so many times as long.
+std::string steps_csv(int faulty, double factor) {
+  std::string text = "rank,step,time_ms,compute_ms,host\n";
+  for (int step = 0; step < 8; ++step) {
+    for (int rank = 0; rank < 6; ++rank) {
+      const double compute = (300.0 + rank % 3 + step % 2) * (rank == faulty ? factor : 1.0);
+      text += fmt::format("{},{},{},{},node-{}\n", rank, step, 300.0 * factor + 80.0, compute, rank / 2);
+    }
+  }
+  return text;
+}
+
+/// What a rank's GPU does in four steps. All ranks leave a collective together, so who computes long waits little.
+std::string trace_of(int rank, double compute, double idle, double latest, double transfer) {
+  std::string events;
+  const double step_us = latest + transfer;
+  for (int step = 0; step < 4; ++step) {
+    const double begin = 1e6 + step * step_us;
+    const auto add = [&](const char* category, const std::string& name, double from, double duration,
+                         const std::string& args) {
+      events += fmt::format(R"({}{{"ph": "X", "cat": "{}", "name": "{}", "pid": 0, "tid": 7, "ts": {}, "dur": {}{}}})",
+                            events.empty() ? "" : ",\n", category, name, from, duration, args);
+    };
+    add("gpu_user_annotation", fmt::format("ProfilerStep#{}", step), begin, step_us, "");
+    add("kernel", "gemm", begin + idle, compute, "");
+    add("kernel", "ncclDevKernel_AllReduce", begin + idle + compute, step_us - idle - compute,
+        R"(, "args": {"Collective name": "allreduce", "Process Group Name": "0", "In msg nelems": 64})");
+  }
+  return fmt::format(R"({{"schemaVersion": 1, "distributedInfo": {{"rank": {}, "world_size": 4}}, "traceEvents": [)",
+                     rank) +
+         events + "]}";
+}
+
+TEST(Jobs, StepTimesAreOneJobAFileAndOthersAreLeft) {
+  const OwnFolder folder;
+  write("steps.csv", steps_csv(4, 1.5));
+  write("node.txt", "# nThread 1 nGpus 8\n");
+  write("bad.csv", "rank,step,time_ms\n0,0,x\n");
+  const JobFiles files = read_jobs({"steps.csv", "node.txt", "bad.csv", "/nowhere"});
+  ASSERT_EQ(files.jobs.size(), 1U);
+  EXPECT_EQ(files.jobs[0].name, "steps.csv");
+  EXPECT_EQ(files.jobs[0].steps.size(), 48U);
+  EXPECT_EQ(files.others, (std::vector<std::string>{"node.txt", "/nowhere"}));
+  ASSERT_EQ(files.unread.size(), 1U);
+  EXPECT_EQ(files.unread[0], "bad.csv:2: time_ms: 'x' is not a time; write a number of more than 0");
+  const JobVerdict verdict = verdict_on(files.jobs[0], 0.01);
+  EXPECT_EQ(verdict.judgement.health, Health::bad);
+  EXPECT_TRUE(verdict.why.starts_with("rank 4 on node-2 computes slowly")) << verdict.why;
+  EXPECT_NE(verdict.why.find("(1.50 times as long as the others)"), std::string::npos) << verdict.why;
+  EXPECT_TRUE(verdict.next.starts_with("nvidia-smi")) << verdict.next;
+}
+
+TEST(Jobs, AJobWhoseRanksAreAlikeIsHealthy) {
+  const OwnFolder folder;
+  write("steps.csv", steps_csv(4, 1.0));
+  const JobVerdict verdict = verdict_on(read_jobs({"steps.csv"}).jobs.at(0), 0.01);
+  EXPECT_EQ(verdict.judgement.health, Health::healthy);
+  EXPECT_EQ(verdict.why, "all ranks are alike");
+  EXPECT_EQ(verdict.next, "");
+}
+
+TEST(Jobs, TracesOfSeveralRanksAreOneJob) {
+  const OwnFolder folder;
+  std::filesystem::create_directory("traces");
+  struct Case {
+    double compute;
+    double idle;
+    const char* says;
+  };
+  for (const Case& one : {Case{1000.0, 10.0, "all ranks are alike"}, Case{1600.0, 10.0, "rank 2 computes slowly"},
+                          Case{1000.0, 500.0, "rank 2 launches slowly"}}) {
+    std::vector<std::string> names;
+    for (int rank = 0; rank < 4; ++rank) {
+      const bool is_faulty = rank == 2;
+      names.push_back(fmt::format("traces/{}.json", rank));
+      write(names.back(), trace_of(rank, is_faulty ? one.compute : 1000.0 + rank, is_faulty ? one.idle : 10.0,
+                                   one.compute + one.idle + 5.0, 400.0));
+    }
+    const JobFiles files = read_jobs(names);
+    ASSERT_TRUE(files.unread.empty()) << files.unread.front();
+    ASSERT_EQ(files.jobs.size(), 1U);
+    EXPECT_EQ(files.jobs[0].name, "traces");
+    const JobVerdict verdict = verdict_on(files.jobs[0], 0.01);
+    EXPECT_TRUE(verdict.why.starts_with(one.says)) << verdict.why;
+    EXPECT_EQ(verdict.judgement.suspects.size(), verdict.judgement.health == Health::bad ? 1U : 0U);
+  }
+}
+
+TEST(Jobs, TheCollectiveOfWhoCameLastIsTheTransfer) {
+  const OwnFolder folder;
+  write("a.json", trace_of(0, 1000.0, 0.0, 1500.0, 400.0));
+  write("b.json", trace_of(1, 1500.0, 0.0, 1500.0, 400.0));
+  const Job job = read_jobs({"a.json", "b.json"}).jobs.at(0);
+  ASSERT_EQ(job.steps.size(), 8U);
+  EXPECT_NEAR(job.steps[0].communication_us.value(), 900.0, 1e-6);
+  EXPECT_NEAR(job.steps[0].send_us.value(), 400.0, 1e-6);
+  EXPECT_NEAR(job.steps[4].communication_us.value(), 400.0, 1e-6);
+}
+
+TEST(Jobs, ARankThatIsTwiceIsNamedAndTheRestIsRead) {
+  const OwnFolder folder;
+  write("a.json", trace_of(0, 1000.0, 0.0, 1500.0, 400.0));
+  write("b.json", trace_of(0, 1500.0, 0.0, 1500.0, 400.0));
+  const JobFiles files = read_jobs({"a.json", "b.json"});
+  EXPECT_EQ(files.jobs.size(), 1U);
+  ASSERT_EQ(files.unread.size(), 1U);
+  EXPECT_EQ(files.unread[0], "b.json: is of rank 0, as another trace is; give one of each rank");
+}
+
+TEST(Jobs, RecordsOfLinksSayWhoComputesAndSendsSlowly) {
+  const OwnFolder folder;
+  using std::chrono::microseconds;
+  RunRecord record{.executor = "mpi", .compute = "real", .links = "mpi"};
+  record.environment.mpi = "Open MPI 4.1";
+  for (int rank = 0; rank < 4; ++rank) {
+    record.environment.hosts.push_back(fmt::format("node-{}", rank));
+    const Duration product = microseconds(100 + rank);
+    record.micro_benchmarks.push_back(
+        {.op = "product", .ranks = 4, .rank = rank, .samples = {product, product, product}});
+    for (int peer = 0; peer < 4; ++peer) {
+      if (peer != rank) {
+        const Duration transfer = microseconds(rank == 1 ? 900 : 500 + peer);
+        record.micro_benchmarks.push_back({.op = "transfer",
+                                           .bytes = 4 << 20,
+                                           .ranks = 4,
+                                           .rank = rank,
+                                           .peer = peer,
+                                           .samples = {transfer, transfer, transfer}});
+      }
+    }
+  }
+  write("links.json", to_json(record));
+  const JobFiles files = read_jobs({"links.json"});
+  ASSERT_EQ(files.jobs.size(), 1U) << (files.unread.empty() ? "" : files.unread.front());
+  const JobVerdict verdict = verdict_on(files.jobs[0], 0.01);
+  EXPECT_TRUE(verdict.why.starts_with("rank 1 on node-1 sends slowly")) << verdict.why;
+  record.links = "emulated";
+  write("links.json", to_json(record));
+  EXPECT_EQ(read_jobs({"links.json"}).others.size(), 1U);
+}
+
+}  // namespace
+}  // namespace commfuse::validate

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/bench/rates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "model/program/names.h"
+#include "validate/measure/protocol.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+/// In a row, of one pair, in one run of its program.
+constexpr int transfers = 4;
+constexpr std::int64_t row_elements = 256;
+constexpr std::int64_t most_columns = 9;
+constexpr std::array collectives{CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce,
+                                 CollectiveKind::all_to_all};
+
+double gb_per_s(double bytes, Duration time) { return time > Duration{} ? bytes / to_seconds(time) / 1e9 : 0.0; }
+
+Duration median_of(const MicroBenchmark& one) { return summary_of(one.samples).median.value; }
+
+using Pair = std::pair<std::int64_t, std::int64_t>;
+
+std::string line_of_matrix(std::int64_t from, std::int64_t ranks, const std::map<Pair, double>& rates) {
+  std::string line = fmt::format("{:>4}", from);
+  for (std::int64_t to = 0; to < ranks; ++to) {
+    const auto rate = rates.find({std::min(from, to), std::max(from, to)});
+    line += rate == rates.end() ? fmt::format("{:>8}", "-") : fmt::format("{:>8.2f}", rate->second);
+  }
+  return line + "\n";
+}
+
+std::string matrix(std::int64_t bytes, std::int64_t ranks, const std::map<Pair, double>& rates) {
+  std::string text = fmt::format("both ways at once, {} bytes each, GB/s of both together\n", bytes);
+  if (ranks > most_columns) {
+    for (const auto& [pair, rate] : rates) {
+      text += fmt::format("  {:>4} and {:>4} {:>10.2f}\n", pair.first, pair.second, rate);
+    }
+    return text;
+  }
+  text += fmt::format("{:>4}", "");
+  for (std::int64_t to = 0; to < ranks; ++to) {
+    text += fmt::format("{:>8}", to);
+  }
+  text += "\n";
+  for (std::int64_t from = 0; from < ranks; ++from) {
+    text += line_of_matrix(from, ranks, rates);
+  }
+  return text;
+}
+
+std::string matrices(std::span<const MicroBenchmark> measured) {
+  std::map<std::int64_t, std::map<Pair, double>> by_size;
+  std::int64_t ranks = 0;
+  for (const MicroBenchmark& one : measured) {
+    if (one.op == "both_ways" && !one.samples.empty()) {
+      by_size[one.bytes][{one.rank, one.peer}] = gb_per_s(2.0 * static_cast<double>(one.bytes), median_of(one));
+      ranks = std::max(ranks, one.ranks);
+    }
+  }
+  std::string text;
+  for (const auto& [bytes, rates] : by_size) {
+    text += matrix(bytes, ranks, rates);
+  }
+  return text;
+}
+
+std::string table_of(std::string_view collective, std::span<const MicroBenchmark> measured) {
+  std::string text;
+  for (const MicroBenchmark& one : measured) {
+    const bool is_alone = one.op == collective && one.beside.empty() && !one.samples.empty();
+    if (!is_alone) {
+      continue;
+    }
+    if (text.empty()) {
+      text = fmt::format("{}, {} ranks, out of place\n{:>12} {:>12} {:>14} {:>14}\n", collective, one.ranks, "bytes",
+                         "time/us", "algbw GB/s", "busbw GB/s");
+    }
+    const Duration time = median_of(one);
+    const double rate = gb_per_s(static_cast<double>(one.bytes), time);
+    text += fmt::format("{:>12} {:>12.1f} {:>14.2f} {:>14.2f}\n", one.bytes, to_microseconds(time), rate,
+                        rate * bus_share(collective, one.ranks));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<MicroProgram> rate_programs(const RatePlan& plan) {
+  std::vector<MicroProgram> programs;
+  for (const Bytes bytes : plan.both_ways ? plan.sizes : std::vector<Bytes>{}) {
+    for (Rank first = 0; first < plan.ranks; ++first) {
+      for (Rank second = first + 1; second < plan.ranks; ++second) {
+        programs.push_back(transfers_both_ways(plan.ranks, first, second, plan.dtype, bytes, transfers));
+      }
+    }
+  }
+  const std::int64_t step = plan.ranks * row_elements * bytes_of(plan.dtype);
+  for (const CollectiveKind kind : collectives) {
+    for (const Bytes bytes : plan.collectives) {
+      programs.push_back(collective_alone(plan.ranks, kind, plan.dtype, {(bytes.count + step - 1) / step * step}));
+    }
+  }
+  return programs;
+}
+
+double bus_share(std::string_view collective, std::int64_t ranks) {
+  const auto n = static_cast<double>(ranks);
+  const bool is_known =
+      std::ranges::any_of(collectives, [&](CollectiveKind kind) { return name_of(kind) == collective; });
+  if (!is_known) {
+    return 0.0;
+  }
+  return (collective == name_of(CollectiveKind::all_reduce) ? 2.0 : 1.0) * (n - 1.0) / n;
+}
+
+std::string rates_in_words(std::span<const MicroBenchmark> measured) {
+  std::string text = matrices(measured);
+  for (const CollectiveKind kind : collectives) {
+    text += table_of(name_of(kind), measured);
+  }
+  return text;
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every rank of a job took in every step, from files, and which rank holds the others up.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/expect/rank_steps.h"
+
+namespace commfuse::validate {
+
+struct Job {
+  std::string name;  ///< The file; of traces their folder, or the first of them.
+  std::vector<RankStep> steps;
+  std::map<std::int64_t, std::string> hosts;  ///< Of ranks, where a file names them.
+};
+
+struct JobFiles {
+  std::vector<Job> jobs;
+  std::vector<std::string> others;       ///< Files that are of no job, in their order.
+  std::vector<std::string> unread;       ///< Sentences: files of jobs that could not be read, and why.
+  std::vector<std::string> passed_over;  ///< Sentences: what was read and is not judged.
+};
+
+/// Takes step times (model/formats/step_times.h), Kineto traces, and records of commfuse-validate links. All traces
+/// together are one job, a file a rank; of traces that name no rank the place among the files is the rank.
+JobFiles read_jobs(const std::vector<std::string>& files);
+
+struct JobVerdict {
+  Job job;
+  StepJudgement judgement;
+  std::string why;   ///< A sentence: what was decided, by what.
+  std::string next;  ///< The command to run next; empty where there is nothing to do.
+};
+
+/// Requires 0 < false_alarms < 0.5.
+JobVerdict verdict_on(const Job& job, double false_alarms);
+
+/// "rank 5 on node-3"
+std::string rank_in_words(const Job& job, std::int64_t rank);
+
+}  // namespace commfuse::validate

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What other tools measured or found on a node: matrices of nvbandwidth as copies, results of dcgmi diag as findings.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/expect/copies.h"
+#include "model/formats/dcgm_diag.h"
+#include "model/formats/nvbandwidth.h"
+
+namespace commfuse::validate {
+
+/// What a tool itself says is wrong. It is taken as it is: no probability is put on it.
+struct ToolFinding {
+  std::string tool;     ///< "dcgmi diag", "nvbandwidth"
+  std::string test;     ///< "pcie"
+  std::string subject;  ///< "GPU 3"; empty for the node.
+  std::string text;     ///< What the tool says, on one line.
+  std::string cause;    ///< A sentence without its point.
+  std::string next;     ///< The command that tells more.
+  Severity severity = Severity::major;
+  bool is_bad = true;  ///< False: a warning, which makes no node bad.
+};
+
+/// What is of use of one file.
+struct ToolResults {
+  std::vector<std::string> hosts;  ///< As the file names them; empty where it names none.
+  std::vector<CopyTable> copies;
+  std::vector<ToolFinding> findings;
+  std::vector<std::string> passed_over;  ///< Sentences without the file: what is not judged.
+  bool has_passed_tests = false;         ///< The tool ran, and something passed.
+};
+
+/// One copy at a time in one direction, between GPUs or with the host, by copy engines or, between GPUs, SMs. Tests of
+/// both directions, of several copies at once, of latency and of several nodes are passed over.
+ToolResults results_of(const BandwidthRun& run);
+
+/// A result for each failed test and each warning of a test that did not pass.
+ToolResults results_of(const DcgmDiagnostic& diagnostic);
+
+}  // namespace commfuse::validate
