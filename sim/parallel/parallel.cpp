@@ -35,12 +35,16 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& b
   Handover begun;
   Handover done;
   begun.give();
+  // Behind a call that throws too: the other threads have read and written until then.
+  struct Taking {
+    Handover& from;
+    ~Taking() { from.take(); }
+  } const taking{done};
   // A thread that waits for the end of an inner loop must not begin a part of an outer one: what it keeps for its own
   // part is in use.
   tbb::this_task_arena::isolate([&] {
     tbb::parallel_for(std::size_t{0}, count, marked({.from = &begun, .to = &done}, [&](std::size_t i) { body(i); }));
   });
-  done.take();
 }
 
 std::size_t threads_at_most() {
