@@ -42,22 +42,22 @@ PayVerdict pay_verdict(const ResultRow& row, const ResultRow& serial, const Resu
 
 Implementations implementations_of(std::span<const ResultRow* const> ranking, const ResultRow& serial,
                                    const VerdictRule& rule) {
-  Implementations found;
-  found.count = static_cast<std::size_t>(
+  Implementations result;
+  result.count = static_cast<std::size_t>(
       std::ranges::count_if(ranking, [](const ResultRow* row) { return is_implementation(*row); }));
   for (const ResultRow* row : ranking) {
     if (!is_implementation(*row)) {
       continue;
     }
-    if (found.fastest == nullptr) {
-      found.fastest = found.chosen = row;
+    if (result.fastest == nullptr) {
+      result.fastest = result.chosen = row;
     }
     if (pay_verdict(*row, serial, *ranking.front(), rule).pays == Pays::yes) {
-      found.chosen = row;
+      result.chosen = row;
       break;
     }
   }
-  return found;
+  return result;
 }
 
 std::optional<PayVerdict> pay_verdict(std::span<const ResultRow* const> ranking, const VerdictRule& rule) {
@@ -70,8 +70,8 @@ std::optional<PayVerdict> pay_verdict(std::span<const ResultRow* const> ranking,
   if (serial == nullptr || other == nullptr) {
     return std::nullopt;
   }
-  const Implementations found = implementations_of(ranking, *serial, rule);
-  return pay_verdict(found.chosen == nullptr ? *other : *found.chosen, *serial, *ranking.front(), rule);
+  const Implementations result = implementations_of(ranking, *serial, rule);
+  return pay_verdict(result.chosen == nullptr ? *other : *result.chosen, *serial, *ranking.front(), rule);
 }
 
 void SavingTally::add(double saved, Pays pays) {

@@ -306,11 +306,11 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
   Figure figure = frame_of(sequences, rank_counts, std::move(id));
   figure.data.columns = {"ranks", "seq", "strategy", "saved_share_of_serial"};
   SavingTally tally;
-  double most = 0.01;
+  double largest = 0.01;
   for (const MapCell& cell : map.cells) {
     if (const std::optional<CellSaving> saving = saving_of(cell); saving && at_first_bandwidths(cell)) {
       tally.add(saving->saved, saving->pays);
-      most = std::max(most, std::ceil(100.0 * std::abs(saving->saved) - 1e-9) / 100.0);
+      largest = std::max(largest, std::ceil(100.0 * std::abs(saving->saved) - 1e-9) / 100.0);
     }
   }
   const SavingCount count = tally.count();
@@ -328,7 +328,7 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
     const std::string& seq = sequences.text(cell.place[index_of(MapAxis::seq)]);
     CellMark mark{
         .at = {*x, *y},
-        .level = 0.5 + saving->saved / (2.0 * most),
+        .level = 0.5 + saving->saved / (2.0 * largest),
         .text = signed_share(saving->saved),
         .tip = fmt::format("ranks {}, seq {}: {} takes {} {} time than serial{}", ranks, seq, saving->strategy,
                            percent(std::abs(saving->saved)), saving->saved < 0.0 ? "more" : "less",
@@ -341,9 +341,9 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
                              percent(count.median), count.points, counts_in_words(count));
   figure.description = figure.title + "; the data say it point by point.";
   figure.scale = LevelScale{.label = "time that overlap saves against serial",
-                            .low = signed_share(-most),
+                            .low = signed_share(-largest),
                             .middle = "0",
-                            .high = signed_share(most),
+                            .high = signed_share(largest),
                             .diverging = true};
   if (count.close > 0) {
     figure.legend.push_back({"grey: too close to call", Role::muted});

@@ -263,19 +263,19 @@ std::string signed_share(double share) {
 
 Figure saving_map(std::span<const ResultRow> rows, std::string id, const VerdictRule& rule) {
   const SavingCells cells = saving_cells(rows, rule);
-  double most = 0.01;
+  double largest = 0.01;
   bool any_close = false;
   for (const auto& [row, verdict] : cells.verdicts) {
-    most = std::max(most, std::ceil(100.0 * std::abs(verdict.saved) - rounding) / 100.0);
+    largest = std::max(largest, std::ceil(100.0 * std::abs(verdict.saved) - rounding) / 100.0);
     any_close = any_close || verdict.pays == Pays::close;
   }
   Figure figure = frame_of(cells.map, std::move(id));
   figure.title = saving_title(cells);
   figure.data.columns = {"ranks", "seq", "saved_share_of_serial"};
   figure.scale = LevelScale{.label = "time that overlap saves against serial",
-                            .low = signed_share(-most),
+                            .low = signed_share(-largest),
                             .middle = "0",
-                            .high = signed_share(most),
+                            .high = signed_share(largest),
                             .diverging = true};
   if (any_close) {
     figure.legend.push_back({"grey: too close to call", Role::muted});
@@ -287,7 +287,7 @@ Figure saving_map(std::span<const ResultRow> rows, std::string id, const Verdict
           return {.tip = "no result"};
         }
         const PayVerdict& verdict = cells.verdicts.at(cell.own);
-        CellMark mark{.level = 0.5 + verdict.saved / (2.0 * most),
+        CellMark mark{.level = 0.5 + verdict.saved / (2.0 * largest),
                       .text = signed_share(verdict.saved),
                       .tip = saving_tip(verdict)};
         mark.role = verdict.pays == Pays::close ? std::optional(Role::muted) : std::nullopt;

@@ -131,7 +131,7 @@ class Walk {
       return;
     }
     setting_.add(taken->saved, taken->pays);
-    all_.add(taken->saved, taken->pays);
+    total_.add(taken->saved, taken->pays);
     if (taken->pays == Pays::yes) {
       keep_larger(taken->saved, range, pays_);
     } else if (taken->pays == Pays::no) {
@@ -182,7 +182,7 @@ class Walk {
 
   void finish() {
     finish_setting();
-    found_.savings = all_.count();
+    found_.savings = total_.count();
     for (auto& [strategy, tally] : strategies_) {
       found_.strategies.push_back({strategy, tally.second, tally.first.count()});
     }
@@ -210,7 +210,7 @@ class Walk {
   LargestNeed need_;
   VerdictCount verdicts_;
   std::map<std::string, std::size_t> wins_;
-  SavingTally all_;
+  SavingTally total_;
   SavingTally setting_;
   std::map<std::string, std::pair<SavingTally, bool>> strategies_;
   Extreme pays_;

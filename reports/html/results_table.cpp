@@ -111,19 +111,19 @@ std::string point_html(const PointView& point, bool on_paper, const VerdictRule&
 
 }  // namespace
 
-std::string results_table(std::string_view setting, std::span<const ResultRow> rows, RowLimits most,
+std::string results_table(std::string_view setting, std::span<const ResultRow> rows, RowLimits limits,
                           const VerdictRule& rule) {
   const std::string title = escaped(setting);
   std::string html = fmt::format(
       "<div class=\"scroll{2}\" role=\"region\" aria-label=\"{0}\" "
       "tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n{1}",
-      title, header(), most.on_paper > 0 ? "" : " screen");
+      title, header(), limits.on_paper > 0 ? "" : " screen");
   std::size_t shown = 0;
   const auto is_on_paper_at = [&](std::size_t before, std::size_t count) {
-    return before + count <= most.on_paper || (before == 0 && most.on_paper > 0);
+    return before + count <= limits.on_paper || (before == 0 && limits.on_paper > 0);
   };
   for (const PointView& point : points_of(rows, rule)) {
-    if (shown > 0 && shown + point.rows.size() > most.on_screen) {
+    if (shown > 0 && shown + point.rows.size() > limits.on_screen) {
       break;
     }
     html += point_html(point, is_on_paper_at(shown, point.rows.size()), rule);
@@ -133,7 +133,7 @@ std::string results_table(std::string_view setting, std::span<const ResultRow> r
   if (shown < rows.size()) {
     html += fmt::format(
         "<p class=\"note{}\">The first {} rows of {}; all of them are in the CSV and JSON of these results.</p>\n",
-        most.on_paper > 0 ? "" : " screen", shown, rows.size());
+        limits.on_paper > 0 ? "" : " screen", shown, rows.size());
   }
   return html;
 }

@@ -18,7 +18,7 @@ struct RowLimits {
 
 /// Of the rows of a setting, by its title: the first points that have at most so many rows together; at least one
 /// point.
-std::string results_table(std::string_view setting, std::span<const ResultRow> rows, RowLimits most,
+std::string results_table(std::string_view setting, std::span<const ResultRow> rows, RowLimits limits,
                           const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

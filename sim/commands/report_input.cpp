@@ -123,13 +123,13 @@ std::optional<reports::TracedRun> measured_run(const Match& match, const std::ve
 /// else the largest or the smallest; last the measured one.
 std::vector<RowRange> shown_points(const RowTable& rows, const reports::Overview& overview,
                                    const std::vector<Match>& matches) {
-  constexpr std::size_t most = 2;
+  constexpr std::size_t limit = 2;
   std::vector<RowRange> shown;
   const auto is_shown = [&](const RowRange& point) {
     return std::ranges::any_of(shown, [&](const RowRange& other) { return other.first == point.first; });
   };
   for (const std::optional<RowRange>& point : {overview.decisive, overview.loss, overview.largest, overview.smallest}) {
-    if (point && shown.size() < most && !is_shown(*point)) {
+    if (point && shown.size() < limit && !is_shown(*point)) {
       shown.push_back(*point);
     }
   }
@@ -151,14 +151,14 @@ std::vector<std::shared_ptr<const Implementation>> implementations_of_rows(std::
     const Implementations named = implementations_named(settings, library);
     return {named.begin(), named.end()};
   }
-  std::vector<std::shared_ptr<const Implementation>> found;
+  std::vector<std::shared_ptr<const Implementation>> built_in;
   const std::vector<std::string> known = known_names(Catalogue::implementations);
   for (const ResultRow& row : rows) {
     if (!row.implements.empty() && std::ranges::find(known, row.strategy) != known.end()) {
-      found.push_back(load_implementation(row.strategy));
+      built_in.push_back(load_implementation(row.strategy));
     }
   }
-  return found;
+  return built_in;
 }
 
 /// Nothing, and a note, where the point cannot be played again.

@@ -59,7 +59,6 @@ Duration makespan_of(const Again& again) { return again.prediction.analysis.crit
 /// What a figure has room for, in the order of the rows: of ideal schedules beside implementations the fastest, and of
 /// the others serial and the fastest.
 std::vector<ResultRow> shown_rows(const std::vector<Again>& played) {
-  constexpr std::size_t most = 8;
   const bool has_implementations =
       std::ranges::any_of(played, [](const Again& again) { return !again.row->implements.empty(); });
   std::vector<const Again*> order;
@@ -70,7 +69,7 @@ std::vector<ResultRow> shown_rows(const std::vector<Again>& played) {
   const auto is_ideal = [](const Again* again) { return again->row->bound && again->row->implements.empty(); };
   const auto fastest_ideal = std::ranges::find_if(order, is_ideal);
   std::vector<const Again*> kept;
-  std::size_t room = most;
+  std::size_t room = 8;
   const auto keep = [&](const Again* again) {
     if (room > 0 && std::ranges::find(kept, again) == kept.end()) {
       kept.push_back(again);
