@@ -64,6 +64,7 @@ constexpr auto rewritten = std::to_array<std::string_view>({
     "validate/reference",
     "validate/tcp",
     "validate/values",
+    "validate/verdict",
 });
 
 constexpr double largest_share = 0.003;
