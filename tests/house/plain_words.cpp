@@ -38,6 +38,7 @@ constexpr auto rewritten = std::to_array<std::string_view>({
     "model/record",
     "model/strategies",
     "model/text",
+    "model/traces",
     "model/workload",
     "sim",
     "sim/engine",
