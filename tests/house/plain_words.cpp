@@ -41,6 +41,7 @@ constexpr auto rewritten = std::to_array<std::string_view>({
     "model/traces",
     "model/workload",
     "sim",
+    "sim/calibrate",
     "sim/engine",
     "sim/expect",
     "sim/import",
