@@ -61,6 +61,7 @@ constexpr auto rewritten = std::to_array<std::string_view>({
     "validate/bench",
     "validate/compare",
     "validate/cpu",
+    "validate/health",
     "validate/measure",
     "validate/mpi",
     "validate/reference",
@@ -100,6 +101,8 @@ constexpr std::array allowed{
     AllowedName{"model/proof/symmetry.h", "  all,", is_enumerator},
     AllowedName{"model/strategies/fuse_steps.h", "{ two, all }", is_enumerator},
     AllowedName{"sim/replay/replay.h", "    all,", is_enumerator},
+    AllowedName{"validate/health/check_list.h", "std::string found{};", is_member},
+    AllowedName{"validate/health/health_check.h", "std::string found;", is_member},
     AllowedName{"model/strategies/options.h", "{ one, halves, shards }", is_enumerator},
 };
 

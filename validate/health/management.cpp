@@ -13,7 +13,7 @@ namespace commfuse::validate {
 
 namespace {
 
-// As nvml.h declares them, which not every toolkit brings along.
+// Declarations of nvml.h, which not every toolkit brings along.
 using Device = struct Opaque*;
 constexpr int success = 0;
 constexpr unsigned clock_of_multiprocessors = 1;
@@ -48,7 +48,7 @@ class Functions {
  public:
   explicit Functions(const FindFunction& find) : find_(find) {}
 
-  /// What a function returns; nothing where the library has no such function.
+  /// Calls a function and returns its result; nothing where the library has no such function.
   template <class... Arguments>
   [[nodiscard]] std::optional<int> error_of(const char* name, Arguments... arguments) const {
     // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
@@ -59,7 +59,7 @@ class Functions {
   [[nodiscard]] bool call(const char* name, Arguments... arguments) const {
     return error_of(name, arguments...) == success;
   }
-  /// What a function writes behind its other arguments.
+  /// Calls a function and returns the value that it writes behind its other arguments.
   template <class Value, class... Arguments>
   [[nodiscard]] std::optional<Value> ask(const char* name, Arguments... arguments) const {
     Value value{};
@@ -77,7 +77,7 @@ class Functions {
   const FindFunction& find_;
 };
 
-/// As nvml.h counts errors.
+/// Takes the error codes of nvml.h.
 std::string start_error_in_words(std::optional<int> error) {
   switch (error.value_or(-1)) {
     case -1: return "it has no nvmlInit_v2";
