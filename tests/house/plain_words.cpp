@@ -27,6 +27,7 @@ constexpr auto rewritten = std::to_array<std::string_view>({
     "model/describe",
     "model/expect",
     "model/fit",
+    "model/formats",
     "model/hardware",
     "model/math",
     "model/process",
