@@ -157,8 +157,8 @@ class Reader {
       refuse(element, fmt::format("elements in more than {} others are too many; {}", deepest_element, how_made));
     }
     const std::string_view name = element.name();
-    const auto known =
-        std::find_if(known_.begin(), known_.end(), [&](const KnownElement& element) { return element.name == name; });
+    const auto known = std::find_if(known_.begin(), known_.end(),
+                                    [&](const KnownElement& candidate) { return candidate.name == name; });
     if (known == known_.end()) {
       return;  // a NIC
     }
