@@ -36,12 +36,12 @@ constexpr CopyShare to_the_host{.share = 0.87, .shared_error = 0.08, .own_error 
 /// In place of to_the_host where the wires are not known: any common rate is as likely.
 constexpr double unknown_error = 3.0;
 
-/// How far a fault is from its degree, relative: assumed. Degrees between those that are tried are within it.
+/// Relative error of the degree of a fault: assumed. It covers the degrees between those that are tried.
 constexpr double pattern_error = 0.2;
 constexpr std::array degrees{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.05};
 
-/// What joins the host to a GPU, by how the accelerator's name begins. GH200, GB200 and GB300 have another wire there,
-/// of which no published matrix was found; so have B300.
+/// The wire between the host and a GPU, by the beginning of the accelerator's name. GH200, GB200, GB300 and B300 have
+/// another wire, and no published matrix of their copies was found.
 struct HostWire {
   std::string_view accelerator;
   double rate = 0.0;  ///< Bytes per second, one direction: width times generation.
@@ -90,12 +90,12 @@ struct Cell {
   bool turned = false;
   double off = 0.0;
   double shared = 0.0;
-  double own = 0.0;
+  double own_error = 0.0;
 };
 
 /// Some cells that one fault slows.
 struct Part {
-  enum class Kind { all, gpu, pair, direction } kind = Kind::all;
+  enum class Kind { every_gpu, gpu, pair, direction } kind = Kind::every_gpu;
   std::string subject;
   std::vector<std::size_t> cells;
 };
@@ -119,15 +119,15 @@ double middle(std::vector<double> values) {
 
 /// Sums over cells, each over the square of its own error, of which the likelihood of normal errors is made.
 struct Sums {
-  double weight = 0.0;         ///< Of 1.
-  double off = 0.0;            ///< Of off.
-  double off_square = 0.0;     ///< Of off^2.
-  double shared = 0.0;         ///< Of shared.
-  double off_shared = 0.0;     ///< Of off x shared.
-  double shared_square = 0.0;  ///< Of shared^2.
+  double weight = 0.0;         ///< Sum of 1.
+  double off = 0.0;            ///< Sum of off.
+  double off_square = 0.0;     ///< Sum of off^2.
+  double shared = 0.0;         ///< Sum of shared.
+  double off_shared = 0.0;     ///< Sum of off x shared.
+  double shared_square = 0.0;  ///< Sum of shared^2.
 
   void add(const Cell& cell) {
-    const double precision = 1.0 / (cell.own * cell.own);
+    const double precision = 1.0 / (cell.own_error * cell.own_error);
     weight += precision;
     off += cell.off * precision;
     off_square += cell.off * cell.off * precision;
@@ -137,22 +137,23 @@ struct Sums {
   }
 };
 
-/// How much likelier a fault of some cells makes all cells than health does; ln. The fault is `fault` on all of them,
-/// give or take pattern_error of it, which they share. The matrix of errors is diagonal but for two ranks, the part
-/// that all share and the degree: Woodbury's identity.
-double log_ratio(const Sums& all, const Sums& part, double fault) {
+/// Returns ln of the likelihood of the node's cells with a fault in some of them over their likelihood in health. The
+/// fault slows each cell of the part by `fault`; its error, pattern_error of it, is common to them. The matrix of
+/// errors is diagonal but for two ranks, the error that all cells share and the degree, so Woodbury's identity inverts
+/// it.
+double log_ratio(const Sums& node, const Sums& part, double fault) {
   const double degree = pattern_error * fault;
-  const double squares = all.off_square - 2.0 * fault * part.off + fault * fault * part.weight;
-  const double along_shared = all.off_shared - fault * part.shared;
+  const double squares = node.off_square - 2.0 * fault * part.off + fault * fault * part.weight;
+  const double along_shared = node.off_shared - fault * part.shared;
   const double along_degree = degree * (part.off - fault * part.weight);
-  const double shared = 1.0 + all.shared_square;
+  const double shared = 1.0 + node.shared_square;
   const double both = degree * part.shared;
   const double own_degree = 1.0 + degree * degree * part.weight;
   const double determinant = shared * own_degree - both * both;
   const double explained = (along_shared * along_shared * own_degree - 2.0 * along_shared * along_degree * both +
                             along_degree * along_degree * shared) /
                            determinant;
-  const double healthy = all.off_square - all.off_shared * all.off_shared / shared + math::log(shared);
+  const double healthy = node.off_square - node.off_shared * node.off_shared / shared + math::log(shared);
   return 0.5 * (healthy - (squares - explained + math::log(determinant)));
 }
 
@@ -162,7 +163,7 @@ std::string name_of_pair(int low, int high) {
 
 /// All cells, those of each GPU, of each pair, and of each direction of a pair.
 std::vector<Part> parts_of(const std::vector<Cell>& cells) {
-  Part whole{.kind = Part::Kind::all, .subject = "all GPUs"};
+  Part whole{.kind = Part::Kind::every_gpu, .subject = "all GPUs"};
   std::map<int, Part> by_gpu;
   std::map<std::pair<int, int>, Part> by_pair;
   std::map<std::tuple<int, int, bool>, Part> by_direction;
@@ -198,7 +199,7 @@ std::vector<Part> parts_of(const std::vector<Cell>& cells) {
 
 const Fault* fault_of(const Machine& machine, const Part& part, bool of_host, double share) {
   constexpr double most_through_host = 0.45;
-  const bool all_through_host = !of_host && part.kind == Part::Kind::all && share < most_through_host;
+  const bool all_through_host = !of_host && part.kind == Part::Kind::every_gpu && share < most_through_host;
   return fault_named(all_through_host ? "host_path" : of_host || is_pcie(machine) ? "pcie_generation" : "slow_link");
 }
 
@@ -214,12 +215,13 @@ Severity severity_of(double share) {
   return share <= 1.0 / 1.5 ? Severity::critical : share <= 1.0 / 1.15 ? Severity::major : Severity::minor;
 }
 
-/// Of each part, by how much likelier than health its degrees together make the cells; ln.
+/// Returns for each part ln of the likelihood of the cells over that in health, averaged over the degrees of its fault
+/// and divided among the parts of its kind.
 std::vector<double> log_ratios(const std::vector<Cell>& cells, const std::vector<Part>& parts) {
   std::array<double, 4> of_kind{};  // parts of each kind share the weight of one
-  Sums all;
+  Sums node;
   for (const Cell& cell : cells) {
-    all.add(cell);
+    node.add(cell);
   }
   for (const Part& part : parts) {
     of_kind[static_cast<std::size_t>(part.kind)] += 1.0;
@@ -232,7 +234,7 @@ std::vector<double> log_ratios(const std::vector<Cell>& cells, const std::vector
     }
     std::array<double, degrees.size()> by_degree{};
     std::transform(degrees.begin(), degrees.end(), by_degree.begin(),
-                   [&](double degree) { return log_ratio(all, sums, -math::log(degree)); });
+                   [&](double degree) { return log_ratio(node, sums, -math::log(degree)); });
     const double likeliest = *std::max_element(by_degree.begin(), by_degree.end());
     double sum = 0.0;
     for (const double ratio : by_degree) {
@@ -323,12 +325,12 @@ ExpectedCells cells_of(const Machine& machine, const std::vector<CopyTable>& tab
       double expected = host_rate;
       if (of_host) {
         cell.shared = host_rate > 0.0 ? to_the_host.shared_error : unknown_error;
-        cell.own = to_the_host.own_error;
+        cell.own_error = to_the_host.own_error;
       } else {
         const Wire& wire = rates.between(low, high, table.by_sms);
         expected = wire.gets.share * wire.rate.value;
         cell.shared = wire.gets.shared_error;
-        cell.own = wire.gets.own_error;
+        cell.own_error = wire.gets.own_error;
       }
       known.cells.push_back(cell);
       known.expected.push_back(expected);

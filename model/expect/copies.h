@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether copies between the GPUs of a node, and between its host and its GPUs, run at the rates of healthy wires, and
-// which GPU or pair of GPUs does not.
+// Decides whether copies between the GPUs of a node, and between its host and its GPUs, run at the rates of healthy
+// wires, and names the GPU or pair of GPUs that does not.
 //
-// Of every copy ln(expected rate / measured rate) counts:
+// Every copy is judged by ln(expected rate / measured rate):
 //
 //   off_i = fault_i + shared n + own_i e_i      n and e_i normal
 //
@@ -37,11 +37,11 @@ struct CopyTable {
   std::vector<MeasuredCopy> copies;
 };
 
-/// What is wrong with some copies.
+/// A fault that may slow some copies.
 struct SuspectedCopies {
   const Fault* fault = nullptr;
   std::string subject;       ///< "GPU 3 – GPU 5", "GPU 3", "all GPUs"
-  double probability = 0.0;  ///< Of the copies being bad, and for this reason.
+  double probability = 0.0;  ///< Probability that the copies are bad for this reason.
   double rate_share = 1.0;   ///< Median of the measured over the expected rate of its copies.
 };
 
@@ -53,24 +53,24 @@ struct CopyJudgement {
   std::string_view wires;                 ///< One of the two above.
   Health health = Health::undecided;      ///< Healthy only where every GPU was timed.
   double odds = 0.0;                      ///< evidence.h
-  double healthy_probability = 1.0;       ///< As of a Judgement.
+  double healthy_probability = 1.0;       ///< See Judgement.
   Severity severity = Severity::none;     ///< By the likeliest suspect; none where healthy.
-  double rate_share = 1.0;                ///< Of the likeliest suspect where bad, else of all copies.
+  double rate_share = 1.0;                ///< The likeliest suspect's where bad, else that of all copies.
   std::vector<SuspectedCopies> suspects;  ///< The likeliest first; those above 1%.
-  std::size_t copies = 0;                 ///< That were judged.
+  std::size_t copies = 0;                 ///< Number of copies judged.
   BytesPerSecond expected;                ///< Median over the copies.
   BytesPerSecond measured;
 };
 
-/// What a copy between two GPUs of a node should get: the share of its slowest wire that healthy copies get. Requires
-/// two different GPUs of one node.
+/// Returns the expected rate of a copy between two GPUs of a node: the share of its slowest wire that healthy copies
+/// get. Requires two different GPUs of one node.
 BytesPerSecond expected_copy(const Machine& machine, int gpu_a, int gpu_b, bool by_sms);
 
-/// What joins the host to a GPU, one direction, width times generation; 0 where it is not known.
+/// Returns the rate of the wire between the host and a GPU in one direction, width times generation; 0 if unknown.
 BytesPerSecond host_wire(const Machine& machine);
 
-/// What a copy between the host and a GPU should get; 0 where the machine's host wires are not known. Then GPUs are
-/// compared with each other alone.
+/// Returns the expected rate of a copy between the host and a GPU; 0 if the machine's host wires are unknown. Then GPUs
+/// are compared with each other alone.
 BytesPerSecond expected_host_copy(const Machine& machine);
 
 /// The rates that all copies of a healthy node keep to, but for a share of nodes.

@@ -18,12 +18,12 @@ namespace {
 /// A half that a fault slows by less than this says nothing about its degree.
 constexpr double least_effect = 0.03;
 
-/// Of a file fitted to nodes of the fleet that is judged. Errors of parameters that a fit decided are not independent
+/// For a file fitted to nodes of the fleet that is judged. Errors of parameters that a fit decided are not independent
 /// of each other: together they cost no more than this share of what the fit leaves, squared, as bandwidth_shares.node.
 /// Taken as independent, 36 fits to one node stated 6 to 50% where its siblings were off by 2% (docs/decisions/0065).
 constexpr double decided_share = 0.10;
-/// What such a fit leaves of a size it leaves on all nodes of the fleet alike: of its residual this is left between
-/// nodes and runs. By moments on 18 nodes of six fleets, rounded up where bandwidth limits.
+/// Share of such a fit's residual that differs between nodes and runs; the fit leaves the rest on all nodes of the
+/// fleet alike. Estimated by moments on 18 nodes of six fleets, rounded up where bandwidth limits.
 constexpr double left_by_bandwidth = 0.5;
 constexpr double left_by_latency = 0.3;
 
@@ -122,8 +122,8 @@ Expected Judge::expected_of(const Message& message) const {
     expected.own_error *= expected.limit == Limit::latency ? left_by_latency : left_by_bandwidth;
     const double undecided = undecided_.of(message).shared_error;
     const double decided = expected.shared_error * expected.shared_error - undecided * undecided;
-    const double most = decided_share * expected.own_error * expected.own_error;
-    expected.shared_error = std::sqrt(undecided * undecided + std::clamp(decided, 0.0, most));
+    const double decided_limit = decided_share * expected.own_error * expected.own_error;
+    expected.shared_error = std::sqrt(undecided * undecided + std::clamp(decided, 0.0, decided_limit));
   }
   return expected;
 }

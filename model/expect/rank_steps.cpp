@@ -36,12 +36,12 @@ constexpr std::array texts{
     RankFaultText{RankFault::slow, "slow", "takes longer; the file does not say whether it computes, sends or waits",
                   "commfuse-validate doctor"}};
 
-/// What healthy ranks of one job differ by at least, as standard errors. Assumed; what the ranks of the job themselves
-/// differ by takes its place where that is more.
-constexpr double least_spread = 0.025;          // of ln(time)
-constexpr double least_spread_of_share = 0.02;  // of a share of the step
-constexpr double spread_of_few_steps = 0.03;    // of a step, where too few say it
-constexpr double pattern_error = 0.15;          // as in evidence.cpp
+/// Least differences between healthy ranks of a job, as standard errors: assumed. Larger differences between the ranks
+/// of the job itself replace them.
+constexpr double least_spread = 0.025;          // standard error of ln(time)
+constexpr double least_spread_of_share = 0.02;  // in shares of the step
+constexpr double spread_of_few_steps = 0.03;    // per step, where too few steps tell
+constexpr double pattern_error = 0.15;          // equals that of evidence.cpp
 /// A step is late from here on, in what it is longer than the rank's own median, and in noise of all ranks.
 constexpr double late_from = 0.08;
 constexpr double late_noise = 4.0;
@@ -76,7 +76,7 @@ struct RankNumber {
   bool has_jitter = false;
 };
 
-/// Of a rank the numbers of its steps beside the median of all ranks.
+/// Numbers of the steps of a rank beside the median of all ranks.
 struct RankSeries {
   std::int64_t rank = 0;
   std::vector<double> steps;
@@ -87,7 +87,7 @@ struct RankSeries {
 struct Series {
   std::vector<RankSeries> ranks;
   double spread = 0.0;  ///< Between healthy ranks.
-  double noise = 0.0;   ///< Of a step, middle of the ranks.
+  double noise = 0.0;   ///< Median over the ranks of the noise of a step.
   double usual = 0.0;   ///< Median of the number over the median step.
 };
 
@@ -112,12 +112,12 @@ void add_medians(Series& series, bool is_share) {
 Series series_of(std::span<const RankStep> measured, const RankNumber& quantity, double step_us) {
   std::map<std::int64_t, std::vector<double>> by_step;
   std::vector<double> numbers;
-  for (const RankStep& one : measured) {
-    const std::optional<double> number = quantity.get(one);
+  for (const RankStep& rank_step : measured) {
+    const std::optional<double> number = quantity.get(rank_step);
     if (!number || (!quantity.is_share && *number <= 0.0)) {
       return {};
     }
-    by_step[one.step].push_back(*number);
+    by_step[rank_step.step].push_back(*number);
     numbers.push_back(*number);
   }
   std::map<std::int64_t, double> usual;
@@ -125,15 +125,16 @@ Series series_of(std::span<const RankStep> measured, const RankNumber& quantity,
     usual[step] = middle(std::move(values));
   }
   std::map<std::int64_t, RankSeries> by_rank;
-  for (const RankStep& one : measured) {
-    const double number = *quantity.get(one);
-    const double off = quantity.is_share ? (number - usual[one.step]) / step_us : math::log(number / usual[one.step]);
-    by_rank[one.rank].rank = one.rank;
-    by_rank[one.rank].steps.push_back(quantity.is_less ? -off : off);
+  for (const RankStep& rank_step : measured) {
+    const double number = *quantity.get(rank_step);
+    const double off =
+        quantity.is_share ? (number - usual[rank_step.step]) / step_us : math::log(number / usual[rank_step.step]);
+    by_rank[rank_step.rank].rank = rank_step.rank;
+    by_rank[rank_step.rank].steps.push_back(quantity.is_less ? -off : off);
   }
   Series series{.ranks = {}, .usual = middle(std::move(numbers)) / step_us};
-  for (auto& [rank, one] : by_rank) {
-    series.ranks.push_back(std::move(one));
+  for (auto& [rank, of_rank] : by_rank) {
+    series.ranks.push_back(std::move(of_rank));
   }
   add_medians(series, quantity.is_share);
   return series;
@@ -143,7 +144,7 @@ Series series_of(std::span<const RankStep> measured, const RankNumber& quantity,
 struct Candidate {
   SuspectedRank suspect;
   double log_ratio = 0.0;  ///< Averaged over the degrees.
-  double cost = 0.0;       ///< What the others wait, as a share of the step.
+  double cost = 0.0;       ///< Time that the others wait, as a share of the step.
 };
 
 template <class Degrees, class LogRatio>
@@ -152,12 +153,12 @@ double averaged(const Degrees& degrees, const LogRatio& log_ratio) {
   for (const double degree : degrees) {
     ratios.push_back(log_ratio(degree));
   }
-  const double most = *std::max_element(ratios.begin(), ratios.end());
+  const double largest = *std::max_element(ratios.begin(), ratios.end());
   double sum = 0.0;
   for (const double ratio : ratios) {
-    sum += math::exp(ratio - most);
+    sum += math::exp(ratio - largest);
   }
-  return most + math::log(sum / static_cast<double>(ratios.size()));
+  return largest + math::log(sum / static_cast<double>(ratios.size()));
 }
 
 double log_normal(double off, double variance) { return -0.5 * (off * off / variance + math::log(variance)); }
@@ -188,7 +189,7 @@ void add_slow(const Series& series, const RankNumber& quantity, std::vector<Cand
 struct LateSteps {
   double late = 0.0;
   double steps = 0.0;
-  double cost = 0.0;  ///< Sum of what the late ones are longer.
+  double cost = 0.0;  ///< Sum of the lateness of the late steps.
 };
 
 LateSteps late_steps(const RankSeries& rank, double from) {
@@ -207,27 +208,29 @@ void add_jitter(const Series& series, std::vector<Candidate>& candidates) {
   constexpr double most_share = 0.9;
   const double from = std::max(late_from, late_noise * series.noise);
   std::vector<LateSteps> ranks;
-  LateSteps all;
+  LateSteps job;
   for (const RankSeries& rank : series.ranks) {
     ranks.push_back(late_steps(rank, from));
-    all.late += ranks.back().late;
-    all.steps += ranks.back().steps;
+    job.late += ranks.back().late;
+    job.steps += ranks.back().steps;
   }
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const LateSteps& own = ranks[i];
-    const double usual = std::max(least_late_share, (all.late - own.late + 1.0) / (all.steps - own.steps + 2.0));
+    const LateSteps& counted = ranks[i];
+    const double usual =
+        std::max(least_late_share, (job.late - counted.late + 1.0) / (job.steps - counted.steps + 2.0));
     const auto log_ratio = [&](double time) {
       const double share = std::max(usual, std::min(most_share, time * usual));
-      return own.late * math::log(share / usual) + (own.steps - own.late) * math::log((1.0 - share) / (1.0 - usual));
+      return counted.late * math::log(share / usual) +
+             (counted.steps - counted.late) * math::log((1.0 - share) / (1.0 - usual));
     };
     candidates.push_back(
-        {.suspect = {.rank = series.ranks[i].rank, .fault = RankFault::jitter, .degree = own.late / own.steps},
+        {.suspect = {.rank = series.ranks[i].rank, .fault = RankFault::jitter, .degree = counted.late / counted.steps},
          .log_ratio = averaged(times, log_ratio),
-         .cost = own.cost / own.steps * series.usual});
+         .cost = counted.cost / counted.steps * series.usual});
   }
 }
 
-/// What the file has decides what is asked: the more it says, the better the cause is known.
+/// Returns the numbers to compare. The more columns the file has, the better they tell the cause.
 std::vector<RankNumber> quantities_of(const RankStep& step) {
   std::vector<RankNumber> quantities;
   const auto add = [&](RankFault fault, Get get, bool is_share, bool is_less, bool has_jitter) {
@@ -289,7 +292,7 @@ void name_ranks(const std::vector<Candidate>& candidates, const std::vector<doub
 
 const RankFaultText& text_of(RankFault fault) {
   const auto* const text =
-      std::find_if(texts.begin(), texts.end(), [&](const RankFaultText& one) { return one.fault == fault; });
+      std::find_if(texts.begin(), texts.end(), [&](const RankFaultText& known) { return known.fault == fault; });
   check(text != texts.end(), "every fault of a rank has a text");
   return *text;
 }
@@ -300,10 +303,10 @@ StepJudgement judge_steps(std::span<const RankStep> measured, double false_alarm
   std::map<std::int64_t, std::size_t> ranks;
   std::map<std::int64_t, std::size_t> steps;
   std::vector<double> times;
-  for (const RankStep& one : measured) {
-    ++ranks[one.rank];
-    ++steps[one.step];
-    times.push_back(one.time_us);
+  for (const RankStep& rank_step : measured) {
+    ++ranks[rank_step.rank];
+    ++steps[rank_step.step];
+    times.push_back(rank_step.time_us);
   }
   judgement.ranks = ranks.size();
   judgement.steps = steps.size();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank of a job holds the others up, from what every rank took in every step, and whether it computes, sends,
-// launches or comes to its collectives slowly.
+// Names the rank that holds the others of a job up, from the times of every rank in every step, and tells whether it
+// computes, sends, launches or comes to its collectives slowly.
 //
 // A number of a rank in a step is held against the median of all ranks in that step, so what slows all ranks alike
-// cancels. Of a rank the median over the steps counts:
+// cancels. A rank is judged by its median over the steps:
 //
 //   median_r = fault_r + e_r      e_r normal, by what healthy ranks differ by and by what steps of a rank differ by
 //
@@ -54,7 +54,7 @@ const RankFaultText& text_of(RankFault fault);
 struct SuspectedRank {
   std::int64_t rank = 0;
   RankFault fault = RankFault::slow;
-  double probability = 0.0;  ///< That this rank has this fault.
+  double probability = 0.0;  ///< Probability that this rank has this fault.
   /// Its number over the others' where it computes, sends or is slow; else what it costs the others, as a share of the
   /// step; of jitter the share of its steps that are late.
   double degree = 1.0;
@@ -63,9 +63,9 @@ struct SuspectedRank {
 struct StepJudgement {
   Health health = Health::undecided;    ///< Healthy only of three ranks and three steps or more.
   double odds = 0.0;                    ///< evidence.h
-  double healthy_probability = 1.0;     ///< As of a Judgement, of a job.
+  double healthy_probability = 1.0;     ///< See Judgement; this one is of a job.
   Severity severity = Severity::none;   ///< By what the worst rank costs the step.
-  double slowdown = 1.0;                ///< Of the step, by the worst rank; 1 where healthy.
+  double slowdown = 1.0;                ///< Slowdown of the step by the worst rank; 1 where healthy.
   std::vector<SuspectedRank> suspects;  ///< Bad ranks, the likeliest first; of a healthy job none.
   std::size_t ranks = 0;
   std::size_t steps = 0;

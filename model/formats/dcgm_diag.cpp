@@ -58,9 +58,9 @@ DcgmWarning warning_of(const ToolValue& value, ReadingNotes& notes) {
   }
   value.require_object();
   value.note_others(std::array<std::string_view, 4>{"warning", "error_id", "error_category", "error_severity"}, notes);
-  const auto number = [&](const char* key, std::int64_t most) {
-    const std::optional<ToolValue> found = value.find(key);
-    return found ? std::optional(static_cast<int>(found->whole(most))) : std::nullopt;
+  const auto number = [&](const char* key, std::int64_t largest) {
+    const std::optional<ToolValue> member = value.find(key);
+    return member ? std::optional(static_cast<int>(member->whole(largest))) : std::nullopt;
   };
   DcgmWarning warning{.text = value.text_at("warning"),
                       .error = number("error_id", most_id),
@@ -88,13 +88,13 @@ DcgmResult result_of(const ToolValue& value, const std::string& category, const 
                     notes);
   DcgmResult result{.category = category, .test = test, .entity = "", .status = status_of(value)};
   if (const std::optional<ToolValue> warnings = value.find("warnings")) {
-    for (const ToolValue& one : one_or_more(*warnings)) {
-      result.warnings.push_back(warning_of(one, notes));
+    for (const ToolValue& warning : one_or_more(*warnings)) {
+      result.warnings.push_back(warning_of(warning, notes));
     }
   }
   if (const std::optional<ToolValue> info = value.find("info")) {
-    for (const ToolValue& one : one_or_more(*info)) {
-      result.info.push_back(one.text());
+    for (const ToolValue& line : one_or_more(*info)) {
+      result.info.push_back(line.text());
     }
   }
   return result;
@@ -129,8 +129,8 @@ void add_results(const ToolValue& value, DcgmResult result, std::vector<DcgmResu
     return;
   }
   const std::optional<ToolValue> list = value.find("gpu_ids");
-  const std::optional<ToolValue> one = value.find("gpu_id");  // before 2.0
-  const ToolValue* const gpus = list ? &*list : one ? &*one : nullptr;
+  const std::optional<ToolValue> single = value.find("gpu_id");  // before 2.0
+  const ToolValue* const gpus = list ? &*list : single ? &*single : nullptr;
   if (gpus == nullptr) {
     value.refuse("names neither a GPU nor another entity; give the whole file as it was printed");
   }
@@ -154,7 +154,7 @@ void read_test(const ToolValue& test, const std::string& category, ReadingNotes&
   bool is_empty = true;
   if (const std::optional<ToolValue> results = test.find("results"); results && !results->json.is_null()) {
     for (const ToolValue& value : results->items()) {
-      if (!value.json.is_null()) {  // as above
+      if (!value.json.is_null()) {  // DCGM 3 leaves holes between results, too
         add_results(value, result_of(value, category, name, notes), diagnostic.results);
         is_empty = false;
       }
@@ -187,11 +187,11 @@ void read_categories(const ToolValue& list, ReadingNotes& notes, DcgmDiagnostic&
   }
 }
 
-/// What the program says of the run as a whole.
+/// Adds the program's statements about the run as a whole.
 void add_statements(const std::optional<ToolValue>& value, ReadingNotes& notes) {
   if (value) {
-    for (const ToolValue& one : one_or_more(*value)) {
-      notes.add(fmt::format("{}: dcgmi says: {}", one.path, in_quotes(one.text())));
+    for (const ToolValue& statement : one_or_more(*value)) {
+      notes.add(fmt::format("{}: dcgmi says: {}", statement.path, in_quotes(statement.text())));
     }
   }
 }
@@ -237,13 +237,13 @@ DcgmDiagnostic read_dcgm_diag(std::string_view text, const std::string& path) {
   ReadingNotes notes;
   const Json document = tool_document(text, path, program, notes);
   const ToolValue top{document, path, ""};
-  const std::optional<ToolValue> found = top.find("DCGM Diagnostic");
+  const std::optional<ToolValue> current = top.find("DCGM Diagnostic");
   const std::optional<ToolValue> old = top.find("DCGM GPU Diagnostic");
-  if (!found && !old) {
+  if (!current && !old) {
     throw NoDcgmDiagnostic(fmt::format(
         "{}: has neither 'DCGM Diagnostic' nor 'DCGM GPU Diagnostic'; give what {} printed", path, program));
   }
-  const ToolValue& root = found ? *found : *old;
+  const ToolValue& root = current ? *current : *old;
   root.require_object();
   top.note_others(
       std::array<std::string_view, 5>{"DCGM Diagnostic", "DCGM GPU Diagnostic", "entity_groups", "metadata", "warning"},

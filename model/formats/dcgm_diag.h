@@ -15,7 +15,7 @@ namespace commfuse {
 
 enum class DcgmStatus : std::uint8_t { pass, skip, warn, fail };
 
-/// As dcgm_errors.h counts severities.
+/// Severities, in the order of dcgm_errors.h.
 enum class DcgmSeverity : std::uint8_t { none, monitor, isolate, unknown, triage, config, reset };
 
 /// "reset", "isolate" and so on.
@@ -28,23 +28,23 @@ struct DcgmWarning {
   std::optional<DcgmSeverity> severity;
 };
 
-/// What one test says of one entity, or as a whole.
+/// The result of one test for one entity, or as a whole.
 struct DcgmResult {
   std::string category;   ///< "Deployment", "Hardware", "Integration", "Stress"
   std::string test;       ///< "pcie"
   std::string entity;     ///< "GPU", "NvSwitch", "CPU"; empty for the test as a whole.
-  std::optional<int> id;  ///< Of the entity; not told for the test as a whole.
+  std::optional<int> id;  ///< The entity's number; missing for the test as a whole.
   DcgmStatus status = DcgmStatus::pass;
   std::vector<DcgmWarning> warnings;
   std::vector<std::string> info;
 };
 
 struct DcgmDiagnostic {
-  std::string version;  ///< Of DCGM; empty where it is not told.
+  std::string version;  ///< Version of DCGM; empty where it is not told.
   std::string driver;
   std::vector<DcgmResult> results;
   std::string error;               ///< Why it could not run; empty where it did.
-  std::vector<std::string> notes;  ///< What was there and is not used.
+  std::vector<std::string> notes;  ///< Contents of the file that are not used.
 };
 
 /// A text that is not from dcgmi diag.

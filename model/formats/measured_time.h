@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stranger's measurement may say that something took.
+// The range of times that a measurement from an unknown source may state.
 #pragma once
 
 namespace commfuse {

@@ -32,7 +32,7 @@ constexpr std::size_t most_lead = 5;
 constexpr std::size_t body_columns = 4;
 constexpr std::size_t iteration_columns = 4;
 constexpr std::size_t plain_columns = most_lead + 2 * body_columns;
-constexpr std::int64_t most_bytes = std::int64_t{1} << 46;  // What a message may be: sums of them stay in range.
+constexpr std::int64_t most_bytes = std::int64_t{1} << 46;  // Largest message: sums of such sizes stay in range.
 constexpr std::int64_t most_ranks = std::int64_t{1} << 20;
 
 [[noreturn]] void refuse(const std::string& path, std::string_view sentence) {
@@ -128,14 +128,14 @@ class Reading {
   /// Without MPI every process takes itself for rank 0 of its own GPUs.
   void refuse_lone_processes(const std::string& path) const {
     std::map<std::pair<std::int64_t, std::int64_t>, int> times;
-    int most = 0;
+    int most_times = 0;
     for (const Device& device : devices_) {
-      most = std::max(most, ++times[{device.group, device.rank}]);
+      most_times = std::max(most_times, ++times[{device.group, device.rank}]);
     }
-    if (most > 1) {
+    if (most_times > 1) {
       refuse(path, fmt::format("names rank {} {} times, so every process ran alone and nothing was sent between them; "
                                "build nccl-tests with MPI=1, or run one process with -g",
-                               devices_.front().rank, most));
+                               devices_.front().rank, most_times));
     }
   }
 
@@ -153,11 +153,11 @@ class Reading {
       }
     }
     const auto named = static_cast<std::int64_t>(devices_.size()) * ranks_a_device_;
-    const std::int64_t all = std::max(named, last + 1);
+    const std::int64_t ranks_of_groups = std::max(named, last + 1);
     run_.groups = static_cast<int>(groups.size());
-    run_.ranks = static_cast<int>(all / run_.groups);
+    run_.ranks = static_cast<int>(ranks_of_groups / run_.groups);
     run_.nodes = std::max<int>(1, static_cast<int>(hosts.size()));
-    if (named < all || lacks_devices_) {
+    if (named < ranks_of_groups || lacks_devices_) {
       const std::int64_t nodes = (run_.ranks + last_device) / (last_device + 1);
       run_.nodes = std::max(run_.nodes, static_cast<int>(nodes));
       if (static_cast<std::size_t>(run_.nodes) != run_.hosts.size()) {
@@ -186,7 +186,7 @@ class Runs {
     }
     return readings_.back();
   }
-  /// What comes is of another run, unless nothing is known of this one yet.
+  /// Begins another run, unless nothing is known of this one yet.
   void begin() {
     if (readings_.empty() || !readings_.back().is_empty()) {
       readings_.emplace_back();
@@ -197,13 +197,13 @@ class Runs {
                      std::make_move_iterator(others.readings_.end()));
   }
   std::vector<NcclTestsRun> finish(const std::string& path, const std::optional<std::string>& op) {
-    std::erase_if(readings_, [](const Reading& one) { return !one.has_rows(); });
+    std::erase_if(readings_, [](const Reading& reading) { return !reading.has_rows(); });
     if (readings_.empty()) {
       throw NoNcclTests(fmt::format("{}: has no rows of nccl-tests; give what one of its programs printed", path));
     }
     std::vector<NcclTestsRun> runs;
     const auto unnamed =
-        std::count_if(readings_.begin(), readings_.end(), [](const Reading& one) { return !one.is_named(); });
+        std::count_if(readings_.begin(), readings_.end(), [](const Reading& reading) { return !reading.is_named(); });
     if (unnamed > 1) {
       refuse(path,
              fmt::format("has {} runs that do not say which collective was timed; split it, a file a run, each called "
@@ -232,8 +232,8 @@ class Runs {
 
 /// The word behind another one.
 std::optional<std::string_view> word_behind(const std::vector<std::string_view>& words, std::string_view before) {
-  const auto found = std::find(words.begin(), words.end(), before);
-  return found == words.end() || found + 1 == words.end() ? std::nullopt : std::optional(*(found + 1));
+  const auto match = std::find(words.begin(), words.end(), before);
+  return match == words.end() || match + 1 == words.end() ? std::nullopt : std::optional(*(match + 1));
 }
 
 std::optional<std::int64_t> number_behind(const std::vector<std::string_view>& words, std::string_view before) {
@@ -307,7 +307,8 @@ void read_comment(const std::vector<std::string_view>& words, const std::string&
   }
 }
 
-/// What older versions call an error of sums is no count of elements: 1e-07.
+/// Returns a sentence about wrong elements, or nothing. Older versions print an error of sums instead, such as 1e-07,
+/// which is no count of elements.
 std::string wrong_elements(std::string_view word) {
   const std::optional<double> wrong = parse_number(word);
   const bool is_rounding = word.find('e') != std::string_view::npos && wrong && *wrong < 1.0;
@@ -361,8 +362,8 @@ void read_row(std::string place, std::vector<std::string_view> words, Reading& r
   }
 }
 
-/// What a launcher puts before a line: "[1,0]<stdout>:", "[0]", " 0: ", "node-1: ", "[pod/launcher/mpi] ",
-/// "2026-11-25T12:00:00.123Z "; several of them too. The number of characters; 0 for none.
+/// Returns the number of characters that a launcher puts before a line, 0 for none: "[1,0]<stdout>:", "[0]", " 0: ",
+/// "node-1: ", "[pod/launcher/mpi] ", "2026-11-25T12:00:00.123Z "; several of them too.
 std::size_t launcher_prefix(std::string_view line) {
   std::size_t taken = 0;
   for (;;) {
@@ -372,7 +373,7 @@ std::size_t launcher_prefix(std::string_view line) {
       return taken;
     }
     const std::string_view word = rest.substr(first, rest.find_first_of(blanks, first) - first);
-    std::size_t end = 0;  // Of what is taken from the word.
+    std::size_t end = 0;  // End of the part that is taken from the word.
     if (word.front() == '[') {
       constexpr std::size_t longest = 128;
       const std::string_view mark = rest.substr(first, longest);  // "[2026-11-25 12:00:00]" has a blank
@@ -407,7 +408,7 @@ std::string without_marks(std::string_view line, std::string_view mark) {
   return text;
 }
 
-/// Where a line of nccl-tests begins behind whatever stands before it; nothing in other lines.
+/// Returns where a line of nccl-tests begins behind whatever stands before it; nothing in other lines.
 std::optional<std::size_t> begin_of_ours(std::string_view line) {
   constexpr std::array<std::string_view, 7> comments{"Rank", "Collective", "nThread", "Using",
                                                      "size", "nccl-tests", "..."};
@@ -453,7 +454,7 @@ void read_line(std::string_view line, int number, const std::string& path, Strea
       return;  // a log: "node-1:4242:4242 [0] NCCL INFO ..."
     }
     prefix = *begin;
-    label.clear();  // of a form that is not known: who wrote it cannot be told
+    label.clear();  // its form is not known, so its writer cannot be told
   }
   std::string rest(line.substr(prefix));
   std::string_view mark = line.substr(0, prefix);
@@ -488,13 +489,13 @@ Streams read_text(std::string_view text, const std::string& path) {
 // JSON.
 
 std::optional<double> number_at(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+  const auto member = object.find(key);
+  return member != object.end() && member->is_number() ? std::optional(member->get<double>()) : std::nullopt;
 }
 
 std::optional<double> time_of(const Json& row, const char* placing) {
-  const auto found = row.find(placing);
-  return found != row.end() && found->is_object() ? number_at(*found, "time") : std::nullopt;
+  const auto member = row.find(placing);
+  return member != row.end() && member->is_object() ? number_at(*member, "time") : std::nullopt;
 }
 
 void read_result(std::string place, const Json& row, const std::string& path, Reading& reading) {
@@ -533,8 +534,8 @@ void read_json(std::string_view text, const std::string& path, Reading& reading)
   const Json json = parsed(text, path);
   const Json none = Json::array();
   const auto list = [&](const Json& of, const char* key) -> const Json& {
-    const auto found = of.is_object() ? of.find(key) : of.end();
-    return found != of.end() && found->is_array() ? *found : none;
+    const auto member = of.is_object() ? of.find(key) : of.end();
+    return member != of.end() && member->is_array() ? *member : none;
   };
   if (const Json& arguments = list(json, "args"); !arguments.empty() && arguments.front().is_string()) {
     if (std::optional<std::string> op = op_of_program(arguments.front().get_ref<const std::string&>())) {
@@ -581,25 +582,25 @@ std::vector<NcclTestsRun> read_nccl_tests(std::string_view text, const std::stri
     read_json(text, path, runs.current());
     return runs.finish(path, op);
   }
-  Runs all;
+  Runs every_run;
   for (auto& [label, runs] : read_text(text, path)) {
-    all.take(std::move(runs));
+    every_run.take(std::move(runs));
   }
-  return all.finish(path, op);
+  return every_run.finish(path, op);
 }
 
 std::optional<std::string> nccl_program_in(std::string_view file) {
   std::string letters;
   std::copy_if(file.begin(), file.end(), std::back_inserter(letters), [](char c) { return c != '_' && c != '-'; });
-  std::vector<std::string> found;
+  std::vector<std::string> programs;
   for (const auto& [bare, program] :
        {std::pair("allgather", "all_gather"), std::pair("reducescatter", "reduce_scatter"),
         std::pair("allreduce", "all_reduce"), std::pair("alltoall", "alltoall"), std::pair("sendrecv", "sendrecv")}) {
     if (letters.find(bare) != std::string::npos) {
-      found.emplace_back(program);
+      programs.emplace_back(program);
     }
   }
-  return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+  return programs.size() == 1 ? std::optional(programs.front()) : std::nullopt;
 }
 
 }  // namespace commfuse

@@ -18,7 +18,7 @@ struct NcclTestsRow {
   std::int64_t bytes = 0;
   double time_us = 0.0;  ///< Out of place.
   std::optional<double> in_place_time_us;
-  std::string place;  ///< As of a mistake.
+  std::string place;  ///< Place in the file, for messages.
 };
 
 /// A row that was left out.
@@ -31,10 +31,10 @@ struct NcclTestsMistake {
 /// One program on one group of ranks.
 struct NcclTestsRun {
   std::string op;  ///< all_gather, reduce_scatter, all_reduce, alltoall, sendrecv and so on: the program's name.
-  int ranks = 0;   ///< Of a group.
-  int nodes = 1;   ///< That have ranks of a group.
-  int groups = 1;  ///< That ran at once, each with as many ranks (NCCL_TESTS_SPLIT).
-  std::vector<std::string> hosts;  ///< Of the first group, each once, in the order of ranks; empty where cut off.
+  int ranks = 0;   ///< Ranks of a group.
+  int nodes = 1;   ///< Nodes that have ranks of a group.
+  int groups = 1;  ///< Groups that ran at once, each with as many ranks (NCCL_TESTS_SPLIT).
+  std::vector<std::string> hosts;  ///< Hosts of the first group, each once, in the order of ranks; empty where cut off.
   std::string nccl_version;        ///< "2.28.9"; empty where the output does not say.
   std::vector<NcclTestsRow> rows;
   std::vector<NcclTestsMistake> mistakes;

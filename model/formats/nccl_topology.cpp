@@ -56,9 +56,9 @@ constexpr std::array xgmi_rates{XgmiRate{"gfx908", {46e9}},  XgmiRate{"908", {46
                                 XgmiRate{"910", {50e9}},     XgmiRate{"gfx942", {64e9}}, XgmiRate{"942", {64e9}},
                                 XgmiRate{"gfx950", {76.8e9}}};
 
-/// What NCCL and RCCL write. `attributes`: those that are read here or that say nothing about links between GPUs (what
-/// a CPU is, which vendor made a device, ranks, what GPUDirect can do). Elements below a NIC are not looked at: of NICs
-/// only their nearness is used. c2c: the link of a GPU to its own CPU.
+/// An element that NCCL and RCCL write. `attributes`: those that are read here or that say nothing about links between
+/// GPUs (what a CPU is, which vendor made a device, ranks, what GPUDirect can do). Elements below a NIC are not looked
+/// at: of NICs only their nearness is used. c2c: the link of a GPU to its own CPU.
 struct KnownElement {
   std::string_view name;
   std::vector<std::string_view> attributes;
@@ -147,7 +147,7 @@ class Reader {
   [[noreturn]] void refuse_root(const pugi::xml_document& document) const {
     const std::string_view name = document.document_element().name();
     const auto* const other =
-        std::find_if(other_roots.begin(), other_roots.end(), [&](const OtherRoot& one) { return one.name == name; });
+        std::find_if(other_roots.begin(), other_roots.end(), [&](const OtherRoot& root) { return root.name == name; });
     refuse(0, fmt::format("{}; {}", other == other_roots.end() ? "there is no <system>" : other->what, how_made));
   }
 
@@ -157,13 +157,13 @@ class Reader {
       refuse(element, fmt::format("elements in more than {} others are too many; {}", deepest_element, how_made));
     }
     const std::string_view name = element.name();
-    const auto known =
-        std::find_if(known_.begin(), known_.end(), [&](const KnownElement& one) { return one.name == name; });
+    const auto known = std::find_if(known_.begin(), known_.end(),
+                                    [&](const KnownElement& candidate) { return candidate.name == name; });
     if (known == known_.end()) {
       return;  // a NIC
     }
-    const auto contains = [](const std::vector<std::string_view>& names, std::string_view one) {
-      return std::find(names.begin(), names.end(), one) != names.end();
+    const auto contains = [](const std::vector<std::string_view>& names, std::string_view wanted) {
+      return std::find(names.begin(), names.end(), wanted) != names.end();
     };
     for (const pugi::xml_attribute attribute : element.attributes()) {
       if (!contains(known->attributes, attribute.name())) {
@@ -192,12 +192,12 @@ class Reader {
     }
   }
 
-  int whole_number(const pugi::xml_node& element, const char* name, int least, int most) const {
+  int whole_number(const pugi::xml_node& element, const char* name, int least, int largest) const {
     const std::string_view text = element.attribute(name).value();
     const std::optional<std::int64_t> number = parse_integer(text);
-    if (!number || *number < least || *number > most) {
+    if (!number || *number < least || *number > largest) {
       refuse(element, fmt::format("{} of {} is {}; write a whole number from {} to {}", name, element.name(),
-                                  in_quotes(text), least, most));
+                                  in_quotes(text), least, largest));
     }
     return static_cast<int>(*number);
   }
@@ -205,8 +205,8 @@ class Reader {
   /// GPUs count by `dev`, whatever the order in which they are written.
   void number_gpus(const pugi::xml_node& system) {
     std::map<int, pugi::xml_node> by_device;
-    for (const pugi::xpath_node& found : system.select_nodes(".//gpu")) {
-      const pugi::xml_node gpu = found.node();
+    for (const pugi::xpath_node& match : system.select_nodes(".//gpu")) {
+      const pugi::xml_node gpu = match.node();
       const int device = whole_number(gpu, "dev", 0, 1023);
       if (!gpu.parent().attribute("busid") || !gpu.select_node("ancestor::cpu")) {
         refuse(gpu, fmt::format("GPU {} is in no <pci> with a busid of a <cpu>; {}", device, how_made));
@@ -246,8 +246,8 @@ class Reader {
                         : kind.substr(0, 6) == "0x0680" && kind != "0x068001";
   }
   [[nodiscard]] std::optional<int> gpu_at(std::string_view bus) const {
-    const auto found = std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpu& gpu) { return gpu.bus == bus; });
-    return found == gpus_.end() ? std::nullopt : std::optional(static_cast<int>(found - gpus_.begin()));
+    const auto match = std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpu& gpu) { return gpu.bus == bus; });
+    return match == gpus_.end() ? std::nullopt : std::optional(static_cast<int>(match - gpus_.begin()));
   }
 
   /// Before all bridges, so that a route takes it rather than a PCIe switch of as many hops.
@@ -277,8 +277,8 @@ class Reader {
 
   [[nodiscard]] BytesPerSecond xgmi_rate(const pugi::xml_node& gpu) const {
     const std::string_view gcn = gpu.attribute("gcn").value();
-    const auto* const known = std::find_if(xgmi_rates.begin(), xgmi_rates.end(), [&](const XgmiRate& one) {
-      return gcn.substr(0, one.gcn.size()) == one.gcn;  // "gfx90a:sramecc+:xnack-"; old files have a number
+    const auto* const known = std::find_if(xgmi_rates.begin(), xgmi_rates.end(), [&](const XgmiRate& entry) {
+      return gcn.substr(0, entry.gcn.size()) == entry.gcn;  // "gfx90a:sramecc+:xnack-"; old files have a number
     });
     if (known == xgmi_rates.end()) {
       refuse(gpu,
@@ -303,11 +303,12 @@ class Reader {
       refuse(gpu, fmt::format("GPUs of sm {} have no NVLink that is known here; give nvlink_rate beside the file", sm));
     }
     const auto above =
-        std::find_if(nvlink_rates.begin(), nvlink_rates.end(), [&](const NvlinkRate& one) { return one.sm > sm; });
+        std::find_if(nvlink_rates.begin(), nvlink_rates.end(), [&](const NvlinkRate& entry) { return entry.sm > sm; });
     return (above - 1)->rate;
   }
 
-  /// How many NVLinks a GPU says it has to another; those to devices that are no GPUs of the file count nowhere.
+  /// Returns the number of NVLinks that a GPU states to another. Links to devices other than GPUs of the file count
+  /// nowhere.
   [[nodiscard]] int links_between(int gpu, int other) const {
     int links = 0;
     for (const pugi::xml_node link : links_of(gpus_[static_cast<std::size_t>(gpu)])) {

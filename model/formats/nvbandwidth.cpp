@@ -36,7 +36,7 @@ std::string word_before(std::string_view description, std::string_view mark) {
   return std::string(description.substr(begin, end - begin));
 }
 
-/// What the description says: "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)".
+/// Reads the description: "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)".
 void describe(const ToolValue& value, BandwidthMatrix& matrix) {
   matrix.description = value.text();
   const std::string_view text = matrix.description;
@@ -72,8 +72,8 @@ Values cells(const ToolValue& matrix) {
   Values values;
   for (const ToolValue& row : matrix.items()) {
     std::vector<std::optional<double>>& cells = values.emplace_back();
-    for (const ToolValue& one : row.items()) {
-      cells.push_back(cell(one));
+    for (const ToolValue& column : row.items()) {
+      cells.push_back(cell(column));
     }
     if (cells.empty() || cells.size() > most_devices || cells.size() != values.front().size()) {
       row.refuse(fmt::format("has {} columns, the first row has {}; give the whole file", cells.size(),

@@ -26,10 +26,10 @@ struct BandwidthMatrix {
   BandwidthStatus status = BandwidthStatus::passed;
   std::string error;        ///< The program's, where it failed.
   bool is_latency = false;  ///< Values are ns, else GB/s of 1e9 bytes.
-  std::string row;          ///< What a row is: "CPU" or "GPU".
+  std::string row;          ///< The device of a row: "CPU" or "GPU".
   std::string column;
-  /// As it is printed: "->", "<-", "<->"; empty for none. Of copies between GPUs it is not the way that bytes take in
-  /// every version.
+  /// The arrow that is printed: "->", "<-", "<->"; empty for none. Between GPUs, some versions print it against the
+  /// way of the bytes.
   std::string arrow;
   std::string part;  ///< "first", "second" or "total" of a test with three matrices.
   /// values[row][column]; nothing for "N/A". Empty unless the test passed.
@@ -42,12 +42,12 @@ struct BandwidthDevice {
 };
 
 struct BandwidthRun {
-  std::string version;  ///< Of nvbandwidth.
+  std::string version;  ///< Version of nvbandwidth.
   std::string driver;
   std::vector<BandwidthDevice> devices;  ///< Empty for versions before 0.8.
   std::vector<BandwidthMatrix> matrices;
   std::string error;               ///< The run's; empty for none.
-  std::vector<std::string> notes;  ///< What was there and is not used, and the program's warning.
+  std::vector<std::string> notes;  ///< Contents of the file that are not used, and the program's warning.
 };
 
 /// A text that is not from nvbandwidth.

@@ -35,7 +35,7 @@ constexpr std::string_view how_made = "give all that `rocm-smi --showtopo --show
 constexpr std::int64_t weight_of_a_hop = 15;
 constexpr std::int64_t weight_in_a_gpu = 13;  // between partitions
 
-/// What a table says of pairs. ignored: caches, atomics and DMA do not change where data goes.
+/// The property of pairs in a table. ignored: caches, atomics and DMA do not change where data goes.
 enum class TableKind : std::uint8_t { weight, hops, type, bandwidth, access, ignored, numa };
 constexpr std::size_t table_kinds = 7;
 
@@ -54,7 +54,7 @@ constexpr std::array titles{Title{"Weight between two GPUs", TableKind::weight},
                             Title{"LINK TYPE TABLE:", TableKind::type},
                             Title{"NUMA BW TABLE:", TableKind::bandwidth},
                             Title{"ACCESS TABLE:", TableKind::access},
-                            Title{"CACHE COHERANCY TABLE:", TableKind::ignored},  // As the tool spells it.
+                            Title{"CACHE COHERANCY TABLE:", TableKind::ignored},  // The tool's spelling.
                             Title{"CACHE COHERENCY TABLE:", TableKind::ignored},
                             Title{"ATOMICS TABLE:", TableKind::ignored},
                             Title{"DMA TABLE:", TableKind::ignored},
@@ -75,9 +75,9 @@ std::string title_of(const Line& line) {
 const Title* find_title(const Line& line) {
   const bool may_be = line.size() > 1 && (line.front().text.front() == '=' || line.back().text == "TABLE:");
   const std::string text = may_be ? title_of(line) : std::string();
-  const auto* const found =
-      std::find_if(titles.begin(), titles.end(), [&](const Title& one) { return one.text == text; });
-  return found == titles.end() ? nullptr : found;
+  const auto* const title =
+      std::find_if(titles.begin(), titles.end(), [&](const Title& known) { return known.text == text; });
+  return title == titles.end() ? nullptr : title;
 }
 
 class RocmReader {
@@ -275,7 +275,7 @@ class RocmReader {
     return hops == 2 ? Level::phb : Level::sys;
   }
 
-  /// Of a pair over xGMI: how many links it has, 0 where others pass on.
+  /// Returns the number of links of a pair over xGMI; 0 where other GPUs pass on.
   [[nodiscard]] int links_of(int a, int b, std::int64_t weight) const {
     const bool is_direct = weight == weight_of_a_hop;
     if (!has_bandwidths_) {
@@ -294,19 +294,20 @@ class RocmReader {
     return is_direct ? ratio_of(word) : 0;
   }
 
-  /// Of "50000-200000": 4.
+  /// Returns the number of links of a range: 4 for "50000-200000".
   [[nodiscard]] int ratio_of(const TextWord& word) const {
     const std::size_t dash = std::min(word.text.find('-'), word.text.size());
     const std::optional<std::int64_t> least = parse_integer(word.text.substr(0, dash));
-    const std::optional<std::int64_t> most = parse_integer(word.text.substr(std::min(dash + 1, word.text.size())));
-    if (!least || !most || *least < 1 || *most < *least || *most % *least != 0 || *most / *least > most_nvlinks) {
+    const std::optional<std::int64_t> largest = parse_integer(word.text.substr(std::min(dash + 1, word.text.size())));
+    if (!least || !largest || *least < 1 || *largest < *least || *largest % *least != 0 ||
+        *largest / *least > most_nvlinks) {
       refuse(word.place, fmt::format("{} is not the bandwidth of one link and of 1 to {} of them; {}",
                                      in_quotes(word.text), most_nvlinks, how_made));
     }
-    return static_cast<int>(*most / *least);
+    return static_cast<int>(*largest / *least);
   }
 
-  /// Where each GPU has one; -1 is what virtual machines print.
+  /// Sets NUMA nodes where each GPU has one; virtual machines print -1.
   void fill_numa() {
     for (const TextWord& word : numa_) {
       const std::optional<std::int64_t> node = parse_integer(word.text);

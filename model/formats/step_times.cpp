@@ -33,7 +33,7 @@ struct Unit {
 };
 constexpr std::array units{Unit{"_us", 1.0}, Unit{"_ms", 1e3}, Unit{"_s", 1e6}};
 
-/// Which number of a step a column or key has.
+/// The number of a step that a column or key has.
 struct Column {
   enum class Kind { none, rank, step, time, compute, communication, send, idle, host } kind = Kind::none;
   double us = 1.0;
@@ -65,7 +65,7 @@ Column column_of(std::string_view name) {
 
 bool has_needed(const std::vector<Column>& columns) {
   const auto has = [&](Column::Kind kind) {
-    return std::any_of(columns.begin(), columns.end(), [&](const Column& one) { return one.kind == kind; });
+    return std::any_of(columns.begin(), columns.end(), [&](const Column& column) { return column.kind == kind; });
   };
   return has(Column::Kind::rank) && has(Column::Kind::step) && has(Column::Kind::time);
 }
@@ -256,7 +256,7 @@ void read_json(std::string_view text, const std::string& path, JobSteps& job) {
   }
 }
 
-/// Of CSV the header, of JSON the first object's keys.
+/// Returns the columns of a CSV header, or of the keys of the first JSON object.
 std::vector<Column> first_columns(std::string_view text) {
   std::vector<Column> columns;
   const std::size_t begin = text.find_first_not_of(" \t\r\n[");

@@ -32,8 +32,8 @@ struct StepTimes {
 
 struct JobSteps {
   std::vector<StepTimes> steps;               ///< In the order of the file; each rank once a step.
-  std::map<std::int64_t, std::string> hosts;  ///< Of ranks, where the file names them.
-  std::vector<std::string> notes;             ///< What was there and is not used.
+  std::map<std::int64_t, std::string> hosts;  ///< By rank, where the file names them.
+  std::vector<std::string> notes;             ///< Contents of the file that are not used.
 };
 
 /// By its header, or by the keys of its first object.

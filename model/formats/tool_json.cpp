@@ -48,8 +48,8 @@ void ToolValue::refuse(std::string_view sentence) const {
 }
 
 std::optional<ToolValue> ToolValue::find(const char* key) const {
-  const auto found = json.find(key);
-  return found == json.end() ? std::nullopt : std::optional(ToolValue{*found, path, below(place, key)});
+  const auto member = json.find(key);
+  return member == json.end() ? std::nullopt : std::optional(ToolValue{*member, path, below(place, key)});
 }
 
 void ToolValue::require_object() const {
@@ -77,10 +77,10 @@ std::string ToolValue::text() const {
   return json.get<std::string>();
 }
 
-std::int64_t ToolValue::whole(std::int64_t most) const {
+std::int64_t ToolValue::whole(std::int64_t largest) const {
   const std::optional<std::int64_t> number = whole_number(json);
-  if (!number || *number < 0 || *number > most) {
-    refuse(fmt::format("is not a whole number from 0 to {}; give the whole file as it was printed", most));
+  if (!number || *number < 0 || *number > largest) {
+    refuse(fmt::format("is not a whole number from 0 to {}; give the whole file as it was printed", largest));
   }
   return *number;
 }

@@ -27,7 +27,7 @@ class ReadingNotes {
 /// A value and its place: "testcases[3].sum".
 struct ToolValue {
   const nlohmann::json& json;
-  const std::string& path;  ///< Of the file.
+  const std::string& path;  ///< The file's path.
   std::string place;
 
   /// Throws ConfigError "path: place: sentence".
@@ -39,7 +39,7 @@ struct ToolValue {
   [[nodiscard]] std::vector<ToolValue> items() const;
   [[nodiscard]] std::string text() const;
   /// From 0 on.
-  [[nodiscard]] std::int64_t whole(std::int64_t most) const;
+  [[nodiscard]] std::int64_t whole(std::int64_t largest) const;
 
   /// Text of a key, or empty where it is missing.
   [[nodiscard]] std::string text_at(const char* key) const;

@@ -13,7 +13,7 @@
 
 namespace commfuse {
 
-/// What such a file does not say, or is to be overruled in. One direction.
+/// Rates that such a file does not state, or that overrule its own. One direction.
 struct WireRates {
   std::optional<BytesPerSecond> nvlink;  ///< One NVLink or xGMI link; NCCL's files tell it by the GPUs' generation.
   std::optional<BytesPerSecond> pcie;    ///< A PCIe wire; NCCL's files have it.
@@ -30,8 +30,8 @@ NodeWires read_nccl_topology(const std::string& path, const std::string& text, c
 NodeWires read_topology_matrix(const std::string& path, const std::string& text, const WireRates& rates);
 NodeWires read_rocm_topology(const std::string& path, const std::string& text, const WireRates& rates);
 
-/// Which NIC each GPU uses when distances[gpu][nic] are known: of its nearest the one that fewest GPUs before it use,
-/// then the lowest. Those that any uses are counted anew from 0, in their order.
+/// Returns the NIC that each GPU uses when distances[gpu][nic] are known: among its nearest NICs, the one that fewest
+/// GPUs before it use, then the lowest. NICs that any GPU uses are counted anew from 0, in their order.
 std::vector<int> nearest_nics(const std::vector<std::vector<int>>& distances);
 
 }  // namespace commfuse

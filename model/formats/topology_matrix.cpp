@@ -80,9 +80,9 @@ class Wiring {
       }
     }
     for_each_pair([&](int a, int b) {
-      const Cell& there = cell(a, b);
+      const Cell& forth = cell(a, b);
       const Cell& back = cell(b, a);
-      if (there.level == Level::self || there.level != back.level || there.links != back.links) {
+      if (forth.level == Level::self || forth.level != back.level || forth.links != back.links) {
         refuse(back.place,
                fmt::format("this is not what the row of {} says about {}; {}", name(a), name(b), table_.tool));
       }
@@ -96,8 +96,8 @@ class Wiring {
     }
     return *given;
   }
-  [[nodiscard]] BytesPerSecond nvlinks(const Cell& one) const {
-    return {one.links * rate(rates_.nvlink, one, table_.link, "nvlink_rate").value};
+  [[nodiscard]] BytesPerSecond nvlinks(const Cell& crossing) const {
+    return {crossing.links * rate(rates_.nvlink, crossing, table_.link, "nvlink_rate").value};
   }
 
   /// Wires, or a crossbar for those GPUs that would need too many of them. Crossbars come before bridges, so that
@@ -219,7 +219,7 @@ class Wiring {
     return !table_.numa.empty() && table_.numa[static_cast<std::size_t>(a)] == table_.numa[static_cast<std::size_t>(b)];
   }
 
-  /// Those that meet between sockets, each over a root of its own.
+  /// Joins groups that meet between sockets, each over a root of its own.
   void join_sockets(const Groups& groups, const std::vector<int>& top) {
     std::set<int> far;  // groups
     for_each_pair([&](int a, int b) {
@@ -250,8 +250,8 @@ class Wiring {
     std::vector<std::vector<int>> distances;
     for (const std::vector<Cell>& row : table_.cells) {
       std::vector<int> of_gpu;
-      for (auto one = row.begin() + table_.gpus; one != row.end(); ++one) {
-        of_gpu.push_back(static_cast<int>(one->level));
+      for (auto nic = row.begin() + table_.gpus; nic != row.end(); ++nic) {
+        of_gpu.push_back(static_cast<int>(nic->level));
       }
       distances.push_back(std::move(of_gpu));
     }

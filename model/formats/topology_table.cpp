@@ -30,7 +30,7 @@ constexpr std::array level_names{
     LevelName{"PXB", Level::pxb}, LevelName{"PHB", Level::phb}, LevelName{"NODE", Level::node},
     LevelName{"SYS", Level::sys}, LevelName{"SOC", Level::sys}};
 
-/// What `nvidia-smi topo -p2p` prints in place of connections.
+/// Words that `nvidia-smi topo -p2p` prints in place of connections.
 constexpr std::array peer_states{std::string_view("OK"),  std::string_view("CNS"), std::string_view("GNS"),
                                  std::string_view("TNS"), std::string_view("NS"),  std::string_view("DR"),
                                  std::string_view("U")};
@@ -48,7 +48,7 @@ bool is_peer_state(std::string_view word) {
 /// The tool cuts long rows where the affinity begins: "PH0-115" is PHB, then CPUs 0 to 115.
 std::string_view without_affinity(std::string_view word) {
   const std::string_view letters = word.substr(0, word.find_first_of("0123456789"));
-  const auto begins = [&](const LevelName& one) { return one.word.substr(0, letters.size()) == letters; };
+  const auto begins = [&](const LevelName& level) { return level.word.substr(0, letters.size()) == letters; };
   const bool is_one = !letters.empty() && letters.size() < word.size() &&
                       std::count_if(level_names.begin(), level_names.end(), begins) == 1;
   return is_one ? std::find_if(level_names.begin(), level_names.end(), begins)->word : word;
@@ -94,7 +94,7 @@ class TableReader {
   }
 
  private:
-  /// What `nvidia-smi topo -p2p` prints, behind the table.
+  /// True if the table of `nvidia-smi topo -p2p` begins, which stands behind the table of connections.
   [[nodiscard]] bool begins_peer_table(std::size_t head) const {
     const auto begins_with_gpus = [](const std::vector<Word>& words) {
       return words.size() > 1 && is_gpu(words[0].text) && is_gpu(words[1].text);
@@ -129,7 +129,7 @@ class TableReader {
 
   void read_row(const std::vector<Word>& words, Table& table) const {
     if (words.empty() || !is_gpu(words.front().text)) {
-      return;  // of a NIC, whose cells the GPUs have too, or the legend
+      return;  // a row of a NIC, whose cells the GPUs have too, or the legend
     }
     const auto name = std::find(table.names.begin(), table.names.end(), words.front().text);
     if (name == table.names.end()) {
@@ -163,20 +163,20 @@ class TableReader {
       }
       return {Level::nvlink, static_cast<int>(*links), word.place};
     }
-    const auto* const found = std::find_if(level_names.begin(), level_names.end(),
-                                           [&](const LevelName& one) { return one.word == word.text; });
+    const auto* const level = std::find_if(level_names.begin(), level_names.end(),
+                                           [&](const LevelName& known) { return known.word == word.text; });
     if (is_peer_state(word.text)) {
       refuse(path_, word.place,
              fmt::format("{} is a cell of `nvidia-smi topo -p2p`, which says whether GPUs reach each other, but not "
                          "how; {}",
                          in_quotes(word.text), how_a_table_is_made));
     }
-    if (found == level_names.end()) {
+    if (level == level_names.end()) {
       refuse(path_, word.place,
              fmt::format("unknown connection {}; known connections: X, NV1 to NV{}, PIX, PXB, PHB, NODE, SYS",
                          in_quotes(word.text), most_nvlinks));
     }
-    return {found->level, 0, word.place};
+    return {level->level, 0, word.place};
   }
 
   const std::string& path_;

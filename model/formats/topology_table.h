@@ -24,10 +24,10 @@ namespace commfuse {
 /// The remedy where a file cannot be what it should be.
 inline constexpr std::string_view how_a_table_is_made = "give what `nvidia-smi topo -m` prints";
 
-/// How two devices meet, from near to far. relayed: over NVLinks of other GPUs.
+/// Levels at which two devices meet, from near to far. relayed: over NVLinks of other GPUs.
 enum class MeetingLevel : std::uint8_t { self, nvlink, relayed, pix, pxb, phb, node, sys };
 
-/// What stands at the crossing of two devices.
+/// The cell at the crossing of two devices.
 struct MeetingCell {
   MeetingLevel level = MeetingLevel::self;
   int links = 0;  // NVLinks
@@ -36,7 +36,7 @@ struct MeetingCell {
 
 struct TopologyTable {
   std::string_view tool = how_a_table_is_made;  // the remedy of messages
-  std::string_view link = "an NVLink";          // what nvlink_rate is of
+  std::string_view link = "an NVLink";          // the link that nvlink_rate is of
   bool may_have_crossbar = true;
   int gpus = 0;
   std::vector<std::string> names;               // GPUs first
@@ -50,9 +50,9 @@ inline constexpr int most_nvlinks = 18;
 /// Throws ConfigError, `path:line:col: sentence; remedy`.
 TopologyTable read_topology_table(const std::string& path, std::string_view text);
 
-/// Whether AMD's tools wrote it.
+/// True if AMD's tools wrote the text.
 bool is_rocm_topology(std::string_view text);
-/// What `rocm-smi --showtopo` or `amd-smi topology` prints. Throws ConfigError as read_topology_table does.
+/// Reads the output of `rocm-smi --showtopo` or `amd-smi topology`. Throws ConfigError as read_topology_table does.
 TopologyTable read_rocm_table(const std::string& path, std::string_view text);
 
 /// The wires behind a table of one node.

@@ -17,12 +17,12 @@ using Line = std::vector<TextWord>;
 
 constexpr std::string_view blanks = " \t\r\v\f|";
 
-/// How programs spell the escape character that a terminal takes.
+/// Spellings of the escape character that terminals take.
 constexpr std::array escape_marks{std::string_view("\x1b"),        std::string_view("^["),  std::string_view("\\x1b"),
                                   std::string_view("\\033"),       std::string_view("\\e"), std::string_view("\\u001b"),
                                   std::string_view("\xe2\x90\x9b")};
 
-/// What these and a bare bracket begin with.
+/// First characters of these and of a bare bracket.
 constexpr std::string_view escape_starts = "\x1b^\\\xe2[";
 
 /// Bytes of the escape that begins here; 0 where none does. Without its mark only colours count, "[4m", since brackets
@@ -76,7 +76,7 @@ Line words_of(std::string_view line, int number) {
 
 constexpr std::string_view nvidia_remedy = "give what `nvidia-smi topo -m` prints";
 
-/// What some other tool prints: a line whose first word begins with `first`, and a later one with `second` ("" where
+/// The output of some other tool: a line whose first word begins with `first`, and a later one with `second` ("" where
 /// the first is enough). Special ones come before those that they contain.
 struct OtherTool {
   std::string_view first;
@@ -156,7 +156,8 @@ void refuse_slices(const std::string& path, const std::vector<Line>& lines) {
 
 void refuse_unknown_text(const std::string& path, const std::vector<Line>& lines) {
   for (const OtherTool& tool : other_tools) {
-    const auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& one) { return is_by(tool, one); });
+    const auto line =
+        std::find_if(lines.begin(), lines.end(), [&](const Line& candidate) { return is_by(tool, candidate); });
     if (line != lines.end()) {
       throw ConfigError(at_place(path, line->front().place, fmt::format("{}; {}", tool.what, tool.remedy)));
     }

@@ -10,10 +10,10 @@
 
 namespace commfuse {
 
-/// By how it begins.
+/// True if the file begins as a Kineto trace does.
 bool is_kineto_trace(const std::filesystem::path& path);
 
-/// What a trace is made of. Either may be empty.
+/// Receives the parts of a trace. Either function may be empty.
 struct KinetoVisitor {
   std::function<void(const nlohmann::json& event)> event;
   /// A key of distributedInfo ("rank", "world_size", "pg_config") and its value.

@@ -35,16 +35,16 @@ struct Kernel {
 };
 
 std::string text_in(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() ? "" : found->is_string() ? found->get<std::string>() : found->dump();
+  const auto member = object.find(key);
+  return member == object.end() ? "" : member->is_string() ? member->get<std::string>() : member->dump();
 }
 
 std::optional<double> number_in(const json& object, const char* key) {
-  const auto found = object.find(key);
-  const std::optional<double> number = found == object.end() ? std::nullopt
-                                       : found->is_number()  ? std::optional(found->get<double>())
-                                       : found->is_string()  ? parse_number(found->get_ref<const std::string&>())
-                                                             : std::nullopt;
+  const auto member = object.find(key);
+  const std::optional<double> number = member == object.end() ? std::nullopt
+                                       : member->is_number()  ? std::optional(member->get<double>())
+                                       : member->is_string()  ? parse_number(member->get_ref<const std::string&>())
+                                                              : std::nullopt;
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
@@ -144,8 +144,8 @@ class Collector {
 
   void take_kernel(const json& event, const std::string& name, const Span& span) {
     static const json nothing = json::object();
-    const auto found = event.find("args");
-    const json& args = found != event.end() && found->is_object() ? *found : nothing;
+    const auto arguments = event.find("args");
+    const json& args = arguments != event.end() && arguments->is_object() ? *arguments : nothing;
     if (!is_communication(name, args)) {
       keep({span, Kernel::Kind::compute});
       return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the GPU of one rank did in each step of a trace of PyTorch's profiler (Kineto).
+// Reads the work of one rank's GPU in each step from a trace of PyTorch's profiler (Kineto).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace commfuse {
 
-/// Microseconds. A step is what the profiler's ProfilerStep#N covers; a trace without them is one step.
+/// Microseconds. A step is the time of the profiler's ProfilerStep#N; a trace without them is one step.
 struct TracedStep {
   std::int64_t step = 0;
   double time_us = 0.0;
@@ -21,13 +21,13 @@ struct TracedStep {
 
 /// One kernel of a collective or exchange, in the order of their begin.
 struct TracedCall {
-  std::string group;  ///< The same text on all ranks of a group: collective, its group's name and ranks.
+  std::string group;  ///< Equal on all ranks of a group: collective, its group's name and ranks.
   std::int64_t step = 0;
   double duration_us = 0.0;
 };
 
 struct RankTrace {
-  std::optional<std::int64_t> rank;  ///< As distributedInfo says.
+  std::optional<std::int64_t> rank;  ///< From distributedInfo.
   std::vector<TracedStep> steps;     ///< In ascending order.
   std::vector<TracedCall> calls;
 };

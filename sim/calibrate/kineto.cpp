@@ -42,17 +42,17 @@ using nlohmann::json;
 
 /// Numbers, or what is one between quotes; nothing where it is none that is finite.
 std::optional<double> number_in(const json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end()) {
+  const auto member = object.find(key);
+  if (member == object.end()) {
     return std::nullopt;
   }
-  if (found->is_number()) {
-    return found->get<double>();
+  if (member->is_number()) {
+    return member->get<double>();
   }
-  if (!found->is_string()) {
+  if (!member->is_string()) {
     return std::nullopt;
   }
-  const std::string& text = found->get_ref<const std::string&>();
+  const std::string& text = member->get_ref<const std::string&>();
   double number = 0.0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc{} && end == text.data() + text.size() && std::isfinite(number) ? std::optional(number)
@@ -60,16 +60,16 @@ std::optional<double> number_in(const json& object, const char* key) {
 }
 
 std::string text_in(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
+  const auto member = object.find(key);
+  return member != object.end() && member->is_string() ? member->get<std::string>() : std::string{};
 }
 
 std::optional<std::int64_t> whole_in(const json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_string()) {
-    return found != object.end() ? whole_number(*found) : std::nullopt;
+  const auto member = object.find(key);
+  if (member == object.end() || !member->is_string()) {
+    return member != object.end() ? whole_number(*member) : std::nullopt;
   }
-  const std::string& text = found->get_ref<const std::string&>();
+  const std::string& text = member->get_ref<const std::string&>();
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc{} && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
@@ -83,8 +83,8 @@ std::optional<std::int64_t> external_id(const json& args) {
 
 /// A name of a process or thread: 12 and "12" are the same.
 std::string name_in(const json& event, const char* key) {
-  const auto found = event.find(key);
-  return found == event.end() ? std::string{} : found->is_string() ? found->get<std::string>() : found->dump();
+  const auto member = event.find(key);
+  return member == event.end() ? std::string{} : member->is_string() ? member->get<std::string>() : member->dump();
 }
 
 std::string thread_of(const json& event) { return name_in(event, "pid") + "/" + name_in(event, "tid"); }
@@ -109,8 +109,8 @@ OperatorCall call_of(const std::string& name, const json& args) {
     }
   }
   const auto texts = [&](const char* key, std::vector<std::string>& into) {
-    const auto found = args.find(key);
-    for (const json& text : found != args.end() && found->is_array() ? *found : json::array()) {
+    const auto list = args.find(key);
+    for (const json& text : list != args.end() && list->is_array() ? *list : json::array()) {
       into.push_back(text.is_string() ? text.get<std::string>() : std::string{});
     }
   };
@@ -119,7 +119,7 @@ OperatorCall call_of(const std::string& name, const json& args) {
   return call;
 }
 
-/// What a record_param_comms, or the kernel that it launched, says of a collective.
+/// A collective as a record_param_comms, or the kernel that it launched, describes it.
 struct CollectiveCall {
   std::string name;
   std::string dtype;
@@ -150,15 +150,16 @@ std::vector<std::int64_t> numbers_in(std::string_view list) {
 
 /// A list of ranks may stand between quotes.
 std::string list_in(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() ? std::string{} : found->is_string() ? found->get<std::string>() : found->dump();
+  const auto member = object.find(key);
+  return member == object.end() ? std::string{} : member->is_string() ? member->get<std::string>() : member->dump();
 }
 
 bool is_uneven(const json& args, const char* key) {
   const std::string list = list_in(args, key);
   const std::vector<std::int64_t> splits = numbers_in(list);
   const bool is_cut = list.find("...") != std::string::npos;
-  return is_cut || std::any_of(splits.begin(), splits.end(), [&](std::int64_t one) { return one != splits.front(); });
+  return is_cut ||
+         std::any_of(splits.begin(), splits.end(), [&](std::int64_t split) { return split != splits.front(); });
 }
 
 std::optional<CollectiveCall> collective_of(const json& args) {
@@ -175,7 +176,7 @@ std::optional<CollectiveCall> collective_of(const json& args) {
   return call;
 }
 
-/// Of the job: distributedInfo.
+/// Facts about the job, from distributedInfo.
 struct Job {
   std::int64_t world = 0;
   std::map<std::string, std::vector<std::int64_t>> groups;  ///< ranks, by name
@@ -196,13 +197,13 @@ struct Job {
     if (listed.size() == ranks && call.members.find("...") == std::string::npos) {
       return listed;
     }
-    if (const auto found = groups.find(call.group); found != groups.end() && found->second.size() == ranks) {
-      return found->second;
+    if (const auto group = groups.find(call.group); group != groups.end() && group->second.size() == ranks) {
+      return group->second;
     }
     if (call.ranks == world) {
-      std::vector<std::int64_t> all(ranks);
-      std::iota(all.begin(), all.end(), std::int64_t{0});
-      return all;
+      std::vector<std::int64_t> every_rank(ranks);
+      std::iota(every_rank.begin(), every_rank.end(), std::int64_t{0});
+      return every_rank;
     }
     return continued(std::move(listed), ranks);
   }
@@ -226,11 +227,11 @@ struct Job {
   }
 };
 
-/// Whether as many elements are sent and received as its op has it on its ranks. Requires ranks and counts from 1 on.
+/// True if the counts of elements sent and received fit the op and its ranks. Requires ranks and counts from 1 on.
 bool has_its_sizes(const CollectiveCall& call) {
   const std::string_view op = collective_named(call.name);
-  const auto is_times_the_ranks = [&](std::int64_t all, std::int64_t share) {
-    return all % call.ranks == 0 && all / call.ranks == share;
+  const auto is_times_the_ranks = [&](std::int64_t total, std::int64_t share) {
+    return total % call.ranks == 0 && total / call.ranks == share;
   };
   if (op == "all_gather") {
     return is_times_the_ranks(call.received, call.sent);
@@ -264,8 +265,8 @@ class Collector {
           fmt::format("{}: more than {} operators, launches and kernels; trace fewer steps", path_, most_kept));
     }
     static const json nothing = json::object();
-    const auto found = event.find("args");
-    const json& args = found != event.end() && found->is_object() ? *found : nothing;
+    const auto arguments = event.find("args");
+    const json& args = arguments != event.end() && arguments->is_object() ? *arguments : nothing;
     if (category == "cpu_op" || category == "operator") {
       take_op(event, args, begin.value_or(0.0), *duration);
     } else if (category == "kernel") {
@@ -305,10 +306,10 @@ class Collector {
   static constexpr std::size_t none = HostRanges::none;
 
   struct Op {
-    std::size_t call = none;        ///< of times_, where a fit may take it
-    std::size_t collective = none;  ///< of calls_, where it is a record_param_comms
-    std::uint32_t name = 0;         ///< of names_
-    std::uint32_t process = 0;      ///< of processes_
+    std::size_t call = none;        ///< index into times_, where a fit may take it
+    std::size_t collective = none;  ///< index into calls_, where it is a record_param_comms
+    std::uint32_t name = 0;         ///< index into names_
+    std::uint32_t process = 0;      ///< number in processes_
     bool has_dims = false;
   };
   struct Launch {
@@ -316,7 +317,7 @@ class Collector {
     double time = 0.0;
     std::optional<std::int64_t> external{};
     std::uint32_t thread = 0;
-    std::uint32_t process = 0;  ///< of processes_
+    std::uint32_t process = 0;  ///< number in processes_
     bool is_graph = false;
     bool is_flow = false;  ///< known by its arrow alone
   };
@@ -324,7 +325,7 @@ class Collector {
     KernelSpan span;
     std::optional<std::int64_t> external{};
     std::optional<std::int64_t> correlation{};
-    std::size_t collective = none;  ///< of calls_, where the kernel says itself what it is
+    std::size_t collective = none;  ///< index into calls_, where the kernel itself describes its collective
     bool is_collective = false;
   };
 
@@ -358,16 +359,16 @@ class Collector {
     }
   }
 
-  [[nodiscard]] ConfigError several_ranks(const std::string& what, std::uint32_t one, std::uint32_t other) const {
+  [[nodiscard]] ConfigError several_ranks(const std::string& what, std::uint32_t first, std::uint32_t second) const {
     const auto name = [&](std::uint32_t number) {
-      const auto found = std::find_if(processes_.begin(), processes_.end(),
+      const auto entry = std::find_if(processes_.begin(), processes_.end(),
                                       [&](const auto& process) { return process.second == number; });
-      return in_quotes(found->first);
+      return in_quotes(entry->first);
     };
     return ConfigError(fmt::format(
         "{}: {} of two processes, pid {} and pid {}, so that no kernel tells whose it is: it is made of the "
         "traces of several ranks; give the trace of each rank as a file of its own",
-        path_, what, name(one), name(other)));
+        path_, what, name(first), name(second)));
   }
 
   /// Its place in calls_; none where the event says nothing of one.
@@ -391,11 +392,11 @@ class Collector {
   }
 
   void keep_text(std::size_t letters) {
-    constexpr std::size_t most = std::size_t{256} << 20U;
+    constexpr std::size_t most_text = std::size_t{256} << 20U;
     text_ += letters;
-    if (text_ > most) {
+    if (text_ > most_text) {
       throw ConfigError(fmt::format("{}: names of operators and groups take more than {} MiB; trace fewer steps", path_,
-                                    most >> 20U));
+                                    most_text >> 20U));
     }
   }
 
@@ -499,9 +500,9 @@ class Collector {
       if (!id || id == kernel.correlation) {
         continue;
       }
-      const auto found = std::lower_bound(ids_.begin(), ids_.end(), std::pair(*id, std::size_t{0}));
-      if (found != ids_.end() && found->first == *id && accept(found->second)) {
-        return found->second;
+      const auto entry = std::lower_bound(ids_.begin(), ids_.end(), std::pair(*id, std::size_t{0}));
+      if (entry != ids_.end() && entry->first == *id && accept(entry->second)) {
+        return entry->second;
       }
     }
     return none;
@@ -525,14 +526,14 @@ class Collector {
     const CollectiveCall& call = *calls_[number];
     const double time = kernel.span.duration;
     const int bytes = element_bytes(call.dtype);
-    const std::int64_t most = std::max(call.sent, call.received);
+    const std::int64_t largest = std::max(call.sent, call.received);
     if (collective_named(call.name).empty()) {
       ++skipped_[fmt::format("{}, which the model has not", call.name)];
     } else if (call.has_uneven_splits) {
       ++skipped_["all-to-alls whose splits are uneven, or too many to be listed"];
     } else if (bytes == 0 || call.ranks < 2 || call.sent < 1 || call.received < 1) {
       ++skipped_["collectives without type, size or ranks"];
-    } else if (call.ranks > score::most_gpus || most > score::most_bytes / bytes || !is_measured_time(time)) {
+    } else if (call.ranks > score::most_gpus || largest > score::most_bytes / bytes || !is_measured_time(time)) {
       ++skipped_["collectives whose size, ranks or time is out of range"];
     } else if (!has_its_sizes(call)) {
       ++skipped_[fmt::format("{} whose elements in and out do not agree with its ranks", collective_named(call.name))];
@@ -563,7 +564,7 @@ class Collector {
   std::map<CollectiveCall, std::size_t> call_numbers_;
   std::vector<const CollectiveCall*> calls_;
   std::map<CollectiveCall, double> collectives_;  // shortest time
-  std::map<std::string, std::uint32_t> names_;    // of operators
+  std::map<std::string, std::uint32_t> names_;    // names of operators
   std::vector<std::string_view> by_number_;
   std::map<std::string, std::uint32_t> devices_;
   std::map<std::string, std::uint32_t> processes_;

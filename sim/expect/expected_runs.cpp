@@ -14,7 +14,7 @@ namespace commfuse::expect {
 
 namespace {
 
-/// What is known of a point whichever it is.
+/// Returns a run with the values that layers and steps have in common.
 ExpectedRun run_with(std::string strategy, Duration time, std::optional<double> error, double false_alarms) {
   if (!error) {
     throw ConfigError("--set uncertainty: a range needs errors; leave it on");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers and steps of a model should take on a machine: the same predictions as of `commfuse-sim run`, with the
-// range that healthy measurements keep to.
+// Predicts the times of layers and steps of a model on a machine, as `commfuse-sim run` does, with the range that
+// healthy measurements keep to.
 #pragma once
 
 #include <cstdint>

@@ -29,8 +29,8 @@ struct Interrupted {};
 std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& points, const Library& library,
                                                const GridOptions& options);
 
-/// The same of a list: hands the rows of each point to `take`, one call at a time, in the order of the points, and
-/// keeps none. Whatever `take` throws comes out.
+/// Hands the rows of each point of a list to `take`, one call at a time, in the order of the points, and keeps none.
+/// Whatever `take` throws comes out.
 void run_points(const PointList& points, const Library& library, const GridOptions& options,
                 const std::function<void(std::span<const ResultRow> rows)>& take);
 

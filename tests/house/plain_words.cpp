@@ -27,6 +27,7 @@ constexpr auto rewritten = std::to_array<std::string_view>({
     "model/describe",
     "model/expect",
     "model/fit",
+    "model/formats",
     "model/hardware",
     "model/math",
     "model/process",
@@ -38,8 +39,10 @@ constexpr auto rewritten = std::to_array<std::string_view>({
     "model/record",
     "model/strategies",
     "model/text",
+    "model/traces",
     "model/workload",
     "sim",
+    "sim/calibrate",
     "sim/engine",
     "sim/expect",
     "sim/import",
@@ -59,11 +62,13 @@ constexpr auto rewritten = std::to_array<std::string_view>({
     "validate/bench",
     "validate/compare",
     "validate/cpu",
+    "validate/health",
     "validate/measure",
     "validate/mpi",
     "validate/reference",
     "validate/tcp",
     "validate/values",
+    "validate/verdict",
 });
 
 constexpr double largest_share = 0.003;
@@ -97,6 +102,8 @@ constexpr std::array allowed{
     AllowedName{"model/proof/symmetry.h", "  all,", is_enumerator},
     AllowedName{"model/strategies/fuse_steps.h", "{ two, all }", is_enumerator},
     AllowedName{"sim/replay/replay.h", "    all,", is_enumerator},
+    AllowedName{"validate/health/check_list.h", "std::string found{};", is_member},
+    AllowedName{"validate/health/health_check.h", "std::string found;", is_member},
     AllowedName{"model/strategies/options.h", "{ one, halves, shards }", is_enumerator},
 };
 

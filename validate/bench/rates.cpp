@@ -14,7 +14,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// In a row, of one pair, in one run of its program.
+/// Consecutive transfers of a pair in one run of its program.
 constexpr int transfers = 4;
 constexpr std::int64_t row_elements = 256;
 constexpr std::int64_t most_columns = 9;
@@ -23,7 +23,7 @@ constexpr std::array collectives{CollectiveKind::all_gather, CollectiveKind::red
 
 double gb_per_s(double bytes, Duration time) { return time > Duration{} ? bytes / to_seconds(time) / 1e9 : 0.0; }
 
-Duration median_of(const MicroBenchmark& one) { return summary_of(one.samples).median.value; }
+Duration median_of(const MicroBenchmark& benchmark) { return summary_of(benchmark.samples).median.value; }
 
 using Pair = std::pair<std::int64_t, std::int64_t>;
 
@@ -58,10 +58,11 @@ std::string matrix(std::int64_t bytes, std::int64_t ranks, const std::map<Pair, 
 std::string matrices(std::span<const MicroBenchmark> measured) {
   std::map<std::int64_t, std::map<Pair, double>> by_size;
   std::int64_t ranks = 0;
-  for (const MicroBenchmark& one : measured) {
-    if (one.op == "both_ways" && !one.samples.empty()) {
-      by_size[one.bytes][{one.rank, one.peer}] = gb_per_s(2.0 * static_cast<double>(one.bytes), median_of(one));
-      ranks = std::max(ranks, one.ranks);
+  for (const MicroBenchmark& benchmark : measured) {
+    if (benchmark.op == "both_ways" && !benchmark.samples.empty()) {
+      by_size[benchmark.bytes][{benchmark.rank, benchmark.peer}] =
+          gb_per_s(2.0 * static_cast<double>(benchmark.bytes), median_of(benchmark));
+      ranks = std::max(ranks, benchmark.ranks);
     }
   }
   std::string text;
@@ -73,19 +74,19 @@ std::string matrices(std::span<const MicroBenchmark> measured) {
 
 std::string table_of(std::string_view collective, std::span<const MicroBenchmark> measured) {
   std::string text;
-  for (const MicroBenchmark& one : measured) {
-    const bool is_alone = one.op == collective && one.beside.empty() && !one.samples.empty();
+  for (const MicroBenchmark& benchmark : measured) {
+    const bool is_alone = benchmark.op == collective && benchmark.beside.empty() && !benchmark.samples.empty();
     if (!is_alone) {
       continue;
     }
     if (text.empty()) {
-      text = fmt::format("{}, {} ranks, out of place\n{:>12} {:>12} {:>14} {:>14}\n", collective, one.ranks, "bytes",
-                         "time/us", "algbw GB/s", "busbw GB/s");
+      text = fmt::format("{}, {} ranks, out of place\n{:>12} {:>12} {:>14} {:>14}\n", collective, benchmark.ranks,
+                         "bytes", "time/us", "algbw GB/s", "busbw GB/s");
     }
-    const Duration time = median_of(one);
-    const double rate = gb_per_s(static_cast<double>(one.bytes), time);
-    text += fmt::format("{:>12} {:>12.1f} {:>14.2f} {:>14.2f}\n", one.bytes, to_microseconds(time), rate,
-                        rate * bus_share(collective, one.ranks));
+    const Duration time = median_of(benchmark);
+    const double rate = gb_per_s(static_cast<double>(benchmark.bytes), time);
+    text += fmt::format("{:>12} {:>12.1f} {:>14.2f} {:>14.2f}\n", benchmark.bytes, to_microseconds(time), rate,
+                        rate * bus_share(collective, benchmark.ranks));
   }
   return text;
 }

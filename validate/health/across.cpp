@@ -107,7 +107,7 @@ std::vector<HealthCheck> differences(std::span<const NodeReport> reports) {
     for (std::size_t process = 0; process < reports.size(); ++process) {
       const std::vector<CommonFact>& theirs = reports[process].facts;
       const auto same =
-          std::find_if(theirs.begin(), theirs.end(), [&](const auto& one) { return one.name == fact.name; });
+          std::find_if(theirs.begin(), theirs.end(), [&](const auto& other) { return other.name == fact.name; });
       values[same == theirs.end() ? "" : same->value].push_back(process);
     }
     if (values.size() > 1) {

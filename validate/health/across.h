@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What processes of one job must have in common, and which differ.
+// Compares what the processes of one job must have in common, and names those that differ.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace commfuse::validate {
 struct CommonFact {
   std::string name;                         ///< "driver"
   std::string value;                        ///< "550.54.15"; empty for none.
-  HealthStatus unlike = HealthStatus::bad;  ///< How severe it is when nodes differ.
+  HealthStatus unlike = HealthStatus::bad;  ///< Severity when nodes differ.
   friend bool operator==(const CommonFact&, const CommonFact&) = default;
 };
 
-/// What one process says.
+/// The report of one process.
 struct NodeReport {
   std::string host;
   std::vector<HealthCheck> checks;

@@ -12,7 +12,7 @@
 
 namespace commfuse::validate {
 
-/// What one check says: either that all is well, or what is not.
+/// Result of one check: either that all is well, or its findings.
 class CheckList {
  public:
   explicit CheckList(std::string name) : name_(std::move(name)) {}
@@ -27,11 +27,11 @@ class CheckList {
   void bad(Finding finding) { add(HealthStatus::bad, std::move(finding)); }
   void warn(Finding finding) { add(HealthStatus::warn, std::move(finding)); }
   void unknown(Finding finding) { add(HealthStatus::unknown, std::move(finding)); }
-  /// What was found where nothing was added.
-  void otherwise_ok(std::string found) { ok_ = std::move(found); }
+  /// Sets the observation to report where nothing is added.
+  void otherwise_ok(std::string observation) { ok_ = std::move(observation); }
 
   [[nodiscard]] bool empty() const { return checks_.empty(); }
-  /// What was added, or the one check that all is well.
+  /// Returns the findings added, or the one check that all is well.
   [[nodiscard]] std::vector<HealthCheck> take();
 
  private:

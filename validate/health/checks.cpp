@@ -27,11 +27,11 @@ constexpr std::array looks{
     NamedLook{"gdr", look_at_gdr},       NamedLook{"acs", look_at_acs},     NamedLook{"iommu", look_at_iommu}};
 
 constexpr auto names = [] {
-  std::array<std::string_view, looks.size()> all{};
+  std::array<std::string_view, looks.size()> look_names{};
   for (std::size_t i = 0; i < looks.size(); ++i) {
-    all[i] = looks[i].name;
+    look_names[i] = looks[i].name;
   }
-  return all;
+  return look_names;
 }();
 
 }  // namespace
@@ -41,12 +41,12 @@ std::span<const std::string_view> health_check_names() { return names; }
 std::vector<HealthCheck> health_checks(const NodeFacts& node, const ManagementFacts& management,
                                        std::span<const std::string> skipped) {
   std::vector<HealthCheck> checks;
-  for (const NamedLook& one : looks) {
-    if (std::find(skipped.begin(), skipped.end(), one.name) != skipped.end()) {
+  for (const NamedLook& named : looks) {
+    if (std::find(skipped.begin(), skipped.end(), named.name) != skipped.end()) {
       continue;
     }
-    CheckList list{std::string(one.name)};
-    one.look(node, management, list);
+    CheckList list{std::string(named.name)};
+    named.look(node, management, list);
     for (HealthCheck& check : list.take()) {
       checks.push_back(std::move(check));
     }

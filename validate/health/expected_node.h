@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a node is the machine that it should be: absolute, where the other checks only ask whether its parts agree.
+// Checks that a node is the machine that it should be. The other checks only ask whether its parts agree.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace commfuse::validate {
 
-/// What the operator bought. 0 and empty: not known, and not checked.
+/// The machine that the operator bought. 0 and empty: not known, and not checked.
 struct ExpectedNode {
-  std::string machine;  ///< As he names it: "h100-sxm".
+  std::string machine;  ///< The operator's name for it: "h100-sxm".
   std::string gpu;      ///< A word that the driver's name of the GPU has: "H100".
   int gpus = 0;
   bool has_nvlink = false;
-  double pcie_speed = 0.0;  ///< Of a GPU's link to its host, in GT/s, with
-  int pcie_width = 0;       ///< so many lanes.
-  int nics = 0;             ///< Of its network alone; NICs for storage are more.
+  double pcie_speed = 0.0;  ///< Speed of a GPU's link to its host, in GT/s.
+  int pcie_width = 0;       ///< Lanes of that link.
+  int nics = 0;             ///< NICs of its network; NICs for storage come on top.
   double nic_gigabits = 0.0;
 };
 

@@ -24,7 +24,7 @@ bool is_amd(const PciPath& path) { return path.device().is_amd; }
 /// "0000:1b:00.0 (NVIDIA H100)".
 std::string subject_of(const GpuFacts& gpu) { return gpu.address; }
 
-/// Whether there are GPUs whose driver answers; says so where not.
+/// True if there are GPUs whose driver answers; otherwise adds a check that says so.
 bool has_answers(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {
   if (!management.gpus.empty()) {
     return true;
@@ -75,7 +75,7 @@ std::string peer_status_in_words(int status) {
 
 /// Codes of NVIDIA's "XID Errors" that a program causes more often than the hardware.
 constexpr std::array by_programs{13, 31, 43, 45, 68, 69};
-/// Those after which a GPU or its link is not to be used until it is reset or replaced.
+/// Codes after which a GPU or its link must not be used until it is reset or replaced.
 constexpr std::array by_hardware{48,  62,  64,  74,  79,  95,  110, 119, 120, 136, 140,
                                  143, 144, 145, 146, 147, 148, 149, 150, 155, 156};
 
@@ -85,29 +85,29 @@ bool contains(const Codes& codes, int code) {
 }
 
 void add_xid(const XidEvent& event, CheckList& list) {
-  const std::string found = fmt::format("{} {} in the kernel's log", event.of_switch ? "SXid" : "Xid", event.code);
+  const std::string message = fmt::format("{} {} in the kernel's log", event.of_switch ? "SXid" : "Xid", event.code);
   if (event.of_switch) {
     list.bad({.subject = event.address,
-              .found = found,
+              .found = message,
               .wrong = "an NVSwitch reported an error",
               .remedy =
                   "read the line's severity in dmesg; if it is fatal, drain the node, reset all GPUs and switches "
                   "together, and restart nvidia-fabricmanager"});
   } else if (contains(by_hardware, event.code)) {
     list.bad({.subject = event.address,
-              .found = found,
+              .found = message,
               .wrong = "the GPU, its memory or its link failed",
               .remedy = "drain the node, reset the GPU (nvidia-smi --gpu-reset) or reboot, run dcgmi diag -r 3, and "
                         "replace the GPU if it comes back; when it is mended, dmesg --clear"});
   } else if (contains(by_programs, event.code)) {
     list.warn({.subject = event.address,
-               .found = found,
+               .found = message,
                .wrong = "a program on this GPU ended in an error, most often its own",
                .remedy = "look for the job that ran at that time in dmesg -T; if several jobs fail on this GPU alone, "
                          "run dcgmi diag -r 3"});
   } else {
     list.warn({.subject = event.address,
-               .found = found,
+               .found = message,
                .wrong = "the driver reported an error since boot",
                .remedy = "look up the code in NVIDIA's list of Xid errors, and run dcgmi diag -r 3"});
   }
@@ -123,22 +123,22 @@ void look_at_clocks_of(const GpuFacts& gpu, CheckList& list) {
   if (!gpu.held_back || (*gpu.held_back & ~(idle | power_cap)) == 0) {
     return;
   }
-  const std::string found =
+  const std::string clocks =
       fmt::format("{}held back by {}{}", gpu.clock_mhz ? fmt::format("{} MHz, ", *gpu.clock_mhz) : "",
                   reasons_in_words(*gpu.held_back), gpu.celsius ? fmt::format(", {} C", *gpu.celsius) : "");
   if ((*gpu.held_back & hot) != 0) {
     list.bad({.subject = subject_of(gpu),
-              .found = found,
+              .found = clocks,
               .wrong = "heat or a missing power supply lowers the clocks",
               .remedy = "check fans, air inlets and power supplies of the node (ipmitool sdr), then run this again"});
   } else if ((*gpu.held_back & set_clocks) != 0) {
     list.warn({.subject = subject_of(gpu),
-               .found = found,
+               .found = clocks,
                .wrong = "somebody set lower clocks",
                .remedy = "undo it with nvidia-smi --reset-gpu-clocks and --reset-applications-clocks"});
   } else {
     list.warn({.subject = subject_of(gpu),
-               .found = found,
+               .found = clocks,
                .wrong = "clocks are lower than they could be",
                .remedy = "look at nvidia-smi -q -d PERFORMANCE while a program uses the GPU"});
   }
@@ -171,15 +171,15 @@ void look_at_ecc_of(const GpuFacts& gpu, CheckList& list) {
 
 /// GPUs that a driver other than their own has, or none.
 void look_at_bound_driver(const PciFunction& gpu, CheckList& list) {
-  const std::string own = gpu.is_amd ? "amdgpu" : "nvidia";
-  if (gpu.driver != own) {
+  const std::string own_driver = gpu.is_amd ? "amdgpu" : "nvidia";
+  if (gpu.driver != own_driver) {
     list.bad(
         {.subject = gpu.address,
          .found = gpu.driver.empty() ? "no driver has this GPU" : fmt::format("the driver {} has this GPU", gpu.driver),
          .wrong = "programs here cannot use it",
          .remedy = fmt::format("load its driver (modprobe {}) and look at dmesg; vfio-pci is right only where the "
                                "GPU is lent to a virtual machine",
-                               own)});
+                               own_driver)});
   }
 }
 
@@ -196,14 +196,14 @@ void look_at_amd_errors(const NodeFacts& node, CheckList& list) {
 }
 
 void look_at_links(const ManagementFacts& management, CheckList& list) {
-  int most = 0;
+  int most_links_up = 0;
   for (const GpuFacts& gpu : management.gpus) {
-    most = std::max(most, gpu.links_up);
+    most_links_up = std::max(most_links_up, gpu.links_up);
   }
   for (const GpuFacts& gpu : management.gpus) {
-    if (gpu.links_up < most) {
+    if (gpu.links_up < most_links_up) {
       list.bad({.subject = subject_of(gpu),
-                .found = fmt::format("{} of {} NVLinks up, {} on other GPUs", gpu.links_up, gpu.links, most),
+                .found = fmt::format("{} of {} NVLinks up, {} on other GPUs", gpu.links_up, gpu.links, most_links_up),
                 .wrong = "NVLinks of this GPU are down",
                 .remedy = "drain the node, reset all GPUs together or reboot; if it comes back, look at nvidia-smi "
                           "nvlink -e and replace the GPU or its board"});

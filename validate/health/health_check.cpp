@@ -20,8 +20,8 @@ std::string name_of(HealthStatus status) {
 
 HealthStatus worst_of(std::span<const HealthCheck> checks) {
   HealthStatus worst = HealthStatus::ok;
-  for (const HealthCheck& one : checks) {
-    worst = std::max(worst, one.status);
+  for (const HealthCheck& check : checks) {
+    worst = std::max(worst, check.status);
   }
   return worst;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a check of a node's health says.
+// The result of a check of a node's health.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct HealthCheck {
   std::string subject;  ///< A device ("0000:1b:00.0", "mlx5_0"); empty where it is the node.
   HealthStatus status = HealthStatus::ok;
   std::string found;   ///< A fact, without a full stop.
-  std::string wrong;   ///< What is wrong with it; empty exactly where the status is ok.
-  std::string remedy;  ///< What to do about it; empty exactly where the status is ok.
+  std::string wrong;   ///< The problem; empty exactly where the status is ok.
+  std::string remedy;  ///< The action that mends it; empty exactly where the status is ok.
 
   friend bool operator==(const HealthCheck&, const HealthCheck&) = default;
 };

@@ -18,12 +18,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t text_column = 20;
 
-/// What a stranger's /sys says may hold anything.
+/// Escapes text, because /sys of an unknown machine may hold anything.
 std::string plain(const std::string& text) {
   std::string escaped = with_escapes(text);
   if (!is_utf8(escaped)) {
     std::replace_if(
-        escaped.begin(), escaped.end(), [](char one) { return (static_cast<unsigned char>(one) & 0x80U) != 0; }, '?');
+        escaped.begin(), escaped.end(), [](char letter) { return (static_cast<unsigned char>(letter) & 0x80U) != 0; },
+        '?');
   }
   return escaped;
 }
@@ -48,8 +49,10 @@ std::string health_table(std::span<const HealthCheck> checks, std::size_t width)
   const std::string indent(text_column, ' ');
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const HealthCheck& check = checks[i];
-    const std::string found = check.subject.empty() ? check.found : fmt::format("{}: {}", check.subject, check.found);
-    table += wrapped(plain(found), fmt::format("{:<10} {:<8} ", check.name, name_of(check.status)), indent, width);
+    const std::string observation =
+        check.subject.empty() ? check.found : fmt::format("{}: {}", check.subject, check.found);
+    table +=
+        wrapped(plain(observation), fmt::format("{:<10} {:<8} ", check.name, name_of(check.status)), indent, width);
     const bool goes_on = i + 1 < checks.size() && checks[i + 1].status == check.status &&
                          checks[i + 1].wrong == check.wrong && checks[i + 1].remedy == check.remedy;
     if (check.status != HealthStatus::ok && !goes_on) {  // said once, below the last of those that share it
@@ -64,7 +67,7 @@ std::string health_totals(std::span<const HealthCheck> checks) {
   std::vector<std::string> words;
   for (const HealthStatus status : {HealthStatus::ok, HealthStatus::unknown, HealthStatus::warn, HealthStatus::bad}) {
     const auto count =
-        std::count_if(checks.begin(), checks.end(), [&](const auto& one) { return one.status == status; });
+        std::count_if(checks.begin(), checks.end(), [&](const auto& check) { return check.status == status; });
     if (count > 0) {
       words.push_back(fmt::format("{} {}", count, name_of(status)));
     }

@@ -12,7 +12,7 @@ namespace commfuse::validate {
 
 namespace {
 
-// As nvml.h declares them, which not every toolkit brings along.
+// Declarations of nvml.h, which not every toolkit brings along.
 using Device = ManagementLibrary::Device;
 constexpr unsigned clock_of_multiprocessors = 1;
 constexpr unsigned sensor_of_the_die = 0;
@@ -41,7 +41,7 @@ struct FabricInfo {
 };
 static_assert(sizeof(FabricInfo) == 36);
 
-/// As nvml.h counts errors.
+/// Takes the error codes of nvml.h.
 std::string start_error_in_words(std::optional<int> error) {
   switch (error.value_or(-1)) {
     case -1: return "it has no nvmlInit_v2";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVIDIA's management library (NVML) says of all GPUs: errors, clocks, who reaches whom, the fabric.
+// Facts about all GPUs from NVIDIA's management library (NVML): errors, clocks, access between peers, the fabric.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace commfuse::validate {
 
-/// As nvml.h counts the states of a GPU on NVSwitches.
+/// States of a GPU on NVSwitches, in the order of nvml.h.
 enum class FabricState : std::uint8_t { not_supported, not_started, in_progress, completed };
 
 /// One GPU; what the library does not say is missing.
@@ -26,10 +26,10 @@ struct GpuFacts {
   int links = 0;     ///< NVLinks that the GPU has,
   int links_up = 0;  ///< and that are up.
   FabricState fabric = FabricState::not_supported;
-  int fabric_error = 0;  ///< Of a fabric that is completed.
+  int fabric_error = 0;  ///< Error of a fabric that is completed.
 };
 
-/// Whether one GPU may read and write another one's memory: 0, or the library's reason.
+/// Access of one GPU to another one's memory: 0 where it may read or write it, else the library's reason.
 struct PeerFacts {
   int from = 0;
   int to = 0;

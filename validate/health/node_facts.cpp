@@ -20,7 +20,7 @@ const fs::path rdma_folder = "sys/class/infiniband";
 constexpr std::size_t most_log = std::size_t{4} << 20U;
 constexpr std::size_t deepest_path = 32;
 
-/// What stands before the first blank: "16.0" of "16.0 GT/s PCIe", "400" of "400 Gb/sec (4X NDR)".
+/// Returns the number before the first blank: "16.0" of "16.0 GT/s PCIe", "400" of "400 Gb/sec (4X NDR)".
 std::optional<double> leading_number(const std::string& text) {
   const std::optional<double> number = parse_number(text.substr(0, text.find(' ')));
   return number && std::isfinite(*number) && *number > 0.0 ? number : std::nullopt;
@@ -32,9 +32,9 @@ std::optional<double> speed_in(const NodeFiles& files, const fs::path& path) {
 }
 
 std::optional<int> whole_in(const NodeFiles& files, const fs::path& path) {
-  constexpr std::int64_t most = 1 << 20;
+  constexpr std::int64_t largest = 1 << 20;
   const std::optional<std::int64_t> number = parse_integer(files.text(path).value_or(""));
-  return number && *number >= 0 && *number <= most ? std::optional(static_cast<int>(*number)) : std::nullopt;
+  return number && *number >= 0 && *number <= largest ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
 /// 0 and 255 stand for a link that is not there.
@@ -59,7 +59,7 @@ PciKind kind_of(const std::string& code, const std::string& vendor) {
     return PciKind::nic;
   }
   const bool is_accelerator = is_class("0x0302") || is_class("0x0380") || is_class("0x1200");
-  const bool is_display = is_class("0x0300");  // of AMD's, the GPU inside a processor
+  const bool is_display = is_class("0x0300");  // an AMD display is the GPU inside a processor
   return (is_accelerator && (is_nvidia || is_amd)) || (is_display && is_nvidia) ? PciKind::gpu : PciKind::other;
 }
 
@@ -152,13 +152,13 @@ void add_pci(const NodeFiles& files, NodeFacts& facts) {
 /// amdgpu's files ras/*_err_count and ras/aca_* say "ue: 0" and "ce: 3", a line each (kernel documentation, "AMDGPU RAS
 /// Support"). Nothing of other text.
 std::optional<std::int64_t> uncorrected_in(const std::string& text) {
-  constexpr std::int64_t most = std::int64_t{1} << 40;
+  constexpr std::int64_t largest = std::int64_t{1} << 40;
   constexpr std::string_view mark = "ue: ";
   if (!text.starts_with(mark)) {
     return std::nullopt;
   }
   const std::optional<std::int64_t> count = parse_integer(text.substr(mark.size(), text.find('\n') - mark.size()));
-  return count && *count >= 0 ? std::optional(std::min(*count, most)) : std::nullopt;
+  return count && *count >= 0 ? std::optional(std::min(*count, largest)) : std::nullopt;
 }
 
 void add_amd_errors(const NodeFiles& files, NodeFacts& facts) {
@@ -198,9 +198,9 @@ void add_ports(const NodeFiles& files, NodeFacts& facts) {
   }
 }
 
-/// How many nodes "0", "0-1" or "0,2-3" name.
+/// Returns the number of nodes that "0", "0-1" or "0,2-3" name.
 int counted(const std::string& list) {
-  constexpr int most = 4096;
+  constexpr int most_nodes = 4096;
   int count = 0;
   for (std::size_t at = 0; at < list.size();) {
     const std::size_t end = std::min(list.find(',', at), list.size());
@@ -208,8 +208,8 @@ int counted(const std::string& list) {
     const std::size_t dash = part.find('-');
     const std::optional<std::int64_t> first = parse_integer(part.substr(0, dash));
     const std::optional<std::int64_t> last = dash == std::string::npos ? first : parse_integer(part.substr(dash + 1));
-    if (first && last && *first >= 0 && *last >= *first && *last - *first < most) {
-      count = std::min(most, count + static_cast<int>(*last - *first) + 1);
+    if (first && last && *first >= 0 && *last >= *first && *last - *first < most_nodes) {
+      count = std::min(most_nodes, count + static_cast<int>(*last - *first) + 1);
     }
     at = end + 1;
   }
@@ -220,9 +220,9 @@ int counted(const std::string& list) {
 
 std::string generation_in_words(double speed) {
   constexpr std::array speeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0, 128.0};
-  const auto* const found = std::find(speeds.begin(), speeds.end(), speed);
-  return found == speeds.end() ? fmt::format("{:g} GT/s", speed)
-                               : fmt::format("PCIe generation {}", found - speeds.begin() + 1);
+  const auto* const known = std::find(speeds.begin(), speeds.end(), speed);
+  return known == speeds.end() ? fmt::format("{:g} GT/s", speed)
+                               : fmt::format("PCIe generation {}", known - speeds.begin() + 1);
 }
 
 NodeFacts node_facts(const NodeFiles& files) {

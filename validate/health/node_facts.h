@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Linux says of a node's GPUs, NICs, links and modules in /proc and /sys.
+// Facts about a node's GPUs, NICs, links and modules from /proc and /sys of Linux.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ struct PciFunction {
   PciKind kind = PciKind::other;
   bool is_nvidia = false;
   bool is_amd = false;
-  std::optional<double> speed;  ///< Of its link now, in GT/s.
+  std::optional<double> speed;  ///< Present speed of its link, in GT/s.
   std::optional<double> most_speed;
   std::optional<int> width;  ///< In lanes.
   std::optional<int> most_width;
   std::optional<int> numa_node;
   std::string driver;                   ///< Bound to it; empty for none.
   std::string translation;              ///< The type of its IOMMU group: "identity", "DMA", "DMA-FQ".
-  std::optional<bool> redirects_peers;  ///< Of a bridge: whether ACS sends requests between devices to the root.
+  std::optional<bool> redirects_peers;  ///< True for a bridge whose ACS sends requests between devices to the root.
 };
 
 /// Memory and other errors that amdgpu counts in all blocks of a GPU since it was loaded.

@@ -33,12 +33,12 @@ class OpenFile {
   int descriptor_;
 };
 
-/// At most `most` bytes, without waiting for more; nothing where it cannot be read.
-std::optional<std::string> content_of(const OpenFile& file, std::size_t most) {
+/// Returns at most `most_bytes` bytes, without waiting for more; nothing where it cannot be read.
+std::optional<std::string> content_of(const OpenFile& file, std::size_t most_bytes) {
   std::string text;
   std::array<char, 8192> piece{};  // a record of /dev/kmsg fits, and comes whole
-  while (text.size() < most) {
-    const ssize_t count = ::read(file.descriptor(), piece.data(), std::min(piece.size(), most - text.size()));
+  while (text.size() < most_bytes) {
+    const ssize_t count = ::read(file.descriptor(), piece.data(), std::min(piece.size(), most_bytes - text.size()));
     if (count > 0) {
       text.append(piece.data(), static_cast<std::size_t>(count));
     } else if (count < 0 && (errno == EINTR || errno == EPIPE)) {
@@ -54,30 +54,31 @@ std::optional<std::string> content_of(const OpenFile& file, std::size_t most) {
 
 }  // namespace
 
-std::optional<std::string> NodeFiles::bytes(const std::filesystem::path& path, std::size_t most) const {
+std::optional<std::string> NodeFiles::bytes(const std::filesystem::path& path, std::size_t most_bytes) const {
   const OpenFile file(root_ / path);
-  return file.descriptor() < 0 ? std::nullopt : content_of(file, most);
+  return file.descriptor() < 0 ? std::nullopt : content_of(file, most_bytes);
 }
 
-std::optional<std::string> NodeFiles::kernel_log(std::size_t most) const {
+std::optional<std::string> NodeFiles::kernel_log(std::size_t most_bytes) const {
   const OpenFile file(root_ / "dev/kmsg");
   if (file.descriptor() < 0) {
     return std::nullopt;
   }
-  static_cast<void>(::lseek(file.descriptor(), 0, SEEK_DATA));  // where the device was cleared; a file's beginning
-  return content_of(file, most);
+  // SEEK_DATA is where the device was cleared, or the beginning of a file.
+  static_cast<void>(::lseek(file.descriptor(), 0, SEEK_DATA));
+  return content_of(file, most_bytes);
 }
 
 std::optional<std::string> NodeFiles::text(const std::filesystem::path& path) const {
-  std::optional<std::string> all = bytes(path, most_text);
-  if (!all) {
+  std::optional<std::string> content = bytes(path, most_text);
+  if (!content) {
     return std::nullopt;
   }
-  const std::size_t first = all->find_first_not_of(blanks);
+  const std::size_t first = content->find_first_not_of(blanks);
   if (first == std::string::npos) {
     return "";
   }
-  return all->substr(first, all->find_last_not_of(blanks) - first + 1);
+  return content->substr(first, content->find_last_not_of(blanks) - first + 1);
 }
 
 std::vector<std::string> NodeFiles::names(const std::filesystem::path& path) const {

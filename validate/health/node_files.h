@@ -16,11 +16,11 @@ class NodeFiles {
  public:
   explicit NodeFiles(std::filesystem::path root = "/") : root_(std::move(root)) {}
 
-  /// At most the first `most` bytes.
-  [[nodiscard]] std::optional<std::string> bytes(const std::filesystem::path& path, std::size_t most) const;
-  /// The kernel's log since it was cleared (dmesg --clear), at most so many bytes of it. Nothing where it is not
+  /// Returns at most the first `most_bytes` bytes.
+  [[nodiscard]] std::optional<std::string> bytes(const std::filesystem::path& path, std::size_t most_bytes) const;
+  /// The kernel's log since it was cleared (dmesg --clear), at most `most_bytes` of it. Nothing where it is not
   /// readable.
-  [[nodiscard]] std::optional<std::string> kernel_log(std::size_t most) const;
+  [[nodiscard]] std::optional<std::string> kernel_log(std::size_t most_bytes) const;
   /// At most 64 KiB, without blanks and line ends around it.
   [[nodiscard]] std::optional<std::string> text(const std::filesystem::path& path) const;
   /// Names in a folder, sorted; none where it is no folder.

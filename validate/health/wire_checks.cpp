@@ -146,7 +146,7 @@ void look_at_port(const RdmaPort& port, double fastest_alike, CheckList& list) {
   }
 }
 
-/// Whether Linux "6.1.0-18" hands GPU memory to NICs as DMA-BUF, which it does since 5.12.
+/// True if Linux "6.1.0-18" hands GPU memory to NICs as DMA-BUF, which it does since 5.12.
 bool has_dma_buf(const std::string& kernel) {
   constexpr std::int64_t least_major = 5;
   constexpr std::int64_t least_minor = 12;
@@ -161,7 +161,7 @@ bool has_dma_buf(const std::string& kernel) {
 /// Bridges on the ways to GPUs and NICs, by whether ACS redirects there.
 struct AcsBridges {
   std::set<std::string> redirecting, others, unknown;
-  bool in_a_switch = false;  ///< Of those that redirect.
+  bool in_a_switch = false;  ///< True if a bridge that redirects is in a switch.
 };
 
 AcsBridges acs_bridges(const NodeFacts& node) {
@@ -259,8 +259,8 @@ void look_at_rdma(const NodeFacts& node, const ManagementFacts& /*management*/, 
   std::map<std::string, std::size_t> rates;
   for (const RdmaPort& port : node.ports) {
     if (is_active(port)) {
-      double& most = fastest[kind(port)];
-      most = std::max(most, port.gigabits.value_or(0.0));
+      double& fastest_rate = fastest[kind(port)];
+      fastest_rate = std::max(fastest_rate, port.gigabits.value_or(0.0));
       ++rates[port.rate];
     }
   }

@@ -28,7 +28,7 @@ constexpr std::size_t most_bytes = std::size_t{256} << 20U;
 
 enum class JobFile : std::uint8_t { none, steps, trace, record };
 
-/// What a file begins with; empty where it cannot be read, which its reader says better.
+/// Returns the beginning of a file; empty where it cannot be read, because its reader gives the better message.
 std::string beginning_of(const std::string& file) {
   constexpr std::size_t enough = std::size_t{1} << 13U;
   if (is_named_pipe(file)) {
@@ -64,14 +64,14 @@ Job job_of_steps(const std::string& file, std::vector<std::string>& passed_over)
   }
   const JobSteps read = read_step_times(text, file);
   Job job{.name = with_escapes(file)};
-  for (const StepTimes& one : read.steps) {
-    job.steps.push_back({.rank = one.rank,
-                         .step = one.step,
-                         .time_us = one.time_us,
-                         .compute_us = one.compute_us,
-                         .communication_us = one.communication_us,
-                         .send_us = one.send_us,
-                         .idle_us = one.idle_us});
+  for (const StepTimes& times : read.steps) {
+    job.steps.push_back({.rank = times.rank,
+                         .step = times.step,
+                         .time_us = times.time_us,
+                         .compute_us = times.compute_us,
+                         .communication_us = times.communication_us,
+                         .send_us = times.send_us,
+                         .idle_us = times.idle_us});
   }
   for (const auto& [rank, host] : read.hosts) {
     job.hosts[rank] = with_escapes(host);
@@ -95,22 +95,22 @@ struct MeasuredRank {
 std::optional<Job> job_of_record(const std::string& file) {
   const RunRecord record = load_run_record(file);
   std::int64_t largest = 0;
-  for (const MicroBenchmark& one : record.micro_benchmarks) {
-    largest = std::max(largest, one.op == "transfer" ? one.bytes : 0);
+  for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
+    largest = std::max(largest, benchmark.op == "transfer" ? benchmark.bytes : 0);
   }
   std::map<std::int64_t, MeasuredRank> ranks;
-  for (const MicroBenchmark& one : record.micro_benchmarks) {
+  for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
     std::vector<double> samples;
-    for (const Duration sample : one.samples) {
+    for (const Duration sample : benchmark.samples) {
       samples.push_back(to_microseconds(sample));
     }
-    if (one.rank < 0 || samples.empty() || !one.beside.empty()) {
+    if (benchmark.rank < 0 || samples.empty() || !benchmark.beside.empty()) {
       continue;
     }
-    if (one.op == "product") {
-      ranks[one.rank].compute_us = std::move(samples);
-    } else if (one.op == "transfer" && one.bytes == largest) {
-      ranks[one.rank].sends_us.push_back(std::move(samples));
+    if (benchmark.op == "product") {
+      ranks[benchmark.rank].compute_us = std::move(samples);
+    } else if (benchmark.op == "transfer" && benchmark.bytes == largest) {
+      ranks[benchmark.rank].sends_us.push_back(std::move(samples));
     }
   }
   Job job{.name = with_escapes(file)};
@@ -161,14 +161,14 @@ class TracedJob {
     });
     std::vector<RankStep> steps;
     for (const auto& [rank, trace] : traces_) {
-      for (const TracedStep& one : trace.steps) {
+      for (const TracedStep& traced : trace.steps) {
         RankStep step{.rank = rank,
-                      .step = one.step,
-                      .time_us = one.time_us,
-                      .compute_us = one.compute_us,
-                      .communication_us = one.communication_us,
-                      .idle_us = one.idle_us};
-        if (const auto send = sends.find({rank, one.step}); send != sends.end()) {
+                      .step = traced.step,
+                      .time_us = traced.time_us,
+                      .compute_us = traced.compute_us,
+                      .communication_us = traced.communication_us,
+                      .idle_us = traced.idle_us};
+        if (const auto send = sends.find({rank, traced.step}); send != sends.end()) {
           step.send_us = send->second;
         }
         steps.push_back(step);

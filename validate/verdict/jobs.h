@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every rank of a job took in every step, from files, and which rank holds the others up.
+// Reads the time of every rank of a job in every step from files, and names the rank that holds the others up.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace commfuse::validate {
 struct Job {
   std::string name;  ///< The file; of traces their folder, or the first of them.
   std::vector<RankStep> steps;
-  std::map<std::int64_t, std::string> hosts;  ///< Of ranks, where a file names them.
+  std::map<std::int64_t, std::string> hosts;  ///< By rank, where a file names them.
 };
 
 struct JobFiles {

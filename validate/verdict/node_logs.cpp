@@ -25,7 +25,7 @@ namespace commfuse::validate {
 namespace {
 
 constexpr std::size_t most_bytes = std::size_t{64} << 20U;
-/// Of a node: five collectives of 2, 4 and 8 ranks over all sizes, run a hundred times, have fewer.
+/// Limit for a node: five collectives of 2, 4 and 8 ranks over all sizes, run a hundred times, have fewer.
 constexpr std::size_t most_rows = 50'000;
 
 struct ReadRun {
@@ -33,16 +33,16 @@ struct ReadRun {
   NcclTestsRun run;
 };
 
-/// What begins as run_record.h writes it.
+/// True if the text begins as run_record.h writes it.
 bool is_run_record(std::string_view text) {
   const std::string_view head = text.substr(0, 64);
   return head.starts_with('{') && head.find(run_record_schema) != std::string_view::npos;
 }
 
 /// A collective of a record, as nccl-tests would have printed it.
-NcclTestsRun run_of(const MicroBenchmark& one, const RunRecord& record) {
-  NcclTestsRun run{.op = one.op, .ranks = static_cast<int>(one.ranks)};
-  for (std::size_t rank = 0; rank < record.environment.hosts.size() && rank < static_cast<std::size_t>(one.ranks);
+NcclTestsRun run_of(const MicroBenchmark& benchmark, const RunRecord& record) {
+  NcclTestsRun run{.op = benchmark.op, .ranks = static_cast<int>(benchmark.ranks)};
+  for (std::size_t rank = 0; rank < record.environment.hosts.size() && rank < static_cast<std::size_t>(benchmark.ranks);
        ++rank) {
     const std::string& host = record.environment.hosts[rank];
     if (std::find(run.hosts.begin(), run.hosts.end(), host) == run.hosts.end()) {
@@ -50,9 +50,10 @@ NcclTestsRun run_of(const MicroBenchmark& one, const RunRecord& record) {
     }
   }
   run.nodes = std::max(1, static_cast<int>(run.hosts.size()));
-  std::vector<Duration> samples = one.samples;
+  std::vector<Duration> samples = benchmark.samples;
   std::sort(samples.begin(), samples.end());
-  run.rows.push_back({.bytes = one.bytes, .time_us = to_microseconds(percentile(samples, 500).value), .place = one.op});
+  run.rows.push_back(
+      {.bytes = benchmark.bytes, .time_us = to_microseconds(percentile(samples, 500).value), .place = benchmark.op});
   return run;
 }
 
@@ -64,10 +65,11 @@ std::vector<NcclTestsRun> runs_of_record(const std::string& file) {
     throw ConfigError(fmt::format("{}: its links were emulated at their prices; give measurements", file));
   }
   std::vector<NcclTestsRun> runs;
-  for (const MicroBenchmark& one : record.micro_benchmarks) {
-    const bool is_collective = link_op_named(one.op) && one.rank < 0 && one.beside.empty();
-    if (is_collective && one.ranks >= 2 && one.ranks <= most_ranks && one.bytes > 0 && !one.samples.empty()) {
-      runs.push_back(run_of(one, record));
+  for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
+    const bool is_collective = link_op_named(benchmark.op) && benchmark.rank < 0 && benchmark.beside.empty();
+    if (is_collective && benchmark.ranks >= 2 && benchmark.ranks <= most_ranks && benchmark.bytes > 0 &&
+        !benchmark.samples.empty()) {
+      runs.push_back(run_of(benchmark, record));
     }
   }
   if (runs.empty()) {
@@ -76,14 +78,14 @@ std::vector<NcclTestsRun> runs_of_record(const std::string& file) {
   return runs;
 }
 
-/// What one file has: runs of collectives, or what another tool says.
+/// Contents of one file: runs of collectives, or the results of another tool.
 struct ReadFile {
   std::string file;
   std::vector<NcclTestsRun> runs;
   std::optional<ToolResults> results;
 };
 
-/// Whether one of some keys is near the beginning of a text that has JSON.
+/// True if one of the keys is near the beginning of a text that has JSON.
 bool has_key(std::string_view text, std::initializer_list<std::string_view> keys) {
   constexpr std::size_t near = std::size_t{1} << 16U;
   const std::string_view head = text.substr(0, near);
@@ -250,7 +252,7 @@ class ByNode {
   std::map<std::string, NodeLog> nodes_;
   std::set<std::string> hosts_;  // that files name
   std::map<std::string, std::size_t> passed_over_;
-  std::set<std::string> rows_passed_over_;  // those of passed_over_ that are counted in rows
+  std::set<std::string> rows_passed_over_;  // sentences of passed_over_ whose counts are of rows
 };
 
 }  // namespace
@@ -265,26 +267,26 @@ NodeLogs read_node_logs(const std::vector<std::string>& files, NodeBy by, Machin
       unread.emplace_back(error.what());
     }
   }
-  for (const ReadFile& one : read) {
-    for (const NcclTestsRun& run : one.runs) {
+  for (const ReadFile& contents : read) {
+    for (const NcclTestsRun& run : contents.runs) {
       machine.nodes =
           machine.network ? std::max(machine.nodes, static_cast<int>(nodes_of(run, machine))) : machine.nodes;
     }
   }
   ByNode by_node(by, machine);
-  for (ReadFile& one : read) {
-    for (NcclTestsRun& run : one.runs) {
-      by_node.add({one.file, std::move(run)});
+  for (ReadFile& contents : read) {
+    for (NcclTestsRun& run : contents.runs) {
+      by_node.add({contents.file, std::move(run)});
     }
   }
-  for (const ReadFile& one : read) {
-    if (one.results) {
-      by_node.know(one.results->hosts);
+  for (const ReadFile& contents : read) {
+    if (contents.results) {
+      by_node.know(contents.results->hosts);
     }
   }
-  for (const ReadFile& one : read) {
-    if (one.results) {
-      by_node.add(one.file, *one.results);
+  for (const ReadFile& contents : read) {
+    if (contents.results) {
+      by_node.add(contents.file, *contents.results);
     }
   }
   NodeLogs logs = std::move(by_node).logs();

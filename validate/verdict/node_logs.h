@@ -13,9 +13,9 @@
 
 namespace commfuse::validate {
 
-/// What tells one node from another.
+/// The property that tells one node from another.
 enum class NodeBy : std::uint8_t {
-  host,  ///< What the log calls the hosts of its ranks; a run over several is of all of these together.
+  host,  ///< Names of the hosts of its ranks in the log; a run over several is of all of these together.
   file,  ///< The file: for pods that all have one name.
 };
 
@@ -26,9 +26,9 @@ struct NodeLog {
   std::vector<MeasuredMessage> rows;
   std::vector<std::string> wrong_results;  ///< "all_reduce.txt: line 14: 3 elements were wrong"
   std::vector<std::string> nccl_versions;  ///< Each once, as far as logs say.
-  std::vector<CopyTable> copies;           ///< Of nvbandwidth.
-  std::vector<ToolFinding> findings;       ///< Of nvbandwidth and dcgmi diag.
-  bool has_passed_tests = false;           ///< Of dcgmi diag.
+  std::vector<CopyTable> copies;           ///< From nvbandwidth.
+  std::vector<ToolFinding> findings;       ///< From nvbandwidth and dcgmi diag.
+  bool has_passed_tests = false;           ///< From dcgmi diag.
 };
 
 /// More than a line has room for: a rack's.

@@ -16,7 +16,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Which tests of nvbandwidth are judged.
+/// A test of nvbandwidth that is judged.
 struct JudgedTest {
   std::string_view name;
   bool with_host = false;
@@ -54,12 +54,12 @@ ToolFinding failure_of(const BandwidthMatrix& matrix) {
           .severity = Severity::critical};
 }
 
-/// What a failed test of DCGM points to. Names are those of its plugins, in lower case, spaces as underscores.
+/// The likely cause of a failed test of DCGM. Names are those of its plugins, in lower case, spaces as underscores.
 struct DcgmCause {
   std::string_view test;
   std::string_view cause;
   std::string_view next;
-  Severity severity = Severity::major;  ///< Where DCGM does not say it.
+  Severity severity = Severity::major;  ///< Used where DCGM states none.
 };
 constexpr std::string_view watch_clocks =
     "nvidia-smi --query-gpu=index,clocks.sm,clocks_event_reasons.active,power.draw,temperature.gpu --format=csv";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other tools measured or found on a node: matrices of nvbandwidth as copies, results of dcgmi diag as findings.
+// Results of other tools on a node: matrices of nvbandwidth as copies, results of dcgmi diag as findings.
 #pragma once
 
 #include <string>
@@ -11,24 +11,24 @@
 
 namespace commfuse::validate {
 
-/// What a tool itself says is wrong. It is taken as it is: no probability is put on it.
+/// A fault that a tool itself reports. It is taken as it is: no probability is put on it.
 struct ToolFinding {
   std::string tool;     ///< "dcgmi diag", "nvbandwidth"
   std::string test;     ///< "pcie"
   std::string subject;  ///< "GPU 3"; empty for the node.
-  std::string text;     ///< What the tool says, on one line.
+  std::string text;     ///< The tool's message, on one line.
   std::string cause;    ///< A sentence without its point.
   std::string next;     ///< The command that tells more.
   Severity severity = Severity::major;
   bool is_bad = true;  ///< False: a warning, which makes no node bad.
 };
 
-/// What is of use of one file.
+/// The useful contents of one file.
 struct ToolResults {
-  std::vector<std::string> hosts;  ///< As the file names them; empty where it names none.
+  std::vector<std::string> hosts;  ///< Names in the file; empty where it names none.
   std::vector<CopyTable> copies;
   std::vector<ToolFinding> findings;
-  std::vector<std::string> passed_over;  ///< Sentences without the file: what is not judged.
+  std::vector<std::string> passed_over;  ///< Sentences without the file's name: what is not judged.
   bool has_passed_tests = false;         ///< The tool ran, and something passed.
 };
 

@@ -23,7 +23,7 @@ std::vector<std::vector<MeasuredMessage>> rows_of(const std::vector<NodeLog>& lo
   return rows;
 }
 
-/// What a node would have measured that is in the middle of the fleet.
+/// Returns the measurements that a node in the middle of the fleet would have made.
 std::vector<MeasuredMessage> median_node(const Reference& fleet, const Expectation& expectation) {
   std::vector<MeasuredMessage> rows;
   for (const auto& [key, offset] : fleet.offsets) {
@@ -49,10 +49,11 @@ class HealthyJudges {
     const auto [place, is_new] = judges_.try_emplace(version);
     if (is_new) {
       std::vector<std::vector<MeasuredMessage>> rows;
-      for (const NodeLog& one : healthy_) {
-        const bool is_other = !version.empty() && one.nccl_versions.size() == 1 && one.nccl_versions.front() != version;
+      for (const NodeLog& healthy_log : healthy_) {
+        const bool is_other =
+            !version.empty() && healthy_log.nccl_versions.size() == 1 && healthy_log.nccl_versions.front() != version;
         if (!is_other) {
-          rows.push_back(one.rows);
+          rows.push_back(healthy_log.rows);
         }
       }
       place->second = std::make_unique<Judge>(
@@ -204,13 +205,13 @@ void explain_bad(NodeVerdict& verdict, const std::vector<Reason>& reasons) {
     verdict.why += (verdict.why.empty() ? "" : "; ") + reason.why;
     verdict.where += reason.subject.empty() ? "" : ", " + reason.subject;
     verdict.next = verdict.next.empty() ? reason.next : verdict.next;
-    // What names a GPU or a pair comes first.
+    // Suspects that name a GPU or a pair come first.
     verdict.suspects.insert(reason.subject.empty() ? verdict.suspects.end() : verdict.suspects.begin(),
                             reason.suspects.begin(), reason.suspects.end());
   }
 }
 
-/// What is likelier than its base rate is worth a look.
+/// Names the first suspect where it is likelier than its base rate, because it is then worth a look.
 void explain_healthy(NodeVerdict& verdict) {
   const SuspectedFault* first = verdict.suspects.empty() ? nullptr : &verdict.suspects.front();
   const bool is_sure = first == nullptr || verdict.healthy_probability > 1.0 - 2.0 * bad_share;
@@ -223,11 +224,11 @@ void explain_healthy(NodeVerdict& verdict) {
 /// All links of the node and of its host were timed, and none is bad.
 bool are_copies_healthy(const NodeVerdict& verdict) {
   return std::any_of(verdict.copies.begin(), verdict.copies.end(),
-                     [](const CopyJudgement& one) {
-                       return one.wires == copies_between_gpus && one.health == Health::healthy;
+                     [](const CopyJudgement& judgement) {
+                       return judgement.wires == copies_between_gpus && judgement.health == Health::healthy;
                      }) &&
          std::none_of(verdict.copies.begin(), verdict.copies.end(),
-                      [](const CopyJudgement& one) { return one.health == Health::bad; });
+                      [](const CopyJudgement& judgement) { return judgement.health == Health::bad; });
 }
 
 void add_warnings(NodeVerdict& verdict) {

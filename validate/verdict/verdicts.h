@@ -44,8 +44,8 @@ struct Verdicts {
 };
 
 struct VerdictOptions {
-  double false_alarms = 0.01;                  ///< Of healthy nodes.
-  FittedTo fitted_to = FittedTo::other_nodes;  ///< What the machine's file was fitted to.
+  double false_alarms = 0.01;                  ///< Share of healthy nodes that may be called bad.
+  FittedTo fitted_to = FittedTo::other_nodes;  ///< Nodes to which the machine's file was fitted.
   std::vector<NodeLog> healthy;  ///< Nodes known to be healthy, whose measurements take the place of the model's.
 };
 

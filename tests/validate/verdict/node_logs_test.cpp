@@ -44,7 +44,7 @@ class NodeLogsTest : public testing::Test {
   OwnFolder folder_;
 };
 
-TEST_F(NodeLogsTest, collectives_of_one_host_are_one_node) {
+TEST_F(NodeLogsTest, CollectivesOfOneHostAreOneNode) {
   const NodeLogs logs = read({file("a.txt", log_of("all_reduce", {"node-1", "node-1"}, two_rows)),
                               file("b.txt", log_of("all_gather", {"node-1", "node-1"}, two_rows)),
                               file("c.txt", log_of("all_reduce", {"node-0", "node-0"}, two_rows))});
@@ -61,7 +61,7 @@ TEST_F(NodeLogsTest, collectives_of_one_host_are_one_node) {
   EXPECT_TRUE(logs.passed_over.empty());
 }
 
-TEST_F(NodeLogsTest, files_tell_nodes_apart_where_hosts_do_not) {
+TEST_F(NodeLogsTest, FilesTellNodesApartWhereHostsDoNot) {
   const std::vector<std::string> files{file("a.txt", log_of("all_reduce", {"pod", "pod"}, two_rows)),
                                        file("b.txt", log_of("all_reduce", {"pod", "pod"}, two_rows))};
   EXPECT_EQ(read(files).nodes.size(), 1U);
@@ -70,7 +70,7 @@ TEST_F(NodeLogsTest, files_tell_nodes_apart_where_hosts_do_not) {
   EXPECT_EQ(logs.nodes[0].name, files[0]);
 }
 
-TEST_F(NodeLogsTest, hosts_that_ran_together_are_judged_together) {
+TEST_F(NodeLogsTest, HostsThatRanTogetherAreJudgedTogether) {
   machine = load_machine("dgx-h100-x2");
   const NodeLogs logs = read({file("a.txt", log_of("all_reduce", {"b", "a", "c"}, two_rows))});
   ASSERT_EQ(logs.nodes.size(), 1U);
@@ -79,7 +79,7 @@ TEST_F(NodeLogsTest, hosts_that_ran_together_are_judged_together) {
   EXPECT_EQ(machine.nodes, 3);
 }
 
-TEST_F(NodeLogsTest, says_what_is_not_judged) {
+TEST_F(NodeLogsTest, SaysWhatIsNotJudged) {
   const std::string wide = log_of("broadcast", {"n", "n"}, two_rows);
   const NodeLogs logs = read({file("a.txt", wide), file("b.txt", log_of("sendrecv", {"n", "n", "n"}, two_rows)),
                               file("c.txt", log_of("all_reduce", {"x", "y"}, two_rows))});
@@ -90,7 +90,7 @@ TEST_F(NodeLogsTest, says_what_is_not_judged) {
   EXPECT_NE(logs.passed_over[2].find("2 GPUs on 2 nodes, which h100-sxm has not (2 rows)"), std::string::npos);
 }
 
-TEST_F(NodeLogsTest, wrong_elements_are_kept_as_such) {
+TEST_F(NodeLogsTest, WrongElementsAreKeptAsSuch) {
   const std::string wrong = "  1048576   262144  float  sum  -1   25.0  41.9  73.4  7   24.0  43.7  76.5  0\n";
   const NodeLogs logs = read({file("a.txt", log_of("all_reduce", {"n", "n"}, wrong + two_rows))});
   ASSERT_EQ(logs.nodes.front().wrong_results.size(), 1U);
@@ -98,7 +98,7 @@ TEST_F(NodeLogsTest, wrong_elements_are_kept_as_such) {
   EXPECT_EQ(logs.nodes.front().rows.size(), 2U);
 }
 
-TEST_F(NodeLogsTest, what_is_no_log_is_named_and_the_rest_is_read) {
+TEST_F(NodeLogsTest, WhatIsNoLogIsNamedAndTheRestIsRead) {
   const NodeLogs logs =
       read({file("a.txt", "hello\n"), "/nowhere/b.txt", file("c.txt", log_of("all_reduce", {"n", "n"}, two_rows))});
   EXPECT_EQ(logs.nodes.size(), 1U);
@@ -108,7 +108,7 @@ TEST_F(NodeLogsTest, what_is_no_log_is_named_and_the_rest_is_read) {
   EXPECT_NE(logs.unread[1].find("/nowhere/b.txt: cannot be read"), std::string::npos);
 }
 
-TEST_F(NodeLogsTest, records_of_bench_have_collectives_too) {
+TEST_F(NodeLogsTest, RecordsOfBenchHaveCollectivesToo) {
   RunRecord record{.executor = "mpi", .compute = "real", .links = "mpi"};
   record.environment.mpi = "Open MPI 4.1";  // only then are there hosts
   record.environment.hosts = {"node-1", "node-1"};
@@ -175,7 +175,7 @@ TEST_F(NodeLogsTest, ABrokenMatrixIsNamedAndTheRestIsRead) {
   EXPECT_TRUE(logs.unread[0].starts_with("bw.json: ")) << logs.unread[0];
 }
 
-TEST_F(NodeLogsTest, names_of_strangers_are_written_out) {
+TEST_F(NodeLogsTest, NamesOfStrangersAreWrittenOut) {
   const NodeLogs logs = read({file("a.txt", log_of("all_reduce", {"no\x1b[31mde", "no\x1b[31mde"}, two_rows))});
   ASSERT_EQ(logs.nodes.size(), 1U);
   EXPECT_EQ(logs.nodes.front().name, "no\\x1b[31mde");

@@ -34,7 +34,7 @@ std::vector<NodeLog> fleet_of(const Machine& machine, int nodes, double factor =
   return logs;
 }
 
-TEST(Verdicts, a_healthy_node_is_as_expected) {
+TEST(Verdicts, AHealthyNodeIsAsExpected) {
   const Machine machine = load_machine("h100-sxm");
   const Verdicts verdicts = verdicts_on({log_of("node-1", rows_of(machine))}, machine, {});
   ASSERT_EQ(verdicts.nodes.size(), 1U);
@@ -44,7 +44,7 @@ TEST(Verdicts, a_healthy_node_is_as_expected) {
   EXPECT_FALSE(verdicts.fleet.has_value());
 }
 
-TEST(Verdicts, a_slow_link_is_named_with_its_node_and_the_next_command) {
+TEST(Verdicts, ASlowLinkIsNamedWithItsNodeAndTheNextCommand) {
   const Machine machine = load_machine("h100-sxm");
   const Verdicts verdicts = verdicts_on({log_of("node-7", rows_of(with_link_rates(machine, 0.5)))}, machine, {});
   const NodeVerdict& verdict = verdicts.nodes[0];
@@ -54,7 +54,7 @@ TEST(Verdicts, a_slow_link_is_named_with_its_node_and_the_next_command) {
   EXPECT_EQ(verdict.next, "nvidia-smi nvlink --status");
 }
 
-TEST(Verdicts, wrong_results_are_bad_at_any_speed) {
+TEST(Verdicts, WrongResultsAreBadAtAnySpeed) {
   const Machine machine = load_machine("h100-sxm");
   NodeLog log = log_of("node-1", rows_of(machine));
   log.wrong_results.push_back("a.txt: line 9: 3 elements were wrong");
@@ -65,7 +65,7 @@ TEST(Verdicts, wrong_results_are_bad_at_any_speed) {
   EXPECT_EQ(verdict.why, "wrong results: a.txt: line 9: 3 elements were wrong");
 }
 
-TEST(Verdicts, too_little_is_never_called_healthy) {
+TEST(Verdicts, TooLittleIsNeverCalledHealthy) {
   const Machine machine = load_machine("h100-sxm");
   std::vector<MeasuredMessage> few = rows_of(machine);
   few.resize(3);
@@ -161,7 +161,7 @@ TEST(Verdicts, DcgmThatPassedSaysNothingOfRates) {
 }
 
 // 14 % is inside the errors of the shipped file; no other node of nine is as slow.
-TEST(Verdicts, a_fleet_shows_who_is_slower_than_its_neighbours) {
+TEST(Verdicts, AFleetShowsWhoIsSlowerThanItsNeighbours) {
   const Machine machine = load_machine("h100-sxm");
   std::vector<NodeLog> logs = fleet_of(machine, 9);
   logs[4] = log_of("node-4", rows_of(machine, 1.14));
@@ -176,7 +176,7 @@ TEST(Verdicts, a_fleet_shows_who_is_slower_than_its_neighbours) {
   EXPECT_NE(verdicts.nodes[4].why.find("from its fleet"), std::string::npos) << verdicts.nodes[4].why;
 }
 
-TEST(Verdicts, a_fleet_that_is_slow_as_a_whole_is_seen) {
+TEST(Verdicts, AFleetThatIsSlowAsAWholeIsSeen) {
   const Machine machine = load_machine("h100-sxm");
   const Verdicts verdicts = verdicts_on(fleet_of(machine, 6, 1.6), machine, {});
   EXPECT_EQ(verdicts.fleet->median.health, Health::bad);
@@ -187,7 +187,7 @@ TEST(Verdicts, a_fleet_that_is_slow_as_a_whole_is_seen) {
   }
 }
 
-TEST(Verdicts, healthy_nodes_of_another_nccl_are_no_reference) {
+TEST(Verdicts, HealthyNodesOfAnotherNcclAreNoReference) {
   const Machine machine = load_machine("h100-sxm");
   NodeLog known = log_of("good", rows_of(machine));
   known.nccl_versions = {"2.23.4"};
@@ -200,7 +200,7 @@ TEST(Verdicts, healthy_nodes_of_another_nccl_are_no_reference) {
 }
 
 // Pairs a-b, a-c and b-c over the network; whatever has c is slow.
-TEST(Verdicts, a_host_that_is_slow_with_everybody_is_named) {
+TEST(Verdicts, AHostThatIsSlowWithEverybodyIsNamed) {
   const Machine machine = load_machine("dgx-h100-x2");
   const auto pair = [&](const std::string& one, const std::string& other, double rate) {
     const Machine as_is = rate == 1.0 ? machine : with_network_rates(machine, rate);
@@ -213,7 +213,7 @@ TEST(Verdicts, a_host_that_is_slow_with_everybody_is_named) {
   EXPECT_EQ(verdicts.blamed_hosts, std::vector<std::string>{"c"});
 }
 
-TEST(Verdicts, a_rack_is_named_by_its_first_and_last_host) {
+TEST(Verdicts, ARackIsNamedByItsFirstAndLastHost) {
   NodeLog rack{.name = "a+b+c+d", .hosts = {"a", "b", "c", "d"}};
   const Verdicts verdicts = verdicts_on({rack}, load_machine("h100-sxm"), {});
   EXPECT_EQ(verdicts.nodes[0].where, "between 4 hosts, a to d");
