@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What nlohmann's SAX parser tells.
+/// Handler for nlohmann's SAX parser.
 class Guard {
  public:
   Guard(const std::string& path, const JsonRules& rules) : path_(path), rules_(rules) {}
@@ -57,7 +57,7 @@ class Guard {
 
   const std::string& path_;
   const JsonRules& rules_;
-  std::vector<std::set<std::string>> keys_;  // of the objects and lists that have begun
+  std::vector<std::set<std::string>> keys_;  // keys of the objects and lists that have begun
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace commfuse {
 
-/// What is refused, and what messages tell the user to do.
+/// Rules of what to refuse, and the remedies in messages.
 struct JsonRules {
   std::string_view twice;                                         ///< "keep one of them"
   std::size_t deepest = std::numeric_limits<std::size_t>::max();  ///< Levels of nesting.
