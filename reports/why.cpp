@@ -53,7 +53,7 @@ std::string parts(const Explanation& explanation, const Unit& unit) {
   one(row.stretch, "stretch", "what interference adds to it");
   one(row.local, "local", "adds, packs and copies of the strategy");
   one(row.exposed, "exposed",
-      fmt::format("nothing of that runs: head {}, bubbles {}, tail {}{}", unit.text(row.head), unit.text(row.bubble),
+      fmt::format("nothing runs: head {}, bubbles {}, tail {}{}", unit.text(row.head), unit.text(row.bubble),
                   unit.text(row.tail), row.local != Duration{} ? ", less what is local in them" : ""));
   double all = 0.0;
   for (const Duration time : explanation.on_path) {

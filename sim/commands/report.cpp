@@ -127,8 +127,8 @@ void add_report(CLI::App& app, int& status) {
     add_rule_flags(command, *request);
     command.footer(
         "One file that asks nothing of any network: what overlap saves, where it pays,\n"
-        "timelines, where the time goes, all rows. It opens from disk in any browser of today, and\n"
-        "can be read and printed where scripts are off.\n\n"
+        "timelines, where the time goes, all rows. It opens from disk in any browser of\n"
+        "today, and can be read and printed where scripts are off.\n\n"
         "Examples:\n"
         "  commfuse-sim report out/demo --jitter default --out report.html\n"
         "  commfuse-sim run --axis seq=1K..64K -o jsonl | \\\n"

@@ -115,9 +115,15 @@ Lines unchecked_code(const std::string& page) {
 }
 
 TEST(DocWords, CommandsAndFlagsThatNobodyRunsExist) {
-  const std::set<std::string> others{
-      "--oversubscribe",       "--mca",       "--mpi",    "--comm-group-configuration", "--rendezvous-protocol",
-      "--tp-comm-overlap-cfg", "--benchmark", "--bind-to"};
+  const std::set<std::string> others{"--oversubscribe",
+                                     "--mca",
+                                     "--mpi",
+                                     "--comm-group-configuration",
+                                     "--rendezvous-protocol",
+                                     "--tp-comm-overlap-cfg",
+                                     "--benchmark",
+                                     "--bind-to",
+                                     "--coverage"};
   const Known programs = known();
   std::size_t words = 0;
   for (const std::string& page : doc_pages()) {

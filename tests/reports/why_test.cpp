@@ -60,7 +60,7 @@ TEST(Why, TheTextGoesFromTheTimeToWhatItHangsOn) {
             "\n"
             "Where the microseconds go\n"
             "      1500.0  compute   essential work, uncut and undisturbed\n"
-            "       500.0  exposed   nothing of that runs: head 400.0, bubbles 0.0, tail 100.0\n"
+            "       500.0  exposed   nothing runs: head 400.0, bubbles 0.0, tail 100.0\n"
             "  The critical path is essential 75.0%, communication 20.0%, issue 5.0%.\n"
             "\n"
             "What the ops of its critical rank cost, as priced (us)\n"
