@@ -29,8 +29,9 @@ enum class Catalogue : std::uint8_t {
   frameworks,
 };
 
-/// Returns $COMMFUSE_CONFIG_DIR; else, in the Python module, the folder configs beside it; else ../share/commfuse/configs
-/// from the program (installed); else ../../../configs (build tree). Throws ConfigError when none of them is a folder.
+/// Returns $COMMFUSE_CONFIG_DIR; else, in the Python module, the folder configs beside it; else
+/// ../share/commfuse/configs from the program (installed); else ../../../configs (build tree). Throws ConfigError when
+/// none of them is a folder.
 std::filesystem::path config_directory();
 
 /// Returns the sorted names of a catalogue. Throws ConfigError when there is no config folder.

@@ -40,8 +40,7 @@ TEST(CommfuseSimMap, TheShippedSweepMapsSequenceRanksAndLinkBandwidth) {
   EXPECT_EQ(map.at("scaling").size(), 5U * 6U);
   EXPECT_EQ(contents_of(folder / "map.csv").rfind("setting,ranks,seq,link_bandwidth,link_rate_gb_s,", 0), 0U);
   EXPECT_NE(contents_of(folder / "crossovers.csv").find(",link_bandwidth,"), std::string::npos);
-  EXPECT_NE(contents_of(folder / "report.html").find("<h2 id=\"ahead\">Where overlap pays</h2>"),
-            std::string::npos);
+  EXPECT_NE(contents_of(folder / "report.html").find("<h2 id=\"ahead\">Where overlap pays</h2>"), std::string::npos);
   std::filesystem::remove_all(folder);
 }
 
