@@ -286,8 +286,11 @@ def expect(
     gemm: str | Sequence[str] | None = None,
     copy: str | Sequence[str] | None = None,
     dtype: Literal["bf16", "fp16", "fp32", "fp8"] | None = None,
+    scope: str | None = None,
+    model: str | None = None,
+    set: str | Sequence[str] | Mapping[str, object] | None = None,
     false_alarms: _Number | None = None,
-    thresholds: Literal["nccl-tests", "nvsentinel", "aicr", "superbench", "prometheus"] | None = None,
+    thresholds: Literal["nccl-tests", "nvsentinel", "aicr", "superbench", "google-chs", "azure-nhc", "prometheus"] | None = None,
     output: Literal["table", "json", "csv", "yaml"] | None = None,
 ) -> Result:
     """Say what collectives of a machine should reach."""
