@@ -16,8 +16,8 @@ namespace commfuse::reports {
 /// Sequence against ranks, at the first bandwidths of the map; grey where it ties. Requires a map of several points.
 Figure winner_figure(const CrossoverMap& map, std::string id = "winners-map");
 
-/// The same of what the fastest other strategy saves against serial, grey where both tie. Nothing where no point has
-/// serial.
+/// Returns the same map of the time that the fastest other strategy saves against serial, grey where both tie. Returns
+/// nothing if no point has serial.
 std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id = "saving");
 
 /// Time of the best other strategy over the time of one, a line a count of ranks (at most seven, evenly spread): above

@@ -27,7 +27,7 @@ std::string section_head(std::string_view id, std::string_view title);
 /// A figure as wide as the page, which scrolls on small screens. `about`, markup already, says to screen readers what
 /// scrolls.
 std::string wide_figure(const Figure& figure, std::string_view about);
-/// The same with a second drawing for telephones, where the wide one is hidden. Their ids differ.
+/// Returns the figure with a second drawing for telephones, where the wide one is hidden. Their ids differ.
 std::string figure_in_two_widths(const Figure& wide, const Figure& narrow, std::string_view about);
 
 }  // namespace commfuse::reports

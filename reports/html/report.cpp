@@ -73,7 +73,7 @@ class Page {
     take(page_foot(fmt::format("{} \u00b7 model version {} \u00b7 rows of form {}", input_.version, model_version,
                                result_schema)));
   }
-  /// Those of the page, then those that only `plot` shows.
+  /// Returns the figures of the page, then those that only `plot` shows.
   std::vector<Figure> figures() {
     sections();
     std::vector<Figure> figures = charts_.figures();
@@ -234,7 +234,7 @@ std::string Page::first_sentence() const {
   return memory + (overview_.points == 1 ? text : fmt::format("At {}: {}", where(rows.front()), text));
 }
 
-/// Of all points together.
+/// Returns the sentence on all points together.
 std::string Page::second_sentence() const {
   if (!has_layers()) {
     return models_sum(input_.models, input_.rule);

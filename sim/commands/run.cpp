@@ -260,11 +260,11 @@ Answer run(const RunRequest& request, Caller& caller) {
       throw ConfigError(fmt::format("{}: there are {} points; choose one, or remove it", flag, count));
     }
   }
-  const auto found = std::make_shared<const LayerRun>(std::move(grid), std::move(library), caller);
+  const auto played = std::make_shared<const LayerRun>(std::move(grid), std::move(library), caller);
   if (!request.trace.empty() || !request.figure.empty()) {
-    draw(request, found->runs(), found->rule(), caller);
+    draw(request, played->runs(), played->rule(), caller);
   }
-  Answer answer = answer_of(found, request);
+  Answer answer = answer_of(played, request);
   for (const std::string& file : {request.trace, request.figure}) {
     if (!file.empty()) {
       answer.files.push_back(file);

@@ -248,6 +248,21 @@ void add_verdicts_flag(CLI::App& command, ScoreRequest& request) {
   }
 }
 
+constexpr const char* about =
+    "An error is |predicted / measured - 1|. A table's header tells its kind, its\n"
+    "comments or a column tell the machine (known_as in configs/hardware). What the\n"
+    "model cannot express is skipped and counted; faulty rows are named on stderr,\n"
+    "and the exit code is 3. docs/accuracy.md shows the scores of today.\n\n"
+    "--dynamic runs every shipped machine with --interference static and dynamic,\n"
+    "some seconds, and exits with 4 where they are too far apart.\n\n"
+    "Examples:\n"
+    "  commfuse-sim score\n"
+    "  commfuse-sim score --data measured/ --held-out -o json\n"
+    "  commfuse-sim score --data mine.csv --max-median 8 --max-p90 20\n"
+    "  commfuse-sim score --data measured/ --residuals\n"
+    "  commfuse-sim score --verdicts --data measured/\n"
+    "  commfuse-sim score --dynamic";
+
 }  // namespace
 
 void add_score(CLI::App& app, Caller& caller) {
@@ -304,20 +319,7 @@ void add_score(CLI::App& app, Caller& caller) {
                      ->capture_default_str()
                      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
                  {"auto", "plain", "json", "none"});
-    command.footer(
-        "An error is |predicted / measured - 1|. A table's header tells its kind, its\n"
-        "comments or a column tell the machine (known_as in configs/hardware). What the\n"
-        "model cannot express is skipped and counted; faulty rows are named on stderr,\n"
-        "and the exit code is 3. docs/accuracy.md shows the scores of today.\n\n"
-        "--dynamic runs every shipped machine with --interference static and dynamic,\n"
-        "some seconds, and exits with 4 where they are too far apart.\n\n"
-        "Examples:\n"
-        "  commfuse-sim score\n"
-        "  commfuse-sim score --data measured/ --held-out -o json\n"
-        "  commfuse-sim score --data mine.csv --max-median 8 --max-p90 20\n"
-        "  commfuse-sim score --data measured/ --residuals\n"
-        "  commfuse-sim score --verdicts --data measured/\n"
-        "  commfuse-sim score --dynamic");
+    command.footer(about);
     command.callback([request, &caller] {
       Answer answer = run_score(*request, caller);
       answer.format = request->format;

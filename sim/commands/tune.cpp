@@ -124,6 +124,20 @@ struct Tuned {
   Tuning tuning;
 };
 
+/// Sets the jitter. The spread of whole ranks counts once per step, so kernels are sampled without it.
+void put_jitter(const RunChoices& run, TuneOptions& options) {
+  if (run.jitter == "none") {
+    return;
+  }
+  Jitter jitter = load_jitter(run.jitter);
+  options.rank_sigma = jitter.rank_sigma.value;
+  options.communication_sigma = jitter.communication_sigma.value;
+  jitter.rank_sigma.value = 0.0;
+  options.kernel_jitter = std::make_shared<const JitterTables>(jitter);
+  options.monte_carlo = monte_carlo_of(run, load_jitter_tables(run.jitter).tables);
+  options.monte_carlo.samples = run.samples ? options.monte_carlo.samples : usual_samples;
+}
+
 Answer run_tune(TuneRequest request, Caller& caller) {
   require_word("--output", request.format, formats, "format");
   if (!request.cluster.empty()) {
@@ -160,15 +174,7 @@ Answer run_tune(TuneRequest request, Caller& caller) {
   options.minimize = chosen(minimize_choices, request.minimize);
   options.rule = run.verdict;
   options.errors = run.uncertainty;
-  if (run.jitter != "none") {
-    Jitter jitter = load_jitter(run.jitter);
-    options.rank_sigma = jitter.rank_sigma.value;
-    options.communication_sigma = jitter.communication_sigma.value;
-    jitter.rank_sigma.value = 0.0;
-    options.kernel_jitter = std::make_shared<const JitterTables>(jitter);
-    options.monte_carlo = monte_carlo_of(run, load_jitter_tables(run.jitter).tables);
-    options.monte_carlo.samples = run.samples ? options.monte_carlo.samples : usual_samples;
-  }
+  put_jitter(run, options);
   if (options.minimize == Minimize::p99 && options.monte_carlo.jitter == nullptr) {
     throw ConfigError("--minimize p99: jitter none has no percentiles; choose another --jitter, or remove it");
   }
