@@ -18,8 +18,8 @@ namespace {
 
 Duration makespan(const ResultRow& row) { return row.analysis.critical.makespan; }
 
-constexpr const char* line = "{:<27} {:>8} {:>5} {:>9} {:>8} {:>6}";
-constexpr std::size_t label_width = 27;  // with the mark before it; a longer one has a line of its own
+constexpr const char* line = "{:<28} {:>7} {:>5} {:>9} {:>8} {:>6}";
+constexpr std::size_t label_width = 28;  // with the mark before it; a longer one has a line of its own
 constexpr std::size_t bar_width = 11;
 
 /// "4.1%": one standard error; "-" where it is unknown.
