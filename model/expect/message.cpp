@@ -36,6 +36,17 @@ std::string_view name_of(LinkOp op) {
   return "";
 }
 
+std::optional<CollectiveKind> collective_kind(LinkOp op) {
+  switch (op) {
+    case LinkOp::all_gather: return CollectiveKind::all_gather;
+    case LinkOp::reduce_scatter: return CollectiveKind::reduce_scatter;
+    case LinkOp::all_reduce: return CollectiveKind::all_reduce;
+    case LinkOp::all_to_all: return CollectiveKind::all_to_all;
+    case LinkOp::send_recv: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 std::optional<LinkOp> link_op_named(std::string_view word) {
   constexpr std::array<std::pair<std::string_view, LinkOp>, 10> words{{{"all_gather", LinkOp::all_gather},
                                                                        {"allgather", LinkOp::all_gather},

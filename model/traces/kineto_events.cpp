@@ -7,13 +7,13 @@
 #include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
-#include <vector>
 
 #include "model/config_error.h"
 #include "model/json_budget.h"
-#include "model/json_characters.h"
 #include "model/text/files.h"
+#include "model/text/json_characters.h"
 
 namespace commfuse {
 
@@ -22,57 +22,35 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Characters of a file, gzipped or not, for a parser that takes one after the other.
-class Characters {
+/// A file, gzipped or not, for a parser that takes one character after the other.
+class TraceFile {
  public:
   /// Throws ConfigError where the file cannot be read.
-  explicit Characters(const fs::path& path) : path_(path), file_(::gzopen(path.c_str(), "rb"), &::gzclose) {
+  explicit TraceFile(const fs::path& path) : path_(path), file_(::gzopen(path.c_str(), "rb"), &::gzclose) {
     if (!file_) {
       throw ConfigError(fmt::format("{}: cannot be read; check the path", path.string()));
     }
-    fill();
-    at_ = count_ - without_byte_order_mark({buffer_.data(), count_}).size();
-    if (at_ == count_) {
-      fill();
-    }
   }
-  [[nodiscard]] bool at_end() const { return count_ == 0; }
-  [[nodiscard]] char front() const { return buffer_[at_]; }
-  void pop() {
-    places_.pass(front());
-    if (++at_ >= count_) {
-      fill();
-    }
+  std::size_t fill(std::span<char> buffer) {
+    const int read = ::gzread(file_.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
+    return read > 0 ? static_cast<std::size_t>(read) : 0;
   }
-  /// An event is over. Throws ConfigError once more than longest_json_piece, about, came without one.
-  void forget() { since_ = 0; }
-  [[nodiscard]] const JsonPlaces& places() const { return places_; }
+  void refuse_long_piece(const JsonPlaces&) const {
+    throw ConfigError(fmt::format("{}: one event takes more than {} MiB; export the trace again", path_.string(),
+                                  longest_json_piece >> 20U));
+  }
 
  private:
-  void fill() {
-    const int read = ::gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
-    count_ = read > 0 ? static_cast<std::size_t>(read) : 0;
-    at_ = 0;
-    since_ += count_;
-    if (since_ > longest_json_piece + buffer_.size()) {
-      throw ConfigError(fmt::format("{}: one event takes more than {} MiB; export the trace again", path_.string(),
-                                    longest_json_piece >> 20U));
-    }
-  }
-
   fs::path path_;
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
-  std::vector<char> buffer_ = std::vector<char>(1 << 18);
-  std::size_t at_ = 0;
-  std::size_t count_ = 0;
-  std::size_t since_ = 0;  // unpacked, since the last event
-  JsonPlaces places_;      // in what was unpacked
 };
+
+using Characters = BufferedCharacters<TraceFile>;
 
 std::string beginning_of(const fs::path& path) {
   constexpr std::size_t enough = 1 << 16;
   std::string head;
-  for (Characters characters(path); head.size() < enough && !characters.at_end(); characters.pop()) {
+  for (Characters characters{TraceFile(path)}; head.size() < enough && !characters.at_end(); characters.pop()) {
     head += characters.front();
   }
   return head;
@@ -101,7 +79,7 @@ bool is_kineto_trace(const fs::path& path) {
 }
 
 void visit_kineto(const fs::path& path, const KinetoVisitor& visitor) {
-  Characters characters(path);
+  Characters characters{TraceFile(path)};
   // Events are objects inside a list inside the file, as are the parts of distributedInfo, or inside a bare list; each
   // is looked at and forgotten.
   const int depth_of_events = is_bare_list(beginning_of(path)) ? 1 : 2;

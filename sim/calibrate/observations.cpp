@@ -447,7 +447,7 @@ class Reader {
                             message.nodes * base_->gpus_per_node));
     } else if (message.nodes > 1) {
       add_to_network(message, *op);
-    } else if (const std::optional<CollectiveKind> kind = collective_of(*op)) {
+    } else if (const std::optional<CollectiveKind> kind = collective_kind(*op)) {
       add(seen_.collectives, observed(message, *kind));
     } else if (message.ranks != 2 && !is_ring_of_pairs(message)) {
       pass_over(
@@ -467,7 +467,7 @@ class Reader {
   }
 
   void add_to_network(const Message& message, LinkOp op) {
-    const std::optional<CollectiveKind> kind = collective_of(op);
+    const std::optional<CollectiveKind> kind = collective_kind(op);
     const bool has_network = base_ != nullptr && base_->network.has_value();
     if (!has_network) {
       pass_over(
@@ -488,17 +488,6 @@ class Reader {
       add(seen_.network_peers,
           ObservedExchange{message.op, {.bytes = Bytes{message.bytes}, .time_us = message.time_us}});
     }
-  }
-
-  static std::optional<CollectiveKind> collective_of(LinkOp op) {
-    switch (op) {
-      case LinkOp::all_gather: return CollectiveKind::all_gather;
-      case LinkOp::reduce_scatter: return CollectiveKind::reduce_scatter;
-      case LinkOp::all_reduce: return CollectiveKind::all_reduce;
-      case LinkOp::all_to_all: return CollectiveKind::all_to_all;
-      case LinkOp::send_recv: return std::nullopt;
-    }
-    return std::nullopt;
   }
 
   template <class Measured>

@@ -18,23 +18,12 @@ namespace commfuse::expect {
 
 namespace {
 
-std::optional<CollectiveKind> kind_of(LinkOp op) {
-  switch (op) {
-    case LinkOp::all_gather: return CollectiveKind::all_gather;
-    case LinkOp::reduce_scatter: return CollectiveKind::reduce_scatter;
-    case LinkOp::all_reduce: return CollectiveKind::all_reduce;
-    case LinkOp::all_to_all: return CollectiveKind::all_to_all;
-    case LinkOp::send_recv: return std::nullopt;
-  }
-  return std::nullopt;
-}
-
 calibrate::Observations observations_of(const MeasuredNode& node) {
   calibrate::Observations seen;
   seen.collectives.source = fmt::format("{}.csv", node.table);
   for (const MeasuredMessage& row : node.rows) {
     const Message& message = row.message;
-    if (const std::optional<CollectiveKind> kind = kind_of(message.op)) {
+    if (const std::optional<CollectiveKind> kind = collective_kind(message.op)) {
       seen.collectives.rows.push_back({std::string(name_of(message.op)),
                                        {.kind = *kind,
                                         .ranks = static_cast<int>(message.gpus),

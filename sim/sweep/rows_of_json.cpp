@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -16,8 +17,8 @@
 #include "model/config/choices.h"
 #include "model/config_error.h"
 #include "model/json_budget.h"
-#include "model/json_characters.h"
 #include "model/text/files.h"
+#include "model/text/json_characters.h"
 #include "model/text/suggest.h"
 #include "sim/sweep/json_values.h"
 #include "sim/sweep/row_check.h"
@@ -103,67 +104,36 @@ Json parsed_line(std::string_view text, const Place& place) {
   }
 }
 
-/// Characters of a stream, with their place.
-class Characters {
+/// A stream of rows. Throws ConfigError where one row, or all of them together, are too long.
+class RowStream {
  public:
-  Characters(std::istream& in, const std::string& file) : in_(in), file_(file) {
-    fill();
-    at_ = count_ - without_byte_order_mark({buffer_.data(), count_}).size();
-    if (at_ == count_) {
-      fill();
-    }
-  }
+  RowStream(std::istream& in, const std::string& file) : in_(in), file_(file) {}
 
-  [[nodiscard]] bool at_end() const { return count_ == 0; }
-  [[nodiscard]] char front() const { return buffer_[at_]; }
-  /// Throws ConfigError where one row, or all of them together, are too long.
-  void pop() {
-    places_.pass(front());
-    if (++at_ >= count_) {
-      fill();
-    }
-  }
-  /// Marks the end of a row.
-  void forget() { since_ = 0; }
-  [[nodiscard]] const JsonPlaces& places() const { return places_; }
-  /// Returns the first character of the buffer that is not blank, or 0.
-  [[nodiscard]] char first_letter() const {
-    const auto end = buffer_.begin() + static_cast<std::ptrdiff_t>(count_);
-    const auto first = std::find_if_not(buffer_.begin() + static_cast<std::ptrdiff_t>(at_), end, is_blank);
-    return first == end ? '\0' : *first;
-  }
-
- private:
-  static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-
-  void fill() {
-    in_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  std::size_t fill(std::span<char> buffer) {
+    in_.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     if (in_.bad()) {
       throw ConfigError(
           fmt::format("{} cannot be read; give the folder of a sweep, its store, JSON or JSON Lines", file_));
     }
-    count_ = static_cast<std::size_t>(in_.gcount());
-    at_ = 0;
-    total_ += count_;
-    since_ += count_;
+    const auto count = static_cast<std::size_t>(in_.gcount());
+    total_ += count;
     if (total_ > most_json_bytes) {
       throw ConfigError(fmt::format("{} is larger than 2 GiB; give the store of the sweep", file_));
     }
-    if (since_ > longest_json_piece + buffer_.size()) {
-      throw ConfigError(fmt::format("{}:{}: a row takes more than {} MiB; write the results anew", file_,
-                                    places_.line(), longest_json_piece >> 20U));
-    }
+    return count;
+  }
+  void refuse_long_piece(const JsonPlaces& places) const {
+    throw ConfigError(fmt::format("{}:{}: a row takes more than {} MiB; write the results anew", file_, places.line(),
+                                  longest_json_piece >> 20U));
   }
 
+ private:
   std::istream& in_;
   const std::string& file_;
-  std::vector<char> buffer_ = std::vector<char>(1 << 16);
-  std::size_t at_ = 0;
-  std::size_t count_ = 0;
   std::size_t total_ = 0;
-  std::size_t since_ = 0;  // since the last row
-  JsonPlaces places_;
 };
+
+using Characters = BufferedCharacters<RowStream>;
 
 /// Takes the objects of a list, and frees each after its use.
 void take_list(Characters& characters, const std::string& file, RowTaker& taker) {
@@ -216,7 +186,7 @@ std::string next_line(Characters& characters) {
 }  // namespace
 
 void rows_of_json(std::istream& in, const std::string& file, const JsonRows& take) {
-  Characters characters(in, file);
+  Characters characters{RowStream(in, file)};
   RowTaker taker(take);
   if (characters.first_letter() == '[') {
     take_list(characters, file, taker);

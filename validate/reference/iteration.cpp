@@ -46,8 +46,10 @@ class Iteration {
       ranks_.push_back(start_of(commands[static_cast<std::size_t>(rank)]));
     }
     heads_.resize(ranks_.size() * program.lanes.size());
+    posted_.resize(heads_.size());
     for (std::size_t lane = 0; lane < heads_.size(); ++lane) {
       find_head(lane);
+      posted_[lane] = may_be_posted(lane) ? 1 : 0;
     }
   }
 
@@ -120,21 +122,31 @@ class Iteration {
                        : Place{static_cast<Rank>(rank), &commands_[rank][static_cast<std::size_t>(queue[next])]};
   }
 
-  /// Returns whether its lane has reached it and all its dependencies have ended.
-  [[nodiscard]] bool posted(const Place& at) const {
-    if (at.command == nullptr || heads_[lane_of(at)].command != at.command) {
+  /// Returns whether the dependencies of the lane's head have ended.
+  [[nodiscard]] bool may_be_posted(std::size_t lane) const {
+    const Place& head = heads_[lane];
+    if (head.command == nullptr) {
       return false;
     }
-    const std::vector<char>& ended = progress(at.rank).ended;
-    return std::ranges::all_of(at.command->waits,
+    const std::vector<char>& ended = progress(head.rank).ended;
+    return std::ranges::all_of(head.command->waits,
                                [&](std::int32_t wait) { return ended[static_cast<std::size_t>(wait)] != 0; });
   }
 
-  [[nodiscard]] bool may_go_on(std::size_t lane) const {
-    const Place at = heads_[lane];
-    if (!posted(at)) {
+  /// Returns whether its lane has reached it and all its dependencies have ended.
+  [[nodiscard]] bool posted(const Place& at) const {
+    if (at.command == nullptr) {
       return false;
     }
+    const std::size_t lane = lane_of(at);
+    return posted_[lane] != 0 && heads_[lane].command == at.command;
+  }
+
+  [[nodiscard]] bool may_go_on(std::size_t lane) const {
+    if (posted_[lane] == 0) {
+      return false;
+    }
+    const Place& at = heads_[lane];
     if (at.command->kind == OpKind::exchange) {
       return can_send(at) || arrived(at);
     }
@@ -249,6 +261,10 @@ class Iteration {
     ++own_progress.next[at.command->lane];
     --own_progress.left;
     find_head(lane_of(at));
+    const std::size_t first = static_cast<std::size_t>(at.rank) * program_.lanes.size();
+    for (std::size_t lane = first; lane < first + program_.lanes.size(); ++lane) {
+      posted_[lane] = posted_[lane] != 0 && lane != lane_of(at) ? 1 : may_be_posted(lane) ? 1 : 0;
+    }
   }
 
   /// Describes the positions of the lanes that have not finished.
@@ -269,6 +285,7 @@ class Iteration {
   Memory& memory_;
   std::vector<Progress> ranks_;
   std::vector<Place> heads_;  // by lane of a rank: the command that stands first; none at its end
+  std::vector<char> posted_;  // by lane of a rank: whether all that its head waits for has ended
 };
 
 }  // namespace

@@ -31,11 +31,15 @@ float to_fp16(float value) {
   return std::abs(rounded) > 65504.0F ? std::copysign(HUGE_VALF, value) : rounded;
 }
 
-/// Keeps the upper half; a NaN whose upper half would be infinity becomes a quiet NaN.
+/// Returns the bits of the value rounded to bf16. Infinity and NaN keep their upper half; a NaN whose upper half would
+/// be infinity becomes a quiet NaN.
 std::uint16_t bf16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  const auto upper = static_cast<std::uint16_t>(bits >> 16U);
-  return std::isnan(value) && (upper & 0x7fU) == 0 ? static_cast<std::uint16_t>(upper | 0x40U) : upper;
+  const std::uint32_t upper = bits >> 16U;
+  const std::uint32_t nearest = (bits + 0x7fffU + (upper & 1U)) >> 16U;
+  const std::uint32_t quiet = (bits & 0x7fffffffU) > 0x7f800000U && (upper & 0x7fU) == 0 ? 0x40U : 0U;
+  const bool finite = (bits & 0x7f800000U) != 0x7f800000U;
+  return static_cast<std::uint16_t>(finite ? nearest : upper | quiet);
 }
 
 /// Requires a value that fp16 holds, or NaN.
@@ -103,7 +107,7 @@ void encode(DType dtype, std::span<const float> values, std::span<std::byte> byt
   if (dtype == DType::fp32) {
     std::memcpy(bytes.data(), values.data(), bytes.size());
   } else if (dtype == DType::bf16) {
-    encode_each<std::uint16_t>(values, bytes, [](float x) { return bf16_bits(std::isfinite(x) ? to_bf16(x) : x); });
+    encode_each<std::uint16_t>(values, bytes, bf16_bits);
   } else {
     encode_each<std::uint16_t>(values, bytes, [](float x) { return fp16_bits(stored(DType::fp16, x)); });
   }

@@ -3,9 +3,15 @@
 // be in memory.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "model/text/files.h"
 
 namespace commfuse {
 
@@ -68,6 +74,58 @@ class JsonPlaces {
   Spot last_;    // place of the character before the front
   Spot before_;  // place of the character before `last_`
   std::size_t passed_ = 0;
+};
+
+/// Characters with their places, one after the other, of a source that fills a buffer. `Source` has
+///   std::size_t fill(std::span<char>), which returns how many characters it has read, 0 at the end, and may throw;
+///   void refuse_long_piece(const JsonPlaces&), which throws once about longest_json_piece came without forget().
+/// A byte order mark at the beginning is skipped.
+template <class Source>
+class BufferedCharacters {
+ public:
+  explicit BufferedCharacters(Source source) : source_(std::move(source)) {
+    fill();
+    at_ = count_ - without_byte_order_mark({buffer_.data(), count_}).size();
+    if (at_ == count_) {
+      fill();
+    }
+  }
+
+  [[nodiscard]] bool at_end() const { return count_ == 0; }
+  [[nodiscard]] char front() const { return buffer_[at_]; }
+  void pop() {
+    places_.pass(front());
+    if (++at_ >= count_) {
+      fill();
+    }
+  }
+  /// Marks the end of a piece: a row, an event.
+  void forget() { since_ = 0; }
+  [[nodiscard]] const JsonPlaces& places() const { return places_; }
+  /// Returns the first character of the buffer that is not blank, or 0.
+  [[nodiscard]] char first_letter() const {
+    const std::span<const char> rest = std::span(buffer_).subspan(at_, count_ - at_);
+    const auto first = std::find_if_not(rest.begin(), rest.end(),
+                                        [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });
+    return first == rest.end() ? '\0' : *first;
+  }
+
+ private:
+  void fill() {
+    count_ = source_.fill(buffer_);
+    at_ = 0;
+    since_ += count_;
+    if (since_ > longest_json_piece + buffer_.size()) {
+      source_.refuse_long_piece(places_);
+    }
+  }
+
+  Source source_;
+  std::vector<char> buffer_ = std::vector<char>(1 << 17);
+  std::size_t at_ = 0;
+  std::size_t count_ = 0;
+  std::size_t since_ = 0;  // since the last piece
+  JsonPlaces places_;
 };
 
 }  // namespace commfuse
