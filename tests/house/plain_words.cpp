@@ -43,6 +43,7 @@ constexpr auto rewritten = std::to_array<std::string_view>({
     "model/workload",
     "sim",
     "sim/calibrate",
+    "sim/commands",
     "sim/engine",
     "sim/expect",
     "sim/import",
