@@ -61,6 +61,7 @@ constexpr auto rewritten = std::to_array<std::string_view>({
     "tests/house",
     "validate",
     "validate/bench",
+    "validate/commands",
     "validate/compare",
     "validate/cpu",
     "validate/health",
