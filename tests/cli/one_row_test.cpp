@@ -82,7 +82,7 @@ TEST_F(OneRow, ResultsShowsTheUsualColumnsOfWhatIsThere) {
             "m      h100-sxm  step      4      -  4096  serial     200000  0.25\n");
 }
 
-TEST_F(OneRow, AColumnThatDoesNotApplyIsAbsentAndOneThatNobodyKnowsIsIgnored) {
+TEST_F(OneRow, AColumnThatDoesNotApplyIsAbsentAndAnUnknownOneIsIgnored) {
   EXPECT_EQ(output_of("results both.jsonl --columns strategy,makespan_us,time_ms,sequence_parallel -o csv"),
             "strategy,makespan_us,time_ms,sequence_parallel\r\nserial,,200,1\r\ncommfuse,,150,1\r\n"
             "serial,100,,\r\ncommfuse,75,,\r\n");

@@ -346,7 +346,7 @@ TEST_F(SweepTest, ProgressGoesToStderrAsAsked) {
   EXPECT_EQ(wrong.err, "--progress: unknown form 'fancy'; known forms: auto, plain, json, none\n");
 }
 
-TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneAndExitsWith143AndTheSameCommandGoesOn) {
+TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneExitsWith143AndCanBeResumed) {
   const std::string body = "set: {uncertainty: off}\noutputs: [csv]\naxes:\n  - batch: 1..40+1\n  - seq: 1K..40K+1K\n";
   const std::string command = "commfuse-sim sweep " + file(body) + " --out " + path("out") + " -j 1 --progress plain";
   // The signal comes as soon as something is stored.

@@ -56,7 +56,7 @@ std::string megatron_arguments_of(const std::string& request) {
   return outcome.code == 0 ? json::parse(outcome.out).at("megatron").get<std::string>() : std::string{};
 }
 
-TEST(CommfuseSimTune, MegatronLearnsThatEmbeddingAndLossCountAsLayersWhereStagesAreUneven) {
+TEST(CommfuseSimTune, MegatronCountsEmbeddingAndLossAsLayersOfUnevenStages) {
   const std::string model = "--model llama-3.1-405b --cluster dgx-h100 --gpus 1024 --seq 8K ";
   const std::string flags = " --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split ";
   EXPECT_NE(megatron_arguments_of(model + "--pipeline 16").find(flags), std::string::npos);  // 126 + 2 layers
@@ -64,7 +64,7 @@ TEST(CommfuseSimTune, MegatronLearnsThatEmbeddingAndLossCountAsLayersWhereStages
   EXPECT_EQ(megatron_arguments_of(even).find(flags), std::string::npos);  // 80 layers
 }
 
-TEST(CommfuseSimTune, WhereReplicasShareWeightsMegatronTakesItsOwnFsdpWhichKnowsExperts) {
+TEST(CommfuseSimTune, MegatronUsesItsOwnFsdpWhereReplicasShareWeights) {
   const std::string arguments =
       megatron_arguments_of("--model mixtral-8x7b --cluster dgx-h100 --gpus 64 --zero 3 --expert-parallel 8");
   EXPECT_NE(arguments.find("--expert-model-parallel-size 8"), std::string::npos) << arguments;

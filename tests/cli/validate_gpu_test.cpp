@@ -345,7 +345,7 @@ TEST_F(FirstRunByFakes, ThePlanCountsEveryStageOnceAndFitsIntoTwoCalls) {
   EXPECT_EQ(contents_of("dry_runs"), counted);
 }
 
-TEST_F(FirstRunByFakes, TheSanitizerIsAskedForThreeKindsOfMistakesAndMissedWhereItIsNot) {
+TEST_F(FirstRunByFakes, TheSanitizerChecksThreeKindsOfMistakesAndIsMissedIfAbsent) {
   if (run_program("command -v compute-sanitizer").code != 0) {
     const Outcome missing = first_run("sanitize");
     EXPECT_EQ(missing.code, 69);

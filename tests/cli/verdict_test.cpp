@@ -40,7 +40,7 @@ std::string log_of(const std::string& host, double factor, const std::string& wr
 
 void write(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
 
-TEST(VerdictCommand, exits_with_0_4_and_3) {
+TEST(VerdictCommand, ExitsWithZeroFourAndThree) {
   const OwnFolder folder;
   write("good.txt", log_of("good", 1.0));
   write("bad.txt", log_of("bad", 2.0));
@@ -56,7 +56,7 @@ TEST(VerdictCommand, exits_with_0_4_and_3) {
   EXPECT_EQ(code("nowhere.txt"), 3);
 }
 
-TEST(VerdictCommand, too_short_a_log_is_undecided) {
+TEST(VerdictCommand, TooShortALogIsUndecided) {
   const OwnFolder folder;
   const std::string whole = log_of("short", 1.0);
   write("short.txt", whole.substr(0, whole.find("# nccl-tests", 10)));
@@ -66,7 +66,7 @@ TEST(VerdictCommand, too_short_a_log_is_undecided) {
   EXPECT_NE(outcome.out.find("0 healthy, 0 bad, 1 undecided"), std::string::npos) << outcome.out;
 }
 
-TEST(VerdictCommand, json_has_one_object_a_node) {
+TEST(VerdictCommand, JsonHasOneObjectANode) {
   const OwnFolder folder;
   write("a.txt", log_of("node-a", 1.0));
   write("b.txt", log_of("node-b", 1.0, "3"));
@@ -85,7 +85,7 @@ TEST(VerdictCommand, json_has_one_object_a_node) {
   EXPECT_EQ(json[1]["wrong_results"].size(), 24U);
 }
 
-TEST(VerdictCommand, junit_prometheus_and_markdown_name_the_bad_node) {
+TEST(VerdictCommand, JunitPrometheusAndMarkdownNameTheBadNode) {
   const OwnFolder folder;
   write("a.txt", log_of("node-a", 1.0));
   write("b.txt", log_of("node \"b\"", 2.0));
@@ -100,7 +100,7 @@ TEST(VerdictCommand, junit_prometheus_and_markdown_name_the_bad_node) {
   EXPECT_NE(out("markdown").find("| b.txt | bad | <1% | critical | 2.00 |"), std::string::npos) << out("markdown");
 }
 
-TEST(VerdictCommand, refuses_what_it_cannot_do) {
+TEST(VerdictCommand, RefusesWhatItCannotDo) {
   const OwnFolder folder;
   write("a.txt", log_of("node-a", 1.0));
   const auto says = [](const std::string& flags) {
@@ -215,7 +215,7 @@ TEST(VerdictCommand, JobsNeedNoMachineAndNameTheRank) {
             "--expect: nodes are judged against a machine; name it, as in --expect h100-sxm\n");
 }
 
-TEST(ExpectCommand, prints_the_same_figures_in_every_form) {
+TEST(ExpectCommand, PrintsTheSameFiguresInEveryForm) {
   const std::string ask = "commfuse-sim expect --collective all_reduce --sizes 1G -o ";
   const auto json = nlohmann::json::parse(run_program(ask + "json").out);
   ASSERT_EQ(json.size(), 1U);
@@ -228,7 +228,7 @@ TEST(ExpectCommand, prints_the_same_figures_in_every_form) {
   EXPECT_NE(run_program(ask + "yaml").out.find("  time_us: " + time + "\n"), std::string::npos);
 }
 
-TEST(ExpectCommand, has_gemms_and_copies_of_one_gpu) {
+TEST(ExpectCommand, HasGemmsAndCopiesOfOneGpu) {
   const auto json = nlohmann::json::parse(run_program("commfuse-sim expect --gemm 8Kx4Kx2K --copy 1G -o json").out);
   ASSERT_EQ(json.size(), 2U);
   EXPECT_EQ(json[0]["kernel"], "gemm");
@@ -275,7 +275,7 @@ TEST(ExpectCommand, ScopesRefuseWhatIsOfCollectives) {
   EXPECT_NE(says("--scope lyer").find("layer"), std::string::npos);
 }
 
-TEST(ExpectCommand, takes_sizes_as_nccl_tests_does_and_refuses_both_ways) {
+TEST(ExpectCommand, TakesSizesAsNcclTestsDoesAndRefusesBothWays) {
   const Outcome outcome = run_program("commfuse-sim expect --collective all_gather -b 1024 -e 64K -f 4 -o csv");
   EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 5);
   const auto says = [](const std::string& flags) { return run_program("commfuse-sim expect " + flags).err; };

@@ -44,7 +44,7 @@ std::map<std::string, Reference> references() {
   return all;
 }
 
-TEST(HfCollection, has_the_parameters_of_an_independent_count) {
+TEST(HfCollection, HasTheParametersOfAnIndependentCount) {
   if (!fs::exists(collection() / "reference_params.csv")) {
     GTEST_SKIP() << "no collection of config.json files beside the checkout";
   }

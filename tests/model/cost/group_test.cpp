@@ -32,7 +32,7 @@ Machine two_nodes() {
 
 Machine loaded(const std::string& name) { return load_machine(name); }
 
-TEST(Group, all_to_all_across_nodes_goes_by_the_nics) {
+TEST(Group, AllToAllAcrossNodesGoesByTheNics) {
   // Each of eight sends half of its 80 MB to the other node by its NIC: 10 us + 40 MB / 10 GB/s. Meanwhile 30 MB go to
   // the three beside it: 10 us + 150 us.
   const Machine machine = two_nodes();
@@ -42,7 +42,7 @@ TEST(Group, all_to_all_across_nodes_goes_by_the_nics) {
   EXPECT_EQ(group_of(machine, 1, 4).all_to_all(Bytes{80'000'000}), Duration{310us});
 }
 
-TEST(Group, across_nodes_waits_for_the_node_that_has_the_fewest_nics_to_send_by) {
+TEST(Group, AcrossNodesWaitsForTheNodeThatHasTheFewestNicsToSendBy) {
   const Machine machine = two_nodes();
   const auto rate = [&](std::int64_t ranks) { return group_of(machine, 1, ranks).wires->rate.value.value; };
   EXPECT_EQ(rate(5), 10e9);
@@ -53,7 +53,7 @@ TEST(Group, across_nodes_waits_for_the_node_that_has_the_fewest_nics_to_send_by)
   EXPECT_EQ(group_of(machine, 1, 5).all_to_all(Bytes{50'000'000}), Duration{4010us});
 }
 
-TEST(Group, counts_by_the_slowest_of_those_alike) {
+TEST(Group, CountsByTheSlowestOfThoseAlike) {
   const Machine machine = two_nodes();
   // 0 to 2 are in one node; of 3 to 5 one is, and two are in the next.
   EXPECT_EQ(group_of(machine, 1, 3, 3).nodes, 1);
@@ -65,7 +65,7 @@ TEST(Group, counts_by_the_slowest_of_those_alike) {
   EXPECT_EQ(group_of(machine, 3, 2, 6).wires->rate.value.value, 10e9);
 }
 
-TEST(Group, of_a_billion_is_looked_at_as_quickly_as_of_eight) {
+TEST(Group, OfABillionIsLookedAtAsQuicklyAsOfEight) {
   Machine machine = two_nodes();
   machine.nodes = 1 << 28;
   const std::int64_t most = std::int64_t{1} << 30;
@@ -95,7 +95,7 @@ int counted_nodes(int per_node, int stride, int ranks) {
   return std::max(1, -worst.second);
 }
 
-TEST(Group, lies_on_its_nodes_as_counting_all_members_finds) {
+TEST(Group, LiesOnItsNodesAsCountingAllMembersFinds) {
   for (const int per_node : {3, 4, 6, 8}) {
     Machine machine = two_nodes();
     machine.gpus_per_node = per_node;
@@ -110,13 +110,13 @@ TEST(Group, lies_on_its_nodes_as_counting_all_members_finds) {
   }
 }
 
-TEST(Group, all_to_all_across_nodes_waits_for_slow_links_inside_too) {
+TEST(Group, AllToAllAcrossNodesWaitsForSlowLinksInsideToo) {
   Machine machine = two_nodes();
   machine.link.collective.rate.value = gigabytes(1);
   EXPECT_EQ(group_of(machine, 1, 8).all_to_all(Bytes{80'000'000}), Duration{30'010us});
 }
 
-TEST(Group, no_all_to_all_of_the_catalogue_outruns_its_nics) {
+TEST(Group, NoAllToAllOfTheCatalogueOutrunsItsNics) {
   for (const char* name : {"dgx-h100-x2", "dgx-a100-x2", "a100-roce-x2", "gke-a4-x2", "mi300x-x2", "gh200-slingshot-x2",
                            "a100-100g-x2", "azure-nc96ads-x2", "gb200-nvl72-x2"}) {
     const Machine machine = loaded(name);
@@ -129,7 +129,7 @@ TEST(Group, no_all_to_all_of_the_catalogue_outruns_its_nics) {
 }
 
 // Of four GPUs a node, each in a group of its own with its like on the other node: all four share the NICs.
-TEST(Group, beside_groups_on_its_nodes_has_its_share_of_the_nics) {
+TEST(Group, BesideGroupsOnItsNodesHasItsShareOfTheNics) {
   Machine machine = two_nodes();
   machine.network->collective.rate.value = gigabytes(40);
   const auto rate = [&](int nics, std::int64_t stride, std::int64_t ranks) {
@@ -145,7 +145,7 @@ TEST(Group, beside_groups_on_its_nodes_has_its_share_of_the_nics) {
   }
 }
 
-TEST(Group, inside_a_mesh_uses_the_wires_that_it_has) {
+TEST(Group, InsideAMeshUsesTheWiresThatItHas) {
   const Machine machine = loaded("mi300x");
   const double whole = machine.link.collective.rate.value.value;
   EXPECT_DOUBLE_EQ(group_of(machine, 1, 2).wires->rate.value.value, whole / 7.0);
@@ -154,20 +154,20 @@ TEST(Group, inside_a_mesh_uses_the_wires_that_it_has) {
   EXPECT_EQ(group_of(machine, 1, 8).wires->rate.value.value, whole);
 }
 
-TEST(Group, far_apart_in_a_pcie_tree_is_slower_than_of_neighbours) {
+TEST(Group, FarApartInAPcieTreeIsSlowerThanOfNeighbours) {
   const Machine machine = loaded("h100-nvl");
   const Bytes total{std::int64_t{1} << 28};
   EXPECT_GT(group_of(machine, 2, 2).all_gather(total), 2 * group_of(machine, 1, 2).all_gather(total));
 }
 
-TEST(Group, across_nodes_of_a_mesh_has_no_more_than_its_wires_inside) {
+TEST(Group, AcrossNodesOfAMeshHasNoMoreThanItsWiresInside) {
   const Machine machine = loaded("mi300x-x2");
   const double inside = machine.link.collective.rate.value.value;
   const double across = machine.network->collective.rate.value.value;
   EXPECT_LE(group_of(machine, 4, 4).wires->rate.value.value, std::max(inside, across) / 7.0 * 1.0001);
 }
 
-TEST(Group, takes_as_many_times_as_long_as_it_is_stretched) {
+TEST(Group, TakesAsManyTimesAsLongAsItIsStretched) {
   const Machine machine = two_nodes();
   Group group = group_of(machine, 1, 4);
   group.stretch = 1.5;
@@ -175,7 +175,7 @@ TEST(Group, takes_as_many_times_as_long_as_it_is_stretched) {
   EXPECT_EQ(group.reduce_scatter(Bytes{80'000'000}), Duration{465us});
 }
 
-TEST(Group, on_an_axis_stands_as_far_apart_as_the_ranks_of_the_later_ones) {
+TEST(Group, OnAnAxisStandsAsFarApartAsTheRanksOfTheLaterOnes) {
   const Machine machine = two_nodes();
   Mesh mesh;
   mesh.axes = {{"data", 2}, {"tensor", 4}};

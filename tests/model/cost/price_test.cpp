@@ -195,7 +195,7 @@ TEST(Price, AGraphPaysOneLaunchAndAGapANode) {
   }
 }
 
-TEST(Price, AStreamWaitsBeforeGemmsAndMemoryBoundKernelsAndNotBeforeCommunication) {
+TEST(Price, AStreamWaitsBeforeKernelsButNotBeforeCommunication) {
   const Machine h100 = as_shipped("hardware/h100-sxm.yaml");
   ASSERT_EQ(h100.accelerator.stream_gap.value, std::chrono::nanoseconds(1400));
   const Machine without = machine("hardware/h100-sxm.yaml");

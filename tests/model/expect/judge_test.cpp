@@ -44,7 +44,7 @@ Expected expected_of(const Message& message, Limit limit) {
 }
 
 // Two collectives of three sizes, of which one size is latency's alone: its half has one row and is left out.
-TEST(Evidence, takes_medians_of_collectives_and_limits) {
+TEST(Evidence, TakesMediansOfCollectivesAndLimits) {
   Rows rows;
   std::vector<Expected> expected;
   const auto add = [&](LinkOp op, std::int64_t bytes, double us, Limit limit) {
@@ -67,7 +67,7 @@ TEST(Evidence, takes_medians_of_collectives_and_limits) {
 }
 
 // One half is normal with both errors: exp(-x^2 / 2 s^2) / (s sqrt(2 pi)).
-TEST(Evidence, one_bandwidth_median_is_normal) {
+TEST(Evidence, OneBandwidthMedianIsNormal) {
   const ClassHalf half{
       .limit = Limit::bandwidth, .rows = {0, 1}, .median = 0.2, .shared_error = 0.06, .own_error = 0.08};
   const std::vector<ClassHalf> halves{half};
@@ -75,7 +75,7 @@ TEST(Evidence, one_bandwidth_median_is_normal) {
 }
 
 // Two collectives that are off together are likelier than two that are off in turn: the errors are shared.
-TEST(Evidence, shared_errors_make_common_shifts_likelier) {
+TEST(Evidence, SharedErrorsMakeCommonShiftsLikelier) {
   ClassHalf one{.limit = Limit::bandwidth, .rows = {0, 1}, .median = 0.1, .shared_error = 0.08, .own_error = 0.04};
   ClassHalf other = one;
   const std::vector<ClassHalf> together{one, other};
@@ -84,7 +84,7 @@ TEST(Evidence, shared_errors_make_common_shifts_likelier) {
   EXPECT_GT(log_likelihood(together, {0.0, 0.0}), log_likelihood(apart, {0.0, 0.0}) + 1.0);
 }
 
-TEST(Evidence, asks_for_eight_sizes_of_two_collectives) {
+TEST(Evidence, AsksForEightSizesOfTwoCollectives) {
   const auto half = [](LinkOp op, std::size_t rows, Limit limit = Limit::bandwidth) {
     return ClassHalf{.op = op, .limit = limit, .rows = std::vector<std::size_t>(rows)};
   };
@@ -97,7 +97,7 @@ TEST(Evidence, asks_for_eight_sizes_of_two_collectives) {
   EXPECT_FALSE(may_condemn(Halves{half(LinkOp::all_reduce, 7)}));
 }
 
-TEST(Judge, calls_what_is_as_expected_healthy) {
+TEST(Judge, CallsWhatIsAsExpectedHealthy) {
   const Machine machine = load_machine("h100-sxm");
   const Judgement judgement = judged(rows_of(machine), machine);
   EXPECT_EQ(judgement.health, Health::healthy);
@@ -106,12 +106,12 @@ TEST(Judge, calls_what_is_as_expected_healthy) {
   EXPECT_EQ(judgement.severity, Severity::none);
 }
 
-TEST(Judge, faster_than_expected_is_no_fault) {
+TEST(Judge, FasterThanExpectedIsNoFault) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(judged(times(0.8, rows_of(machine)), machine).health, Health::healthy);
 }
 
-TEST(Judge, names_what_the_measurements_look_like) {
+TEST(Judge, NamesWhatTheMeasurementsLookLike) {
   const Machine machine = load_machine("h100-sxm");
   const auto first = [&](const Rows& rows) {
     const Judgement judgement = judged(rows, machine);
@@ -126,7 +126,7 @@ TEST(Judge, names_what_the_measurements_look_like) {
 }
 
 // 1.6 times as slow everywhere: e^(median) is 1.6.
-TEST(Judge, says_how_much_slower) {
+TEST(Judge, SaysHowMuchSlower) {
   const Machine machine = load_machine("h100-sxm");
   const Judgement judgement = judged(times(1.6, rows_of(machine)), machine);
   EXPECT_NEAR(judgement.slowdown, 1.6, 1e-9);
@@ -134,14 +134,14 @@ TEST(Judge, says_how_much_slower) {
   EXPECT_EQ(judged(times(1.45, rows_of(machine)), machine).severity, Severity::major);
 }
 
-TEST(Judge, one_row_decides_nothing) {
+TEST(Judge, OneRowDecidesNothing) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows = rows_of(machine);
   rows.back().time_us *= 100.0;
   EXPECT_EQ(judged(rows, machine).health, Health::healthy);
 }
 
-TEST(Judge, is_undecided_where_a_log_is_short) {
+TEST(Judge, IsUndecidedWhereALogIsShort) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(judged(rows_of(machine, {LinkOp::all_reduce}), machine).health, Health::undecided);
   EXPECT_EQ(judged({}, machine).health, Health::undecided);
@@ -194,7 +194,7 @@ TEST(Judge, SizesThatNoFitSawKeepTheirErrors) {
   }
 }
 
-TEST(Judge, sees_smaller_faults_against_a_healthy_node) {
+TEST(Judge, SeesSmallerFaultsAgainstAHealthyNode) {
   const Machine machine = load_machine("h100-sxm");
   const Expectation expectation(machine);
   const Rows healthy = times(1.05, rows_of(machine));
@@ -207,7 +207,7 @@ TEST(Judge, sees_smaller_faults_against_a_healthy_node) {
   EXPECT_NEAR(judgement.slowdown, 1.2, 1e-6);
 }
 
-TEST(Judge, stays_sane_on_absurd_times) {
+TEST(Judge, StaysSaneOnAbsurdTimes) {
   const Machine machine = load_machine("h100-sxm");
   for (const double factor : {1e-9, 1e9}) {
     const Judgement judgement = judged(times(factor, rows_of(machine)), machine);
@@ -218,7 +218,7 @@ TEST(Judge, stays_sane_on_absurd_times) {
 }
 
 // Three nodes: the median of ln is that of the middle one, and they differ by its distance to the others.
-TEST(Reference, is_the_middle_of_several_nodes) {
+TEST(Reference, IsTheMiddleOfSeveralNodes) {
   const Machine machine = load_machine("h100-sxm");
   const Expectation expectation(machine);
   const std::vector<Rows> nodes{times(1.0, rows_of(machine)), times(1.1, rows_of(machine)),
@@ -229,7 +229,7 @@ TEST(Reference, is_the_middle_of_several_nodes) {
   EXPECT_TRUE(reference_of(nodes, expectation, 4).offsets.empty());
 }
 
-TEST(Faults, are_known_by_their_names) {
+TEST(Faults, AreKnownByTheirNames) {
   ASSERT_NE(fault_named("missing_nvls"), nullptr);
   EXPECT_EQ(fault_named("gremlins"), nullptr);
   EXPECT_TRUE(fault_named("pcie_generation")->degrees(load_machine("h100-sxm")).empty());

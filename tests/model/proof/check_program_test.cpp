@@ -773,7 +773,7 @@ TEST(CheckProgram, FindsAMaskThatTheOperationDoesNotHave) {
                        "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
 }
 
-TEST(CheckProgram, AttentionTakesSequencesAndHeadsFromTheSameDimensionsEverywhere) {
+TEST(CheckProgram, AttentionTakesSequencesAndHeadsFromEqualDimensions) {
   Program program = generate(operation_of(Scope::attention, true), Mesh{{{"tp", 2}}}, 0, serial_strategy, {});
   for (Shape& shape : program.unfused) {
     if (auto* attention = std::get_if<AttentionShape>(&shape)) {

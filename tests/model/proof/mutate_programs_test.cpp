@@ -75,7 +75,7 @@ TEST(Mutations, OfChainsAndBackwardPassesAreCaughtOrProvedEquivalent) {
   EXPECT_EQ(text, golden_text("mutations_chains.txt", text));
 }
 
-TEST(Mutations, OfAttentionByQuerySliceAndOfUlyssesAreCaughtOrProvedEquivalent) {
+TEST(Mutations, OfAttentionBySliceAndOfUlyssesAreCaughtOrProvedEquivalent) {
   const std::string text = "Single mutations of every schedule of attention and ulysses for 2 ranks\n" +
                            fates_of({Scope::attention, Scope::ulysses}, 2);
   EXPECT_EQ(text, golden_text("mutations_attention.txt", text));

@@ -41,12 +41,12 @@ std::string fused(Scope scope, const StrategyOptions& options) {
   return step_table(generate(operation_of(scope, true), 4, commfuse_strategy, options));
 }
 
-TEST(Backward, ColumnRingTakesTurnsWithItsGatherAndLeavesTheLastStepToTheGradient) {
+TEST(Backward, ColumnRingTakesTurnsWithItsGatherUpToTheLastStep) {
   const std::string table = fused(Scope::qkv_backward, {});
   EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_ring.txt", table));
 }
 
-TEST(Backward, ColumnRingWithAddsOnAuxGathersFirstAndScattersUnderTheGradient) {
+TEST(Backward, ColumnRingWithAddsOnAuxScattersUnderTheGradient) {
   const std::string table = fused(Scope::qkv_backward, {.add_lane = LaneKind::aux});
   EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_ring_aux.txt", table));
 }

@@ -113,7 +113,7 @@ std::string refusal(Scope scope, int ranks) {
   return "accepted";
 }
 
-TEST(Scope, WhatCannotBeSplitIsAUsersMistakeAlsoBackwardAndUnderDataParallelism) {
+TEST(Scope, WhatCannotBeSplitIsAUsersMistakeInEveryPass) {
   const std::string ffn = " ffn columns of llama cannot be split over 3 ranks; choose ranks that divide ffn (28672): ";
   for (const Scope scope : {Scope::gate_up_backward, Scope::down_backward, Scope::fsdp_gate_up, Scope::data_parallel}) {
     EXPECT_EQ(refusal(scope, 8), "accepted");
