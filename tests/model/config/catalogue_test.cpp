@@ -147,11 +147,11 @@ TEST_F(CatalogueTest, APathIsAPathAndANameIsLookedUp) {
 
 TEST_F(CatalogueTest, AnUnknownNameIsAnsweredWithTheNearestAndAll) {
   const auto known = [](Catalogue catalogue) {
-    std::string all = "known: ";
+    std::string list = "known: ";
     for (const std::string& name : known_names(catalogue)) {
-      all += (all.back() == ' ' ? "" : ", ") + name;
+      list += (list.back() == ' ' ? "" : ", ") + name;
     }
-    return all;
+    return list;
   };
   const std::string models = known(Catalogue::models) + "; a path holds '/' or ends in .yaml or .json";
   EXPECT_EQ(refusal([] { load_model("llama-3.1-70B-x"); }),

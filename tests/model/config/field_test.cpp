@@ -35,8 +35,8 @@ TEST(FieldTest, EveryEntryIsComplete) {
 }
 
 TEST(FieldTest, ChoicesAreTheCodesOwnLists) {
-  const auto all = find_field("scope")->choices();
-  ASSERT_EQ(all.size(), all_scopes.size() + whole_model_scopes.size());
+  const auto scopes = find_field("scope")->choices();
+  ASSERT_EQ(scopes.size(), all_scopes.size() + whole_model_scopes.size());
   for (const Scope scope : all_scopes) {
     EXPECT_EQ(refusal("scope", name_of(scope)), "accepted");
   }

@@ -29,7 +29,7 @@ struct Reference {
 };
 
 std::map<std::string, Reference> references() {
-  std::map<std::string, Reference> all;
+  std::map<std::string, Reference> by_model;
   std::ifstream file(collection() / "reference_params.csv");
   std::string line;
   std::getline(file, line);
@@ -39,9 +39,9 @@ std::map<std::string, Reference> references() {
     for (std::string& cell : row) {
       std::getline(cells, cell, ',');
     }
-    all[row[0]] = {std::stod(row[1]), std::stod(row[2]), row[6]};
+    by_model[row[0]] = {std::stod(row[1]), std::stod(row[2]), row[6]};
   }
-  return all;
+  return by_model;
 }
 
 TEST(HfCollection, HasTheParametersOfAnIndependentCount) {

@@ -422,12 +422,12 @@ TEST_F(HfConfigTest, PartsThatStayWideAreSharesOfTheLayersThatHaveThem) {
   EXPECT_EQ(none.attention, 1.0);
   EXPECT_EQ(none.mlp, 1.0);
   EXPECT_EQ(none.experts, 1.0);
-  const WeightFormat one = weights(
+  const WeightFormat format = weights(
       "\"model.layers.1.mixer.experts\", \"model.layers.28.mlp.experts\", \"model.layers.0.mlp.up_proj\", "
       "\"model.layers.3.self_attn.q_proj\", \"model.layers.28.self_attn.q_proj\"");
-  EXPECT_EQ(one.experts, 1.0 - 1.0 / 14.0);  // every second layer has experts
-  EXPECT_EQ(one.mlp, 1.0 - 1.0 / 14.0);
-  EXPECT_EQ(one.attention, 1.0 - 1.0 / 28.0);  // and the 29th is a draft's
+  EXPECT_EQ(format.experts, 1.0 - 1.0 / 14.0);  // every second layer has experts
+  EXPECT_EQ(format.mlp, 1.0 - 1.0 / 14.0);
+  EXPECT_EQ(format.attention, 1.0 - 1.0 / 28.0);  // and the 29th is a draft's
 }
 
 /// As google/gemma-3-4b-it is written.

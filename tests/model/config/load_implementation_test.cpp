@@ -201,11 +201,11 @@ TEST_F(LoadImplementationTest, WithoutAThreadNothingElseOfTheFileCounts) {
 
 TEST_F(LoadImplementationTest, NamesBetweenCommasAllOrNone) {
   const auto names = [](std::string_view as) {
-    std::vector<std::string> found;
-    for (const auto& one : load_implementations(as)) {
-      found.push_back(one->name);
+    std::vector<std::string> chosen;
+    for (const auto& implementation : load_implementations(as)) {
+      chosen.push_back(implementation->name);
     }
-    return found;
+    return chosen;
   };
   EXPECT_EQ(names("none"), std::vector<std::string>{});
   EXPECT_EQ(names(""), std::vector<std::string>{});

@@ -64,8 +64,8 @@ class LoadMachineTest : public ::testing::Test {
   }
   /// Where a file of the catalogue first says this.
   [[nodiscard]] static long line_of(const std::string& source, const std::string& text) {
-    const std::string all = read(configs + "/" + source);
-    return 1 + std::count(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.find(text)), '\n');
+    const std::string content = read(configs + "/" + source);
+    return 1 + std::count(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(content.find(text)), '\n');
   }
 
   fs::path folder_;

@@ -80,9 +80,9 @@ TEST_F(PlanFileTest, ARunIsOfOneStepAtLeast) {
 }
 
 TEST_F(PlanFileTest, OneDayIsASpan) {
-  std::string one = least;
-  one.replace(one.find("60 days"), 7, "1 day");
-  EXPECT_EQ(plan(one).deadline->count(), 86400.0);
+  std::string one_day = least;
+  one_day.replace(one_day.find("60 days"), 7, "1 day");
+  EXPECT_EQ(plan(one_day).deadline->count(), 86400.0);
 }
 
 TEST_F(PlanFileTest, TheRuleOfTheVerdictIsASetting) {

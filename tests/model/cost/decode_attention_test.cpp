@@ -13,9 +13,9 @@ TEST(DecodeAttention, ReadsEveryKeyAndValueOnce) {
   const Machine h100 = load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml");
   const AttentionSize size{.batch = 16, .seq = 4096, .heads = 8, .kv_heads = 2, .head_dim = 128};
   EXPECT_EQ(cache_of(size), Bytes{2LL * 16 * 4096 * 2 * 128 * 2});
-  const Bytes all = cache_of(size) + Bytes{2LL * 16 * 8 * 128 * 2};
+  const Bytes read_bytes = cache_of(size) + Bytes{2LL * 16 * 8 * 128 * 2};
   EXPECT_EQ(decode_attention_time(h100.accelerator, size),
-            h100.accelerator.attention.overhead.value + memory_bound_time(h100.accelerator, all, 132));
+            h100.accelerator.attention.overhead.value + memory_bound_time(h100.accelerator, read_bytes, 132));
 }
 
 TEST(DecodeAttention, QueriesThatShareKeysCostNoMoreThanTheirOwnBytes) {

@@ -77,8 +77,8 @@ int look_at_sizes(const Machine& machine, int ranks, int nodes, double factor) {
     for (double bytes = 1e9; bytes > 1e4; bytes /= 1.2) {
       const Bytes total{static_cast<std::int64_t>(bytes) / ranks * ranks};
       const Duration time = time_of(kind, collective, ranks, total, nodes);
-      const double most = step_of(collective) * static_cast<double>(least_of_larger.count());
-      EXPECT_LE(static_cast<double>(time.count()), most)
+      const double largest = step_of(collective) * static_cast<double>(least_of_larger.count());
+      EXPECT_LE(static_cast<double>(time.count()), largest)
           << machine.name << ' ' << kinds.at(kind) << " of " << total.count << " bytes on " << ranks
           << " ranks, links x" << factor;
       const Duration before = time_of(kind, real, ranks, total, nodes);

@@ -37,9 +37,9 @@ struct Gate {
     return price(program, meetings_of(program, Order(program, 0)), sizes, on, {.interference = interference});
   }
   [[nodiscard]] std::size_t first(OpKind kind) const {
-    const auto found =
+    const auto wanted =
         std::find_if(program.ops.begin(), program.ops.end(), [&](const Op& op) { return op.kind == kind; });
-    return static_cast<std::size_t>(found - program.ops.begin());
+    return static_cast<std::size_t>(wanted - program.ops.begin());
   }
 
   Program program;
@@ -52,9 +52,9 @@ Bytes shard(std::int32_t ranks) { return Bytes{32768LL / ranks * 8192 * 2}; }
 
 TEST(Fluid, CostsAreThoseOfOpsThatRunAlone) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
-  const Gate one(8, {}, h100);
-  EXPECT_EQ(one.fluid.costs.duration, one.priced(h100, Interference::none).duration);
-  EXPECT_EQ(one.fluid.costs.issue, one.priced(h100, Interference::none).issue);
+  const Gate gate(8, {}, h100);
+  EXPECT_EQ(gate.fluid.costs.duration, gate.priced(h100, Interference::none).duration);
+  EXPECT_EQ(gate.fluid.costs.issue, gate.priced(h100, Interference::none).issue);
   const Gate seven(8, direct(7), h100);
   EXPECT_EQ(seven.fluid.costs.duration[seven.first(OpKind::exchange)], p2p_time(h100.link.peer, shard(8)));
   EXPECT_EQ(seven.fluid.costs.duration, seven.priced(h100, Interference::dynamic).duration);
@@ -77,9 +77,9 @@ TEST(Fluid, ASpeedIsWhatStaticInterferenceWouldSlowBy) {
 /// Capacities of the links of the first stage of an exchange, in GB/s, and its cap.
 std::vector<double> way_of(const Fluid& fluid, Rank rank, std::size_t op, std::uint32_t stage = 0) {
   const WirePath* path = fluid.wiring->path_of(rank, op);
-  const WireStage& one = fluid.wiring->stages[path->first_stage + stage];
-  std::vector<double> capacities{one.cap / 1e9};
-  for (const std::int32_t link : fluid.wiring->links_of(one)) {
+  const WireStage& wire_stage = fluid.wiring->stages[path->first_stage + stage];
+  std::vector<double> capacities{wire_stage.cap / 1e9};
+  for (const std::int32_t link : fluid.wiring->links_of(wire_stage)) {
     capacities.push_back(fluid.wiring->capacity[static_cast<std::size_t>(link)] / 1e9);
   }
   return capacities;
@@ -104,9 +104,9 @@ TEST(Fluid, TransfersOfOppositeDirectionsUseDifferentLinks) {
   const Gate gate(2, {}, mesh);
   const std::size_t exchange = gate.first(OpKind::exchange);
   const Wiring& wiring = *gate.fluid.wiring;
-  const auto there = wiring.links_of(wiring.stages[wiring.path_of(0, exchange)->first_stage]);
+  const auto links = wiring.links_of(wiring.stages[wiring.path_of(0, exchange)->first_stage]);
   const auto back = wiring.links_of(wiring.stages[wiring.path_of(1, exchange)->first_stage]);
-  for (const std::int32_t link : there) {
+  for (const std::int32_t link : links) {
     EXPECT_EQ(std::count(back.begin(), back.end(), link), 0);
   }
 }
@@ -155,14 +155,14 @@ TEST(Fluid, StoreAndForwardTakesTheBytesOnceAHop) {
 TEST(Fluid, TransfersInsideAKernelHoldNoWires) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Gate fused(8, {}, h100, "fused_kernel");
-  bool some = false;
+  bool is_any = false;
   for (std::size_t op = 0; op < fused.program.ops.size(); ++op) {
     if (fused.program.lanes[fused.program.ops[op].lane].kind == LaneKind::kernel) {
       EXPECT_EQ(fused.fluid.wiring->path_of(0, op), nullptr);
-      some = true;
+      is_any = true;
     }
   }
-  EXPECT_TRUE(some);
+  EXPECT_TRUE(is_any);
 }
 
 }  // namespace

@@ -220,10 +220,10 @@ TEST(EstimateGemm, AFewSmsCannotPullTheWholeHbmBandwidth) {
   accelerator.matrix_units[index_of(DType::bf16)]->dense_peak.value = FlopsPerSecond{1e21};
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
   accelerator.sm_bandwidth.value = BytesPerSecond{0.25e12};
-  const Duration all = estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 10).time;
-  EXPECT_EQ(estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 4).time, all);
-  EXPECT_NEAR(to_seconds(estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 2).time), 2.0 * to_seconds(all),
-              1e-9);
+  const Duration with_every_sm = estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 10).time;
+  EXPECT_EQ(estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 4).time, with_every_sm);
+  EXPECT_NEAR(to_seconds(estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 2).time),
+              2.0 * to_seconds(with_every_sm), 1e-9);
 }
 
 TEST(EstimateGemm, IdleSmsSplitALongLoopWhenJoiningIsCheap) {
@@ -267,9 +267,9 @@ TEST(EstimateGemm, ActivationsThatL2StillHoldsAreCheaper) {
 TEST(EstimateGemm, MoreWorkAndFewerSmsNeverTakeLessTime) {
   const Accelerator accelerator = h100();
   std::uint64_t state = 7;
-  const auto draw = [&state](std::int64_t most) {
+  const auto draw = [&state](std::int64_t largest) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    return 1 + static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(most));
+    return 1 + static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(largest));
   };
   for (int i = 0; i < 2000; ++i) {
     const GemmSize size{.m = draw(20'000), .n = draw(20'000), .k = draw(20'000)};

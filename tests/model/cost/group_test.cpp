@@ -68,13 +68,13 @@ TEST(Group, CountsByTheSlowestOfThoseAlike) {
 TEST(Group, OfABillionIsLookedAtAsQuicklyAsOfEight) {
   Machine machine = two_nodes();
   machine.nodes = 1 << 28;
-  const std::int64_t most = std::int64_t{1} << 30;
-  EXPECT_EQ(group_of(machine, 1, most).nodes, 1 << 28);
-  EXPECT_EQ(group_of(machine, 2, most / 2).nodes, 1 << 28);
-  EXPECT_EQ(group_of(machine, 8, most / 8).nodes, 1 << 27);
-  EXPECT_EQ(group_of(machine, 1, most - 3).wires->rate.value.value, 10e9);  // the last node has one
-  EXPECT_EQ(group_of(machine, 3, most / 3).nodes, (1 << 28));               // every node has one or two
-  EXPECT_EQ(group_of(machine, 6, most / 6).nodes, 178'956'970);             // each member is alone
+  const std::int64_t largest = std::int64_t{1} << 30;
+  EXPECT_EQ(group_of(machine, 1, largest).nodes, 1 << 28);
+  EXPECT_EQ(group_of(machine, 2, largest / 2).nodes, 1 << 28);
+  EXPECT_EQ(group_of(machine, 8, largest / 8).nodes, 1 << 27);
+  EXPECT_EQ(group_of(machine, 1, largest - 3).wires->rate.value.value, 10e9);  // the last node has one
+  EXPECT_EQ(group_of(machine, 3, largest / 3).nodes, (1 << 28));               // every node has one or two
+  EXPECT_EQ(group_of(machine, 6, largest / 6).nodes, 178'956'970);             // each member is alone
   EXPECT_EQ(group_of(machine, 1, 357'913'941, 1'073'741'823).nodes, 89'478'486);
 }
 
@@ -87,7 +87,7 @@ int counted_nodes(int per_node, int stride, int ranks) {
       ++members[(first + i * stride) / per_node];
     }
     const auto least = std::min_element(members.begin(), members.end(),
-                                        [](const auto& one, const auto& other) { return one.second < other.second; });
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (members.size() > 1) {
       worst = std::min(worst, {least->second, -static_cast<int>(members.size())});
     }

@@ -100,11 +100,11 @@ TEST(Implemented, AGemmThatGoesShardByShardCostsWhatItsShardsDo) {
   const Accelerator& h100 = kernel.machine.accelerator;
   GemmSize shard{.m = 512, .n = 28672 / 8, .k = 8192};
   shard.run = unfused_products(kernel.program, kernel.sizes);
-  const Duration own = estimate_gemm(h100, shard, h100.sms).time;
+  const Duration shard_time = estimate_gemm(h100, shard, h100.sms).time;
   const std::vector<std::size_t> parts = kernel.of_kind(OpKind::gemm);
   ASSERT_EQ(parts.size(), 8U);
   for (std::size_t i = 1; i < parts.size(); ++i) {  // the first waits as a kernel of a stream does
-    EXPECT_NEAR(to_seconds(costs.duration[parts[i]]), to_seconds(own), 2e-12);
+    EXPECT_NEAR(to_seconds(costs.duration[parts[i]]), to_seconds(shard_time), 2e-12);
   }
 }
 
@@ -131,12 +131,12 @@ TEST(Implemented, SeparateSumsAreAPassOverMemory) {
 
 TEST(Implemented, EveryHandicapIsTakenAwayAlone) {
   const Kernel kernel(Scope::down);
-  ImplementedSites all;
-  all.gemm_rs = {.per_call = {.value = 40us},
-                 .product_time = {.value = 1.2},
-                 .rate_share = {.value = 0.3},
-                 .separate_sum = {.value = 1}};
-  ImplementedSites left = all;
+  ImplementedSites every_handicap;
+  every_handicap.gemm_rs = {.per_call = {.value = 40us},
+                            .product_time = {.value = 1.2},
+                            .rate_share = {.value = 0.3},
+                            .separate_sum = {.value = 1}};
+  ImplementedSites left = every_handicap;
   for (const Handicap handicap : all_handicaps) {
     const ImplementedSites fewer = without(left, handicap);
     EXPECT_NE(kernel.costs(&fewer).duration, kernel.costs(&left).duration) << in_words(handicap);

@@ -16,11 +16,11 @@ struct Mlp {
         sizes(bind_sizes(program, quantities_of(load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
                                                 {.seq = seq}))) {}
   [[nodiscard]] std::vector<std::string> words() const {
-    std::vector<std::string> all;
+    std::vector<std::string> shapes;
     for (const Shape& shape : program.shapes) {
-      all.push_back(in_words(priced_shape(program, shape, sizes)));
+      shapes.push_back(in_words(priced_shape(program, shape, sizes)));
     }
-    return all;
+    return shapes;
   }
   Program program;
   Sizes sizes;
@@ -123,8 +123,8 @@ TEST(PricedShape, HalfAndTwiceWhatWasSeenIsTheFitsAndBeyondIsTold) {
   fit.seen = {};
   machine.link.collective.fit.seen = {};
   EXPECT_TRUE(outside_fit(mlp.program, mlp.sizes, machine).empty());  // nobody looked
-  const auto sees = [&](FitSize size, std::int64_t least, std::int64_t most) {
-    fit.seen[static_cast<std::size_t>(size)] = SeenRange{least, most};
+  const auto sees = [&](FitSize size, std::int64_t least, std::int64_t largest) {
+    fit.seen[static_cast<std::size_t>(size)] = SeenRange{least, largest};
   };
   sees(FitSize::m, 1, 2048);
   sees(FitSize::k, 7168, 16384);

@@ -155,8 +155,8 @@ TEST(Wires, BetweenRootsAreSharedByAllThatCrossThem) {
     const int crossing = std::min(step, 8 - step);
     for (const Rank rank : {0, 3, 4, 7}) {
       const bool crosses = (rank % 4 + step) / 4 % 2 == 1;
-      const BytesPerSecond most{crosses ? 8e9 / crossing : 20e9};
-      EXPECT_EQ(priced.costs.of(rank, exchanges[i]), p2p_time(tree.link.peer, shard(8), most)) << step << ' ' << rank;
+      const BytesPerSecond rate{crosses ? 8e9 / crossing : 20e9};
+      EXPECT_EQ(priced.costs.of(rank, exchanges[i]), p2p_time(tree.link.peer, shard(8), rate)) << step << ' ' << rank;
     }
   }
 }

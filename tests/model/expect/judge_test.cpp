@@ -76,11 +76,11 @@ TEST(Evidence, OneBandwidthMedianIsNormal) {
 
 // Two collectives that are off together are likelier than two that are off in turn: the errors are shared.
 TEST(Evidence, SharedErrorsMakeCommonShiftsLikelier) {
-  ClassHalf one{.limit = Limit::bandwidth, .rows = {0, 1}, .median = 0.1, .shared_error = 0.08, .own_error = 0.04};
-  ClassHalf other = one;
-  const std::vector<ClassHalf> together{one, other};
+  ClassHalf half{.limit = Limit::bandwidth, .rows = {0, 1}, .median = 0.1, .shared_error = 0.08, .own_error = 0.04};
+  ClassHalf other = half;
+  const std::vector<ClassHalf> together{half, other};
   other.median = -0.1;
-  const std::vector<ClassHalf> apart{one, other};
+  const std::vector<ClassHalf> apart{half, other};
   EXPECT_GT(log_likelihood(together, {0.0, 0.0}), log_likelihood(apart, {0.0, 0.0}) + 1.0);
 }
 
@@ -162,12 +162,12 @@ TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   }
   ASSERT_GE(rows.size(), 60U);
   Judge other(Expectation(machine), 0.01);
-  Judge own(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
+  Judge judge(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
   EXPECT_EQ(other.of(times(1.0 / 0.85, rows)).health, Health::healthy);
-  EXPECT_EQ(own.of(times(1.0 / 0.85, rows)).health, Health::bad);
-  EXPECT_EQ(own.of(rows).health, Health::healthy);
+  EXPECT_EQ(judge.of(times(1.0 / 0.85, rows)).health, Health::bad);
+  EXPECT_EQ(judge.of(rows).health, Health::healthy);
   const std::vector<ClassHalf> wide = other.of(rows).halves;
-  const std::vector<ClassHalf> narrow = own.of(rows).halves;
+  const std::vector<ClassHalf> narrow = judge.of(rows).halves;
   ASSERT_EQ(wide.size(), narrow.size());
   for (std::size_t i = 0; i < wide.size(); ++i) {
     EXPECT_LT(error_of(narrow[i]), error_of(wide[i]));
@@ -186,8 +186,8 @@ TEST(Judge, SizesThatNoFitSawKeepTheirErrors) {
       rows.push_back({message, to_microseconds(message_time(machine, message))});
     }
   }
-  Judge own(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
-  const std::vector<ClassHalf> narrow = own.of(rows).halves;
+  Judge judge(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
+  const std::vector<ClassHalf> narrow = judge.of(rows).halves;
   const std::vector<ClassHalf> wide = judged(rows, machine).halves;
   for (std::size_t i = 0; i < wide.size(); ++i) {
     EXPECT_DOUBLE_EQ(error_of(narrow[i]), error_of(wide[i]));

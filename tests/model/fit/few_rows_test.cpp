@@ -99,8 +99,9 @@ TEST(FewRows, AParameterThatStopsAtItsLimitIsAsUnsureAsItsPrior) {
   row.time = from_seconds(30.0 * to_seconds(row.time));  // slower than any prior lets it be
   const GemmFit fit =
       fit_gemm(h100(), DType::bf16, std::vector<MeasuredGemm>{row}, {.machine = "mine", .source = "mine.csv"});
-  const auto stopped = std::find_if(fit.fitted_parameters.begin(), fit.fitted_parameters.end(),
-                                    [](const FittedParameter& one) { return one.name == "burst_efficiency"; });
+  const auto stopped =
+      std::find_if(fit.fitted_parameters.begin(), fit.fitted_parameters.end(),
+                   [](const FittedParameter& parameter) { return parameter.name == "burst_efficiency"; });
   ASSERT_NE(stopped, fit.fitted_parameters.end());
   EXPECT_TRUE(stopped->undecided);
   EXPECT_GE(stopped->standard_error, fit.distance);
@@ -123,13 +124,13 @@ TEST(FewRows, AThousandCallsOfThreeSizesAreThreeRows) {
     }
   }
   const GemmFitOptions options{.machine = "mine", .source = "mine.csv"};
-  const GemmFit one = fit_gemm(h100(), DType::bf16, once, options);
+  const GemmFit single = fit_gemm(h100(), DType::bf16, once, options);
   const GemmFit many = fit_gemm(h100(), DType::bf16, often, options);
   EXPECT_TRUE(many.has_few);
   EXPECT_EQ(many.medians.size(), 3U);
-  ASSERT_EQ(one.fitted_parameters.size(), many.fitted_parameters.size());
-  for (std::size_t i = 0; i < one.fitted_parameters.size(); ++i) {
-    EXPECT_EQ(one.fitted_parameters[i].value, many.fitted_parameters[i].value);
+  ASSERT_EQ(single.fitted_parameters.size(), many.fitted_parameters.size());
+  for (std::size_t i = 0; i < single.fitted_parameters.size(); ++i) {
+    EXPECT_EQ(single.fitted_parameters[i].value, many.fitted_parameters[i].value);
     EXPECT_GT(many.fitted_parameters[i].standard_error, 0.02) << many.fitted_parameters[i].name;
   }
 }
@@ -211,8 +212,8 @@ double factor(std::uint32_t seed, std::uint32_t parameter) {
   const double sign = even(seed, 81'000 + parameter);
   return seed <= 10 || sign < 1.0 / 3.0 ? 1.0 : sign < 2.0 / 3.0 ? 1.0 - size : 1.0 + size;
 }
-void scale(Parameter<double>& parameter, double factor, double most = 10.0) {
-  parameter.value = std::min(most, parameter.value * factor);
+void scale(Parameter<double>& parameter, double factor, double limit = 10.0) {
+  parameter.value = std::min(limit, parameter.value * factor);
 }
 void scale(Parameter<Duration>& parameter, double factor) {
   parameter.value = from_seconds(to_seconds(parameter.value) * factor);

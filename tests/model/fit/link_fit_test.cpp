@@ -81,11 +81,11 @@ std::vector<CollectiveRow> measured(const CollectiveParameters& truth, double sp
 
 /// Within so many of its standard errors.
 template <class T>
-void expect_found(const Parameter<T>& found, double value, double truth, double errors = 3.0) {
-  EXPECT_EQ(found.provenance, Provenance::fitted);
-  EXPECT_EQ(found.source, "made up");
-  EXPECT_GT(found.standard_error, 0.0);
-  EXPECT_LT(std::abs(std::log(value / truth)), errors * found.standard_error) << value << " for " << truth;
+void expect_found(const Parameter<T>& parameter, double value, double truth, double errors = 3.0) {
+  EXPECT_EQ(parameter.provenance, Provenance::fitted);
+  EXPECT_EQ(parameter.source, "made up");
+  EXPECT_GT(parameter.standard_error, 0.0);
+  EXPECT_LT(std::abs(std::log(value / truth)), errors * parameter.standard_error) << value << " for " << truth;
 }
 
 TEST(LinkFit, OfAMadeUpMachineRecoversItsParametersInsideTheirIntervals) {
@@ -94,17 +94,17 @@ TEST(LinkFit, OfAMadeUpMachineRecoversItsParametersInsideTheirIntervals) {
   const CollectiveFit fit = fit_collectives(machine(1.4), rows, {.source = "made up", .prior_spread = 3.0});
   EXPECT_TRUE(fit.report.converged);
   EXPECT_LT(fit.report.spread, 0.05);
-  const CollectiveParameters& found = fit.parameters;
-  expect_found(found.base_latency, to_microseconds(found.base_latency.value), 15.0);
-  expect_found(found.step_latency, to_microseconds(found.step_latency.value), 3.0);
-  expect_found(found.rate, found.rate.value.value, 280e9);
-  expect_found(found.own_copy_rate, found.own_copy_rate.value.value, 600e9);
-  expect_found(found.nccl->ll.base_latency, to_microseconds(found.nccl->ll.base_latency.value), 5.0);
-  expect_found(found.nccl->ll.step_latency, to_microseconds(found.nccl->ll.step_latency.value), 0.7);
-  expect_found(found.nccl->ll128->rate, found.nccl->ll128->rate.value.value, 250e9);
-  expect_found(found.nccl->nvls->rate, found.nccl->nvls->rate.value.value, 200e9);
-  expect_found(found.all_to_all->large.rate, found.all_to_all->large.rate.value.value, 240e9);
-  EXPECT_LT(found.rate.standard_error, 0.05);
+  const CollectiveParameters& fitted = fit.parameters;
+  expect_found(fitted.base_latency, to_microseconds(fitted.base_latency.value), 15.0);
+  expect_found(fitted.step_latency, to_microseconds(fitted.step_latency.value), 3.0);
+  expect_found(fitted.rate, fitted.rate.value.value, 280e9);
+  expect_found(fitted.own_copy_rate, fitted.own_copy_rate.value.value, 600e9);
+  expect_found(fitted.nccl->ll.base_latency, to_microseconds(fitted.nccl->ll.base_latency.value), 5.0);
+  expect_found(fitted.nccl->ll.step_latency, to_microseconds(fitted.nccl->ll.step_latency.value), 0.7);
+  expect_found(fitted.nccl->ll128->rate, fitted.nccl->ll128->rate.value.value, 250e9);
+  expect_found(fitted.nccl->nvls->rate, fitted.nccl->nvls->rate.value.value, 200e9);
+  expect_found(fitted.all_to_all->large.rate, fitted.all_to_all->large.rate.value.value, 240e9);
+  EXPECT_LT(fitted.rate.standard_error, 0.05);
 }
 
 /// What the program of an op would print on such a machine.
@@ -138,14 +138,14 @@ TEST(LinkFit, FromTheTextOfNcclTestsRecoversAMadeUpMachine) {
       }
     }
   }
-  const CollectiveParameters found =
+  const CollectiveParameters fitted =
       fit_collectives(machine(0.7), read, {.source = "made up", .prior_spread = 3.0}).parameters;
-  expect_found(found.base_latency, to_microseconds(found.base_latency.value), 15.0);
-  expect_found(found.rate, found.rate.value.value, 280e9);
-  expect_found(found.nccl->ll.base_latency, to_microseconds(found.nccl->ll.base_latency.value), 5.0);
-  expect_found(found.nccl->ll128->rate, found.nccl->ll128->rate.value.value, 250e9);
-  expect_found(found.nccl->nvls->rate, found.nccl->nvls->rate.value.value, 200e9);
-  expect_found(found.all_to_all->large.rate, found.all_to_all->large.rate.value.value, 240e9);
+  expect_found(fitted.base_latency, to_microseconds(fitted.base_latency.value), 15.0);
+  expect_found(fitted.rate, fitted.rate.value.value, 280e9);
+  expect_found(fitted.nccl->ll.base_latency, to_microseconds(fitted.nccl->ll.base_latency.value), 5.0);
+  expect_found(fitted.nccl->ll128->rate, fitted.nccl->ll128->rate.value.value, 250e9);
+  expect_found(fitted.nccl->nvls->rate, fitted.nccl->nvls->rate.value.value, 200e9);
+  expect_found(fitted.all_to_all->large.rate, fitted.all_to_all->large.rate.value.value, 240e9);
 }
 
 TEST(LinkFit, LeavesWhatNoRowDependsOnAsItWas) {

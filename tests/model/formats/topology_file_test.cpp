@@ -209,11 +209,11 @@ TEST(NcclTopology, AFileOfSeveralHostsIsRefused) {
 
 TEST(NcclTopology, FilesOfStrangersHaveLimits) {
   const auto many = [](const std::string& text, int times) {
-    std::string all;
+    std::string content;
     for (int i = 0; i < times; ++i) {
-      all += text;
+      content += text;
     }
-    return all;
+    return content;
   };
   const std::string gpu = "<pci busid=\"0\"><gpu dev=\"0\"/></pci>";
   EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu>" + gpu + "</cpu>" + many("<cpu/>", 64) + "</system>"),

@@ -33,15 +33,15 @@ TEST(Segments, OfATreeLeadUpAndDown) {
   EXPECT_EQ(segments.way(0, 1).size(), 4U);
   EXPECT_EQ(segments.way(0, 3).size(), 7U);
   // There and back the same links, each in its other direction.
-  std::multiset<std::int32_t> there;
+  std::multiset<std::int32_t> forward;
   std::multiset<std::int32_t> back;
   for (const Segments::Crossing& crossing : segments.way(0, 3).subspan(1, 5)) {
-    there.insert(crossing.place ^ 1);
+    forward.insert(crossing.place ^ 1);
   }
   for (const Segments::Crossing& crossing : segments.way(3, 0).subspan(1, 5)) {
     back.insert(crossing.place);
   }
-  EXPECT_EQ(there, back);
+  EXPECT_EQ(forward, back);
 }
 
 TEST(Segments, AcrossNodesAreThoseOfBothEndsAndTheFabric) {

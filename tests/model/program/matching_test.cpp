@@ -25,17 +25,17 @@ class Sketch {
     DType wire = DType::bf16;
   };
   OpId exchange(const What& what) {
-    const Operand all{builder_.rows_of(buffer_, 0, what.rows)};
+    const Operand every_row{builder_.rows_of(buffer_, 0, what.rows)};
     return builder_.exchange({.lane = {LaneKind::comm, what.lane},
                               .axis = what.axis,
                               .shift = what.shift,
-                              .send = what.sends ? all : Operand{},
-                              .receive = what.receives ? all : Operand{},
+                              .send = what.sends ? every_row : Operand{},
+                              .receive = what.receives ? every_row : Operand{},
                               .wire = what.wire});
   }
   OpId all_reduce(int axis) {
-    const Operand all{builder_.whole(buffer_)};
-    return builder_.collective({.kind = CollectiveKind::all_reduce, .axis = axis, .in = all, .out = all});
+    const Operand whole{builder_.whole(buffer_)};
+    return builder_.collective({.kind = CollectiveKind::all_reduce, .axis = axis, .in = whole, .out = whole});
   }
   void only_where(OpId op, const Predicate& where) { builder_.only_where(op, where); }
   Program build() { return std::move(builder_).build(); }

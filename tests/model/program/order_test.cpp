@@ -231,13 +231,13 @@ TEST(Contenders, AreTheSendsBesideACollective) {
 
 TEST(Contenders, AreCollectivesOfOtherLanesToo) {
   Sketch sketch;
-  const OpId one = sketch.all_reduce(0);
+  const OpId first = sketch.all_reduce(0);
   const OpId two = sketch.all_reduce(1);
   const OpId three = sketch.all_reduce(0);
   const Program program = sketch.build();
   const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
-  EXPECT_EQ(meetings[position(one)].contenders, Ops{two});
-  EXPECT_EQ(meetings[position(two)].contenders, (Ops{one, three}));
+  EXPECT_EQ(meetings[position(first)].contenders, Ops{two});
+  EXPECT_EQ(meetings[position(two)].contenders, (Ops{first, three}));
   EXPECT_EQ(meetings[position(three)].contenders, Ops{two});
 }
 

@@ -212,16 +212,16 @@ class Zoo {
   }
 
   void collectives() {
-    const Operand all{builder_.rows_of(x_, 0, 8)};
+    const Operand whole{builder_.rows_of(x_, 0, 8)};
     const Operand part{builder_.rows_of(x_, along(mesh(), 1, 0, 2), 2)};  // a quarter, along tp
     const auto collective = [&](CollectiveKind kind, const Operand& in, const Operand& out) {
       builder_.collective(
           {.kind = kind, .axis = 1, .in = in, .out = out, .wire = DType::fp32, .waits = {OpId{2}, OpId{5}}});
     };
-    collective(CollectiveKind::all_gather, part, all);
-    collective(CollectiveKind::reduce_scatter, all, part);
-    collective(CollectiveKind::all_reduce, all, all);
-    collective(CollectiveKind::all_to_all, all, all);
+    collective(CollectiveKind::all_gather, part, whole);
+    collective(CollectiveKind::reduce_scatter, whole, part);
+    collective(CollectiveKind::all_reduce, whole, whole);
+    collective(CollectiveKind::all_to_all, whole, whole);
   }
 
   [[nodiscard]] const Mesh& mesh() const { return builder_.mesh(); }

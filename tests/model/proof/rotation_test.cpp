@@ -49,8 +49,8 @@ TEST(Rotation, IsUndoneByTheInverseTurn) {
   const Direction rows{12, {{6, 2}}};
   const Turn turn{1, 2};
   for (std::int32_t block = 0; block < rows.blocks; ++block) {
-    const std::int32_t there = rows.rotation.at(two_by_three, block, turn);
-    EXPECT_EQ(rows.rotation.at(two_by_three, there, inverse(two_by_three, turn)), block);
+    const std::int32_t turned = rows.rotation.at(two_by_three, block, turn);
+    EXPECT_EQ(rows.rotation.at(two_by_three, turned, inverse(two_by_three, turn)), block);
   }
 }
 
@@ -122,13 +122,13 @@ bool turns(const Mesh& mesh, const Span& span, const Direction& direction, const
   const std::int32_t start = span.first.at(mesh, {});
   for (Rank rank = 0; rank < mesh.ranks(); ++rank) {
     const Turn turn = mesh.coordinates(rank);
-    const std::int32_t here = span.first.at(mesh, turn);
-    if (here < 0 || here + span.count > direction.blocks) {
+    const std::int32_t first = span.first.at(mesh, turn);
+    if (first < 0 || first + span.count > direction.blocks) {
       return false;
     }
     for (std::int32_t i = 0; i < span.count; ++i) {
       const std::int32_t to = inside.at(mesh, i, turn);
-      if (to < 0 || to >= span.count || here + to != direction.rotation.at(mesh, start + i, turn)) {
+      if (to < 0 || to >= span.count || first + to != direction.rotation.at(mesh, start + i, turn)) {
         return false;
       }
     }
@@ -138,17 +138,17 @@ bool turns(const Mesh& mesh, const Span& span, const Direction& direction, const
 
 /// Every direction of so many blocks that two axes can move.
 std::vector<Direction> directions(const Mesh& mesh, std::int32_t blocks) {
-  std::vector<Direction> all;
+  std::vector<Direction> possible;
   for (std::int32_t first = -blocks; first <= blocks; ++first) {
     for (std::int32_t second = -blocks; second <= blocks; ++second) {
       Direction direction{blocks, {}};
       if ((first == 0 || direction.move(mesh, 0, first)) &&
           (second == 0 || mesh.axes.size() == 1 || direction.move(mesh, 1, second))) {
-        all.push_back(direction);
+        possible.push_back(direction);
       }
     }
   }
-  return all;
+  return possible;
 }
 
 /// Constants from -1 to 12, scales that divide into 12, offsets from 0 to 2, both signs, one or two terms.
@@ -205,11 +205,11 @@ TEST(Sums, MoveAsTheirBlocksDo) {
     for (std::int32_t by = 0; by < period; ++by) {
       const Cycle cycle{period, by};
       for (unsigned bits = 1; bits < 4096; ++bits) {
-        unsigned there = 0;
+        unsigned moved_bits = 0;
         for (std::int32_t block = 0; block < 12; ++block) {
-          there |= (bits >> static_cast<unsigned>(block) & 1U) << static_cast<unsigned>(cycle.at(block));
+          moved_bits |= (bits >> static_cast<unsigned>(block) & 1U) << static_cast<unsigned>(cycle.at(block));
         }
-        ASSERT_EQ(sums.moved(sum_of(bits), cycle), sum_of(there)) << bits << " by " << by << " of " << period;
+        ASSERT_EQ(sums.moved(sum_of(bits), cycle), sum_of(moved_bits)) << bits << " by " << by << " of " << period;
       }
     }
   }

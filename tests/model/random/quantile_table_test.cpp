@@ -85,9 +85,9 @@ TEST(QuantileTable, RisesFromWordToWord) {
   const QuantileTable table(lognormal(0.3), all_words);
   double before = 0.0;
   for (std::uint64_t word = 0; word < all_words; word += 65521) {
-    const double here = table.at(static_cast<std::uint32_t>(word));
-    EXPECT_GE(here, before) << word;
-    before = here;
+    const double quantile = table.at(static_cast<std::uint32_t>(word));
+    EXPECT_GE(quantile, before) << word;
+    before = quantile;
   }
 }
 

@@ -98,11 +98,11 @@ TEST(CommfuseOptions, FewAreTriedAndManyProvedEachOnce) {
   // Fewer ranks tell fewer schedules apart.
   EXPECT_LT(schedules_to_prove(commfuse(), gemm_rs, 2).size(), 50U);
   for (const std::int32_t ranks : {1, 2, 3, 4, 5, 7, 8, 16}) {
-    const auto all = schedules_to_prove(commfuse(), both, ranks);
-    for (auto one = all.begin(); one != all.end(); ++one) {
-      EXPECT_EQ(canonical(commfuse(), both, *one, ranks), *one);
-      EXPECT_EQ(std::count(all.begin(), all.end(), *one), 1);
-      EXPECT_EQ(refusal_of(commfuse(), both, *one, ranks), "");
+    const auto schedules = schedules_to_prove(commfuse(), both, ranks);
+    for (auto schedule = schedules.begin(); schedule != schedules.end(); ++schedule) {
+      EXPECT_EQ(canonical(commfuse(), both, *schedule, ranks), *schedule);
+      EXPECT_EQ(std::count(schedules.begin(), schedules.end(), *schedule), 1);
+      EXPECT_EQ(refusal_of(commfuse(), both, *schedule, ranks), "");
     }
   }
 }

@@ -28,11 +28,11 @@ inline std::vector<Program> schedules_of(Scope scope, std::int32_t ranks) {
 }
 
 inline std::vector<std::string> names(const std::vector<Program>& programs) {
-  std::vector<std::string> all;
+  std::vector<std::string> program_names;
   for (const Program& program : programs) {
-    all.push_back(program.name);
+    program_names.push_back(program.name);
   }
-  return all;
+  return program_names;
 }
 
 inline void expect_proved_and_read_back(std::span<const Scope> scopes) {

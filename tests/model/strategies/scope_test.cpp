@@ -85,9 +85,9 @@ TEST(Scope, AllStrategiesCutTheSameWork) {
 
 TEST(Scope, BatchesShareTheTokensButNotTheirAttention) {
   // Four sequences of 1024 are the products of one of 4096, and a quarter of its attention.
-  const Flops one = flops_of(Scope::attention, llama, {.seq = 4096});
+  const Flops one_sequence = flops_of(Scope::attention, llama, {.seq = 4096});
   const Flops four = flops_of(Scope::attention, llama, {.batch = 4, .seq = 1024});
-  EXPECT_EQ(one.count - four.count, 0.75 * attention_flops(Scope::attention));
+  EXPECT_EQ(one_sequence.count - four.count, 0.75 * attention_flops(Scope::attention));
 }
 
 TEST(Scope, ALayerIsNormedTwiceAndAddedTwice) {
@@ -131,8 +131,10 @@ TEST(Scope, MoreRanksThanKvHeadsHaveACopyEachForwardAlone) {
     EXPECT_EQ(refusal(scope, 24).substr(0, 8), "64 heads");
   }
   const auto columns = [](int ranks) {
-    const std::vector<Quantity> all = quantities_of(llama, {.seq = 4096}, ranks);
-    return std::find_if(all.begin(), all.end(), [](const Quantity& one) { return one.dimension == "qkv"; })->elements;
+    const std::vector<Quantity> quantities = quantities_of(llama, {.seq = 4096}, ranks);
+    return std::find_if(quantities.begin(), quantities.end(),
+                        [](const Quantity& quantity) { return quantity.dimension == "qkv"; })
+        ->elements;
   };
   EXPECT_EQ(columns(8), (64 + 2 * 8) * 128);
   EXPECT_EQ(columns(64), (64 + 2 * 64) * 128);

@@ -39,8 +39,8 @@ TEST(Nearest, TakesTheFirstOfTwoEquallyNear) {
 }
 
 TEST(Nearest, DoesNotOfferAOneLetterWordForAnother) {
-  constexpr std::array<std::string_view, 1> one{"m"};
-  EXPECT_EQ(nearest("k", one), std::nullopt);
+  constexpr std::array<std::string_view, 1> letters{"m"};
+  EXPECT_EQ(nearest("k", letters), std::nullopt);
 }
 
 TEST(RemedyFor, OffersTheNearestWordOrListsAll) {
