@@ -99,15 +99,15 @@ TEST_F(CalibrateCommand, BadInputWritesNothing) {
 
 // What the how-to tells people to run, as their launchers print it.
 
-/// One program of nccl-tests from 1 KiB to `most`, each size `latency` and its bytes at `rate` GB/s.
+/// One program of nccl-tests from 1 KiB to `largest`, each size `latency` and its bytes at `rate` GB/s.
 std::string log_of(std::string_view program, int ranks, int a_node, double latency, double rate,
-                   std::int64_t most = std::int64_t{1} << 30, std::string_view before = "") {
+                   std::int64_t largest = std::int64_t{1} << 30, std::string_view before = "") {
   std::string text = fmt::format("{}# Collective test starting: {}_perf\n{}# Using devices\n", before, program, before);
   for (int rank = 0; rank < ranks; ++rank) {
     text += fmt::format("{}#  Rank {:2} Group  0 Pid {} on node{:03} device {} [0x0a] NVIDIA H100\n", before, rank,
                         1000 + rank, rank / a_node, rank % a_node);
   }
-  for (std::int64_t bytes = 1 << 10; bytes <= most; bytes *= 2) {
+  for (std::int64_t bytes = 1 << 10; bytes <= largest; bytes *= 2) {
     const double time = latency + static_cast<double>(bytes) / (1e3 * rate);
     text +=
         fmt::format("{}{} {} float none -1 {:.3f} 1.0 1.0 0 {:.3f} 1.0 1.0 0\n", before, bytes, bytes / 4, time, time);

@@ -154,15 +154,15 @@ class Reader {
 
 std::vector<std::string> doc_pages() {
   const std::filesystem::path source = COMMFUSE_SOURCE_DIR;
-  std::vector<std::string> all{"CHANGELOG.md", "README.md", "SECURITY.md"};
+  std::vector<std::string> paths{"CHANGELOG.md", "README.md", "SECURITY.md"};
   for (const auto& entry : std::filesystem::recursive_directory_iterator(source / "docs")) {
     const std::string path = std::filesystem::relative(entry.path(), source);
     if (entry.path().extension() == ".md" && !path.starts_with("docs/decisions/")) {
-      all.push_back(path);
+      paths.push_back(path);
     }
   }
-  std::ranges::sort(all);
-  return all;
+  std::ranges::sort(paths);
+  return paths;
 }
 
 DocPage read_page(const std::string& text) { return Reader(text).read(); }

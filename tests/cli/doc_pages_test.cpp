@@ -28,9 +28,9 @@ const fs::path commands_golden = source / "tests/cli/golden/doc_commands.txt";
 
 /// Those that people read, and the examples of --help.
 std::vector<std::string> pages() {
-  std::vector<std::string> all = doc_pages();
-  all.emplace_back("tests/cli/help_examples.md");
-  return all;
+  std::vector<std::string> with_examples = doc_pages();
+  with_examples.emplace_back("tests/cli/help_examples.md");
+  return with_examples;
 }
 
 DocPage page_at(const std::string& path) { return read_page(contents_of(source / path)); }

@@ -36,11 +36,11 @@ Lines prose_of(const fs::path& path) {
 
 /// All matches of the first group.
 Lines matches(const std::string& text, const std::regex& pattern) {
-  Lines found;
+  Lines phrases;
   for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
-    found.push_back((*at)[1]);
+    phrases.push_back((*at)[1]);
   }
-  return found;
+  return phrases;
 }
 
 /// What stands behind # in a link to a heading, as GitHub makes it.

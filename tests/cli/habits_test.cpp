@@ -39,19 +39,19 @@ std::string without_catalogues(std::string text) {
 /// Every line that begins with "$ ", with the exit code and the first line that the command says behind it.
 std::string answered(const std::string& golden) {
   std::istringstream lines(golden);
-  std::string all;
+  std::string answers;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("#") || line.empty()) {
-      all += line + "\n";
+      answers += line + "\n";
     } else if (line.starts_with("$ ")) {
       const Outcome outcome = run_program(line.substr(2));
       const std::string said = std::regex_replace(outcome.code == 0 ? outcome.out : outcome.err,
                                                   std::regex(R"(^(commfuse-sim [0-9.]+) \([^)]*\))"), "$1 (REVISION)");
-      all += line + "\n" + std::to_string(outcome.code) + "  " + without_catalogues(said.substr(0, said.find('\n'))) +
-             "\n";
+      answers += line + "\n" + std::to_string(outcome.code) + "  " +
+                 without_catalogues(said.substr(0, said.find('\n'))) + "\n";
     }
   }
-  return all;
+  return answers;
 }
 
 TEST(Habits, AreAnsweredAsTheTableSays) {

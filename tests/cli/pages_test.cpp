@@ -30,9 +30,9 @@ TEST(Pages, ACommandShowsItsOwnExamplesOrNone) {
   }
   EXPECT_FALSE(says(run_program("commfuse-sim schedule --help").out, "Examples:"));
   EXPECT_FALSE(says(run_program("commfuse-sim schedule list --help").out, "Examples:"));
-  const std::string own = run_program("commfuse-sim schedule check --help").out;
-  EXPECT_TRUE(says(own, "  commfuse-sim schedule check "));
-  EXPECT_FALSE(says(own, "  commfuse-sim run "));
+  const std::string help = run_program("commfuse-sim schedule check --help").out;
+  EXPECT_TRUE(says(help, "  commfuse-sim schedule check "));
+  EXPECT_FALSE(says(help, "  commfuse-sim run "));
 }
 
 TEST(Pages, GroffHasNothingToSayAboutTheManual) {

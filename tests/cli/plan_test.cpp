@@ -216,11 +216,11 @@ TEST(CommfuseSimPlan, ThePageOfAPlanByFlagsSaysHowToMakeItAgain) {
 }
 
 TEST(CommfuseSimPlan, ItsKeysAreExplainedAndInTheSchema) {
-  const Outcome all = run_program("commfuse-sim config explain plan");
-  EXPECT_EQ(all.code, 0);
-  EXPECT_NE(all.out.find("plan.gpus.NAME.price_date "), std::string::npos) << all.out;
-  const Outcome one = run_program("commfuse-sim config explain plan.limits.power");
-  EXPECT_NE(one.out.find("in a file    power: \"10 MW\"\n"), std::string::npos) << one.out;
+  const Outcome list = run_program("commfuse-sim config explain plan");
+  EXPECT_EQ(list.code, 0);
+  EXPECT_NE(list.out.find("plan.gpus.NAME.price_date "), std::string::npos) << list.out;
+  const Outcome explanation = run_program("commfuse-sim config explain plan.limits.power");
+  EXPECT_NE(explanation.out.find("in a file    power: \"10 MW\"\n"), std::string::npos) << explanation.out;
   EXPECT_EQ(run_program("commfuse-sim config explain plan.deadlin").err,
             "unknown key 'deadlin' of a plan; did you mean 'deadline'?\n");
   const json schema = json::parse(run_program("commfuse-sim schema plan").out);

@@ -207,15 +207,15 @@ TEST_F(Report, ATracedIterationStandsAtItsOwnPointOnly) {
   ASSERT_EQ(run_program("commfuse-sim report two.jsonl --measured record.json --out two.html").code, 0);
   // Of two timelines the one of 1K has the two schedules once more, as measured, and so says its still drawing.
   const std::string page = contents_of("two.html");
-  const auto found = [&](const std::string& text) {
+  const auto occurrences = [&](const std::string& text) {
     std::size_t count = 0;
     for (std::size_t at = page.find(text); at != std::string::npos; at = page.find(text, at + 1)) {
       ++count;
     }
     return count;
   };
-  EXPECT_EQ(found("<figure data-timeline"), 2U);
-  EXPECT_EQ(found(" as measured, rank "), 2U);
+  EXPECT_EQ(occurrences("<figure data-timeline"), 2U);
+  EXPECT_EQ(occurrences(" as measured, rank "), 2U);
 }
 
 TEST_F(Report, WhatOfTheMeasurementsIsNotAmongTheFitsIsSaid) {
@@ -291,10 +291,10 @@ TEST_F(Report, ThePartsOfTheBreakdownAddUpToTheMakespanOfTheRows) {
 }
 
 TEST_F(Report, RunDrawsInTheTerminalWhereAskedTo) {
-  const Outcome one = run_program("LC_ALL=C commfuse-sim run --seq 4K --strategy serial,commfuse --plot");
-  EXPECT_EQ(one.code, 0);
-  EXPECT_NE(one.out.find("time (us)"), std::string::npos);
-  EXPECT_NE(one.out.find("/ exposed: head,"), std::string::npos);
+  const Outcome plot = run_program("LC_ALL=C commfuse-sim run --seq 4K --strategy serial,commfuse --plot");
+  EXPECT_EQ(plot.code, 0);
+  EXPECT_NE(plot.out.find("time (us)"), std::string::npos);
+  EXPECT_NE(plot.out.find("/ exposed: head,"), std::string::npos);
   const Outcome map = run_program("LC_ALL=C commfuse-sim run --axis seq=1K,8K --strategy serial,commfuse --plot");
   EXPECT_NE(map.out.find("time of the best other over its own"), std::string::npos);
   EXPECT_EQ(run_program("commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K --plot").err,

@@ -47,10 +47,10 @@ TEST_F(ResultsTest, RowsAreChosenSortedAndCut) {
 
 TEST_F(ResultsTest, AllColumnsAreThoseOfTheExportBehindPointAndPlace) {
   ASSERT_EQ(sweep("out").code, 3);
-  const std::string all = run_program("commfuse-sim results out/results.sqlite -o csv").out;
+  const std::string printed = run_program("commfuse-sim results out/results.sqlite -o csv").out;
   const std::string exported = contents_of("out/results.csv");
-  EXPECT_EQ(all.substr(0, all.find('\n')), "point,place," + exported.substr(0, exported.find('\n')));
-  EXPECT_NE(all.find("0,1," + exported.substr(exported.find("\r\n") + 2, 40)), std::string::npos) << all;
+  EXPECT_EQ(printed.substr(0, printed.find('\n')), "point,place," + exported.substr(0, exported.find('\n')));
+  EXPECT_NE(printed.find("0,1," + exported.substr(exported.find("\r\n") + 2, 40)), std::string::npos) << printed;
 }
 
 TEST_F(ResultsTest, JsonLinesAreTheObjectsOfTheJsonOneALine) {

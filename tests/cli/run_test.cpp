@@ -241,20 +241,20 @@ TEST(CommfuseSimRun, AtEightThousandTokensSerialIsSlowestAndTheOthersAreClose) {
 TEST(CommfuseSimRun, ThreadsDoNotChangeAByte) {
   const std::string grid =
       "commfuse-sim run --axis seq=1K..16K --axis ranks=2,4,8 --strategy serial,sliced,commfuse --variants all -o csv";
-  const Outcome one = run_program(grid + " -j 1");
+  const Outcome one_thread = run_program(grid + " -j 1");
   const Outcome many = run_program(grid + " -j 2");
-  ASSERT_EQ(one.code, 0) << one.err;
-  EXPECT_EQ(one.out, many.out);
+  ASSERT_EQ(one_thread.code, 0) << one_thread.err;
+  EXPECT_EQ(one_thread.out, many.out);
   // A header, and of 5 lengths and 3 rank counts at least serial, three sliced and three commfuse.
-  EXPECT_GE(std::count(one.out.begin(), one.out.end(), '\n'), 1 + 5 * 3 * 7);
+  EXPECT_GE(std::count(one_thread.out.begin(), one_thread.out.end(), '\n'), 1 + 5 * 3 * 7);
 }
 
 TEST(CommfuseSimRun, AnInnerRingThatDoesNotDivideTheRanksIsAMistake) {
   const Outcome outcome = run_program("commfuse-sim run --inner 3 --strategy commfuse");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "an inner ring of 3 does not divide 8 ranks; choose 2 or 4\n");
-  const Outcome all = run_program("commfuse-sim run --inner 3 --strategy commfuse --variants all");
-  EXPECT_EQ(all.err, outcome.err);
+  const Outcome every_variant = run_program("commfuse-sim run --inner 3 --strategy commfuse --variants all");
+  EXPECT_EQ(every_variant.err, outcome.err);
   // Asked for in the direct form it does not matter.
   EXPECT_EQ(run_program("commfuse-sim run --inner 3 --form direct --strategy commfuse").code, 0);
 }

@@ -68,10 +68,10 @@ TEST(ScheduleExport, JsonIsReadBackAsASchedule) {
 }
 
 TEST(ScheduleExport, DotDrawsTheRanksAskedFor) {
-  const Outcome all = exported(std::string("-o dot ") + ring);
-  EXPECT_EQ(all.code, 0) << all.err;
-  EXPECT_EQ(all.out.rfind("digraph schedule {\n", 0), 0U);
-  EXPECT_EQ(count_of(all.out, "subgraph cluster_"), 4U);
+  const Outcome every_rank = exported(std::string("-o dot ") + ring);
+  EXPECT_EQ(every_rank.code, 0) << every_rank.err;
+  EXPECT_EQ(every_rank.out.rfind("digraph schedule {\n", 0), 0U);
+  EXPECT_EQ(count_of(every_rank.out, "subgraph cluster_"), 4U);
   EXPECT_EQ(count_of(exported(std::string("-o dot --ranks-shown 1,3 ") + ring).out, "subgraph cluster_"), 2U);
   const Outcome many = exported("-o dot --strategy serial --ranks 16");
   EXPECT_EQ(many.code, 2);
@@ -150,9 +150,9 @@ TEST(ScheduleExport, OfSeveralSchedulesTheFastestIsTakenAndNamed) {
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err, "the fastest at this point is taken: sliced (k=8)\n");  // as the README's demo has it
   EXPECT_NE(outcome.out.find("name: \"sliced (k=8) mlp\"\n"), std::string::npos) << outcome.out.substr(0, 200);
-  const Outcome all = exported("--strategy sliced --variants all");
-  EXPECT_EQ(all.code, 2);
-  EXPECT_NE(all.err.find("or leave --variants out for the fastest\n"), std::string::npos) << all.err;
+  const Outcome variants = exported("--strategy sliced --variants all");
+  EXPECT_EQ(variants.code, 2);
+  EXPECT_NE(variants.err.find("or leave --variants out for the fastest\n"), std::string::npos) << variants.err;
   const Outcome several = exported("--strategy serial,sliced");
   EXPECT_EQ(several.code, 2);
   EXPECT_EQ(several.err,

@@ -51,12 +51,12 @@ TEST(CommfuseSimSchedule, ShowDrawsTheStepsOfThePaper) {
 
 TEST(CommfuseSimSchedule, ShowPrintsOneScheduleAndAllOnDemand) {
   const auto count = [](const std::string& text) {
-    std::size_t found = 0;
+    std::size_t occurrences = 0;
     for (std::size_t at = text.find("qkv, 4 ranks\n"); at != std::string::npos;
          at = text.find("qkv, 4 ranks\n", at + 1)) {
-      ++found;
+      ++occurrences;
     }
-    return found;
+    return occurrences;
   };
   EXPECT_EQ(count(shown("")), 1U);
   EXPECT_NE(shown("--directions halves --lanes 2").find("commfuse (ring both ways, halves, 2 lanes) qkv, 4 ranks\n"),

@@ -69,8 +69,8 @@ bool matches(const std::string& text, const std::string& pattern) {
 /// What a part of a schema says under a key, to be gone through: empty where it says nothing.
 const Json& said_under(const Json& schema, const char* key) {
   static const Json nothing = Json::array();
-  const auto found = schema.find(key);
-  return found == schema.end() ? nothing : *found;
+  const auto entry = schema.find(key);
+  return entry == schema.end() ? nothing : *entry;
 }
 
 /// Where and why a value does not fit; nothing where it does.
@@ -90,8 +90,8 @@ class SchemaCheck {
     }
     for (const auto& check :
          {&SchemaCheck::of_scalar, &SchemaCheck::of_array, &SchemaCheck::of_object, &SchemaCheck::of_choices}) {
-      if (Misfit found = (this->*check)(value, schema, at)) {
-        return found;
+      if (Misfit mistake = (this->*check)(value, schema, at)) {
+        return mistake;
       }
     }
     return {};
@@ -109,8 +109,8 @@ class SchemaCheck {
   [[nodiscard]] Misfit of_scalar(const Json& value, const Json& schema, const std::string& at) const {
     if (schema.contains("type")) {
       const Json& types = schema.at("type");
-      const Json all = types.is_array() ? types : Json::array({types});
-      if (std::none_of(all.begin(), all.end(), [&](const Json& type) { return has_type(value, type); })) {
+      const Json allowed = types.is_array() ? types : Json::array({types});
+      if (std::none_of(allowed.begin(), allowed.end(), [&](const Json& type) { return has_type(value, type); })) {
         return at + " is no " + types.dump();
       }
     }
@@ -145,8 +145,8 @@ class SchemaCheck {
       return at + " has too few items";
     }
     for (std::size_t i = 0; schema.contains("items") && i < value.size(); ++i) {
-      if (Misfit found = misfit(value[i], schema.at("items"), at + "[" + std::to_string(i) + "]")) {
-        return found;
+      if (Misfit of_item = misfit(value[i], schema.at("items"), at + "[" + std::to_string(i) + "]")) {
+        return of_item;
       }
     }
     return {};
@@ -185,8 +185,8 @@ class SchemaCheck {
       return at + " has too few or too many keys";
     }
     for (const auto& [key, part] : value.items()) {
-      if (Misfit found = of_key(part, key, schema, at)) {
-        return found;
+      if (Misfit of_part = of_key(part, key, schema, at)) {
+        return of_part;
       }
     }
     return {};
@@ -194,8 +194,8 @@ class SchemaCheck {
 
   [[nodiscard]] Misfit of_choices(const Json& value, const Json& schema, const std::string& at) const {
     for (const Json& part : said_under(schema, "allOf")) {
-      if (Misfit found = misfit(value, part, at)) {
-        return found;
+      if (Misfit of_part = misfit(value, part, at)) {
+        return of_part;
       }
     }
     if (schema.contains("not") && !misfit(value, schema.at("not"), at)) {
@@ -250,8 +250,8 @@ void for_each_map(const Json& value, const Json::json_pointer& place,
 }
 
 TEST(SchemaFiles, EveryShippedFileFits) {
-  const Json all = schema();
-  const SchemaCheck check(all);
+  const Json root = schema();
+  const SchemaCheck check(root);
   const std::vector<ConfigFile> files = shipped_files();
   EXPECT_GT(files.size(), 80U);
   for (const ConfigFile& file : files) {
@@ -260,8 +260,8 @@ TEST(SchemaFiles, EveryShippedFileFits) {
 }
 
 TEST(SchemaFiles, AMisspeltKeyIsRefusedWhereverItStands) {
-  const Json all = schema();
-  const SchemaCheck check(all);
+  const Json root = schema();
+  const SchemaCheck check(root);
   std::size_t misspelt = 0;
   for (const ConfigFile& file : shipped_files()) {
     for_each_map(file.value, Json::json_pointer(), [&](const Json::json_pointer& place) {
@@ -333,8 +333,8 @@ void add_keys(const Json& part, std::set<std::string>& keys) {
   for (const auto& [key, value] : said_under(part, "properties").items()) {
     keys.insert(key);
   }
-  for (const Json& one : said_under(part, "anyOf")) {
-    add_keys(one, keys);
+  for (const Json& alternative : said_under(part, "anyOf")) {
+    add_keys(alternative, keys);
   }
 }
 
@@ -343,10 +343,10 @@ std::vector<const Json*> parts_at(const Json& part, const std::vector<std::strin
   if (depth == place.size()) {
     return {&part};
   }
-  std::vector<const Json*> found;
+  std::vector<const Json*> objects;
   const auto go = [&](const Json& next, std::size_t by) {
     const std::vector<const Json*> below = parts_at(next, place, depth + by);
-    found.insert(found.end(), below.begin(), below.end());
+    objects.insert(objects.end(), below.begin(), below.end());
   };
   const std::string& key = place[depth];
   if (part.contains("properties") && part.at("properties").contains(key)) {
@@ -356,10 +356,10 @@ std::vector<const Json*> parts_at(const Json& part, const std::vector<std::strin
   } else if (part.contains("items")) {
     go(part.at("items"), 1);
   }
-  for (const Json& one : said_under(part, "anyOf")) {
-    go(one, 0);
+  for (const Json& alternative : said_under(part, "anyOf")) {
+    go(alternative, 0);
   }
-  return found;
+  return objects;
 }
 
 std::vector<std::string> tokens_of(const Json::json_pointer& place) {

@@ -52,12 +52,12 @@ TEST(Schema, EverySettingIsThereWithItsWordsAndLimits) {
 
 TEST(Schema, EveryKindOfFileThatIsShippedIsKnown) {
   std::set<std::string> known;
-  const json all = schema();
-  for (const auto& [name, kind] : all.at("$defs").items()) {
+  const json root = schema();
+  for (const auto& [name, kind] : root.at("$defs").items()) {
     known.insert(kind.at("properties").at("schema").at("const").get<std::string>());
     EXPECT_EQ(schema(name).at("properties"), kind.at("properties")) << name;
   }
-  EXPECT_EQ(all.at("allOf").size(), known.size());
+  EXPECT_EQ(root.at("allOf").size(), known.size());
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(COMMFUSE_SOURCE_DIR "/configs")) {
     if (entry.path().extension() == ".yaml") {
       YamlFile file(entry.path());

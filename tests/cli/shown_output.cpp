@@ -50,9 +50,9 @@ Lines without_blank_end(Lines lines) {
 }
 
 void trim(Piece& piece) {
-  const std::size_t all = piece.lines.size();
+  const std::size_t line_count = piece.lines.size();
   piece.lines = without_blank_end(piece.lines);
-  piece.blank_after = all - piece.lines.size();
+  piece.blank_after = line_count - piece.lines.size();
   while (!piece.at_start && !piece.lines.empty() && piece.lines.front().empty()) {
     piece.lines.erase(piece.lines.begin());
     ++piece.blank_before;
@@ -95,17 +95,17 @@ Found find(const Piece& piece, const Lines& real, std::size_t from, bool measure
   if (real.size() < from + size) {
     return {std::nullopt, met(piece, real, from, measured)};
   }
-  Found found;
+  Found place;
   const std::size_t latest = real.size() - size;
   const std::size_t last = piece.at_start ? from : latest;
-  for (std::size_t at = from; at <= last && !found.at; ++at) {
+  for (std::size_t at = from; at <= last && !place.at; ++at) {
     const std::size_t lines = met(piece, real, at, measured);
-    found.best = std::max(found.best, lines);
+    place.best = std::max(place.best, lines);
     if (lines == size && (!piece.at_end || at == latest)) {
-      found.at = at;
+      place.at = at;
     }
   }
-  return found;
+  return place;
 }
 
 /// The first line at or after `at` that is the same, or but for its numbers; `real.size()` where there is none.
@@ -155,11 +155,11 @@ std::string missing_line(const Lines& shown, const Lines& real_lines, bool measu
     if (piece.lines.empty()) {
       continue;
     }
-    const Found found = find(piece, real, at, measured);
-    if (!found.at) {
-      return found.best < piece.lines.size() ? piece.lines[found.best] : "nothing behind: " + piece.lines.back();
+    const Found place = find(piece, real, at, measured);
+    if (!place.at) {
+      return place.best < piece.lines.size() ? piece.lines[place.best] : "nothing behind: " + piece.lines.back();
     }
-    at = *found.at + piece.lines.size();
+    at = *place.at + piece.lines.size();
   }
   return "";
 }

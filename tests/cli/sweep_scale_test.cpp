@@ -32,10 +32,10 @@ class SweepScale : public testing::Test {
   }
   /// What the sweep leaves for people, and prints.
   static void expect_same(const std::string& folder, const Outcome& outcome) {
-    const Outcome one = run_program(sweep("one", "-j 1 -o csv"));
-    ASSERT_EQ(one.code, 3) << one.err;
+    const Outcome one_thread = run_program(sweep("one", "-j 1 -o csv"));
+    ASSERT_EQ(one_thread.code, 3) << one_thread.err;
     EXPECT_EQ(outcome.code, 3) << outcome.err;
-    EXPECT_EQ(outcome.out, one.out);
+    EXPECT_EQ(outcome.out, one_thread.out);
     for (const char* name : {"results.csv", "results.json", "map.csv", "crossovers.csv", "map.json", "settings.yaml"}) {
       EXPECT_FALSE(contents_of(std::string("one/") + name).empty()) << name;
       EXPECT_EQ(contents_of(folder + "/" + name), contents_of(std::string("one/") + name)) << name;

@@ -209,13 +209,13 @@ TEST_F(FirstRunByFakes, AFusedAttentionThatIsNotOursFailsItsStage) {
 }
 
 TEST_F(FirstRunByFakes, AStageThatDoesNotFitIsLeftForTheNextCall) {
-  const std::string some = "FIRST_RUN_STAGES='environment checks'";
-  const Outcome first = first_run("run", some + " FIRST_RUN_LIMIT=100");
+  const std::string stages = "FIRST_RUN_STAGES='environment checks'";
+  const Outcome first = first_run("run", stages + " FIRST_RUN_LIMIT=100");
   EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_TRUE(says(first, "environment: exit 0")) << first.err;
   EXPECT_TRUE(says(first, "checks: left for the next call: its budget is 120 s and ")) << first.err;
   EXPECT_FALSE(std::filesystem::exists("bundle/checks.csv"));
-  const Outcome second = first_run("run", some);
+  const Outcome second = first_run("run", stages);
   EXPECT_TRUE(says(second, "environment: done before")) << second.err;
   EXPECT_TRUE(says(second, "checks: exit 0")) << second.err;
 }

@@ -38,10 +38,10 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
   EXPECT_EQ(record.compute, "emulated");
   EXPECT_EQ(record.warm_up, 1);
   ASSERT_EQ(record.runs.size(), 2U);
-  for (const MeasuredRun& one : record.runs) {
-    EXPECT_EQ(one.makespans.size(), 3U);
-    EXPECT_FALSE(one.spans.empty());
-    EXPECT_EQ(one.schedule_sha256.size(), 64U);
+  for (const MeasuredRun& measured : record.runs) {
+    EXPECT_EQ(measured.makespans.size(), 3U);
+    EXPECT_FALSE(measured.spans.empty());
+    EXPECT_EQ(measured.schedule_sha256.size(), 64U);
   }
   const Outcome compare = run_program("commfuse-validate compare r.json -o json");
   EXPECT_EQ(compare.code, 0) << compare.err;
@@ -104,7 +104,7 @@ TEST(ValidateRun, WithSpansTheOpsOfARealRunAreRowsToFit) {
   EXPECT_EQ(run.code, 0) << run.err;
   const RunRecord record = parse_run_record(run.out, "stdout");
   const auto of = [&](const std::string& op) {
-    return std::ranges::find_if(record.micro_benchmarks, [&](const auto& one) { return one.op == op; });
+    return std::ranges::find_if(record.micro_benchmarks, [&](const auto& benchmark) { return benchmark.op == op; });
   };
   const auto product = of("product");
   ASSERT_NE(product, record.micro_benchmarks.end());

@@ -31,10 +31,10 @@ TEST(CommfuseSimWhy, ItsResultIsTheRowOfRun) {
 }
 
 TEST(CommfuseSimWhy, ANumberOfParametersIsAWholeOne) {
-  for (const std::string most : {"-1", "1.5", "many"}) {
-    const Outcome outcome = run_program("commfuse-sim why --seq 2K --ranks 2 --most " + most);
+  for (const std::string text : {"-1", "1.5", "many"}) {
+    const Outcome outcome = run_program("commfuse-sim why --seq 2K --ranks 2 --most " + text);
     EXPECT_EQ(outcome.code, 2);
-    EXPECT_EQ(outcome.err, "--most: '" + most + "' is not a number of parameters; write a whole number from 0 on\n");
+    EXPECT_EQ(outcome.err, "--most: '" + text + "' is not a number of parameters; write a whole number from 0 on\n");
   }
 }
 

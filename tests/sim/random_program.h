@@ -106,11 +106,11 @@ class RandomProgram {
   }
 
   void add_compute() {
-    const auto some = rows(static_cast<std::int32_t>(1 + below(random_, 4)));
+    const auto operand = rows(static_cast<std::int32_t>(1 + below(random_, 4)));
     const OpId op = count(builder_.elementwise({.lane = lane(),
                                                 .function = Function::copy,
-                                                .inputs = {some},
-                                                .out = some,
+                                                .inputs = {operand},
+                                                .out = operand,
                                                 .waits = waits(),
                                                 .purpose = one_in(random_, 3) ? Purpose::local : Purpose::essential}));
     if (!uniform_ && one_in(random_, 4)) {
@@ -120,20 +120,20 @@ class RandomProgram {
 
   void add_exchange() {
     const int along = axis();
-    const auto some = rows(static_cast<std::int32_t>(1 + below(random_, 4)));
+    const auto operand = rows(static_cast<std::int32_t>(1 + below(random_, 4)));
     const OpId op = count(builder_.exchange({.lane = lane(),
                                              .axis = along,
                                              .shift = static_cast<std::int32_t>(below(random_, extent(along))),
-                                             .send = some,
-                                             .receive = some,
+                                             .send = operand,
+                                             .receive = operand,
                                              .protocol = protocol(),
                                              .waits = waits()}));
     maybe_only_some_groups(op, along);
   }
 
   Protocol protocol() {
-    constexpr std::array all{Protocol::rendezvous, Protocol::rendezvous, Protocol::push, Protocol::pull};
-    return all[static_cast<std::size_t>(below(random_, std::ssize(all)))];
+    constexpr std::array protocols{Protocol::rendezvous, Protocol::rendezvous, Protocol::push, Protocol::pull};
+    return protocols[static_cast<std::size_t>(below(random_, std::ssize(protocols)))];
   }
 
   /// To all neighbours, or by one op and taken by another.
@@ -157,12 +157,12 @@ class RandomProgram {
 
   void add_collective() {
     const int along = axis();
-    const auto some = rows(static_cast<std::int32_t>(1 + below(random_, 4)));
+    const auto operand = rows(static_cast<std::int32_t>(1 + below(random_, 4)));
     const OpId op = count(builder_.collective({.lane = lane(),
                                                .kind = CollectiveKind::all_reduce,
                                                .axis = along,
-                                               .in = some,
-                                               .out = some,
+                                               .in = operand,
+                                               .out = operand,
                                                .waits = waits()}));
     maybe_only_some_groups(op, along);
   }

@@ -445,19 +445,19 @@ MicroBenchmark micro(std::string op, std::int64_t bytes, Duration time) {
 RunRecord record_of(const Machine& truth) {
   Noise noise;
   RunRecord record{.executor = "cpu", .compute = "real", .links = "copied", .environment = {.cpu = "on paper"}};
-  const auto add = [&](MicroBenchmark one) {
-    one.samples.front() = from_seconds(to_seconds(one.samples.front()) * noise.factor());
-    record.micro_benchmarks.push_back(std::move(one));
+  const auto add = [&](MicroBenchmark benchmark) {
+    benchmark.samples.front() = from_seconds(to_seconds(benchmark.samples.front()) * noise.factor());
+    record.micro_benchmarks.push_back(std::move(benchmark));
   };
   for (const std::int64_t n : {256, 512, 768, 1024, 1600, 2048, 3200}) {
     for (const std::int64_t k : {256, 800, 1600}) {
       for (const std::int64_t m : {64, 128, 256, 512}) {
         const GemmSize size{.m = m, .n = n, .k = k, .dtype = DType::bf16};
-        MicroBenchmark one = micro("product", 0, estimate_gemm(truth.accelerator, size, 1).time);
-        one.m = m;
-        one.n = n;
-        one.k = k;
-        add(one);
+        MicroBenchmark benchmark = micro("product", 0, estimate_gemm(truth.accelerator, size, 1).time);
+        benchmark.m = m;
+        benchmark.n = n;
+        benchmark.k = k;
+        add(benchmark);
       }
     }
   }
@@ -474,11 +474,11 @@ RunRecord record_of(const Machine& truth) {
 TEST_F(Calibrate, RecordsOfOneGpuAreOfOneMachineWhateverComputedAttentionThere) {
   RunRecord record = record_of(load_machine("cpu"));
   record.environment.gpu = "a GPU";
-  const fs::path one = write("one.json", to_json(record));
+  const fs::path first = write("one.json", to_json(record));
   record.environment.attention = "cuDNN 9.19.0";
   const fs::path other = write("other.json", to_json(record));
   EXPECT_EQ(load_run_record(other.string()).environment.attention, "cuDNN 9.19.0");
-  EXPECT_EQ(read_observations({one, other}, std::nullopt).machine, "a GPU");
+  EXPECT_EQ(read_observations({first, other}, std::nullopt).machine, "a GPU");
 }
 
 TEST_F(Calibrate, ARecordOfMicroBenchmarksBecomesAMachineOfItsExecutor) {
@@ -567,12 +567,12 @@ TEST_F(Calibrate, ACollectiveOfOneRankIsLeftOutAndAHugeSizeIsRefused) {
 
 TEST_F(Calibrate, RecordsAreOfOneMachine) {
   RunRecord record = record_of(load_machine("cpu"));
-  const fs::path one = write("one.json", to_json(record));
+  const fs::path first = write("one.json", to_json(record));
   record.links = "mpi";
   const fs::path other = write("other.json", to_json(record));
-  EXPECT_EQ(refusal_of({one, other}), other.string() +
-                                          ": it is of on paper, links mpi, but the record before of on "
-                                          "paper, links copied; give records of one machine");
+  EXPECT_EQ(refusal_of({first, other}), other.string() +
+                                            ": it is of on paper, links mpi, but the record before of on "
+                                            "paper, links copied; give records of one machine");
 }
 
 /// Ten sizes, as one training step has, forty calls of each.

@@ -136,9 +136,10 @@ TEST(FluidRun, StagesFollowEachOther) {
   // Two hops over one link, one after the other: alone as long as ever, and half as fast beside another.
   Hand alone(2);
   alone.pass_on(0, 1);
-  const auto one = built(std::move(alone));
+  const auto one_transfer = built(std::move(alone));
   const PortsOf hops{.latency = 1us, .stages = 2};
-  EXPECT_EQ(spans_of(play(one, fluid_of(*one, each({7us}), hops))), std::vector<Span>(2, {0, 7 * us}));
+  EXPECT_EQ(spans_of(play(one_transfer, fluid_of(*one_transfer, each({7us}), hops))),
+            std::vector<Span>(2, {0, 7 * us}));
   Hand both(2);
   both.pass_on(0, 1);
   pass_on_beside(both);

@@ -93,11 +93,11 @@ TEST(MaxMin, NobodyCanHaveMoreWithoutTakingFromOneWhoHasNoMore) {
     const Rates turned = rates_of({wishes.rbegin(), wishes.rend()}, capacity);
     EXPECT_EQ(Rates(turned.rbegin(), turned.rend()), rates) << "round " << round;
     std::vector<double> used(capacity.size(), 0.0);
-    std::vector<double> most(capacity.size(), 0.0);
+    std::vector<double> highest(capacity.size(), 0.0);
     for (std::size_t i = 0; i < wishes.size(); ++i) {
       for (const std::int32_t link : wishes[i].links) {
         used[static_cast<std::size_t>(link)] += rates[i];
-        most[static_cast<std::size_t>(link)] = std::max(most[static_cast<std::size_t>(link)], rates[i]);
+        highest[static_cast<std::size_t>(link)] = std::max(highest[static_cast<std::size_t>(link)], rates[i]);
       }
     }
     constexpr double tiny = 1e-9;
@@ -107,7 +107,7 @@ TEST(MaxMin, NobodyCanHaveMoreWithoutTakingFromOneWhoHasNoMore) {
     for (std::size_t i = 0; i < wishes.size(); ++i) {
       const bool held_up = std::any_of(wishes[i].links.begin(), wishes[i].links.end(), [&](std::int32_t id) {
         const auto link = static_cast<std::size_t>(id);
-        return used[link] > capacity[link] - tiny && rates[i] > most[link] - tiny;
+        return used[link] > capacity[link] - tiny && rates[i] > highest[link] - tiny;
       });
       EXPECT_TRUE(rates[i] == wishes[i].cap || held_up) << "round " << round << ", flow " << i;
       EXPECT_GT(rates[i], 0.0);
@@ -228,7 +228,7 @@ TEST(MaxMin, OneFlowStandsForAllItsCopiesToTheLastBit) {
     }
     std::vector<std::vector<std::int32_t>> times;
     std::vector<Flow> folded;
-    std::vector<Wish> all;
+    std::vector<Wish> copied_wishes;
     for (const Wish& wish : wishes) {
       const bool next = one_in(random, 3);
       times.emplace_back();
@@ -236,12 +236,12 @@ TEST(MaxMin, OneFlowStandsForAllItsCopiesToTheLastBit) {
         times.back().push_back(shared[static_cast<std::size_t>(link)] ? copies : next ? 2 : 1);
       }
       for (std::int32_t copy = 0; copy < copies; ++copy) {
-        all.push_back({wish.cap, {}});
+        copied_wishes.push_back({wish.cap, {}});
         for (const std::int32_t link : wish.links) {
-          const bool one = shared[static_cast<std::size_t>(link)];
-          all.back().links.push_back(link + (one ? 0 : copy * links));
-          if (!one && next) {
-            all.back().links.push_back(link + (copy + 1) % copies * links);
+          const bool is_shared = shared[static_cast<std::size_t>(link)];
+          copied_wishes.back().links.push_back(link + (is_shared ? 0 : copy * links));
+          if (!is_shared && next) {
+            copied_wishes.back().links.push_back(link + (copy + 1) % copies * links);
           }
         }
       }
@@ -255,7 +255,7 @@ TEST(MaxMin, OneFlowStandsForAllItsCopiesToTheLastBit) {
     }
     MaxMin max_min;
     const auto rates = max_min.rates(folded, capacity);
-    const Rates of_all = rates_of(all, all_capacity);
+    const Rates of_all = rates_of(copied_wishes, all_capacity);
     for (std::size_t i = 0; i < of_all.size(); ++i) {
       ASSERT_EQ(of_all[i], rates[i / static_cast<std::size_t>(copies)]) << "round " << round << ", flow " << i;
     }

@@ -196,10 +196,10 @@ TEST(EngineDeathTest, NamesTheOpsThatNeverEnd) {
   ProgramBuilder builder("stuck", Mesh{{{"tp", 2}}});
   const Extent rows{builder.dimension("rows", 1), 1};
   const Extent columns{builder.dimension("columns", 1), 1};
-  const Operand all{builder.whole(builder.buffer("b", BufferRole::scratch, rows, columns, DType::fp32))};
-  builder.exchange({.send = all});
-  const OpId received = builder.exchange({.receive = all});
-  builder.elementwise({.function = Function::copy, .inputs = {all}, .out = all, .waits = {received}});
+  const Operand whole{builder.whole(builder.buffer("b", BufferRole::scratch, rows, columns, DType::fp32))};
+  builder.exchange({.send = whole});
+  const OpId received = builder.exchange({.receive = whole});
+  builder.elementwise({.function = Function::copy, .inputs = {whole}, .out = whole, .waits = {received}});
   const auto program = std::make_shared<const Program>(std::move(builder).build());
   const Plan plan = plan_of(lower(program));
   const Costs costs{.duration = std::vector<Duration>(3), .issue = std::vector<Duration>(3)};

@@ -138,16 +138,16 @@ TEST_F(CapacityTest, EveryWhatIfOfTheAnswerSaysWhatItChanges) {
   const CapacityPlan made = plan("deadline: 3 days");
   const CapacityRun& answer = *made.best_kind()->best();
   ASSERT_FALSE(made.what_ifs.empty());
-  for (const WhatIf& one : made.what_ifs) {
-    EXPECT_DOUBLE_EQ(one.days_share, one.days.value / answer.days.value - 1.0) << one.change;
-    EXPECT_DOUBLE_EQ(one.cost_share, one.cost.value / answer.cost.value - 1.0) << one.change;
-    EXPECT_EQ(one.layout.gpus(), answer.gpus) << one.change;
-    EXPECT_LT(one.days.low, one.days.value) << one.change;
-    EXPECT_GT(one.cost.high, one.cost.value) << one.change;
+  for (const WhatIf& what_if : made.what_ifs) {
+    EXPECT_DOUBLE_EQ(what_if.days_share, what_if.days.value / answer.days.value - 1.0) << what_if.change;
+    EXPECT_DOUBLE_EQ(what_if.cost_share, what_if.cost.value / answer.cost.value - 1.0) << what_if.change;
+    EXPECT_EQ(what_if.layout.gpus(), answer.gpus) << what_if.change;
+    EXPECT_LT(what_if.days.low, what_if.days.value) << what_if.change;
+    EXPECT_GT(what_if.cost.high, what_if.cost.value) << what_if.change;
   }
   const auto named = [&](const std::string& name) {
     return *std::find_if(made.what_ifs.begin(), made.what_ifs.end(),
-                         [&](const WhatIf& one) { return one.change == name; });
+                         [&](const WhatIf& what_if) { return what_if.change == name; });
   };
   EXPECT_GE(named("serial collectives").days_share, -1e-9);
   EXPECT_GT(named("one node x1.2 slower").days_share, 0.1);
@@ -175,18 +175,18 @@ TEST_F(CapacityTest, StepsAreThoseOfTheFrameworkThatIsNamed) {
 TEST_F(CapacityTest, TheSensitivitiesHoldTheAnswerBetweenThem) {
   const CapacityPlan made = plan("deadline: 3 days");
   const double cost = made.best_kind()->best()->cost.value;
-  for (const Sensitivity& one : made.sensitivities) {
-    EXPECT_LE(std::min(one.cost_low, one.cost_high), cost * (1 + 1e-9)) << one.input;
-    EXPECT_GE(std::max(one.cost_low, one.cost_high), cost * (1 - 1e-9)) << one.input;
+  for (const Sensitivity& sensitivity : made.sensitivities) {
+    EXPECT_LE(std::min(sensitivity.cost_low, sensitivity.cost_high), cost * (1 + 1e-9)) << sensitivity.input;
+    EXPECT_GE(std::max(sensitivity.cost_low, sensitivity.cost_high), cost * (1 - 1e-9)) << sensitivity.input;
   }
 }
 
 TEST_F(CapacityTest, LongerLatenciesAndGpusThatDifferMoreTakeLonger) {
   const CapacityPlan made = plan("deadline: 30 days", h100, "model: llama-3.1-8b, seq: 4K, batch: 128, ranks: 8");
   for (const char* name : {"latency of all links", "spread of the GPUs"}) {
-    const auto found = std::ranges::find(made.sensitivities, name, &Sensitivity::input);
-    ASSERT_NE(found, made.sensitivities.end()) << name;
-    EXPECT_LT(found->days_low, found->days_high) << name;
+    const auto sensitivity = std::ranges::find(made.sensitivities, name, &Sensitivity::input);
+    ASSERT_NE(sensitivity, made.sensitivities.end()) << name;
+    EXPECT_LT(sensitivity->days_low, sensitivity->days_high) << name;
   }
 }
 

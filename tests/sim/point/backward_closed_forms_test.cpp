@@ -127,20 +127,20 @@ TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnComputeHidesItsLastStep) {
       const Duration one_gather = regather == Regather::saved ? Duration{} : p;
       Duration compute = c;                                  // the compute lane is free
       Duration comm = ranks == 1 ? Duration{} : one_gather;  // the communication lane is free
-      Duration there = comm;                                 // all of x that was sent for
+      Duration arrival = comm;                               // all of x that was sent for
       Duration scattered{};                                  // the last step of the scatter
       Duration summed = c;                                   // the running sum can go on
       for (std::int32_t i = 1; i < ranks; ++i) {
         scattered = std::max(comm, summed) + p;
         comm = scattered + (i + 1 < ranks ? one_gather : Duration{});
-        there = i + 1 < ranks ? comm : there;
+        arrival = i + 1 < ranks ? comm : arrival;
         compute += c;
         if (i + 1 < ranks) {
           compute = std::max(compute, scattered) + a;
           summed = compute;
         }
       }
-      const Duration gradient = std::max(compute, regather == Regather::saved ? Duration{} : there) + w;
+      const Duration gradient = std::max(compute, regather == Regather::saved ? Duration{} : arrival) + w;
       const Duration end = ranks == 1 ? gradient : std::max(gradient, scattered) + a;
       const Played played(
           one_site("commfuse", SiteKind::ag_gemm_backward, ranks, with(Form::ring, LaneKind::compute, regather)),

@@ -38,8 +38,9 @@ StrategyOptions form(Form form, LaneKind add_lane = LaneKind::compute) {
 
 TEST(ClosedForms, FuseAgTakesOneGemmThenTheLongerOfGemmAndTransferPerStep) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
-    for (const Form one : {Form::ring, Form::direct}) {
-      const Played played(one_site("commfuse", SiteKind::ag_gemm, ranks, form(one)), {.gemm = c, .exchange = p});
+    for (const Form ring_or_direct : {Form::ring, Form::direct}) {
+      const Played played(one_site("commfuse", SiteKind::ag_gemm, ranks, form(ring_or_direct)),
+                          {.gemm = c, .exchange = p});
       EXPECT_EQ(played.makespan(), c + (ranks - 1) * std::max(c, p));
     }
   });

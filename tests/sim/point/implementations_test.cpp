@@ -49,9 +49,9 @@ std::vector<std::string> names_of(const std::vector<ResultRow>& rows) {
 }
 
 const ResultRow& row_named(const std::vector<ResultRow>& rows, std::string_view name) {
-  const auto found = std::ranges::find(rows, name, &ResultRow::strategy);
-  EXPECT_NE(found, rows.end()) << name;
-  return found == rows.end() ? rows.front() : *found;
+  const auto row = std::ranges::find(rows, name, &ResultRow::strategy);
+  EXPECT_NE(row, rows.end()) << name;
+  return row == rows.end() ? rows.front() : *row;
 }
 
 TEST(Implementations, StandBehindTheSchedulesUnderTheirOwnNames) {
@@ -163,8 +163,8 @@ class Seeded {
     const std::array<const Strategy*, 4> known{&fused_kernel_strategy, &ring_exchange_strategy, &async_tp_strategy,
                                                &sliced_strategy};
     const Strategy* strategy = known[random_() % known.size()];
-    const auto all = schedules_to_try(*strategy, kinds_of(point.scope), point.ranks);
-    return {strategy, all[random_() % all.size()]};
+    const auto schedules = schedules_to_try(*strategy, kinds_of(point.scope), point.ranks);
+    return {strategy, schedules[random_() % schedules.size()]};
   }
   /// One parameter at both kinds of sites, at some cost and at a higher one.
   std::pair<ImplementedSites, ImplementedSites> costs() {

@@ -73,8 +73,9 @@ TEST_P(LateTransfer, AGatherWithALaneAPeerDelaysOnlyTheProductOfThatShard) {
 TEST_P(LateTransfer, AScatterAroundARingThatAddsOnItsComputeLaneNeverCatchesUp) {
   // The add stands before the next product, so the products are late too, and no step gives anything back but the
   // first.
-  for (const Duration one : later_by(SiteKind::gemm_rs, {.form = Form::ring, .add_lane = LaneKind::compute}, delay)) {
-    EXPECT_EQ(one, left(delay, 1));
+  for (const Duration lateness :
+       later_by(SiteKind::gemm_rs, {.form = Form::ring, .add_lane = LaneKind::compute}, delay)) {
+    EXPECT_EQ(lateness, left(delay, 1));
   }
 }
 

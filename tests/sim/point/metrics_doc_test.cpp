@@ -106,14 +106,15 @@ TEST(MetricsPage, SaysWhatTenRunsSay) {
     listed += fmt::format(" {}", run);
   }
   EXPECT_NE(text.find("sorted (us):" + listed + "."), std::string::npos);
-  const Percentiles found = percentiles_of(runs);
+  const Percentiles percentiles = percentiles_of(runs);
   const auto row = [](const char* name, const Estimate& estimate) {
     const std::string range = !estimate.range ? "-"
                                               : fmt::format("{:.3g} to {:.3g}", to_microseconds(estimate.range->low),
                                                             to_microseconds(estimate.range->high));
     return fmt::format("\n| {} | {:.3g} | {} |", name, to_microseconds(estimate.value), range);
   };
-  for (const std::string& expected : {row("mean", found.mean), row("p50", found.p50), row("p95", found.p95)}) {
+  for (const std::string& expected :
+       {row("mean", percentiles.mean), row("p50", percentiles.p50), row("p95", percentiles.p95)}) {
     EXPECT_NE(text.find(expected), std::string::npos) << expected;
   }
 }

@@ -50,10 +50,10 @@ TEST_F(PaperTable1, CommFuseIsWithinThreePercent) {
 class PaperTable3 : public PaperTable1, public testing::WithParamInterface<std::int64_t> {
  protected:
   Analysis played(const char* name) {
-    Point one = point();
-    one.seq = GetParam();
-    one.batch = 131072 / one.seq;
-    return predictor_.predict_best(one, *find_strategy(name), find_strategy(name)->variants({})).analysis;
+    Point paper_point = point();
+    paper_point.seq = GetParam();
+    paper_point.batch = 131072 / paper_point.seq;
+    return predictor_.predict_best(paper_point, *find_strategy(name), find_strategy(name)->variants({})).analysis;
   }
   /// How much less than serial, in percent.
   static double reduction(Duration time, Duration serial) {

@@ -96,8 +96,9 @@ TEST(MonteCarlo, StrategiesMeetTheSameSlowRanks) {
   const Ready fused(one_site("commfuse", SiteKind::ag_gemm, 8), {.gemm = 100us});
   const std::vector<Duration> a = MonteCarlo{}.makespans(serial.schedule(), options(400));
   const std::vector<Duration> b = MonteCarlo{}.makespans(fused.schedule(), options(400));
-  const auto mean = [](const std::vector<Duration>& all) {
-    return to_seconds(std::accumulate(all.begin(), all.end(), Duration{})) / static_cast<double>(all.size());
+  const auto mean = [](const std::vector<Duration>& makespans) {
+    return to_seconds(std::accumulate(makespans.begin(), makespans.end(), Duration{})) /
+           static_cast<double>(makespans.size());
   };
   double both = 0.0;
   double own_a = 0.0;

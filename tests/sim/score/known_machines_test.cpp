@@ -30,14 +30,14 @@ KnownMachines some_machines() {
 
 std::string by_name(std::string_view cell) {
   const KnownMachines machines = some_machines();
-  const FoundMachine found = machines.by_name(cell);
-  return found.machine == nullptr ? found.why_not : found.machine->name;
+  const FoundMachine match = machines.by_name(cell);
+  return match.machine == nullptr ? match.why_not : match.machine->name;
 }
 
 std::string in_prose(std::string_view text) {
   const KnownMachines machines = some_machines();
-  const FoundMachine found = machines.in_prose(text);
-  return found.machine == nullptr ? found.why_not : found.machine->name;
+  const FoundMachine match = machines.in_prose(text);
+  return match.machine == nullptr ? match.why_not : match.machine->name;
 }
 
 TEST(KnownMachines, ACellIsTheNameInAnyCaseWithItsMakerAndItsMemory) {

@@ -21,8 +21,8 @@ namespace commfuse::score {
 namespace {
 
 const KnownImplementations& known() {
-  static const KnownImplementations all = load_implementations("all");
-  return all;
+  static const KnownImplementations implementations = load_implementations("all");
+  return implementations;
 }
 
 struct Names {
@@ -34,9 +34,9 @@ Names names_in(const std::string& header, std::string_view file_name = "x") {
   const Table table(header + "\n");
   const OverlapColumns columns = overlap_columns(table, file_name, known());
   Names names{.serial = columns.serial.exists() ? std::string(columns.serial.name) : ""};
-  for (const auto& one : columns.implemented) {
+  for (const auto& column : columns.implemented) {
     names.implemented.push_back(
-        fmt::format("{}={}", one.time.name, one.implementation == nullptr ? "" : one.implementation->name));
+        fmt::format("{}={}", column.time.name, column.implementation == nullptr ? "" : column.implementation->name));
   }
   return names;
 }

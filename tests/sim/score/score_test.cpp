@@ -320,8 +320,8 @@ TEST(Score, RatiosOfPassesCountApartAndMixturesFrom4KTokensOn) {
   EXPECT_EQ(score.scored, 1);
   ASSERT_EQ(score.errors.size(), 3U);  // serial, compute only, overlapped: all above 60 ms
   const auto part = [&](std::string_view name) {
-    const auto found = std::ranges::find(score.parts, name, &ScoredPart::name);
-    return found == score.parts.end() || found->errors.size() != 1 ? 0.0 : found->errors.front();
+    const auto scored = std::ranges::find(score.parts, name, &ScoredPart::name);
+    return scored == score.parts.end() || scored->errors.size() != 1 ? 0.0 : scored->errors.front();
   };
   EXPECT_NEAR(part("serial over compute only"), (1.0 + score.errors[0]) / (1.0 + score.errors[1]) - 1.0, 1e-9);
   EXPECT_GT(part("serial over compute only"), 0.1);

@@ -59,10 +59,10 @@ TEST(Exchange, MoreTrafficIsNeverFasterAndNothingComesFree) {
   for (int setting = 0; setting < 2000; ++setting) {
     std::vector<PassTime> layers(static_cast<std::size_t>(1 + time(random) % 6));
     Duration slow{};
-    for (PassTime& one : layers) {
-      one.alone = Duration(time(random));
-      one.beside = one.alone + Duration(time(random));
-      slow += one.beside - one.alone;
+    for (PassTime& layer : layers) {
+      layer.alone = Duration(time(random));
+      layer.beside = layer.alone + Duration(time(random));
+      slow += layer.beside - layer.alone;
     }
     const Duration exchange(time(random));
     const Duration more = exchange + Duration(time(random));

@@ -80,11 +80,11 @@ TEST(MeasuredStep, CorrectsItsOwnPredictionAlmostWhole) {
 
 TEST(MeasuredStep, TellsLessOfAnotherLayout) {
   const StepEvidence evidence = measured_at(1.2);
-  const StepRow own = first_row(two_by_four, &evidence);
+  const StepRow same_layout = first_row(two_by_four, &evidence);
   const StepRow other = first_row(four_by_two, &evidence);
   EXPECT_GT(other.number("correction"), 1.05);
-  EXPECT_LT(other.number("correction"), own.number("correction"));
-  EXPECT_GT(other.number("time_error"), own.number("time_error"));
+  EXPECT_LT(other.number("correction"), same_layout.number("correction"));
+  EXPECT_GT(other.number("time_error"), same_layout.number("time_error"));
   EXPECT_LT(other.number("time_error"), first_row(four_by_two).number("time_error"));
 }
 

@@ -135,18 +135,18 @@ StreamState played(StreamState state, const std::vector<std::array<Duration, 2>>
 
 TEST(Stream, RepeatedLayersEndLikeTheirKernelsOneByOne) {
   const std::vector<std::array<Duration, 2>> layer{{4us, 1us}, {4us, 30us}, {4us, 2us}, {9us, 3us}, {4us, 1us}};
-  Stream one;
+  Stream stream;
   for (const auto& [issue, time] : layer) {
-    one.add(issue, time);
+    stream.add(issue, time);
   }
   for (const Duration device : {Duration(0us), Duration(25us), Duration(300us)}) {
     StreamState kernel_by_kernel{0us, device};
-    Stream all;
+    Stream joined;
     for (int i = 0; i < 12; ++i) {
       kernel_by_kernel = played(kernel_by_kernel, layer);
-      all = all.then(one);
+      joined = joined.then(stream);
     }
-    const StreamState at_once = all.after({0us, device}, Duration::zero());
+    const StreamState at_once = joined.after({0us, device}, Duration::zero());
     EXPECT_EQ(at_once.host, kernel_by_kernel.host);
     EXPECT_EQ(at_once.device, kernel_by_kernel.device);
   }

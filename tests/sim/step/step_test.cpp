@@ -57,10 +57,10 @@ const Transformer small{.name = "small",
                         .vocab = 32000};
 
 TEST_F(StepTest, OnOneGpuIsItsMicroBatchesAndTheOptimizer) {
-  const TrainingPlan one{.global_batch = 1};
-  TrainingPlan four = one;
+  const TrainingPlan one_sequence{.global_batch = 1};
+  TrainingPlan four = one_sequence;
   four.global_batch = 4;
-  const StepPrediction a = predict(small, one);
+  const StepPrediction a = predict(small, one_sequence);
   const StepPrediction b = predict(small, four);
   EXPECT_EQ(a.parts.optimizer, b.parts.optimizer);
   EXPECT_EQ(4 * a.parts.compute, b.parts.compute);
@@ -280,9 +280,9 @@ TEST_F(StepTest, DecodingReadsTheExpertsThatSomeTokenUses) {
   // One token takes two of eight: a quarter of the weights. Of 64 tokens, each leaving an expert with 3/4, all but one
   // in a hundred million take all eight.
   const Bytes weights{2LL * 8 * 2 * 4096 * 2048};
-  const Duration all = memory_bound_time(machine.accelerator, weights, machine.accelerator.sms);
+  const Duration read_time = memory_bound_time(machine.accelerator, weights, machine.accelerator.sms);
   EXPECT_LT(to_seconds(layer(1)), 0.5 * to_seconds(layer(64)));
-  EXPECT_GT(layer(64), all);
+  EXPECT_GT(layer(64), read_time);
   EXPECT_LT(layer(2), layer(4));
 }
 
@@ -477,14 +477,14 @@ TEST_F(StepTest, SimulatesStateSpaceProjectionsWithStrategies) {
   const Duration best = predict_step(point, sites).time;
   EXPECT_LT(best, serial);
   // Of the in-projection a site of as many columns: 2 x 4096 + 2 x 8 x 128 + 64 heads.
-  const std::vector<LayerSite> all = layer_sites(model, plan);
-  ASSERT_EQ(all.size(), 12U);
-  EXPECT_EQ(all[4].name, "mamba_in");
-  EXPECT_EQ(all[4].scope, Scope::gate_up);
-  EXPECT_EQ(all[4].shape.ffn, 8192 + 2048 + 64);
-  EXPECT_EQ(all[5].name, "mamba_out");
-  EXPECT_EQ(all[5].shape.ffn, 4096);
-  EXPECT_EQ(all[10].name, "mamba_in_backward");
+  const std::vector<LayerSite> hybrid_sites = layer_sites(model, plan);
+  ASSERT_EQ(hybrid_sites.size(), 12U);
+  EXPECT_EQ(hybrid_sites[4].name, "mamba_in");
+  EXPECT_EQ(hybrid_sites[4].scope, Scope::gate_up);
+  EXPECT_EQ(hybrid_sites[4].shape.ffn, 8192 + 2048 + 64);
+  EXPECT_EQ(hybrid_sites[5].name, "mamba_out");
+  EXPECT_EQ(hybrid_sites[5].shape.ffn, 4096);
+  EXPECT_EQ(hybrid_sites[10].name, "mamba_in_backward");
 }
 
 TEST_F(StepTest, HybridDecodesWithAStateInsteadOfKeys) {
@@ -533,16 +533,16 @@ TEST_F(StepTest, UlyssesAttendsToWholeSequencesWithSomeOfTheHeads) {
   const Duration with = LayerCost(point, sites).forward(dense_layer).device;
   // A layer of the same tokens without the core, the core of two heads over the sequence, and two exchanges.
   const StepPoint alone{.model = &small, .machine = &machine, .plan = {.global_batch = 1, .seq = 2048}};
-  const Duration own = LayerCost(alone, sites).forward(dense_layer).device;
-  const AttentionSize here{.seq = 16384, .heads = 2, .kv_heads = 2};
-  const AttentionSize there{.seq = 2048, .heads = 16, .kv_heads = 16};
+  const Duration alone_time = LayerCost(alone, sites).forward(dense_layer).device;
+  const AttentionSize exchanged_size{.seq = 16384, .heads = 2, .kv_heads = 2};
+  const AttentionSize local_size{.seq = 2048, .heads = 16, .kv_heads = 16};
   const auto core = [&](const AttentionSize& size) {
     return attention_time(machine.accelerator, size, machine.accelerator.sms);
   };
   const Group eight = group_of(machine, 1, 8);
   const Duration exchanged =
       eight.all_to_all(Bytes{2LL * 2048 * 3 * 2048}) + eight.all_to_all(Bytes{2LL * 2048 * 2048});
-  EXPECT_EQ(with, own - core(there) + core(here) + exchanged);
+  EXPECT_EQ(with, alone_time - core(local_size) + core(exchanged_size) + exchanged);
 }
 
 TEST_F(StepTest, UlyssesSimulatesTheAttentionBlockWithAllWeights) {
@@ -578,14 +578,14 @@ TEST_F(StepTest, TakesInputGradientsApartWhereThePipelineDoes) {
   point.strategies = {&commfuse_strategy};
   EXPECT_LT(predict_step(point, sites).time, serial);
   // qkv: a product that contracts its 3 x 2048 columns and scatters; out_proj: one that gathers and has 2048 columns.
-  const std::vector<LayerSite> all = layer_sites(small, plan);
-  ASSERT_EQ(all.size(), 8U);
-  EXPECT_EQ(all[4].name, "qkv_dgrad");
-  EXPECT_EQ(all[4].scope, Scope::down);
-  EXPECT_EQ(all[4].shape.ffn, 3 * 2048);
-  EXPECT_EQ(all[5].name, "out_proj_dgrad");
-  EXPECT_EQ(all[5].scope, Scope::gate_up);
-  EXPECT_EQ(all[5].shape.ffn, 2048);
+  const std::vector<LayerSite> small_sites = layer_sites(small, plan);
+  ASSERT_EQ(small_sites.size(), 8U);
+  EXPECT_EQ(small_sites[4].name, "qkv_dgrad");
+  EXPECT_EQ(small_sites[4].scope, Scope::down);
+  EXPECT_EQ(small_sites[4].shape.ffn, 3 * 2048);
+  EXPECT_EQ(small_sites[5].name, "out_proj_dgrad");
+  EXPECT_EQ(small_sites[5].scope, Scope::gate_up);
+  EXPECT_EQ(small_sites[5].shape.ffn, 2048);
 }
 
 TEST_F(StepTest, Fp8HasFasterGemmsAndSendsSixteenBits) {
@@ -663,11 +663,11 @@ TEST(SlowestOf, IsTheTimeOfSimulatedRanksOfDifferentSpeeds) {
   constexpr double sigma = 0.05;
   constexpr int samples = 4000;
   for (const auto& [strategy, tolerance] : {std::pair{"serial", 0.0}, {"commfuse", 0.01}}) {
-    const std::vector<Duration> all = drawn_makespans(strategy, sigma, samples);
-    const std::span<const Duration> sorted = std::span(all).subspan(1);
+    const std::vector<Duration> makespans = drawn_makespans(strategy, sigma, samples);
+    const std::span<const Duration> sorted = std::span(makespans).subspan(1);
     for (const int per_mille : {500, 950, 990}) {
       const Estimate simulated = percentile(sorted, per_mille);
-      const double composed = to_seconds(all.front()) * slowest_of(8, sigma, per_mille / 1000.0);
+      const double composed = to_seconds(makespans.front()) * slowest_of(8, sigma, per_mille / 1000.0);
       EXPECT_GE(composed, to_seconds(simulated.range->low) * (1.0 - tolerance)) << strategy << " " << per_mille;
       EXPECT_LE(composed, to_seconds(simulated.range->high) * (1.0 + tolerance)) << strategy << " " << per_mille;
     }
@@ -724,11 +724,11 @@ TEST_F(StepTest, ACollectiveTakesTheLargestOfItsMembersTimes) {
   StructureCache structures;
   SiteTimes sites(structures, machine);
   StepPoint point{.model = &small, .machine = &machine, .plan = {.tensor = 8}};
-  const Bytes all{std::int64_t{1} << 26};
-  const Duration alike = LayerCost(point, sites).group_at(1, 8).all_gather(all);
+  const Bytes gathered{std::int64_t{1} << 26};
+  const Duration alike = LayerCost(point, sites).group_at(1, 8).all_gather(gathered);
   point.communication_sigma = 0.02;
   const LayerCost differ(point, sites);
-  EXPECT_EQ(differ.group_at(1, 8).all_gather(all), from_seconds(slowest_of(8, 0.02) * to_seconds(alike)));
+  EXPECT_EQ(differ.group_at(1, 8).all_gather(gathered), from_seconds(slowest_of(8, 0.02) * to_seconds(alike)));
   EXPECT_EQ(differ.group_at(1, 1).stretch, 1.0);
 }
 

@@ -117,9 +117,9 @@ TEST(StoreRow, ALayerComesBackWithAllThatAReportShows) {
 /// The first feasible row of the samples with one value of its own.
 StoreRow row_with(std::string_view column, const Value& value) {
   StoreRow row;
-  for (const ResultRow& one : some_rows()) {
-    if (one.feasible() && one.tails) {
-      row = stored(one);
+  for (const ResultRow& candidate : some_rows()) {
+    if (candidate.feasible() && candidate.tails) {
+      row = stored(candidate);
     }
   }
   const std::span<const StoreColumn> columns = store_columns(StoreKind::layers);

@@ -18,8 +18,8 @@ using Environment = std::map<std::string, std::string>;
 
 Shard parsed(const std::string& text, const Environment& environment = {}) {
   return parse_shard(text, [&](const char* name) {
-    const auto found = environment.find(name);
-    return found == environment.end() ? nullptr : found->second.c_str();
+    const auto variable = environment.find(name);
+    return variable == environment.end() ? nullptr : variable->second.c_str();
   });
 }
 
@@ -76,8 +76,8 @@ TEST(Shard, EveryPointBelongsToOne) {
       for (int part = 1; part <= parts; ++part) {
         EXPECT_EQ(points_of({part, parts}, points), counts[static_cast<std::size_t>(part - 1)]);
       }
-      const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
-      EXPECT_LE(*most - *least, std::max<std::size_t>(1, points / static_cast<std::size_t>(parts * 16)) + 1);
+      const auto [least, largest] = std::minmax_element(counts.begin(), counts.end());
+      EXPECT_LE(*largest - *least, std::max<std::size_t>(1, points / static_cast<std::size_t>(parts * 16)) + 1);
     }
   }
 }

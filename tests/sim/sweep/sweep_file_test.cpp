@@ -44,11 +44,11 @@ class SweepFileTest : public ::testing::Test {
 
   /// "ranks x seq x batch" of every point.
   static Texts points(const std::string& body, const Above& above = {}) {
-    Texts found;
+    Texts texts;
     for (const Settings& settings : points_of(sweep(body, above).grid)) {
-      found.push_back(fmt::format("{} {} {}", settings.text("ranks"), settings.text("seq"), settings.text("batch")));
+      texts.push_back(fmt::format("{} {} {}", settings.text("ranks"), settings.text("seq"), settings.text("batch")));
     }
-    return found;
+    return texts;
   }
 
   static std::string refusal(const std::string& body, const Above& above) {
