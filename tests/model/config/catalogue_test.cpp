@@ -37,7 +37,7 @@ class CatalogueTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove(file_); }
 
-  /// A file of the catalogue with one text replaced by another.
+  /// Returns a file of the catalogue with one text replaced by another.
   std::string changed(const std::string& source, const std::string& from, const std::string& to) const {
     std::ifstream in(configs + "/" + source);
     std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
@@ -48,7 +48,7 @@ class CatalogueTest : public ::testing::Test {
     return file_.string();
   }
 
-  /// The message about a changed model file, without the path in front.
+  /// Returns the message about a changed model file, without the path in front.
   std::string model_refusal(const std::string& from, const std::string& to) const {
     const std::string path = changed("models/llama-3.1-70b.yaml", from, to);
     return without_path(refusal([&] { load_model(path); }));
@@ -90,7 +90,7 @@ TEST_F(CatalogueTest, EveryHardwareFileLoadsUnderItsOwnName) {
 TEST_F(CatalogueTest, NoKernelOfAShippedGpuWaitsLongerInAGraphThanInAStream) {
   for (const std::string& name : known_names(Catalogue::hardware)) {
     const Accelerator accelerator = load_machine(name).accelerator;
-    if (name != "cpu") {  // whose launch cost is the wait of a stream
+    if (name != "cpu") {  // The launch cost of a CPU is the wait of a stream.
       EXPECT_LE(accelerator.graph_node_gap.value, accelerator.stream_gap.value) << name;
     }
     EXPECT_FALSE(accelerator.stream_gap.source.empty()) << name;
@@ -156,7 +156,7 @@ TEST_F(CatalogueTest, AnUnknownNameIsAnsweredWithTheNearestAndAll) {
   const std::string models = known(Catalogue::models) + "; a path holds '/' or ends in .yaml or .json";
   EXPECT_EQ(refusal([] { load_model("llama-3.1-70B-x"); }),
             "unknown model 'llama-3.1-70B-x'; did you mean 'llama-3.1-70b'? " + models);
-  // Of the generation that was meant, though llama-2-70b is spelled more like it.
+  // The suggestion keeps the generation that was meant, though llama-2-70b is spelled more like it.
   EXPECT_EQ(refusal([] { load_model("llama3-70b"); }),
             "unknown model 'llama3-70b'; did you mean 'llama-3.1-70b'? " + models);
   EXPECT_EQ(refusal([] { load_model("perceptron"); }), "unknown model 'perceptron'; " + models);

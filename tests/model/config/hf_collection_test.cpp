@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every config.json of a collection beside this checkout: read whole, with the parameters that an independent count of
-// the public modelling code has. Skipped where the collection is not there.
+// Reads every config.json of a collection beside this checkout, whole, and compares parameters with an independent
+// count by the public modelling code. Skipped without the collection.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -48,14 +48,14 @@ class HfConfigTest : public ::testing::Test {
     std::ofstream(file_, std::ios::binary) << text;
     return read_hf_config(file_);
   }
-  /// llama with one text replaced by another.
+  /// Returns llama with one text replaced by another.
   [[nodiscard]] static std::string llama_with(std::string_view from, std::string_view to) {
     std::string text(llama);
     const std::size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     return text.replace(at, from.size(), to);
   }
-  /// Messages without the path in front.
+  /// Returns messages without the path in front.
   [[nodiscard]] std::string without_path(std::string message) const {
     const std::string path = file_.string() + ":";
     for (std::size_t at = message.find(path); at != std::string::npos; at = message.find(path)) {
@@ -83,7 +83,7 @@ TEST_F(HfConfigTest, ReadsALlama) {
   const HfModel read_model = read(llama);
   EXPECT_TRUE(read_model.doubts.empty());
   const Transformer& model = read_model.model;
-  EXPECT_EQ(model.name, "small-llama");  // The folder's.
+  EXPECT_EQ(model.name, "small-llama");  // The folder names the model.
   EXPECT_EQ(model.layers, 6);
   EXPECT_EQ(model.hidden, 512);
   EXPECT_EQ(model.ffn, 1376);
@@ -263,7 +263,7 @@ TEST_F(HfConfigTest, LayersThatHaveNoPriceAreRefused) {
             "'attn_type_list': lightning attention has no price here; choose another model");
 }
 
-/// One token of a hidden state of 1024 in 28 layers, as the small models of the field are.
+/// Returns a model as the small ones of the field are: a hidden state of 1024 in 28 layers.
 std::string small(std::string_view type, std::string_view more) {
   return fmt::format(R"({{"model_type": "{}", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
     "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936{}{}}})",
@@ -284,7 +284,7 @@ TEST_F(HfConfigTest, TiedEmbeddingsCountOnce) {
     return parameters_of(read(small("llama", more)).model).total();
   };
   EXPECT_EQ(parameters("") - parameters(R"("tie_word_embeddings": true)"), table);
-  EXPECT_TRUE(read(small("gemma2", "")).model.tied_embeddings);  // its family's, where the file says nothing
+  EXPECT_TRUE(read(small("gemma2", "")).model.tied_embeddings);  // The family decides where the file says nothing.
   EXPECT_EQ(parameters_of(read(small("qwen3", R"("tie_word_embeddings": true)")).model).total(), 596'049'920);
 }
 
@@ -427,10 +427,10 @@ TEST_F(HfConfigTest, PartsThatStayWideAreSharesOfTheLayersThatHaveThem) {
       "\"model.layers.3.self_attn.q_proj\", \"model.layers.28.self_attn.q_proj\"");
   EXPECT_EQ(format.experts, 1.0 - 1.0 / 14.0);  // every second layer has experts
   EXPECT_EQ(format.mlp, 1.0 - 1.0 / 14.0);
-  EXPECT_EQ(format.attention, 1.0 - 1.0 / 28.0);  // and the 29th is a draft's
+  EXPECT_EQ(format.attention, 1.0 - 1.0 / 28.0);  // The 29th layer is a draft's.
 }
 
-/// As google/gemma-3-4b-it is written.
+/// The file is written like google/gemma-3-4b-it.
 TEST_F(HfConfigTest, WhatAFileLeavesToItsLibraryIsWhatTheLibraryHas) {
   const Transformer model = read(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
     "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024}})")

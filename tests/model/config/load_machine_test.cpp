@@ -40,7 +40,7 @@ class LoadMachineTest : public ::testing::Test {
     return (folder_ / name).string();
   }
 
-  /// The message about such a file, without the folder in front.
+  /// Returns the message about such a file, without the folder in front.
   [[nodiscard]] std::string refusal(const std::string& source, const std::string& from, const std::string& to) const {
     return refusal(changed(source, from, to));
   }
@@ -62,7 +62,7 @@ class LoadMachineTest : public ::testing::Test {
     std::ifstream in(path);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
-  /// Where a file of the catalogue first says this.
+  /// Returns the line where a file of the catalogue first has this text.
   [[nodiscard]] static long line_of(const std::string& source, const std::string& text) {
     const std::string content = read(configs + "/" + source);
     return 1 + std::count(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(content.find(text)), '\n');
@@ -92,7 +92,7 @@ TEST_F(LoadMachineTest, WhatAFitLeavesStandsBesideItsParameters) {
   EXPECT_EQ(fit.residual, 0.07);
   EXPECT_EQ(fit.range(FitSize::bytes), (SeenRange{8, 1048576}));
   EXPECT_EQ(fit.range(FitSize::ranks), std::nullopt);
-  EXPECT_EQ(load_machine("h100-pcie").link.peer.fit, FitScope{});  // nobody looked
+  EXPECT_EQ(load_machine("h100-pcie").link.peer.fit, FitScope{});  // This machine has no fit.
 }
 
 TEST_F(LoadMachineTest, ALimitHasAFactorOfTheResidual) {
@@ -102,7 +102,7 @@ TEST_F(LoadMachineTest, ALimitHasAFactorOfTheResidual) {
   const FitScope fit = load_machine(path).link.peer.fit;
   EXPECT_EQ(fit.by_limit, (ByLimit{0.5, 20.0, 1.0, 1.0}));
   EXPECT_EQ(fit.residual_at(Limit::latency), 0.04);
-  EXPECT_EQ(fit.residual_at(Limit::bandwidth), 1.0);  // never above the whole time
+  EXPECT_EQ(fit.residual_at(Limit::bandwidth), 1.0);  // The residual is at most the whole time.
   EXPECT_EQ(fit.residual_at(Limit::compute), 0.08);
 }
 
@@ -288,7 +288,7 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
     fs::copy_file(topologies + "/smi_pcie.txt", folder_ / "box.txt");
   }
 
-  /// The H100 machine with such a topology.
+  /// Returns the H100 machine with this topology.
   [[nodiscard]] std::string with_topology(const std::string& lines, const std::string& gpus = "8",
                                           const std::string& rate = "361 GB/s",
                                           const std::string& nominal = "450 GB/s") const {
@@ -296,12 +296,12 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
     text.replace(text.find("361 GB/s"), 8, rate);
     text.replace(text.find("450 GB/s"), 8, nominal);
     if (lines.find("box.txt") != std::string::npos) {
-      text.replace(text.find("375.2 GB/s"), 10, "16 GB/s");  // as its root allows
+      text.replace(text.find("375.2 GB/s"), 10, "16 GB/s");  // The root allows this rate.
     }
     text.replace(text.find("  kind: nvswitch\n"), 17, lines);
     return write(text);
   }
-  /// "machine.yaml:94", so many lines below the kind of the H100's topology.
+  /// Returns a place such as "machine.yaml:94", `below` lines below the kind of the H100's topology.
   [[nodiscard]] std::string place(int below) const {
     return "machine.yaml:" + std::to_string(line_of("hardware/h100-sxm.yaml", "  kind: nvswitch\n") + below);
   }
@@ -331,7 +331,7 @@ TEST_F(LoadMachineFromWiresTest, AMachineThatExtendsOneHasWiresOfItsOwn) {
   const Machine of_file = load_machine(write(extending("h100-sxm", "{file: dgx.xml}")));
   EXPECT_EQ(route_between(*of_file.topology, 0, 7)->rate, BytesPerSecond{450e9});
   const Machine of_kind = load_machine(write(extending("pcie-rtx-pro-6000", "{kind: nvswitch}")));
-  EXPECT_EQ(route_between(*of_kind.topology, 0, 7)->hops(), 2);  // none of the base's bridges
+  EXPECT_EQ(route_between(*of_kind.topology, 0, 7)->hops(), 2);  // The base's bridges are gone.
   std::ofstream(folder_ / "base.yaml") << extending("h100-sxm", "{file: dgx.xml}");
   EXPECT_EQ(load_machine(write(extending("base.yaml", "{kind: nvswitch}"))).topology->gpus, 8);
   EXPECT_EQ(
@@ -342,7 +342,7 @@ TEST_F(LoadMachineFromWiresTest, AMachineThatExtendsOneHasWiresOfItsOwn) {
 TEST_F(LoadMachineFromWiresTest, ATableOfNvidiaSmiMakesPairsThatDiffer) {
   const Machine machine = load_machine(with_topology("  file: box.txt\n" + pcie_rates, "6", "40 GB/s"));
   EXPECT_EQ(peer_between(machine, 0, 1).rate.value, BytesPerSecond{40e9});
-  EXPECT_EQ(peer_between(machine, 0, 4).rate.value, BytesPerSecond{16e9});  // 20 of 50 of it
+  EXPECT_EQ(peer_between(machine, 0, 4).rate.value, BytesPerSecond{16e9});  // GPUs 0 and 4 get 20/50 of it.
   EXPECT_GT(peer_between(machine, 0, 4).latency.value, peer_between(machine, 0, 3).latency.value);
 }
 
@@ -399,14 +399,14 @@ TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBoth) {
   EXPECT_EQ(refusal(tree, "bridge_rate: {value: 63 GB/s", "bridge_rate: {value: 1 GB/s"),
             at(tree, "  collective:", 3, 11) +
                 "55.51 GB/s is more than there is: over the wires of the topology a GPU gets 1 GB/s" + remedy);
-  // The ring, and the rates of trees by each protocol but LL.
+  // The refusals name the ring's rate, and the rates of trees by each protocol but LL.
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   const std::string by_all = refusal(cluster, "nics_per_node: 8", "nics_per_node: 1");
   const std::string of_nic = " is more than there is: the NIC that a node's GPUs use carries 50 GB/s" + remedy;
   EXPECT_EQ(by_all.substr(0, by_all.find('\n')), at(cluster, "  collective:", 3, 11) + "370 GB/s" + of_nic);
   EXPECT_EQ(std::ranges::count(by_all, '\n'), 4);
   EXPECT_NE(by_all.find("112.6 GB/s" + of_nic), std::string::npos);
-  // Exchanges, those of small messages and all peers together.
+  // Exchanges, their small messages and all peers together are checked, too.
   EXPECT_EQ(
       refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
       at(cluster, "    small:", 3, 13) + "51 GB/s is more than there is: a NIC's nominal_rate is 50 GB/s" + remedy);

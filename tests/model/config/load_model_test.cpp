@@ -18,7 +18,7 @@ struct Published {
   bool is_tied;     ///< One vocabulary table serves input and output.
 };
 
-/// Attention, MLP and vocabulary, without norms, biases and positions.
+/// Returns billions of parameters of attention, MLP and vocabulary, without norms, biases and positions.
 double billions_of(const Transformer& model, bool is_tied) {
   const auto attention = static_cast<double>(model.hidden * model.head_dim * 2 * (model.heads + model.kv_heads));
   const auto mlp = static_cast<double>((model.gated_mlp ? 3 : 2) * model.hidden * model.ffn);

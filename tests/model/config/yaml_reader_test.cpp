@@ -18,7 +18,7 @@ class YamlReader : public ::testing::Test {
  protected:
   static void write(const std::string& text) { std::ofstream("a.yaml", std::ios::binary) << text; }
 
-  /// What a reader that expects the fields below says about the text.
+  /// Returns the messages of a reader that expects the fields below.
   static std::string mistakes(const std::string& text) {
     write(text);
     try {

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// No ramp and no copy of the own share, so that sums fit on paper.
+/// Returns a link without ramp and without a copy of the own share, so that sums fit on paper.
 Link plain_link() {
   Link link;
   link.peer.latency.value = 5us;
@@ -45,10 +45,12 @@ TEST(P2pTime, OfASmallMessageIsItsOwnProtocols) {
   peer.small = SmallMessages{
       .up_to = {.value = Bytes{1'000'000}}, .latency = {.value = 2us}, .rate = {.value = BytesPerSecond{50e9}}};
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{22us});
-  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{80e9}), Duration{22us});  // it does not fill what is left
+  // The message does not fill the rate that is left.
+  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{80e9}), Duration{22us});
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{25e9}), Duration{42us});
   EXPECT_EQ(p2p_time(peer, Bytes{2'000'000}), Duration{25us});
-  peer.small->rate.value = BytesPerSecond{200e9};  // twice that of large ones, so half of what those get is 100 GB/s
+  // It is twice the rate of large messages, so where those get half, it is 100 GB/s.
+  peer.small->rate.value = BytesPerSecond{200e9};
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{50e9}), Duration{12us});
 }
 
@@ -57,7 +59,7 @@ TEST(P2pTime, OfASmallMessageThatWaitsLongerIsAtMostALargeOnes) {
   peer.small = SmallMessages{
       .up_to = {.value = Bytes{1'000'000}}, .latency = {.value = 8us}, .rate = {.value = BytesPerSecond{125e9}}};
   EXPECT_EQ(p2p_time(peer, Bytes{500'000}), Duration{12us});
-  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{15us});  // as 1,000,001 bytes, and not 16 us
+  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{15us});  // It takes the time of 1,000,001 bytes, and not 16 us.
 }
 
 TEST(CollectiveTime, AllGatherAndReduceScatterGoOnceRoundTheRing) {
@@ -87,7 +89,7 @@ ProtocolParameters protocol(Duration base, Duration step, double gigabytes) {
           .ramp_size = {}};
 }
 
-/// Eight H100 to NCCL's eyes, with kernels of round numbers.
+/// Returns eight H100 as NCCL sees them, with kernels of round numbers.
 CollectiveParameters nccl_on_h100() {
   NcclKernels kernels;
   kernels.tuning = {
@@ -107,7 +109,7 @@ TEST(CollectiveTime, TakesTheKernelThatNcclWould) {
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{800'000}), Duration{8us});         // LL: 700 kB at 100 GB/s
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000'000}), Duration{37us});      // LL128: 7 MB at 200 GB/s
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{320'000'000}), Duration{703us});   // Simple: 280 MB at 400 GB/s
-  EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{324us});   // in the switch
+  EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{324us});   // The switch adds up.
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{320'000'000}), Duration{1203us});  // Simple: 480 MB
 }
 
@@ -144,7 +146,8 @@ TEST(CollectiveTime, AllToAllGoesByWhatOnePeerGets) {
   collective.all_to_all = std::make_shared<const AllToAllParameters>(
       AllToAllParameters{{.value = Bytes{10'000}}, protocol(2us, 1us, 100.0), protocol(5us, 0us, 200.0)});
   EXPECT_EQ(all_to_all_time(collective, 4, Bytes{16'000}), Duration{5'120ns});  // 12 kB at 100 GB/s
-  EXPECT_EQ(all_to_all_time(collective, 4, Bytes{40'000}), Duration{5'150ns});  // as 40,001 bytes: 30 kB at 200 GB/s
+  // It takes the time of 40,001 bytes: 30 kB at 200 GB/s.
+  EXPECT_EQ(all_to_all_time(collective, 4, Bytes{40'000}), Duration{5'150ns});
   EXPECT_EQ(all_to_all_time(collective, 4, Bytes{80'000}), Duration{5'300ns});  // 60 kB at 200 GB/s
   EXPECT_EQ(all_to_all_time(collective, 1, Bytes{80'000}), Duration{0});
 }
@@ -161,7 +164,7 @@ TEST(CollectiveTime, AllReduceClimbsATreeOfNodesByTheFastestProtocol) {
   EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{324us});    // in one node as before
 }
 
-/// Four ranks on two nodes, whose tree NCCL takes from 8 to 16 MiB alone (nccl_tuning_test.cpp).
+/// Returns four ranks on two nodes, whose tree NCCL takes from 8 to 16 MiB alone (nccl_tuning_test.cpp).
 CollectiveParameters nccl_among_nodes() {
   NcclKernels kernels;
   kernels.tuning = {.generation = NcclGeneration::ampere,
@@ -215,10 +218,10 @@ TEST(CollectiveTime, KeepsOnOtherLinksTheStepsOfThoseThatAreMeasured) {
   const auto on = [](double times) {
     return all_reduce_time(with_rates(nccl_among_nodes(), times, RateChange::supposed_wires), 4, Bytes{8'000'000}, 2);
   };
-  // By the ring 4003 us; what the tree moves takes twice as long as on the real links.
+  // The ring would take 4003 us; the tree's bytes take twice as long as on the real links.
   EXPECT_NEAR(to_microseconds(on(0.5)), 2 * tree_at_the_least_us - 50.0, 1e-3);
   EXPECT_EQ(on(1.0), Duration{2003us});
-  // The tree would take less; but links twice as fast do not make it more than twice as fast.
+  // The tree would take less, but links twice as fast do not make it more than twice as fast.
   EXPECT_EQ(on(2.0), Duration{1'001'500ns});
 }
 
@@ -257,7 +260,7 @@ struct Measured {
   double time_us;
 };
 
-// Rows typed in from the public table nccl_h100sxm_1node_aic_v2.csv: NCCL 2.29.2, out of place.
+// The rows are typed in from the public table nccl_h100sxm_1node_aic_v2.csv: NCCL 2.29.2, out of place.
 TEST(CollectiveTime, ComesNearToReduceScattersMeasuredOnAnH100Node) {
   const Link link = load_machine("h100-sxm").link;
   for (const Measured& row : {Measured{8, 65'536, 11.71},

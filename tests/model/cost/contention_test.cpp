@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A collective and the exchanges beside it take the wires from each other.
+// Tests that a collective and the exchanges beside it take the wires from each other.
 #include "model/cost/contention.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// Exchanges of `rows` rows on lane 0 along one axis, and an all-gather on lane 1 along one axis.
+/// A program with exchanges of `rows` rows on lane 0 along one axis, and an all-gather on lane 1 along one axis.
 struct Beside {
   Beside(const Machine& on, const Mesh& mesh, int exchanges, std::int64_t rows, std::int8_t axis = 0,
          std::int8_t gathered = 0)
@@ -99,7 +99,7 @@ TEST(Contention, IsTheSameForTheEngine) {
   EXPECT_EQ(fluid.costs.duration, beside.costs().duration);
 }
 
-// Two axes: one inside the nodes, one across. A gather inside a node does not cross the wires of sends between nodes.
+// One axis is inside the nodes, one across. A gather inside a node does not cross the wires of sends between nodes.
 TEST(Contention, IsAmongThoseOnTheSameWires) {
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Mesh nested{{{"node", 2}, {"gpu", 8}}};

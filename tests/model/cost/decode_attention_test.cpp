@@ -32,7 +32,7 @@ TEST(DecodeAttention, OverNarrowKeysReadsThemOnceForAllHeadsOrIsBoundByProducts)
   LatentDecodeSize size{.batch = 64, .seq = 4096, .heads = 8};
   const Bytes read{64LL * (4096 * 576 + 8 * (576 + 512)) * 2};
   EXPECT_EQ(latent_decode_time(h100, size), h100.attention.overhead.value + memory_bound_time(h100, read, h100.sms));
-  size.heads = 256;  // two tokens a sequence
+  size.heads = 256;  // Two tokens a sequence.
   const double products = 2.0 * 64 * 4096 * 256 * (576 + 512);
   const double rate = h100.dense_peak(DType::bf16).value * h100.attention.loop_efficiency.value;
   EXPECT_EQ(latent_decode_time(h100, size), h100.attention.overhead.value + from_seconds(products / rate));

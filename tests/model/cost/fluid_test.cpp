@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine with shared links is told of a machine.
+// Tests the description of a machine that an engine with shared links uses.
 #include "model/cost/fluid.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// A mesh with round numbers: 28 GB/s a wire, 137 all of them together.
+/// Returns a mesh with round numbers: 28 GB/s a wire, 137 all of them together.
 Machine mesh_of_wires() {
   Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
   mesh.link.peer.rate.value = BytesPerSecond{28e9};
@@ -69,12 +69,12 @@ TEST(Fluid, ASpeedIsWhatStaticInterferenceWouldSlowBy) {
   EXPECT_EQ(gate.fluid.speed_of(1, 0, gemm), static_cast<double>(gate.fluid.costs.duration[gemm].count()) /
                                                  static_cast<double>(slowed.duration[gemm].count()));
   EXPECT_EQ(gate.fluid.speed_of(1, 0, gate.first(OpKind::exchange)), 1.0);
-  EXPECT_EQ(gate.fluid.speed_of(2, 0, gemm), 1.0);  // there is no collective in it
+  EXPECT_EQ(gate.fluid.speed_of(2, 0, gemm), 1.0);  // There is no collective in it.
   const Gate serial(8, {}, h100, "serial");
   EXPECT_LT(serial.fluid.speed_of(2, 3, serial.first(OpKind::gemm)), 1.0);
 }
 
-/// Capacities of the links of the first stage of an exchange, in GB/s, and its cap.
+/// Returns the capacities of the links of the first stage of an exchange, in GB/s, and its cap.
 std::vector<double> way_of(const Fluid& fluid, Rank rank, std::size_t op, std::uint32_t stage = 0) {
   const WirePath* path = fluid.wiring->path_of(rank, op);
   const WireStage& wire_stage = fluid.wiring->stages[path->first_stage + stage];
@@ -90,7 +90,8 @@ TEST(Fluid, OnASwitchAPairPassesTwoPortsAndTwoWires) {
   const Gate gate(8, {}, h100);
   const std::size_t exchange = gate.first(OpKind::exchange);
   EXPECT_EQ(gate.fluid.wiring->path_of(2, exchange)->latency, h100.link.peer.latency.value);
-  EXPECT_EQ(way_of(gate.fluid, 2, exchange), std::vector<double>(5, 361.0));  // cap, port, wire, wire, port
+  // The order is cap, port, wire, wire, port.
+  EXPECT_EQ(way_of(gate.fluid, 2, exchange), std::vector<double>(5, 361.0));
 }
 
 TEST(Fluid, OnAMeshAPairHasAWireAndPortsCarryMore) {

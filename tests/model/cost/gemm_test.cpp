@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Ten SMs of 1 TFLOP/s each and an HBM so fast that only the loops count.
+/// Returns ten SMs of 1 TFLOP/s each and an HBM so fast that only the loops count.
 Accelerator ten_sms() {
   Accelerator accelerator;
   accelerator.name = "ten SMs";
@@ -31,7 +31,7 @@ Accelerator ten_sms() {
   unit.gemm.hbm_efficiency.value = 1.0;
   unit.gemm.cached_input_cost.value = 1.0;
   unit.gemm.output_cost.value = 1.0;
-  unit.gemm.split_overhead.value = 1s;  // Never worth it, unless a test says so.
+  unit.gemm.split_overhead.value = 1s;  // Splitting is never worth this, unless a test says so.
   accelerator.matrix_units[index_of(DType::bf16)] = unit;
   return accelerator;
 }
@@ -49,8 +49,8 @@ TEST(EstimateGemm, OneFullWaveTakesTheTimeOfOneTile) {
 }
 
 TEST(EstimateGemm, LosingOneSmCostsAWave) {
-  // The same product on nine SMs. Tiles of 128 x 256 need two waves (134.2 us); 64 x 64 need ceil(80 / 9) = 9 waves of
-  // 2 x 64 x 64 x 1024 / 1e12 = 8.388608 us, the best of all.
+  // Nine SMs run this GEMM, too. Tiles of 128 x 256 need two waves (134.2 us); 64 x 64 need ceil(80 / 9) = 9 waves of 2
+  // x 64 x 64 x 1024 / 1e12 = 8.388608 us, the best of all.
   const GemmEstimate estimate = estimate_gemm(ten_sms(), {.m = 1280, .n = 256, .k = 1000}, 9);
   EXPECT_EQ(estimate.time, Duration{75'497'472});
   EXPECT_EQ(estimate.tile_m, 64);
@@ -100,14 +100,14 @@ TEST(EstimateGemm, APartlyFullWaveCostsWhatTheQuantumSays) {
 
 TEST(EstimateGemm, PowerJoinsTheLoopsAsTheRootOfFourthPowers) {
   Accelerator accelerator = ten_sms();
-  const GemmSize size{.m = 1280, .n = 256, .k = 1024};  // 67.108864 us at the peak, and in loops.
+  const GemmSize size{.m = 1280, .n = 256, .k = 1024};  // It takes 67.108864 us at the peak, and in loops.
   bf16_of(accelerator).burst_efficiency.value = 0.5;
   bf16_of(accelerator).sustained_share.value = 1.0;
   // (1 + 2^4)^(1/4) x 67.108864 us.
   const GemmEstimate estimate = estimate_gemm(accelerator, size, 10);
   EXPECT_NEAR(to_microseconds(estimate.time), std::pow(17.0, 0.25) * 67.108864, 1e-6);
   EXPECT_TRUE(estimate.power_bound);
-  // As long as the burst time: half way from 1 to the sustained share, 0.75, so 2 / 0.75.
+  // The time is as long as the burst time: half way from 1 to the sustained share, 0.75, so 2 / 0.75.
   bf16_of(accelerator).burst_time.value = Duration{67'108'864};
   bf16_of(accelerator).sustained_share.value = 0.5;
   EXPECT_NEAR(to_microseconds(estimate_gemm(accelerator, size, 10).time),
@@ -156,7 +156,7 @@ TEST(EstimateGemm, AShareOfTheLesserShowsBesideTheGreater) {
   EXPECT_TRUE(estimate.memory_bound);
 }
 
-/// The time of the memory side alone, at 1 TB/s: the loops take no time.
+/// Returns the time of the memory side alone, at 1 TB/s: the loops take no time.
 Duration traffic_time(const GemmSize& size, double output_cost = 1.0) {
   Accelerator accelerator = ten_sms();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
@@ -165,8 +165,8 @@ Duration traffic_time(const GemmSize& size, double output_cost = 1.0) {
   return estimate_gemm(accelerator, size, 10).time;
 }
 
-/// The same where a benchmark repeats the product over copies of its weights: L2 holds 4,000,000 bytes, half of them
-/// weights that are used again, at a quarter of the price.
+/// Returns traffic_time() of a benchmark that repeats the GEMM over copies of its weights: L2 holds 4,000,000 bytes,
+/// half of them weights that are used again, at a quarter of the price.
 Duration repeated_time(const GemmSize& size, double resident_share = 0.5) {
   Accelerator accelerator = ten_sms();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
@@ -296,7 +296,7 @@ struct Measured {
   double time_us;
 };
 
-// Rows typed in from the public table gemm_h100_bf16_aic.csv: cuBLAS in a CUDA graph, weights from HBM.
+// The rows are typed in from the public table gemm_h100_bf16_aic.csv: cuBLAS in a CUDA graph, weights from HBM.
 TEST(EstimateGemm, ComesNearToProductsMeasuredOnAnH100) {
   const Accelerator accelerator = h100();
   double sum = 0.0;

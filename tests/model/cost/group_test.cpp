@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using test::gigabytes;
 using test::link;
 
-/// Each GPU with a NIC of 10 GB/s; inside 200 GB/s for a collective.
+/// Returns nodes whose GPUs have a NIC of 10 GB/s each, and 200 GB/s inside for a collective.
 Machine two_nodes() {
   Machine machine = test::two_nodes();
   machine.nics_per_node = 4;
@@ -55,12 +55,12 @@ TEST(Group, AcrossNodesWaitsForTheNodeThatHasTheFewestNicsToSendBy) {
 
 TEST(Group, CountsByTheSlowestOfThoseAlike) {
   const Machine machine = two_nodes();
-  // 0 to 2 are in one node; of 3 to 5 one is, and two are in the next.
+  // Ranks 0 to 2 are in one node; of 3 to 5 one is, and two are in the next.
   EXPECT_EQ(group_of(machine, 1, 3, 3).nodes, 1);
   EXPECT_EQ(group_of(machine, 1, 3, 6).nodes, 2);
   EXPECT_EQ(group_of(machine, 1, 3, 6).wires->rate.value.value, 10e9);
   EXPECT_EQ(group_of(machine, 1, 4, 8).nodes, 1);
-  // 0, 3 and 1, 4 and 2, 5.
+  // The groups are 0, 3 and 1, 4 and 2, 5.
   EXPECT_EQ(group_of(machine, 3, 2, 6).nodes, 2);
   EXPECT_EQ(group_of(machine, 3, 2, 6).wires->rate.value.value, 10e9);
 }
@@ -72,13 +72,14 @@ TEST(Group, OfABillionIsLookedAtAsQuicklyAsOfEight) {
   EXPECT_EQ(group_of(machine, 1, largest).nodes, 1 << 28);
   EXPECT_EQ(group_of(machine, 2, largest / 2).nodes, 1 << 28);
   EXPECT_EQ(group_of(machine, 8, largest / 8).nodes, 1 << 27);
-  EXPECT_EQ(group_of(machine, 1, largest - 3).wires->rate.value.value, 10e9);  // the last node has one
-  EXPECT_EQ(group_of(machine, 3, largest / 3).nodes, (1 << 28));               // every node has one or two
-  EXPECT_EQ(group_of(machine, 6, largest / 6).nodes, 178'956'970);             // each member is alone
+  EXPECT_EQ(group_of(machine, 1, largest - 3).wires->rate.value.value, 10e9);  // The last node has one rank.
+  EXPECT_EQ(group_of(machine, 3, largest / 3).nodes, (1 << 28));               // Every node has one or two.
+  EXPECT_EQ(group_of(machine, 6, largest / 6).nodes, 178'956'970);             // Each member is alone.
   EXPECT_EQ(group_of(machine, 1, 357'913'941, 1'073'741'823).nodes, 89'478'486);
 }
 
-/// The nodes of the group that has the fewest members on one of its nodes, of those the one on the most, by counting.
+/// Returns the nodes of the group that has the fewest members on one of its nodes, and among such groups the one on the
+/// most nodes, by counting.
 int counted_nodes(int per_node, int stride, int ranks) {
   std::pair<int, int> worst{per_node + 1, 0};
   for (int first = 0; first < stride; ++first) {
@@ -122,25 +123,25 @@ TEST(Group, NoAllToAllOfTheCatalogueOutrunsItsNics) {
     const Machine machine = loaded(name);
     const int gpus = total_gpus(machine);
     const Bytes total{std::int64_t{1} << 30};
-    const double out = static_cast<double>(total.count) / 2.0 * machine.gpus_per_node;  // of a node
+    const double out = static_cast<double>(total.count) / 2.0 * machine.gpus_per_node;  // Bytes that leave a node.
     const double nics = machine.network->nominal_rate.value.value * machine.nics_per_node;
     EXPECT_GE(to_seconds(group_of(machine, 1, gpus).all_to_all(total)), out / nics) << name;
   }
 }
 
-// Of four GPUs a node, each in a group of its own with its like on the other node: all four share the NICs.
+// Four GPUs a node are each in a group of its own with its like on the other node: all four share the NICs.
 TEST(Group, BesideGroupsOnItsNodesHasItsShareOfTheNics) {
   Machine machine = two_nodes();
   machine.network->collective.rate.value = gigabytes(40);
   const auto rate = [&](int nics, std::int64_t stride, std::int64_t ranks) {
     machine.nics_per_node = nics;
-    auto alone = machine.network->collective;  // as a file that says nothing of groups is read
+    auto alone = machine.network->collective;  // A file without rates for groups is read like this.
     alone.rate.value.value *= share_of_nics(1, 1, 4, nics);
     machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(3, alone);
     return group_of(machine, stride, ranks, 8).wires->rate.value.value;
   };
   for (const int nics : {1, 2, 4}) {
-    EXPECT_DOUBLE_EQ(rate(nics, 4, 2), 10e9) << nics;  // a quarter of what a node has, whatever that is
+    EXPECT_DOUBLE_EQ(rate(nics, 4, 2), 10e9) << nics;  // A quarter of the node's rate, whatever that is.
     EXPECT_DOUBLE_EQ(rate(nics, 1, 8), 40e9) << nics;
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of a node, published ones and made-up ones: what is called healthy, and which GPU or pair is named.
+// Tests copies of a node, published and made up: the verdict, and the GPU or pair that it names.
 #include "model/expect/copies.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace commfuse {
 namespace {
 
-using Rate = std::function<double(int from, int to)>;  // GB/s
+using Rate = std::function<double(int from, int to)>;  // In GB/s.
 
 CopyTable table_of(const std::string& test, int gpus, const Rate& rate, bool by_sms = false) {
   CopyTable table{.test = test, .by_sms = by_sms, .copies = {}};
@@ -54,7 +54,7 @@ TEST(Copies, WiresAndTheirSharesMakeTheExpectedRate) {
   EXPECT_NEAR(expected_copy(pcie, 0, 7, false).value, 0.70 * 63e9, 1e3);
 }
 
-// Medians of matrices that users of nvbandwidth published; docs/decisions/0070 names them.
+// The medians are of matrices that users of nvbandwidth published; docs/decisions/0070 names them.
 TEST(Copies, PublishedMatricesAreHealthy) {
   struct Published {
     const char* machine;
@@ -137,7 +137,7 @@ TEST(Copies, PartOfTheGpusIsNeverHealthyAndStrangersAreLeftOut) {
   EXPECT_TRUE(judge_copies(machine, {table_of("read", 8, [](int, int) { return 0.0; })}, 0.01).empty());
 }
 
-/// Normal to about 4 standard deviations.
+/// Returns a number that is normal to about 4 standard deviations.
 double normal(std::uint32_t node, std::uint32_t which) {
   double sum = -6.0;
   for (std::uint32_t i = 0; i < 3; ++i) {
@@ -148,7 +148,7 @@ double normal(std::uint32_t node, std::uint32_t which) {
   return sum;
 }
 
-/// A healthy node with the errors that copies.cpp states, one pair of it at a share of its rate.
+/// Returns a healthy node with the errors that copies.cpp states, and one pair of it at a share of its rate.
 std::vector<CopyTable> made_node(std::uint32_t node, std::pair<int, int> pair, double share) {
   const double shared_error = 0.05 * normal(node, 0);
   std::uint32_t which = 0;

@@ -67,8 +67,8 @@ TEST(Expectation, KnowsTheFitAndTheParametersBehindATime) {
   const Expectation expectation(load_machine("h100-sxm"));
   const Expected large = expectation.of(all_reduce_of(gib));
   EXPECT_EQ(large.limit, Limit::bandwidth);
-  EXPECT_DOUBLE_EQ(large.own_error, 0.073);  // the residual of the file
-  // Its NVLS rate has 1.1 %, and what else counts little.
+  EXPECT_DOUBLE_EQ(large.own_error, 0.073);  // The file has this residual.
+  // Its NVLS rate has an error of 1.1%, and other errors count little.
   EXPECT_NEAR(large.shared_error, 0.011, 0.003);
   EXPECT_EQ(expectation.of(all_reduce_of(1024)).limit, Limit::latency);
 }
@@ -99,7 +99,7 @@ TEST(MachineChange, WithoutSumsInTheSwitchTheRingTakesOver) {
 
 TEST(MachineChange, FewerCtasSlowRingsAndNoSumsInTheSwitch) {
   const Machine machine = load_machine("h100-sxm");
-  const Machine few = with_ctas(machine, 12);  // of 24
+  const Machine few = with_ctas(machine, 12);  // The machine has 24.
   const Message gather{.op = LinkOp::all_gather, .gpus = 8, .nodes = 1, .bytes = {64 * gib}};
   EXPECT_NEAR(to_seconds(message_time(few, gather)) / to_seconds(message_time(machine, gather)), 2.0, 0.01);
   EXPECT_EQ(message_time(few, all_reduce_of(gib)), message_time(machine, all_reduce_of(gib)));
@@ -134,7 +134,7 @@ TEST(Expectation, CountsUndecidedParametersAloneWhereAsked) {
   EXPECT_GT(expected.shared_error, 0.0);
   EXPECT_LT(undecided.of(all_reduce_of(gib)).shared_error, expected.shared_error);
   EXPECT_EQ(undecided.of(all_reduce_of(gib)).time, expected.time);
-  // Of a prior no fit decided anything.
+  // A prior has no fit that decided anything.
   const Machine prior = load_machine("h100-pcie");
   EXPECT_DOUBLE_EQ(Expectation(prior, ParameterErrors::undecided).of(all_reduce_of(gib)).shared_error,
                    Expectation(prior).of(all_reduce_of(gib)).shared_error);

@@ -14,7 +14,7 @@ namespace {
 
 using Rows = std::vector<MeasuredMessage>;
 
-/// What a machine would print: two collectives, 1 KiB to 8 GiB.
+/// Returns rows as a machine would print them: two collectives, 1 KiB to 8 GiB.
 Rows rows_of(const Machine& machine, std::vector<LinkOp> ops = {LinkOp::all_gather, LinkOp::all_reduce}) {
   Rows rows;
   for (const LinkOp op : ops) {
@@ -43,7 +43,7 @@ Expected expected_of(const Message& message, Limit limit) {
           .limit = limit};
 }
 
-// Two collectives of three sizes, of which one size is latency's alone: its half has one row and is left out.
+// Two collectives have three sizes. Latency limits one size alone: its half has one row and is left out.
 TEST(Evidence, TakesMediansOfCollectivesAndLimits) {
   Rows rows;
   std::vector<Expected> expected;
@@ -61,7 +61,7 @@ TEST(Evidence, TakesMediansOfCollectivesAndLimits) {
   ASSERT_EQ(halves.size(), 2U);
   EXPECT_EQ(halves[0].op, LinkOp::all_gather);
   EXPECT_NEAR(halves[0].median, std::log(1.1), 1e-12);  // the mean of the logarithms of 1 and 1.21
-  EXPECT_NEAR(halves[1].median, std::log(1.2), 1e-12);  // whatever the third row says
+  EXPECT_NEAR(halves[1].median, std::log(1.2), 1e-12);  // The third row changes nothing.
   EXPECT_NEAR(halves[1].shared_error, std::sqrt(0.03 * 0.03 + 0.10 * 0.01 + 0.024 * 0.024), 1e-12);
   EXPECT_NEAR(halves[1].own_error, std::sqrt((0.40 + 1.8 / 3) * 0.01 + 0.024 * 0.024), 1e-12);
 }
@@ -125,7 +125,7 @@ TEST(Judge, NamesWhatTheMeasurementsLookLike) {
   EXPECT_EQ(first(rows_of(with_latencies(with_link_rates(machine, 0.15), 1.4), ops)), "host_path");
 }
 
-// 1.6 times as slow everywhere: e^(median) is 1.6.
+// All rows are 1.6 times as slow, so e^(median) is 1.6.
 TEST(Judge, SaysHowMuchSlower) {
   const Machine machine = load_machine("h100-sxm");
   const Judgement judgement = judged(times(1.6, rows_of(machine)), machine);
@@ -145,12 +145,12 @@ TEST(Judge, IsUndecidedWhereALogIsShort) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(judged(rows_of(machine, {LinkOp::all_reduce}), machine).health, Health::undecided);
   EXPECT_EQ(judged({}, machine).health, Health::undecided);
-  // Slow enough is bad all the same.
+  // A node that is slow enough is bad all the same.
   EXPECT_EQ(judged(times(4.0, rows_of(machine, {LinkOp::all_reduce})), machine).health, Health::bad);
 }
 
-// Slower by 20 % than a node that is itself 5 % slower than the file says.
-// Sizes that the fit of the shipped file saw, all 1 / 0.85 times as long.
+// The node is slower by 20% than one that is itself 5% slower than the file says. All sizes are those that the fit of
+// the shipped file saw, and take 1 / 0.85 times as long.
 TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows;
@@ -175,7 +175,7 @@ TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   }
 }
 
-// What nobody measured is as doubtful as ever.
+// Sizes that nobody measured stay as doubtful as before.
 TEST(Judge, SizesThatNoFitSawKeepTheirErrors) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows;
@@ -225,7 +225,7 @@ TEST(Reference, IsTheMiddleOfSeveralNodes) {
                                 times(1.3, rows_of(machine))};
   const Reference reference = reference_of(nodes, expectation, 3);
   EXPECT_NEAR(reference.offsets.at(key_of(nodes[0][0].message)), std::log(1.1), 1e-9);
-  EXPECT_NEAR(reference.spread, 1.4826 * std::log(1.1), 1e-9);  // of 0.095, 0, 0.167
+  EXPECT_NEAR(reference.spread, 1.4826 * std::log(1.1), 1e-9);  // The logarithms are 0.095, 0 and 0.167.
   EXPECT_TRUE(reference_of(nodes, expectation, 4).offsets.empty());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that are made up: one rank computes, sends or launches slowly, or is late now and then, or none is.
+// Judges made-up jobs: one rank computes, sends or launches slowly, or is late now and then, or all are healthy.
 #include "model/expect/rank_steps.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ double uniform(std::uint32_t job, std::uint32_t rank, std::uint32_t step, std::u
   return (static_cast<double>(philox({which, step, rank, job}, 71)[0]) + 0.5) / 4294967296.0;
 }
 
-/// Normal to about 3.5 standard deviations: twelve uniform numbers.
+/// Returns a number that is normal to about 3.5 standard deviations: the sum of twelve uniform ones.
 double normal(std::uint32_t job, std::uint32_t rank, std::uint32_t step, std::uint32_t which) {
   double sum = -6.0;
   for (std::uint32_t i = 0; i < 12; ++i) {
@@ -31,14 +31,14 @@ struct MadeJob {
   std::uint32_t number = 0;
   std::uint32_t ranks = 8;
   std::uint32_t steps = 20;
-  double compute = 1.0;  ///< Of the faulty rank, times.
+  double compute = 1.0;  ///< Factor of the faulty rank's compute time.
   double send = 1.0;
-  double idle = 0.0;        ///< More, as a share of the step.
-  double late_share = 0.0;  ///< Of its steps, half as long again.
+  double idle = 0.0;        ///< Added idle time, as a share of the step.
+  double late_share = 0.0;  ///< Share of the faulty rank's steps that take half as long again.
 };
 
-/// A synchronous job: a step ends on all ranks when the slowest has computed and all have sent. GPUs differ by 1.5%,
-/// steps of a GPU by 2%.
+/// Makes a synchronous job: a step ends on all ranks when the slowest has computed and all have sent. GPUs differ by
+/// 1.5%, steps of a GPU by 2%.
 std::vector<RankStep> made(const MadeJob& job) {
   std::vector<RankStep> steps;
   for (std::uint32_t step = 0; step < job.steps; ++step) {
@@ -108,7 +108,7 @@ TEST(RankSteps, AllRanksSlowAlikeAreNoRanksFault) {
   EXPECT_EQ(judge_steps(steps, 0.01).health, Health::healthy);
 }
 
-// What a step costs: a rank that computes 1.25 times as long, of 300 ms in about 390.
+// The rank computes 1.25 times as long, which is 300 ms in a step of about 390.
 TEST(RankSteps, TheSlowdownIsOfTheStep) {
   const StepJudgement judgement = judged({.compute = 1.5});
   EXPECT_NEAR(judgement.suspects.at(0).degree, 1.5, 0.06);
@@ -116,7 +116,7 @@ TEST(RankSteps, TheSlowdownIsOfTheStep) {
   EXPECT_EQ(judgement.severity, Severity::major);
 }
 
-/// Without some of the columns.
+/// Returns the steps without some of the columns.
 std::vector<RankStep> stripped(std::vector<RankStep> steps, const std::function<void(RankStep&)>& strip) {
   for (RankStep& step : steps) {
     strip(step);

@@ -21,7 +21,7 @@ namespace {
 
 Accelerator h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml").accelerator; }
 
-/// Even in [0, 1), by seed and place.
+/// Returns a number that is uniform in [0, 1), by seed and place.
 double even(std::uint32_t seed, std::uint32_t place) { return philox({seed, place, 0, 0}, 39)[0] / 4294967296.0; }
 
 GemmParameters& gemm_of(Accelerator& accelerator) { return accelerator.matrix_units[index_of(DType::bf16)]->gemm; }
@@ -96,7 +96,7 @@ TEST(FewRows, ProductsThatTheBasePricesRightMoveNothing) {
 
 TEST(FewRows, AParameterThatStopsAtItsLimitIsAsUnsureAsItsPrior) {
   MeasuredGemm row = product(h100(), 8192, 8192, 8192);
-  row.time = from_seconds(30.0 * to_seconds(row.time));  // slower than any prior lets it be
+  row.time = from_seconds(30.0 * to_seconds(row.time));  // No prior lets it be this slow.
   const GemmFit fit =
       fit_gemm(h100(), DType::bf16, std::vector<MeasuredGemm>{row}, {.machine = "mine", .source = "mine.csv"});
   const auto stopped =
@@ -154,8 +154,8 @@ TEST(FewRows, KernelsOfAMachineThatNobodyMeasuredMoveItsOneEfficiency) {
 
 struct Law {
   int draws = 0;
-  int worse = 0;       ///< By more than a point of the median error.
-  double worst = 0.0;  ///< How much the median error grew at most.
+  int worse = 0;       ///< Fits that are worse by more than a point of the median error.
+  double worst = 0.0;  ///< Largest growth of the median error.
   double before = 0.0;
   double after = 0.0;
 };
@@ -169,7 +169,8 @@ double median_error(const Accelerator& accelerator, const std::vector<Row>& rows
   return quantile(std::move(errors), 0.5);
 }
 
-/// `shapes` measured on the machine, each 5 % off (standard deviation of a sum of three even numbers).
+/// Returns `shapes` measured on the machine, each with an error of 5% (standard deviation of a sum of three uniform
+/// numbers).
 template <class Row>
 std::vector<Row> measured(const Accelerator& machine, std::vector<Row> shapes, std::uint32_t seed) {
   for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -180,7 +181,7 @@ std::vector<Row> measured(const Accelerator& machine, std::vector<Row> shapes, s
   return shapes;
 }
 
-/// Rows of `machine_of(seed)`, of which `count` calibrate the base and all others judge.
+/// Makes rows of `machine_of(seed)`, of which `count` calibrate the base and all others judge.
 template <class Row, class MachineOf>
 Law law_of(const std::vector<Row>& shapes, std::size_t count, const MachineOf& machine_of) {
   Law law;
@@ -205,8 +206,8 @@ Law law_of(const std::vector<Row>& shapes, std::size_t count, const MachineOf& m
   return law;
 }
 
-/// The factor of a parameter, a third of them off by 10 to 30 % in either direction for seeds above 10; those up to 10
-/// are the base itself.
+/// Returns the factor of a parameter. For seeds above 10 a third of the factors are off by 10 to 30% in either
+/// direction; seeds up to 10 are the base itself.
 double factor(std::uint32_t seed, std::uint32_t parameter) {
   const double size = 0.1 + 0.2 * even(seed, 80'000 + parameter);
   const double sign = even(seed, 81'000 + parameter);

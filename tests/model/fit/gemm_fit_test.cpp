@@ -15,7 +15,7 @@ namespace {
 
 Accelerator h100() { return load_machine("h100-sxm").accelerator; }
 
-/// Products from decoding to prefill as a machine would take them, each off by an even factor of at most `noise`.
+/// Returns GEMMs from decoding to prefill with the times of a machine, each with a uniform error of at most `noise`.
 std::vector<MeasuredGemm> measured_on(const Accelerator& accelerator, double noise, int weight_copies = 0) {
   std::vector<MeasuredGemm> rows;
   for (const std::int64_t n : {512, 1024, 2560, 4096, 7168, 8192, 16384}) {

@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Errors of a few percent that no run changes: a Weyl sequence, about normal by the sum of three.
+/// Errors of a few percent that are equal in every run: a Weyl sequence, about normal as the sum of three.
 class Noise {
  public:
   explicit Noise(double spread) : spread_(spread) {}
@@ -43,7 +43,7 @@ ProtocolParameters protocol(double base_us, double step_us, double gigabytes, do
           .ramp_size = {}};
 }
 
-/// A machine that is not, and what one would guess of it before measuring.
+/// Returns a hypothetical machine for a share of 1, and for others a guess at it before measuring.
 CollectiveParameters machine(double share) {
   NcclKernels kernels;
   kernels.tuning = {
@@ -79,7 +79,7 @@ std::vector<CollectiveRow> measured(const CollectiveParameters& truth, double sp
   return rows;
 }
 
-/// Within so many of its standard errors.
+/// Checks that a fitted value is within `errors` of its standard errors.
 template <class T>
 void expect_found(const Parameter<T>& parameter, double value, double truth, double errors = 3.0) {
   EXPECT_EQ(parameter.provenance, Provenance::fitted);
@@ -107,7 +107,7 @@ TEST(LinkFit, OfAMadeUpMachineRecoversItsParametersInsideTheirIntervals) {
   EXPECT_LT(fitted.rate.standard_error, 0.05);
 }
 
-/// What the program of an op would print on such a machine.
+/// Returns the output that the program of an op would print on such a machine.
 std::string printed(const std::string& program, int ranks, const std::vector<CollectiveRow>& rows) {
   std::string text = "# Collective test starting: " + program + "_perf\n# Using devices\n";
   for (int rank = 0; rank < ranks; ++rank) {
@@ -185,7 +185,7 @@ TEST(LinkFit, OfATreeTellsTwoNodesFromMore) {
   EXPECT_NEAR(to_microseconds(fit.parameters.tree->base_latency.value), 30.0, 2.0);
 }
 
-/// Two nodes of two ranks behind one NIC each, as NCCL finds them; what a guess is off by.
+/// Returns two nodes of two ranks behind one NIC each, as NCCL sees them. A share other than 1 makes a guess at them.
 CollectiveParameters slow_network(double share) {
   NcclKernels kernels;
   kernels.tuning = {.generation = NcclGeneration::ampere,
@@ -221,7 +221,7 @@ TEST(LinkFit, AmongNodesTellsRingAndTreeApartByTheSizesOfEach) {
   EXPECT_NEAR(fitted.tree->two_nodes_rate->value.value, 7.5e9, 0.08e9);
   EXPECT_NEAR(fitted.nccl->ll.rate.value.value, 3e9, 0.1e9);
   EXPECT_EQ(fitted.tree->two_nodes_rate->provenance, Provenance::fitted);
-  EXPECT_EQ(fitted.tree->rate.provenance, Provenance::prior);  // of more than two nodes no row says anything
+  EXPECT_EQ(fitted.tree->rate.provenance, Provenance::prior);  // No row is about more than two nodes.
   const std::string yaml = collective_yaml(fitted, 0);
   for (const char* line : {"wire: network", "tree_channels: 4", "ll128_across: false", "tree_step: 28 us"}) {
     EXPECT_NE(yaml.find(line), std::string::npos) << line;

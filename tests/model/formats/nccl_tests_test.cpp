@@ -180,7 +180,7 @@ TEST(NcclTests, ATimeThatNoClockMeasuresIsAMistakeOfItsRow) {
   EXPECT_EQ(run.mistakes[2].reason, "the size is 140737488355328 bytes, above 70368744177664");
 }
 
-// What users have: logs of launchers, of several programs, and of old versions.
+// Users have logs of launchers, of several programs, and of old versions.
 
 std::string device_lines(int ranks, int a_node = 8) {
   std::string text;
@@ -191,7 +191,7 @@ std::string device_lines(int ranks, int a_node = 8) {
   return text;
 }
 
-/// One program as it prints itself: rows of two sizes.
+/// Returns the output of one program: rows of two sizes.
 std::string program(std::string_view name, int ranks) {
   return fmt::format(
       "# Collective test starting: {}_perf\n# nThread 1 nGpus 1 minBytes 1024 maxBytes 2048\n#\n# Using devices\n{}#\n"
@@ -205,7 +205,7 @@ std::string program(std::string_view name, int ranks) {
       name, device_lines(ranks));
 }
 
-/// Every line with this before it.
+/// Returns the text with a prefix before every line.
 std::string behind(std::string_view prefix, const std::string& text) {
   std::string out;
   std::size_t at = 0;
@@ -262,7 +262,7 @@ TEST(NcclTests, ALogMayHoldSeveralPrograms) {
   EXPECT_EQ(runs[1].rows.size(), 2U);
 }
 
-/// Two processes that write at once, each behind its label.
+/// Returns the lines of two processes that write at once, each behind its label.
 std::string woven(const std::string& first, const std::string& second) {
   std::string text;
   std::size_t a = 0;

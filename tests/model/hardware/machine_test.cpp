@@ -53,7 +53,7 @@ TEST(ShareOfNics, IsLessWhereOthersSendByThemToo) {
     EXPECT_EQ(share_of_nics(1, 8, 8, nics), 0.125) << nics;
   }
   EXPECT_EQ(share_of_nics(2, 4, 8, 1), 0.5);
-  EXPECT_EQ(share_of_nics(2, 4, 8, 8), 0.25);  // four of eight reach half of them
+  EXPECT_EQ(share_of_nics(2, 4, 8, 8), 0.25);  // Four of eight GPUs reach half of the NICs.
   Machine machine = two_nodes();
   machine.nics_per_node = 1;
   EXPECT_EQ(part_beside(machine, 1, 4), 0.25);
@@ -63,7 +63,7 @@ TEST(ShareOfNics, IsLessWhereOthersSendByThemToo) {
 
 TEST(CollectiveAcross, IsWhatAGroupWithSoManyGpusOfANodeSees) {
   Machine machine = two_nodes();
-  EXPECT_EQ(&collective_across(machine, 2), &machine.network->collective);  // nothing is said of groups
+  EXPECT_EQ(&collective_across(machine, 2), &machine.network->collective);  // The file has no rates for groups.
   machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
       std::vector<CollectiveParameters>{link(1, 10).collective, link(1, 20).collective, link(1, 30).collective});
   EXPECT_EQ(collective_across(machine, 1).rate.value, gigabytes(10));
@@ -147,7 +147,7 @@ TEST(RateAcross, IsANicOfItsOwnOrAShareOfThoseThereAre) {
       std::vector<CollectiveParameters>{link(1, 10).collective, link(1, 20).collective, link(1, 30).collective});
   EXPECT_EQ(rate_across(machine, 4, 4), gigabytes(10));
   EXPECT_EQ(rate_across(machine, 1, 1), gigabytes(10));
-  machine.network->peer.aggregate_rate.value = gigabytes(12);  // many peers fill the NIC better
+  machine.network->peer.aggregate_rate.value = gigabytes(12);  // Many peers fill the NIC better.
   EXPECT_EQ(rate_across(machine, 2, 2), gigabytes(12));
   machine.nics_per_node = 1;
   machine.network->collective.rate.value = gigabytes(4);

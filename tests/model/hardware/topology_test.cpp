@@ -19,7 +19,7 @@ using test::gigabytes;
 
 using Path = std::vector<int>;
 
-/// GPUs come first among the vertices.
+/// Returns a topology whose first vertices are the GPUs.
 Topology of_edges(int gpus, int vertices, std::vector<Edge> edges) {
   Topology topology{.gpus = gpus, .edges = std::move(edges)};
   topology.vertices.resize(static_cast<std::size_t>(vertices));
@@ -142,7 +142,7 @@ TEST(BuildTopology, APcieTreeIsSlowerTheHigherAPairMeets) {
   EXPECT_EQ(middle.hops(), 4);  // GPU, bridge, root, bridge, GPU
   EXPECT_EQ(middle.rate, gigabytes(30));
   const Route far = *route_between(topology, 0, 4);
-  EXPECT_EQ(far.hops(), 5);  // and the other root
+  EXPECT_EQ(far.hops(), 5);  // The route also crosses the other root.
   EXPECT_EQ(far.latency, Duration{5us});
   EXPECT_EQ(far.rate, gigabytes(20));
 }
@@ -151,7 +151,7 @@ TEST(BuildTopology, ATreeWhoseRootsAreNotJoinedLosesTheSecondHalf) {
   TopologyPlan plan = test::pcie_tree();
   plan.root_rate = std::nullopt;
   EXPECT_EQ(unreachable_gpu(build_topology(plan)), 4);
-  plan.bridges_per_root = 4;  // One root for all.
+  plan.bridges_per_root = 4;  // All bridges share one root.
   EXPECT_EQ(unreachable_gpu(build_topology(plan)), std::nullopt);
 }
 
@@ -253,7 +253,7 @@ TEST(BuildTopology, BetweenRailsTheSpineIsPassedAtTheRateOfALeaf) {
 }
 
 TEST(BuildTopology, NoGpuTakesFromTheNetworkForAnother) {
-  // GPU 4 has a wire to GPU 6 and shares a leaf with GPU 0: shorter, but no way.
+  // GPU 4 has a wire to GPU 6 and shares a leaf with GPU 0: this is shorter, but no route.
   TopologyPlan plan = on_rails();
   plan.kind = NodeKind::full_mesh;
   const Topology topology = build_topology(plan);

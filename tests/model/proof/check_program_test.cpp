@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Right programs pass; of every kind of mistake one small program and the whole sentence it is answered with.
+// Tests that right programs pass, and that each kind of mistake gets its whole sentence, with one small program for
+// each.
 #include "model/proof/check_program.h"
 
 #include <fmt/format.h>
@@ -123,7 +124,7 @@ TEST(CheckProgram, PassesEveryProvedScheduleOfTheProductSites) {
 }
 
 TEST(CheckProgram, PassesEveryScheduleAlongEitherAxisOfATwoAxisMesh) {
-  // On the other axis all ranks hold the same.
+  // All ranks along the other axis hold equal data.
   every_schedule_passes(Mesh{{{"dp", 2}, {"tp", 4}}}, 1);
   every_schedule_passes(Mesh{{{"tp", 3}, {"dp", 2}}}, 0);
 }
@@ -298,7 +299,7 @@ TEST(CheckProgram, FindsARingInWhichAllSendBeforeTheyReceive) {
 }
 
 TEST(CheckProgram, FindsACollectiveBehindAnExchangeThatWaitsForIt) {
-  // Rank 0 gathers first and sends then, rank 1 receives first: crossed.
+  // Rank 0 gathers first and then sends; rank 1 receives first. The two are crossed.
   Small small;
   const OpId receives = small.exchange({}, {small.row(small.more, 0)});
   const OpId gather =
@@ -537,7 +538,7 @@ TEST(CheckProgram, FindsACollectiveThatReducesDifferentBlocks) {
 }
 
 TEST(CheckProgram, FindsAResultThatOnlyTheFirstIterationGetsRight) {
-  // The neighbour's x replaces the own one: the second time round it goes back.
+  // The neighbour's x replaces the rank's shard; in the second iteration it goes back.
   Small small;
   const OpId kept = small.copy(small.row(small.shard, 0), small.row(small.room, 0));
   small.exchange({small.row(small.room, 0)}, {small.row(small.shard, 0)}, {kept});
@@ -599,7 +600,7 @@ struct Nonlinear {
   BufferId buffer(const char* name, Extent rows, Extent columns) {
     return builder.buffer(name, BufferRole::scratch, rows, columns, DType::bf16);
   }
-  /// Some of the contraction blocks, from `first`, for both columns of y.
+  /// Multiplies `blocks` contraction blocks from `first` on, for both columns of y.
   OpId multiply(std::int32_t first, std::int32_t blocks, bool accumulate = false) {
     return builder.gemm({.a = {Region{held_a, 0, first, 1, blocks}},
                          .b = {Region{held_b, first, 0, blocks, 2}},
@@ -670,7 +671,7 @@ TEST(CheckProgram, FindsABlockThatIsMultipliedTwice) {
                       "different blocks of the contraction"});
 }
 
-/// One rank, two blocks of tokens, q, k and v of one block of heads.
+/// One rank with two blocks of tokens, and q, k and v of one block of heads.
 struct Attending {
   explicit Attending(bool causal_tensor = true) {
     const TensorId qkv = builder.input_tensor("qkv", tokens, columns, DType::bf16);
@@ -678,11 +679,11 @@ struct Attending {
     builder.initially(builder.whole(in), qkv, 0, 0);
     builder.finally(builder.whole(out), attended, 0, 0);
   }
-  /// Query rows from `row`, which say that they stand there.
+  /// Attends with query rows from `row`, at the position of these rows.
   Attending& attend(std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
     return attend_as(row, row, rows, keys, causal);
   }
-  /// Query rows from `row`, which say that they stand at `as`.
+  /// Attends with query rows from `row`, at the position `as`.
   Attending& attend_as(Index as, std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
     builder.attention({.queries = {builder.rows_of(in, row, rows)},
                        .keys = keys,
@@ -881,7 +882,7 @@ TEST(CheckProgram, FindsATensorWhoseFactorsFitOnlyTransposed) {
   EXPECT_EQ(sentences(program), Sentences{"bounds: tensor dw is not well defined"});
 }
 
-/// What proving a generated schedule is refused with; empty where it is proved.
+/// Returns the message that refuses a generated schedule; empty if it is proved.
 std::string refusal(Scope scope, std::int32_t ranks, const char* strategy, const StrategyOptions& options) {
   try {
     const Program program = generate(operation_of(scope, true), ranks, *find_strategy(strategy), options);

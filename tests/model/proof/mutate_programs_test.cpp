@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every single mutation of every schedule is caught by check_program() or proved to do the same.
+// Tests that every single mutation of every schedule is caught by check_program() or proved to do equal work.
 #include "model/proof/mutate.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@
 namespace commfuse {
 namespace {
 
-/// Every schedule that is tried, and slices that are copied together.
+/// Returns every schedule that is tried, and slices that are copied together.
 std::vector<StrategyOptions> schedules_of(const Strategy& strategy, Scope scope, std::int32_t ranks) {
   if (!applies(strategy, kinds_of(scope))) {
     return {};
@@ -34,7 +34,7 @@ std::vector<StrategyOptions> schedules_of(const Strategy& strategy, Scope scope,
   return distinct(strategy, kinds_of(scope), variants, ranks);
 }
 
-/// How many mutations of each kind come to what end; one that survives fails.
+/// Counts the fates of mutations by kind. A mutation that survives fails the test.
 std::string fates_of(const std::vector<Scope>& scopes, std::int32_t most_ranks) {
   MutationReport report;
   for (std::int32_t ranks = 2; ranks <= most_ranks; ++ranks) {
@@ -94,7 +94,7 @@ TEST(Mutations, OfEveryProvedScheduleOfFourRanksAreCaughtOrProvedEquivalent) {
   EXPECT_GT(report.count(Fate::caught), 10000);
 }
 
-/// x of one rank goes through one of two rooms of the same extents.
+/// A program in which x of one rank goes through one of two rooms of equal extents.
 struct Detour {
   ProgramBuilder builder{"detour", Mesh{{{"tp", 1}}}};
   Extent block{builder.dimension("tokens", 1), 1};
@@ -129,7 +129,7 @@ TEST(Equivalence, OfAConsistentlyRenamedSlotIsByValues) {
 
 TEST(Equivalence, IsNotProvedWhenOneOfThemFailsItsCheck) {
   Program wrong = unshared(Detour{}.through(0));
-  wrong.regions[2].row.constant = 1;  // reads the other room
+  wrong.regions[2].row.constant = 1;  // It reads the other room.
   EXPECT_EQ(equivalence_of(Detour{}.through(0), wrong), std::nullopt);
 }
 
@@ -144,7 +144,7 @@ TEST(Equivalence, IsNotProvedWhenValuesTakeAnotherWay) {
   EXPECT_EQ(equivalence_of(Detour{}.through(0), straight), std::nullopt);
 }
 
-/// y = sum of three partial products, one after the other in place, and a copy that nobody needs.
+/// Returns y as the sum of three partial products, one after the other in place, and a copy that nobody needs.
 Program three_parts() {
   ProgramBuilder builder("three parts", Mesh{{{"tp", 1}}});
   const Extent tokens{builder.dimension("tokens", 1), 1};
@@ -178,7 +178,8 @@ TEST(MutationReport, SaysWhatSurvivesAndWhy) {
   for (const MutantResult& result : report.listed) {
     fates.push_back(fmt::format("{}: {} {}", result.mutation, name_of(result.fate), result.why));
   }
-  // The parts may change places, but the first one overwrites. Nobody misses the copy, nor minds what it copies.
+  // The parts may change places, but the first one overwrites. Nothing needs the copy, and nothing depends on what it
+  // copies.
   EXPECT_EQ(fates, (std::vector<std::string>{
                        "op 1 (gemm): after op 2: equivalent same sums", "op 2 (gemm): after op 3: survived ",
                        "op 3 (elementwise): output 0, region 0: y instead of spare: equivalent same values",
@@ -202,7 +203,7 @@ TEST(MutationReport, AddsUp) {
 }
 
 TEST(Equivalence, OfOpsThatChangedPlacesKnowsWhichIsWhich) {
-  // Two copies on one lane that have nothing to do with each other; only `now` says that they are the same two.
+  // Two copies on one lane are independent of each other; only `now` says which is which.
   ProgramBuilder builder("two", Mesh{{{"tp", 1}}});
   const Extent two{builder.dimension("tokens", 2), 2};
   const Extent one_block{builder.dimension("hidden", 1), 1};

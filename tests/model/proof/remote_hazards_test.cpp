@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pushes and pulls reach into memory that no op of its owner holds: what orders them, and what is said when nothing
+// Pushes and pulls reach into memory that no op of its owner holds. Tests what orders them, and the message if nothing
 // does.
 #include "model/proof/remote_hazards.h"
 
@@ -15,7 +15,7 @@
 namespace commfuse {
 namespace {
 
-/// A ring of `ranks`: x is cut into as many rows, rank r holds row r and ends with all of them, in `gathered`.
+/// A ring of `ranks`: x is cut into as many rows; rank r holds row r and ends with all of them, in `gathered`.
 struct Ring {
   explicit Ring(std::int32_t ranks)
       : builder("ring", Mesh{{{"tp", ranks}}}),
@@ -32,7 +32,7 @@ struct Ring {
   OpId copy_own() {
     return builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(shard)}}, .out = {row(0)}});
   }
-  /// Step 0 passes on the shard row, step 1 what came in step 0, and so on.
+  /// Step 0 passes on the rank's own row, step 1 the row that came in step 0, and so on.
   OpId pass_on(std::int32_t step, Protocol protocol, OpId after) {
     return builder.exchange(
         {.send = {row(-step)}, .receive = {row(-step - 1)}, .protocol = protocol, .waits = {after}});
@@ -52,7 +52,7 @@ std::vector<std::string> sentences(const CheckReport& report) {
   return texts;
 }
 
-/// What one rank's proof finds, all ranks' finds too.
+/// Returns the findings of one rank's proof, after checking that the proof on all ranks agrees.
 std::vector<std::string> check_both_ways(const Program& program) {
   const CheckReport every = check_every_rank(program);
   const std::optional<CheckReport> one_rank = check_one_rank(program);

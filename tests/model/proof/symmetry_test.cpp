@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof on one rank says what the proof on every rank says; and it is used, but only where it may be.
+// Tests that the proof on one rank agrees with the proof on every rank, and that it is used only where it may be.
 #include "model/proof/symmetry.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@
 namespace commfuse {
 namespace {
 
-/// "right" or the first finding's kind; "not symmetric" when rank 0 does not stand for all.
+/// Returns "right" or the kind of the first finding; "not symmetric" if rank 0 does not stand for all.
 std::string verdict(const std::optional<CheckReport>& report) {
   return !report ? "not symmetric" : report->ok() ? "right" : std::string{name_of(report->findings.front().kind)};
 }
@@ -35,14 +35,14 @@ std::string on_every_rank(const Program& program) { return verdict(check_every_r
 std::string where(const Program& program) { return fmt::format("{}, {} ranks", program.name, program.mesh.ranks()); }
 
 bool any(Scope, const StrategyOptions&) { return true; }
-/// Nothing cut or shared out twice.
+/// True if nothing is cut or shared out twice.
 bool plain(Scope, const StrategyOptions& options) {
   return options.lanes == 1 && options.directions == Directions::one && options.group == 1 && options.sub_slices == 1 &&
          options.sum == Sum::end && options.attention == AttentionCut::whole;
 }
 bool of_short_chains(Scope scope, const StrategyOptions&) { return !has_attention(scope); }
 
-/// Shows `visit` the schedules that are proved and `wanted(scope, options)`.
+/// Calls `visit` with the schedules that are proved and `wanted(scope, options)`.
 template <class Visit>
 void for_each_schedule(const Mesh& mesh, int axis, const Visit& visit,
                        bool (*wanted)(Scope, const StrategyOptions&) = any, bool gated = true) {
@@ -58,7 +58,7 @@ void for_each_schedule(const Mesh& mesh, int axis, const Visit& visit,
   }
 }
 
-/// Rings inside nodes and between them: rows by 3*node+tp.
+/// Visits rings inside nodes and between them: rows by 3*node+tp.
 template <class Visit>
 void for_each_nested_schedule(std::int32_t ranks, const Visit& visit) {
   const Strategy& commfuse = commfuse_strategy;
@@ -73,7 +73,8 @@ void for_each_nested_schedule(std::int32_t ranks, const Visit& visit) {
 
 // --- every schedule ------------------------------------------------------------------------------------------------
 
-/// Under a causal mask, slices of queries that all ranks have need not be other ranks' slices, turned.
+/// True for schedules that cut queries that all ranks have. Under a causal mask such slices need not be other ranks'
+/// slices, turned.
 bool cuts_what_all_ranks_have(const Program& program) {
   const auto has = [&](const char* words) { return program.name.find(words) != std::string::npos; };
   return has("zig-zag") || (has("sliced") && has("by query"));
@@ -182,7 +183,7 @@ class Changes {
     }
   }
 
-  /// The same places, the last rank's first: a scale of the other sign, from the top.
+  /// Turns places around, the last rank's first: a scale of the other sign, from the top.
   void upside_down(Index& index, std::size_t axis) const {
     IndexTerm& term = index.terms[axis];
     const std::int32_t far = term.scale * (program_.mesh.axes[axis].extent - 1);
@@ -255,7 +256,7 @@ TEST(Symmetry, OfProgramsChangedAtRandomGivesTheVerdictOfEveryRank) {
 
 // --- by hand -------------------------------------------------------------------------------------------------------
 
-/// x is a shard of one block a rank on a mesh; rank r has its own in `shard`.
+/// A program in which x is a shard of one block a rank on a mesh; rank r has its own in `shard`.
 struct Shards {
   explicit Shards(const Mesh& mesh, const Index& mine) : builder("shards", mesh) {
     builder.initially(builder.whole(shard), x, mine, 0);
@@ -309,7 +310,8 @@ TEST(Symmetry, OfARingThatSendsBeforeItReceivesIsADeadlockOfRankZero) {
   EXPECT_EQ(on_every_rank(program), "deadlock");
 }
 
-/// Shards by 3*node+tp, gathered first among the three ranks of a node, then between the two nodes.
+/// Returns a program that gathers shards by 3*node+tp first among the three ranks of a node, then between the two
+/// nodes.
 Program gathered_in_two_steps(bool nodes_first) {
   const Mesh mesh{{{"node", 2}, {"tp", 3}}};
   Index mine = along(mesh, 1);
@@ -337,7 +339,7 @@ TEST(Symmetry, IsNotSeenWhereSingleRowsOfWhatMovesAreFixed) {
   EXPECT_TRUE(check_program(gathered_in_two_steps(true)).ok());
 }
 
-/// Rank r puts its shard where an index says and gathers there, in place.
+/// Returns a program in which rank r puts its shard where an index says and gathers there, in place.
 Program gathered_at(const Index& place, const Predicate& where = {}) {
   Shards shards(three, along(three, 0));
   const BufferId gathered = shards.room("all", 3);
@@ -387,7 +389,7 @@ TEST(Symmetry, IsNotSeenWhereARegionReachesIntoTheNextRanksUnit) {
   EXPECT_EQ(on_every_rank(program), "bounds");
 }
 
-/// Three ranks that all hold a (3 x 3) and b (3 x 3), of which there are y = a b, z = gelu(a) and attended(a).
+/// Three ranks that all hold a (3 x 3) and b (3 x 3), with y = a b, z = gelu(a) and attended(a).
 struct Alike {
   ProgramBuilder builder{"alike", three};
   Extent tokens{builder.dimension("tokens", 3), 3};
@@ -407,7 +409,7 @@ struct Alike {
     builder.initially(builder.whole(id), tensor, 0, 0);
     return id;
   }
-  /// All rows, from the rank's own on: in order on rank 0 only.
+  /// Returns all rows, from the rank's own on: they are in order on rank 0 only.
   [[nodiscard]] Operand turned(BufferId buffer) const {
     return {builder.rows_of(buffer, along(three, 0, 0)), builder.rows_of(buffer, along(three, 0, 1)),
             builder.rows_of(buffer, along(three, 0, 2))};
@@ -416,9 +418,9 @@ struct Alike {
   OpId copy(Operand from, Operand to) {
     return builder.elementwise({.function = Function::copy, .inputs = {std::move(from)}, .out = std::move(to)});
   }
-  /// The rank's own column of a, so that columns of a move with the ranks.
+  /// Returns the rank's own column of a, so that columns of a move with the ranks.
   [[nodiscard]] Region own_column() const { return {left, 0, along(three, 0), 3, 1}; }
-  /// The rank's own contribution to all of y, in `room`.
+  /// Multiplies the rank's own contribution to all of y, in `room`.
   OpId contribution() {
     return builder.gemm({.a = {own_column()}, .b = {builder.rows_of(right, along(three, 0))}, .out = whole(room)});
   }
@@ -455,7 +457,7 @@ TEST(Symmetry, HoldsOfAnAllReduceOfWhatRanksContribute) {
 }
 
 TEST(Symmetry, HoldsOfAnAllToAllThatGivesEachRankItsRow) {
-  // Rank r gets row r of a from everybody, three times the same.
+  // Rank r gets row r of a from every rank, so three equal rows.
   Alike it;
   it.builder.collective({.kind = CollectiveKind::all_to_all, .in = it.whole(it.left), .out = it.whole(it.out)});
   const BufferId row = it.builder.buffer("row", BufferRole::output, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
@@ -528,7 +530,7 @@ Program scatters_out_of_step() {
   return std::move(it.builder).build();
 }
 Program scatters_in_another_order() {
-  // Of four ranks, each with a column of a and a row of b, 0 and 1 get their rows of y, 2 and 3 each other's.
+  // Four ranks have a column of a and a row of b each; 0 and 1 get their rows of y, 2 and 3 each other's.
   const Mesh four{{{"tp", 4}}};
   ProgramBuilder builder("another order", four);
   const Extent rows{builder.dimension("tokens", 4), 4};
@@ -561,7 +563,7 @@ Program shuffles_out_of_step() {
   return std::move(it.builder).build();
 }
 Program labels_columns_out_of_step() {
-  // Everybody has a; rank r takes column r for column 0.
+  // Every rank has a; rank r takes column r for column 0.
   Alike it;
   const BufferId column =
       it.builder.buffer("column", BufferRole::output, it.tokens, {it.tokens.dimension, 1}, DType::bf16);
@@ -676,7 +678,7 @@ TEST(Symmetry, IsNotSeenWhereQueriesStandElsewhereOnOtherRanks) {
 }
 
 TEST(Symmetry, IsNotSeenWhereAMaskHidesFromRankZeroWhatOtherRanksGetWrong) {
-  // Where the row before its own belongs, each rank has the one after: rank 0 sees only its own.
+  // Each rank has the row after its own where the row before belongs: rank 0 sees only its own.
   Attending it;
   for (std::int32_t row = 0; row < 3; ++row) {
     it.builder.elementwise({.function = Function::copy,
@@ -691,7 +693,7 @@ TEST(Symmetry, IsNotSeenWhereAMaskHidesFromRankZeroWhatOtherRanksGetWrong) {
 }
 
 TEST(Symmetry, IsNotSeenWhereKeysMoveOutOfStepWithTheSequence) {
-  // From the own row on: in order on rank 0 only.
+  // Rows go from the rank's own on: they are in order on rank 0 only.
   Attending it;
   const auto turned = [&](BufferId buffer) {
     return Operand{it.builder.rows_of(buffer, along(three, 0, 0)), it.builder.rows_of(buffer, along(three, 0, 1)),
@@ -718,7 +720,7 @@ TEST(CheckProgram, Passes65536RanksOfFuseAgAndFuseRs) {
 TEST(CheckProgram, FindsOnRankZeroWhatIsWrongOnMoreRanksThanItCanHold) {
   const Strategy& commfuse = commfuse_strategy;
   Program program = generate(operation_of(Scope::down, true), Mesh{{{"tp", 16384}}}, 0, commfuse, {});
-  program.ops[1].waits.count = 0;  // sends the first partial product while it may still be computed
+  program.ops[1].waits.count = 0;  // The first partial product is sent while it may still be computed.
   const CheckReport report = check_program(program);
   ASSERT_EQ(report.findings.size(), 1U);
   EXPECT_EQ(report.findings[0].sentence,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where shards lie on nested rings, and the indices of two terms that say so.
+// Tests the places of shards on nested rings, and the indices of two terms that describe them.
 #include <gtest/gtest.h>
 
 #include "model/proof/check_program.h"
@@ -27,7 +27,7 @@ TEST(ShardAxes, NumberRanksAsTheMeshDoes) {
     const Coordinates coordinates = two_nodes_of_three.coordinates(rank);
     EXPECT_EQ(nested.place(two_nodes_of_three, 1).at(two_nodes_of_three, coordinates), rank);
     EXPECT_EQ(nested.place(two_nodes_of_three, 4).at(two_nodes_of_three, coordinates), 4 * rank);
-    // One place back in the node, one node on.
+    // The place is one back in the node, and one node on.
     EXPECT_EQ(nested.place(two_nodes_of_three, 1, -1, 1).at(two_nodes_of_three, coordinates),
               (coordinates[0] + 1) % 2 * 3 + (coordinates[1] + 2) % 3);
   }

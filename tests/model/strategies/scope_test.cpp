@@ -26,7 +26,7 @@ Program program_of(Scope scope, std::int32_t ranks, const char* strategy = "seri
   return generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), {});
 }
 
-/// The unfused products of a scope on one rank, m x n x k in elements.
+/// Returns the unfused GEMMs of a scope on one rank, m x n x k in elements.
 std::vector<std::array<std::int64_t, 3>> products(Scope scope, std::int32_t ranks, std::int64_t tokens) {
   const Program program = program_of(scope, ranks);
   const Sizes sizes = bind_sizes(program, quantities_of(llama, {.seq = tokens}));
@@ -48,7 +48,7 @@ TEST(Scope, EveryRankMultipliesAllTokensByItsShareOfTheWeights) {
   EXPECT_EQ(products(Scope::mlp, 8, 4096), (Products{{4096, 2 * 28672 / 8, 8192}, {4096, 8192, 28672 / 8}}));
 }
 
-/// Causal attention of all heads: half of 4 x tokens x seq x 8192.
+/// Returns the FLOPs of causal attention of all heads: half of 4 x tokens x seq x 8192.
 double attention_flops(Scope scope) { return has_attention(scope) ? 2.0 * 4096 * 4096 * 8192 : 0.0; }
 
 TEST(Scope, FlopsAreThoseOfTheProductsOnAllRanksAndOfCausalAttention) {
@@ -84,7 +84,7 @@ TEST(Scope, AllStrategiesCutTheSameWork) {
 }
 
 TEST(Scope, BatchesShareTheTokensButNotTheirAttention) {
-  // Four sequences of 1024 are the products of one of 4096, and a quarter of its attention.
+  // Four sequences of 1024 have the GEMMs of one of 4096, and a quarter of its attention.
   const Flops one_sequence = flops_of(Scope::attention, llama, {.seq = 4096});
   const Flops four = flops_of(Scope::attention, llama, {.batch = 4, .seq = 1024});
   EXPECT_EQ(one_sequence.count - four.count, 0.75 * attention_flops(Scope::attention));

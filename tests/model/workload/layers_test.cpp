@@ -62,15 +62,15 @@ TEST(KeysSeen, AreThoseOfTheWindow) {
   LayerKind chunked = sliding;
   chunked.chunked = true;
   EXPECT_EQ(mean_keys(model, whole, 4096), 2048.0);
-  EXPECT_EQ(mean_keys(model, sliding, 4096), 1024.0 - 128.0);  // the first 1024 queries see half of it
+  EXPECT_EQ(mean_keys(model, sliding, 4096), 1024.0 - 128.0);  // The first 1024 queries see half of the window.
   EXPECT_EQ(mean_keys(model, chunked, 4096), 512.0);
   EXPECT_EQ(mean_keys(model, chunked, 1536), (1024.0 * 1024.0 + 512.0 * 512.0) / 2.0 / 1536.0);
-  EXPECT_EQ(mean_keys(model, sliding, 512), 256.0);  // shorter than the window
+  EXPECT_EQ(mean_keys(model, sliding, 512), 256.0);  // The sequence is shorter than the window.
   EXPECT_EQ(mean_keys(model, chunked, 512), 256.0);
   EXPECT_EQ(last_keys(model, whole, 4096), 4096);
   EXPECT_EQ(last_keys(model, sliding, 4096), 1024);
   EXPECT_EQ(last_keys(model, chunked, 4096), 1024);
-  EXPECT_EQ(last_keys(model, chunked, 4097), 1);  // the first of its block
+  EXPECT_EQ(last_keys(model, chunked, 4097), 1);  // The key is the first of its block.
   EXPECT_EQ(kept_keys(sliding, 4096), 1024);
   EXPECT_EQ(kept_keys(whole, 4096), 4096);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory against the tables and figures of the papers that the formulas come from.
+// Compares memory with the tables and figures of the papers that the formulas come from.
 #include "model/workload/memory.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ const Transformer gpt_22b{.layers = 48,
                           .biases = true,
                           .tied_embeddings = true,
                           .positions = 2048};
-constexpr std::int64_t sbh = 2048LL * 4 * 6144;  // of a micro-batch of 4
+constexpr std::int64_t sbh = 2048LL * 4 * 6144;  // A micro-batch of 4.
 
 TrainingPlan korthikanti(std::int64_t tensor, bool sequence_parallel, Recompute recompute) {
   return {.tensor = tensor,
@@ -63,7 +63,7 @@ TEST(LayerActivations, OfGroupedQueriesAndAGatedMlpCountWhatIsKept) {
                           .head_dim = 128,
                           .vocab = 128256,
                           .gated_mlp = true};
-  const TrainingPlan plan{.seq = 1};  // one token
+  const TrainingPlan plan{.seq = 1};  // One token.
   // 8 h, queries and output 4 x 8192, keys and values 4 x 1024, gate, up and their product 6 x 28672
   EXPECT_EQ(layer_activations(llama, plan, dense_layer).count, 8 * 8192 + 4 * 8192 + 4 * 1024 + 6 * 28672);
 }
@@ -97,7 +97,7 @@ TEST(StepMemory, OfFullRecomputationHoldsTheOneLayerThatIsMadeAgain) {
   const std::int64_t seq = 64;
   EXPECT_EQ(input, 2 * seq * 1024);
   EXPECT_EQ(step_memory(model, plan, 0).activations.count, 4 * (2 * input) + whole);
-  EXPECT_EQ(step_memory(model, plan, 3).activations.count, 2 * input + whole);  // more than these few logits
+  EXPECT_EQ(step_memory(model, plan, 3).activations.count, 2 * input + whole);  // This is more than these few logits.
   Transformer wordy = model;
   wordy.vocab = 128256;
   EXPECT_EQ(step_memory(wordy, plan, 3).activations.count, 2 * input + 4 * seq * 1024 + 4 * seq * 128256);
@@ -151,7 +151,7 @@ TEST(StepMemory, OfExpertsIsSharedByTheReplicasThatHoldTheSameOnes) {
     const TrainingPlan plan{.data = 16, .expert = expert, .zero = Zero::optimizer, .global_batch = 16};
     const StepMemory memory = step_memory(mixture, plan, 0);
     EXPECT_EQ(experts_on_gpu(mixture, plan, 0), experts / expert);
-    EXPECT_EQ(memory.optimizer.count, 12 * (others + experts) / 16) << expert;  // all of it, once
+    EXPECT_EQ(memory.optimizer.count, 12 * (others + experts) / 16) << expert;  // Each value is held once.
     EXPECT_EQ(memory.weights.count, 2 * (others + experts / expert)) << expert;
   }
 }
@@ -189,7 +189,7 @@ TEST(StepMemory, OfSharedWeightsHasTwoLayersWholeAndOneOfGradients) {
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 2 * layer);
   plan.zero = Zero::optimizer;
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 0);
-  plan = {.zero = Zero::weights, .global_batch = 16};  // nobody to share with
+  plan = {.zero = Zero::weights, .global_batch = 16};  // There is no replica to share with.
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 0);
   Transformer wordy = model;
   wordy.vocab = 100 * layer / model.hidden;

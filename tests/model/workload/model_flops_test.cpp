@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FLOPs against the closed forms of the papers that they come from.
+// Compares FLOPs with the closed forms of the papers that they come from.
 #include "model/workload/model_flops.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ const Transformer gpt_3{
     .layers = 96, .hidden = 12288, .ffn = 49152, .heads = 96, .kv_heads = 96, .head_dim = 128, .vocab = 51200};
 constexpr Tokens batch{.sequences = 64, .seq = 2048};
 
-// What the formulas count as B s l h^2, and the ratios s / h and V / (l h).
+// The formulas count in units of B s l h^2, with the ratios s / h and V / (l h).
 constexpr double bslh2 = 64.0 * 2048 * 96 * 12288 * 12288;
 constexpr double s_over_h = 2048.0 / 12288;
 constexpr double v_over_lh = 51200.0 / (96.0 * 12288);
@@ -41,7 +41,7 @@ TEST(ModelFlops, CountHalfOfTheScoresBehindACausalMask) {
 TEST(ModelFlops, OfExpertsAreThoseOfTheActiveOnesAndTheRouter) {
   Transformer model = gpt_3;
   model.experts = Experts{.count = 8, .active = 2, .ffn = 1000};
-  const double products = 2.0 * 12288 * 1000 * 2 + 12288 * 8;  // two experts of two products, and the router
+  const double products = 2.0 * 12288 * 1000 * 2 + 12288 * 8;  // Two experts of two GEMMs, and the router.
   const double attention = 4.0 * 12288 * 12288;
   EXPECT_EQ(forward_flops(model, {1, 1}, AttentionCount::full).layers.count, 2.0 * 96 * (products + attention));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters against published counts.
+// Compares parameters with published counts.
 #include "model/workload/parameters.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ TEST(ParametersTest, OfLlamaAreThoseOfThePublishedWeights) {
 
 TEST(ParametersTest, OfGpt3AreThoseOfItsPaper) {
   Transformer model = load_model("gpt-3-175b");
-  model.vocab = 50257;                                                              // before padding
+  model.vocab = 50257;                                                              // Before padding.
   EXPECT_NEAR(static_cast<double>(parameters_of(model).total()), 174.6e9, 0.05e9);  // Brown et al. 2020, table D.1
 }
 
