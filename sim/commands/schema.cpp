@@ -251,8 +251,8 @@ Json plan_kind() {
 Json loaded_kind(const schema::FileKind& kind) {
   schema::Shape shape = kind.shape();
   shape.keys.insert(shape.keys.begin(), {"schema", schema::text()});
-  const auto json_of = [&kind](const schema::Shape& shape) {
-    Json json = Json::parse(schema::to_json_schema(shape));
+  const auto json_of = [&kind](const schema::Shape& part) {
+    Json json = Json::parse(schema::to_json_schema(part));
     json["properties"]["schema"] = schema_key(kind.schema);
     return json;
   };
