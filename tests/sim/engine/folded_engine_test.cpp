@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine on the first ranks, which stand for all, against the engine on all ranks.
+// Compares the engine on the first ranks, which stand for all, with the engine on all ranks.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -13,7 +13,7 @@
 namespace commfuse::test {
 namespace {
 
-/// Each rank against the one that stands for it, op by op.
+/// Compares each rank with the one that stands for it, op by op.
 void expect_repeated(const Recorder& every_rank, const Recorder& few, Rank ranks, int program) {
   const Timeline whole = every_rank.timeline();
   Timeline repeated;
@@ -43,8 +43,8 @@ TEST(FoldedEngine, TheFirstRanksStandForAllWhereCostsRepeat) {
   }
 }
 
-/// Wires of equal nodes: `each` ranks a node. Some links are of every node, at the sender's or the receiver's, some at
-/// the node after the sender's, and some are of all nodes together. Transfers of a link have one cap.
+/// Wires of equal nodes with `each` ranks. Some links belong to every node, at the sender's or the receiver's, some to
+/// the node after the sender's, and some to all nodes together. Transfers of a link have one cap.
 class RandomWires {
  public:
   RandomWires(std::mt19937_64& random, const Program& program, Rank each)
@@ -84,7 +84,7 @@ class RandomWires {
   };
 
   void add_move(const ExchangeShape& exchange) {
-    std::vector<std::vector<Crossing>> ways;  // by the first ranks
+    std::vector<std::vector<Crossing>> ways;  // Indexed by the first ranks.
     std::vector<Duration> latencies;
     for (Rank rank = 0; rank < each_; ++rank) {
       ways.push_back(random_way());
@@ -130,7 +130,7 @@ class RandomWires {
   Wiring wiring_;
 };
 
-/// How fast kernels are beside communication: by op, and by rank where costs are.
+/// Sets how fast kernels are beside communication: by op, and by rank where costs are.
 void slow_kernels(Fluid& fluid, std::mt19937_64& random) {
   for (const unsigned beside : {1U, 2U, 3U}) {
     for (std::size_t i = std::max(fluid.costs.duration.size(), fluid.costs.by_rank.size()); i > 0; --i) {
@@ -172,7 +172,7 @@ TEST(FoldedEngine, TheFirstRanksStandForAllWhereTransfersShareLinks) {
   EXPECT_GT(fewer_links, 1000);
 }
 
-/// Two ranks, each with a link of its own to the other, which `change` makes unlike.
+/// Returns the folded wiring of two ranks, each with a link of its own to the other, which `change` makes unequal.
 template <class Change>
 std::optional<Wiring> folded_pair(const Change& change) {
   Wiring wiring{.move_of_op = {0},

@@ -51,12 +51,13 @@ TEST_F(CapacityTest, TheAnswerIsTheCheapestOrTiesWithItOnFewerGpus) {
     EXPECT_GT(kind.runs[i].days.high, kind.runs[i].days.value);
     EXPECT_LE(kind.runs[i].memory_gb, kind.memory_limit_gb);
   }
-  EXPECT_GT(kind.step_error, 0.13);  // the model's own, and the parameters'
+  EXPECT_GT(kind.step_error, 0.13);  // It has the model's own error, and the parameters'.
   EXPECT_LT(kind.step_error, 0.25);
 }
 
 TEST_F(CapacityTest, TheModelsErrorIsThatOfMeasuredSteps) {
-  // Of dense steps sqrt(0.06^2 + 0.04^2), of experts sqrt(0.4^2 + 0.14^2); without a framework no less than 0.13.
+  // The errors are sqrt(0.06^2 + 0.04^2) for dense steps and sqrt(0.4^2 + 0.14^2) for experts; without a framework at
+  // least 0.13.
   const std::string dense = "model: llama-3.1-8b, seq: 4K, batch: 128";
   const std::string experts = "model: mixtral-8x7b, seq: 4K, batch: 128";
   const std::string framework = ", framework: megatron-core-2024";
@@ -130,7 +131,7 @@ TEST_F(CapacityTest, OfSeveralKindsTheCheapestAnswersAndTiesAreWhereCostsMeet) {
            "  dear: {hardware: dgx-h100-x2, price: 3, price_date: 2026-05-04, available: 256}\n"
            "  cheap: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 256}\n");
   EXPECT_EQ(made.best_kind()->name, "cheap");
-  EXPECT_NEAR(*made.kinds[0].break_even_price, 2.0, 1e-9);  // the same GPUs cost as much at the same price
+  EXPECT_NEAR(*made.kinds[0].break_even_price, 2.0, 1e-9);  // Equal GPUs break even at an equal price.
   EXPECT_NEAR(*made.kinds[1].break_even_price, 3.0, 1e-9);
 }
 

@@ -47,7 +47,7 @@ TEST_F(LayoutSearchTest, NoStepIsShorterThanItsBound) {
     }
   }
   EXPECT_GT(seen, 300U);
-  EXPECT_GT(near, seen / 2);  // a bound that is far off would prune nothing
+  EXPECT_GT(near, seen / 2);  // A bound that is far off would prune nothing.
 }
 
 TEST_F(LayoutSearchTest, NoStepOfAMixtureOfExpertsIsShorterThanItsBound) {
@@ -90,13 +90,13 @@ TEST_F(LayoutSearchTest, FindsTheLayoutThatSimulatingAllFinds) {
       least = share <= 0.9 ? std::min(least, step.time) : least;
     }
     EXPECT_EQ(fastest->step.time, least);
-    EXPECT_LT(search.tally().priced, search.tally().fitting / 2);  // most are never played
+    EXPECT_LT(search.tally().priced, search.tally().fitting / 2);  // Fewer than half are simulated.
     EXPECT_LE(fastest->tail.p50, fastest->tail.p99);
   }
 }
 
 TEST_F(LayoutSearchTest, CountsAreThoseThatLayoutsDivideInto) {
-  const Transformer model = load_model("llama-3.1-8b");  // 32 layers: stages divide 32 or 34
+  const Transformer model = load_model("llama-3.1-8b");  // The model has 32 layers: stages divide 32 or 34.
   const Machine with = machine(64);
   StructureCache structures;
   LayoutTerms wanted = terms();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A causal mask makes query slices unequal: slice j of N holds (2j+1)/N^2 of the work (method.md 1.4). In order of the
-// sequence ranks are at different slices in one step and fall out of step; in zig-zag all slices cost the same.
+// sequence ranks are at different slices in one step and fall out of step; in zig-zag all slices cost equally.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ struct Causal {
     return Duration{10us} * (halves * ranks * ranks) / (blocks * blocks);
   }
 
-  /// What the cores of a rank take, step by step, in microseconds.
+  /// Returns the times of a rank's cores, step by step, in microseconds.
   [[nodiscard]] std::vector<std::int64_t> cores(Rank rank) const {
     std::vector<std::int64_t> times;
     for (const OpSpan& span : recorder.timeline()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules from files at points: what they agree with, how large they are, and that they are run like generated ones.
+// Tests schedules from files at points: what they agree with, how large they are, and that they run like generated
+// ones.
 #include "sim/point/hand_written.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@
 namespace commfuse {
 namespace {
 
-/// Attention and products over dimensions of one's own: no scope does this.
+/// A schedule of attention and GEMMs over dimensions of its own, which is no scope.
 constexpr std::string_view attention_file = R"(schema: commfuse.schedule/1
 name: own
 mesh: {tp: 2}
@@ -74,7 +75,7 @@ std::string message_of(const Run& run) {
   return "no mistake found";
 }
 
-/// What was loaded once for all tests.
+/// Loads its files once for all tests.
 class HandWrittenTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {

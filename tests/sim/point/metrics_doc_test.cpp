@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/metrics.md explains every column, and its worked example is what the simulator computes.
+// Tests that docs/metrics.md explains every column, and that the simulator computes its worked example.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,8 @@ std::string page() {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// FuseRS, ring, adds on aux, four ranks: a part is priced at 9 us and takes 10, a transfer 12, an add 2, issuing 1.
+/// Returns FuseRS, ring, adds on aux, four ranks: a part is priced at 9 us and takes 10, a transfer 12, an add 2,
+/// issuing 1.
 Played example() {
   StrategyOptions options;
   options.add_lane = LaneKind::aux;
@@ -49,7 +50,7 @@ ResultRow example_row() {
   };
   row.ideal = makespan(with_free_communication(*played.program, played.costs));
   row.link = makespan(with_free_compute(*played.program, played.costs));
-  // 108 GFLOP in all on four ranks of 1 PFLOP/s each.
+  // Four ranks of 1 PFLOP/s each do 108 GFLOP in all.
   row.mfu = 108e9 / (to_seconds(played.makespan()) * 4 * 1e15);
   return row;
 }

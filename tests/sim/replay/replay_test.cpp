@@ -81,14 +81,14 @@ TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
       ++one_for_all;
     }
   }
-  EXPECT_GT(single_ranks, 1000);  // both forms of the tape were tried, and the symmetric one
+  EXPECT_GT(single_ranks, 1000);  // Both forms of the tape were tried, and the symmetric one.
   EXPECT_LT(single_ranks, 9000);
   EXPECT_GT(one_for_all, 1000);
-  EXPECT_GT(together, 500);  // exchanges that meet themselves, beside others and alone
+  EXPECT_GT(together, 500);  // Exchanges that meet themselves, beside others and alone.
   EXPECT_GT(in_order, 50);
 }
 
-/// The same costs with every time multiplied by its own random factor from 1/2 to 2, on ranks that repeat the same way.
+/// Returns the costs with every time multiplied by its own random factor from 1/2 to 2, on ranks that repeat as before.
 Costs stretched_at_random(Costs costs, std::mt19937_64& random) {
   std::uniform_real_distribution<double> factor(0.5, 2.0);
   for (std::vector<Duration>* times : {&costs.duration, &costs.by_rank}) {
@@ -110,7 +110,7 @@ TEST(Replay, SeveralCostsTogetherTakeWhatEachTakesAlone) {
       costs.push_back(stretched_at_random(costs.front(), random));
     }
     for (const Replay::Ranks ranks : {Replay::Ranks::all, Replay::Ranks::distinct}) {
-      std::vector<Duration> together{Duration{7}};  // stays where it is
+      std::vector<Duration> together{Duration{7}};  // The first entry stays.
       Replay{}.makespans(*played.program, played.tape, costs, ranks, together);
       ASSERT_EQ(together.size(), costs.size() + 1);
       EXPECT_EQ(together.front(), Duration{7});
@@ -121,7 +121,7 @@ TEST(Replay, SeveralCostsTogetherTakeWhatEachTakesAlone) {
   }
 }
 
-/// Each rank against the one that stands for it.
+/// Compares each rank with the one that stands for it.
 void expect_repeated(const Recorder& every_rank, const Recorder& few, int program) {
   for (Rank rank = 0; rank < every_rank.ranks(); ++rank) {
     ASSERT_TRUE(same_summary(few.summary(rank % few.ranks()), every_rank.summary(rank))) << "program " << program;

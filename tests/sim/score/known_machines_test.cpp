@@ -76,7 +76,8 @@ TEST(MachinesByGpus, AreToldByACommentThatListsThem) {
                                machines);
   ASSERT_TRUE(by_gpus.tells());
   EXPECT_EQ(by_gpus.of(64).machine->name, "h100-sxm");
-  EXPECT_EQ(by_gpus.of(128).machine->name, "h100-sxm");  // names none: the one before
+  // This row names none, so it has the machine of the row before.
+  EXPECT_EQ(by_gpus.of(128).machine->name, "h100-sxm");
   EXPECT_EQ(by_gpus.of(4).machine->name, "a100-sxm-80");
   EXPECT_EQ(by_gpus.of(8).why_not, "the table's comment does not say which machine has 8 GPUs");
   const MachinesByGpus of_nobody("ngpus=2: something", machines);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step that was measured corrects predictions of others on the machine, and makes them surer.
+// Tests that a measured step corrects predictions of others on the machine, and lowers their errors.
 #include "sim/step/measured_step.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Of an 8B model on 8 GPUs by torchtitan.
+/// Returns an 8B model on 8 GPUs by torchtitan.
 Settings step_with(const std::vector<std::string>& more) {
   Resolver resolver;
   for (const char* setting : {"model=llama-3.1-8b", "hardware=h100-sxm", "scope=step", "framework=torchtitan",
@@ -52,7 +52,7 @@ StepRow first_row(const std::vector<std::string>& settings, const StepEvidence* 
   return points.rows(asked).front();
 }
 
-/// The first plan's step took so many times what is predicted.
+/// Returns evidence that the first plan's step took `factor` times its prediction.
 StepEvidence measured_at(double factor) {
   const Settings settings = step_with(two_by_four);
   const Library library = library_of(settings);

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Nothing ties with the fastest plan but its equals.
+/// With this rule the fastest plan ties with its equals alone.
 const TuneOptions fastest_alone{.rule = {.difference = 0.0, .probability = 0.5}, .errors = false};
 
 class TuneTest : public ::testing::Test {
@@ -39,9 +39,9 @@ class TuneTest : public ::testing::Test {
 };
 
 TEST_F(TuneTest, LayoutsOfTwoGpusAndTwoSequencesAreCountedByHand) {
-  // Two tensor ranks: one micro-batch of 2 or two of 1, nothing or everything computed again. Two stages of 1, 2 or 4
-  // pieces, the latter with two micro-batches, a multiple of the stages: 2 + 1 + 1. Two context ranks: replicas, ZeRO 1
-  // or 3. Two data ranks: one sequence each, likewise.
+  // Two tensor ranks have one micro-batch of 2 or two of 1, and recompute nothing or everything. Two stages have 1, 2
+  // or 4 pieces, the latter with two micro-batches, a multiple of the stages: 2 + 1 + 1. Two context ranks are
+  // replicas, with ZeRO 1 or 3. Two data ranks have one sequence each, and the same choice of ZeRO.
   std::size_t tensor = 0;
   std::size_t pipeline = 0;
   std::size_t context = 0;
@@ -116,7 +116,7 @@ TEST_F(TuneTest, ExpertRanksAreAllDoublingsAndTheLargestDivisor) {
     return expert_ranks;
   };
   EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1, 2, 4, 8, 24}));
-  model_.experts->count = 16;  // 24 replicas divide into eight that share them
+  model_.experts->count = 16;  // 24 replicas divide into eight that share the experts.
   EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1, 2, 4, 8}));
   model_.experts->count = 7;
   EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1}));
@@ -246,7 +246,7 @@ TEST_F(TuneTest, CuttingAGemmMakesItNoFaster) {
   EXPECT_LE(tuning.bound.time, tuning.best.front().step.time);
 }
 
-/// An op in 3000 stalls for 300 us and more; else nothing strays.
+/// Returns jitter in which one op in 3000 stalls for 300 us and more, and nothing else varies.
 MonteCarloOptions rare_stalls() {
   Jitter jitter;
   jitter.stall_probability.value = 3e-4;
@@ -281,7 +281,7 @@ TEST_F(TuneTest, TheP99OfAStepIsLeastWithTheSitesChosenForIt) {
   const SampledChoice& qkv = *by_p99.sites.front().sampled;
   EXPECT_EQ(qkv.serial.times.p99, qkv.serial.schedule.time);
   EXPECT_GT(qkv.serial.times.mean, qkv.serial.schedule.time);
-  // A step has hundreds of runs, so that stalls are in it for sure, and its p99 lies behind what never strays.
+  // A step has hundreds of runs, so it certainly has stalls, and its p99 lies above the time without jitter.
   EXPECT_GT(by_p99.tails->first.p50, by_p99.best.front().step.time);
   EXPECT_GT(by_p99.tails->first.p99, by_p99.tails->first.p50);
 }
@@ -293,7 +293,7 @@ TEST_F(TuneTest, WhereOnlyGpusVaryTheP99IsThatOfStepTables) {
   jitter.rank_sigma.value = 0.02;
   const auto gpus = std::make_shared<const JitterTables>(jitter);
   jitter.rank_sigma.value = 0.0;
-  // Not as one expression: g++ 12 sees a pointer in it that is not set.
+  // This is not one expression, because g++ 12 sees an uninitialised pointer in it.
   TuneOptions options;
   options.rank_sigma = 0.02;
   options.minimize = Minimize::p99;
@@ -310,7 +310,7 @@ TEST_F(TuneTest, WhereOnlyGpusVaryTheP99IsThatOfStepTables) {
   point.strategies = strategies_for_steps();
   point.rank_sigma = 0.02;
   const double tables = to_seconds(step_percentiles(point, times).p99);
-  // The tail takes a step as linear in how slow its GPU is, which hidden communication bends.
+  // The tail treats a step as linear in the slowness of its GPU, but hidden communication bends it.
   EXPECT_NEAR(to_seconds(tuning.tails->first.p99) / tables, 1.0, 2e-3);
 }
 
@@ -387,7 +387,7 @@ TEST_F(TuneTest, ABatchThatNothingDividesIsRefusedWithItsRemedy) {
 }
 
 TEST(Calculon, ItsFormsAreThoseOfItsSource) {
-  // c 850 us is 1000 us beside communication. Shorter communication, 500 us, costs 0.15 of itself but for one tile.
+  // c 850 us is 1000 us beside communication. Shorter communication, 500 us, costs 0.15 of itself except for one tile.
   const CalculonForms hidden = calculon_forms(850us, 500us, 4);
   EXPECT_EQ(hidden.none, 1350us);
   EXPECT_EQ(hidden.ring, Duration{906'250'000});  // 850 + 3/4 x 0.15 x 500
