@@ -34,7 +34,7 @@ struct Small {
   TensorId a = builder.input_tensor("a", {tokens, 2}, {inner, 2}, DType::bf16);
   TensorId b = builder.input_tensor("b", {inner, 2}, {hidden, 1}, DType::bf16);
   TensorId y = builder.product_tensor("y", a, b);
-  BufferId shard = input("own", 1, hidden, x, along(builder.mesh(), 0), 0);
+  BufferId own_shard = input("own", 1, hidden, x, along(builder.mesh(), 0), 0);
   BufferId left = input("left", 2, inner, a, 0, along(builder.mesh(), 0));
   BufferId right = right_factor();
   BufferId room = scratch("room", 2);
@@ -150,7 +150,7 @@ TEST(CheckProgram, PassesAnAllReduceOfPartialProducts) {
 TEST(CheckProgram, PassesAnAllToAllThatTransposesAcrossRanks) {
   // Rank r gives x[r] twice; block i of what it gives goes to rank i.
   Small small;
-  small.collect(CollectiveKind::all_to_all, {small.row(small.shard, 0), small.row(small.shard, 0)},
+  small.collect(CollectiveKind::all_to_all, {small.row(small.own_shard, 0), small.row(small.own_shard, 0)},
                 {small.builder.whole(small.more)});
   small.builder.finally(small.builder.whole(small.more), small.x, 0, 0);
   EXPECT_EQ(sentences(small.build()), Sentences{});
@@ -159,7 +159,7 @@ TEST(CheckProgram, PassesAnAllToAllThatTransposesAcrossRanks) {
 TEST(CheckProgram, PassesAnAllGatherInPlaceWhenTheInputIsTheOwnPartOfTheOutput) {
   Small small;
   const Region part = small.row(small.room, along(small.builder.mesh(), 0));
-  const OpId placed = small.copy(small.row(small.shard, 0), part);
+  const OpId placed = small.copy(small.row(small.own_shard, 0), part);
   small.collect(CollectiveKind::all_gather, {part}, {small.builder.whole(small.room)}, {placed});
   small.builder.finally(small.builder.whole(small.room), small.x, 0, 0);
   EXPECT_EQ(sentences(small.build()), Sentences{});
@@ -182,7 +182,7 @@ TEST(CheckProgram, PassesAProductThatAccumulatesWhatCameIn) {
 TEST(CheckProgram, PassesHalvesOfAnExchangeThatOnlySomeRanksTakePartIn) {
   // Rank 0 sends, rank 1 receives: two ops, one rank each.
   Small small;
-  const OpId sends = small.exchange({small.row(small.shard, 0)}, {});
+  const OpId sends = small.exchange({small.row(small.own_shard, 0)}, {});
   const OpId receives = small.exchange({}, {small.row(small.room, 0)});
   Program program = small.build();
   program.ops[position(sends)].where = {Relation::equal, 0, 0};
@@ -194,7 +194,7 @@ TEST(CheckProgram, PassesHalvesOfAnExchangeThatOnlySomeRanksTakePartIn) {
 
 TEST(CheckProgram, FindsARegionThatLeavesItsBufferOnOneRank) {
   Small small;
-  small.copy(small.row(small.shard, 0), small.row(small.room, along(small.builder.mesh(), 0) + 1));
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, along(small.builder.mesh(), 0) + 1));
   EXPECT_EQ(sentences(small.build()),
             Sentences{"bounds: op 0 (elementwise) on rank 1 leaves room, which has 2 x 1 blocks: its region has 1 x 1 "
                       "from (2, 0)"});
@@ -215,8 +215,8 @@ TEST(CheckProgram, FindsThatRanksWhichDifferAreTooManyToLookAt) {
 
 TEST(CheckProgram, FindsAWaitForALaterOp) {
   Small small;
-  small.copy(small.row(small.shard, 0), small.row(small.room, 0));
-  small.copy(small.row(small.shard, 0), small.row(small.room, 1), {OpId{0}});
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, 1), {OpId{0}});
   Program program = small.build();
   program.waits[0] = OpId{1};
   EXPECT_EQ(sentences(program), Sentences{"bounds: op 1 (elementwise) waits for op 1, which is not earlier"});
@@ -224,7 +224,7 @@ TEST(CheckProgram, FindsAWaitForALaterOp) {
 
 TEST(CheckProgram, FindsAStackedOperandThatDoesNotFitItsShape) {
   Small small;
-  small.copy(small.row(small.shard, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
   Program program = small.build();
   program.regions[0].rows = 2;
   EXPECT_EQ(sentences(program), Sentences{"bounds: the operands of op 0 (elementwise) do not fit its shape"});
@@ -232,7 +232,7 @@ TEST(CheckProgram, FindsAStackedOperandThatDoesNotFitItsShape) {
 
 TEST(CheckProgram, FindsAnExchangeThatDoesNothing) {
   Small small;
-  small.exchange({small.row(small.shard, 0)}, {});
+  small.exchange({small.row(small.own_shard, 0)}, {});
   Program program = small.build();
   std::get<ExchangeShape>(program.shapes[0]).sends = false;
   program.ops[0].inputs.count = 0;
@@ -241,7 +241,7 @@ TEST(CheckProgram, FindsAnExchangeThatDoesNothing) {
 
 TEST(CheckProgram, FindsIdsOfNothing) {
   Small small;
-  small.copy(small.row(small.shard, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
   Program program = small.build();
   program.regions[0].buffer = BufferId{99};
   EXPECT_EQ(sentences(program),
@@ -262,7 +262,7 @@ TEST(CheckProgram, FindsAContentOutsideItsTensor) {
 
 TEST(CheckProgram, FindsASendThatNothingReceives) {
   Small small;
-  small.exchange({small.row(small.shard, 0)}, {});
+  small.exchange({small.row(small.own_shard, 0)}, {});
   EXPECT_EQ(sentences(small.build()), Sentences{"unmatched: the send of op 0 (exchange) on lane comm by shift 1 (rank "
                                                 "0 to rank 1, and likewise on every rank) meets no receive"});
 }
@@ -270,7 +270,7 @@ TEST(CheckProgram, FindsASendThatNothingReceives) {
 TEST(CheckProgram, FindsACollectiveThatOnlySomeOfItsGroupJoin) {
   Small small;
   const OpId gather =
-      small.collect(CollectiveKind::all_gather, {small.row(small.shard, 0)}, {small.builder.whole(small.room)});
+      small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {small.builder.whole(small.room)});
   Program program = small.build();
   program.ops[position(gather)].where = {Relation::equal, 0, 0};
   EXPECT_EQ(sentences(program),
@@ -281,7 +281,7 @@ TEST(CheckProgram, FindsACollectiveThatOnlySomeOfItsGroupJoin) {
 TEST(CheckProgram, ACollectiveWhosePredicateIsAlwaysTrueSplitsNoGroup) {
   Small small;
   const OpId gather =
-      small.collect(CollectiveKind::all_gather, {small.row(small.shard, 0)}, {small.builder.whole(small.room)});
+      small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {small.builder.whole(small.room)});
   Program program = small.build();
   program.ops[position(gather)].where = {Relation::at_least, 0, 0};
   EXPECT_EQ(sentences(program), Sentences{});
@@ -291,7 +291,7 @@ TEST(CheckProgram, ACollectiveWhosePredicateIsAlwaysTrueSplitsNoGroup) {
 
 TEST(CheckProgram, FindsARingInWhichAllSendBeforeTheyReceive) {
   Small small;
-  small.exchange({small.row(small.shard, 0)}, {});
+  small.exchange({small.row(small.own_shard, 0)}, {});
   small.exchange({}, {small.row(small.room, 0)});
   EXPECT_EQ(sentences(small.build()),
             Sentences{"deadlock: nothing moves on: rank 0 in op 0 (exchange) waits for op 1 (exchange) of rank 1; "
@@ -303,8 +303,8 @@ TEST(CheckProgram, FindsACollectiveBehindAnExchangeThatWaitsForIt) {
   Small small;
   const OpId receives = small.exchange({}, {small.row(small.more, 0)});
   const OpId gather =
-      small.collect(CollectiveKind::all_gather, {small.row(small.shard, 0)}, {small.builder.whole(small.room)});
-  const OpId sends = small.exchange({small.row(small.shard, 0)}, {});
+      small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {small.builder.whole(small.room)});
+  const OpId sends = small.exchange({small.row(small.own_shard, 0)}, {});
   Program program = small.build();
   program.ops[position(receives)].where = {Relation::equal, 0, 1};
   program.ops[position(sends)].where = {Relation::equal, 0, 0};
@@ -346,7 +346,7 @@ TEST(CheckProgram, FindsAnAccumulationOntoWhatNothingHasWritten) {
 
 TEST(CheckProgram, FindsAReadBesideTheWrite) {
   Small small;
-  small.exchange({small.row(small.shard, 0)}, {small.row(small.room, 0)});
+  small.exchange({small.row(small.own_shard, 0)}, {small.row(small.room, 0)});
   small.copy(small.row(small.room, 0), small.row(small.more, 0));
   EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 1 (elementwise) on rank 0 reads row 0 of room while op 0 "
                                                 "(exchange) may still be writing it"});
@@ -354,24 +354,24 @@ TEST(CheckProgram, FindsAReadBesideTheWrite) {
 
 TEST(CheckProgram, FindsAnOverwriteBesideTheRead) {
   Small small;
-  const OpId filled = small.copy(small.row(small.shard, 0), small.row(small.room, 0));
+  const OpId filled = small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
   small.exchange({small.row(small.room, 0)}, {small.row(small.more, 0)}, {filled});
-  small.copy(small.row(small.shard, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
   EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 2 (elementwise) on rank 0 writes row 0 of room while op 1 "
                                                 "(exchange) may still be reading it"});
 }
 
 TEST(CheckProgram, FindsTwoWritesAtOnce) {
   Small small;
-  small.copy(small.row(small.shard, 0), small.row(small.room, 0));
-  small.copy(small.row(small.shard, 0), small.row(small.room, 0), {}, copy_lane);
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0), {}, copy_lane);
   EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 1 (elementwise) on rank 0 writes row 0 of room while op 0 "
                                                 "(elementwise) may still be writing it"});
 }
 
 TEST(CheckProgram, FindsAnExchangeThatReceivesIntoWhatItSends) {
   Small small;
-  small.exchange({small.row(small.shard, 0)}, {small.row(small.shard, 0)});
+  small.exchange({small.row(small.own_shard, 0)}, {small.row(small.own_shard, 0)});
   EXPECT_EQ(sentences(small.build()),
             Sentences{"hazard: op 0 (exchange) on rank 0 reads and writes row 0 of own at once"});
 }
@@ -379,7 +379,7 @@ TEST(CheckProgram, FindsAnExchangeThatReceivesIntoWhatItSends) {
 TEST(CheckProgram, FindsAnInPlaceAllGatherFromAnotherPart) {
   Small small;
   const Region other = small.row(small.room, along(small.builder.mesh(), 0, 1));
-  const OpId placed = small.copy(small.row(small.shard, 0), other);
+  const OpId placed = small.copy(small.row(small.own_shard, 0), other);
   small.collect(CollectiveKind::all_gather, {other}, {small.builder.whole(small.room)}, {placed});
   EXPECT_EQ(sentences(small.build()),
             Sentences{"hazard: op 1 (collective) on rank 0 reads and writes row 1 of room at once"});
@@ -421,7 +421,7 @@ TEST(CheckProgram, WhatAReduceScatterInPlaceStillReadsIsNotOverwritten) {
   }
   const Region own_row = small.row(small.room, along(small.builder.mesh(), 0));
   small.collect(CollectiveKind::reduce_scatter, {small.builder.whole(small.room)}, {own_row}, made);
-  small.copy(small.row(small.shard, 0), small.row(small.room, along(small.builder.mesh(), 0, 1)), made, copy_lane);
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, along(small.builder.mesh(), 0, 1)), made, copy_lane);
   EXPECT_EQ(
       sentences(small.build()).front(),
       "hazard: op 3 (elementwise) on rank 0 writes row 1 of room while op 2 (collective) may still be reading it");
@@ -429,7 +429,7 @@ TEST(CheckProgram, WhatAReduceScatterInPlaceStillReadsIsNotOverwritten) {
 
 TEST(CheckProgram, FindsAnOperandThatIsWrittenTwiceByOneOp) {
   Small small;
-  small.collect(CollectiveKind::all_gather, {small.row(small.shard, 0)},
+  small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)},
                 {small.row(small.room, 0), small.row(small.room, 0)});
   EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 0 (collective) on rank 0 writes row 0 of room twice"});
 }
@@ -439,7 +439,7 @@ TEST(CheckProgram, FindsAnElementwiseOpThatShiftsInPlace) {
   const BufferId three = small.scratch("three", 3);
   const Region low{three, 0, 0, 2, 1};
   const Region high{three, 1, 0, 2, 1};
-  small.collect(CollectiveKind::all_gather, {small.row(small.shard, 0)}, {low});
+  small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {low});
   small.copy(low, high, {OpId{0}});
   EXPECT_EQ(sentences(small.build()),
             Sentences{"hazard: op 1 (elementwise) on rank 0 reads and writes row 1 of three at once"});
@@ -491,7 +491,7 @@ TEST(CheckProgram, FindsAContributionCountedTwice) {
 
 TEST(CheckProgram, FindsAnInputAddedToItself) {
   Small small;
-  small.add({{small.row(small.shard, 0)}, {small.row(small.shard, 0)}}, small.row(small.more, 0));
+  small.add({{small.row(small.own_shard, 0)}, {small.row(small.own_shard, 0)}}, small.row(small.more, 0));
   EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 0 (elementwise) on rank 0 counts x[0] twice"});
 }
 
@@ -540,16 +540,16 @@ TEST(CheckProgram, FindsACollectiveThatReducesDifferentBlocks) {
 TEST(CheckProgram, FindsAResultThatOnlyTheFirstIterationGetsRight) {
   // The neighbour's x replaces the rank's shard; in the second iteration it goes back.
   Small small;
-  const OpId kept = small.copy(small.row(small.shard, 0), small.row(small.room, 0));
-  small.exchange({small.row(small.room, 0)}, {small.row(small.shard, 0)}, {kept});
-  small.builder.finally(small.row(small.shard, 0), small.x, along(small.builder.mesh(), 0, 1), 0);
+  const OpId kept = small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
+  small.exchange({small.row(small.room, 0)}, {small.row(small.own_shard, 0)}, {kept});
+  small.builder.finally(small.row(small.own_shard, 0), small.x, along(small.builder.mesh(), 0, 1), 0);
   EXPECT_EQ(sentences(small.build()),
             Sentences{"contents: in a second iteration, rank 0 ends with x[0] in row 0 of own, where x[1] belongs"});
 }
 
 TEST(CheckProgram, FindsTwoInitialContentsInOnePlace) {
   Small small;
-  small.builder.initially(small.row(small.shard, 0), small.x, 0, 0);
+  small.builder.initially(small.row(small.own_shard, 0), small.x, 0, 0);
   EXPECT_EQ(sentences(small.build()),
             Sentences{"contents: rank 1 would hold both x[1] and x[0] in row 0 of own before the first op"});
 }
