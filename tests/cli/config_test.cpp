@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim config, and settings that reach `run` by every way there is.
+// Tests commfuse-sim config, and every way in which settings reach `run`.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -34,7 +34,7 @@ namespace {
 constexpr std::string_view mark_begins = "<!-- test: ";
 constexpr std::string_view mark_ends = " -->";
 
-/// Whether a line of a block that is neither `console` nor a file is a command all the same.
+/// True if a line of a block that is neither `console` nor a file is a command all the same.
 bool is_command(std::string_view line) {
   constexpr std::array words{"commfuse-sim", "commfuse-validate", "./dev", "mpirun", "srun",
                              "sbatch",       "torchrun",          "cmake", "ctest",  "git",
@@ -46,7 +46,7 @@ bool is_command(std::string_view line) {
   });
 }
 
-/// Goes through a page line by line.
+/// Reads a page line by line.
 class Reader {
  public:
   explicit Reader(const std::string& text) { page_.lines = lines_of(text); }

@@ -21,7 +21,7 @@ using test::run_program;
 
 class Report : public testing::Test {
  protected:
-  /// Three rows of one point.
+  /// Makes three rows of one point.
   void SetUp() override {
     for (const char* format : {"jsonl", "json"}) {
       const Outcome rows =
@@ -31,7 +31,7 @@ class Report : public testing::Test {
     }
   }
   static void write(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
-  /// The first row with something else in it.
+  /// Returns the first row with another value of a key.
   static std::string row_with(const std::string& key, const nlohmann::ordered_json& value) {
     std::string text = contents_of("rows.jsonl");
     nlohmann::ordered_json row = nlohmann::ordered_json::parse(text.substr(0, text.find('\n')));
@@ -205,7 +205,7 @@ TEST_F(Report, ATracedIterationStandsAtItsOwnPointOnly) {
                 .code,
             0);
   ASSERT_EQ(run_program("commfuse-sim report two.jsonl --measured record.json --out two.html").code, 0);
-  // Of two timelines the one of 1K has the two schedules once more, as measured, and so says its still drawing.
+  // The timeline of 1K, one of two, has both schedules once more, as measured, and its still drawing says so.
   const std::string page = contents_of("two.html");
   const auto occurrences = [&](const std::string& text) {
     std::size_t count = 0;
@@ -278,7 +278,7 @@ TEST_F(Report, ThePartsOfTheBreakdownAddUpToTheMakespanOfTheRows) {
   std::size_t rows = 0;
   for (std::string line; std::getline(lines, line); ++rows) {
     const auto row = nlohmann::json::parse(line);
-    long double sum = 0.0L;  // picoseconds
+    long double sum = 0.0L;  // In picoseconds.
     for (const auto& part : figure["data"]["rows"]) {
       const std::string schedule = part[0];
       if (schedule.substr(0, schedule.find(' ')) == row["strategy"].get<std::string>()) {

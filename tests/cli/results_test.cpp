@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim results, best and diff as a person meets them.
+// Tests commfuse-sim results, best and diff as a person uses them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -129,7 +129,7 @@ TEST_F(ResultsTest, DiffShowsWhatChangedTheLargestFirst) {
       ++only_in_b;
       continue;
     }
-    EXPECT_EQ(row.at("strategy"), "commfuse");  // Serial has nothing that meets.
+    EXPECT_EQ(row.at("strategy"), "commfuse");  // Serial has nothing that overlaps.
     const double change = std::abs(row.at("ratio").get<double>() - 1);
     EXPECT_DOUBLE_EQ(row.at("ratio"), row.at("after").get<double>() / row.at("before").get<double>());
     EXPECT_LE(change, last);
@@ -216,8 +216,8 @@ TEST_F(ResultsTest, WholeModelsAreAskedByTheirOwnColumns) {
   EXPECT_EQ(asked("best out").size(), 2U);
 }
 
-/// How DuckDB is asked on this machine, by its program, its Python module or its Node package: runs the statements in
-/// $SQL and prints what the last one gives, one value. Empty where there is none.
+/// Returns the command that runs the statements in $SQL by DuckDB's program, its Python module or its Node package, and
+/// prints the one value of the last statement. Empty if this machine has none of them.
 std::string duckdb() {
   const std::string ways[] = {
       "duckdb -csv -noheader -c \"$SQL\"",
@@ -234,7 +234,7 @@ std::string duckdb() {
   return "";
 }
 
-/// What docs/sweeps.md tells people to write behind `duckdb -c`.
+/// Returns the SQL that docs/sweeps.md tells people to write after `duckdb -c`.
 std::string recipe() {
   const std::string page = contents_of(COMMFUSE_SOURCE_DIR "/docs/sweeps.md");
   const std::string begins = "duckdb -c \"";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schedule export: every format, to stdout and to files, of settings and of files.
+// Tests commfuse-sim schedule export: every format, to stdout and to files, from settings and from files.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr const char* ring =
     "--strategy commfuse --form ring --directions one --group 1 --inner 1 --sub-slices 1 --scope qkv --ranks 4";
 
-/// A folder that is gone with the test.
+/// A folder that is removed with the test.
 class Folder {
  public:
   Folder() : path_(fs::temp_directory_path() / ("commfuse-export-" + std::to_string(getpid()))) {
@@ -120,7 +120,7 @@ TEST(ScheduleExport, ChakraIsOneFileARank) {
 TEST(ScheduleExport, AScheduleOfAFileIsPricedLikeAGeneratedOne) {
   const Outcome goal = exported("doubling -o goal --seq 8K");
   EXPECT_EQ(goal.code, 0) << goal.err;
-  EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U);  // one shard, and then two
+  EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U);  // One shard, and then two.
   EXPECT_EQ(count_of(goal.out, ": send 67108864b to "), 4U);
   EXPECT_EQ(exported("doubling -o goal --ranks 8").err,
             "doubling.yaml is for ranks 4, but --ranks says 8; write 4 there, or remove it\n");
@@ -148,7 +148,7 @@ TEST(ScheduleExport, AWrongFileIsNotExported) {
 TEST(ScheduleExport, OfSeveralSchedulesTheFastestIsTakenAndNamed) {
   const Outcome outcome = exported("--strategy sliced --seq 8K --scope mlp --ranks 8");
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.err, "the fastest at this point is taken: sliced (k=8)\n");  // as the README's demo has it
+  EXPECT_EQ(outcome.err, "the fastest at this point is taken: sliced (k=8)\n");  // The README's demo shows this line.
   EXPECT_NE(outcome.out.find("name: \"sliced (k=8) mlp\"\n"), std::string::npos) << outcome.out.substr(0, 200);
   const Outcome variants = exported("--strategy sliced --variants all");
   EXPECT_EQ(variants.code, 2);

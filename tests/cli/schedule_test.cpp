@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schedule: list, show, check.
+// Tests commfuse-sim schedule list, show and check.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -13,7 +13,7 @@
 namespace commfuse::test {
 namespace {
 
-/// A file that is gone with the test.
+/// A file that is removed with the test.
 class Schedule {
  public:
   explicit Schedule(const std::string& text)

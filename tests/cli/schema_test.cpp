@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schema says of settings what the registry says, and knows every kind of file that is shipped.
+// Tests that commfuse-sim schema agrees with the registry of settings, and knows every kind of file that is shipped.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -22,7 +22,7 @@ json schema(const std::string& kind = "") {
   return json::parse(outcome.out);
 }
 
-/// The part of a setting, by its key.
+/// Returns the part of a setting, by its key.
 const json& part_of(const json& properties, std::string_view key) {
   const std::size_t dot = key.find('.');
   return dot == std::string_view::npos

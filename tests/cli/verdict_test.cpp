@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both programs on logs of nodes, as an operator runs them: what is printed, and the exit codes.
+// Tests both programs on logs of nodes, as an operator runs them: the output and the exit codes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace commfuse::test {
 namespace {
 
-/// A log of two collectives of eight H100, each so many times as long as the model says.
+/// Returns a log of two collectives of eight H100, each `factor` times as long as the model says.
 std::string log_of(const std::string& host, double factor, const std::string& wrong = "0") {
   const Machine machine = load_machine("h100-sxm");
   std::string text;
@@ -112,7 +112,7 @@ TEST(VerdictCommand, RefusesWhatItCannotDo) {
   EXPECT_NE(says("--expect h100-smx").find("h100-sxm"), std::string::npos);
 }
 
-/// What nvbandwidth -j prints of eight GPUs on one host, one pair at a share of the others' rate.
+/// Returns the output of nvbandwidth -j for eight GPUs on one host, one pair at a share of the others' rate.
 std::string bandwidth_of(const std::string& host, double share) {
   nlohmann::json devices = nlohmann::json::array();
   nlohmann::json rows = nlohmann::json::array();
@@ -174,7 +174,7 @@ TEST(VerdictCommand, FailedTestsOfDcgmAreBad) {
   EXPECT_EQ(json[0]["findings"][0]["subject"], "GPU 6");
 }
 
-/// Six ranks, eight steps; rank 4 computes so many times as long.
+/// Returns six ranks with eight steps; rank 4 computes `factor` times as long.
 std::string steps_of(double factor) {
   std::string text = "rank,step,time_ms,compute_ms,host\n";
   for (int step = 0; step < 8; ++step) {
@@ -234,7 +234,7 @@ TEST(ExpectCommand, HasGemmsAndCopiesOfOneGpu) {
   EXPECT_EQ(json[0]["kernel"], "gemm");
   EXPECT_EQ(json[0]["m"], 8192);
   EXPECT_EQ(json[0]["k"], 2048);
-  // 2 m n k over the time.
+  // The rate is 2 m n k over the time.
   EXPECT_NEAR(json[0]["rate_per_s"].get<double>(), 2.0 * 8192 * 4096 * 2048 / (1e-6 * json[0]["time_us"].get<double>()),
               1e-5 * json[0]["rate_per_s"].get<double>());
   EXPECT_EQ(json[1]["kernel"], "copy");

@@ -26,7 +26,7 @@ TEST(CommfuseSimWhy, ItsResultIsTheRowOfRun) {
   ASSERT_EQ(why.code, 0) << why.err;
   ASSERT_EQ(run.code, 0) << run.err;
   nlohmann::json row = nlohmann::json::parse(run.out);
-  row.erase("verdict");  // of several rows
+  row.erase("verdict");  // The verdict is about several rows.
   EXPECT_EQ(nlohmann::json::parse(why.out)["result"], row);
 }
 

@@ -58,6 +58,7 @@ constexpr auto rewritten = std::to_array<std::string_view>({
     "sim/sweep",
     "sim/tune",
     "sim/why",
+    "tests/cli",
     "tests/house",
     "tests/model",
     "tests/model/analysis",
