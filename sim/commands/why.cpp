@@ -34,7 +34,7 @@ namespace {
 struct WhyRequest {
   SettingArguments settings;
   std::string format = "text";
-  std::string most_sites = "12";
+  std::string most_parameters = "12";
 };
 
 /// Returns the number of parameters to print.
@@ -75,7 +75,7 @@ const ResultRow& fastest(const std::vector<ResultRow>& rows) {
 int why(const WhyRequest& request) {
   constexpr std::array<std::string_view, 2> formats{"text", "json"};
   require_word("--output", request.format, formats, "format");
-  const std::size_t most_sites = most_of(request.most);
+  const std::size_t most_parameters = most_of(request.most_parameters);
   const Settings settings = settings_of(request.settings);
   Library library;
   library.load(settings);
@@ -91,8 +91,8 @@ int why(const WhyRequest& request) {
   Explanation explanation = explain(priced, prediction, predictor);
   explanation.row = row;
   explanation.verdict = rows.size() > 1 ? reports::verdict(rows, verdict_rule_of(settings)) : std::string{};
-  fmt::print("{}",
-             request.format == "json" ? reports::why_json(explanation) : reports::why_text(explanation, most_sites));
+  fmt::print("{}", request.format == "json" ? reports::why_json(explanation)
+                                            : reports::why_text(explanation, most_parameters));
   return exit_code::done;
 }
 
@@ -108,7 +108,7 @@ void add_why(CLI::App& app, int& status) {
                            ->capture_default_str()
                            ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
                        {"text", "json"}));
-    usual(command.add_option("--most", request->most, "text: parameters to list, the most sensitive first")
+    usual(command.add_option("--most", request->most_parameters, "text: parameters to list, the most sensitive first")
               ->group("Grid and output")
               ->type_name("COUNT")
               ->capture_default_str()
