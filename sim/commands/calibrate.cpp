@@ -54,7 +54,7 @@ Answer run_calibrate(const CalibrateRequest& request) {
     write_machine(out, base_name, calibration.yaml);
   } catch (const ConfigError& error) {
     if (!node.empty()) {
-      fs::remove(node);  // It would be in the way of the next attempt.
+      fs::remove(node);  // The file would block the next attempt.
     }
     if (seen.faults.empty()) {
       throw;

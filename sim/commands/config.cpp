@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim config: what the settings are, where they come from, and what each one means.
+// commfuse-sim config: prints the settings, where they come from, and what each one means.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -36,7 +36,7 @@ std::string flags_of(const Field& field) {
   return field.letter == '\0' ? fmt::format("--{}", field.flag) : fmt::format("--{}, -{}", field.flag, field.letter);
 }
 
-/// "strategy: {slices: 4}".
+/// Returns the setting as a file writes it: "strategy: {slices: 4}".
 std::string in_a_file(const Field& field) {
   const std::size_t dot = field.key.find('.');
   const std::string value = yaml_scalar(field.example);
@@ -64,12 +64,12 @@ std::string explanation(const PlanField& field) {
                      field.doc, values_in_words(field), preset, name, yaml_scalar(field.example));
 }
 
-/// Prints a key and, behind a column of that width, its text, broken where the terminal ends.
+/// Prints a key and, in a column `width` wide, its text, which breaks at the terminal's edge.
 void print_listed(std::string_view key, std::string_view text, std::size_t width) {
   fmt::print("{}", wrapped(text, fmt::format("{:<{}} ", key, width), std::string(width + 1, ' ')));
 }
 
-/// Keys of plan files, under "plan.". Whether there is one.
+/// Explains a key of plan files, which begin with "plan.". Returns false if there is no such key.
 bool explain_plan(std::string_view key) {
   if (const PlanField* field = find_plan_field(key)) {
     fmt::print("{}", explanation(*field));

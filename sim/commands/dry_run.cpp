@@ -18,25 +18,26 @@ struct Sample {
   std::size_t points = 0;
   std::size_t rows = 0;
   std::size_t infeasible = 0;
-  double seconds = 0.0;  // of points that are not the first of their kind
-  double bytes = 0.0;    // in a store of them alone
+  double seconds = 0.0;  // Sum over the points that are not the first of their kind.
+  double bytes = 0.0;    // Size of a store of these points alone.
 };
 
-/// Evenly spread over the shard. Played twice: the first time makes schedules, which many points then share.
+/// Returns points spread evenly over the shard. Each is simulated twice, because the first time makes schedules that
+/// many points then share.
 std::vector<std::size_t> some_points(const StoreIdentity& identity) {
-  constexpr std::size_t most = 64;
-  std::vector<std::size_t> own;
+  constexpr std::size_t most_points = 64;
+  std::vector<std::size_t> shard_points;
   for (std::size_t point = 0; point < identity.points; ++point) {
     if (belongs_to(identity.shard, point, identity.points)) {
-      own.push_back(point);
+      shard_points.push_back(point);
     }
   }
-  std::vector<std::size_t> some;
-  const std::size_t taken = std::min(own.size(), most);
+  std::vector<std::size_t> sample;
+  const std::size_t taken = std::min(shard_points.size(), most_points);
   for (std::size_t i = 0; i < taken; ++i) {
-    some.push_back(own[(2 * i + 1) * own.size() / (2 * taken)]);
+    sample.push_back(shard_points[(2 * i + 1) * shard_points.size() / (2 * taken)]);
   }
-  return some;
+  return sample;
 }
 
 Sample sample_of(const PreparedSweep& prepared, const std::vector<std::size_t>& points) {
@@ -74,12 +75,12 @@ std::string size_in_words(double bytes) {
 std::string dry_run_in_words(const PreparedSweep& prepared) {
   const StoreIdentity& identity = prepared.identity;
   const Sample sample = sample_of(prepared, some_points(identity));
-  const std::size_t own = points_of(identity.shard, identity.points);
-  const double times = static_cast<double>(own) / static_cast<double>(sample.points);
+  const std::size_t shard_points = points_of(identity.shard, identity.points);
+  const double times = static_cast<double>(shard_points) / static_cast<double>(sample.points);
   const int asked = choices_of(prepared.sweep.grid.settings).threads;
   const auto threads = static_cast<double>(asked > 0 ? asked : usable_threads());
   std::string text = fmt::format(
-      "points  {}{}\n", own,
+      "points  {}{}\n", shard_points,
       identity.shard.parts == 1 ? "" : fmt::format(" of {}, shard {}", identity.points, name_of(identity.shard)));
   text += fmt::format("rows    about {:.0f}; of {} in a sample {} could not be run\n",
                       times * static_cast<double>(sample.rows), sample.rows, sample.infeasible);

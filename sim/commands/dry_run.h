@@ -7,8 +7,8 @@
 
 namespace commfuse::sim {
 
-/// Says in lines how many points the sweep has, and how long they take and how large the store becomes, judged by some
-/// of them that it plays.
+/// Returns lines that say how many points the sweep has, how long they take and how large the store becomes. Time and
+/// size are estimates from a sample of points, which this simulates.
 std::string dry_run_in_words(const PreparedSweep& prepared);
 
 }  // namespace commfuse::sim

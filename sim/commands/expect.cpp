@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim expect: what a machine should do, and floors for checkers.
+// commfuse-sim expect: predicts what a machine should do, and writes floors for checkers.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -80,7 +80,7 @@ expect::Setup setup_of(const ExpectRequest& request) {
 Bytes size_of(std::string_view flag, std::string_view text) {
   const std::optional<Bytes> size = parse_size(text);
   if (!size) {
-    const std::optional<std::int64_t> plain = parse_integer(text);  // as nccl-tests takes them
+    const std::optional<std::int64_t> plain = parse_integer(text);  // nccl-tests takes plain numbers, too.
     if (plain) {
       return {*plain};
     }
@@ -149,7 +149,7 @@ double false_alarms_of(const ExpectRequest& request) {
 
 constexpr std::array<std::string_view, 4> formats{"table", "json", "csv", "yaml"};
 
-/// GEMMs and copies in place of collectives.
+/// Answers for GEMMs and copies in place of collectives.
 Answer kernels_answer(const ExpectRequest& request, const Machine& machine, double false_alarms) {
   const std::optional<DType> dtype = dtype_named(request.dtype);
   if (!dtype) {
@@ -176,7 +176,7 @@ Answer kernels_answer(const ExpectRequest& request, const Machine& machine, doub
   }};
 }
 
-/// Layers and steps in place of collectives: settings as those of `run`, of one point.
+/// Answers for layers and steps in place of collectives. The settings are those of `run` and have to be of one point.
 Answer runs_answer(const ExpectRequest& request, double false_alarms) {
   SettingArguments arguments;
   arguments.sets = {"scope=" + request.scope, "hardware=" + request.hardware};
@@ -263,7 +263,7 @@ void add_size_flags(CLI::App& command, ExpectRequest& request) {
   command.add_option("-f,--stepfactor", request.factor, "Factor between sizes")->capture_default_str();
 }
 
-/// What a question does not take is not passed over in silence.
+/// Throws ConfigError for flags that the chosen question does not use, because silence would suggest that they count.
 void refuse_idle_flags(CLI::App& command) {
   const auto has = [&](const char* flag) { return command.count(flag) > 0; };
   const bool asks_for_kernels = has("--gemm") || has("--copy");

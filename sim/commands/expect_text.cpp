@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 16> columns{"schema",     "machine",     
                                                    "slow_us",    "algbw_gb_s",  "busbw_gb_s",       "busbw_floor_gb_s",
                                                    "limited_by", "nccl_kernel", "saturation_bytes", "false_alarms"};
 
-/// Figures below what a model knows are noise.
+/// Rounds to six digits; the model is not more precise.
 double rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
 
 double gigabytes(BytesPerSecond rate) { return rounded(rate.value / giga); }
@@ -101,12 +101,12 @@ std::string name_of(const ExpectedKernelRow& row) {
                   : fmt::format("copy {}", format_size(row.copied));
 }
 
-/// One of a list.
+/// Writes one map of a YAML list.
 std::string yaml_map(std::span<const std::string_view> names, const std::vector<Value>& values) {
   const auto object = nlohmann::ordered_json::parse(reports::json_object(names, values));
   std::string text;
   for (const auto& [key, value] : object.items()) {
-    text += fmt::format("{}{}: {}\n", text.empty() ? "- " : "  ", key, value.dump());  // JSON values are YAML
+    text += fmt::format("{}{}: {}\n", text.empty() ? "- " : "  ", key, value.dump());  // JSON values are valid YAML.
   }
   return text;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a machine should do, as text: a table, JSON, CSV, YAML.
+// Writes what a machine should do as a table, JSON, CSV or YAML.
 #pragma once
 
 #include <span>
@@ -11,27 +11,27 @@
 
 namespace commfuse::sim {
 
-/// What is said around the rows.
+/// Facts that stand around the rows.
 struct ExpectedOf {
   std::string machine;
   double false_alarms = 0.01;
 };
 
 std::string expected_table(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
-/// An array of objects, one a row.
+/// Returns an array with one object a row.
 std::string expected_json(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
 std::string expected_csv(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
-/// A list of maps with the same keys.
+/// Returns a list of maps with equal keys.
 std::string expected_yaml(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
 
-// The same of kernels on one GPU.
+// Kernels on one GPU, in the forms above.
 
 std::string kernel_table(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
 std::string kernel_json(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
 std::string kernel_csv(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
 std::string kernel_yaml(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
 
-// The same of layers and steps.
+// Layers and steps, in the forms above.
 
 std::string run_table(std::span<const expect::ExpectedRun> rows, const ExpectedOf& of);
 std::string run_json(std::span<const expect::ExpectedRun> rows, const ExpectedOf& of);

@@ -16,20 +16,20 @@ namespace commfuse::sim {
 
 namespace {
 
-/// The members of `all` that a list names, "all" being every one.
+/// Returns the members of `choices` that `list` names; the word "all" names every one.
 template <class T, class All, class Name>
-std::vector<T> chosen(std::string_view flag, std::string_view list, const All& all, const Name& name,
+std::vector<T> chosen(std::string_view flag, std::string_view list, const All& choices, const Name& name,
                       std::string_view noun) {
   std::vector<std::string_view> names{"all"};
-  for (const T& one : all) {
-    names.push_back(name(one));
+  for (const T& choice : choices) {
+    names.push_back(name(choice));
   }
   std::vector<T> result;
   for (const std::string_view word : split_list(list)) {
     require_word(flag, word, names, noun);
-    for (const T& one : all) {
-      if (word == "all" || word == name(one)) {
-        result.push_back(one);
+    for (const T& choice : choices) {
+      if (word == "all" || word == name(choice)) {
+        result.push_back(choice);
       }
     }
   }
@@ -59,7 +59,7 @@ void require_no_choice(const CLI::App& command, const std::vector<std::string>& 
 }
 
 void for_each_generated(const GeneratedChoice& choice, const std::function<void(Program)>& visit) {
-  const auto some = chosen<Strategy>(
+  const auto chosen_strategies = chosen<Strategy>(
       "--strategy", choice.strategies, strategies(), [](const Strategy& strategy) { return strategy.name; },
       "strategy");
   const auto scopes = chosen<Scope>(
@@ -68,7 +68,7 @@ void for_each_generated(const GeneratedChoice& choice, const std::function<void(
       parse_whole_numbers(choice.ranks, {.flag = "--ranks", .lowest = 1, .highest = 4096});
   for (const Scope scope : scopes) {
     for (const std::int32_t count : ranks) {
-      for (const Strategy& strategy : some) {
+      for (const Strategy& strategy : chosen_strategies) {
         for (const StrategyOptions& options : schedules_to_prove(strategy, kinds_of(scope), count)) {
           visit(program_of(scope, true, count, strategy, options));
         }

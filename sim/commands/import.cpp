@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim import: what other programs were told, as files of ours.
+// commfuse-sim import: writes the arguments and configurations of other programs as files of ours.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -41,11 +41,11 @@ struct ImportRequest {
   std::string file;
   std::string name;
   std::string out = ".";
-  /// By flag, in the order of the format's options.
+  /// Values by flag, in the order of the format's options.
   std::vector<std::pair<std::string, std::vector<std::string>>> options{};
 };
 
-/// A name of files that stay in the folder they are put into.
+/// Throws ConfigError for a name whose file would leave its folder.
 void require_plain(const std::string& name) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
       has_control_character(name) || !is_utf8(name)) {
@@ -54,8 +54,8 @@ void require_plain(const std::string& name) {
   }
 }
 
-/// What was written is read as `run` will read it, and the step is one that it does not refuse, whatever the machine.
-/// Throws ConfigError that names its source, and leaves none of it.
+/// Reads the written files as `run` will, and checks that it accepts the step on any machine. On a mistake it removes
+/// the files and throws a ConfigError that names their source.
 void require_runnable(const std::string& model, const fs::path& run, const std::vector<fs::path>& written,
                       const std::string& source) {
   const char* what = "files that cannot be loaded";
@@ -75,7 +75,7 @@ void require_runnable(const std::string& model, const fs::path& run, const std::
   }
 }
 
-/// The files of an import, in the order in which they are named; the run is the last.
+/// Writes the files of an import and returns them in the order in which they are named; the run is last.
 std::vector<fs::path> write(const import::Imported& read, const ImportRequest& request) {
   const fs::path folder(request.out);
   const std::string model = request.name + ".model.yaml";
@@ -94,7 +94,8 @@ std::vector<fs::path> write(const import::Imported& read, const ImportRequest& r
   return {folder / model, folder / run};
 }
 
-/// A machine that has so many GPUs, for the command to try: two nodes or more. Nothing where none may have so many.
+/// Returns a machine of two nodes or more with this number of GPUs, for the command that the user can try; nothing for
+/// more GPUs than a machine may have.
 std::optional<std::string> machine_for(std::int64_t gpus) {
   constexpr std::int64_t gpus_in_node = 8;
   constexpr std::int64_t most_gpus = 32768;
@@ -134,7 +135,7 @@ void add_common(CLI::App& command, ImportRequest& request) {
       ->capture_default_str();
 }
 
-/// The flags of all formats, each once, for a file whose format its content tells.
+/// Returns the flags of all formats, each once, for files whose format follows from their content.
 std::vector<std::string> all_flags() {
   std::vector<std::string> flags;
   for (const import::Format& format : import::formats()) {
@@ -147,7 +148,7 @@ std::vector<std::string> all_flags() {
   return flags;
 }
 
-/// A flag before the format would be lost.
+/// Throws ConfigError for a flag before the name of the format, because it would be lost.
 void refuse_before(const CLI::App& import, std::string_view format) {
   std::vector<std::string> flags{"--name", "--out"};
   std::ranges::copy(all_flags(), std::back_inserter(flags));
@@ -185,8 +186,7 @@ void add_format(CLI::App& import, const import::Format& format, int& status) {
       });
 }
 
-/// Flags and words that stand beside a file whose format its content tells. Throws ConfigError for one that this
-/// format has not.
+/// Throws ConfigError for flags and words that the format, which follows from the file's content, does not have.
 void require_of_format(const import::Format& format, const ImportRequest& request) {
   for (const auto& [flag, values] : request.options) {
     if (!values.empty() &&
@@ -198,8 +198,8 @@ void require_of_format(const import::Format& format, const ImportRequest& reques
   }
 }
 
-/// One file whose format its content tells, and overrides of its keys. Two other words are a format that is none, and
-/// its file.
+/// Imports a file whose format follows from its content; further words override its keys. Two words that are no
+/// overrides are an unknown format and its file.
 int import_words(const std::vector<std::string>& words, ImportRequest request) {
   std::vector<std::string_view> names;
   std::ranges::transform(import::formats(), std::back_inserter(names), &import::Format::name);

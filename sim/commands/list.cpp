@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim list: what there is to choose from, a line each.
+// commfuse-sim list: lists the names to choose from, one a line.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -33,7 +33,7 @@ std::vector<std::string> names_of(const Listing& listing) {
   return names;
 }
 
-/// The text column at the end of a list, which is broken where the terminal ends: beside the others, or below them
+/// The text column at the end of a list. It breaks at the terminal's edge, beside the other columns, or below them
 /// where they leave little room.
 class LastColumn {
  public:
@@ -46,13 +46,13 @@ class LastColumn {
 
   [[nodiscard]] bool is_too_wide() const { return is_too_wide_; }
 
-  /// Returns the row whose other cells are `others`, a line, with the text of the last.
+  /// Returns a row: the line `others` with its other cells, and the text of the last column.
   [[nodiscard]] std::string broken(std::string others, const std::string& text) const {
     constexpr std::size_t least_room = 24;
     if (start_ + least_room > terminal_width()) {
       return others + wrapped(text, "    ", "    ");
     }
-    others.pop_back();  // the line break
+    others.pop_back();  // Removes the line break.
     others.resize(start_, ' ');
     return wrapped(text, others, std::string(start_, ' '));
   }

@@ -32,7 +32,7 @@ std::string in_billions(std::int64_t count) {
   return number < 1e9 ? fmt::format("{:.0f}M", number / 1e6) : fmt::format("{:.4g}B", number / 1e9);
 }
 
-/// "attention in 10 of 40 layers, 30 gated delta networks; 256 experts, 8 active, 1 shared".
+/// Returns words such as "attention in 10 of 40 layers, 30 gated delta networks; 256 experts, 8 active, 1 shared".
 std::string layers_in_words(const Transformer& model) {
   const LayerCounts counts = layer_counts(model);
   std::int64_t windows = 0;
@@ -145,7 +145,7 @@ Listing listed_strategies() {
 
 namespace {
 
-/// "hopper, blackwell"; "-" where nobody measured it.
+/// Returns words such as "hopper, blackwell"; "-" if there are no measurements.
 std::string measured_in_words(const ImplementationCosts& costs) {
   std::vector<std::string_view> names;
   for (const NcclGeneration generation : all_nccl_generations) {
@@ -175,7 +175,7 @@ Listing listed_implementations() {
 
 namespace {
 
-/// "te"; "exposed" where products and collectives take turns.
+/// Returns the strategy or implementation, such as "te"; "exposed" where GEMMs and collectives take turns.
 std::string tensor_parallel_in_words(const Framework& framework) {
   return framework.tensor_overlap != nullptr   ? std::string(framework.tensor_overlap->name)
          : framework.implementation != nullptr ? framework.implementation->name
@@ -229,8 +229,8 @@ constexpr std::array scope_lines{
 Listing listed_scopes() {
   Listing listing{{{"scope", true}, {"what is simulated", true}}, {}};
   for (const std::string_view name : find_field("scope")->choices()) {
-    const auto* const line =
-        std::find_if(scope_lines.begin(), scope_lines.end(), [&](const ScopeLine& one) { return one.name == name; });
+    const auto* const line = std::find_if(scope_lines.begin(), scope_lines.end(),
+                                          [&](const ScopeLine& candidate) { return candidate.name == name; });
     check(line != scope_lines.end(), "every scope has its line");
     listing.rows.push_back({std::string(name), std::string(line->doc)});
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is to choose from, a row each.
+// Tables of the names to choose from, one row a name.
 #pragma once
 
 #include <string>
@@ -14,23 +14,23 @@ struct ListColumn {
   bool is_text = false;  ///< Flush left.
 };
 
-/// Cells by row.
+/// A table: its columns, and its cells by row.
 struct Listing {
   std::vector<ListColumn> columns;
   std::vector<std::vector<std::string>> rows;
 };
 
-/// Name, parameters, sizes, what is special in the layers.
+/// Lists name, parameters, sizes and what is special in the layers.
 Listing listed_models();
-/// The same of every config.json below a folder, and of files that are called like it. Throws ConfigError where there
-/// is none.
+/// Lists every config.json below a folder, and files with similar names, like listed_models(). Throws ConfigError if
+/// there is none.
 Listing listed_models_in(const std::string& folder);
-/// Name, dense 16-bit TFLOP/s, memory, rates of links: of clusters alone, or of nodes alone.
+/// Lists name, dense 16-bit TFLOP/s, memory and rates of links, either of clusters or of nodes.
 Listing listed_machines(Catalogue catalogue, bool clusters);
 Listing listed_strategies();
-/// Name, strategy it realises, transport, generations where it was measured, summary.
+/// Lists name, the strategy it realises, transport, generations where it was measured, and summary.
 Listing listed_implementations();
-/// Name, how tensor ranks run products that meet a collective, dtype of gradients, host time to issue a kernel,
+/// Lists name, how tensor ranks run GEMMs that meet a collective, dtype of gradients, host time to issue a kernel, and
 /// summary.
 Listing listed_frameworks();
 Listing listed_scopes();

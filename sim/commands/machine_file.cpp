@@ -27,16 +27,16 @@ void require_name(const std::string& name) {
   }
 }
 
-/// Each parameter that a fit to few rows moved: once.
+/// Names, once each, the parameters that were fitted to few rows.
 std::string few_rows_of(const calibrate::FittedPart& part) {
   std::string moved;
   std::string stopped;
-  for (const FittedParameter& one : part.parameters) {
-    const std::string factor = fmt::format("{} x{:.3g}", one.name, one.value / one.start);
-    if (one.undecided) {
+  for (const FittedParameter& parameter : part.parameters) {
+    const std::string factor = fmt::format("{} x{:.3g}", parameter.name, parameter.value / parameter.start);
+    if (parameter.undecided) {
       stopped += (stopped.empty() ? "" : ", ") + factor;
     } else {
-      moved += fmt::format("{}{} ± {:.0f}%", moved.empty() ? "" : ", ", factor, 100.0 * one.standard_error);
+      moved += fmt::format("{}{} ± {:.0f}%", moved.empty() ? "" : ", ", factor, 100.0 * parameter.standard_error);
     }
   }
   std::string text =
@@ -88,7 +88,7 @@ std::string summary_of(const calibrate::FittedPart& part) {
   return text + calibrate::residual_plot(part.residuals);
 }
 
-/// A file that is gone when its scope ends, whether it was renamed or not.
+/// A file that is removed when its scope ends, unless it was renamed.
 class Draft {
  public:
   explicit Draft(fs::path path) : path_(std::move(path)) {}
@@ -104,7 +104,7 @@ class Draft {
   fs::path path_;
 };
 
-/// The first mistake of a file that will not be there, without its place and its remedy.
+/// Returns the first mistake without its place and its remedy, because the file it names will not exist.
 std::string reason_of(std::string_view mistake, std::string_view path) {
   mistake = mistake.substr(0, mistake.find('\n'));
   if (mistake.substr(0, path.size()) == path) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A calibration as a hardware file, and what is said about it.
+// Writes a calibration as a hardware file, and reports on it.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,14 @@
 
 namespace commfuse::sim {
 
-/// Throws ConfigError for a name that no machine may have, and for a file that is there already.
+/// Throws ConfigError if `name` is not a valid name of a machine, or if the file exists already.
 void require_new_machine(const std::string& name, const std::filesystem::path& out);
 
-/// Whole or not at all, and only when it reads back: a fit may end where no hardware file may go, which is a
-/// ConfigError that names `base`, what it started from.
+/// Writes the whole file, or none, and only if it reads back. A fit may end outside the range of hardware files; that
+/// is a ConfigError that names `base`, the machine it started from.
 void write_machine(const std::filesystem::path& path, const std::string& base, const std::string& yaml);
 
-/// How well each part was fitted, what was left out, and where the file is, in lines.
+/// Returns lines that say how well each part was fitted, what was left out, and where the file is.
 std::string calibration_in_words(const calibrate::Observations& seen, const calibrate::Calibration& calibration,
                                  const std::filesystem::path& out);
 

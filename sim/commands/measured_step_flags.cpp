@@ -43,7 +43,7 @@ void add_measured_flags(CLI::App& command, MeasuredArguments& arguments) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, const Settings* own,
+std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, const Settings* run_settings,
                                         const std::string& hardware) {
   if (arguments.time.empty()) {
     if (!arguments.config.empty()) {
@@ -52,11 +52,11 @@ std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, cons
     return std::nullopt;
   }
   const Duration time = time_of(arguments.time);
-  if (arguments.config.empty() && own == nullptr) {
+  if (arguments.config.empty() && run_settings == nullptr) {
     throw ConfigError(
         "--measured-step: nothing says what took so long; name the file of its settings by --measured-config");
   }
-  Settings settings = arguments.config.empty() ? *own : settings_of({.files = {arguments.config}});
+  Settings settings = arguments.config.empty() ? *run_settings : settings_of({.files = {arguments.config}});
   if (settings.text("hardware") != hardware && cluster_of_nodes(settings.text("hardware")) == hardware) {
     settings.put(*find_field("hardware"), {hardware, {Source::flag, "--measured-config"}});
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim merge: the shards of a sweep, done anywhere, into the folder that one process would have left.
+// commfuse-sim merge: merges the shards of a sweep, wherever they ran, into the folder that one process would have
+// left.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -34,7 +35,7 @@ struct MergeRequest {
   std::string format = "table";
 };
 
-/// The files given, or those that lie in the folder.
+/// Returns the files given, or those in the folder.
 std::vector<fs::path> shard_files(const MergeRequest& request) {
   std::vector<fs::path> files(request.shards.begin(), request.shards.end());
   std::error_code error;
@@ -59,7 +60,7 @@ std::string command_for(const Shard& shard, const std::string& folder) {
 
 using Readers = std::map<int, std::unique_ptr<StoreReader>>;
 
-/// Throws ConfigError where two do not belong together.
+/// Throws ConfigError if two shards do not belong together.
 void require_together(const StoreReader& first, const StoreReader& other) {
   const StoreIdentity& a = first.identity();
   const StoreIdentity& b = other.identity();
@@ -94,22 +95,22 @@ Readers readers_of(const std::vector<fs::path>& files) {
   return readers;
 }
 
-/// Throws ConfigError, with the commands that are still to be run, unless every point is there.
+/// Throws ConfigError, with the commands that still have to run, unless every point is there.
 void require_complete(const Readers& readers, const std::string& folder) {
   const int parts = readers.begin()->second->identity().shard.parts;
   std::string missing;
   int count = 0;
   for (int part = 1; part <= parts; ++part) {
-    const auto found = readers.find(part);
-    const bool is_there = found != readers.end();
-    if (is_there && found->second->counts().points == found->second->points_wanted()) {
+    const auto reader = readers.find(part);
+    const bool is_there = reader != readers.end();
+    if (is_there && reader->second->counts().points == reader->second->points_wanted()) {
       continue;
     }
     constexpr int most_told = 100;
     if (++count <= most_told) {
       missing += fmt::format("\n  {}{}", command_for({part, parts}, folder),
-                             is_there ? fmt::format("  # has {} of {} points", found->second->counts().points,
-                                                    found->second->points_wanted())
+                             is_there ? fmt::format("  # has {} of {} points", reader->second->counts().points,
+                                                    reader->second->points_wanted())
                                       : "");
     }
   }
@@ -119,12 +120,13 @@ void require_complete(const Readers& readers, const std::string& folder) {
   }
 }
 
-/// All points in their order.
+/// Writes all points in their order.
 StoreCounts write_merged(Readers& readers, const fs::path& path) {
   StoreIdentity identity = readers.begin()->second->identity();
   identity.shard = {};
   StoreWriter store(path, identity);
-  std::map<std::size_t, std::pair<StoredPoint, StoreReader*>> next;  // by point: shards share none
+  // Keyed by point, because no two shards have the same.
+  std::map<std::size_t, std::pair<StoredPoint, StoreReader*>> next;
   const auto advance = [&](StoreReader* reader) {
     if (std::optional<StoredPoint> point = reader->next()) {
       const std::size_t number = point->point;
@@ -143,7 +145,7 @@ StoreCounts write_merged(Readers& readers, const fs::path& path) {
   return store.counts();
 }
 
-/// The sweep as the settings beside the shards say it, whatever this environment holds.
+/// Returns the sweep from the settings beside the shards. This process's environment does not count.
 Sweep sweep_in(const fs::path& settings) {
   Resolver resolver;
   Sweep sweep = read_sweep(settings.string(), resolver);
@@ -152,7 +154,7 @@ Sweep sweep_in(const fs::path& settings) {
   return sweep;
 }
 
-/// What is replaced was once merged, and is nobody else's.
+/// Throws ConfigError unless the folder to replace is the result of a merge; anything else may be somebody's data.
 void require_ours(const fs::path& path) {
   std::error_code ignored;
   if (fs::exists(path, ignored)) {

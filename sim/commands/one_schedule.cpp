@@ -32,7 +32,7 @@ std::string label_of(const Strategy& strategy, const StrategyOptions& options) {
   return reports::strategy_label(std::string{strategy.name}, strategy.describe(options));
 }
 
-/// The schedules of one strategy.
+/// Returns the schedules of the only strategy.
 const Candidates& only(const std::vector<Candidates>& candidates) {
   if (candidates.size() == 1) {
     return candidates.front();
@@ -53,7 +53,7 @@ const Candidates& only(const std::vector<Candidates>& candidates) {
                                         : "choose one with its options, or leave --variants out for the fastest"));
 }
 
-/// Of the schedules of one strategy the fastest at the point, as `run` shows it.
+/// Returns the fastest schedule of a strategy at the point, which is the one that `run` shows.
 StrategyOptions chosen(const Candidates& candidate, const Point& point) {
   if (candidate.options.size() == 1) {
     return candidate.options.front();
@@ -89,7 +89,7 @@ OneSchedule generated(const OneScheduleArguments& arguments, ScheduleUse use) {
   return schedule;
 }
 
-/// Nothing where the proof failed; its findings are on stderr.
+/// Returns nothing if the proof failed; its findings are on stderr.
 std::optional<OneSchedule> unpriced_file(const OneScheduleArguments& arguments) {
   if (!arguments.settings.flags.empty() || !arguments.files.sizes.empty()) {
     const std::string flag =

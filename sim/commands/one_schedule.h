@@ -11,27 +11,28 @@
 namespace commfuse::sim {
 
 struct OneScheduleArguments {
-  ScheduleArguments files;  // at most one file; --size
+  ScheduleArguments files;  // At most one file, and --size.
   SettingArguments settings;
 };
 
 enum class ScheduleUse : std::uint8_t {
-  unpriced,  // its structure alone: no point is looked at, but to choose the fastest of several
-  priced,    // sizes and costs at the point of the settings
+  unpriced,  // The structure alone. A point is only looked at to choose the fastest of several schedules.
+  priced,    // Sizes and costs, too, at the point of the settings.
 };
 
 struct OneSchedule {
   Structure structure;
-  Sizes sizes;  // empty where it is not priced, like the costs
+  Sizes sizes;  // Empty where the schedule is not priced, like the costs.
   Costs costs;
 
   [[nodiscard]] const Program& program() const { return structure.program(); }
   [[nodiscard]] reports::ExportInput input() const { return {structure.plan.lowered, sizes, costs}; }
 };
 
-/// Of several schedules of one strategy the fastest at the point, as `run` shows it, and stderr says which; with
-/// `--variants all`, and of several strategies, none. Nothing where the proof of a file failed: its findings are on
-/// stderr. Throws ConfigError where the arguments choose none or several, or do not fit the file.
+/// Returns the schedule. Of several schedules of one strategy it is the fastest at the point, as `run` shows it, and
+/// stderr says which; with `--variants all`, and of several strategies, the choice is an error. Returns nothing if the
+/// proof of a file failed; its findings are on stderr. Throws ConfigError if the arguments choose none or several, or
+/// do not fit the file.
 std::optional<OneSchedule> one_schedule(const OneScheduleArguments& arguments, ScheduleUse use);
 
 }  // namespace commfuse::sim

@@ -36,11 +36,11 @@ struct PlanRequest {
   std::string file;
   std::string format = "table";
   std::string out;
-  SettingArguments settings;  ///< Those below `set`, which go into the flags.
+  SettingArguments settings;  ///< Settings below `set`, which go into the flags.
   PlanFlags flags;
 };
 
-/// The command that makes the same plan again.
+/// Returns the command that makes the same plan again.
 std::string command_of(const PlanRequest& request, const PlanFlags& flags) {
   return fmt::format("commfuse-sim plan{}{} --out {}", request.file.empty() ? "" : " " + shell_word(request.file),
                      in_shell_words(flags), shell_word(request.out));
@@ -59,8 +59,8 @@ std::vector<std::string_view> format_names() {
   return names;
 }
 
-/// Writes a plan in one of these formats. `by_flags` is the file that says what the flags said; empty where one was
-/// given.
+/// Writes a plan in one of these formats. `by_flags` is the plan file that says the same as the flags; empty if the
+/// user gave a file.
 void write_plan(const CapacityPlan& plan, const std::string& by_flags, std::string_view format, const Sink& sink) {
   require_word("--output", format, format_names(), "format");
   for (const auto& [name, write] : formats) {

@@ -19,8 +19,9 @@
 namespace commfuse::sim {
 
 bool PlanFlags::any() const {
-  const auto all = texts();
-  return !settings.empty() || std::any_of(all.begin(), all.end(), [](const auto& one) { return !one.second->empty(); });
+  const auto flag_texts = texts();
+  return !settings.empty() ||
+         std::any_of(flag_texts.begin(), flag_texts.end(), [](const auto& entry) { return !entry.second->empty(); });
 }
 
 namespace {
@@ -32,17 +33,17 @@ void require_flags(const PlanFlags& flags) {
     std::string_view flag, example;
   };
   const bool has_model = std::any_of(flags.settings.begin(), flags.settings.end(),
-                                     [](const auto& one) { return one.first->key == "model"; });
+                                     [](const auto& assignment) { return assignment.first->key == "model"; });
   std::vector<std::string_view> missing;
   std::vector<std::string_view> examples;
-  for (const Needed& one :
+  for (const Needed& needed :
        {Needed{has_model, "--model", "--model llama-3.1-70b"}, Needed{!flags.tokens.empty(), "--tokens", "--tokens 2T"},
         Needed{!flags.hardware.empty() || !flags.gpus.empty(), "--gpus", "--gpus h100"},
         Needed{!flags.price.empty(), "--price", "--price 2.80"},
         Needed{!flags.deadline.empty() || !flags.budget.empty(), "--deadline or --budget", "--deadline 90d"}}) {
-    if (!one.is_given) {
-      missing.push_back(one.flag);
-      examples.push_back(one.example);
+    if (!needed.is_given) {
+      missing.push_back(needed.flag);
+      examples.push_back(needed.example);
     }
   }
   if (!missing.empty()) {
@@ -52,7 +53,7 @@ void require_flags(const PlanFlags& flags) {
   }
 }
 
-/// The values of settings, each by its key. Throws ConfigError with every mistake, by its flag.
+/// Returns the settings by key. Throws ConfigError with every mistake, by its flag.
 std::string settings_in_yaml(const FlagTexts& settings) {
   std::string text;
   std::vector<std::string> mistakes;
@@ -69,7 +70,7 @@ std::string settings_in_yaml(const FlagTexts& settings) {
   return text;
 }
 
-/// What --gpus or --hardware names.
+/// Returns the text of --gpus or --hardware.
 const std::string& typed_hardware(const PlanFlags& flags) {
   if (!flags.gpus.empty() && flags.gpus.find_first_not_of("0123456789") == std::string::npos) {
     throw ConfigError(
@@ -83,7 +84,8 @@ const std::string& typed_hardware(const PlanFlags& flags) {
   return flags.gpus.empty() ? flags.hardware : flags.gpus;
 }
 
-/// Of a node of the catalogue a cluster of such nodes. A file stays.
+/// Returns the hardware of the plan: a cluster of such nodes where the flags name a node of the catalogue. A file
+/// stays.
 std::string hardware_of(const PlanFlags& flags) {
   std::string hardware = meant_name(Catalogue::hardware, typed_hardware(flags));
   if (const std::optional<std::string> mistake = mistake_in(*find_field("hardware"), hardware)) {
@@ -93,7 +95,7 @@ std::string hardware_of(const PlanFlags& flags) {
   return is_file ? hardware : cluster_of_nodes(hardware);
 }
 
-/// GPUs that could be had where nobody says: those of a node without a network, else as many as large orders are.
+/// Returns the usual number of GPUs on offer: those of a node without a network, else the size of large orders.
 std::string usual_available(const std::string& hardware) {
   const Machine machine = load_machine(hardware);
   return machine.network ? "8192" : fmt::format("{}", machine.gpus_per_node);
@@ -135,7 +137,7 @@ namespace {
 
 constexpr std::string_view by_flags_name = "plan by flags";
 
-/// The flag that wrote this line of the plan, 1 for the first; empty where none did.
+/// Returns the flag that wrote a line of the plan, counted from 1; empty if none did.
 std::string flag_of_line(const PlanFlags& flags, const std::string& text, std::size_t number) {
   std::istringstream lines(text);
   std::string line;
@@ -144,14 +146,15 @@ std::string flag_of_line(const PlanFlags& flags, const std::string& text, std::s
   }
   const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
   const std::string flag = "--" + line.substr(begin, std::min(line.find(':'), line.size()) - begin);
-  const auto all = flags.texts();
-  const bool is_flag = std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.first == flag; });
+  const auto flag_texts = flags.texts();
+  const bool is_flag =
+      std::any_of(flag_texts.begin(), flag_texts.end(), [&](const auto& entry) { return entry.first == flag; });
   return !is_flag ? "" : flag == "--hardware" && flags.hardware.empty() ? "--gpus" : flag;
 }
 
-/// Mistakes in values of flags, each by its flag; nothing where one is not of a flag.
+/// Returns the mistakes in values of flags, each by its flag; nothing if a mistake belongs to no flag.
 std::optional<std::string> by_flag(const PlanFlags& flags, const std::string& text, const std::string& mistakes) {
-  std::string all;
+  std::string by_flags;
   std::istringstream lines(mistakes);
   for (std::string line; std::getline(lines, line);) {
     const std::string_view front = by_flags_name;
@@ -164,9 +167,9 @@ std::optional<std::string> by_flag(const PlanFlags& flags, const std::string& te
     if (flag.empty()) {
       return std::nullopt;
     }
-    all += (all.empty() ? "" : "\n") + flag + line.substr(sentence);
+    by_flags += (by_flags.empty() ? "" : "\n") + flag + line.substr(sentence);
   }
-  return all;
+  return by_flags;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capacity plan without a file: what its flags say, as the file that says the same.
+// A capacity plan without a file: turns its flags into the plan file that says the same.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@
 
 namespace commfuse::sim {
 
-/// Settings and what was typed for them.
+/// Settings and the text that the user typed for each.
 using FlagTexts = std::vector<std::pair<const Field*, std::string>>;
 
 struct PlanFlags {
-  FlagTexts settings;  ///< Those below `set`.
+  FlagTexts settings;  ///< Settings below `set`.
   std::string tokens, hardware, gpus, price, deadline, budget, available;
 
-  /// Each flag but settings, and its text.
+  /// Returns each flag except settings, and its text.
   [[nodiscard]] std::array<std::pair<std::string_view, const std::string*>, 7> texts() const {
     return {{{"--tokens", &tokens},
              {"--hardware", &hardware},
@@ -30,18 +30,18 @@ struct PlanFlags {
              {"--budget", &budget},
              {"--available", &available}}};
   }
-  /// Whether any was given.
+  /// True if any was given.
   [[nodiscard]] bool any() const;
 };
 
-/// " --model llama-3.1-70b --tokens 2T …": what was given, as words of a shell.
+/// Returns the flags given as words of a shell: " --model llama-3.1-70b --tokens 2T …".
 std::string in_shell_words(const PlanFlags& flags);
 
-/// A plan file that says what the flags say; the price is dated today. Throws ConfigError with every flag that is
-/// missing or wrong.
+/// Returns a plan file that says the same as the flags, with prices dated today. Throws ConfigError with every flag
+/// that is missing or wrong.
 std::string plan_of(const PlanFlags& flags);
 
-/// That text read. Throws ConfigError with every mistake, by its flag where one made it.
+/// Reads such a file. Throws ConfigError with every mistake, by its flag where one made it.
 PlanFile plan_by_flags(const PlanFlags& flags, const std::string& text);
 
 }  // namespace commfuse::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim plot: one figure of a report, as a file or in the terminal.
+// commfuse-sim plot: writes one figure of a report to a file, or draws it in the terminal.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -43,11 +43,12 @@ std::string list_of(const std::vector<Figure>& figures) {
   return text;
 }
 
-/// Where nothing is named and there is one figure, that one.
+/// Returns the figure with this name. An empty name means the only figure.
 const Figure& figure_named(const std::vector<Figure>& figures, const std::string& name) {
-  const auto found = std::find_if(figures.begin(), figures.end(), [&](const Figure& one) { return one.id == name; });
-  if (found != figures.end()) {
-    return *found;
+  const auto named =
+      std::find_if(figures.begin(), figures.end(), [&](const Figure& candidate) { return candidate.id == name; });
+  if (named != figures.end()) {
+    return *named;
   }
   std::string names;
   for (const Figure& figure : figures) {
@@ -56,7 +57,7 @@ const Figure& figure_named(const std::vector<Figure>& figures, const std::string
   throw ConfigError(fmt::format("FIGURE: unknown figure '{}'; known figures: {}", name, names));
 }
 
-/// The file in the format that its name ends with.
+/// Returns the figure in the format that the name of the file ends with.
 std::string file_of(const Figure& figure, const std::string& out) {
   const std::string ending = std::filesystem::path(out).extension().string();
   if (ending == ".svg") {

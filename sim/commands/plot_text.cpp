@@ -14,7 +14,7 @@ namespace commfuse::sim {
 
 namespace {
 
-/// Of the user's locale, without making it this program's.
+/// True if the user's locale is UTF-8. Leaves this program's locale as it is.
 bool speaks_utf8() {
   const locale_t user = ::newlocale(LC_CTYPE_MASK, "", nullptr);
   if (user == nullptr) {
@@ -25,11 +25,11 @@ bool speaks_utf8() {
   return utf8;
 }
 
-/// Plots use more of a wide terminal than text does.
+/// Returns the width of plots, which use more of a wide terminal than text does.
 int columns() {
   constexpr std::size_t least = 40;
-  constexpr std::size_t most = 200;
-  return static_cast<int>(std::clamp(terminal_columns().value_or(page_width), least, most));
+  constexpr std::size_t most_columns = 200;
+  return static_cast<int>(std::clamp(terminal_columns().value_or(page_width), least, most_columns));
 }
 
 }  // namespace

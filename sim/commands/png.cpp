@@ -22,7 +22,7 @@ namespace commfuse::sim {
 
 namespace {
 
-/// A file that has no name any more, and goes away with its descriptor.
+/// A temporary file without a name, which vanishes with its descriptor.
 class Scratch {
  public:
   Scratch() {
@@ -62,7 +62,7 @@ class Scratch {
   int descriptor_ = -1;
 };
 
-/// Its exit code. Throws HardwareAbsent where there is no such program.
+/// Runs the converter and returns its exit code. Throws HardwareAbsent if it is not installed.
 int run_converter(const Scratch& in, const Scratch& out) {
   posix_spawn_file_actions_t actions{};
   posix_spawn_file_actions_init(&actions);

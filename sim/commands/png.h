@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of pixels from SVG, by a program that the machine may have.
+// Converts SVG to pixels with a program that the machine may have.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace commfuse::sim {
 
-/// What rsvg-convert makes of it, at twice its size. Throws HardwareAbsent where that program is not installed, and
-/// std::runtime_error where it fails.
+/// Returns the PNG that rsvg-convert makes, at twice the size. Throws HardwareAbsent if that program is not installed,
+/// and std::runtime_error if it fails.
 std::string png_of(std::string_view svg);
 
 }  // namespace commfuse::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of results from where a sweep or a run left them.
+// Reads rows of results from where a sweep or a run left them.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 namespace commfuse::sim {
 
 struct ReadRows {
-  RowTable rows;                  // of layers, in the order of the file
-  std::vector<StepRow> models{};  // of whole models, likewise
-  std::string title{};            // of the sweep; of other files their name
-  std::string command{};          // makes these results again
+  RowTable rows;                  // Rows of layers, in the order of the file.
+  std::vector<StepRow> models{};  // Rows of whole models, in the order of the file.
+  std::string title{};            // Title of the sweep; for other files their name.
+  std::string command{};          // The command that makes these results again.
 };
 
-/// FILE is the folder of a sweep, its store, JSON or JSON Lines of `run` and `sweep`; "-": JSON or JSON Lines from
-/// stdin. At least one row. Throws ConfigError with place and remedy for what is none of these.
+/// FILE is the folder of a sweep, its store, or JSON or JSON Lines of `run` and `sweep`; "-" is JSON or JSON Lines from
+/// stdin. Returns at least one row. Throws ConfigError with place and remedy for any other file.
 ReadRows read_rows(const std::string& file);
 
 }  // namespace commfuse::sim

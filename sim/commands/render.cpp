@@ -26,7 +26,7 @@ namespace {
 
 using Rows = std::vector<ResultRow>;
 
-/// What the table's own heading does not say.
+/// Returns what the table's own heading does not say.
 std::string heading_of(const ResultRow& row) {
   std::string text;
   for (const std::string& words : reports::unusual(row)) {
@@ -35,7 +35,7 @@ std::string heading_of(const ResultRow& row) {
   return text;
 }
 
-/// Points that differ in what stands above a table get tables of their own.
+/// Returns the tables. Points that differ in what stands above a table get tables of their own.
 std::string tables(const Rows& rows, const VerdictRule& rule, const reports::ModelWords& words) {
   std::string text;
   for (std::size_t first = 0, i = 1; i <= rows.size(); ++i) {
@@ -48,7 +48,7 @@ std::string tables(const Rows& rows, const VerdictRule& rule, const reports::Mod
   return text;
 }
 
-/// Each reason once, in the order of the first row that has it.
+/// Lists each reason once, in the order of the first row that has it.
 std::string infeasible(std::span<const ResultRow> rows) {
   std::vector<std::pair<std::string, int>> reasons;
   int count = 0;
@@ -67,52 +67,56 @@ std::string infeasible(std::span<const ResultRow> rows) {
   return text;
 }
 
-/// What does not fit comes first.
+/// Returns the line about memory, which comes first because a point that does not fit cannot run.
 std::string memory_line(std::span<const ResultRow> rows) {
   const std::string sentence = reports::memory_sentence(rows);
   return sentence.empty() ? sentence : wrapped(sentence, "", "  ");
 }
 
-std::string table(std::span<const ResultRow> all, const VerdictRule& rule, const reports::ModelWords& words) {
+std::string table(std::span<const ResultRow> rows_of_run, const VerdictRule& rule, const reports::ModelWords& words) {
   Rows rows;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(rows), [](const ResultRow& row) { return row.feasible(); });
+  std::copy_if(rows_of_run.begin(), rows_of_run.end(), std::back_inserter(rows),
+               [](const ResultRow& row) { return row.feasible(); });
   rows = reports::ordered_by_point(std::move(rows));
   std::string text;
   for (const std::string& part :
        {memory_line(rows), tables(rows, rule, words), reports::tails_table(rows), reports::summary(rows, rule),
-        reports::scaling_text(reports::scalings_of(rows)), infeasible(all)}) {
+        reports::scaling_text(reports::scalings_of(rows)), infeasible(rows_of_run)}) {
     text += (text.empty() || part.empty() ? "" : "\n") + part;
   }
   return text;
 }
 
-std::string map(std::span<const ResultRow> all, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
-  std::string text = memory_line(all);
-  if (const std::string maps = reports::pay_maps(all, rule); !maps.empty()) {
+std::string map(std::span<const ResultRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
+  std::string text = memory_line(rows);
+  if (const std::string maps = reports::pay_maps(rows, rule); !maps.empty()) {
     return text + (text.empty() ? "" : "\n") + maps;
   }
-  text += (text.empty() ? "" : "\n") + reports::map_text(reports::maps_of(all, rule), rule);
-  for (const std::string& part : {reports::scaling_text(reports::scalings_of(all)), infeasible(all)}) {
+  text += (text.empty() ? "" : "\n") + reports::map_text(reports::maps_of(rows, rule), rule);
+  for (const std::string& part : {reports::scaling_text(reports::scalings_of(rows)), infeasible(rows)}) {
     text += (part.empty() ? "" : "\n") + part;
   }
   return text;
 }
 
-/// A paragraph a point, and which point it is where there are several.
-std::string verdicts(std::span<const ResultRow> all, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
+/// Returns a paragraph a point, with the name of the point where there are several.
+std::string verdicts(std::span<const ResultRow> rows_of_run, const VerdictRule& rule,
+                     const reports::ModelWords& /*words*/) {
   Rows rows;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(rows), [](const ResultRow& row) { return row.feasible(); });
+  std::copy_if(rows_of_run.begin(), rows_of_run.end(), std::back_inserter(rows),
+               [](const ResultRow& row) { return row.feasible(); });
   rows = reports::ordered_by_point(std::move(rows));
   const std::vector<std::span<const ResultRow>> points = reports::rows_by_point(rows);
   std::string text = memory_line(rows);
   for (const std::span<const ResultRow> point : points) {
-    const ResultRow& one = point.front();
-    const std::string which = points.size() == 1 ? std::string{}
-                                                 : fmt::format("{} {} on {}, ranks {}, seq {}: ", one.model, one.scope,
-                                                               one.hardware, one.ranks, format_count(one.seq));
+    const ResultRow& first_row = point.front();
+    const std::string which = points.size() == 1
+                                  ? std::string{}
+                                  : fmt::format("{} {} on {}, ranks {}, seq {}: ", first_row.model, first_row.scope,
+                                                first_row.hardware, first_row.ranks, format_count(first_row.seq));
     text += wrapped(which + reports::verdict(point, rule), "", "  ");
   }
-  return text + infeasible(all);
+  return text + infeasible(rows_of_run);
 }
 
 std::string json(std::span<const ResultRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
@@ -121,7 +125,7 @@ std::string json(std::span<const ResultRow> rows, const VerdictRule& rule, const
 std::string json_lines(std::span<const ResultRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
   return reports::to_json_lines(rows, reports::verdict_words(rows, rule));
 }
-/// The columns of the store; they hold the numbers that a verdict is made of.
+/// Returns the columns of the store, which hold the numbers that a verdict rests on.
 std::string csv(std::span<const ResultRow> rows, const VerdictRule& /*rule*/, const reports::ModelWords& /*words*/) {
   return reports::to_csv(rows);
 }
@@ -144,9 +148,9 @@ void add_output_flag(CLI::App& command, std::string& format) {
 
 Render renderer(std::string_view format) {
   std::array<std::string_view, formats.size()> names{};
-  std::transform(formats.begin(), formats.end(), names.begin(), [](const auto& one) { return one.first; });
+  std::transform(formats.begin(), formats.end(), names.begin(), [](const auto& entry) { return entry.first; });
   require_word("--output", format, names, "format");
-  return std::find_if(formats.begin(), formats.end(), [&](const auto& one) { return one.first == format; })->second;
+  return std::find_if(formats.begin(), formats.end(), [&](const auto& entry) { return entry.first == format; })->second;
 }
 
 }  // namespace commfuse::sim

@@ -20,7 +20,7 @@ using Render = std::string (*)(std::span<const ResultRow>, const VerdictRule&, c
 
 void add_output_flag(CLI::App& command, std::string& format);
 
-/// Throws ConfigError for an unknown format.
+/// Returns the function that renders a format. Throws ConfigError for an unknown format.
 Render renderer(std::string_view format);
 
 }  // namespace commfuse::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim report: results as one page that stands alone.
+// commfuse-sim report: writes results as one HTML page without further files.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -33,7 +33,7 @@ struct ReportRequest {
   std::vector<std::pair<const Field*, std::string>> rule;
 };
 
-/// The two settings of the rule, each with its flag.
+/// Adds the two settings of the rule, each with its flag.
 void add_rule_flags(CLI::App& command, ReportRequest& request) {
   for (const char* key : {"verdict.difference", "verdict.probability"}) {
     const Field& field = *find_field(key);
@@ -55,7 +55,7 @@ VerdictRule rule_of(const ReportRequest& request) {
   return verdict_rule_of(resolver.finish());
 }
 
-/// A link is something that people click: it leads to a web page or a file, and nowhere else.
+/// Throws ConfigError for anything but a web address or a path, because people click the link.
 void require_plain_address(const std::string& address) {
   const std::size_t scheme = address.find(':');
   const bool is_web =

@@ -29,16 +29,16 @@ namespace {
 
 using reports::RowRange;
 
-/// Whether a row is of the schedule, and of the point, that was measured.
+/// True if a row is of the schedule and of the point that were measured.
 bool is_measured(const ResultRow& row, const MeasuredRun& run, const RunRecord& record) {
   const auto agrees = [&](std::string_view key, const std::string& text) {
-    const auto found = std::find_if(record.settings.begin(), record.settings.end(),
-                                    [&](const auto& setting) { return setting.first == key; });
-    if (found == record.settings.end()) {
+    const auto setting = std::find_if(record.settings.begin(), record.settings.end(),
+                                      [&](const auto& entry) { return entry.first == key; });
+    if (setting == record.settings.end()) {
       return false;
     }
     Resolver resolver;
-    resolver.read_flag(*find_field(key), found->second);
+    resolver.read_flag(*find_field(key), setting->second);
     const Settings settings = resolver.finish();
     const bool is_count = find_field(key)->type == FieldType::count;
     return is_count ? fmt::format("{}", settings.count(key)) == text : settings.text(key) == text;
@@ -55,7 +55,7 @@ struct Match {
   const MeasuredRun* run = nullptr;
 };
 
-/// The first row of what was measured.
+/// Returns the first row of what was measured.
 std::optional<Match> match_of(const RowTable& rows, const MeasuredRun& run, const RunRecord& record) {
   const WordColumn& schedules = rows.columns().schedule_sha256;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -97,7 +97,7 @@ reports::MeasuredPair pair_of(const Match& match) {
           .rounds = sorted.size()};
 }
 
-/// The measured timeline on the program that was predicted; nothing where none was traced.
+/// Returns the measured timeline on the program that was predicted; nothing if none was traced.
 std::optional<reports::TracedRun> measured_run(const Match& match, const std::vector<reports::TracedRun>& predicted) {
   const auto of = std::find_if(predicted.begin(), predicted.end(), [&](const reports::TracedRun& run) {
     return run.row.schedule_sha256 == match.row.schedule_sha256;
@@ -119,8 +119,8 @@ std::optional<reports::TracedRun> measured_run(const Match& match, const std::ve
   return run;
 }
 
-/// Points that are shown in time, each once: the one that decides most, and beside it where overlap loses the most, or
-/// else the largest or the smallest; last the measured one.
+/// Returns points to show in time, each once: the one that decides most; beside it the one where overlap loses the
+/// most, or else the largest or the smallest; last the measured one.
 std::vector<RowRange> shown_points(const RowTable& rows, const reports::Overview& overview,
                                    const std::vector<Match>& matches) {
   constexpr std::size_t limit = 2;
@@ -143,7 +143,7 @@ std::vector<RowRange> shown_points(const RowTable& rows, const reports::Overview
   return shown;
 }
 
-/// Those that the settings name, else those of the built-in ones that rows are of.
+/// Returns the implementations that the settings name, or else the built-in ones that rows are of.
 std::vector<std::shared_ptr<const Implementation>> implementations_of_rows(std::span<const ResultRow> rows,
                                                                            const Settings& settings,
                                                                            const Library& library) {
@@ -161,7 +161,7 @@ std::vector<std::shared_ptr<const Implementation>> implementations_of_rows(std::
   return built_in;
 }
 
-/// Nothing, and a note, where the point cannot be played again.
+/// Returns the study of a point; nothing, and a note, if it cannot be simulated again.
 std::optional<reports::PointStudy> study_again(std::span<const ResultRow> rows,
                                                const std::function<Settings()>& made_with,
                                                std::vector<std::string>& notes) {
@@ -192,7 +192,7 @@ std::optional<reports::PointStudy> study_again(std::span<const ResultRow> rows,
   return std::nullopt;
 }
 
-/// What of the files is not shown is said in a note.
+/// Returns the fits to the files. A note names what is not shown.
 std::vector<reports::FitCheck> fits_of(const std::vector<std::string>& files, const std::string& hardware,
                                        std::vector<std::string>& notes) {
   if (files.empty()) {
@@ -209,8 +209,8 @@ std::vector<reports::FitCheck> fits_of(const std::vector<std::string>& files, co
   std::vector<reports::FitCheck> fits;
   for (const calibrate::FittedPart& part : calibration.parts) {
     reports::FitCheck fit{part.name, part.source, {}};
-    for (const calibrate::Residual& one : part.residuals) {
-      fit.residuals.push_back({one.measured_us, one.predicted_us, one.held_back});
+    for (const calibrate::Residual& residual : part.residuals) {
+      fit.residuals.push_back({residual.measured_us, residual.predicted_us, residual.held_back});
     }
     if (!fit.residuals.empty()) {
       fits.push_back(std::move(fit));
@@ -219,7 +219,7 @@ std::vector<reports::FitCheck> fits_of(const std::vector<std::string>& files, co
   return fits;
 }
 
-/// One that was asked for is there, or it is a mistake; a point that cannot be shown is none.
+/// Throws ConfigError if the jitter that was asked for does not exist. A point that cannot be shown is no mistake.
 void require_jitter(const std::string& name) {
   Resolver resolver;
   resolver.read_flag(*find_field("jitter"), name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From rows of results to all that a report shows.
+// From rows of results to the whole input of a report.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,22 @@
 
 namespace commfuse::sim {
 
-/// What is shown beside the rows.
+/// Extras that a report shows beside the rows.
 struct ReportExtras {
-  std::string measured;               // a record of commfuse-validate; empty: none
-  std::vector<std::string> fits;      // tables of measurements that the machine is fitted to
-  std::optional<std::string> jitter;  // under which the point taken apart is run as well; nothing: the rows' own
-  /// What a row was made with, by its place; null: what the row itself tells (settings_of_row).
+  std::string measured;               // A record of commfuse-validate; empty for none.
+  std::vector<std::string> fits;      // Tables of measurements that the machine is fitted to.
+  std::optional<std::string> jitter;  // The jitter for the point that is taken apart; nothing for that of the rows.
+  /// Returns the settings of a row by its place; null for what the row itself tells (settings_of_row).
   std::function<Settings(std::size_t row)> settings{};
   VerdictRule rule{};
 };
 
-/// With those of the results themselves, what a command reads that takes extras.
+/// Returns the files of the results and of the extras, all of which the command reads.
 std::vector<std::string> files_read(const std::string& results, const ReportExtras& extras);
 
-/// The point that decides most is simulated again, another for contrast, and one that was measured; the first of them,
-/// or the measured one, is taken apart. What cannot be shown is a note. Throws ConfigError with the mistakes of the
-/// extras. Whole models have no timelines, and nothing that could be measured or run under a jitter.
+/// Simulates three points again: the one that decides most, another for contrast, and one that was measured. The first
+/// of them, or the measured one, is taken apart. A note names what cannot be shown. Throws ConfigError with the
+/// mistakes of the extras. Whole models have no timelines, and nothing that could be measured or run under a jitter.
 reports::ReportInput report_input(std::string title, RowTable rows, std::string command,
                                   const ReportExtras& extras = {}, std::vector<StepRow> models = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim results, best and diff: what a store holds, which rows win, and what changed between two of them.
+// commfuse-sim results, best and diff: query a store, find the rows that win, and compare two stores.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -70,7 +70,8 @@ void append_cell(const Value& value, std::string& to) {
   }
 }
 
-/// Columns as wide as their widest cell. The texts of all cells lie one behind the other: there may be millions.
+/// A table whose columns are as wide as their widest cell. The texts of all cells lie one behind the other in one
+/// string, because there may be millions.
 class AlignedTable {
  public:
   void begin(const std::vector<std::string_view>& names) {
@@ -90,10 +91,10 @@ class AlignedTable {
     }
   }
 
-  /// Calls write(lines) for some lines after another.
+  /// Calls write(lines) for batches of lines, one batch after another.
   template <class Write>
   void write(const Write& write) const {
-    constexpr std::size_t some = 1 << 16;
+    constexpr std::size_t batch_bytes = 1 << 16;
     std::string lines;
     for (std::size_t i = 0; i < names_.size(); ++i) {
       add(i, names_[i], cells_.empty() || cells_[i].is_text, lines);
@@ -102,7 +103,7 @@ class AlignedTable {
     for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
       add(cell % names_.size(), rest.substr(0, cells_[cell].size), cells_[cell].is_text, lines);
       rest.remove_prefix(cells_[cell].size);
-      if (lines.size() >= some && lines.back() == '\n') {
+      if (lines.size() >= batch_bytes && lines.back() == '\n') {
         write(lines);
         lines.clear();
       }
@@ -113,7 +114,7 @@ class AlignedTable {
  private:
   struct Cell {
     std::uint32_t size = 0;
-    bool is_text = true;  ///< Stands at the left; numbers stand at the right.
+    bool is_text = true;  ///< True for text, which is flush left; numbers are flush right.
   };
 
   void add(std::size_t column, std::string_view cell, bool is_text, std::string& lines) const {
@@ -135,7 +136,7 @@ class AlignedTable {
   std::vector<Cell> cells_;
 };
 
-/// Where rows go: as they come in a format for programs, together in a table.
+/// Writes rows as they come in formats for programs, and all together in a table.
 class RowWriter {
  public:
   RowWriter(std::string_view format, const std::string& out) : format_(format) {
@@ -191,7 +192,7 @@ class RowWriter {
   std::size_t count_ = 0;
 };
 
-/// What fits a terminal, where nothing is said, as far as it is there.
+/// Returns the columns that are shown by default: those that fit a terminal, as far as the store has them.
 std::vector<std::string> usual_columns(const StoreQuery& store) {
   std::vector<std::string> names =
       store.has_layers() && store.has_models()
@@ -218,7 +219,7 @@ Query query_of(const ResultsRequest& request, const StoreQuery& store) {
   return query;
 }
 
-/// `ask(take)` gives the names when it is through; rows come before, and need the names.
+/// Prints rows. `ask(take)` yields the names only when it is through, but rows come before and need the names.
 int print(const ResultsRequest& request, const std::vector<std::string>& names,
           const std::function<void(const TakeRow&)>& ask) {
   reports::require_no_input(request.out, std::array{request.file, request.other});
@@ -248,7 +249,7 @@ int show_results(const ResultsRequest& request) {
   return exit_code::done;
 }
 
-/// Limits that no implementation reaches.
+/// Returns the limits that no implementation reaches.
 std::vector<std::string> bounds() {
   std::vector<std::string> names;
   for (const Strategy& strategy : strategies()) {

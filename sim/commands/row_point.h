@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a row of results back to the point that it is of.
+// From a row of results back to its point.
 #pragma once
 
 #include "model/record/result.h"
@@ -7,8 +7,8 @@
 
 namespace commfuse::sim {
 
-/// The settings that a row tells: whatever else was set, such as a price by hand, it cannot. Throws ConfigError where
-/// what it names is not there any more.
+/// Returns the settings that a row tells. A row cannot tell others, such as a price set by hand. Throws ConfigError if
+/// a name in it no longer exists.
 Settings settings_of_row(const ResultRow& row);
 
 }  // namespace commfuse::sim

@@ -60,7 +60,7 @@ Grid grid_of(const SettingArguments& arguments) {
   return grid;
 }
 
-/// Whether every point is simulated in microseconds: each is one prediction without samples or raised machines.
+/// True if every point takes microseconds to simulate: each is one prediction without samples or raised machines.
 bool is_quick(const Grid& grid) {
   const auto has = [&](std::string_view key, std::string_view value) {
     const bool varies = std::ranges::any_of(grid.axes, [&](const GridAxis& axis) {
@@ -71,8 +71,8 @@ bool is_quick(const Grid& grid) {
   return has("uncertainty", "off") && has("jitter", "none");
 }
 
-/// Here every point was asked for by hand, so one that cannot be run is a mistake. Where points take long, that is said
-/// before the first is simulated.
+/// Simulates points that the user asked for by hand, so one that cannot run is a mistake. Warns before the first if
+/// they take long.
 RowTable rows_of(const PointList& points, const Library& library, Caller& caller) {
   if (!is_quick(points.grid())) {
     require_all_runnable(points, library);
@@ -90,7 +90,7 @@ RowTable rows_of(const PointList& points, const Library& library, Caller& caller
   return rows;
 }
 
-/// Whether strategies are run beside the files.
+/// True if strategies run beside the files.
 bool names_strategies(const Grid& grid) {
   return commfuse::names_strategies(grid.settings) ||
          std::any_of(grid.axes.begin(), grid.axes.end(), [](const GridAxis& axis) {
@@ -117,7 +117,7 @@ void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs
   }
 }
 
-/// A name may end in nothing, as /dev/stdout does.
+/// Throws ConfigError for a name with another ending than .svg. A name may lack one, as /dev/stdout does.
 void require_svg(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   if (!ending.empty() && ending != ".svg") {
@@ -147,7 +147,7 @@ void require_no_measured_step(const RunRequest& request) {
   }
 }
 
-/// What programs read has nothing below it.
+/// True for formats that programs read; nothing may follow them.
 bool is_for_programs(std::string_view format) {
   constexpr std::array<std::string_view, 3> for_programs{"json", "jsonl", "csv"};
   return std::ranges::find(for_programs, format) != for_programs.end();
@@ -159,7 +159,7 @@ void require_room_for_plot(const RunRequest& request) {
   }
 }
 
-/// What `run` found of layers, and how it is drawn and written.
+/// The result of `run` for layers, and how it is drawn and written.
 class LayerRun {
  public:
   LayerRun(Grid grid, Library library, Caller& caller)
@@ -175,7 +175,7 @@ class LayerRun {
   [[nodiscard]] const RowTable& rows() const { return rows_; }
   [[nodiscard]] const VerdictRule& rule() const { return rule_; }
 
-  /// The rows of one point simulated once more with everything that happens; empty where there are several points.
+  /// Simulates the rows of the only point once more with everything that happens; empty where there are several points.
   [[nodiscard]] std::vector<reports::TracedRun> runs() const {
     if (points_.size() != 1) {
       return {};
@@ -184,7 +184,8 @@ class LayerRun {
     return traced(point_of(settings, library_), rows_.rows(0, rows_.size()),
                   {library_.schedules(), implementations_named(settings, library_)});
   }
-  /// Of one point where its time goes, of several how far ahead a strategy is along the sequence, or who wins where.
+  /// Draws where the time of one point goes; of several points, how far ahead a strategy is along the sequence, or who
+  /// wins where.
   [[nodiscard]] std::vector<reports::Figure> figures() const {
     const std::vector<reports::TracedRun> of_point = runs();
     return of_point.empty()
@@ -214,7 +215,7 @@ Answer answer_of(const std::shared_ptr<const LayerRun>& run, const RunRequest& r
           .figures = [run] { return run->figures(); }};
 }
 
-/// GPUs are spread once, and not point by point.
+/// Throws ConfigError for axes of GPUs, because GPUs are spread once and not point by point.
 void require_no_spread_axis(const Grid& grid) {
   for (const GridAxis& axis : grid.axes) {
     for (const Field* field : axis.fields) {
@@ -230,7 +231,7 @@ void require_no_spread_axis(const Grid& grid) {
 }
 
 Answer run(const RunRequest& request, Caller& caller) {
-  renderer(request.format);  // refuses an unknown one before the work
+  renderer(request.format);  // Refuses an unknown format before the work.
   require_room_for_plot(request);
   require_svg(request.figure);
   std::optional<std::vector<HandWritten>> schedules = read_schedules(request.schedules);
@@ -248,8 +249,8 @@ Answer run(const RunRequest& request, Caller& caller) {
   if (plays_whole_models(grid)) {
     require_no_drawing(request);
     const std::vector<Settings> points = points_of(grid);
-    const Settings* own = points.size() == 1 ? &points.front() : nullptr;
-    const auto measured = measured_of(request.measured, own, points.front().text("hardware"));
+    const Settings* single_point = points.size() == 1 ? &points.front() : nullptr;
+    const auto measured = measured_of(request.measured, single_point, points.front().text("hardware"));
     return run_steps(points, library, request.format, caller,
                      measured ? std::optional(evidence_of(*measured)) : std::nullopt);
   }
@@ -273,7 +274,7 @@ Answer run(const RunRequest& request, Caller& caller) {
   return answer;
 }
 
-/// FILE is a lab workload, or settings like those of --config, below which they rank.
+/// Runs FILE, which is a lab workload or settings. Settings rank below those of --config.
 Answer run_file(RunRequest request, Caller& caller) {
   if (!is_lab(request.file)) {
     request.settings.files.insert(request.settings.files.begin(), request.file);

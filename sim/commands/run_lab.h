@@ -10,12 +10,12 @@
 
 namespace commfuse::sim {
 
-/// Whether a file says of itself that it is one. Throws ConfigError when it cannot be read.
+/// True if a file says that it is a lab workload. Throws ConfigError if it cannot be read.
 bool is_lab(const std::string& path);
 
-/// Simulates it and returns what came out. Of the settings it takes ranks, evaluator, symmetry, jitter, samples, seed
-/// and faults. Throws ConfigError for the others, where they are set by --set, --config or a flag, and for formats
-/// other than table and json.
+/// Simulates a lab workload and returns the result. Uses ranks, evaluator, symmetry, jitter, samples, seed and faults
+/// of the settings. Throws ConfigError for other settings that --set, --config or a flag set, and for formats other
+/// than table and json.
 Answer run_lab_file(const std::string& path, const SettingArguments& arguments, std::string_view format);
 
 }  // namespace commfuse::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schedule: what schedules there are; show, check and the others are files of their own.
+// commfuse-sim schedule: lists schedules. Show, check and the other subcommands have files of their own.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -26,10 +26,10 @@ namespace commfuse::sim {
 
 namespace {
 
-/// More than any parameter is capped by.
+/// Larger than the cap of any parameter.
 constexpr std::int32_t most_ranks = 1 << 20;
 
-/// The scopes that a strategy has schedules for.
+/// Returns the scopes that a strategy has schedules for.
 std::vector<Scope> scopes_of(const Strategy& strategy) {
   std::vector<Scope> scopes;
   std::copy_if(all_scopes.begin(), all_scopes.end(), std::back_inserter(scopes),
@@ -37,7 +37,8 @@ std::vector<Scope> scopes_of(const Strategy& strategy) {
   return scopes;
 }
 
-/// Memory of one rank for every buffer of the plainest schedule at one point, where strategies can be compared.
+/// Returns, in words, one rank's memory for all buffers of the plainest schedule, at one point so that strategies can
+/// be compared.
 std::string memory_in_words(const Strategy& strategy, const Transformer& model, const std::vector<Scope>& scopes) {
   constexpr std::int32_t ranks = 8;
   const bool has_mlp = std::find(scopes.begin(), scopes.end(), Scope::mlp) != scopes.end();
@@ -48,7 +49,7 @@ std::string memory_in_words(const Strategy& strategy, const Transformer& model, 
                      name_of(scope), model.name, ranks);
 }
 
-/// Empty where there is but one.
+/// Returns how many schedules a strategy has; empty for one.
 std::string schedules_in_words(const Strategy& strategy) {
   std::vector<std::string> schedules;
   constexpr std::array products{SiteKind::ag_gemm, SiteKind::gemm_rs};
@@ -60,7 +61,7 @@ std::string schedules_in_words(const Strategy& strategy) {
   return fmt::format("{}", fmt::join(schedules, "; "));
 }
 
-/// Nothing where there is nothing to say.
+/// Prints a line, unless `words` is empty.
 void print_line(std::string_view what, std::string_view words) {
   if (!words.empty()) {
     fmt::print("{}", wrapped(fmt::format("{}{}", what, words), "  ", "     "));
@@ -91,9 +92,9 @@ void list() {
 bool selects_a_schedule(const Field& field) { return field.uses.has(Use::schedule); }
 
 void require_few_ranks(std::int32_t ranks, std::string_view use) {
-  constexpr std::int32_t most = 4096;  // tags of exports then stay inside 31 bits
-  if (ranks > most) {
-    throw ConfigError(fmt::format("{} ranks are too many {}; choose ranks up to {}", ranks, use, most));
+  constexpr std::int32_t most_ranks = 4096;  // Tags of exports then stay inside 31 bits.
+  if (ranks > most_ranks) {
+    throw ConfigError(fmt::format("{} ranks are too many {}; choose ranks up to {}", ranks, use, most_ranks));
   }
 }
 

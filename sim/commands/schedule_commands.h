@@ -19,16 +19,16 @@ void add_schedule_check(CLI::App& schedule, int& status);
 void add_schedule_export(CLI::App& schedule, int& status);
 void add_schedule_mutate(CLI::App& schedule, int& status);
 
-/// What selects a program: the strategy's own settings and these: model, ranks, scope, dtype.
+/// True for settings that select a program: the strategy's own, model, ranks, scope and dtype.
 bool selects_a_schedule(const Field& field);
 
-/// Throws ConfigError where so many ranks are too many to `use`, as in "to show": each has a listing of its own.
+/// Throws ConfigError if `ranks` are too many to `use`, as in "to show", because each rank has a listing of its own.
 void require_few_ranks(std::int32_t ranks, std::string_view use);
 
-/// Throws ConfigError where all ranks go through more blocks than that `use` has memory for.
+/// Throws ConfigError if the ops of all ranks go through more blocks than `use` has memory for.
 void require_small(const Program& program, std::int64_t most_blocks, std::string_view use);
 
-/// One schedule on a mesh of `ranks` ranks.
+/// Returns one schedule on a mesh of `ranks` ranks.
 Program program_of(Scope scope, bool gated_mlp, std::int32_t ranks, const Strategy& strategy,
                    const StrategyOptions& options);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schedule export: one schedule, generated or of a file, for other programs.
+// commfuse-sim schedule export: writes one schedule, generated or from a file, for other programs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -93,14 +93,14 @@ std::vector<Rank> ranks_shown(const ExportRequest& request, Rank ranks) {
     throw ConfigError(fmt::format("{} ranks are too many for one picture; choose some with --ranks-shown 0..{}", ranks,
                                   most_ranks_drawn - 1));
   }
-  std::vector<Rank> all(static_cast<std::size_t>(ranks));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
+  std::vector<Rank> every_rank(static_cast<std::size_t>(ranks));
+  std::iota(every_rank.begin(), every_rank.end(), 0);
+  return every_rank;
 }
 
 // --- writing ---------------------------------------------------------------------------------------------------------
 
-/// A file that is there whole or not at all, or stdout where no path is given.
+/// A file that appears whole or not at all, or stdout without a path.
 class Destination {
  public:
   explicit Destination(const std::string& path) {

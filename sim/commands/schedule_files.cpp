@@ -16,7 +16,7 @@ namespace commfuse::sim {
 
 namespace {
 
-constexpr std::int64_t most_elements = std::int64_t{1} << 30;  // of a dimension
+constexpr std::int64_t most_elements = std::int64_t{1} << 30;  // Limit of one dimension.
 constexpr const char* file_flags = "Schedules from files";
 
 OwnSizes sizes_of(const std::vector<std::string>& texts) {

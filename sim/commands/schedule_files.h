@@ -20,16 +20,16 @@ struct ScheduleArguments {
   std::vector<std::string> sizes;  // --size NAME=ELEMENTS
 };
 
-/// The arguments must outlive the parsing.
+/// Adds the flags. The arguments must outlive the parsing.
 void add_schedule_flags(CLI::App& command, ScheduleArguments& arguments);
-/// --size alone, for commands that take their files in another way.
+/// Adds --size alone, for commands that take their files in another way.
 void add_size_flag(CLI::App& command, ScheduleArguments& arguments);
 
-/// All files, proved; nothing where a proof failed, and its findings are on stderr. Throws ConfigError with the
-/// mistakes of every file, and for sizes that are missing or too many.
+/// Reads and proves all files. Returns nothing if a proof failed; its findings are on stderr. Throws ConfigError with
+/// the mistakes of every file, and for sizes that are missing or too many.
 std::optional<std::vector<HandWritten>> read_schedules(const ScheduleArguments& arguments);
 
-/// One line a finding, and how many more there are; empty where all is proved.
+/// Returns one line a finding, and how many more there are; empty if everything is proved.
 std::string in_words(const std::string& what, const CheckReport& report);
 
 }  // namespace commfuse::sim

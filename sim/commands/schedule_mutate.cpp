@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schedule mutate: does the proof find every small mistake?
+// commfuse-sim schedule mutate: tests whether the proof catches every small mistake.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -45,7 +45,7 @@ constexpr std::array all_findings{FindingKind::bounds,   FindingKind::unmatched,
 
 // --- the work ------------------------------------------------------------------------------------------------------
 
-/// On a terminal one line that says how far it is, redrawn.
+/// A line on a terminal that shows the progress and redraws itself.
 class Line {
  public:
   explicit Line(std::size_t total) : total_(total), shown_(::isatty(STDERR_FILENO) != 0) {}
@@ -65,7 +65,8 @@ class Line {
   bool shown_;
 };
 
-/// What rank 0 proved for all may still be too large to keep the values of all ranks.
+/// Throws ConfigError for a file whose ranks have too many values to keep. A proof for rank 0 that holds for all ranks
+/// may have hidden that.
 void require_small_file(const ScheduleFile& file) {
   if (!all_ranks_within(file.program, most_effort_kept)) {
     throw ConfigError(
@@ -75,7 +76,8 @@ void require_small_file(const ScheduleFile& file) {
   }
 }
 
-/// Nothing where a file failed its proof, and its findings are on stderr: only what is right can be made wrong.
+/// Returns the programs. Returns nothing if a file failed its proof, whose findings are on stderr: only a right program
+/// can be made wrong.
 std::optional<std::vector<Program>> programs_of(const MutateRequest& request) {
   std::vector<Program> programs;
   if (request.files.empty()) {
@@ -89,11 +91,11 @@ std::optional<std::vector<Program>> programs_of(const MutateRequest& request) {
   for (const std::string& name : request.files) {
     ScheduleFile file = load_schedule(name);
     require_few_ranks(file.program.mesh.ranks(), "to mutate");
-    const std::string found = in_words(file.path.string(), check_program(file.program));
-    if (found.empty()) {
+    const std::string file_findings = in_words(file.path.string(), check_program(file.program));
+    if (file_findings.empty()) {
       require_small_file(file);
     }
-    findings += found;
+    findings += file_findings;
     programs.push_back(std::move(file.program));
   }
   fmt::print(stderr, "{}", findings);
@@ -108,22 +110,22 @@ MutationReport mutate_all(const std::vector<Program>& programs, const std::strin
     reports[i] = mutate(programs[i], wanted);
     line.finished();
   });
-  MutationReport all;
+  MutationReport total;
   for (MutationReport& report : reports) {
-    all += std::move(report);
+    total += std::move(report);
   }
-  return all;
+  return total;
 }
 
 // --- tables --------------------------------------------------------------------------------------------------------
 
 struct Column {
   std::string name;
-  std::vector<std::int64_t> numbers;  // by kind of mutation that there was, then the total
+  std::vector<std::int64_t> numbers;  // By kind of mutation that occurred, then the total.
   bool always = true;
 };
 
-/// count(kind) of every kind that there was, and their sum.
+/// Calls count(kind) for every kind that occurred, and adds the sum.
 template <class Count>
 Column column_of(std::string_view name, const MutationReport& report, const Count& count) {
   Column column{.name = std::string{name}, .numbers = {}};
@@ -138,11 +140,11 @@ Column column_of(std::string_view name, const MutationReport& report, const Coun
 
 std::int64_t caught_by(const MutationReport& report, MutationKind kind, FindingKind finding) {
   const auto& outcomes = report.counts.at(kind);
-  const auto found = outcomes.find({Fate::caught, name_of(finding)});
-  return found == outcomes.end() ? 0 : found->second;
+  const auto outcome = outcomes.find({Fate::caught, name_of(finding)});
+  return outcome == outcomes.end() ? 0 : outcome->second;
 }
 
-/// Findings that caught nothing have no column.
+/// Returns the columns. Findings that caught nothing have none.
 std::vector<Column> columns_of(const MutationReport& report) {
   std::vector<Column> columns{column_of("mutations", report, [&](MutationKind kind) {
     return report.count(kind, Fate::caught) + report.count(kind, Fate::equivalent) + report.count(kind, Fate::survived);
@@ -204,9 +206,9 @@ std::string to_table(const MutationReport& report) {
 
 using Json = nlohmann::ordered_json;
 
-/// One object a kind of mutation.
+/// Returns one object a kind of mutation.
 Json kinds_of(const MutationReport& report) {
-  Json all = Json::array();
+  Json mutant_rows = Json::array();
   for (const auto& [kind, outcomes] : report.counts) {
     Json row{{"schema", "commfuse.mutations/1"}, {"mutation", name_of(kind)}, {"schedules", report.schedules}};
     for (const FindingKind finding : all_findings) {
@@ -214,25 +216,25 @@ Json kinds_of(const MutationReport& report) {
     }
     row["equivalent"] = report.count(kind, Fate::equivalent);
     row["survived"] = report.count(kind, Fate::survived);
-    all.push_back(std::move(row));
+    mutant_rows.push_back(std::move(row));
   }
-  return all;
+  return mutant_rows;
 }
 
-/// One object a mutant.
+/// Returns one object a mutant.
 Json mutants_of(const MutationReport& report) {
-  Json all = Json::array();
+  Json mutant_rows = Json::array();
   for (const MutantResult& result : report.listed) {
-    all.push_back({{"schema", "commfuse.mutant/1"},
-                   {"schedule", result.schedule},
-                   {"ranks", result.ranks},
-                   {"kind", name_of(result.kind)},
-                   {"mutation", result.mutation},
-                   {"fate", name_of(result.fate)},
-                   {"why", result.why.empty() ? Json() : Json(result.why)},
-                   {"finding", result.finding.empty() ? Json() : Json(result.finding)}});
+    mutant_rows.push_back({{"schema", "commfuse.mutant/1"},
+                           {"schedule", result.schedule},
+                           {"ranks", result.ranks},
+                           {"kind", name_of(result.kind)},
+                           {"mutation", result.mutation},
+                           {"fate", name_of(result.fate)},
+                           {"why", result.why.empty() ? Json() : Json(result.why)},
+                           {"finding", result.finding.empty() ? Json() : Json(result.finding)}});
   }
-  return all;
+  return mutant_rows;
 }
 
 std::string to_json(const Json& rows) {

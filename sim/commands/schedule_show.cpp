@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schedule show: what one schedule does step by step, a generated one or one of a file.
+// commfuse-sim schedule show: prints what one schedule, generated or from a file, does step by step.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -39,7 +39,7 @@ void print(const Program& program, const std::string& form) {
   fmt::print("{}", form == "yaml" ? to_text(program) : step_table(program) + "\n");
 }
 
-/// A wrong file is still shown as YAML; its steps would mean nothing.
+/// Shows a file. A wrong file is still shown as YAML; its steps would mean nothing.
 int show_file(const std::string& name, const std::string& form) {
   const ScheduleFile file = load_schedule(name);
   const std::string findings = in_words(file.path.string(), check_program(file.program));
@@ -67,8 +67,8 @@ void show_generated(const ShowRequest& request) {
   Library library;
   library.load(settings);
   const Point point = point_of(settings, library);
-  const bool all = choices_of(settings).schedules.each_variant;
-  for (const Candidates& candidate : all ? candidates_of(settings) : plain_candidates_of(settings)) {
+  const bool each_variant = choices_of(settings).schedules.each_variant;
+  for (const Candidates& candidate : each_variant ? candidates_of(settings) : plain_candidates_of(settings)) {
     for (const StrategyOptions& options : candidate.options) {
       const Program program = program_of(point.scope, point.model.gated_mlp, point.ranks, *candidate.strategy, options);
       print(program, request.form);

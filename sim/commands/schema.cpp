@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schema: what the YAML files may hold, as a JSON Schema for editors. Settings come from their registry,
-// so a new one is there by itself; other kinds from sim/schema.
+// commfuse-sim schema: prints a JSON Schema of the YAML files for editors. Settings come from their registry, so a new
+// one appears by itself; other kinds come from sim/schema.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -51,7 +51,7 @@ Json name_of(const Field& field) {
   return {{"anyOf", Json::array({Json{{"enum", names_known_to(field)}}, path})}};
 }
 
-/// One value of a setting.
+/// Returns the schema of one value of a setting.
 Json value_of(const Field& field) {
   switch (field.type) {
     case FieldType::name: return name_of(field);
@@ -80,7 +80,7 @@ Json object_of(Json properties) {
   return {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
 }
 
-/// All settings, groups as maps.
+/// Returns all settings, with groups as maps.
 Json settings() {
   Json properties = Json::object();
   for (const Field& field : run_fields()) {
@@ -98,7 +98,7 @@ Json settings() {
   return properties;
 }
 
-/// The settings of groups under their whole names: `strategy.slices: 4`.
+/// Returns the settings of groups by their whole names: `strategy.slices: 4`.
 Json with_dots() {
   Json patterns = Json::object();
   for (const Field& field : run_fields()) {
@@ -109,21 +109,21 @@ Json with_dots() {
   return patterns;
 }
 
-/// Values of an axis: a list, a range, or both in one text.
+/// Returns the schema of the values of an axis: a list, a range, or both in one text.
 Json axis() {
-  Json one = Json::object();
+  Json field_properties = Json::object();
   for (const Field& field : run_fields()) {
     if (field.of_point) {
       const bool has_ranges = field.type == FieldType::count || field.type == FieldType::bandwidth;
       const Json item = has_ranges ? Json{{"type", Json::array({"string", "integer"})}} : value_of(field);
       const Json values{{"type", "array"}, {"items", item}, {"minItems", 1}};
-      one[std::string(field.key)] = {
+      field_properties[std::string(field.key)] = {
           {"anyOf", Json::array({values, Json{{"type", Json::array({"string", "integer"})}}})},
           {"description", field.doc}};
     }
   }
-  Json properties = one;
-  Json zip = object_of(std::move(one));
+  Json properties = field_properties;
+  Json zip = object_of(std::move(field_properties));
   zip["description"] = "Settings that change together, value by value";
   properties["zip"] = std::move(zip);
   Json axis = object_of(std::move(properties));
@@ -163,7 +163,7 @@ Json sweep_kind() {
   return sweep;
 }
 
-/// One value of a plan file.
+/// Returns the schema of one value of a plan file.
 Json value_of(const PlanField& field) {
   const auto pattern = [](const char* form) { return Json{{"type", "string"}, {"pattern", form}}; };
   switch (field.type) {
@@ -191,7 +191,7 @@ Json described(const PlanField& field) {
   return json;
 }
 
-/// The fields whose keys begin so, as an object that demands those which must be there.
+/// Returns the fields whose keys begin with `prefix`, as an object that requires the mandatory ones.
 Json plan_group(std::string_view prefix) {
   Json properties = Json::object();
   Json required = Json::array();
@@ -247,12 +247,12 @@ Json plan_kind() {
   return kind;
 }
 
-/// A file of hardware that extends another says only what differs.
+/// Returns the schema of a kind of file. A hardware file that extends another only says what differs.
 Json loaded_kind(const schema::FileKind& kind) {
   schema::Shape shape = kind.shape();
   shape.keys.insert(shape.keys.begin(), {"schema", schema::text()});
-  const auto json_of = [&kind](const schema::Shape& one) {
-    Json json = Json::parse(schema::to_json_schema(one));
+  const auto json_of = [&kind](const schema::Shape& part) {
+    Json json = Json::parse(schema::to_json_schema(part));
     json["properties"]["schema"] = schema_key(kind.schema);
     return json;
   };
@@ -268,13 +268,14 @@ Json loaded_kind(const schema::FileKind& kind) {
   return json;
 }
 
-/// Kinds by name.
+/// Returns the kinds by name.
 std::vector<std::pair<std::string, Json>> kinds() {
-  std::vector<std::pair<std::string, Json>> all{{"run", run_kind()}, {"sweep", sweep_kind()}, {"plan", plan_kind()}};
+  std::vector<std::pair<std::string, Json>> named_kinds{
+      {"run", run_kind()}, {"sweep", sweep_kind()}, {"plan", plan_kind()}};
   for (const schema::FileKind& kind : schema::file_kinds()) {
-    all.emplace_back(kind.name, loaded_kind(kind));
+    named_kinds.emplace_back(kind.name, loaded_kind(kind));
   }
-  return all;
+  return named_kinds;
 }
 
 std::vector<std::string_view> kind_names() {
@@ -285,7 +286,7 @@ std::vector<std::string_view> kind_names() {
   return names;
 }
 
-/// The kind that a file says it is of.
+/// Returns a schema that chooses the kind by the `schema` key of the file.
 Json all_kinds() {
   Json definitions = Json::object();
   Json choice = Json::array();
@@ -303,9 +304,9 @@ void print_schema(const std::string& kind) {
     json.update(all_kinds());
   } else {
     require_word("KIND", kind, kind_names(), "kind");
-    for (const auto& [name, one] : kinds()) {
+    for (const auto& [name, kind_json] : kinds()) {
       if (name == kind) {
-        json.update(one);
+        json.update(kind_json);
       }
     }
   }

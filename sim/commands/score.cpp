@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim score: predictions against tables of measurements.
+// commfuse-sim score: compares predictions with tables of measurements.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -42,7 +42,7 @@ struct ScoreRequest {
   score::ScoreOptions options;
   std::string format = "table";
   std::string progress = "auto";
-  std::optional<double> max_median;  // fractions
+  std::optional<double> max_median;  // Fractions, not percentages.
   std::optional<double> max_p90;
   bool dynamic = false;
   bool verdicts = false;
@@ -55,7 +55,7 @@ using Scores = std::vector<TableScore>;
 
 constexpr std::array<std::string_view, 3> formats{"table", "json", "markdown"};
 
-/// The caller outlives it.
+/// Makes the progress display. The caller must outlive it.
 Progress progress_of(const ScoreRequest& request, Caller& caller, std::size_t total, std::string_view noun) {
   const auto start = std::chrono::steady_clock::now();
   return Progress(
@@ -76,7 +76,7 @@ Scores scores_of(const ScoreRequest& request, Caller& caller) {
   return scores;
 }
 
-/// A line for every table over the limit; nothing is over where nothing was scored.
+/// Returns one line for every table over the limit. A table without scored rows is never over it.
 std::string missed(const Scores& scores, std::optional<double> limit, std::string_view what,
                    double ErrorSummary::*member) {
   std::string text;
@@ -102,7 +102,7 @@ void require_kind(const std::string& name) {
   }
 }
 
-/// Folders may hold other files; one that is named is meant.
+/// Throws ConfigError if a file that was named is of no known kind. Folders may hold other files.
 void require_tables(const ScoreRequest& request, const Scores& scores) {
   for (const TableScore& score : scores) {
     if (score.note == score::of_no_kind && std::ranges::find(request.data, score.path) != request.data.end()) {
@@ -112,7 +112,7 @@ void require_tables(const ScoreRequest& request, const Scores& scores) {
   }
 }
 
-/// Of what was passed over the first reason, in brackets.
+/// Returns the reason of the first row that was skipped, in brackets.
 std::string first_reason(const Scores& scores) {
   for (const TableScore& score : scores) {
     if (!score.skipped.empty()) {
@@ -122,7 +122,8 @@ std::string first_reason(const Scores& scores) {
   return "";
 }
 
-/// A gate that nothing comes to, and a kind of which there is nothing, would pass unseen. Faulty rows are told as such.
+/// Throws ConfigError if nothing was scored for a gate or for a kind; otherwise both would pass unnoticed. Faulty rows
+/// are reported elsewhere.
 void require_scored(const ScoreRequest& request, const Scores& scores) {
   const auto any = [&](const auto& holds) { return std::ranges::any_of(scores, holds); };
   if (any([](const TableScore& score) { return score.fault_count > 0; })) {
@@ -139,7 +140,7 @@ void require_scored(const ScoreRequest& request, const Scores& scores) {
   }
 }
 
-/// Of 100. Ranges let NaN through.
+/// Converts a percentage. CLI11's ranges let NaN through.
 double fraction_of(double percent, const std::string& flag) {
   if (std::isnan(percent)) {
     throw ConfigError(fmt::format("{}: nan is not a percentage; write one, as in 8", flag));
@@ -147,23 +148,23 @@ double fraction_of(double percent, const std::string& flag) {
   return percent / 100.0;
 }
 
-/// Misses the gate where a bar is not reached.
+/// Scores the agreement of engines. Misses the gate if a bar is not reached.
 Answer run_agreement(const ScoreRequest& request, Caller& caller) {
   const std::vector<std::string> machines = known_names(Catalogue::hardware);
   Progress progress = progress_of(request, caller, score::runs_of_engine_agreement(machines), "points");
-  std::vector<EngineAgreement> all = score::engine_agreement(machines, [&] { progress.finished(true); });
+  std::vector<EngineAgreement> agreements = score::engine_agreement(machines, [&] { progress.finished(true); });
   progress.end();
-  const bool met = std::ranges::all_of(agreement_bars(all), &AgreementBar::met);
+  const bool met = std::ranges::all_of(agreement_bars(agreements), &AgreementBar::met);
   return {.code = met ? exit_code::done : exit_code::gate_missed,
-          .write = [all = std::move(all)](std::string_view format, const Sink& sink) {
+          .write = [agreements = std::move(agreements)](std::string_view format, const Sink& sink) {
             require_word("--output", format, formats, "format");
-            sink(format == "json"       ? reports::agreement_json(all)
-                 : format == "markdown" ? reports::agreement_section(all)
-                                        : reports::agreement_table(all));
+            sink(format == "json"       ? reports::agreement_json(agreements)
+                 : format == "markdown" ? reports::agreement_section(agreements)
+                                        : reports::agreement_table(agreements));
           }};
 }
 
-/// Misses the gate where a bar is not reached.
+/// Scores verdicts. Misses the gate if a bar is not reached.
 Answer run_verdicts(const ScoreRequest& request) {
   expect::VerdictScore score = expect::score_verdicts(tables_of(request));
   if (score.healthy == 0) {
@@ -238,7 +239,7 @@ CLI::Option* add_limit(CLI::App& command, const std::string& flag, std::optional
       ->type_name("PERCENT");
 }
 
-/// Behind the flags that it excludes.
+/// Adds the flag, after the flags that it excludes.
 void add_verdicts_flag(CLI::App& command, ScoreRequest& request) {
   CLI::Option* verdicts =
       command.add_flag("--verdicts", request.verdicts, "Score verdicts on nodes known to be healthy or degraded");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of every command that takes settings, made from the registry, and what was written in them.
+// The flags of every command that takes settings, made from the registry, and their texts.
 #pragma once
 
 #include <span>
@@ -20,24 +20,24 @@ namespace commfuse::sim {
 struct SettingArguments {
   std::vector<std::string> files;                           // --config
   std::vector<std::string> sets;                            // --set
-  std::vector<std::pair<const Field*, std::string>> flags;  // one a setting
+  std::vector<std::pair<const Field*, std::string>> flags;  // At most one a setting.
   std::vector<std::string> axes;                            // --axis
 };
 
-/// The arguments must outlive the parsing, here and below.
+/// Adds the flag of one setting. The arguments must outlive the parsing, for this and the next function.
 CLI::Option* add_setting_flag(CLI::App& command, const Field& field, SettingArguments& arguments);
-/// Only fields that are `wanted` get a flag; all, where nothing is said.
+/// Adds a flag for each field that is `wanted`; for all fields if it is null.
 void add_setting_flags(CLI::App& command, SettingArguments& arguments, bool (*wanted)(const Field&) = nullptr);
 void add_axis_flag(CLI::App& command, SettingArguments& arguments);
 
 void read_files(const SettingArguments& arguments, Resolver& resolver);
-/// What takes precedence over files: environment, --set, flags.
+/// Reads what takes precedence over files: environment, --set, flags.
 void read_above_files(const SettingArguments& arguments, Resolver& resolver);
 
-/// Every file that the arguments themselves name: of --config, and as a setting.
+/// Returns every file that the arguments name, by --config and in settings.
 std::vector<std::string> files_named(const SettingArguments& arguments);
 
-/// All of it together. Throws ConfigError with every mistake.
+/// Resolves files, environment, --set and flags. Throws ConfigError with every mistake.
 Settings settings_of(const SettingArguments& arguments);
 
 /// Throws ConfigError unless `word` is one of the known.

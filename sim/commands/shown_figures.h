@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures that people are shown of rows of results.
+// Figures of rows of results, as people are shown them.
 #pragma once
 
 #include <span>

@@ -40,21 +40,22 @@ std::int64_t count_of(const std::string& text) {
   return *gpus;
 }
 
-/// The cluster of the catalogue whose nodes are this machine's, a DGX rather than another; empty where there is none.
+/// Returns the cluster of the catalogue whose nodes are this machine's, preferably a DGX; empty if there is none.
 std::string cluster_of(const Machine& machine) {
-  std::vector<std::string> found;
+  std::vector<std::string> clusters;
   const std::vector<std::string> nodes = known_names(Catalogue::nodes);
   for (const std::string& name : known_names(Catalogue::hardware)) {
     const bool is_node = std::find(nodes.begin(), nodes.end(), name) != nodes.end();
     if (!is_node && load_machine(name).node_name == machine.name) {
-      found.push_back(name);
+      clusters.push_back(name);
     }
   }
-  const auto dgx = std::find_if(found.begin(), found.end(), [](const auto& name) { return name.starts_with("dgx-"); });
-  return found.empty() ? "" : dgx != found.end() ? *dgx : found.front();
+  const auto dgx =
+      std::find_if(clusters.begin(), clusters.end(), [](const auto& name) { return name.starts_with("dgx-"); });
+  return clusters.empty() ? "" : dgx != clusters.end() ? *dgx : clusters.front();
 }
 
-/// As many nodes as the GPUs need.
+/// Sets as many nodes as the GPUs need.
 void spread_over_nodes(std::int64_t gpus, Settings& settings) {
   const std::string& name = settings.text("hardware");
   const Machine machine = load_machine(name);
@@ -69,7 +70,7 @@ void spread_over_nodes(std::int64_t gpus, Settings& settings) {
       throw ConfigError(fmt::format("--gpus: {} has {} GPUs, not {}; write nodes: {} in a cluster file of it",
                                     machine.name, machine.nodes * machine.gpus_per_node, gpus, nodes));
     }
-    return;  // whole models take as many nodes of a cluster as they need
+    return;  // Whole models take as many nodes of a cluster as they need.
   }
   const std::string cluster = machine.nodes > 1 ? name : cluster_of(machine);
   if (cluster.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run --gpus: so many GPUs, as ranks on as many nodes as they need.
+// run --gpus: spreads a number of GPUs, as ranks, over as many nodes as they need.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace commfuse::sim {
 
-/// The cluster of the catalogue whose nodes are of this hardware, a DGX rather than another; what is a cluster already,
-/// and hardware of which none is known, as it is.
+/// Returns the cluster of the catalogue whose nodes are of this hardware, preferably a DGX. Returns `hardware` itself
+/// if it is a cluster already, or if no cluster of it is known.
 std::string cluster_of_nodes(const std::string& hardware);
 
-/// Sets ranks, replicas, machine and, where nobody chose one, the batch, and returns a line that says what it set: of a
-/// training step data-parallel replicas of the tensor, pipeline, context and Ulysses ranks that were chosen; of other
-/// scopes tensor ranks. Throws ConfigError, with a remedy, where GPUs and ranks do not go together, or no cluster of
-/// the machine is known.
+/// Sets ranks, replicas, machine and, by default, the batch, and returns a line that says what it set. In a training
+/// step the GPUs become data-parallel replicas of the tensor, pipeline, context and Ulysses ranks that were chosen; in
+/// other scopes they become tensor ranks. Throws ConfigError, with a remedy, if GPUs and ranks do not go together, or
+/// if no cluster of the machine is known.
 std::string spread_over(const std::string& gpus, Settings& settings);
 
 }  // namespace commfuse::sim

@@ -56,8 +56,8 @@ std::vector<Again> played_again(const Point& point, std::span<const ResultRow> r
 
 Duration makespan_of(const Again& again) { return again.prediction.analysis.critical.makespan; }
 
-/// What a figure has room for, in the order of the rows: of ideal schedules beside implementations the fastest, and of
-/// the others serial and the fastest.
+/// Returns as many rows as a figure has room for, in their order. Beside implementations, only the fastest ideal
+/// schedule is shown; of the others, serial and the fastest.
 std::vector<ResultRow> shown_rows(const std::vector<Again>& played) {
   const bool has_implementations =
       std::ranges::any_of(played, [](const Again& again) { return !again.row->implements.empty(); });
@@ -97,12 +97,12 @@ std::vector<ResultRow> shown_rows(const std::vector<Again>& played) {
   return rows;
 }
 
-/// Those that can win, fastest first.
-std::vector<const Again*> ranking_of(const std::vector<Again>& all, std::span<const ResultRow> rows) {
+/// Returns the schedules that can win, fastest first.
+std::vector<const Again*> ranking_of(const std::vector<Again>& predictions, std::span<const ResultRow> rows) {
   std::vector<const Again*> ranking;
-  for (const Again& one : all) {
-    if (reports::can_win(*one.row, rows)) {
-      ranking.push_back(&one);
+  for (const Again& prediction : predictions) {
+    if (reports::can_win(*prediction.row, rows)) {
+      ranking.push_back(&prediction);
     }
   }
   std::stable_sort(ranking.begin(), ranking.end(), [](const Again* a, const Again* b) {
@@ -111,14 +111,14 @@ std::vector<const Again*> ranking_of(const std::vector<Again>& all, std::span<co
   return ranking;
 }
 
-/// Of the fastest against serial, else against the next one. Errors that both times hang on alike cancel; see
-/// model/analysis/uncertainty.h.
+/// Returns the saving of the fastest against serial, or else against the next one. Errors that both times depend on
+/// alike cancel; see model/analysis/uncertainty.h.
 std::optional<reports::SavingInterval> saving_of(const Point& point, const std::vector<const Again*>& ranking,
                                                  Predictor& predictor) {
   if (ranking.size() < 2 || point.raised == nullptr) {
     return std::nullopt;
   }
-  const auto is_serial = [](const Again* one) { return one->row->strategy == "serial"; };
+  const auto is_serial = [](const Again* again) { return again->row->strategy == "serial"; };
   const auto serial = std::ranges::find_if(ranking, is_serial);
   const bool has_both = serial != ranking.end() && serial != ranking.begin();
   const Again& best = *ranking[0];
@@ -141,26 +141,26 @@ std::vector<reports::SampledRun> samples_of(const Point& point, const std::vecto
   if (!point.monte_carlo.jitter) {
     return runs;
   }
-  for (const Again* one : ranking) {
-    reports::SampledRun run{label_of(*one->row), predictor.makespans(*one->point, one->prediction)};
+  for (const Again* again : ranking) {
+    reports::SampledRun run{label_of(*again->row), predictor.makespans(*again->point, again->prediction)};
     std::sort(run.sorted.begin(), run.sorted.end());
     runs.push_back(std::move(run));
   }
   return runs;
 }
 
-/// Products of a schedule by shape and price: one beside communication may take longer than its like.
-void add_products(const Point& point, const Again& one, reports::Roofline& roofline) {
-  const Program& program = one.prediction.structure->program();
-  const Sizes& sizes = one.prediction.sizes;
-  const Rank rank = one.prediction.analysis.critical_rank;
-  const Coordinates here = program.mesh.coordinates(rank);
-  const Costs costs = static_costs(point, point.machine, *one.prediction.structure, sizes);
+/// Adds the GEMMs of a schedule by shape and price. One beside communication may take longer than its like.
+void add_products(const Point& point, const Again& again, reports::Roofline& roofline) {
+  const Program& program = again.prediction.structure->program();
+  const Sizes& sizes = again.prediction.sizes;
+  const Rank rank = again.prediction.analysis.critical_rank;
+  const Coordinates coordinates = program.mesh.coordinates(rank);
+  const Costs costs = static_costs(point, point.machine, *again.prediction.structure, sizes);
   std::map<std::pair<PricedShape, Duration>, reports::RoofedProduct> products;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     const Shape& shape = program.shapes[program.ops[op].shape];
     const auto* gemm = std::get_if<GemmShape>(&shape);
-    if (gemm == nullptr || !program.ops[op].where.holds(here) || costs.of(rank, op) == Duration{}) {
+    if (gemm == nullptr || !program.ops[op].where.holds(coordinates) || costs.of(rank, op) == Duration{}) {
       continue;
     }
     const PricedShape priced = priced_shape(program, shape, sizes);
@@ -168,7 +168,7 @@ void add_products(const Point& point, const Again& one, reports::Roofline& roofl
     const auto work = 2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
     auto& product =
         products
-            .try_emplace({priced, costs.of(rank, op)}, reports::RoofedProduct{.schedule = label_of(*one.row),
+            .try_emplace({priced, costs.of(rank, op)}, reports::RoofedProduct{.schedule = label_of(*again.row),
                                                                               .shape = in_words(priced),
                                                                               .work = {work},
                                                                               .traffic = compulsory_traffic(size),
@@ -187,9 +187,9 @@ reports::Roofline roofline_of(const Point& point, const std::vector<const Again*
                              .dtype = std::string{name_of(point.dtype)},
                              .peak = accelerator.dense_peak(point.dtype),
                              .memory = accelerator.hbm_bandwidth.value};
-  for (const Again* one : ranking) {
-    if (one->row->implements.empty()) {
-      add_products(point, *one, roofline);
+  for (const Again* again : ranking) {
+    if (again->row->implements.empty()) {
+      add_products(point, *again, roofline);
     }
   }
   return roofline;
@@ -200,10 +200,10 @@ reports::Roofline roofline_of(const Point& point, const std::vector<const Again*
 reports::PointStudy study_of(const Point& point, std::span<const ResultRow> rows, Implementations implementations) {
   StructureCache structures;
   Predictor predictor(structures);
-  const std::vector<Again> all = played_again(point, rows, implementations, predictor);
-  const std::vector<const Again*> ranking = ranking_of(all, rows);
+  const std::vector<Again> played = played_again(point, rows, implementations, predictor);
+  const std::vector<const Again*> ranking = ranking_of(played, rows);
   reports::PointStudy study{
-      .runs = traced(point, shown_rows(all), {.implementations = implementations}, {structures, predictor})};
+      .runs = traced(point, shown_rows(played), {.implementations = implementations}, {structures, predictor})};
   if (ranking.empty()) {
     return study;
   }

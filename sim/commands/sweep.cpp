@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim sweep: many points from a file into a folder.
+// commfuse-sim sweep: runs many points of a file into a folder.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>

@@ -35,13 +35,13 @@ constexpr std::array<std::string_view, 6> result_files{"results.csv", "results.j
   throw ConfigError(fmt::format("{}: {} {}", argument, in_quotes(folder.string()), why));
 }
 
-/// What may be done about a folder that is not free, `forced` being what --force would do.
+/// Returns the remedy for a folder that is not free. `forced` says what --force would do.
 std::string remedy(FolderUse use, std::string_view forced) {
   return use == FolderUse::merge ? "merge into a new folder, and name the shards behind it"
                                  : fmt::format("choose another folder, or add --force to {}", forced);
 }
 
-/// The folder itself, or the nearest above it that is there.
+/// Returns the folder itself, or its nearest ancestor that exists.
 fs::path nearest_existing(fs::path path) {
   std::error_code ignored;
   path = fs::absolute(path).lexically_normal();
@@ -51,8 +51,8 @@ fs::path nearest_existing(fs::path path) {
   return path;
 }
 
-/// What it begins with, `most` bytes at most; nothing where it is not there.
-std::optional<std::string> beginning_of(const fs::path& path, std::size_t most) {
+/// Returns the beginning of a file, `most_bytes` bytes at most; nothing if it does not exist.
+std::optional<std::string> beginning_of(const fs::path& path, std::size_t most_bytes) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   if (!fs::exists(status)) {
@@ -61,19 +61,20 @@ std::optional<std::string> beginning_of(const fs::path& path, std::size_t most) 
   if (!fs::is_regular_file(status)) {
     throw ConfigError(fmt::format("--out: {} is not a plain file; remove it, or choose another folder", path.string()));
   }
-  std::string text(most, '\0');
+  std::string text(most_bytes, '\0');
   std::ifstream in(path, std::ios::binary);
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));
   return text;
 }
 
-/// As far as it can be told from `wanted`; nothing where there are none.
+/// Returns the settings in a folder, one byte longer than `wanted` at most, which is enough to tell them apart; nothing
+/// if there are none.
 std::optional<std::string> settings_in(const fs::path& folder, const std::string& wanted) {
   return beginning_of(folder / settings_file, wanted.size() + 1);
 }
 
-/// What a process that was killed may leave of its first file.
+/// True for what a killed process may leave of its first file.
 bool is_unfinished(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.starts_with(fmt::format(".{}.", settings_file)) && name.ends_with(".part");
@@ -97,18 +98,18 @@ void require_free(FolderUse use, const fs::path& folder, const std::string& sett
   }
 }
 
-/// Of this sweep or of shards of it.
+/// True for a store of this sweep or of its shards.
 bool is_store(const fs::path& path) {
   const std::string name = path.filename().string();
   return name == store_file || (name.starts_with("shard-") && path.extension() == ".sqlite");
 }
 
-/// A sweep's settings begin with a line of their own.
+/// True if the settings are those of a sweep, which begin with a line of their own.
 bool is_of_a_sweep(const std::optional<std::string>& held, const std::string& settings) {
   return held && held->starts_with(std::string_view(settings).substr(0, settings.find('\n') + 1));
 }
 
-/// Of a folder that no sweep has written to: it has nothing of the names that one writes.
+/// Throws ConfigError if a folder that no sweep has written to has a file with a name that a sweep writes.
 void require_no_results(const fs::path& folder) {
   const auto require_none = [&](std::string_view name) {
     std::error_code ignored;
@@ -133,7 +134,8 @@ void remove_stores(const fs::path& folder) {
   }
 }
 
-/// The process in ".results.csv.1234-0.part", what AtomicFile writes to before it renames it; nothing for other names.
+/// Returns the process in ".results.csv.1234-0.part", the file that AtomicFile renames when it is whole; nothing for
+/// other names.
 std::optional<pid_t> writer_of(const std::string& name) {
   for (const std::string_view result : result_files) {
     const std::string before = fmt::format(".{}.", result);
@@ -146,7 +148,7 @@ std::optional<pid_t> writer_of(const std::string& name) {
   return std::nullopt;
 }
 
-/// Unfinished results of processes that were killed; what a process that still lives writes stays.
+/// Removes unfinished results of processes that were killed. Files of processes that still live stay.
 void remove_orphans(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> orphans;

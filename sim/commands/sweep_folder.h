@@ -17,34 +17,34 @@ namespace commfuse::sim {
 inline constexpr const char* settings_file = "settings.yaml";
 inline constexpr const char* store_file = "results.sqlite";
 
-/// A file's name and what writes it.
+/// The name of a file, and the function that writes it.
 using OutputFile = std::pair<std::string, std::function<void(const Sink&)>>;
 
-/// A file that is one text.
+/// Returns a file with this text.
 OutputFile file_of(std::string name, std::string text);
 
-/// Who writes to a folder: messages name its argument and its remedies.
+/// The command that writes to a folder; messages name its argument and its remedies.
 enum class FolderUse : std::uint8_t {
   sweep,
-  forced_sweep,  ///< what the folder holds is no obstacle
+  forced_sweep,  ///< Anything in the folder may be replaced.
   merge,
 };
 
 class SweepFolder {
  public:
-  /// Nothing is written yet. Throws ConfigError when the folder cannot be made, or when it is not empty and its
-  /// settings are not these, unless the sweep is forced.
+  /// Writes nothing yet. Throws ConfigError if the folder cannot be made, or if it is not empty and has other settings,
+  /// unless the sweep is forced.
   SweepFolder(std::filesystem::path folder, std::string settings, FolderUse use);
 
-  /// Makes the folder and says in it which sweep it is for. Where forced, what it held of another sweep goes away;
-  /// throws ConfigError, and changes nothing, where another process has a store of it or what is in the way is of no
+  /// Makes the folder and writes into it which sweep it is for. A forced sweep removes what another sweep left. Throws
+  /// ConfigError, and changes nothing, if another process uses a store of it, or if what is in the way belongs to no
   /// sweep.
   void begin() const;
   [[nodiscard]] std::filesystem::path path_of(const std::string& name) const { return folder_ / name; }
 
-  /// Each file is there whole or not at all, also where a link stood in its place, and none is replaced before all are
-  /// written. What an older sweep left and this one does not make goes away. Throws ConfigError where another sweep has
-  /// meanwhile been given the folder.
+  /// Writes each file whole or not at all, also where a link stood in its place, and replaces none before all are
+  /// written. Removes what an older sweep left and this one does not make. Throws ConfigError if the folder meanwhile
+  /// belongs to another sweep.
   void write(const std::vector<OutputFile>& files) const;
 
  private:

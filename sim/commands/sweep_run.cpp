@@ -29,7 +29,7 @@ namespace commfuse::sim {
 
 namespace {
 
-/// Who is told how far a sweep is and when to stop.
+/// The caller that sees the progress of a sweep and may stop it.
 struct Watched {
   Caller& caller;
   const std::atomic<bool>& stop;
@@ -41,7 +41,7 @@ Progress::Clock clock_from_now() {
   };
 }
 
-/// What a store lacks of its shard.
+/// Returns the points of its shard that a store lacks.
 std::vector<std::size_t> points_left(const StoreIdentity& identity, const StoreWriter& store) {
   const std::vector<bool>& held = store.held();
   std::vector<std::size_t> left;
@@ -53,7 +53,7 @@ std::vector<std::size_t> points_left(const StoreIdentity& identity, const StoreW
   return left;
 }
 
-/// The store, or with --force a new one in the place of one that holds other results.
+/// Opens the store. With `force`, a new one replaces one that holds other results.
 std::unique_ptr<StoreWriter> open_store(const std::filesystem::path& path, const StoreIdentity& identity, bool force) {
   if (std::error_code ignored; std::filesystem::is_symlink(path, ignored)) {
     throw ConfigError(
@@ -72,13 +72,14 @@ std::unique_ptr<StoreWriter> open_store(const std::filesystem::path& path, const
   return std::make_unique<StoreWriter>(path, identity);
 }
 
-/// Threads of one process of several: one, unless the user asks for more. They may share a machine with the others.
+/// Returns the threads of one of several processes: one unless the user asks for more, because they may share a
+/// machine.
 int threads_among_processes(const PreparedSweep& prepared) {
   const int threads = choices_of(prepared.sweep.grid.settings).threads;
   return threads > 0 ? threads : 1;
 }
 
-/// Plays what the store lacks, with `world` also on other processes; what it holds then.
+/// Simulates what the store lacks, with `world` also on other processes, and returns what the store then holds.
 StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, StoreWriter& store, World* world,
                  const Watched& watched) {
   const std::vector<std::size_t> points = points_left(prepared.identity, store);
@@ -113,7 +114,7 @@ StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, Sto
       fmt::format("{} was replaced or removed while this sweep ran; run it again in another folder", path.string()));
 }
 
-/// After it was filled: the files beside it, or how to go on.
+/// Ends a sweep whose store was filled: writes the files beside it, or says how to go on.
 Answer finish(const PreparedSweep& prepared, const SweepRequest& request, const SweepFolder& folder,
               const StoreCounts& counts, Caller& caller) {
   const StoreIdentity& identity = prepared.identity;
@@ -144,7 +145,7 @@ SweepFolder prepared_folder(const PreparedSweep& prepared, const SweepRequest& r
   return folder;
 }
 
-/// From a prepared sweep to its answer; `began` is called once others are kept waiting for points.
+/// Runs a prepared sweep and returns its answer. Calls `began` as soon as other processes wait for points.
 Answer run_prepared(const PreparedSweep& prepared, const SweepRequest& request, World* world, const Watched& watched,
                     const std::function<void()>& began) {
   const SweepFolder folder = prepared_folder(prepared, request);
@@ -155,7 +156,7 @@ Answer run_prepared(const PreparedSweep& prepared, const SweepRequest& request, 
   if (!store->is_in_place()) {
     fail_as_replaced(path);
   }
-  store.reset();  // closed, so that it can be read
+  store.reset();  // A closed store can be read.
   Answer answer = finish(prepared, request, folder, counts, watched.caller);
   answer.files.push_back(request.out);
   return answer;
@@ -169,7 +170,7 @@ Answer run_here(const SweepRequest& request, const Watched& watched) {
   return run_prepared(prepared, request, nullptr, watched, [] {});
 }
 
-/// The first of several processes. The others are sent home before it throws.
+/// Runs the first of several processes. It sends the others home before it throws.
 Answer run_leader(const SweepRequest& request, World& world, const Watched& watched) {
   bool led = false;
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays a sweep into its folder: alone, as one shard of several, or as one process of several.
+// Runs a sweep into its folder: alone, as one shard of several, or as one process of several.
 #pragma once
 
 #include "sim/commands/answer.h"
@@ -7,11 +7,11 @@
 
 namespace commfuse::sim {
 
-/// Throws ConfigError for a user's mistake, DatabaseError where the store cannot be used. Ends in order once the
-/// caller's flag is set; the same call then goes on from there.
+/// Throws ConfigError for a user's mistake, and DatabaseError if the store cannot be used. Ends in order once the
+/// caller's flag is set; the same call then resumes.
 Answer run_sweep(const SweepRequest& request, Caller& caller);
 
-/// The name of the store of a shard: "results.sqlite", "shard-3-of-7.sqlite".
+/// Returns the name of the store of a shard: "results.sqlite", "shard-3-of-7.sqlite".
 std::string store_name(const Shard& shard);
 
 }  // namespace commfuse::sim

@@ -10,14 +10,14 @@ namespace commfuse::sim {
 
 namespace {
 
-// A signal reaches no object; this is all it touches.
+// A signal handler reaches no object, so this is the only state it touches.
 std::atomic<bool> interrupted{false};
 std::atomic<int> signal_number{0};
 
 }  // namespace
 
 void Terminal::take(const Answer& answer) {
-  constexpr int by_signal = 128;  // what shells return for a program that a signal ended
+  constexpr int by_signal = 128;  // Shells add this to the number of the signal that ended a program.
   status_ = answer.is_interrupted ? by_signal + signal_number.load() : answer.code;
   if (answer.write) {
     answer.write(answer.format, [](std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); });

@@ -15,7 +15,7 @@ reports::TracedRun play(const Point& point, const ResultRow& row, const Structur
                          .program = structure.plan.lowered.program,
                          .timeline = predictor.timeline(point, structure, sizes),
                          .sizes = sizes};
-  if (!point.needs_engine()) {  // Where rates change at run time, no price says what an op took.
+  if (!point.needs_engine()) {  // No price says how long an op took if rates change at run time.
     run.path =
         critical_path(structure.plan.lowered, static_costs(point, point.machine, structure, sizes), run.timeline);
   }
@@ -32,8 +32,9 @@ std::vector<reports::TracedRun> traced(const Point& point, std::span<const Resul
     if (!row.feasible() || (implementation == nullptr && !row.implements.empty())) {
       continue;
     }
-    const auto file = std::find_if(beside.files.begin(), beside.files.end(),
-                                   [&](const HandWritten& one) { return one.structure.digest == row.schedule_sha256; });
+    const auto file = std::find_if(beside.files.begin(), beside.files.end(), [&](const HandWritten& hand_written) {
+      return hand_written.structure.digest == row.schedule_sha256;
+    });
     if (implementation == nullptr && file != beside.files.end()) {
       runs.push_back(play(point, row, file->structure, sizes_at(*file, point), player.predictor));
       continue;

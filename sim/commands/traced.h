@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results played once more with everything that happens kept: for figures and traces.
+// Simulates results once more and keeps everything that happens, for figures and traces.
 #pragma once
 
 #include <span>
@@ -10,22 +10,22 @@
 
 namespace commfuse::sim {
 
-/// What plays rows once more. `predictor` has its schedules from `structures`.
+/// Simulates rows once more. `predictor` takes its schedules from `structures`.
 struct Player {
   StructureCache& structures;
   Predictor& predictor;
 };
 
-/// What rows may be of beside generated schedules.
+/// The kinds of rows beside generated schedules.
 struct Beside {
   std::span<const HandWritten> files{};
-  Implementations implementations{};  ///< Rows of others are left out.
+  Implementations implementations{};  ///< Rows of other implementations are left out.
 };
 
-/// One run a row that has a result. Requires the rows of this point.
+/// Returns one run for each row with a result. Requires the rows of this point.
 std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside,
                                        Player player);
-/// The same with a player of its own.
+/// Does the same with a player of its own.
 std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside = {});
 
 }  // namespace commfuse::sim

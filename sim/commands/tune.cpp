@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim tune: the best plan for a training step, and the best schedule at each of its sites.
+// commfuse-sim tune: finds the best plan for a training step, and the best schedule at each of its sites.
 #include "sim/tune/tune.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ namespace commfuse::sim {
 
 namespace {
 
-constexpr std::size_t usual_samples = 10'000;  // of a site: a p99 needs more than the thousand of `run`
+constexpr std::size_t usual_samples = 10'000;  // Per site; a p99 needs more than the thousand of `run`.
 constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
 
 struct TuneRequest {
@@ -48,7 +48,7 @@ struct TuneRequest {
   std::size_t keep = 5;
 };
 
-/// Settings that a file for tune may have and that are not flags: tune writes the first two into its own files, and the
+/// Settings that a file for tune may have and that are not flags. Tune writes the first two into its own files, and the
 /// number of threads changes no result.
 constexpr std::array<std::string_view, 3> only_in_files{"scope", "strategy.name", "threads"};
 
@@ -57,7 +57,7 @@ bool is_flag(const Field& field) {
          std::find(only_in_files.begin(), only_in_files.end(), field.key) == only_in_files.end();
 }
 
-/// Refuses settings, from a file or --set, that would change no plan.
+/// Throws ConfigError for settings, from a file or --set, that would change no plan.
 void require_used(const Settings& settings) {
   if (const Field* const unused = unused_setting(settings, Use::tune)) {
     throw ConfigError(
@@ -65,11 +65,11 @@ void require_used(const Settings& settings) {
   }
 }
 
-/// A cluster is named with its number of nodes, of which tuning takes as many as it needs: "dgx-h100" is dgx-h100-x2.
+/// Returns the cluster with its number of nodes, of which tuning uses as many as it needs: "dgx-h100" is dgx-h100-x2.
 std::string cluster_named(const std::string& name) {
   const std::vector<std::string> known = known_names(Catalogue::hardware);
   const std::string with_nodes = name + "-x2";
-  const auto has = [&](const std::string& one) { return std::find(known.begin(), known.end(), one) != known.end(); };
+  const auto has = [&](const std::string& name) { return std::find(known.begin(), known.end(), name) != known.end(); };
   return !has(name) && has(with_nodes) ? with_nodes : name;
 }
 
@@ -85,7 +85,7 @@ std::int64_t gpus_of(const TuneRequest& request, const Machine& machine) {
   return *gpus;
 }
 
-/// More GPUs than one node has are those of the cluster whose nodes it is.
+/// Replaces a node by the cluster of such nodes if more GPUs are asked for than it has.
 void spread_over_cluster(const TuneRequest& request, Settings& settings) {
   const Machine machine = load_machine(settings.text("hardware"));
   if (machine.nodes == 1 && gpus_of(request, machine) > machine.gpus_per_node) {
@@ -93,7 +93,8 @@ void spread_over_cluster(const TuneRequest& request, Settings& settings) {
   }
 }
 
-/// Free degrees leave open what was measured, so its settings stand in a file.
+/// Returns the evidence of a measured step. Its settings stand in a file, because the free degrees of tuning do not say
+/// what ran.
 std::optional<StepEvidence> evidence_for(const TuneRequest& request, const Settings& settings) {
   const std::string& hardware = settings.text("hardware");
   const std::optional<MeasuredStep> measured = measured_of(request.measured, nullptr, hardware);
@@ -111,7 +112,7 @@ std::optional<StepEvidence> evidence_for(const TuneRequest& request, const Setti
 
 constexpr std::array<std::string_view, 2> formats{"table", "json"};
 
-/// What was asked and what was found. Its parts point at each other, so it stays where it is.
+/// Question and result of tuning. Its parts point at each other, so it is neither copied nor moved.
 struct Tuned {
   Tuned() = default;
   Tuned(const Tuned&) = delete;
@@ -119,12 +120,12 @@ struct Tuned {
   ~Tuned() = default;
 
   Transformer model;
-  Machine sized;  ///< The machine with as many GPUs as are asked for.
+  Machine sized;  ///< The machine with the number of GPUs asked for.
   TuneHeading heading;
   Tuning tuning;
 };
 
-/// Sets the jitter. The spread of whole ranks counts once per step, so kernels are sampled without it.
+/// Sets the jitter. The variation of whole ranks counts once per step, so kernels are sampled without it.
 void put_jitter(const RunChoices& run, TuneOptions& options) {
   if (run.jitter == "none") {
     return;
@@ -166,9 +167,9 @@ Answer run_tune(TuneRequest request, Caller& caller) {
                   .base = base_of(settings),
                   .wish = wish_of(settings),
                   .framework = framework};
-  TrainingPlan all;
-  all.data = space.gpus;
-  tuned->sized = resized(machine, all);
+  TrainingPlan data_parallel;
+  data_parallel.data = space.gpus;
+  tuned->sized = resized(machine, data_parallel);
   space.machine = &tuned->sized;
   TuneOptions options{.keep = request.keep};
   options.minimize = chosen(minimize_choices, request.minimize);

@@ -40,12 +40,12 @@ std::string plan_yaml(Settings settings, const TrainingPlan& plan, const Strateg
   return "# The best single strategy at every site; each site's own is in site-*.yaml.\n" + to_yaml(settings, false);
 }
 
-/// Sites of the model itself name it; others have a model of their own, whose MLP is as wide.
+/// True if a site is of the model itself. Others get a model of their own, with an equally wide MLP.
 bool is_of(const Transformer& model, const TunedSite& site) {
   return site.shape.ffn == model.ffn && site.shape.gated_mlp == model.gated_mlp;
 }
 
-/// The site alone: the tokens of one pass, and no whole-model setting.
+/// Returns settings of the site alone: the tokens of one pass, and no whole-model setting.
 std::string site_yaml(const Settings& asked, const TrainingPlan& plan, const TunedSite& site,
                       const std::string& model) {
   Settings settings;
@@ -66,7 +66,7 @@ std::string site_yaml(const Settings& asked, const TrainingPlan& plan, const Tun
   return fmt::format("# {}\n{}", schedule_in_words(site.scope, site.best), to_yaml(settings, false));
 }
 
-/// A layer as wide as the model, whose plain MLP has the site's shape.
+/// Returns a layer as wide as the model, whose plain MLP has the site's shape.
 std::string model_yaml(const TunedSite& site) {
   const Transformer& shape = site.shape;
   return fmt::format(
@@ -76,7 +76,7 @@ std::string model_yaml(const TunedSite& site) {
       shape.head_dim, shape.vocab);
 }
 
-/// What TransformerEngine can do at a product that gathers before it, or scatters behind it.
+/// The settings of TransformerEngine at a GEMM with a gather before it, or a scatter behind it.
 struct Knob {
   std::string_view name;
   Scope scope = Scope::qkv;
@@ -93,7 +93,7 @@ std::string knob_yaml(const Knob& knob, const SiteTime& ring, const SiteTime& pi
   return fmt::format("{}: {{method: ring_exchange, aggregate: {}}}\n", knob.name, ring.options.group > 1 ? 1 : 0);
 }
 
-/// Gradients have one way each: those that gather go round the ring, the others have bulk overlap.
+/// Returns Megatron-LM's file. Gradients have one way each: those that gather use the ring, the others bulk overlap.
 std::string megatron_yaml(const PlanSpace& space, const TrainingPlan& plan) {
   StructureCache structures;
   SiteTimes times(structures, *space.machine);
@@ -139,8 +139,8 @@ std::string mindspeed_arguments(const PlanSpace& space, const Tuning& tuning) {
                                     .strategy = &sliced_strategy});
     by_parts[site.options.slices] += site.time;
   }
-  const auto most = std::ranges::max_element(by_parts, {}, [](const auto& parts) { return parts.second; });
-  return fmt::format("--use-ascend-coc --coc-parallel-num {}", most->first);
+  const auto most_common = std::ranges::max_element(by_parts, {}, [](const auto& parts) { return parts.second; });
+  return fmt::format("--use-ascend-coc --coc-parallel-num {}", most_common->first);
 }
 
 std::vector<std::pair<std::string, std::string>> tune_files(const Settings& asked, const PlanSpace& space,

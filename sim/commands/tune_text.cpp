@@ -61,7 +61,7 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
                             tuning.fitting == 1 ? "s" : "");
 }
 
-/// A line of the table of plans, whose sixth cell only a mixture of experts has, with less air around the others.
+/// Returns a line of the table of plans. Only a mixture of experts has the sixth cell; the others then stand closer.
 std::string plan_line(bool has_experts, char mark, const std::array<std::string, 13>& cells) {
   constexpr std::array<int, 13> wide{3, 3, 4, 3, 5, 0, 4, 6, 9, 10, 6, 6, 7};
   constexpr std::array<int, 13> narrow{3, 3, 4, 3, 5, 3, 4, 5, 9, 10, 5, 6, 6};
@@ -74,12 +74,12 @@ std::string plan_line(bool has_experts, char mark, const std::array<std::string,
   return line + "\n";
 }
 
-/// '>' the plan to take, '~' those that tie with the fastest.
+/// Returns '>' for the plan to take and '~' for those that tie with the fastest.
 char mark_of(const TunedPlan& plan, const Tuning& tuning) {
   return &plan == tuning.best.data() ? '>' : plan.ties ? '~' : ' ';
 }
 
-/// Which plans tie, and why the first is taken; whether it wins otherwise.
+/// Says which plans tie, and why the first is taken; or that it wins.
 std::string verdict(const TuneHeading& heading, const Tuning& tuning) {
   const char* unknown = tuning.best.front().error ? "" : "; probability unknown (--uncertainty off)";
   if (tuning.ties < 2) {
@@ -101,21 +101,21 @@ std::string plans(const TuneHeading& heading, const Tuning& tuning) {
   std::string text = plan_line(
       has_experts, ' ',
       {"TP", "PP", "VPP", "CP", "DP", "EP", "ZeRO", "micro", "recompute", "time/ms", "\u00b1", "MFU", "mem/GB"});
-  const auto count = [](std::int64_t one) { return fmt::format("{}", one); };
-  for (const TunedPlan& one : tuning.best) {
-    const TrainingPlan& plan = one.plan;
+  const auto count = [](std::int64_t number) { return fmt::format("{}", number); };
+  for (const TunedPlan& tuned : tuning.best) {
+    const TrainingPlan& plan = tuned.plan;
     text += plan_line(
-        has_experts, mark_of(one, tuning),
+        has_experts, mark_of(tuned, tuning),
         {count(plan.tensor), count(plan.pipeline), count(plan.interleave), count(plan.context), count(plan.data),
          count(plan.expert), count(static_cast<std::int64_t>(plan.zero)), count(plan.micro_batch),
-         std::string{name_of(plan.recompute)}, fmt::format("{:.1f}", milliseconds(one.step.time)),
-         one.error ? fmt::format("{:.1f}%", 100.0 * *one.error) : "-", fmt::format("{:.1f}%", 100.0 * one.step.mfu),
-         fmt::format("{:.1f}", gigabytes(one.step.memory.total()))});
+         std::string{name_of(plan.recompute)}, fmt::format("{:.1f}", milliseconds(tuned.step.time)),
+         tuned.error ? fmt::format("{:.1f}%", 100.0 * *tuned.error) : "-",
+         fmt::format("{:.1f}%", 100.0 * tuned.step.mfu), fmt::format("{:.1f}", gigabytes(tuned.step.memory.total()))});
   }
   return "\n" + text + verdict(heading, tuning);
 }
 
-/// What the schedules of the sites bring to the best plan.
+/// Says what the schedules of the sites bring to the best plan.
 std::string gains(const TuneHeading& heading, const Tuning& tuning) {
   const StepPrediction& best = tuning.best.front().step;
   const std::string baseline = tuning.baseline
@@ -134,8 +134,9 @@ std::string gains(const TuneHeading& heading, const Tuning& tuning) {
       milliseconds(tuning.with_single.time), milliseconds(tuning.bound.time),
       100.0 * saved(tuning.bound.time, best.time));
   std::string left_out;
-  for (const LeftOut& one : tuning.left_out) {
-    left_out += wrapped(fmt::format("With {} everywhere is left out: {}.", one.strategy->name, one.reason), "", "");
+  for (const LeftOut& omitted : tuning.left_out) {
+    left_out +=
+        wrapped(fmt::format("With {} everywhere is left out: {}.", omitted.strategy->name, omitted.reason), "", "");
   }
   const StepBreakdown& parts = best.parts;
   return "\n" + wrapped(text, "", "") + left_out +
@@ -173,7 +174,7 @@ std::string sites(const Tuning& tuning) {
              "  ", "  ");
 }
 
-/// The least of what somebody asked for, and of the other.
+/// Returns the schedule that is best by the requested measure; other_of() returns the best by the other measure.
 const SampledSite& chosen_of(const SampledChoice& sampled, Minimize minimize) {
   return minimize == Minimize::p99 ? sampled.by_p99 : sampled.by_mean;
 }
@@ -185,12 +186,12 @@ bool is_same(const SiteTime& a, const SiteTime& b) {
   return a.strategy == b.strategy && a.time == b.time && a.kernels == b.kernels;
 }
 
-/// "+1.2%", of one time against another.
+/// Returns how much longer one time is than another, such as "+1.2%".
 std::string against(Duration time, Duration than) {
   return fmt::format("{:+.1f}%", 100.0 * (to_seconds(time) / to_seconds(than) - 1.0));
 }
 
-/// Percentiles of the step, of the choice and of the other one.
+/// Returns percentiles of the step, for the choice and for the other one.
 std::string tails(const TuneHeading& heading, const Tuning& tuning) {
   if (!tuning.tails) {
     return {};
@@ -205,7 +206,7 @@ std::string tails(const TuneHeading& heading, const Tuning& tuning) {
                  "", "");
 }
 
-/// What was minimised and what the other choice would have cost; of sites that were sampled.
+/// Says what was minimised and, for sites that were sampled, what the other choice would have cost.
 std::string choices(const TuneHeading& heading, const Tuning& tuning) {
   const bool by_p99 = heading.minimize == Minimize::p99;
   if (tuning.sites.empty() || !tuning.sites.front().sampled) {
@@ -222,18 +223,18 @@ std::string choices(const TuneHeading& heading, const Tuning& tuning) {
   constexpr const char* line = "  {:<17} {:>9} {:>9} {:>11} {:>11}\n";
   text += fmt::format(line, "", "mean", "p99", "serial mean", "serial p99");
   for (const TunedSite& site : tuning.sites) {
-    const SampledSite& one = chosen_of(*site.sampled, heading.minimize);
+    const SampledSite& chosen = chosen_of(*site.sampled, heading.minimize);
     const SampledSite& other = other_of(*site.sampled, heading.minimize);
     const auto us = [](Duration time) { return fmt::format("{:.1f}", to_microseconds(time)); };
-    text += fmt::format(line, site.name, us(one.times.mean), us(one.times.p99), us(site.sampled->serial.times.mean),
-                        us(site.sampled->serial.times.p99));
-    text +=
-        is_same(one.schedule, other.schedule)
-            ? fmt::format("      the {} chooses the same\n", by_p99 ? "mean" : "p99")
-            : wrapped(fmt::format("the {} would choose {}: mean {}, p99 {}", by_p99 ? "mean" : "p99",
-                                  schedule_in_words(site.scope, other.schedule),
-                                  against(other.times.mean, one.times.mean), against(other.times.p99, one.times.p99)),
-                      "      ", "      ");
+    text += fmt::format(line, site.name, us(chosen.times.mean), us(chosen.times.p99),
+                        us(site.sampled->serial.times.mean), us(site.sampled->serial.times.p99));
+    text += is_same(chosen.schedule, other.schedule)
+                ? fmt::format("      the {} chooses the same\n", by_p99 ? "mean" : "p99")
+                : wrapped(fmt::format("the {} would choose {}: mean {}, p99 {}", by_p99 ? "mean" : "p99",
+                                      schedule_in_words(site.scope, other.schedule),
+                                      against(other.times.mean, chosen.times.mean),
+                                      against(other.times.p99, chosen.times.p99)),
+                          "      ", "      ");
   }
   return text;
 }
@@ -263,11 +264,11 @@ Json tail_json(const StepTail& tail) {
           {"p99_ms", milliseconds(tail.p99)}};
 }
 
-Json sampled_json(Scope scope, const SampledSite& one) {
-  return {{"strategy", one.schedule.strategy->name},
-          {"parameters", parameters_of(*one.schedule.strategy, kinds_of(scope), one.schedule.options)},
-          {"mean_us", to_microseconds(one.times.mean)},
-          {"p99_us", to_microseconds(one.times.p99)}};
+Json sampled_json(Scope scope, const SampledSite& sampled) {
+  return {{"strategy", sampled.schedule.strategy->name},
+          {"parameters", parameters_of(*sampled.schedule.strategy, kinds_of(scope), sampled.schedule.options)},
+          {"mean_us", to_microseconds(sampled.times.mean)},
+          {"p99_us", to_microseconds(sampled.times.p99)}};
 }
 
 Json samples_json(const TunedSite& site) {
@@ -298,7 +299,8 @@ std::string schedule_in_words(Scope scope, const SiteTime& site) {
                                  parameters_of(*site.strategy, kinds_of(scope), site.options));
 }
 
-/// Where the first and the last piece have a layer less, Megatron counts embedding and loss as layers of these.
+/// Returns Megatron's pipeline arguments. If the first and the last piece have one layer less, Megatron counts
+/// embedding and loss as these layers.
 std::string megatron_pipeline(const Transformer& model, const TrainingPlan& plan) {
   std::string text = fmt::format(" --pipeline-model-parallel-size {}", plan.pipeline);
   const std::vector<std::int64_t> layers = layers_by_piece(model, plan);
@@ -311,7 +313,7 @@ std::string megatron_pipeline(const Transformer& model, const TrainingPlan& plan
 
 std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan, const std::string& overlap_config) {
   std::string text = fmt::format("--tensor-model-parallel-size {}", plan.tensor) + megatron_pipeline(model, plan);
-  // Ulysses is a kind of context parallelism there; both at once are a hierarchy of two levels.
+  // Megatron treats Ulysses as a kind of context parallelism; both at once are a hierarchy of two levels.
   text += plan.sequence_ranks() > 1 ? fmt::format(" --context-parallel-size {}", plan.sequence_ranks()) : "";
   if (plan.ulysses > 1) {
     text += plan.context > 1 ? fmt::format(" --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes {} {}",
@@ -321,7 +323,7 @@ std::string megatron_arguments(const Transformer& model, const TrainingPlan& pla
   text += plan.expert > 1 ? fmt::format(" --expert-model-parallel-size {}", plan.expert) : "";
   text += fmt::format(" --micro-batch-size {} --global-batch-size {} --seq-length {}", plan.micro_batch,
                       plan.global_batch, plan.seq);
-  // fp8 products have bf16 around them.
+  // GEMMs in fp8 need bf16 around them.
   text += plan.dtype == DType::fp16 ? " --fp16" : plan.dtype == DType::fp32 ? "" : " --bf16";
   text += plan.dtype == DType::fp8 ? " --fp8-format hybrid" : "";
   text +=
@@ -335,7 +337,7 @@ std::string megatron_arguments(const Transformer& model, const TrainingPlan& pla
   if (plan.zero != Zero::weights && plan.overlap_gradients && plan.replicas() > 1) {
     text += plan.zero == Zero::optimizer ? " --overlap-grad-reduce --overlap-param-gather" : " --overlap-grad-reduce";
   }
-  // PyTorch's own FSDP2 takes no experts over ranks there, Megatron's does.
+  // PyTorch's own FSDP2 does not spread experts over ranks in Megatron; Megatron's own FSDP does.
   text += plan.zero == Zero::weights ? " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params"
                                        " --use-distributed-optimizer --no-gradient-accumulation-fusion"
                                      : "";
@@ -349,7 +351,7 @@ std::string megatron_arguments(const Transformer& model, const TrainingPlan& pla
 
 namespace {
 
-/// The file that `tune_files` writes for --tp-comm-overlap-cfg; empty where there is none.
+/// Returns the file that `tune_files` writes for --tp-comm-overlap-cfg; empty if there is none.
 std::string overlap_config_of(const TuneHeading& heading, const Tuning& tuning) {
   return heading.folder.empty() || tuning.sites.empty() ? std::string{}
                                                         : fmt::format("{}/{}", heading.folder, overlap_config_file);
@@ -398,14 +400,14 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
                         {"error", heading.evidence->error}};
   }
   json["best"] = Json::array();
-  for (const TunedPlan& one : tuning.best) {
-    Json row = plan_json(one.plan);
-    row.update(step_json(one.step));
-    row["time_error"] = one.error ? Json(*one.error) : Json();
-    row["win_probability"] = one.win_probability ? Json(*one.win_probability) : Json();
-    row["ties"] = one.ties;
+  for (const TunedPlan& tuned : tuning.best) {
+    Json row = plan_json(tuned.plan);
+    row.update(step_json(tuned.step));
+    row["time_error"] = tuned.error ? Json(*tuned.error) : Json();
+    row["win_probability"] = tuned.win_probability ? Json(*tuned.win_probability) : Json();
+    row["ties"] = tuned.ties;
     if (tuning.correction) {
-      row["correction"] = one.correction;
+      row["correction"] = tuned.correction;
     }
     json["best"].push_back(std::move(row));
   }
@@ -418,8 +420,8 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
     json["serial"] = step_json(tuning.serial);
     json["single"] = step_json(tuning.with_single);
     json["single"]["strategy"] = tuning.single->name;
-    for (const LeftOut& one : tuning.left_out) {
-      json["left_out"].push_back({{"strategy", one.strategy->name}, {"reason", one.reason}});
+    for (const LeftOut& omitted : tuning.left_out) {
+      json["left_out"].push_back({{"strategy", omitted.strategy->name}, {"reason", omitted.reason}});
     }
     json["bound"] = step_json(tuning.bound);
     if (tuning.tails) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tuning found, for people and for programs.
+// Writes the result of tuning for people and for programs.
 #pragma once
 
 #include <optional>
@@ -9,26 +9,26 @@
 
 namespace commfuse::sim {
 
-/// What was asked.
+/// The question.
 struct TuneHeading {
   std::string model;
   std::string hardware;
-  std::string link_bandwidth;  ///< As asked, as the next.
+  std::string link_bandwidth;  ///< Text of the user, like the next member.
   std::string network_bandwidth;
   PlanSpace space;
-  bool default_batch = false;  ///< Nobody chose it.
+  bool default_batch = false;  ///< True if the user did not choose it.
   Minimize minimize = Minimize::mean;
   VerdictRule rule{};
   std::string jitter = "none";
-  std::size_t samples = 0;                 ///< Of a site; none where nothing strays.
-  std::optional<StepEvidence> evidence{};  ///< A step that was measured.
-  std::string folder;                      ///< Where its files are written; empty: nowhere.
+  std::size_t samples = 0;                 ///< Samples of each site; none without jitter.
+  std::optional<StepEvidence> evidence{};  ///< A measured step.
+  std::string folder;                      ///< The folder of its files; empty where none are written.
 };
 
 /// At most 80 columns wide.
 std::string tune_text(const TuneHeading& heading, const Tuning& tuning);
 
-/// {"schema": "commfuse.tune/1", ...}: the plans, the sites and what they are compared with.
+/// Returns {"schema": "commfuse.tune/1", ...}: the plans, the sites and what they are compared with.
 std::string tune_json(const TuneHeading& heading, const Tuning& tuning);
 
 /// Megatron-LM's arguments for a plan. `overlap_config` is the file of --tp-comm-overlap-cfg, or empty.

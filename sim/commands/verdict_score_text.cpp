@@ -16,7 +16,7 @@ std::string percent(double share) { return fmt::format("{:.2f}%", 100.0 * share)
 
 constexpr std::string_view yes_or_no(bool yes) { return yes ? "yes" : "no"; }
 
-/// What is said of how the figures were found.
+/// Returns the paragraph about the method behind the figures.
 std::string method(const VerdictScore& score) {
   return fmt::format(
       "Written by `commfuse-sim score --verdicts -o markdown`. A node is what one group of GPUs of one run of a table\n"
@@ -37,51 +37,56 @@ std::string method(const VerdictScore& score) {
 std::string verdict_score_table(const VerdictScore& score) {
   std::string text =
       fmt::format("{:<72}  {:>7}  {:>6}  {:>6}  {:>8}  {}\n", "what", "bar", "nodes", "hits", "share", "met");
-  for (const expect::VerdictCount& one : score.counts) {
-    text += fmt::format("{:<72}  {:>7}  {:>6}  {:>6}  {:>8}  {}\n", one.what, one.bar, one.nodes, one.hits,
-                        percent(one.share()), yes_or_no(one.is_met()));
+  for (const expect::VerdictCount& count : score.counts) {
+    text += fmt::format("{:<72}  {:>7}  {:>6}  {:>6}  {:>8}  {}\n", count.what, count.bar, count.nodes, count.hits,
+                        percent(count.share()), yes_or_no(count.is_met()));
   }
   text += "\n";
-  for (const expect::DegradedVerdict& one : score.degraded) {
-    text += fmt::format("{}: {}, {:.2f} times as slow; {}\n", one.node, one.health, one.slowdown, one.suspects);
+  for (const expect::DegradedVerdict& degraded : score.degraded) {
+    text += fmt::format("{}: {}, {:.2f} times as slow; {}\n", degraded.node, degraded.health, degraded.slowdown,
+                        degraded.suspects);
   }
   text += "\n";
-  for (const expect::NamedFault& one : score.faults) {
-    text += fmt::format("{} on {}: {}{}; {}\n", one.fault, one.machine, one.is_right ? "named" : "missed",
-                        one.is_bad ? ", called bad" : ", not called bad", one.suspects);
+  for (const expect::NamedFault& fault : score.faults) {
+    text += fmt::format("{} on {}: {}{}; {}\n", fault.fault, fault.machine, fault.is_right ? "named" : "missed",
+                        fault.is_bad ? ", called bad" : ", not called bad", fault.suspects);
   }
   text += "\n";
-  for (const expect::MedianSpread& one : score.spreads) {
-    text += fmt::format("{} medians: {}, deviation {:.2f} standard errors, largest {:.2f}\n", one.side, one.medians,
-                        one.deviation, one.largest);
+  for (const expect::MedianSpread& spread : score.spreads) {
+    text += fmt::format("{} medians: {}, deviation {:.2f} standard errors, largest {:.2f}\n", spread.side,
+                        spread.medians, spread.deviation, spread.largest);
   }
   return text;
 }
 
 std::string verdict_score_json(const VerdictScore& score) {
   Json json{{"schema", "commfuse.verdict_score/1"}, {"healthy", score.healthy}, {"too_small", score.too_small}};
-  for (const expect::VerdictCount& one : score.counts) {
-    json["counts"].push_back({{"what", one.what},
-                              {"bar", one.bar},
-                              {"nodes", one.nodes},
-                              {"hits", one.hits},
-                              {"share", one.share()},
-                              {"met", one.is_met()}});
+  for (const expect::VerdictCount& count : score.counts) {
+    json["counts"].push_back({{"what", count.what},
+                              {"bar", count.bar},
+                              {"nodes", count.nodes},
+                              {"hits", count.hits},
+                              {"share", count.share()},
+                              {"met", count.is_met()}});
   }
-  for (const expect::DegradedVerdict& one : score.degraded) {
-    json["degraded"].push_back(
-        {{"node", one.node}, {"health", one.health}, {"slowdown", one.slowdown}, {"suspects", one.suspects}});
+  for (const expect::DegradedVerdict& degraded : score.degraded) {
+    json["degraded"].push_back({{"node", degraded.node},
+                                {"health", degraded.health},
+                                {"slowdown", degraded.slowdown},
+                                {"suspects", degraded.suspects}});
   }
-  for (const expect::NamedFault& one : score.faults) {
-    json["faults"].push_back({{"machine", one.machine},
-                              {"fault", one.fault},
-                              {"named", one.is_right},
-                              {"bad", one.is_bad},
-                              {"suspects", one.suspects}});
+  for (const expect::NamedFault& fault : score.faults) {
+    json["faults"].push_back({{"machine", fault.machine},
+                              {"fault", fault.fault},
+                              {"named", fault.is_right},
+                              {"bad", fault.is_bad},
+                              {"suspects", fault.suspects}});
   }
-  for (const expect::MedianSpread& one : score.spreads) {
-    json["medians"].push_back(
-        {{"side", one.side}, {"medians", one.medians}, {"deviation", one.deviation}, {"largest", one.largest}});
+  for (const expect::MedianSpread& spread : score.spreads) {
+    json["medians"].push_back({{"side", spread.side},
+                               {"medians", spread.medians},
+                               {"deviation", spread.deviation},
+                               {"largest", spread.largest}});
   }
   return json.dump(1) + "\n";
 }
@@ -89,27 +94,29 @@ std::string verdict_score_json(const VerdictScore& score) {
 std::string verdict_score_section(const VerdictScore& score) {
   std::string text = "\n## Verdicts\n\n" + method(score);
   text += "\n| what | bar | nodes | hits | share | met |\n|---|---|---:|---:|---:|---|\n";
-  for (const expect::VerdictCount& one : score.counts) {
-    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", one.what, one.bar, one.nodes, one.hits,
-                        percent(one.share()), yes_or_no(one.is_met()));
+  for (const expect::VerdictCount& count : score.counts) {
+    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", count.what, count.bar, count.nodes, count.hits,
+                        percent(count.share()), yes_or_no(count.is_met()));
   }
   text += "\nDegraded nodes as they were measured:\n\n| node | verdict | slowdown | suspects |\n|---|---|---:|---|\n";
-  for (const expect::DegradedVerdict& one : score.degraded) {
-    text += fmt::format("| {} | {} | {:.2f} | {} |\n", one.node, one.health, one.slowdown, one.suspects);
+  for (const expect::DegradedVerdict& degraded : score.degraded) {
+    text += fmt::format("| {} | {} | {:.2f} | {} |\n", degraded.node, degraded.health, degraded.slowdown,
+                        degraded.suspects);
   }
   text +=
       "\nFaults put into made-up nodes, most at degrees that no pattern has:\n\n"
       "| fault | machine | named | called bad | suspects |\n|---|---|---|---|---|\n";
-  for (const expect::NamedFault& one : score.faults) {
-    text += fmt::format("| {} | {} | {} | {} | {} |\n", one.fault, one.machine, yes_or_no(one.is_right),
-                        yes_or_no(one.is_bad), one.suspects);
+  for (const expect::NamedFault& fault : score.faults) {
+    text += fmt::format("| {} | {} | {} | {} | {} |\n", fault.fault, fault.machine, yes_or_no(fault.is_right),
+                        yes_or_no(fault.is_bad), fault.suspects);
   }
   text +=
       "\nMedians of the healthy nodes around what the model says, in the standard errors of the verdict's error "
       "model:\n\n"
       "| limited by | medians | deviation | largest |\n|---|---:|---:|---:|\n";
-  for (const expect::MedianSpread& one : score.spreads) {
-    text += fmt::format("| {} | {} | {:.2f} | {:.2f} |\n", one.side, one.medians, one.deviation, one.largest);
+  for (const expect::MedianSpread& spread : score.spreads) {
+    text +=
+        fmt::format("| {} | {} | {:.2f} | {:.2f} |\n", spread.side, spread.medians, spread.deviation, spread.largest);
   }
   return text;
 }

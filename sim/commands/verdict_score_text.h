@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often verdicts are right, as text.
+// Writes how often verdicts are right.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace commfuse::sim {
 
 std::string verdict_score_table(const expect::VerdictScore& score);
 std::string verdict_score_json(const expect::VerdictScore& score);
-/// The last section of docs/accuracy.md.
+/// Returns the last section of docs/accuracy.md.
 std::string verdict_score_section(const expect::VerdictScore& score);
 
 }  // namespace commfuse::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim why: one prediction taken apart.
+// commfuse-sim why: explains one prediction.
 #include "sim/why/why.h"
 
 #include <fmt/format.h>
@@ -34,10 +34,10 @@ namespace {
 struct WhyRequest {
   SettingArguments settings;
   std::string format = "text";
-  std::string most = "12";
+  std::string most_parameters = "12";
 };
 
-/// So many parameters.
+/// Returns the number of parameters to print.
 std::size_t most_of(const std::string& text) {
   const std::optional<std::int64_t> number = parse_integer(text);
   if (!number || *number < 0) {
@@ -47,7 +47,7 @@ std::size_t most_of(const std::string& text) {
   return static_cast<std::size_t>(*number);
 }
 
-/// One row a strategy, or a schedule. Throws ConfigError for the first that was asked for and cannot be run.
+/// Returns one row a strategy, or a schedule. Throws ConfigError for the first that was asked for and cannot run.
 std::vector<ResultRow> rows_of(const Settings& settings, const Library& library) {
   require_all_runnable({settings}, library);
   std::vector<ResultRow> rows = run_points({settings}, library, {.threads = 1}).front();
@@ -75,7 +75,7 @@ const ResultRow& fastest(const std::vector<ResultRow>& rows) {
 int why(const WhyRequest& request) {
   constexpr std::array<std::string_view, 2> formats{"text", "json"};
   require_word("--output", request.format, formats, "format");
-  const std::size_t most = most_of(request.most);
+  const std::size_t most_parameters = most_of(request.most_parameters);
   const Settings settings = settings_of(request.settings);
   Library library;
   library.load(settings);
@@ -91,7 +91,8 @@ int why(const WhyRequest& request) {
   Explanation explanation = explain(priced, prediction, predictor);
   explanation.row = row;
   explanation.verdict = rows.size() > 1 ? reports::verdict(rows, verdict_rule_of(settings)) : std::string{};
-  fmt::print("{}", request.format == "json" ? reports::why_json(explanation) : reports::why_text(explanation, most));
+  fmt::print("{}", request.format == "json" ? reports::why_json(explanation)
+                                            : reports::why_text(explanation, most_parameters));
   return exit_code::done;
 }
 
@@ -107,7 +108,7 @@ void add_why(CLI::App& app, int& status) {
                            ->capture_default_str()
                            ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
                        {"text", "json"}));
-    usual(command.add_option("--most", request->most, "text: parameters to list, the most sensitive first")
+    usual(command.add_option("--most", request->most_parameters, "text: parameters to list, the most sensitive first")
               ->group("Grid and output")
               ->type_name("COUNT")
               ->capture_default_str()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a command makes in a folder of the user's.
+// Writes files into a folder of the user's, and replaces none.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,11 @@
 
 namespace commfuse::sim {
 
-/// Throws ConfigError where a file of one of these names is in the folder already.
+/// Throws ConfigError if a file with one of these names is in the folder already.
 void require_new(const std::filesystem::path& folder, const std::vector<std::string>& names);
 
-/// Names and contents, in a folder that is made where there is none; returns a line that says how many. Throws
-/// ConfigError, and writes nothing, where one of them is there already.
+/// Writes names and contents into a folder, which is made if it does not exist, and returns a line that says how many.
+/// Throws ConfigError, and writes nothing, if one of them exists already.
 std::string write_new(const std::filesystem::path& folder,
                       const std::vector<std::pair<std::string, std::string>>& files);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions whose answers are known by hand or by a law, and were once answered otherwise. run_steps_test.cpp has that
+// Questions whose answers are known by hand or by a law, and that once had other answers. run_steps_test.cpp tests that
 // a graph does not slow decoding.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ json rows_of(const std::string& command) {
 
 double microseconds(const json& row) { return row.at("makespan_us").get<double>(); }
 
-/// A bound asks what a kernel could reach, not what wires and whole kernels allow.
+/// True for rows of bounds, which ask what a kernel could reach, not what wires and whole kernels allow.
 bool is_bound(const json& row) { return row.at("verdict") == "bound"; }
 
 std::vector<double> numbers_of(const json& rows, const char* column) {
@@ -54,7 +54,7 @@ TEST(KnownAnswers, AnMlpOverTwoNodesIsNoFasterThanItsNics) {
   }
 }
 
-// A network a hundred times as slow, so that nothing but its rate counts.
+// The network is a hundred times as slow, so that only its rate counts.
 TEST(KnownAnswers, GradientsTakeHalfTheTimeOverTwiceTheNics) {
   const OwnFolder folder;
   std::vector<double> times;
@@ -104,7 +104,7 @@ TEST(KnownAnswers, FasterLinksNeverMakeAResultSlower) {
   EXPECT_LE(dynamic[2], 1.01 * dynamic[1]);
 }
 
-// The first gather and the last scatter have nothing to run beside, however fast the network is.
+// Nothing can hide the first gather and the last scatter, however fast the network is.
 TEST(KnownAnswers, ZeroThreeGainsFromEveryFasterNetwork) {
   const std::vector<double> times = numbers_of(
       rows_of("--scope step --model llama-3.1-70b --hardware dgx-h100-x2 --ranks 4 --data-parallel 512 --zero 3 "

@@ -17,7 +17,7 @@ class CalibrateCommand : public testing::Test {
     std::ofstream(folder_ / name) << text;
     return (folder_ / name).string();
   }
-  /// A pair whose messages take 10 us and go at 100 GB/s.
+  /// Returns messages of a pair that take 10 us and go at 100 GB/s.
   std::string exchanges(const std::string& more = "") const {
     std::string text = "device,op,ngpus,devices_per_node,bytes,median_us\n";
     for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes *= 2) {
@@ -52,7 +52,7 @@ TEST_F(CalibrateCommand, FaultyRowsAreNamedAndTheRestIsFitted) {
 TEST_F(CalibrateCommand, CollectivesThatTheBaseCannotHaveNameAnotherBase) {
   std::string text = "device,op,ngpus,devices_per_node,bytes,median_us\n";
   for (const char* op : {"all_gather", "reduce_scatter", "all_reduce"}) {
-    for (std::int64_t bytes = 1 << 12; bytes <= std::int64_t{1} << 30; bytes *= 2) {  // 300 GB/s over links of 63
+    for (std::int64_t bytes = 1 << 12; bytes <= std::int64_t{1} << 30; bytes *= 2) {  // 300 GB/s over links of 63.
       text += fmt::format("box,{},8,8,{},{}\n", op, bytes, 20.0 + static_cast<double>(bytes) * 7.0 / 8.0 / 300e3);
     }
   }
@@ -97,17 +97,17 @@ TEST_F(CalibrateCommand, BadInputWritesNothing) {
   EXPECT_FALSE(fs::exists(out()));
 }
 
-// What the how-to tells people to run, as their launchers print it.
+// The logs below are those of the how-to's commands, as their launchers print them.
 
-/// One program of nccl-tests from 1 KiB to `most`, each size `latency` and its bytes at `rate` GB/s.
+/// Returns one program of nccl-tests from 1 KiB to `largest`, each size `latency` and its bytes at `rate` GB/s.
 std::string log_of(std::string_view program, int ranks, int a_node, double latency, double rate,
-                   std::int64_t most = std::int64_t{1} << 30, std::string_view before = "") {
+                   std::int64_t largest = std::int64_t{1} << 30, std::string_view before = "") {
   std::string text = fmt::format("{}# Collective test starting: {}_perf\n{}# Using devices\n", before, program, before);
   for (int rank = 0; rank < ranks; ++rank) {
     text += fmt::format("{}#  Rank {:2} Group  0 Pid {} on node{:03} device {} [0x0a] NVIDIA H100\n", before, rank,
                         1000 + rank, rank / a_node, rank % a_node);
   }
-  for (std::int64_t bytes = 1 << 10; bytes <= most; bytes *= 2) {
+  for (std::int64_t bytes = 1 << 10; bytes <= largest; bytes *= 2) {
     const double time = latency + static_cast<double>(bytes) / (1e3 * rate);
     text +=
         fmt::format("{}{} {} float none -1 {:.3f} 1.0 1.0 0 {:.3f} 1.0 1.0 0\n", before, bytes, bytes / 4, time, time);
@@ -163,7 +163,7 @@ TEST_F(CalibrateCommand, WhatWasFittedIsNearWhatWasMeasured) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const std::size_t error = outcome.out.find(" rows, error ");
   ASSERT_NE(error, std::string::npos) << outcome.out;
-  EXPECT_LT(std::stod(outcome.out.substr(error + 13)), 10.0) << outcome.out;  // in percent, the median
+  EXPECT_LT(std::stod(outcome.out.substr(error + 13)), 10.0) << outcome.out;  // The median in percent.
   EXPECT_EQ(outcome.out.find("warning: "), std::string::npos) << outcome.out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim config, and settings that reach `run` by every way there is.
+// Tests commfuse-sim config, and every way in which settings reach `run`.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -38,13 +38,13 @@ TEST(CommfuseSimConfig, WhatShowPrintsIsAConfig) {
 }
 
 TEST(CommfuseSimConfig, ExplainKnowsEverySetting) {
-  const Outcome all = run_program("commfuse-sim config explain");
-  EXPECT_EQ(all.code, 0);
+  const Outcome list = run_program("commfuse-sim config explain");
+  EXPECT_EQ(list.code, 0);
   for (const Field& field : run_fields()) {
-    EXPECT_NE(all.out.find(std::string(field.key) + " "), std::string::npos) << field.key;
-    const Outcome one = run_program("commfuse-sim config explain " + std::string(field.key));
-    EXPECT_EQ(one.code, 0);
-    EXPECT_NE(one.out.find(variable_of(field)), std::string::npos) << one.out;
+    EXPECT_NE(list.out.find(std::string(field.key) + " "), std::string::npos) << field.key;
+    const Outcome explanation = run_program("commfuse-sim config explain " + std::string(field.key));
+    EXPECT_EQ(explanation.code, 0);
+    EXPECT_NE(explanation.out.find(variable_of(field)), std::string::npos) << explanation.out;
   }
   EXPECT_EQ(run_program("commfuse-sim config explain strategy.slices").out,
             "strategy.slices\n"

@@ -34,7 +34,7 @@ namespace {
 constexpr std::string_view mark_begins = "<!-- test: ";
 constexpr std::string_view mark_ends = " -->";
 
-/// Whether a line of a block that is neither `console` nor a file is a command all the same.
+/// True if a line of a block that is neither `console` nor a file is a command all the same.
 bool is_command(std::string_view line) {
   constexpr std::array words{"commfuse-sim", "commfuse-validate", "./dev", "mpirun", "srun",
                              "sbatch",       "torchrun",          "cmake", "ctest",  "git",
@@ -46,7 +46,7 @@ bool is_command(std::string_view line) {
   });
 }
 
-/// Goes through a page line by line.
+/// Reads a page line by line.
 class Reader {
  public:
   explicit Reader(const std::string& text) { page_.lines = lines_of(text); }
@@ -154,15 +154,15 @@ class Reader {
 
 std::vector<std::string> doc_pages() {
   const std::filesystem::path source = COMMFUSE_SOURCE_DIR;
-  std::vector<std::string> all{"CHANGELOG.md", "README.md", "SECURITY.md"};
+  std::vector<std::string> paths{"CHANGELOG.md", "README.md", "SECURITY.md"};
   for (const auto& entry : std::filesystem::recursive_directory_iterator(source / "docs")) {
     const std::string path = std::filesystem::relative(entry.path(), source);
     if (entry.path().extension() == ".md" && !path.starts_with("docs/decisions/")) {
-      all.push_back(path);
+      paths.push_back(path);
     }
   }
-  std::ranges::sort(all);
-  return all;
+  std::ranges::sort(paths);
+  return paths;
 }
 
 DocPage read_page(const std::string& text) { return Reader(text).read(); }

@@ -26,16 +26,16 @@ namespace fs = std::filesystem;
 const fs::path source = COMMFUSE_SOURCE_DIR;
 const fs::path commands_golden = source / "tests/cli/golden/doc_commands.txt";
 
-/// Those that people read, and the examples of --help.
+/// Returns the pages that people read, and the examples of --help.
 std::vector<std::string> pages() {
-  std::vector<std::string> all = doc_pages();
-  all.emplace_back("tests/cli/help_examples.md");
-  return all;
+  std::vector<std::string> with_examples = doc_pages();
+  with_examples.emplace_back("tests/cli/help_examples.md");
+  return with_examples;
 }
 
 DocPage page_at(const std::string& path) { return read_page(contents_of(source / path)); }
 
-/// Whether a test of ours is called so: a test of a program's, or one that CMake adds.
+/// True if a test has this name: a test of a program's, or one that CMake adds.
 bool is_test(const std::string& name) {
   const std::size_t dot = name.find('.');
   const std::string macro = "(" + name.substr(0, dot) + ", " + name.substr(std::min(dot, name.size() - 1) + 1) + ")";
@@ -48,7 +48,7 @@ bool is_test(const std::string& name) {
   });
 }
 
-/// Whether that may keep a command from being run. `run by TEST` is one too.
+/// True if this reason may keep a command from running. `run by TEST` is one too.
 bool is_reason(const std::string& reason) {
   constexpr std::array reasons{
       "needs a GPU",
@@ -72,7 +72,7 @@ bool is_there(const std::string& program) {
 
 bool has_gpu() { return run_program("commfuse-validate doctor").out.find("\ncuda       yes") != std::string::npos; }
 
-/// The command as a person's shell would take it, both streams in one.
+/// Runs the command as a person's shell would, with both streams in one.
 Outcome typed(const std::string& command) {
   std::ofstream(".typed.sh") << "exec 2>&1\nexport " << mpirun_environment << "\n" << command << "\n";
   return run_program("bash .typed.sh");
@@ -90,7 +90,7 @@ void write(const DocStep& step) {
   std::ofstream(path) << text_of(step.lines);
 }
 
-/// Runs it, and returns what the page should show.
+/// Runs a step, and returns what the page should show.
 DocStep followed(DocStep step) {
   if (!step.file.empty()) {
     if (renews() && step.file.starts_with("configs/")) {
@@ -119,7 +119,7 @@ DocStep followed(DocStep step) {
   return step;
 }
 
-/// Drawings that the page shows and its commands wrote.
+/// Compares the drawings on the page with those that its commands wrote.
 void compare_images(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(".")) {
     const std::string name = entry.path().filename();
@@ -160,7 +160,8 @@ std::string name_of(const ::testing::TestParamInfo<std::string>& info) {
 
 INSTANTIATE_TEST_SUITE_P(All, DocPages, ::testing::ValuesIn(pages()), name_of);
 
-/// One line a page, and one for every command that is not run. No sum over pages: it would be stale after every merge.
+/// Returns one line a page, and one for every command that does not run. There is no sum over pages, which would be
+/// stale after every merge.
 std::string account() {
   std::string text = "# Commands of the documentation: how many are run, and which are not. docs/testing.md\n";
   for (const std::string& path : pages()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pages say in passing: links lead somewhere, flags and commands between backquotes exist, and help_examples.md
-// has every example of --help.
+// Tests what pages say in passing: links lead somewhere, flags and commands between backquotes exist, and
+// help_examples.md has every example of --help.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 const fs::path source = COMMFUSE_SOURCE_DIR;
 
-/// The lines of a page without those of its blocks.
+/// Returns the lines of a page without those of its blocks.
 Lines prose_of(const fs::path& path) {
   Lines prose;
   bool inside = false;
@@ -34,16 +34,16 @@ Lines prose_of(const fs::path& path) {
   return prose;
 }
 
-/// All matches of the first group.
+/// Returns all matches of the first group.
 Lines matches(const std::string& text, const std::regex& pattern) {
-  Lines found;
+  Lines phrases;
   for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
-    found.push_back((*at)[1]);
+    phrases.push_back((*at)[1]);
   }
-  return found;
+  return phrases;
 }
 
-/// What stands behind # in a link to a heading, as GitHub makes it.
+/// Returns the words after # in a link to a heading, as GitHub makes them.
 std::set<std::string> anchors_of(const fs::path& path) {
   std::set<std::string> anchors;
   for (const std::string& line : prose_of(path)) {
@@ -79,7 +79,7 @@ TEST(DocWords, EveryLinkLeadsToAFileAndAHeading) {
   EXPECT_GT(links, 50);
 }
 
-/// What the programs know, by their own reference: commands as `commfuse-sim run`, flags as `--seq`.
+/// The words of the programs' own reference: commands as `commfuse-sim run`, flags as `--seq`.
 struct Known {
   std::set<std::string> commands;
   std::set<std::string> flags;
@@ -102,7 +102,7 @@ Known known() {
   return known;
 }
 
-/// What stands between backquotes in the text, and commands that are not run.
+/// Returns the words between backquotes in the text, and commands that do not run.
 Lines unchecked_code(const std::string& page) {
   Lines code = matches(text_of(prose_of(source / page)), std::regex("`([^`]+)`"));
   for (const DocStep& step : read_page(contents_of(source / page)).steps) {

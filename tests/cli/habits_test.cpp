@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people type from habit: each works, or is answered with the command that does. tests/cli/golden/habits.txt has
-// the commands, and the first line of each answer.
+// Tests what people type from habit: each line works, or its answer names the command that does.
+// tests/cli/golden/habits.txt has the commands, and the first line of each answer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ std::string contents_of(const std::string& path) {
   return text.str();
 }
 
-/// The same with a name for each list that grows with a catalogue.
+/// Returns the text with a name for each list that grows with a catalogue.
 std::string without_catalogues(std::string text) {
   for (const auto& [catalogue, name] :
        {std::pair{Catalogue::hardware, "(every machine)"}, {Catalogue::models, "(every model)"}}) {
@@ -36,22 +36,22 @@ std::string without_catalogues(std::string text) {
   return text;
 }
 
-/// Every line that begins with "$ ", with the exit code and the first line that the command says behind it.
+/// Returns every line that begins with "$ ", followed by the exit code and the first line of the command's output.
 std::string answered(const std::string& golden) {
   std::istringstream lines(golden);
-  std::string all;
+  std::string answers;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("#") || line.empty()) {
-      all += line + "\n";
+      answers += line + "\n";
     } else if (line.starts_with("$ ")) {
       const Outcome outcome = run_program(line.substr(2));
       const std::string said = std::regex_replace(outcome.code == 0 ? outcome.out : outcome.err,
                                                   std::regex(R"(^(commfuse-sim [0-9.]+) \([^)]*\))"), "$1 (REVISION)");
-      all += line + "\n" + std::to_string(outcome.code) + "  " + without_catalogues(said.substr(0, said.find('\n'))) +
-             "\n";
+      answers += line + "\n" + std::to_string(outcome.code) + "  " +
+                 without_catalogues(said.substr(0, said.find('\n'))) + "\n";
     }
   }
-  return all;
+  return answers;
 }
 
 TEST(Habits, AreAnsweredAsTheTableSays) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 100 MB of whatever a reader likes least: it ends in a sentence, with less than 1 GiB of memory, however it is nested.
+// Tests 100 MB of whatever a reader likes least: it ends in a sentence, with less than 1 GiB of memory, however deep
+// the file is nested.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -26,10 +27,10 @@ constexpr bool own_memory_only = false;
 constexpr bool own_memory_only = true;
 #endif
 
-/// A file's beginning, and what is repeated until it is large.
+/// The beginning of a file, and the text to repeat until it is large.
 struct Hostile {
   std::string_view name;
-  std::string_view command;  ///< with FILE in it
+  std::string_view command;  ///< Contains FILE.
   std::string_view file;
   std::string_view begin;
   std::string_view again;
@@ -57,7 +58,7 @@ struct Ended {
   std::int64_t peak_kib = 0;
 };
 
-/// The program is what is measured: the shell makes way for it.
+/// Measures the program itself: the shell replaces itself with it.
 Ended run_measured(const std::string& command) {
   const std::string line = "PATH=\"" COMMFUSE_BIN_DIR ":$PATH\" COMMFUSE_CONFIG_DIR=\"" COMMFUSE_SOURCE_DIR
                            "/configs\" exec " +

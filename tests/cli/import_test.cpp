@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim import: what it writes can be run.
+// Tests that the files of commfuse-sim import can run.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does not fit a GPU's memory is said first, whatever the scope and the command.
+// Tests that the output begins with what does not fit a GPU's memory, whatever the scope and the command.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ const std::string start = "Out of memory";
 
 bool begins(const std::string& text) { return text.compare(0, start.size(), start) == 0; }
 
-/// The first sentence of a text that breaks its lines.
+/// Returns the first sentence of a text that breaks its lines.
 std::string first_sentence(std::string text) {
   for (std::size_t at = text.find("\n  "); at != std::string::npos; at = text.find("\n  ")) {
     text.replace(at, 3, " ");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our programs as processes of mpirun, also where it is root in a bare container, with neither ssh nor enough cores.
+// Runs our programs as processes of mpirun, also where it is root in a bare container, with neither ssh nor enough
+// cores.
 #pragma once
 
 #include <sys/types.h>
@@ -17,27 +18,27 @@
 
 namespace commfuse::test {
 
-/// Open MPI as root, with more processes than cores, without ssh. Where there is no /sys, its hwloc would say so on
+/// Lets Open MPI run as root, with more processes than cores and without ssh. Without /sys its hwloc would complain on
 /// stderr.
 inline const std::string mpirun_environment =
     "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 HWLOC_HIDE_ERRORS=2 ASAN_OPTIONS=detect_leaks=0 "
     "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm=isolated OMPI_MCA_btl=self,vader "
     "OMPI_MCA_btl_vader_single_copy_mechanism=none ";
 
-/// "mpirun [...] -np 4 ": what to write before a command.
+/// Returns "mpirun [...] -np 4 ", to write before a command.
 inline std::string mpirun(int processes, const std::string& flags = "") {
   return mpirun_environment + "mpirun " + flags + " -np " + std::to_string(processes) + " ";
 }
 
-/// Whether this build has MPI, and this machine its launcher.
+/// True if this build has MPI, and this machine its launcher.
 inline bool has_mpi() {
   const bool built = build_info().mpi != "off" && build_info().mpi != "not found";
   return built && run_program(mpirun(1) + "true").code == 0;
 }
 
-/// Runs it under mpirun, and sends `signal` to process `which` as soon as all of them are well at work.
+/// Runs a command under mpirun, and sends `signal` to process `which` as soon as all processes are well at work.
 inline Outcome run_and_disturb(int processes, const std::string& command, int which, int signal) {
-  // What each process does first: its number and its id, where we find them.
+  // Each process first writes its number and its id to a known place.
   const std::string notes = std::filesystem::temp_directory_path() / ("commfuse-mpi-" + std::to_string(getpid()));
   const auto note = [&](int process) { return notes + "." + std::to_string(process); };
   Outcome outcome;
@@ -46,7 +47,7 @@ inline Outcome run_and_disturb(int processes, const std::string& command, int wh
         run_program(mpirun(processes) + "sh -c 'echo $$ > " + notes + ".new.$OMPI_COMM_WORLD_RANK && mv " + notes +
                     ".new.$OMPI_COMM_WORLD_RANK " + notes + ".$OMPI_COMM_WORLD_RANK && exec " + command + "'");
   });
-  // By /proc, in ticks of 10 ms: MPI is started and a schedule is under way.
+  // /proc says, in ticks of 10 ms, that MPI has started and a schedule is under way.
   const auto is_at_work = [](pid_t process) {
     const std::string stat = contents_of("/proc/" + std::to_string(process) + "/stat");
     const std::size_t name = stat.rfind(')');

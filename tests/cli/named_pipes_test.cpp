@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nobody is at the other end of a named pipe: no command waits for it. What the shell has opened is read.
+// A named pipe may have nobody at its other end, so no command waits for it. A pipe that the shell has opened is read.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of docs/examples/nodes do what they say, on planted nodes: Slurm's script, manifests of Kubernetes, an
-// image.
+// Tests that the files of docs/examples/nodes work on planted nodes: Slurm's script, manifests of Kubernetes, an image.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
@@ -39,7 +38,7 @@ TEST(NodeExamples, ScriptsPassShellcheck) {
   EXPECT_EQ(outcome.code, 0) << outcome.out;
 }
 
-/// The script beside settings that lead it to a planted node, and a scontrol that writes down what it is asked.
+/// The script with settings that lead it to a planted node, and a scontrol that records its arguments.
 class SlurmNodeCheck : public testing::Test {
  protected:
   SlurmNodeCheck() {
@@ -102,7 +101,7 @@ TEST(NodeExamples, TheBatchScriptsCommandRuns) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 
-/// The only container of a manifest.
+/// Returns the only container of a manifest.
 YAML::Node container_of(const YAML::Node& manifest) {
   const YAML::Node containers = manifest["spec"]["template"]["spec"]["containers"];
   EXPECT_EQ(containers.size(), 1U);
@@ -167,7 +166,7 @@ TEST(NodeExamples, ThePodOfTheDaemonSetIsReadyWhileItsNodeIsHealthy) {
     const auto name = variable["name"].as<std::string>();
     const std::string value = name == "ROOT"       ? node.root().string()
                               : name == "HEALTH"   ? "."
-                              : name == "INTERVAL" ? "never"  // ends the loop
+                              : name == "INTERVAL" ? "never"  // This ends the loop.
                                                    : variable["value"].as<std::string>();
     environment += fmt::format("{}='{}' ", name, value);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that take rows take those of layers and of whole models, alone and in one file, and those of the forms
-// before.
+// Tests that commands that take rows take those of layers and of whole models, alone and in one file, and those of
+// earlier forms.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A layer: 60 us of compute and the rest exposed.
+/// Returns a layer with 60 us of compute and the rest exposed.
 std::string layer(std::string_view strategy, double makespan_us) {
   return fmt::format(R"({{"schema":"commfuse.result/2","model":"m","hardware":"h100-sxm",)"
                      R"("link_bandwidth":"x1","network_bandwidth":"x1","scope":"mlp","ranks":4,"batch":1,"seq":4096,)"
@@ -28,7 +28,7 @@ std::string layer(std::string_view strategy, double makespan_us) {
                      strategy, makespan_us, makespan_us - 60.0);
 }
 
-/// A training step: all its time is compute but 20 ms.
+/// Returns a training step whose time is all compute except 20 ms.
 std::string step(std::string_view strategy, double time_ms, int zero = 0) {
   return fmt::format(
       R"({{"schema":"commfuse.result/2","model":"m","hardware":"h100-sxm",)"
@@ -57,7 +57,7 @@ class OneRow : public testing::Test {
     EXPECT_EQ(outcome.code, code) << command << "\n" << outcome.err;
     return outcome.out;
   }
-  /// The page of a report.
+  /// Returns the page of a report.
   static std::string page_of(const std::string& file) {
     output_of("report " + file + " --out page.html");
     return contents_of("page.html");
@@ -82,7 +82,7 @@ TEST_F(OneRow, ResultsShowsTheUsualColumnsOfWhatIsThere) {
             "m      h100-sxm  step      4      -  4096  serial     200000  0.25\n");
 }
 
-TEST_F(OneRow, AColumnThatDoesNotApplyIsAbsentAndOneThatNobodyKnowsIsIgnored) {
+TEST_F(OneRow, AColumnThatDoesNotApplyIsAbsentAndAnUnknownOneIsIgnored) {
   EXPECT_EQ(output_of("results both.jsonl --columns strategy,makespan_us,time_ms,sequence_parallel -o csv"),
             "strategy,makespan_us,time_ms,sequence_parallel\r\nserial,,200,1\r\ncommfuse,,150,1\r\n"
             "serial,100,,\r\ncommfuse,75,,\r\n");
@@ -199,7 +199,8 @@ TEST_F(OneRow, EveryCommandReadsTheFormsBefore) {
     EXPECT_EQ(json::parse(output_of("best before/" + file + " -o json")).size(), is_both ? 2U : 1U) << file;
     EXPECT_EQ(output_of("diff before/" + file + " before/" + file + " -o jsonl"), "") << file;
     EXPECT_TRUE(has(page_of("before/" + file), "llama-3.1-8b")) << file;
-    if (file == "layers.jsonl") {  // one point, which this model version plays differently: nothing to draw in time
+    // The file has one point, and this model version predicts another time for it, so there is no timeline.
+    if (file == "layers.jsonl") {
       EXPECT_TRUE(has(run_program("commfuse-sim plot before/" + file).err, "have no figure; run more points")) << file;
     } else {
       EXPECT_FALSE(output_of("plot before/" + file).empty()) << file;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command reads is never what it writes.
+// Tests that no command writes over its own input.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -16,7 +16,7 @@ namespace {
 
 struct Mistaken {
   std::string_view command;
-  std::string_view path;  ///< read and written
+  std::string_view path;  ///< Both read and written.
 };
 
 TEST(OutputPaths, AnInputIsNeverReplacedByTheOutput) {

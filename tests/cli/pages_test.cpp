@@ -30,9 +30,9 @@ TEST(Pages, ACommandShowsItsOwnExamplesOrNone) {
   }
   EXPECT_FALSE(says(run_program("commfuse-sim schedule --help").out, "Examples:"));
   EXPECT_FALSE(says(run_program("commfuse-sim schedule list --help").out, "Examples:"));
-  const std::string own = run_program("commfuse-sim schedule check --help").out;
-  EXPECT_TRUE(says(own, "  commfuse-sim schedule check "));
-  EXPECT_FALSE(says(own, "  commfuse-sim run "));
+  const std::string help = run_program("commfuse-sim schedule check --help").out;
+  EXPECT_TRUE(says(help, "  commfuse-sim schedule check "));
+  EXPECT_FALSE(says(help, "  commfuse-sim run "));
 }
 
 TEST(Pages, GroffHasNothingToSayAboutTheManual) {
@@ -47,7 +47,7 @@ TEST(Pages, GroffHasNothingToSayAboutTheManual) {
   }
 }
 
-/// What bash offers in the place of the last of these words, which it has broken at '='.
+/// Returns what bash offers in place of the last of these words, which it has broken at '='.
 std::string offered(const std::string& words) {
   std::ofstream("ask.sh") << "set -u\nsource <(commfuse-sim pages bash)\nCOMP_WORDS=(" << words
                           << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_commfuse_sim\necho \"${COMPREPLY[@]-}\"\n";
@@ -77,8 +77,8 @@ TEST(Pages, BashCompletesWords) {
   EXPECT_EQ(offered("commfuse-sim schedule check --scope mlp"), "mlp mlp_ar\n");
   EXPECT_EQ(offered("commfuse-sim config explain strategy.n"), "strategy.name\n");
   EXPECT_EQ(offered("commfuse-sim list clu"), "clusters\n");
-  EXPECT_EQ(offered("commfuse-sim run --ranks ''"), "\n");        // a number
-  EXPECT_EQ(offered("commfuse-sim run --config no-such"), "\n");  // bash goes on with files
+  EXPECT_EQ(offered("commfuse-sim run --ranks ''"), "\n");        // The value is a number.
+  EXPECT_EQ(offered("commfuse-sim run --config no-such"), "\n");  // bash continues with files.
 }
 
 TEST(Pages, BashCompletesNamesThatTheProgramHasNow) {
@@ -100,7 +100,7 @@ TEST(Pages, BashCompletesSettings) {
   EXPECT_EQ(offered("commfuse-sim run --set strategy.name = sl"), "sliced\n");
   EXPECT_EQ(offered("commfuse-sim run --set strategy.name =").find("all serial sliced"), 0U);
   EXPECT_EQ(offered("commfuse-sim run --axis dtype = bf16,fp3"), "bf16,fp32\n");
-  EXPECT_EQ(offered("commfuse-sim run --axis threa"), "\n");  // changes no result
+  EXPECT_EQ(offered("commfuse-sim run --axis threa"), "\n");  // The setting changes no result.
   EXPECT_EQ(offered("commfuse-sim run --set threa"), "threads=\n");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/plan.md names every key with its doc and default.
+// Tests that docs/plan.md names every key with its doc and default.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

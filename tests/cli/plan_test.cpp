@@ -19,14 +19,14 @@ using nlohmann::json;
 
 const std::string plans = COMMFUSE_SOURCE_DIR "/configs/plans/";
 
-/// Of a plan file that is shipped.
+/// Returns the plan of a shipped file.
 json planned(const std::string& name) {
   const Outcome outcome = run_program("commfuse-sim plan " + plans + name + " -o json");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   return json::parse(outcome.out);
 }
 
-/// All that a run's totals follow from, worked out again from the figures beside it.
+/// Checks a run's totals against the figures beside them.
 void check_arithmetic(const json& asked, const json& kind, const json& run) {
   const double gpus = run.at("gpus");
   const double rate = run.at("tokens_per_second").at("value");
@@ -42,7 +42,7 @@ void check_arithmetic(const json& asked, const json& kind, const json& run) {
       std::exp(asked.at("restart_s").get<double>() / between) * (std::exp((every + checkpoint) / between) - 1.0);
   const double goodput = every / (between * lost);
   EXPECT_NEAR(run.at("goodput").at("value"), goodput, 1e-9);
-  // A step is so many tokens.
+  // A step has a fixed number of tokens.
   const double step = run.at("step_s").at("value");
   EXPECT_NEAR(rate * step, asked.at("batch").get<double>() * asked.at("seq").get<double>(), 1e-6 * rate * step);
   EXPECT_NEAR(run.at("compute_s").get<double>() + run.at("waiting_s").get<double>() +
@@ -130,7 +130,7 @@ TEST(CommfuseSimPlan, WritesItsFourFilesOnceAndTheSameEveryTime) {
     }
   }
   EXPECT_EQ(contents_of(folder / "plan.html").rfind("<!DOCTYPE html>", 0), 0U);
-  EXPECT_EQ(run_program(command).code, 2);  // nothing is written over
+  EXPECT_EQ(run_program(command).code, 2);  // The command replaces no file.
   fs::remove_all(folder);
 }
 
@@ -188,7 +188,7 @@ TEST(CommfuseSimPlan, ByFlagsReadsPathsFromTheCurrentFolder) {
       "commfuse-sim plan --model ./mine.yaml --tokens 500B --gpus ./node.yaml --price 2.5 --budget 9M -o json");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const json plan = json::parse(outcome.out);
-  EXPECT_EQ(plan.at("kinds").at(0).at("available"), 8);  // one node has no more
+  EXPECT_EQ(plan.at("kinds").at(0).at("available"), 8);  // One node has no more.
 }
 
 TEST(CommfuseSimPlan, ByFlagsTakesSettingsAndWordsOfOtherTools) {
@@ -216,11 +216,11 @@ TEST(CommfuseSimPlan, ThePageOfAPlanByFlagsSaysHowToMakeItAgain) {
 }
 
 TEST(CommfuseSimPlan, ItsKeysAreExplainedAndInTheSchema) {
-  const Outcome all = run_program("commfuse-sim config explain plan");
-  EXPECT_EQ(all.code, 0);
-  EXPECT_NE(all.out.find("plan.gpus.NAME.price_date "), std::string::npos) << all.out;
-  const Outcome one = run_program("commfuse-sim config explain plan.limits.power");
-  EXPECT_NE(one.out.find("in a file    power: \"10 MW\"\n"), std::string::npos) << one.out;
+  const Outcome list = run_program("commfuse-sim config explain plan");
+  EXPECT_EQ(list.code, 0);
+  EXPECT_NE(list.out.find("plan.gpus.NAME.price_date "), std::string::npos) << list.out;
+  const Outcome explanation = run_program("commfuse-sim config explain plan.limits.power");
+  EXPECT_NE(explanation.out.find("in a file    power: \"10 MW\"\n"), std::string::npos) << explanation.out;
   EXPECT_EQ(run_program("commfuse-sim config explain plan.deadlin").err,
             "unknown key 'deadlin' of a plan; did you mean 'deadline'?\n");
   const json schema = json::parse(run_program("commfuse-sim schema plan").out);

@@ -21,7 +21,7 @@ using test::run_program;
 
 class Report : public testing::Test {
  protected:
-  /// Three rows of one point.
+  /// Makes three rows of one point.
   void SetUp() override {
     for (const char* format : {"jsonl", "json"}) {
       const Outcome rows =
@@ -31,7 +31,7 @@ class Report : public testing::Test {
     }
   }
   static void write(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
-  /// The first row with something else in it.
+  /// Returns the first row with another value of a key.
   static std::string row_with(const std::string& key, const nlohmann::ordered_json& value) {
     std::string text = contents_of("rows.jsonl");
     nlohmann::ordered_json row = nlohmann::ordered_json::parse(text.substr(0, text.find('\n')));
@@ -174,7 +174,7 @@ TEST_F(Report, WhatCannotBePlayedAgainIsSaid) {
   EXPECT_EQ(page.find("<figure data-timeline"), std::string::npos);
 }
 
-TEST_F(Report, AMeasuredRecordStandsBesideThePredictionAndOneOfAnotherPointIsRefused) {
+TEST_F(Report, AMeasuredRecordStandsBesideThePredictionOfItsPointOnly) {
   ASSERT_EQ(
       run_program("commfuse-validate run --executor cpu --compute emulated --model llama-3.1-8b --hardware h100-sxm "
                   "--ranks 2 --seq 1K --strategy serial,commfuse --iterations 3 --out record.json")
@@ -195,7 +195,7 @@ TEST_F(Report, AMeasuredRecordStandsBesideThePredictionAndOneOfAnotherPointIsRef
   EXPECT_NE(page.find(" of 2 schedules were measured within 10% of what was predicted"), std::string::npos);
 }
 
-TEST_F(Report, ATracedIterationStandsAtItsOwnPointThoughOthersShareItsSchedules) {
+TEST_F(Report, ATracedIterationStandsAtItsOwnPointOnly) {
   ASSERT_EQ(run_program("commfuse-validate run --model llama-3.1-8b --ranks 2 --seq 1K --strategy serial,commfuse "
                         "--iterations 1 --spans --out record.json")
                 .code,
@@ -205,17 +205,17 @@ TEST_F(Report, ATracedIterationStandsAtItsOwnPointThoughOthersShareItsSchedules)
                 .code,
             0);
   ASSERT_EQ(run_program("commfuse-sim report two.jsonl --measured record.json --out two.html").code, 0);
-  // Of two timelines the one of 1K has the two schedules once more, as measured, and so says its still drawing.
+  // The timeline of 1K, one of two, has both schedules once more, as measured, and its still drawing says so.
   const std::string page = contents_of("two.html");
-  const auto found = [&](const std::string& text) {
+  const auto occurrences = [&](const std::string& text) {
     std::size_t count = 0;
     for (std::size_t at = page.find(text); at != std::string::npos; at = page.find(text, at + 1)) {
       ++count;
     }
     return count;
   };
-  EXPECT_EQ(found("<figure data-timeline"), 2U);
-  EXPECT_EQ(found(" as measured, rank "), 2U);
+  EXPECT_EQ(occurrences("<figure data-timeline"), 2U);
+  EXPECT_EQ(occurrences(" as measured, rank "), 2U);
 }
 
 TEST_F(Report, WhatOfTheMeasurementsIsNotAmongTheFitsIsSaid) {
@@ -278,7 +278,7 @@ TEST_F(Report, ThePartsOfTheBreakdownAddUpToTheMakespanOfTheRows) {
   std::size_t rows = 0;
   for (std::string line; std::getline(lines, line); ++rows) {
     const auto row = nlohmann::json::parse(line);
-    long double sum = 0.0L;  // picoseconds
+    long double sum = 0.0L;  // In picoseconds.
     for (const auto& part : figure["data"]["rows"]) {
       const std::string schedule = part[0];
       if (schedule.substr(0, schedule.find(' ')) == row["strategy"].get<std::string>()) {
@@ -291,10 +291,10 @@ TEST_F(Report, ThePartsOfTheBreakdownAddUpToTheMakespanOfTheRows) {
 }
 
 TEST_F(Report, RunDrawsInTheTerminalWhereAskedTo) {
-  const Outcome one = run_program("LC_ALL=C commfuse-sim run --seq 4K --strategy serial,commfuse --plot");
-  EXPECT_EQ(one.code, 0);
-  EXPECT_NE(one.out.find("time (us)"), std::string::npos);
-  EXPECT_NE(one.out.find("/ exposed: head,"), std::string::npos);
+  const Outcome plot = run_program("LC_ALL=C commfuse-sim run --seq 4K --strategy serial,commfuse --plot");
+  EXPECT_EQ(plot.code, 0);
+  EXPECT_NE(plot.out.find("time (us)"), std::string::npos);
+  EXPECT_NE(plot.out.find("/ exposed: head,"), std::string::npos);
   const Outcome map = run_program("LC_ALL=C commfuse-sim run --axis seq=1K,8K --strategy serial,commfuse --plot");
   EXPECT_NE(map.out.find("time of the best other over its own"), std::string::npos);
   EXPECT_EQ(run_program("commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K --plot").err,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim results, best and diff as a person meets them.
+// Tests commfuse-sim results, best and diff as a person uses them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -47,10 +47,10 @@ TEST_F(ResultsTest, RowsAreChosenSortedAndCut) {
 
 TEST_F(ResultsTest, AllColumnsAreThoseOfTheExportBehindPointAndPlace) {
   ASSERT_EQ(sweep("out").code, 3);
-  const std::string all = run_program("commfuse-sim results out/results.sqlite -o csv").out;
+  const std::string printed = run_program("commfuse-sim results out/results.sqlite -o csv").out;
   const std::string exported = contents_of("out/results.csv");
-  EXPECT_EQ(all.substr(0, all.find('\n')), "point,place," + exported.substr(0, exported.find('\n')));
-  EXPECT_NE(all.find("0,1," + exported.substr(exported.find("\r\n") + 2, 40)), std::string::npos) << all;
+  EXPECT_EQ(printed.substr(0, printed.find('\n')), "point,place," + exported.substr(0, exported.find('\n')));
+  EXPECT_NE(printed.find("0,1," + exported.substr(exported.find("\r\n") + 2, 40)), std::string::npos) << printed;
 }
 
 TEST_F(ResultsTest, JsonLinesAreTheObjectsOfTheJsonOneALine) {
@@ -129,7 +129,7 @@ TEST_F(ResultsTest, DiffShowsWhatChangedTheLargestFirst) {
       ++only_in_b;
       continue;
     }
-    EXPECT_EQ(row.at("strategy"), "commfuse");  // Serial has nothing that meets.
+    EXPECT_EQ(row.at("strategy"), "commfuse");  // Serial has nothing that overlaps.
     const double change = std::abs(row.at("ratio").get<double>() - 1);
     EXPECT_DOUBLE_EQ(row.at("ratio"), row.at("after").get<double>() / row.at("before").get<double>());
     EXPECT_LE(change, last);
@@ -216,8 +216,8 @@ TEST_F(ResultsTest, WholeModelsAreAskedByTheirOwnColumns) {
   EXPECT_EQ(asked("best out").size(), 2U);
 }
 
-/// How DuckDB is asked on this machine, by its program, its Python module or its Node package: runs the statements in
-/// $SQL and prints what the last one gives, one value. Empty where there is none.
+/// Returns the command that runs the statements in $SQL by DuckDB's program, its Python module or its Node package, and
+/// prints the one value of the last statement. Empty if this machine has none of them.
 std::string duckdb() {
   const std::string ways[] = {
       "duckdb -csv -noheader -c \"$SQL\"",
@@ -234,7 +234,7 @@ std::string duckdb() {
   return "";
 }
 
-/// What docs/sweeps.md tells people to write behind `duckdb -c`.
+/// Returns the SQL that docs/sweeps.md tells people to write after `duckdb -c`.
 std::string recipe() {
   const std::string page = contents_of(COMMFUSE_SOURCE_DIR "/docs/sweeps.md");
   const std::string begins = "duckdb -c \"";

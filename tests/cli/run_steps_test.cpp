@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim run --scope step|prefill|decode as a person meets it.
+// Tests commfuse-sim run --scope step|prefill|decode as a person uses it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ TEST(CommfuseSimRunStep, PassesPromptsThroughAWholeModel) {
   const Outcome run =
       run_program("commfuse-sim run --scope prefill --seq 8K --strategy serial --axis ranks=2,4,8 -o csv");
   ASSERT_EQ(run.code, 0) << run.err;
-  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 4);  // a header and three points
+  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 4);  // A header and three points.
 }
 
 TEST(CommfuseSimRunStep, DecodesATokenForEverySequenceOfABatch) {
@@ -85,7 +85,7 @@ TEST(CommfuseSimRunStep, DecodesATokenForEverySequenceOfABatch) {
   EXPECT_NEAR(plain.at("cache_gb").get<double>(), 80.0 * 64 * 8193 * 2 * 128 * 2 / 1e9, 1e-9);
   EXPECT_NEAR(plain.at("weights_gb").get<double>(), 141.1 / 8, 0.1);
   EXPECT_TRUE(plain.at("fits").get<bool>());
-  // Reading both once is the least that it can take.
+  // Reading both once is a lower bound.
   EXPECT_GT(plain.at("time_ms").get<double>(), 1e3 * (21.48 + 17.6) / 3350);
 }
 
@@ -95,7 +95,7 @@ TEST(CommfuseSimRunStep, AGraphDoesNotSlowDecoding) {
         "commfuse-sim run --scope decode --model llama-3.1-70b --ranks 8 --batch 1 --seq 4K -o json --launch " +
         launch);
     const std::string key = "\"time_ms\":";
-    return std::stod(outcome.out.substr(outcome.out.find(key) + key.size()));  // of the first row, all_reduce
+    return std::stod(outcome.out.substr(outcome.out.find(key) + key.size()));  // The first row is that of all_reduce.
   };
   EXPECT_LE(time("graph"), time("stream"));
 }
@@ -134,7 +134,7 @@ TEST_F(CommfuseSimSweepStep, VariesAPlanAndTellsWhichCannotBe) {
       "set: {scope: step, model: llama-3.1-8b, batch: 8, seq: 4K, strategy: {name: serial}}\n"
       "axes:\n  - ranks: [2, 4]\n  - parallel.pipeline: [1, 2, 4]\nconstraints:\n  - ranks*parallel.pipeline <= 16\n",
       "-o csv");
-  EXPECT_EQ(outcome.code, 3) << outcome.err;  // 4 x 4 GPUs are more than one node has
+  EXPECT_EQ(outcome.code, 3) << outcome.err;  // One node has fewer than 4 x 4 GPUs.
   EXPECT_NE(contents_of(path("out/report.html")).find("<h2 id=\"models\">Whole models</h2>"), std::string::npos);
   EXPECT_EQ(contents_of(path("out/results.csv")), outcome.out);
   const json rows = json::parse(contents_of(path("out/results.json")));
@@ -192,7 +192,7 @@ TEST(CommfuseSimRunStep, SharesASequenceAsUlyssesDoes) {
       "commfuse-sim run --scope step --model llama-3.1-8b --hardware h100-sxm --ranks 1 --ulysses 8 --seq 64K -o json");
   ASSERT_EQ(run.code, 0) << run.err;
   const json rows = json::parse(run.out);
-  ASSERT_GT(rows.size(), 1U);  // the attention block has schedules
+  ASSERT_GT(rows.size(), 1U);  // The attention block has schedules.
   EXPECT_EQ(rows.front().at("gpus"), 8);
   EXPECT_EQ(rows.front().at("ulysses"), 8);
   const Outcome few = run_program(
@@ -220,7 +220,7 @@ TEST(CommfuseSimRunStep, DecodesFromNarrowOrWideKeysOfLatentAttention) {
       "commfuse-sim run --scope decode --model deepseek-v3 --ranks 8 --batch 8 --seq 4K -o json ";
   const json narrow = json::parse(run_program(command).out).front();
   const json wide = json::parse(run_program(command + "--latent-decode naive").out).front();
-  // 61 layers, 8 x 4097 keys of 576, or of 320 for each of 16 heads, two bytes each.
+  // 61 layers have 8 x 4097 keys of 576, or of 320 for each of 16 heads, two bytes each.
   EXPECT_NEAR(narrow.at("cache_gb").get<double>(), 61e-9 * 8 * 4097 * 576 * 2, 1e-9);
   EXPECT_NEAR(wide.at("cache_gb").get<double>(), 61e-9 * 8 * 4097 * 320 * 16 * 2, 1e-9);
 }

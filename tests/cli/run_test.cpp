@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim as a person meets it: what it prints, what it refuses, how it exits.
+// Tests commfuse-sim as a person uses it: its output, its refusals, its exit codes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -83,7 +83,8 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
 
 TEST(CommfuseSimRun, ADrawingGoesBelowNothingThatProgramsRead) {
   for (const std::string format : {"json", "jsonl", "csv"}) {
-    const Outcome outcome = run_program("commfuse-sim run --plot --seq 1001 -o " + format);  // before anything is split
+    // Fails before GPUs are split.
+    const Outcome outcome = run_program("commfuse-sim run --plot --seq 1001 -o " + format);
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");
     EXPECT_EQ(outcome.err, "--plot: goes below a table; leave out --plot, or -o " + format + "\n");
@@ -172,7 +173,7 @@ TEST(CommfuseSimRun, ALabWorkloadNamedByItsFileIsPlayed) {
             "\n");
   const Outcome sampled = run_program("commfuse-sim run " + fa + " --ranks 4 --jitter default --samples 400");
   EXPECT_NE(sampled.out.find("  p99 "), std::string::npos) << sampled.out;
-  EXPECT_NE(sampled.out.find("too few samples"), std::string::npos) << sampled.out;  // for the p99.9
+  EXPECT_NE(sampled.out.find("too few samples"), std::string::npos) << sampled.out;  // The p99.9 has too few.
   const Outcome refused = run_program("commfuse-sim run " + fa + " --seq 8K");
   EXPECT_EQ(refused.code, 2);
   EXPECT_EQ(refused.err, "--seq: a lab workload does not use this setting; remove it, or run without the file\n");
@@ -241,21 +242,21 @@ TEST(CommfuseSimRun, AtEightThousandTokensSerialIsSlowestAndTheOthersAreClose) {
 TEST(CommfuseSimRun, ThreadsDoNotChangeAByte) {
   const std::string grid =
       "commfuse-sim run --axis seq=1K..16K --axis ranks=2,4,8 --strategy serial,sliced,commfuse --variants all -o csv";
-  const Outcome one = run_program(grid + " -j 1");
+  const Outcome one_thread = run_program(grid + " -j 1");
   const Outcome many = run_program(grid + " -j 2");
-  ASSERT_EQ(one.code, 0) << one.err;
-  EXPECT_EQ(one.out, many.out);
-  // A header, and of 5 lengths and 3 rank counts at least serial, three sliced and three commfuse.
-  EXPECT_GE(std::count(one.out.begin(), one.out.end(), '\n'), 1 + 5 * 3 * 7);
+  ASSERT_EQ(one_thread.code, 0) << one_thread.err;
+  EXPECT_EQ(one_thread.out, many.out);
+  // There are a header, and for each of 5 lengths and 3 rank counts at least serial, three sliced and three commfuse.
+  EXPECT_GE(std::count(one_thread.out.begin(), one_thread.out.end(), '\n'), 1 + 5 * 3 * 7);
 }
 
 TEST(CommfuseSimRun, AnInnerRingThatDoesNotDivideTheRanksIsAMistake) {
   const Outcome outcome = run_program("commfuse-sim run --inner 3 --strategy commfuse");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "an inner ring of 3 does not divide 8 ranks; choose 2 or 4\n");
-  const Outcome all = run_program("commfuse-sim run --inner 3 --strategy commfuse --variants all");
-  EXPECT_EQ(all.err, outcome.err);
-  // Asked for in the direct form it does not matter.
+  const Outcome every_variant = run_program("commfuse-sim run --inner 3 --strategy commfuse --variants all");
+  EXPECT_EQ(every_variant.err, outcome.err);
+  // The direct form ignores it.
   EXPECT_EQ(run_program("commfuse-sim run --inner 3 --form direct --strategy commfuse").code, 0);
 }
 
@@ -280,7 +281,7 @@ TEST(CommfuseSimRun, TheFirstAxisIsOutermost) {
 }
 
 TEST(CommfuseSimRun, TheTableFollowsTheRuleOfTheVerdict) {
-  // No difference is above 100 %, and every one is above 0 with a probability of one half.
+  // No difference is above 100%, and every one is above 0 with a probability of one half.
   const std::string command = "commfuse-sim run --seq 8K ";
   EXPECT_NE(run_program(command + "--verdict-difference 100%").out.find("Tie: "), std::string::npos);
   const Outcome sure = run_program(command + "--set verdict.difference=0% --set verdict.probability=50%");
@@ -317,7 +318,7 @@ TEST(CommfuseSimRun, TheTableFitsEightyColumnsAndNamesAWinner) {
     EXPECT_LE(end - start, 80U) << outcome.out.substr(start, end - start);
   }
   EXPECT_NE(outcome.out.find("% sure): "), std::string::npos);
-  EXPECT_EQ(outcome.out.find("fused_kernel wins"), std::string::npos);  // a bound
+  EXPECT_EQ(outcome.out.find("fused_kernel wins"), std::string::npos);  // fused_kernel is a bound.
   EXPECT_NE(outcome.out.find("Of 24 points"), std::string::npos);
 }
 
@@ -333,7 +334,7 @@ TEST(CommfuseSimRun, AnAllReducedMlpHasItsOwnStrategies) {
             "strategy commfuse has no schedule for scope mlp_ar; those that have: serial, sliced, tokenweave\n");
 }
 
-/// The first that a terminal of 80 columns breaks, or nothing.
+/// Returns the first line that a terminal of 80 columns breaks, or nothing.
 std::string too_long_line(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -380,7 +381,7 @@ TEST(CommfuseSim, EveryHelpFitsATerminal) {
   EXPECT_EQ(too_long_line(run_program("commfuse-sim schedule list").out), "");
 }
 
-/// Every command of a program, as `pages markdown` lists them: "commfuse-sim schedule show".
+/// Returns every command of a program, as `pages markdown` lists them: "commfuse-sim schedule show".
 std::vector<std::string> commands_of(const std::string& program) {
   std::vector<std::string> commands;
   std::istringstream lines(run_program(program + " pages markdown").out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schedule export: every format, to stdout and to files, of settings and of files.
+// Tests commfuse-sim schedule export: every format, to stdout and to files, from settings and from files.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr const char* ring =
     "--strategy commfuse --form ring --directions one --group 1 --inner 1 --sub-slices 1 --scope qkv --ranks 4";
 
-/// A folder that is gone with the test.
+/// A folder that is removed with the test.
 class Folder {
  public:
   Folder() : path_(fs::temp_directory_path() / ("commfuse-export-" + std::to_string(getpid()))) {
@@ -68,10 +68,10 @@ TEST(ScheduleExport, JsonIsReadBackAsASchedule) {
 }
 
 TEST(ScheduleExport, DotDrawsTheRanksAskedFor) {
-  const Outcome all = exported(std::string("-o dot ") + ring);
-  EXPECT_EQ(all.code, 0) << all.err;
-  EXPECT_EQ(all.out.rfind("digraph schedule {\n", 0), 0U);
-  EXPECT_EQ(count_of(all.out, "subgraph cluster_"), 4U);
+  const Outcome every_rank = exported(std::string("-o dot ") + ring);
+  EXPECT_EQ(every_rank.code, 0) << every_rank.err;
+  EXPECT_EQ(every_rank.out.rfind("digraph schedule {\n", 0), 0U);
+  EXPECT_EQ(count_of(every_rank.out, "subgraph cluster_"), 4U);
   EXPECT_EQ(count_of(exported(std::string("-o dot --ranks-shown 1,3 ") + ring).out, "subgraph cluster_"), 2U);
   const Outcome many = exported("-o dot --strategy serial --ranks 16");
   EXPECT_EQ(many.code, 2);
@@ -120,7 +120,7 @@ TEST(ScheduleExport, ChakraIsOneFileARank) {
 TEST(ScheduleExport, AScheduleOfAFileIsPricedLikeAGeneratedOne) {
   const Outcome goal = exported("doubling -o goal --seq 8K");
   EXPECT_EQ(goal.code, 0) << goal.err;
-  EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U);  // one shard, and then two
+  EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U);  // One shard, and then two.
   EXPECT_EQ(count_of(goal.out, ": send 67108864b to "), 4U);
   EXPECT_EQ(exported("doubling -o goal --ranks 8").err,
             "doubling.yaml is for ranks 4, but --ranks says 8; write 4 there, or remove it\n");
@@ -148,11 +148,11 @@ TEST(ScheduleExport, AWrongFileIsNotExported) {
 TEST(ScheduleExport, OfSeveralSchedulesTheFastestIsTakenAndNamed) {
   const Outcome outcome = exported("--strategy sliced --seq 8K --scope mlp --ranks 8");
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.err, "the fastest at this point is taken: sliced (k=8)\n");  // as the README's demo has it
+  EXPECT_EQ(outcome.err, "the fastest at this point is taken: sliced (k=8)\n");  // The README's demo shows this line.
   EXPECT_NE(outcome.out.find("name: \"sliced (k=8) mlp\"\n"), std::string::npos) << outcome.out.substr(0, 200);
-  const Outcome all = exported("--strategy sliced --variants all");
-  EXPECT_EQ(all.code, 2);
-  EXPECT_NE(all.err.find("or leave --variants out for the fastest\n"), std::string::npos) << all.err;
+  const Outcome variants = exported("--strategy sliced --variants all");
+  EXPECT_EQ(variants.code, 2);
+  EXPECT_NE(variants.err.find("or leave --variants out for the fastest\n"), std::string::npos) << variants.err;
   const Outcome several = exported("--strategy serial,sliced");
   EXPECT_EQ(several.code, 2);
   EXPECT_EQ(several.err,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule written by hand is run, shown, drawn and validated like a generated one.
+// Tests that a schedule written by hand is run, shown, drawn and validated like a generated one.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Files that are gone with the test.
+/// Files that are removed with the test.
 class ScheduleFiles : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::create_directories(folder_); }
@@ -26,7 +26,7 @@ class ScheduleFiles : public testing::Test {
     std::ofstream(path(name)) << text;
     return path(name);
   }
-  /// doubling.yaml with one word replaced.
+  /// Returns doubling.yaml with one word replaced.
   [[nodiscard]] static std::string doubling(const std::string& right, const std::string& instead) {
     std::string text = contents_of(COMMFUSE_SOURCE_DIR "/configs/schedules/doubling.yaml");
     const std::size_t at = text.find(right);
@@ -178,7 +178,7 @@ TEST_F(ScheduleFiles, OwnDimensionsTakeTheirSizeFromTheCommandLine) {
   const json rows = rows_of("--schedule " + file + " --size experts=10K --seq 2K");
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].at("scope"), "file");
-  // 10K columns are what QKV has in this model: the same work by another name.
+  // QKV has 10K columns in this model: equal work by another name.
   const json qkv = rows_of("--schedule doubling --seq 2K");
   EXPECT_EQ(rows[0].at("makespan_us"), qkv[0].at("makespan_us"));
   EXPECT_EQ(rows[0].at("mfu"), qkv[0].at("mfu"));

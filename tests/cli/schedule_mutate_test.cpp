@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schedule mutate: what it counts, lists and exits with.
+// Tests the counts, the list and the exit codes of commfuse-sim schedule mutate.
 #include <gtest/gtest.h>
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schedule: list, show, check.
+// Tests commfuse-sim schedule list, show and check.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -13,7 +13,7 @@
 namespace commfuse::test {
 namespace {
 
-/// A file that is gone with the test.
+/// A file that is removed with the test.
 class Schedule {
  public:
   explicit Schedule(const std::string& text)
@@ -51,12 +51,12 @@ TEST(CommfuseSimSchedule, ShowDrawsTheStepsOfThePaper) {
 
 TEST(CommfuseSimSchedule, ShowPrintsOneScheduleAndAllOnDemand) {
   const auto count = [](const std::string& text) {
-    std::size_t found = 0;
+    std::size_t occurrences = 0;
     for (std::size_t at = text.find("qkv, 4 ranks\n"); at != std::string::npos;
          at = text.find("qkv, 4 ranks\n", at + 1)) {
-      ++found;
+      ++occurrences;
     }
-    return found;
+    return occurrences;
   };
   EXPECT_EQ(count(shown("")), 1U);
   EXPECT_NE(shown("--directions halves --lanes 2").find("commfuse (ring both ways, halves, 2 lanes) qkv, 4 ranks\n"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/schedules.md tells what the programs say of mistakes in its file. After a wanted change, read the new page:
+// Tests that docs/schedules.md shows the programs' messages about mistakes. After a wanted change, read the new page:
 //   COMMFUSE_RENEW_GOLDEN=1 commfuse-test-cli --gtest_filter='SchedulesPage.*'
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 const std::string page_path = COMMFUSE_SOURCE_DIR "/docs/schedules.md";
 const std::string file_path = COMMFUSE_SOURCE_DIR "/configs/schedules/doubling.yaml";
 
-/// The cells of a row of a table that stand between backquotes.
+/// Returns the cells of a row of a table that stand between backquotes.
 std::vector<std::string> cells_of(const std::string& row) {
   std::vector<std::string> cells;
   for (std::size_t at = row.find('`'); at != std::string::npos;) {
@@ -31,7 +31,7 @@ std::vector<std::string> cells_of(const std::string& row) {
   return cells;
 }
 
-/// What `schedule check` first says of doubling.yaml with one change.
+/// Returns the first line of `schedule check` for doubling.yaml with one change.
 std::string message_of(const std::string& right, const std::string& wrong) {
   std::string text = contents_of(file_path);
   const std::size_t at = text.find(right);
@@ -42,7 +42,7 @@ std::string message_of(const std::string& right, const std::string& wrong) {
   return said.substr(0, said.find('\n'));
 }
 
-/// The page with the last cell of every row of its table of mistakes made anew.
+/// Returns the page with the last cell of every row of its table of mistakes made anew.
 std::string with_messages(const std::string& page) {
   std::string made;
   bool inside = false;

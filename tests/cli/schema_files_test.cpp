@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commfuse-sim schema says and what loaders do are the same: shipped files fit, misspelt keys do not, and every
-// map has the keys that its loader knows.
+// Compares commfuse-sim schema with the loaders: shipped files fit, misspelt keys do not, and every map has the keys
+// that its loader knows.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// By the rules of YAML 1.2: what is no number, boolean or null is a text.
+/// Converts by the rules of YAML 1.2: a value that is no number, boolean or null is a text.
 Json json_of(const YAML::Node& node) {
   if (node.IsMap()) {
     Json object = Json::object();
@@ -58,7 +58,7 @@ Json json_of(const YAML::Node& node) {
 }
 
 bool matches(const std::string& text, const std::string& pattern) {
-  static std::map<std::string, std::regex> compiled;  // Making them takes longer than all else.
+  static std::map<std::string, std::regex> compiled;  // Compiling them takes longer than everything else.
   auto known = compiled.find(pattern);
   if (known == compiled.end()) {
     known = compiled.emplace(pattern, std::regex(pattern)).first;
@@ -66,14 +66,14 @@ bool matches(const std::string& text, const std::string& pattern) {
   return std::regex_search(text, known->second);
 }
 
-/// What a part of a schema says under a key, to be gone through: empty where it says nothing.
+/// Returns the value of a key in a part of a schema, for loops; empty if the part does not have the key.
 const Json& said_under(const Json& schema, const char* key) {
   static const Json nothing = Json::array();
-  const auto found = schema.find(key);
-  return found == schema.end() ? nothing : *found;
+  const auto entry = schema.find(key);
+  return entry == schema.end() ? nothing : *entry;
 }
 
-/// Where and why a value does not fit; nothing where it does.
+/// Returns where and why a value does not fit; nothing if it fits.
 class SchemaCheck {
  public:
   explicit SchemaCheck(const Json& root) : root_(root) {}
@@ -90,8 +90,8 @@ class SchemaCheck {
     }
     for (const auto& check :
          {&SchemaCheck::of_scalar, &SchemaCheck::of_array, &SchemaCheck::of_object, &SchemaCheck::of_choices}) {
-      if (Misfit found = (this->*check)(value, schema, at)) {
-        return found;
+      if (Misfit mistake = (this->*check)(value, schema, at)) {
+        return mistake;
       }
     }
     return {};
@@ -109,8 +109,8 @@ class SchemaCheck {
   [[nodiscard]] Misfit of_scalar(const Json& value, const Json& schema, const std::string& at) const {
     if (schema.contains("type")) {
       const Json& types = schema.at("type");
-      const Json all = types.is_array() ? types : Json::array({types});
-      if (std::none_of(all.begin(), all.end(), [&](const Json& type) { return has_type(value, type); })) {
+      const Json allowed = types.is_array() ? types : Json::array({types});
+      if (std::none_of(allowed.begin(), allowed.end(), [&](const Json& type) { return has_type(value, type); })) {
         return at + " is no " + types.dump();
       }
     }
@@ -145,14 +145,14 @@ class SchemaCheck {
       return at + " has too few items";
     }
     for (std::size_t i = 0; schema.contains("items") && i < value.size(); ++i) {
-      if (Misfit found = misfit(value[i], schema.at("items"), at + "[" + std::to_string(i) + "]")) {
-        return found;
+      if (Misfit of_item = misfit(value[i], schema.at("items"), at + "[" + std::to_string(i) + "]")) {
+        return of_item;
       }
     }
     return {};
   }
 
-  /// A key by its name, by a pattern, as one of the others, or not at all.
+  /// Checks a key by its name, by a pattern, as one of the others, or refuses it.
   [[nodiscard]] Misfit of_key(const Json& value, const std::string& key, const Json& schema,
                               const std::string& at) const {
     if (schema.contains("properties") && schema.at("properties").contains(key)) {
@@ -185,8 +185,8 @@ class SchemaCheck {
       return at + " has too few or too many keys";
     }
     for (const auto& [key, part] : value.items()) {
-      if (Misfit found = of_key(part, key, schema, at)) {
-        return found;
+      if (Misfit of_part = of_key(part, key, schema, at)) {
+        return of_part;
       }
     }
     return {};
@@ -194,8 +194,8 @@ class SchemaCheck {
 
   [[nodiscard]] Misfit of_choices(const Json& value, const Json& schema, const std::string& at) const {
     for (const Json& part : said_under(schema, "allOf")) {
-      if (Misfit found = misfit(value, part, at)) {
-        return found;
+      if (Misfit of_part = misfit(value, part, at)) {
+        return of_part;
       }
     }
     if (schema.contains("not") && !misfit(value, schema.at("not"), at)) {
@@ -234,7 +234,7 @@ std::vector<ConfigFile> shipped_files() {
   return files;
 }
 
-/// Calls visit(place) for every map in it, by JSON pointer.
+/// Calls visit(place) for every map in `value`, by JSON pointer.
 void for_each_map(const Json& value, const Json::json_pointer& place,
                   const std::function<void(const Json::json_pointer&)>& visit) {
   if (value.is_object()) {
@@ -250,8 +250,8 @@ void for_each_map(const Json& value, const Json::json_pointer& place,
 }
 
 TEST(SchemaFiles, EveryShippedFileFits) {
-  const Json all = schema();
-  const SchemaCheck check(all);
+  const Json root = schema();
+  const SchemaCheck check(root);
   const std::vector<ConfigFile> files = shipped_files();
   EXPECT_GT(files.size(), 80U);
   for (const ConfigFile& file : files) {
@@ -260,8 +260,8 @@ TEST(SchemaFiles, EveryShippedFileFits) {
 }
 
 TEST(SchemaFiles, AMisspeltKeyIsRefusedWhereverItStands) {
-  const Json all = schema();
-  const SchemaCheck check(all);
+  const Json root = schema();
+  const SchemaCheck check(root);
   std::size_t misspelt = 0;
   for (const ConfigFile& file : shipped_files()) {
     for_each_map(file.value, Json::json_pointer(), [&](const Json::json_pointer& place) {
@@ -303,7 +303,7 @@ TEST(SchemaFiles, ValuesWithoutUnitSourceOrSenseAreRefused) {
   EXPECT_EQ(refusal("jitter", jitter + "guess}}\n"), "$ lacks compute");
 }
 
-/// The keys that a loader says it knows in the map at `place`: what it answers to one that nobody knows.
+/// Returns the keys that a loader knows in the map at `place`, from its message about an unknown key.
 std::set<std::string> keys_known_at(const Json& file, const Json::json_pointer& place,
                                     const std::function<void(const std::string&)>& load) {
   Json changed = file;
@@ -328,25 +328,25 @@ std::set<std::string> keys_known_at(const Json& file, const Json::json_pointer& 
   return keys;
 }
 
-/// The keys in a map's part of the schema, whichever of several maps it may be.
+/// Adds the keys in a map's part of the schema, which may allow several maps.
 void add_keys(const Json& part, std::set<std::string>& keys) {
   for (const auto& [key, value] : said_under(part, "properties").items()) {
     keys.insert(key);
   }
-  for (const Json& one : said_under(part, "anyOf")) {
-    add_keys(one, keys);
+  for (const Json& alternative : said_under(part, "anyOf")) {
+    add_keys(alternative, keys);
   }
 }
 
-/// Parts of the schema for what stands at `place`: several where it may be one of several maps.
+/// Returns the parts of the schema for `place`: several if it may be one of several maps.
 std::vector<const Json*> parts_at(const Json& part, const std::vector<std::string>& place, std::size_t depth = 0) {
   if (depth == place.size()) {
     return {&part};
   }
-  std::vector<const Json*> found;
+  std::vector<const Json*> objects;
   const auto go = [&](const Json& next, std::size_t by) {
     const std::vector<const Json*> below = parts_at(next, place, depth + by);
-    found.insert(found.end(), below.begin(), below.end());
+    objects.insert(objects.end(), below.begin(), below.end());
   };
   const std::string& key = place[depth];
   if (part.contains("properties") && part.at("properties").contains(key)) {
@@ -356,10 +356,10 @@ std::vector<const Json*> parts_at(const Json& part, const std::vector<std::strin
   } else if (part.contains("items")) {
     go(part.at("items"), 1);
   }
-  for (const Json& one : said_under(part, "anyOf")) {
-    go(one, 0);
+  for (const Json& alternative : said_under(part, "anyOf")) {
+    go(alternative, 0);
   }
-  return found;
+  return objects;
 }
 
 std::vector<std::string> tokens_of(const Json::json_pointer& place) {
@@ -370,7 +370,7 @@ std::vector<std::string> tokens_of(const Json::json_pointer& place) {
   return tokens;
 }
 
-/// Holds loaders against a kind's schema, over all files of that kind.
+/// Compares loaders with a kind's schema, over all files of that kind.
 class KeysOfKind {
  public:
   KeysOfKind(const std::string& kind, std::function<void(const std::string&)> load)
@@ -397,7 +397,7 @@ class KeysOfKind {
     });
   }
 
-  /// Some keys a loader asks for only beside others: all files together show them all.
+  /// A loader asks for some keys only beside others, but all files together show them all.
   void expect_nothing_more_is_told() const {
     EXPECT_FALSE(told_.empty());
     for (const auto& [parts, told] : told_) {
@@ -410,12 +410,13 @@ class KeysOfKind {
  private:
   Json schema_;
   std::function<void(const std::string&)> load_;
-  using Parts = std::vector<const Json*>;                                // of the schema, for one map
-  std::map<Parts, std::pair<std::string, std::set<std::string>>> told_;  // by parts: where one stands, its keys
+  using Parts = std::vector<const Json*>;  // Parts of the schema for one map.
+  // By parts: an example of its place, and its keys.
+  std::map<Parts, std::pair<std::string, std::set<std::string>>> told_;
   std::map<Parts, std::set<std::string>> known_;
 };
 
-/// As it is, but for what stands at some places.
+/// Returns a file with `patch` merged into it.
 ConfigFile changed(ConfigFile file, const Json& patch) {
   file.value.merge_patch(patch);
   return file;
@@ -425,7 +426,8 @@ ConfigFile shipped(const char* path) {
   return {path, json_of(YAML::LoadFile(COMMFUSE_SOURCE_DIR "/configs/" + std::string(path)))};
 }
 
-/// Files with what no shipped one has: wires from a file, a network inside a hardware file, ops of every kind.
+/// Returns files with parts that no shipped one has: wires from a file, a network inside a hardware file, ops of every
+/// kind.
 std::vector<ConfigFile> made_files() {
   const ConfigFile hardware = shipped("hardware/h100-sxm.yaml");
   const ConfigFile cluster =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schema says of settings what the registry says, and knows every kind of file that is shipped.
+// Tests that commfuse-sim schema agrees with the registry of settings, and knows every kind of file that is shipped.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -22,7 +22,7 @@ json schema(const std::string& kind = "") {
   return json::parse(outcome.out);
 }
 
-/// The part of a setting, by its key.
+/// Returns the part of a setting, by its key.
 const json& part_of(const json& properties, std::string_view key) {
   const std::size_t dot = key.find('.');
   return dot == std::string_view::npos
@@ -52,12 +52,12 @@ TEST(Schema, EverySettingIsThereWithItsWordsAndLimits) {
 
 TEST(Schema, EveryKindOfFileThatIsShippedIsKnown) {
   std::set<std::string> known;
-  const json all = schema();
-  for (const auto& [name, kind] : all.at("$defs").items()) {
+  const json root = schema();
+  for (const auto& [name, kind] : root.at("$defs").items()) {
     known.insert(kind.at("properties").at("schema").at("const").get<std::string>());
     EXPECT_EQ(schema(name).at("properties"), kind.at("properties")) << name;
   }
-  EXPECT_EQ(all.at("allOf").size(), known.size());
+  EXPECT_EQ(root.at("allOf").size(), known.size());
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(COMMFUSE_SOURCE_DIR "/configs")) {
     if (entry.path().extension() == ".yaml") {
       YamlFile file(entry.path());

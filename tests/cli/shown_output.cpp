@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a page shows of an output against the output.
+// Compares the output on a page with the real output.
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::string_view left_out = "[...]";
 
-/// Lines that follow one another in the output too.
+/// Lines that follow each other in the output, too.
 struct Piece {
-  Lines lines;  ///< without the blank ones at its edges
+  Lines lines;  ///< Without the blank ones at its edges.
   std::size_t blank_before = 0;
   std::size_t blank_after = 0;
   bool at_start = false;
@@ -25,7 +25,7 @@ struct Piece {
 
 std::string without_spaces_behind(const std::string& line) { return line.substr(0, line.find_last_not_of(' ') + 1); }
 
-/// A line with `#` for every number, and one space for many.
+/// Returns a line with `#` for every number, and one space for many.
 std::string masked(const std::string& line) {
   std::string made;
   for (const char c : line) {
@@ -50,9 +50,9 @@ Lines without_blank_end(Lines lines) {
 }
 
 void trim(Piece& piece) {
-  const std::size_t all = piece.lines.size();
+  const std::size_t line_count = piece.lines.size();
   piece.lines = without_blank_end(piece.lines);
-  piece.blank_after = all - piece.lines.size();
+  piece.blank_after = line_count - piece.lines.size();
   while (!piece.at_start && !piece.lines.empty() && piece.lines.front().empty()) {
     piece.lines.erase(piece.lines.begin());
     ++piece.blank_before;
@@ -74,7 +74,7 @@ std::vector<Piece> pieces_of(const Lines& shown) {
   return pieces;
 }
 
-/// How many lines of a piece `real` has from `at` on.
+/// Returns how many lines of a piece `real` has from `at` on.
 std::size_t met(const Piece& piece, const Lines& real, std::size_t at, bool measured) {
   std::size_t lines = 0;
   while (lines < piece.lines.size() && at + lines < real.size() &&
@@ -84,7 +84,7 @@ std::size_t met(const Piece& piece, const Lines& real, std::size_t at, bool meas
   return lines;
 }
 
-/// Where it is found whole at or after `from`; else the line that stopped the best try.
+/// Place of a whole piece at or after `from`, or else how far the best try came.
 struct Found {
   std::optional<std::size_t> at;
   std::size_t best = 0;
@@ -95,20 +95,21 @@ Found find(const Piece& piece, const Lines& real, std::size_t from, bool measure
   if (real.size() < from + size) {
     return {std::nullopt, met(piece, real, from, measured)};
   }
-  Found found;
+  Found place;
   const std::size_t latest = real.size() - size;
   const std::size_t last = piece.at_start ? from : latest;
-  for (std::size_t at = from; at <= last && !found.at; ++at) {
+  for (std::size_t at = from; at <= last && !place.at; ++at) {
     const std::size_t lines = met(piece, real, at, measured);
-    found.best = std::max(found.best, lines);
+    place.best = std::max(place.best, lines);
     if (lines == size && (!piece.at_end || at == latest)) {
-      found.at = at;
+      place.at = at;
     }
   }
-  return found;
+  return place;
 }
 
-/// The first line at or after `at` that is the same, or but for its numbers; `real.size()` where there is none.
+/// Returns the first line at or after `at` that is equal, or equal except for its numbers; `real.size()` if there is
+/// none.
 std::size_t seek(const std::string& line, const Lines& real, std::size_t at) {
   for (const bool measured : {false, true}) {
     for (std::size_t i = at; i < real.size(); ++i) {
@@ -120,7 +121,7 @@ std::size_t seek(const std::string& line, const Lines& real, std::size_t at) {
   return real.size();
 }
 
-/// The last line of as many paragraphs as the piece has.
+/// Returns the last line of as many paragraphs as the piece has.
 std::size_t end_of_paragraphs(const Piece& piece, const Lines& real, std::size_t first) {
   auto blanks = std::ranges::count_if(piece.lines, [](const std::string& line) { return line.empty(); });
   std::size_t last = first;
@@ -130,8 +131,8 @@ std::size_t end_of_paragraphs(const Piece& piece, const Lines& real, std::size_t
   return last;
 }
 
-/// The lines of `real` that a piece whose numbers have changed now is: from its first line to its last, or to the end
-/// of its paragraph where a blank line follows.
+/// Returns the lines of `real` that a piece with changed numbers stands for: from its first line to its last, or to the
+/// end of its paragraph if a blank line follows.
 std::optional<std::pair<std::size_t, std::size_t>> place(const Piece& piece, const Lines& real, std::size_t from) {
   const std::size_t first = piece.at_start ? 0 : seek(piece.lines.front(), real, from);
   if (first >= real.size()) {
@@ -155,11 +156,11 @@ std::string missing_line(const Lines& shown, const Lines& real_lines, bool measu
     if (piece.lines.empty()) {
       continue;
     }
-    const Found found = find(piece, real, at, measured);
-    if (!found.at) {
-      return found.best < piece.lines.size() ? piece.lines[found.best] : "nothing behind: " + piece.lines.back();
+    const Found place = find(piece, real, at, measured);
+    if (!place.at) {
+      return place.best < piece.lines.size() ? piece.lines[place.best] : "nothing behind: " + piece.lines.back();
     }
-    at = *found.at + piece.lines.size();
+    at = *place.at + piece.lines.size();
   }
   return "";
 }

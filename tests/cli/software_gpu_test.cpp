@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every command that needs a GPU, whole, with the plugin itself on the software GPU: virtual ranks on one GPU, and
-// processes with one visible GPU each under NCCL. What it computes is checked; how long that takes says nothing.
+// Tests every command that needs a GPU, whole, with the plugin itself on the software GPU: virtual ranks on one GPU,
+// and processes with one visible GPU each under NCCL. Its results are checked; its times mean nothing.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ constexpr const char* few_flops = "SOFTWARE_GPU_MOST_WORK=10000000 ";
 
 class SoftwareGpu : public testing::Test {
  protected:
-  /// `variables`: "NAME=value ".
+  /// Runs on one GPU. `variables` is a text such as "NAME=value ".
   static Outcome on_one(const std::string& command, const std::string& variables = "") {
     Outcome outcome =
         run_program("COMMFUSE_CUDA_PLUGIN='" COMMFUSE_SOFTWARE_GPU "' " + variables + "commfuse-validate " + command);
@@ -34,7 +34,7 @@ class SoftwareGpu : public testing::Test {
     return outcome;
   }
 
-  /// Processes with a GPU each, which meet over TCP. The first one's output.
+  /// Runs processes with a GPU each, which meet over TCP. Returns the first one's output.
   static Outcome on_ranks(int ranks, const std::string& command, const std::string& variables = "") {
     static int port = 20000 + static_cast<int>(::getpid() % 20000);
     ++port;
@@ -65,7 +65,7 @@ class SoftwareGpu : public testing::Test {
 class SoftwareGpuOnRanks : public SoftwareGpu, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(OneToEight, SoftwareGpuOnRanks, testing::Values(1, 2, 4, 8));
 
-/// More schedules on few ranks: a GPU of software takes its time.
+/// Returns more schedules for few ranks, because a software GPU is slow.
 std::string strategies_on(int ranks) { return ranks <= 2 ? "serial,sliced" : "serial"; }
 
 TEST_P(SoftwareGpuOnRanks, CheckOfVirtualRanksIsRight) {
@@ -95,7 +95,8 @@ TEST_F(SoftwareGpu, RunsInEveryModeAndOverEveryLink) {
       EXPECT_EQ(run.status, RunStatus::done) << how << ": " << run.message;
       EXPECT_EQ(run.makespans.size(), 2U) << how;
     }
-    ASSERT_EQ(record.environment.devices.size(), 2U) << how;  // before and after, by the double of NVML
+    // There is one before and one after, by the double of NVML.
+    ASSERT_EQ(record.environment.devices.size(), 2U) << how;
     EXPECT_EQ(record.environment.devices.back().clock_mhz, 1000) << how;
     EXPECT_EQ(record.environment.devices.back().throttle_reasons, "nothing") << how;
   }
@@ -112,7 +113,8 @@ TEST_F(SoftwareGpu, ComparesWithPredictions) {
   EXPECT_NE(outcome.out.find("Measured and predicted differ"), std::string::npos) << outcome.out;
 }
 
-/// Microseconds of the kernels that add inside reduce-scatters. The simulator has them in the collective's price.
+/// Returns microseconds of the kernels that add inside reduce-scatters. The simulator has them in the collective's
+/// price.
 double sums_of(const nlohmann::json& schedule, const std::string& how) {
   const std::string parameters = schedule["parameters"];
   const bool scatters = how.find("gate_up") == std::string::npos && schedule["strategy"] != "commfuse";
@@ -123,8 +125,8 @@ double sums_of(const nlohmann::json& schedule, const std::string& how) {
 class SoftwareGpuStated : public SoftwareGpu, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(TwoToEight, SoftwareGpuStated, testing::Values(2, 4, 8));
 
-// Where every cost is stated, what remains is the order of the ops, their waits and what runs beside what: the plugin
-// and the simulator have to agree to the nanoseconds that costs are rounded to. Of one lane: paced lanes do not share
+// Stated costs leave only the order of the ops, their waits and what runs beside what: the plugin and the simulator
+// have to agree to the nanoseconds that costs are rounded to. Schedules have one lane, because paced lanes do not share
 // their wire as lanes of a machine do.
 TEST_P(SoftwareGpuStated, MakespansAreThoseOfTheSimulator) {
   std::filesystem::copy_file(COMMFUSE_SOURCE_DIR "/tests/software_gpu/stated.yaml", "stated.yaml");
@@ -204,7 +206,8 @@ TEST_F(SoftwareGpu, ProcessesTimeOpsAndLinksThoughSomeAreIdle) {
   EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
 }
 
-/// Three processes check schedules for ever, until rank 1 gets a signal: how the others end, and what the first says.
+/// Makes three processes check schedules for ever, until rank 1 gets a signal. Returns how the others end, and the
+/// first one's output.
 Outcome signalled(const std::string& signal, int port) {
   std::ofstream("signalled.sh") << "for r in 0 1 2; do\n"
                                 << "  RANK=$r WORLD_SIZE=3 LOCAL_RANK=$r MASTER_ADDR=127.0.0.1 MASTER_PORT=" << port
@@ -233,7 +236,7 @@ Outcome signalled(const std::string& signal, int port) {
 TEST_F(SoftwareGpu, AKilledRankEndsAllWithinTheirPatience) {
   const Outcome outcome = signalled("KILL", 12000 + static_cast<int>(::getpid() % 4000));
   EXPECT_EQ(outcome.out, "rank 0: 1\nrank 2: 1\n") << outcome.err;
-  // Which of the two it notices first is a matter of where it stands.
+  // Its place in the run decides which of the two it notices first.
   const bool is_said = outcome.err.find("process 1 has gone") != std::string::npos ||
                        outcome.err.find("within 5 s") != std::string::npos;
   EXPECT_TRUE(is_said) << outcome.err;

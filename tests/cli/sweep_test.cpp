@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim sweep as a person meets it: what it writes, what it leaves alone, how it exits.
+// Tests commfuse-sim sweep as a person uses it: what it writes, what it leaves alone, how it exits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class SweepTest : public ::testing::Test {
   [[nodiscard]] Outcome sweep(const std::string& body, const std::string& arguments = "") const {
     return run_program("commfuse-sim sweep " + file(body) + " --out " + path("out") + " " + arguments);
   }
-  /// Everything in a folder, hidden files too.
+  /// Returns everything in a folder, hidden files too.
   [[nodiscard]] std::vector<std::string> names_in(const std::string& name) const {
     std::vector<std::string> names;
     for (const fs::directory_entry& entry : fs::directory_iterator(path(name))) {
@@ -59,7 +59,7 @@ TEST_F(SweepTest, LeavesResultsReportAndSettingsAndPrintsTheTableOfRun) {
   const Outcome run = run_program("commfuse-sim run --axis ranks=2,4 --axis seq=1K..2K");
   EXPECT_EQ(outcome.out, run.out);
   EXPECT_EQ(written("results.csv"), run_program("commfuse-sim run --axis ranks=2,4 --axis seq=1K..2K -o csv").out);
-  const std::regex verdict(",\"verdict\":(\"[a-z]*\"|null)");  // which `run` alone has
+  const std::regex verdict(",\"verdict\":(\"[a-z]*\"|null)");  // Only `run` has this column.
   EXPECT_EQ(
       written("results.json"),
       std::regex_replace(run_program("commfuse-sim run --axis ranks=2,4 --axis seq=1K..2K -o json").out, verdict, ""));
@@ -89,7 +89,7 @@ TEST_F(SweepTest, OneThreadAndTwoWriteTheSameBytes) {
   ASSERT_EQ(run_program("commfuse-sim sweep " + file(body) + " --out " + path("two") + " -j 2").code, 3);
   EXPECT_EQ(names_in("two"), names);
   for (const std::string& name : names) {
-    if (name != "results.sqlite") {  // which also says when it was filled
+    if (name != "results.sqlite") {  // The store also says when it was filled.
       EXPECT_EQ(contents_of(path("two/" + name)), written(name)) << name;
     }
   }
@@ -167,7 +167,7 @@ TEST_F(SweepTest, AMistakeWritesNothing) {
 TEST_F(SweepTest, AFolderOfAnotherSweepIsLeftAloneUnlessForced) {
   ASSERT_EQ(sweep(small).code, 0);
   const std::string before = written("results.csv");
-  EXPECT_EQ(sweep(small).code, 0);  // The same sweep again is welcome.
+  EXPECT_EQ(sweep(small).code, 0);  // An equal sweep is welcome.
   const Outcome other = sweep(small, "--seq 4K");
   EXPECT_EQ(other.code, 2);
   EXPECT_NE(other.err.find("holds the results of another sweep; choose another folder, or add --force to replace them"),
@@ -176,7 +176,8 @@ TEST_F(SweepTest, AFolderOfAnotherSweepIsLeftAloneUnlessForced) {
   EXPECT_EQ(written("results.csv"), before);
   ASSERT_EQ(sweep(small + "outputs: [csv]\n", "--seq 4K --force").code, 0);
   EXPECT_NE(written("results.csv"), before);
-  EXPECT_EQ(names_in("out"), (Names{"results.csv", "results.sqlite", "settings.yaml"}));  // Nothing of the older sweep.
+  // Nothing of the older sweep is left.
+  EXPECT_EQ(names_in("out"), (Names{"results.csv", "results.sqlite", "settings.yaml"}));
 }
 
 TEST_F(SweepTest, AFolderWithOtherFilesIsLeftAloneUnlessForced) {
@@ -292,7 +293,7 @@ TEST_F(SweepTest, AFolderWhoseSettingsWereBeingWrittenWhenItWasKilledIsFree) {
 
 TEST_F(SweepTest, UnfinishedResultsOfAKilledProcessAreRemoved) {
   ASSERT_EQ(sweep(small).code, 0);
-  constexpr int nobody = 4194304;  // above the largest process id of Linux
+  constexpr int nobody = 4194304;  // It is above the largest process id of Linux.
   const std::string orphan = path("out/.results.csv." + std::to_string(nobody) + "-0.part");
   const std::string living = path("out/.results.csv." + std::to_string(::getpid()) + "-0.part");
   const std::string stranger = path("out/.notes.csv." + std::to_string(nobody) + "-0.part");
@@ -321,13 +322,13 @@ TEST_F(SweepTest, ItsSettingsMakeItAgain) {
       run_program("commfuse-sim sweep " + path("out/settings.yaml") + " --out " + path("again") + " -o csv");
   ASSERT_EQ(again.code, 0) << again.err;
   for (const std::string& name : names_in("out")) {
-    if (name != "results.sqlite") {  // which also says when it was filled
+    if (name != "results.sqlite") {  // The store also says when it was filled.
       EXPECT_EQ(contents_of(path("again/" + name)), written(name)) << name;
     }
   }
 }
 
-/// Of a slow program there are more: a line a while.
+/// Returns the last line of the progress. A slow program writes several, one now and then.
 std::string last_line(const std::string& text) {
   const std::size_t end = text.find_last_not_of('\n') + 1;
   const std::size_t before = text.rfind('\n', end == 0 ? 0 : end - 1);
@@ -346,7 +347,7 @@ TEST_F(SweepTest, ProgressGoesToStderrAsAsked) {
   EXPECT_EQ(wrong.err, "--progress: unknown form 'fancy'; known forms: auto, plain, json, none\n");
 }
 
-TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneAndExitsWith143AndTheSameCommandGoesOn) {
+TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneExitsWith143AndCanBeResumed) {
   const std::string body = "set: {uncertainty: off}\noutputs: [csv]\naxes:\n  - batch: 1..40+1\n  - seq: 1K..40K+1K\n";
   const std::string command = "commfuse-sim sweep " + file(body) + " --out " + path("out") + " -j 1 --progress plain";
   // The signal comes as soon as something is stored.

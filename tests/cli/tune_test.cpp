@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Bytes that begin a character.
+/// Returns the bytes that begin a character.
 std::ptrdiff_t columns_of(const std::string& line) {
   return std::ranges::count_if(line, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; });
 }
@@ -56,15 +56,15 @@ std::string megatron_arguments_of(const std::string& request) {
   return outcome.code == 0 ? json::parse(outcome.out).at("megatron").get<std::string>() : std::string{};
 }
 
-TEST(CommfuseSimTune, MegatronLearnsThatEmbeddingAndLossCountAsLayersWhereStagesAreUneven) {
+TEST(CommfuseSimTune, MegatronCountsEmbeddingAndLossAsLayersOfUnevenStages) {
   const std::string model = "--model llama-3.1-405b --cluster dgx-h100 --gpus 1024 --seq 8K ";
   const std::string flags = " --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split ";
-  EXPECT_NE(megatron_arguments_of(model + "--pipeline 16").find(flags), std::string::npos);  // 126 + 2 layers
+  EXPECT_NE(megatron_arguments_of(model + "--pipeline 16").find(flags), std::string::npos);  // 126 + 2 layers.
   const std::string even = "--model llama-3.1-70b --cluster dgx-h100 --gpus 64 --seq 8K --ranks 8 --pipeline 4";
-  EXPECT_EQ(megatron_arguments_of(even).find(flags), std::string::npos);  // 80 layers
+  EXPECT_EQ(megatron_arguments_of(even).find(flags), std::string::npos);  // 80 layers.
 }
 
-TEST(CommfuseSimTune, WhereReplicasShareWeightsMegatronTakesItsOwnFsdpWhichKnowsExperts) {
+TEST(CommfuseSimTune, MegatronUsesItsOwnFsdpWhereReplicasShareWeights) {
   const std::string arguments =
       megatron_arguments_of("--model mixtral-8x7b --cluster dgx-h100 --gpus 64 --zero 3 --expert-parallel 8");
   EXPECT_NE(arguments.find("--expert-model-parallel-size 8"), std::string::npos) << arguments;
@@ -131,7 +131,7 @@ TEST(CommfuseSimTune, ItsFilesAreWhatOtherCommandsTake) {
   const std::string megatron = contents_of(folder / "tp_comm_overlap_cfg.yaml");
   EXPECT_NE(megatron.find("\nqkv_fprop: {method: ring_exchange, aggregate: "), std::string::npos) << megatron;
   EXPECT_NE(megatron.find("\nfc1_wgrad: {method: bulk, "), std::string::npos) << megatron;
-  EXPECT_EQ(run_program(command).code, 2);  // nothing is written over
+  EXPECT_EQ(run_program(command).code, 2);  // The command replaces no file.
   fs::remove_all(folder);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a release wrote (tests/upgrade/*/commands.tsv, by record.sh) is read by this build, and its commands answer with
-// at least the keys and columns that they had.
+// Tests that this build reads what a release wrote (tests/upgrade/*/commands.tsv, by record.sh), and that its commands
+// answer with at least the keys and columns of then.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ std::vector<std::string> recorded_releases() {
   return names;
 }
 
-/// The documents of a file of JSON or JSON Lines; an array of them for JSON.
+/// Returns the documents of a file of JSON or JSON Lines; for JSON an array of them.
 json documents_of(const std::string& text) {
   if (json::accept(text)) {
     return json::parse(text);
@@ -74,7 +74,7 @@ json documents_of(const std::string& text) {
   return documents;
 }
 
-/// Keys of `before` that `now` lacks, in nested objects and in what any element of an array has.
+/// Finds keys of `before` that `now` lacks, in nested objects and in every element of an array.
 void lost_keys(const json& before, const json& now, const std::string& place, std::set<std::string>& lost) {
   if (before.is_object() && now.is_object()) {
     for (const auto& [name, value] : before.items()) {
@@ -82,7 +82,7 @@ void lost_keys(const json& before, const json& now, const std::string& place, st
       now.contains(name) ? lost_keys(value, now.at(name), below, lost) : static_cast<void>(lost.insert(below));
     }
   } else if (before.is_array() && now.is_array() && !now.empty()) {
-    json together = now.front();  // elements may have some keys, as rows with a reason have
+    json together = now.front();  // Elements may have further keys, as rows with a reason do.
     for (const json& element : now) {
       if (element.is_object() && together.is_object()) {
         together.update(element);
@@ -103,7 +103,7 @@ std::set<std::string> columns_of(const std::string& csv) {
   return columns;
 }
 
-/// The schemas of the rows, or of the document.
+/// Returns the schemas of the rows, or of the document.
 std::set<std::string> schemas_of(const json& document) {
   std::set<std::string> schemas;
   for (const json& row : document.is_array() ? document : json::array({document})) {
@@ -114,7 +114,7 @@ std::set<std::string> schemas_of(const json& document) {
   return schemas;
 }
 
-/// Tests run in a copy of a release's folder.
+/// Runs tests in a copy of a release's folder.
 class UpgradeRelease : public testing::TestWithParam<std::string> {
  protected:
   static void copy(const fs::path& from) { fs::copy(from, ".", fs::copy_options::recursive); }
@@ -133,11 +133,11 @@ class UpgradeRelease : public testing::TestWithParam<std::string> {
       const std::set<std::string> is = columns_of(now);
       EXPECT_TRUE(std::ranges::includes(is, was)) << recorded.command;
     } else if (recorded.file.starts_with("schedules/")) {
-      EXPECT_EQ(now, before) << recorded.command;  // canonical text and digests never change
+      EXPECT_EQ(now, before) << recorded.command;  // Canonical text and digests never change.
     }
   }
 
-  /// Runs what wrote the files again, in a folder of its own beside the release's inputs.
+  /// Runs the commands that wrote the files again, in a folder of their own beside the release's inputs.
   static void expect_commands_keep_what_they_answer() {
     for (const Recorded& recorded : recorded_in(".")) {
       if (recorded.how == "wrote") {
@@ -198,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(Recorded, UpgradeRelease, testing::ValuesIn(recorded_re
   return name;
 });
 
-// What the next release will record is read by the build that recorded it, and a folder is never written twice.
+// The build that records the next release also reads it, and never writes a folder twice.
 TEST(UpgradeRecord, RecordsThisBuild) {
   const OwnFolder folder;
   const std::string record = (upgrade_folder / "record.sh").string() + " " COMMFUSE_BIN_DIR " recorded";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that earlier builds wrote (tests/upgrade) are read by this build, or refused with what to do about it.
+// Tests that this build reads files of earlier builds (tests/upgrade), or refuses them with a remedy.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ using nlohmann::json;
 
 const fs::path written_folder = COMMFUSE_SOURCE_DIR "/tests/upgrade/26eb1d7";
 constexpr int written_model_version = 4;
-/// A build of the same model version may add points to an old store.
+/// True if this build has the model version of an old store, to which it then may add points.
 constexpr bool resumes = model_version == written_model_version;
 
 constexpr int done = 0;
@@ -60,10 +60,10 @@ json json_of(const std::string& command, int code = done) {
 
 json json_in(const fs::path& path) { return json::parse(contents_of(path)); }
 
-/// Rows of a store, as text, without its path.
+/// Returns the rows of a store, as text, without its path.
 std::string rows_in(const std::string& store) { return output_of("commfuse-sim results " + store + " -o jsonl"); }
 
-/// Row by row: what an old store has, a merged one has too, beside columns that are new since.
+/// Compares row by row: a merged store has every value of the old one, beside columns that are new since.
 void expect_same_values(const std::string& merged, const std::string& old) {
   std::istringstream merged_lines(merged);
   std::istringstream old_lines(old);
@@ -81,7 +81,7 @@ void expect_same_values(const std::string& merged, const std::string& old) {
   EXPECT_FALSE(std::getline(merged_lines, other));
 }
 
-/// Every value that this build still has a column for is the one that was written.
+/// Checks that every value that this build still has a column for is the written one.
 void expect_rows(const json& rows, const json& written) {
   ASSERT_EQ(rows.size(), written.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -90,14 +90,14 @@ void expect_rows(const json& rows, const json& written) {
     }
     for (const auto& [name, value] : written[i].items()) {
       if (rows[i].contains(name)) {
-        const bool is_flag = value.is_boolean() && rows[i].at(name).is_number();  // SQL has no booleans
+        const bool is_flag = value.is_boolean() && rows[i].at(name).is_number();  // SQL has no booleans.
         EXPECT_EQ(rows[i].at(name), is_flag ? json(value.get<bool>() ? 1 : 0) : value) << "row " << i << ", " << name;
       }
     }
   }
 }
 
-/// Every key of `before` is in `now`, in nested objects and in the first element of arrays too.
+/// Checks that every key of `before` is in `now`, in nested objects and in the first element of arrays too.
 void expect_keys(const json& before, const json& now, const std::string& place) {
   EXPECT_TRUE(before.type() == now.type() || (before.is_number() && now.is_number()) || before.is_null() ||
               now.is_null())
@@ -113,7 +113,7 @@ void expect_keys(const json& before, const json& now, const std::string& place) 
   }
 }
 
-/// The words of a message that names a way out of a store that this build does not add to.
+/// Checks a message for the ways out of a store that this build does not add to.
 void expect_refusal(const Outcome& outcome, const std::string& folder) {
   EXPECT_EQ(outcome.code, wrong_input) << outcome.err;
   EXPECT_NE(outcome.err.find(folder), std::string::npos) << outcome.err;
@@ -121,7 +121,7 @@ void expect_refusal(const Outcome& outcome, const std::string& folder) {
       << outcome.err;
 }
 
-/// A copy of the folder, where the programs run.
+/// Runs in a copy of the folder.
 class Upgrade : public testing::Test {
  protected:
   Upgrade() { fs::copy(written_folder, ".", fs::copy_options::recursive); }
@@ -189,7 +189,7 @@ TEST_F(Upgrade, ResumingUnderAnotherModelVersionIsRefusedWithTheRemedy) {
     std::string sweep;
     std::string folder;
     std::string store;
-    int code;  // where the store is resumed or replaced
+    int code;  // The exit code for a store that is resumed or replaced.
   };
   for (const Case& test :
        {Case{"sweeps/layers.yaml", "layers", "layers/results.sqlite", infeasible_rows},
@@ -220,7 +220,7 @@ TEST_F(Upgrade, AnInterruptedStoreIsRead) {
 
 TEST_F(Upgrade, CompareReadsARunRecord) {
   const json rows = json_of("commfuse-validate compare records/run.json -o json");
-  ASSERT_EQ(rows.size(), 2U);  // no digest has changed, so both schedules are compared
+  ASSERT_EQ(rows.size(), 2U);  // No digest has changed, so both schedules are compared.
   for (const json& row : rows) {
     EXPECT_EQ(row.at("samples"), 2);
   }
@@ -273,7 +273,7 @@ TEST_F(Upgrade, ImportedModelsAreRead) {
   output_of("commfuse-sim run --model ./models/imported.model.yaml --strategy serial");
 }
 
-/// File and digest, from the list.
+/// Returns file and digest, from the list.
 std::vector<std::pair<fs::path, std::string>> listed_digests() {
   std::vector<std::pair<fs::path, std::string>> digests;
   std::ifstream in("schedules/digests.txt");
@@ -310,7 +310,7 @@ TEST_F(Upgrade, SchedulesRoundTripByteForByte) {
 
 TEST_F(Upgrade, ASchedulesRowHasTheListedDigest) {
   for (const auto& [path, digest] : listed_digests()) {
-    if (path.filename() != "sliced_attention.yaml") {  // `run --schedule` prices no attention that is cut by query
+    if (path.filename() != "sliced_attention.yaml") {  // `run --schedule` prices no attention that is cut by query.
       const json rows = json_of(fmt::format("commfuse-sim run --schedule {} --seq 2K -o json", path.string()));
       ASSERT_EQ(rows.size(), 1U) << path;
       EXPECT_EQ(rows[0].at("schedule_sha256"), digest) << path;
@@ -318,7 +318,7 @@ TEST_F(Upgrade, ASchedulesRowHasTheListedDigest) {
   }
 }
 
-// A later build may generate more schedules; those that it shares with this list are the same.
+// A later build may generate more schedules; those that it shares with this list have equal digests.
 TEST_F(Upgrade, GeneratedSchedulesKeepTheirDigests) {
   const std::vector<std::string> written = lines_of(contents_of("schedules/generated.csv"));
   ASSERT_EQ(written.size(), 526U);

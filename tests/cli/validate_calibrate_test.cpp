@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate bench and calibrate as a person meets them: what is refused before anything is measured.
+// Tests commfuse-validate bench and calibrate as a person uses them: their refusals before anything is measured.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate as a person meets it: what it prints, what it refuses, how it exits.
+// Tests commfuse-validate as a person uses it: its output, its refusals, its exit codes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 using test::Outcome;
 using test::run_program;
 
-/// What a mistaken command line says; it must exit with 2 and print nothing else.
+/// Returns the message about a mistaken command line, which must exit with 2 and print nothing else.
 std::string refusal(const std::string& arguments) {
   const Outcome outcome = run_program("commfuse-validate check " + arguments);
   EXPECT_EQ(outcome.code, 2) << arguments;
@@ -30,7 +30,7 @@ std::string refusal(const std::string& arguments) {
 TEST(ValidateCheck, ALimitLeavesSchedulesOutAndSaysHowMany) {
   const Outcome outcome = run_program("commfuse-validate check --scope mlp --ranks 4 -o csv --limit '1 ns'");
   EXPECT_EQ(outcome.code, 3);
-  EXPECT_EQ(outcome.out.rfind("schema,operation,", 0), 0U);  // the header is out before the first schedule
+  EXPECT_EQ(outcome.out.rfind("schema,operation,", 0), 0U);  // The header is printed before the first schedule.
   EXPECT_NE(outcome.err.find("--limit 1 ns: "), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find(" schedules were not checked"), std::string::npos) << outcome.err;
 }
@@ -72,7 +72,8 @@ TEST(ValidateCheck, ChoosesStrategiesRanksAndScope) {
   std::string expected;
   for (const char* ranks : {"4", "2"}) {
     expected += std::string("commfuse.check/1,gemm_rs,") + ranks + ",fp32,1,serial\n";
-    for (const char* schedule : {"1", "2", "2", "4", "4", "8", "8"}) {  // from two slices on strided, then copied
+    // From two slices on the order is strided, then copied.
+    for (const char* schedule : {"1", "2", "2", "4", "4", "8", "8"}) {
       expected += std::string("commfuse.check/1,gemm_rs,") + ranks + ",fp32,1,sliced,," + schedule + "\n";
     }
   }
@@ -95,7 +96,7 @@ TEST(ValidateCheck, JsonHasOneObjectASchedule) {
       run_program("commfuse-validate check --strategy sliced --ranks 3 --scope mlp --seed 9 -o json");
   EXPECT_EQ(outcome.code, 0);
   const auto rows = nlohmann::json::parse(outcome.out);
-  ASSERT_EQ(rows.size(), 2U * 7U);  // swiglu and gelu; k = 1 and 2, 4, 8 strided and copied
+  ASSERT_EQ(rows.size(), 2U * 7U);  // There are swiglu and gelu, with k = 1 and 2, 4, 8 strided and copied.
   for (const auto& row : rows) {
     EXPECT_EQ(row.at("schema"), "commfuse.check/1");
     EXPECT_EQ(row.at("strategy"), "sliced");

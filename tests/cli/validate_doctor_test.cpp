@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// doctor on planted nodes: exit codes, its JSON, processes that are compared. What a machine's own /sys says is not
-// tested here.
+// Tests doctor on planted nodes: exit codes, its JSON, and processes that are compared. The /sys of this machine is not
+// tested.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,14 +18,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Without what takes time or depends on this machine.
+/// Skips what takes time or depends on this machine.
 const std::string doctor = "commfuse-validate doctor --skip timer,cuda,nccl,mpi,configs ";
 
 Outcome doctor_of(const PlantedNode& node, const std::string& flags = "") {
   return run_program(doctor + "--root '" + node.root().string() + "' " + flags);
 }
 
-/// The check of a name on the first node of the document.
+/// Returns the check with this name on the first node of the document.
 Json check_of(const std::string& document, const std::string& name) {
   const Json json = Json::parse(document);
   for (const Json& check : json.at("nodes").at(0).at("checks")) {
@@ -106,7 +106,7 @@ TEST(DoctorCommand, ProcessesThatALauncherStartedAreCompared) {
   const Outcome outcome = run_program("sh -c '" + process(1, second) + " >second.out 2>&1 & " + process(0, first) +
                                       "; code=$?; wait; exit $code'");
   EXPECT_EQ(outcome.code, 4) << outcome.err;
-  EXPECT_EQ(contents_of("second.out"), "");  // one process speaks
+  EXPECT_EQ(contents_of("second.out"), "");  // Only one process prints.
   const Json json = Json::parse(outcome.out);
   EXPECT_EQ(json.at("nodes").size(), 2U);
   EXPECT_EQ(json.at("nodes").at(1).at("host"), "node-2");

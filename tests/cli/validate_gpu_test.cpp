@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where there is no GPU every command that needs one says so in one sentence and exits with 69.
+// Tests that every command that needs a GPU says so in one sentence and exits with 69 where there is none.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace commfuse::test {
 namespace {
 
-/// Set aside for machines that have one: there the same commands run.
+/// True on machines with a GPU, which skip these tests, because the same commands run there.
 bool has_gpu() { return run_program("commfuse-validate doctor").out.find("cuda       yes") != std::string::npos; }
 
 TEST(ValidateGpu, EveryCommandThatNeedsOneSaysWhatIsMissingAndExitsWith69) {
@@ -86,7 +86,7 @@ TEST(FirstRun, WhereThereIsNoGpuItStopsAtOnceInOneSentenceWith69) {
   EXPECT_FALSE(std::filesystem::exists(bundle));
 }
 
-/// first_run.sh with programs of its own: a validator that knows a GPU, writes what it is asked for and measures
+/// Runs first_run.sh with programs of its own: a validator that knows a GPU, writes what it is asked for and measures
 /// nothing, a simulator whose `calibrate` does the same, and tests that pass.
 class FirstRunByFakes : public testing::Test {
  protected:
@@ -115,7 +115,7 @@ class FirstRunByFakes : public testing::Test {
     std::ofstream("fakes/" + name) << "#!/bin/sh\n" << body << "\n";
     std::filesystem::permissions("fakes/" + name, std::filesystem::perms::owner_all);
   }
-  /// `body` comes before the answer of the usual validator, and may exit.
+  /// Makes a validator. `body` comes before the answer of the usual one, and may exit.
   static void validator(const std::string& body) {
     program("commfuse-validate", std::string(doctor) + dry_run + body + "\n" + answer);
   }
@@ -151,7 +151,7 @@ TEST_F(FirstRunByFakes, AllStagesComeToTheirEndAndLeaveAtMostEightFiles) {
     EXPECT_TRUE(entry.is_regular_file()) << entry.path();
   }
   EXPECT_LE(files_in("bundle"), 8);
-  EXPECT_EQ(std::ranges::count(contents_of("bundle/predictions.jsonl"), '\n'), 15);  // three shapes at five paces
+  EXPECT_EQ(std::ranges::count(contents_of("bundle/predictions.jsonl"), '\n'), 15);  // Three shapes at five paces.
   EXPECT_NE(contents_of("bundle/log.txt").find("tests --gtest_filter=Cuda*\n"), std::string::npos);
 }
 
@@ -209,13 +209,13 @@ TEST_F(FirstRunByFakes, AFusedAttentionThatIsNotOursFailsItsStage) {
 }
 
 TEST_F(FirstRunByFakes, AStageThatDoesNotFitIsLeftForTheNextCall) {
-  const std::string some = "FIRST_RUN_STAGES='environment checks'";
-  const Outcome first = first_run("run", some + " FIRST_RUN_LIMIT=100");
+  const std::string stages = "FIRST_RUN_STAGES='environment checks'";
+  const Outcome first = first_run("run", stages + " FIRST_RUN_LIMIT=100");
   EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_TRUE(says(first, "environment: exit 0")) << first.err;
   EXPECT_TRUE(says(first, "checks: left for the next call: its budget is 120 s and ")) << first.err;
   EXPECT_FALSE(std::filesystem::exists("bundle/checks.csv"));
-  const Outcome second = first_run("run", some);
+  const Outcome second = first_run("run", stages);
   EXPECT_TRUE(says(second, "environment: done before")) << second.err;
   EXPECT_TRUE(says(second, "checks: exit 0")) << second.err;
 }
@@ -256,7 +256,7 @@ TEST_F(FirstRunByFakes, ACheckWhoseTimeEndsIsDoneAndOneThatIsWrongFails) {
   validator("case $1 in check) echo header; echo \"row $*\"; exit 3 ;; esac");
   EXPECT_TRUE(says(first_run("run", "FIRST_RUN_STAGES=checks"), "checks: exit 0"));
   const std::string rows = contents_of("bundle/checks.csv");
-  EXPECT_EQ(std::ranges::count(rows, '\n'), 4) << rows;  // a header, and 2, 4 and 8 ranks
+  EXPECT_EQ(std::ranges::count(rows, '\n'), 4) << rows;  // A header, and 2, 4 and 8 ranks.
   EXPECT_NE(rows.find("--ranks 2 --limit 21 s -o csv"), std::string::npos) << rows;
   std::filesystem::remove_all("bundle");
   validator("case $1 in check) exit 4 ;; esac");
@@ -345,7 +345,7 @@ TEST_F(FirstRunByFakes, ThePlanCountsEveryStageOnceAndFitsIntoTwoCalls) {
   EXPECT_EQ(contents_of("dry_runs"), counted);
 }
 
-TEST_F(FirstRunByFakes, TheSanitizerIsAskedForThreeKindsOfMistakesAndMissedWhereItIsNot) {
+TEST_F(FirstRunByFakes, TheSanitizerChecksThreeKindsOfMistakesAndIsMissedIfAbsent) {
   if (run_program("command -v compute-sanitizer").code != 0) {
     const Outcome missing = first_run("sanitize");
     EXPECT_EQ(missing.code, 69);

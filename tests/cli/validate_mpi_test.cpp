@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate under mpirun, as a person meets it: one voice, one exit code, and an end also when a process is
-// lost.
+// Tests commfuse-validate under mpirun, as a person uses it: one voice, one exit code, and an end also when a process
+// is lost.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -28,11 +28,11 @@ class UnderMpirun : public testing::Test {
 };
 
 std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t found = 0;
+  std::size_t occurrences = 0;
   for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) {
-    ++found;
+    ++occurrences;
   }
-  return found;
+  return occurrences;
 }
 
 TEST_F(UnderMpirun, CheckTakesProcessesAsRanksAndSpeaksOnce) {
@@ -119,13 +119,13 @@ TEST_F(UnderMpirun, RunWritesARecordThatCompareReads) {
   EXPECT_EQ(record.environment.mpi.rfind("Open MPI v", 0), 0U) << record.environment.mpi;
   EXPECT_EQ(record.environment.hosts.size(), 2U);
   ASSERT_EQ(record.runs.size(), 2U);
-  for (const MeasuredRun& one : record.runs) {
-    EXPECT_EQ(one.status, RunStatus::done);
-    EXPECT_EQ(one.makespans.size(), 2U);
-    EXPECT_EQ(one.spans.front().rank, 0);
-    EXPECT_EQ(one.spans.back().rank, 1);
-    ASSERT_EQ(one.levels.size(), 5U);  // a gather cuts no sum, so T2 is asked for too
-    for (const LevelResult& level : one.levels) {
+  for (const MeasuredRun& measured : record.runs) {
+    EXPECT_EQ(measured.status, RunStatus::done);
+    EXPECT_EQ(measured.makespans.size(), 2U);
+    EXPECT_EQ(measured.spans.front().rank, 0);
+    EXPECT_EQ(measured.spans.back().rank, 1);
+    ASSERT_EQ(measured.levels.size(), 5U);  // A gather cuts no sum, so T2 is checked too.
+    for (const LevelResult& level : measured.levels) {
       EXPECT_EQ(level.wrong, 0) << level.level;
       EXPECT_GT(level.elements, 0) << level.level;
     }
@@ -190,7 +190,7 @@ TEST_F(UnderMpirun, AProcessThatHangsEndsAllAfterTheirPatience) {
   const Outcome outcome = test::run_and_disturb(3, "commfuse-validate check --long --patience 5s", 2, SIGSTOP);
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.out, "");
-  // mpirun's own words about the end may come before or behind.
+  // mpirun's own words about the end may come before or after.
   EXPECT_EQ(count(outcome.err, "no op has ended for 5 s: process 2 does not answer"), 1U) << outcome.err;
   EXPECT_EQ(count(outcome.err, "no op has ended"), 1U) << outcome.err;
 }

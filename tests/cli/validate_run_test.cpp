@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate run and compare as a person meets them: a record, a verdict, what is refused.
+// Tests commfuse-validate run and compare as a person uses them: a record, a verdict, and refusals.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -38,10 +38,10 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
   EXPECT_EQ(record.compute, "emulated");
   EXPECT_EQ(record.warm_up, 1);
   ASSERT_EQ(record.runs.size(), 2U);
-  for (const MeasuredRun& one : record.runs) {
-    EXPECT_EQ(one.makespans.size(), 3U);
-    EXPECT_FALSE(one.spans.empty());
-    EXPECT_EQ(one.schedule_sha256.size(), 64U);
+  for (const MeasuredRun& measured : record.runs) {
+    EXPECT_EQ(measured.makespans.size(), 3U);
+    EXPECT_FALSE(measured.spans.empty());
+    EXPECT_EQ(measured.schedule_sha256.size(), 64U);
   }
   const Outcome compare = run_program("commfuse-validate compare r.json -o json");
   EXPECT_EQ(compare.code, 0) << compare.err;
@@ -49,7 +49,7 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
   ASSERT_EQ(rows.size(), 2U);
   for (const auto& row : rows) {
     EXPECT_EQ(row.at("samples"), 3);
-    EXPECT_GE(row.at("ratio"), 0.999);  // no op takes less than its price
+    EXPECT_GE(row.at("ratio"), 0.999);  // No op takes less than its price.
   }
   const std::string shows = "it does not show that the predicted durations";
   const Outcome in_words = run_program("commfuse-validate compare r.json");
@@ -94,7 +94,7 @@ TEST(ValidateRun, MeasuresRealProductsOverPacedLinks) {
   EXPECT_EQ(record.runs[0].makespans.size(), 2U);
   EXPECT_EQ(record.runs[0].status, RunStatus::done);
   EXPECT_EQ(record.runs[0].levels.front().level, "T0");
-  EXPECT_TRUE(record.micro_benchmarks.empty());  // without --spans
+  EXPECT_TRUE(record.micro_benchmarks.empty());  // --spans was not given.
 }
 
 TEST(ValidateRun, WithSpansTheOpsOfARealRunAreRowsToFit) {
@@ -104,7 +104,7 @@ TEST(ValidateRun, WithSpansTheOpsOfARealRunAreRowsToFit) {
   EXPECT_EQ(run.code, 0) << run.err;
   const RunRecord record = parse_run_record(run.out, "stdout");
   const auto of = [&](const std::string& op) {
-    return std::ranges::find_if(record.micro_benchmarks, [&](const auto& one) { return one.op == op; });
+    return std::ranges::find_if(record.micro_benchmarks, [&](const auto& benchmark) { return benchmark.op == op; });
   };
   const auto product = of("product");
   ASSERT_NE(product, record.micro_benchmarks.end());
@@ -112,7 +112,7 @@ TEST(ValidateRun, WithSpansTheOpsOfARealRunAreRowsToFit) {
   EXPECT_EQ(product->m, 32);
   EXPECT_EQ(product->n, 3200);
   EXPECT_EQ(product->k, 1600);
-  EXPECT_EQ(product->samples.size(), 2U);  // slices
+  EXPECT_EQ(product->samples.size(), 2U);  // One sample for each of the slices.
   EXPECT_NE(of("all_gather"), record.micro_benchmarks.end());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both programs on logs of nodes, as an operator runs them: what is printed, and the exit codes.
+// Tests both programs on logs of nodes, as an operator runs them: the output and the exit codes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace commfuse::test {
 namespace {
 
-/// A log of two collectives of eight H100, each so many times as long as the model says.
+/// Returns a log of two collectives of eight H100, each `factor` times as long as the model says.
 std::string log_of(const std::string& host, double factor, const std::string& wrong = "0") {
   const Machine machine = load_machine("h100-sxm");
   std::string text;
@@ -40,7 +40,7 @@ std::string log_of(const std::string& host, double factor, const std::string& wr
 
 void write(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
 
-TEST(VerdictCommand, exits_with_0_4_and_3) {
+TEST(VerdictCommand, ExitsWithZeroFourAndThree) {
   const OwnFolder folder;
   write("good.txt", log_of("good", 1.0));
   write("bad.txt", log_of("bad", 2.0));
@@ -56,7 +56,7 @@ TEST(VerdictCommand, exits_with_0_4_and_3) {
   EXPECT_EQ(code("nowhere.txt"), 3);
 }
 
-TEST(VerdictCommand, too_short_a_log_is_undecided) {
+TEST(VerdictCommand, TooShortALogIsUndecided) {
   const OwnFolder folder;
   const std::string whole = log_of("short", 1.0);
   write("short.txt", whole.substr(0, whole.find("# nccl-tests", 10)));
@@ -66,7 +66,7 @@ TEST(VerdictCommand, too_short_a_log_is_undecided) {
   EXPECT_NE(outcome.out.find("0 healthy, 0 bad, 1 undecided"), std::string::npos) << outcome.out;
 }
 
-TEST(VerdictCommand, json_has_one_object_a_node) {
+TEST(VerdictCommand, JsonHasOneObjectANode) {
   const OwnFolder folder;
   write("a.txt", log_of("node-a", 1.0));
   write("b.txt", log_of("node-b", 1.0, "3"));
@@ -85,7 +85,7 @@ TEST(VerdictCommand, json_has_one_object_a_node) {
   EXPECT_EQ(json[1]["wrong_results"].size(), 24U);
 }
 
-TEST(VerdictCommand, junit_prometheus_and_markdown_name_the_bad_node) {
+TEST(VerdictCommand, JunitPrometheusAndMarkdownNameTheBadNode) {
   const OwnFolder folder;
   write("a.txt", log_of("node-a", 1.0));
   write("b.txt", log_of("node \"b\"", 2.0));
@@ -100,7 +100,7 @@ TEST(VerdictCommand, junit_prometheus_and_markdown_name_the_bad_node) {
   EXPECT_NE(out("markdown").find("| b.txt | bad | <1% | critical | 2.00 |"), std::string::npos) << out("markdown");
 }
 
-TEST(VerdictCommand, refuses_what_it_cannot_do) {
+TEST(VerdictCommand, RefusesWhatItCannotDo) {
   const OwnFolder folder;
   write("a.txt", log_of("node-a", 1.0));
   const auto says = [](const std::string& flags) {
@@ -112,7 +112,7 @@ TEST(VerdictCommand, refuses_what_it_cannot_do) {
   EXPECT_NE(says("--expect h100-smx").find("h100-sxm"), std::string::npos);
 }
 
-/// What nvbandwidth -j prints of eight GPUs on one host, one pair at a share of the others' rate.
+/// Returns the output of nvbandwidth -j for eight GPUs on one host, one pair at a share of the others' rate.
 std::string bandwidth_of(const std::string& host, double share) {
   nlohmann::json devices = nlohmann::json::array();
   nlohmann::json rows = nlohmann::json::array();
@@ -174,7 +174,7 @@ TEST(VerdictCommand, FailedTestsOfDcgmAreBad) {
   EXPECT_EQ(json[0]["findings"][0]["subject"], "GPU 6");
 }
 
-/// Six ranks, eight steps; rank 4 computes so many times as long.
+/// Returns six ranks with eight steps; rank 4 computes `factor` times as long.
 std::string steps_of(double factor) {
   std::string text = "rank,step,time_ms,compute_ms,host\n";
   for (int step = 0; step < 8; ++step) {
@@ -215,7 +215,7 @@ TEST(VerdictCommand, JobsNeedNoMachineAndNameTheRank) {
             "--expect: nodes are judged against a machine; name it, as in --expect h100-sxm\n");
 }
 
-TEST(ExpectCommand, prints_the_same_figures_in_every_form) {
+TEST(ExpectCommand, PrintsTheSameFiguresInEveryForm) {
   const std::string ask = "commfuse-sim expect --collective all_reduce --sizes 1G -o ";
   const auto json = nlohmann::json::parse(run_program(ask + "json").out);
   ASSERT_EQ(json.size(), 1U);
@@ -228,13 +228,13 @@ TEST(ExpectCommand, prints_the_same_figures_in_every_form) {
   EXPECT_NE(run_program(ask + "yaml").out.find("  time_us: " + time + "\n"), std::string::npos);
 }
 
-TEST(ExpectCommand, has_gemms_and_copies_of_one_gpu) {
+TEST(ExpectCommand, HasGemmsAndCopiesOfOneGpu) {
   const auto json = nlohmann::json::parse(run_program("commfuse-sim expect --gemm 8Kx4Kx2K --copy 1G -o json").out);
   ASSERT_EQ(json.size(), 2U);
   EXPECT_EQ(json[0]["kernel"], "gemm");
   EXPECT_EQ(json[0]["m"], 8192);
   EXPECT_EQ(json[0]["k"], 2048);
-  // 2 m n k over the time.
+  // The rate is 2 m n k over the time.
   EXPECT_NEAR(json[0]["rate_per_s"].get<double>(), 2.0 * 8192 * 4096 * 2048 / (1e-6 * json[0]["time_us"].get<double>()),
               1e-5 * json[0]["rate_per_s"].get<double>());
   EXPECT_EQ(json[1]["kernel"], "copy");
@@ -275,7 +275,7 @@ TEST(ExpectCommand, ScopesRefuseWhatIsOfCollectives) {
   EXPECT_NE(says("--scope lyer").find("layer"), std::string::npos);
 }
 
-TEST(ExpectCommand, takes_sizes_as_nccl_tests_does_and_refuses_both_ways) {
+TEST(ExpectCommand, TakesSizesAsNcclTestsDoesAndRefusesBothWays) {
   const Outcome outcome = run_program("commfuse-sim expect --collective all_gather -b 1024 -e 64K -f 4 -o csv");
   EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 5);
   const auto says = [](const std::string& flags) { return run_program("commfuse-sim expect " + flags).err; };

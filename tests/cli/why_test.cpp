@@ -26,15 +26,15 @@ TEST(CommfuseSimWhy, ItsResultIsTheRowOfRun) {
   ASSERT_EQ(why.code, 0) << why.err;
   ASSERT_EQ(run.code, 0) << run.err;
   nlohmann::json row = nlohmann::json::parse(run.out);
-  row.erase("verdict");  // of several rows
+  row.erase("verdict");  // The verdict is about several rows.
   EXPECT_EQ(nlohmann::json::parse(why.out)["result"], row);
 }
 
 TEST(CommfuseSimWhy, ANumberOfParametersIsAWholeOne) {
-  for (const std::string most : {"-1", "1.5", "many"}) {
-    const Outcome outcome = run_program("commfuse-sim why --seq 2K --ranks 2 --most " + most);
+  for (const std::string text : {"-1", "1.5", "many"}) {
+    const Outcome outcome = run_program("commfuse-sim why --seq 2K --ranks 2 --most " + text);
     EXPECT_EQ(outcome.code, 2);
-    EXPECT_EQ(outcome.err, "--most: '" + most + "' is not a number of parameters; write a whole number from 0 on\n");
+    EXPECT_EQ(outcome.err, "--most: '" + text + "' is not a number of parameters; write a whole number from 0 on\n");
   }
 }
 

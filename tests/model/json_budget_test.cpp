@@ -38,7 +38,7 @@ TEST(JsonBudget, AHundredLevelsAreTheMost) {
   EXPECT_EQ(refusal(nested(101)), "a.json: more than 100 levels of nesting; give the file as it was written");
 }
 
-/// An object of so many keys inside others that have one.
+/// Returns an object of `keys` keys inside others that have one.
 std::string object_of(int keys) {
   std::string text = R"({"a": {"b": [{)";
   for (int i = 0; i < keys; ++i) {
@@ -59,11 +59,11 @@ TEST(JsonBudget, AThousandKeysAreTheMostOfAnOrderedObject) {
 }
 
 TEST(JsonBudget, KeysOfObjectsBesideEachOtherDoNotAddUp) {
-  std::string all = "[";
+  std::string array = "[";
   for (int i = 0; i < 3; ++i) {
-    all += object_of(600) + ",";
+    array += object_of(600) + ",";
   }
-  EXPECT_EQ(refusal<nlohmann::ordered_json>(all + "0]"), "");
+  EXPECT_EQ(refusal<nlohmann::ordered_json>(array + "0]"), "");
 }
 
 TEST(JsonBudget, WhatIsNoJsonIsTheParsersToSay) { EXPECT_THROW(parse_json<json>("[1, ", "a.json"), json::parse_error); }

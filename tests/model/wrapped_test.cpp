@@ -27,7 +27,7 @@ TEST(Wrapped, AWordThatIsTooLongHasALineOfItsOwn) {
 
 TEST(Wrapped, NothingIsAnEmptyLine) { EXPECT_EQ(wrapped("", "  ", ""), "  \n"); }
 
-/// The width where COLUMNS is `value`.
+/// Returns the width where COLUMNS is `value`.
 std::size_t width_with(const char* value) {
   ::setenv("COLUMNS", value, 1);  // NOLINT(concurrency-mt-unsafe)
   const std::size_t width = terminal_width();

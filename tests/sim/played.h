@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small programs with made-up costs, played by the engine: the common ground of the simulator's tests.
+// Small programs with made-up costs, run by the engine and shared by the simulator's tests.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace commfuse::test {
 
-/// What each kind of op costs, whatever its size.
+/// Cost of each kind of op, whatever its size.
 struct OpCosts {
   Duration gemm{};
   Duration attention{};
@@ -20,20 +20,20 @@ struct OpCosts {
   Duration collective{};
   Duration elementwise{};
   Duration issue{};
-  Duration compute{};                  // unsliced
-  std::optional<Duration> gradient{};  // a product with a transposed first factor, a weight's gradient; else as gemm
-  std::optional<Duration> copy{};      // else as elementwise
+  Duration compute{};                  // Unsliced.
+  std::optional<Duration> gradient{};  // A GEMM with a transposed first factor, for a weight's gradient; null: as gemm.
+  std::optional<Duration> copy{};      // Null: as elementwise.
 };
 
-/// What ops on one rank's shard cost; parts of a shard, several shards and adds of more than two in proportion.
+/// Costs of ops on one rank's shard; parts of a shard, several shards and adds of more than two cost in proportion.
 struct ShardCosts {
   Duration product{};
   Duration transfer{};
-  Duration crossing{};  // a transfer along the first of two axes
-  Duration add{};       // two in, one out
+  Duration crossing{};  // A transfer along the first of two axes.
+  Duration add{};       // Two in, one out.
 };
 
-/// On a flat ring, or on nested ones where the options ask for them.
+/// Returns the program on a flat ring, or on nested rings where the options ask for them.
 inline Program one_site_of(SiteKind kind, std::int32_t ranks, const StrategyOptions& options) {
   const Operation operation{"site", {{.name = "site", .kind = kind, .contraction = "k", .columns = "n"}}};
   return generate(operation, ranks, commfuse_strategy, options);
@@ -95,7 +95,7 @@ inline Costs costs_of(const Program& program, const ShardCosts& costs) {
   return result;
 }
 
-/// A program that was played, with all that came out.
+/// A program that was run, with all its results.
 struct Played {
   std::shared_ptr<const Program> program;
   Costs costs;
@@ -107,7 +107,7 @@ struct Played {
     Engine{}.run(plan_of(lower(program)), costs, recorder);
   }
 
-  /// `change` may set single costs before the run.
+  /// Runs the program. `change` may set single costs before the run.
   Played(Program made, const OpCosts& op_costs, void (*change)(Costs&))
       : program(std::make_shared<const Program>(std::move(made))), costs(costs_of(*program, op_costs)) {
     if (change != nullptr) {
@@ -116,12 +116,12 @@ struct Played {
     play();
   }
 
-  /// Again, after `costs` were changed.
+  /// Runs again, after `costs` were changed.
   void play() { Engine{}.run(plan_of(lower(program)), costs, recorder); }
 
   [[nodiscard]] Duration makespan() const { return recorder.makespan().time_since_epoch(); }
   [[nodiscard]] Breakdown breakdown() const { return analyse(*program, costs, recorder).critical; }
-  /// Start and end of one op on one rank, in picoseconds.
+  /// Returns start and end of one op on one rank, in picoseconds.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> span(Rank rank, std::int32_t op) const {
     for (const OpSpan& span : recorder.timeline()) {
       if (span.rank == rank && span.op == OpId{op}) {

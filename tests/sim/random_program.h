@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small random programs that run to their end, and random costs: what all evaluators must agree on. Ops make no sense
+// Small random programs that run to their end, and random costs, on which all evaluators must agree. Ops make no sense
 // as arithmetic and would not pass check_program(); they match and do not deadlock.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace commfuse::test {
 
-/// The same numbers on every standard library, which distributions are not. Requires bound > 0.
+/// Draws equal numbers on every standard library; its distributions would not. Requires bound > 0.
 inline std::int64_t below(std::mt19937_64& random, std::int64_t bound) {
   return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(bound));
 }
@@ -51,7 +51,7 @@ class RandomProgram {
   }
 
  private:
-  /// 1 to 8 ranks on one axis or two.
+  /// Returns 1 to 8 ranks on one axis or two.
   static Mesh random_mesh(std::mt19937_64& random) {
     if (one_in(random, 3)) {
       const auto nodes = static_cast<std::int32_t>(1 + below(random, 3));
@@ -75,7 +75,7 @@ class RandomProgram {
   }
   [[nodiscard]] Operand rows(std::int32_t count) { return {builder_.rows_of(buffer_, 0, count)}; }
 
-  /// Up to three earlier ops.
+  /// Returns up to three earlier ops.
   std::vector<OpId> waits() {
     std::vector<OpId> chosen;
     for (std::int64_t i = below(random_, 4); i > 0 && added_ > 0; --i) {
@@ -86,7 +86,7 @@ class RandomProgram {
     return chosen;
   }
 
-  /// On any coordinate, or on one axis where it is named.
+  /// Returns a predicate on any coordinate, or on one axis where it is named.
   Predicate predicate(int on) {
     constexpr std::array relations{Relation::equal, Relation::not_equal, Relation::less, Relation::at_least};
     return {relations[static_cast<std::size_t>(below(random_, 4))], static_cast<std::int8_t>(on),
@@ -98,7 +98,8 @@ class RandomProgram {
     return op;
   }
 
-  /// Where whole groups along `axis` must take part or not: a predicate on another axis.
+  /// Limits an op to some groups, at times: whole groups along `axis` must take part or not, so the predicate is on
+  /// another axis.
   void maybe_only_some_groups(OpId op, int axis) {
     if (!uniform_ && builder_.mesh().axes.size() == 2 && one_in(random_, 3)) {
       builder_.only_where(op, predicate(1 - axis));
@@ -106,11 +107,11 @@ class RandomProgram {
   }
 
   void add_compute() {
-    const auto some = rows(static_cast<std::int32_t>(1 + below(random_, 4)));
+    const auto operand = rows(static_cast<std::int32_t>(1 + below(random_, 4)));
     const OpId op = count(builder_.elementwise({.lane = lane(),
                                                 .function = Function::copy,
-                                                .inputs = {some},
-                                                .out = some,
+                                                .inputs = {operand},
+                                                .out = operand,
                                                 .waits = waits(),
                                                 .purpose = one_in(random_, 3) ? Purpose::local : Purpose::essential}));
     if (!uniform_ && one_in(random_, 4)) {
@@ -120,23 +121,23 @@ class RandomProgram {
 
   void add_exchange() {
     const int along = axis();
-    const auto some = rows(static_cast<std::int32_t>(1 + below(random_, 4)));
+    const auto operand = rows(static_cast<std::int32_t>(1 + below(random_, 4)));
     const OpId op = count(builder_.exchange({.lane = lane(),
                                              .axis = along,
                                              .shift = static_cast<std::int32_t>(below(random_, extent(along))),
-                                             .send = some,
-                                             .receive = some,
+                                             .send = operand,
+                                             .receive = operand,
                                              .protocol = protocol(),
                                              .waits = waits()}));
     maybe_only_some_groups(op, along);
   }
 
   Protocol protocol() {
-    constexpr std::array all{Protocol::rendezvous, Protocol::rendezvous, Protocol::push, Protocol::pull};
-    return all[static_cast<std::size_t>(below(random_, std::ssize(all)))];
+    constexpr std::array protocols{Protocol::rendezvous, Protocol::rendezvous, Protocol::push, Protocol::pull};
+    return protocols[static_cast<std::size_t>(below(random_, std::ssize(protocols)))];
   }
 
-  /// To all neighbours, or by one op and taken by another.
+  /// Adds a credit to all neighbours, or one that another op takes.
   void add_credit() {
     const int along = axis();
     CreditSpec credit{.lane = lane(),
@@ -157,12 +158,12 @@ class RandomProgram {
 
   void add_collective() {
     const int along = axis();
-    const auto some = rows(static_cast<std::int32_t>(1 + below(random_, 4)));
+    const auto operand = rows(static_cast<std::int32_t>(1 + below(random_, 4)));
     const OpId op = count(builder_.collective({.lane = lane(),
                                                .kind = CollectiveKind::all_reduce,
                                                .axis = along,
-                                               .in = some,
-                                               .out = some,
+                                               .in = operand,
+                                               .out = operand,
                                                .waits = waits()}));
     maybe_only_some_groups(op, along);
   }
@@ -174,7 +175,7 @@ class RandomProgram {
     }
   }
 
-  /// One half of a transfer by `shift`, where `where` holds.
+  /// One half of a transfer by `shift`, for ranks where `where` holds.
   struct HalfSpec {
     bool sends = true;
     Lane lane;
@@ -195,13 +196,13 @@ class RandomProgram {
     builder_.only_where(op, half.where);
   }
 
-  /// Every rank sends by one op and receives by another.
+  /// Makes every rank send by one op and receive by another.
   void add_shift() {
     const int along = axis();
     add_two_halves(along, static_cast<std::int32_t>(below(random_, extent(along))), {}, {});
   }
 
-  /// The ranks at one coordinate send, those `shift` further receive, by an op of its own.
+  /// Makes the ranks at one coordinate send, and those `shift` further receive, by an op of their own.
   void add_pair() {
     const int along = axis();
     if (extent(along) < 2) {
@@ -214,7 +215,7 @@ class RandomProgram {
     add_two_halves(along, shift, sender, receiver);
   }
 
-  /// Every rank but the last sends to the next one.
+  /// Makes every rank but the last send to the next one.
   void add_chain() {
     const int along = axis();
     if (extent(along) < 2) {
@@ -243,7 +244,7 @@ class RandomProgram {
   std::mt19937_64& random_;
   ProgramBuilder builder_;
   std::vector<Lane> lanes_;
-  bool uniform_;  // every rank runs every op
+  bool uniform_;  // True if every rank runs every op.
   Extent rows_{builder_.dimension("rows", 4), 4};
   Extent columns_{builder_.dimension("columns", 1), 1};
   BufferId buffer_ = builder_.buffer("b", BufferRole::scratch, rows_, columns_, DType::fp32);
@@ -259,9 +260,9 @@ inline bool runs_to_its_end(const Program& program) {
   return matching.problems.empty() && findings.empty();
 }
 
-/// 1 to 8 ranks on one axis or two, 1 to 4 lanes, up to some 20 ops: exchanges by any shift and protocol, either half
-/// absent where predicates say so, credits, collectives, computes, waits. match() finds no problem and nothing
-/// deadlocks. About half of them are uniform.
+/// Returns a program on 1 to 8 ranks on one axis or two, with 1 to 4 lanes and up to some 20 ops: exchanges by any
+/// shift and protocol, either half absent where predicates say so, credits, collectives, computes, waits. match() finds
+/// no problem and nothing deadlocks. About half of the programs are uniform.
 inline Program random_program(std::mt19937_64& random) {
   for (;;) {
     Program program = RandomProgram(random).build();
@@ -271,7 +272,7 @@ inline Program random_program(std::mt19937_64& random) {
   }
 }
 
-/// The same on this mesh, every rank running every op.
+/// Returns a uniform random program on this mesh: every rank runs every op.
 inline Program random_program(std::mt19937_64& random, const Mesh& mesh) {
   for (;;) {
     Program program = RandomProgram(random, mesh).build();
@@ -281,8 +282,8 @@ inline Program random_program(std::mt19937_64& random, const Mesh& mesh) {
   }
 }
 
-/// Durations and issue costs, often 0 or alike so that events fall together; in every other program they differ by
-/// rank, and repeat after `rows` ranks.
+/// Returns durations and issue costs, often 0 or equal so that events fall together; in every other program they differ
+/// by rank, and repeat after `rows` ranks.
 inline Costs random_costs(const Program& program, std::mt19937_64& random, Rank rows) {
   const std::array<std::int64_t, 3> bounds{3, 20, 1'000'000};
   const std::int64_t bound = bounds[static_cast<std::size_t>(below(random, 3))];
@@ -305,7 +306,7 @@ inline Costs random_costs(const Program& program, std::mt19937_64& random) {
   return random_costs(program, random, program.mesh.ranks());
 }
 
-/// One axis or two, and how many of its ranks stand for all.
+/// A mesh of one axis or two, and how many of its ranks stand for all.
 struct RandomFold {
   Mesh mesh;
   Rank ranks = 1;

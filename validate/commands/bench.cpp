@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate bench: what single ops take here.
+// commfuse-validate bench: measures single ops on this machine.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

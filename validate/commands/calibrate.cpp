@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate calibrate: this machine's own hardware file, from micro-benchmarks taken now.
+// commfuse-validate calibrate: writes a hardware file of this machine from micro-benchmarks that it runs now.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -59,7 +59,7 @@ int run(const CalibrateRequest& request, Launch& launch) {
     fmt::print("{}\n", where.gpu->dry_run_in_words());
     return measured.said();
   }
-  if (!request.record.empty()) {  // whatever the fit says
+  if (!request.record.empty()) {  // Written before the fit, which may fail.
     reports::atomic_write(request.record, to_json(record));
   }
   const calibrate::Observations seen = calibrate::observations_of(

@@ -25,12 +25,13 @@ constexpr int threads = 8;
 constexpr std::array<std::string_view, 9> names{"machine", "build", "timer", "reference", "cpu",
                                                 "mpi",     "cuda",  "nccl",  "configs"};
 
-/// Beyond, a sleeping thread is so late that emulated runs need more dilation.
+/// A sleeping thread that wakes up later than this makes emulated runs need more dilation.
 constexpr Duration late = std::chrono::microseconds(500);
 
 Capability machine() {
-  const Environment here = this_environment();
-  return {.name = "machine", .text = fmt::format("{}, {} cores, {}", here.cpu, here.cores, here.os)};
+  const Environment environment = this_environment();
+  return {.name = "machine",
+          .text = fmt::format("{}, {} cores, {}", environment.cpu, environment.cores, environment.os)};
 }
 
 Capability build() {
@@ -70,7 +71,7 @@ std::string device_in_words(const DeviceFacts& device) {
                      device.runtime, device.cublaslt);
 }
 
-/// Looks at every device, which makes a context there.
+/// Examines every device, which makes a context on it.
 std::string cuda_in_words(const CudaPlugin& plugin) {
   if (!plugin.usable()) {
     return "no: " + plugin.missing;
@@ -136,37 +137,41 @@ std::vector<Capability> capabilities(std::span<const std::string> skipped) {
   if (wanted("cuda") || wanted("nccl")) {
     plugin = load_cuda_plugin();
   }
-  std::vector<Capability> all;
+  std::vector<Capability> findings;
   for (const std::string_view name : names) {
     if (!wanted(name)) {
       continue;
     }
-    all.push_back(name == "machine"     ? machine()
-                  : name == "build"     ? build()
-                  : name == "timer"     ? timer()
-                  : name == "reference" ? Capability{"reference", "yes: check runs every schedule one op after another"}
-                  : name == "cpu"       ? Capability{"cpu", "yes: check, run, compare, bench and calibrate on threads"}
-                  : name == "mpi"       ? mpi()
-                  : name == "cuda"      ? of_gpus("cuda", cuda_in_words(*plugin))
-                  : name == "nccl"      ? of_gpus("nccl", nccl_in_words(*plugin))
+    findings.push_back(name == "machine" ? machine()
+                       : name == "build" ? build()
+                       : name == "timer" ? timer()
+                       : name == "reference"
+                           ? Capability{"reference", "yes: check runs every schedule one op after another"}
+                       : name == "cpu"  ? Capability{"cpu", "yes: check, run, compare, bench and calibrate on threads"}
+                       : name == "mpi"  ? mpi()
+                       : name == "cuda" ? of_gpus("cuda", cuda_in_words(*plugin))
+                       : name == "nccl" ? of_gpus("nccl", nccl_in_words(*plugin))
                                         : configs());
   }
-  return all;
+  return findings;
 }
 
 std::string capability_lines(std::span<const Capability> capabilities, std::size_t width) {
   std::string lines;
-  for (const Capability& one : capabilities) {
-    lines += wrapped(one.text, fmt::format("{:<10} ", one.name), std::string(11, ' '), width);
+  for (const Capability& capability : capabilities) {
+    lines += wrapped(capability.text, fmt::format("{:<10} ", capability.name), std::string(11, ' '), width);
   }
   return lines;
 }
 
 std::vector<HealthCheck> checks_of(std::span<const Capability> capabilities) {
   std::vector<HealthCheck> checks;
-  for (const Capability& one : capabilities) {
-    checks.push_back(
-        {.name = one.name, .status = one.status, .found = one.text, .wrong = one.wrong, .remedy = one.remedy});
+  for (const Capability& capability : capabilities) {
+    checks.push_back({.name = capability.name,
+                      .status = capability.status,
+                      .found = capability.text,
+                      .wrong = capability.wrong,
+                      .remedy = capability.remedy});
   }
   return checks;
 }
@@ -174,13 +179,13 @@ std::vector<HealthCheck> checks_of(std::span<const Capability> capabilities) {
 std::vector<CommonFact> common_facts(std::span<const Capability> capabilities) {
   const BuildInfo& build = build_info();
   std::vector<CommonFact> facts{{"commfuse build", fmt::format("{} {}", build.version, build.git_revision)}};
-  for (const Capability& one : capabilities) {
-    if (one.name == "machine") {
-      facts.push_back({"processor", one.text.substr(0, one.text.rfind(", ")), HealthStatus::warn});
-    } else if (one.name == "nccl") {
-      facts.push_back({"NCCL", one.text});
-    } else if (one.name == "mpi") {
-      facts.push_back({"MPI module", one.text.substr(0, one.text.find(':'))});
+  for (const Capability& capability : capabilities) {
+    if (capability.name == "machine") {
+      facts.push_back({"processor", capability.text.substr(0, capability.text.rfind(", ")), HealthStatus::warn});
+    } else if (capability.name == "nccl") {
+      facts.push_back({"NCCL", capability.text});
+    } else if (capability.name == "mpi") {
+      facts.push_back({"MPI module", capability.text.substr(0, capability.text.find(':'))});
     }
   }
   return facts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of this program can run here: executors, libraries, configuration files.
+// The parts of this program that can run on this machine: executors, libraries, configuration files.
 #pragma once
 
 #include <span>
@@ -15,22 +15,22 @@ namespace commfuse::validate {
 struct Capability {
   std::string name;  ///< "cuda"
   std::string text;  ///< "yes: NVIDIA H100 ..." or "no: ..." with what is missing; a fact for machine, build and timer.
-  HealthStatus status = HealthStatus::ok;  ///< `unknown`: not available here.
+  HealthStatus status = HealthStatus::ok;  ///< `unknown` where the capability is not available.
   std::string wrong{};
   std::string remedy{};
 };
 
 std::span<const std::string_view> capability_names();
 
-/// Looks at everything that is not in `skipped`. Looking at cuda makes a context on every GPU.
+/// Examines everything that is not in `skipped`. Examining cuda makes a context on every GPU.
 std::vector<Capability> capabilities(std::span<const std::string> skipped);
 
-/// Text with one line for each, broken at `width` columns.
+/// Returns one line for each, broken at `width` columns.
 std::string capability_lines(std::span<const Capability> capabilities, std::size_t width);
 
 std::vector<HealthCheck> checks_of(std::span<const Capability> capabilities);
 
-/// Facts that all nodes of a job must have in common.
+/// Returns the facts that all nodes of a job must have in common.
 std::vector<CommonFact> common_facts(std::span<const Capability> capabilities);
 
 }  // namespace commfuse::validate

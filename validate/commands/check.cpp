@@ -34,7 +34,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// As written on the command line.
+/// The flags as written on the command line.
 struct CheckRequest {
   std::vector<std::string> files;
   std::string strategy = "all";
@@ -60,17 +60,17 @@ constexpr std::array renderers{std::pair<std::string_view, Render>{"table", to_t
                                std::pair<std::string_view, Render>{"json", to_json},
                                std::pair<std::string_view, Render>{"csv", to_csv}};
 
-/// The one word of `names` that a flag takes.
+/// Returns the place in `names` of the one word that a flag takes. Throws ConfigError for an unknown word.
 std::size_t chosen_one(std::string_view flag, std::string_view word, std::span<const std::string_view> names,
                        std::string_view what) {
-  const auto found = std::ranges::find(names, word);
-  if (found == names.end()) {
+  const auto place = std::ranges::find(names, word);
+  if (place == names.end()) {
     throw ConfigError(fmt::format("{} does not know {}; {}", flag, in_quotes(word), remedy_for(word, names, what)));
   }
-  return static_cast<std::size_t>(found - names.begin());
+  return static_cast<std::size_t>(place - names.begin());
 }
 
-/// Places in `names` of the words of a list; "all" alone is all of them.
+/// Returns the places in `names` of the words of a list; the word "all" alone means all of them.
 std::vector<std::size_t> chosen(std::string_view flag, std::string_view list, std::span<const std::string_view> names,
                                 std::string_view what) {
   std::vector<std::size_t> places;
@@ -154,7 +154,7 @@ std::chrono::nanoseconds patience_of(const CheckRequest& request) {
   return stretched(*patience, 1.0);
 }
 
-/// `crew`: of the executors on processes; `gpus`: of nccl; `gpu`: of cuda-virtual.
+/// Takes `crew` for executors on processes, `gpus` for nccl and `gpu` for cuda-virtual.
 CheckHow how_of(const CheckRequest& request, Crew* crew, GpuCrew* gpus, Gpu* gpu) {
   CheckHow how{.name = request.executor,
                .orders = request.thorough ? many_seeds_of_chaos : seeds_of_chaos,
@@ -208,7 +208,7 @@ std::vector<CheckPoint> points_of(const CheckRequest& request) {
   return points;
 }
 
-/// Throws ConfigError with the mistakes of every file.
+/// Reads the schedules of files. Throws ConfigError with the mistakes of every file.
 std::vector<CheckPoint> points_of_files(const CheckRequest& request) {
   const std::uint64_t seed = seed_of("--seed", request.seed, 0);
   std::vector<CheckPoint> points;
@@ -232,7 +232,7 @@ std::vector<CheckPoint> all_points_of(const CheckRequest& request) {
 
 bool is_streamed(const CheckRequest& request) { return request.format == "csv"; }
 
-/// A row of CSV is printed as soon as it is known; other formats need all rows first.
+/// Prints a row of CSV as soon as it is known; other formats need all rows first.
 void print_now(const CheckRequest& request, const CheckResult& result) {
   if (is_streamed(request)) {
     fmt::print("{}", csv_row(result));
@@ -248,7 +248,7 @@ int report(const CheckRequest& request, std::span<const CheckResult> results) {
   return std::ranges::all_of(results, &CheckResult::ok) ? exit_code::done : exit_code::gate_missed;
 }
 
-/// Nothing: no limit.
+/// Returns the time limit; nothing where there is none.
 std::optional<Duration> limit_of(const CheckRequest& request) {
   if (request.limit.empty()) {
     return std::nullopt;
@@ -261,8 +261,8 @@ std::optional<Duration> limit_of(const CheckRequest& request) {
   return limit;
 }
 
-/// Checks points and tells of each in their order. Those of the reference go over all cores, whose results are the same
-/// whatever the number of threads; executors have threads of their own.
+/// Checks points and reports each in their order. The reference checks on all cores, and its results do not depend on
+/// the number of threads; executors have threads of their own.
 class CheckedPoints {
  public:
   CheckedPoints(const CheckRequest& request, const std::vector<CheckPoint>& points, bool prints)
@@ -276,7 +276,7 @@ class CheckedPoints {
     for_each_index(threads_at_most(), [&](std::size_t /*worker*/) { check_part(how, neighbours); });
   }
 
-  /// Those that were checked, in the order of the points.
+  /// Returns the results of the checked points, in the order of the points.
   [[nodiscard]] std::vector<CheckResult> results() && {
     std::vector<CheckResult> checked;
     for (std::optional<CheckResult>& result : results_) {
@@ -288,15 +288,15 @@ class CheckedPoints {
   }
 
  private:
-  static constexpr std::size_t neighbours = 16;  // They share what they are compared with.
+  static constexpr std::size_t neighbours = 16;  // Neighbours share the data that they are compared with.
 
   [[nodiscard]] bool is_late() const { return limit_ && std::chrono::steady_clock::now() - begun_ > *limit_; }
 
-  /// Takes `some` points after others until none is left.
-  void check_part(const CheckHow& how, std::size_t some) {
+  /// Checks `batch` points after another until none is left.
+  void check_part(const CheckHow& how, std::size_t batch) {
     References references;
-    for (std::size_t first = next_.fetch_add(some); first < points_.size(); first = next_.fetch_add(some)) {
-      for (std::size_t i = first; i < std::min(first + some, points_.size()) && !is_late(); ++i) {
+    for (std::size_t first = next_.fetch_add(batch); first < points_.size(); first = next_.fetch_add(batch)) {
+      for (std::size_t i = first; i < std::min(first + batch, points_.size()) && !is_late(); ++i) {
         finished(i, check_point(points_[i], how, &references));
       }
     }
@@ -316,7 +316,7 @@ class CheckedPoints {
   std::atomic<std::size_t> next_ = 0;
   std::mutex mutex_;
   std::vector<std::optional<CheckResult>> results_;
-  std::size_t printed_ = 0;  // rows, from the first on
+  std::size_t printed_ = 0;  // Rows that were printed, from the first on.
   std::optional<Duration> limit_;
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
@@ -346,7 +346,7 @@ int run(const CheckRequest& request) {
   return code;
 }
 
-/// On every process: those that a schedule has no rank for pass it over.
+/// Runs on every process. A process skips schedules that have no rank for it.
 int run_on_processes(const CheckRequest& request, Crew& crew) {
   if (!request.limit.empty()) {
     throw ConfigError("--limit is for checks in one process; remove it where ranks are processes");
@@ -355,7 +355,7 @@ int run_on_processes(const CheckRequest& request, Crew& crew) {
   const int ranks = std::ranges::max(points, {}, &CheckPoint::ranks).ranks;
   require_processes(ranks, crew);
   const bool on_gpus = request.executor == "nccl";
-  if (on_gpus && std::ranges::any_of(points, [&](const CheckPoint& one) { return one.ranks != ranks; })) {
+  if (on_gpus && std::ranges::any_of(points, [&](const CheckPoint& point) { return point.ranks != ranks; })) {
     throw ConfigError("with nccl all schedules have the same ranks; give --ranks one number");
   }
   if (on_gpus && crew.process() >= ranks) {
@@ -379,7 +379,7 @@ int run_on_processes(const CheckRequest& request, Crew& crew) {
   return crew.leads() ? report(request, results) : exit_code::done;
 }
 
-/// What was not said depends on who started this.
+/// Fills in the defaults, which depend on whether MPI started this process, and runs.
 int run_here(CheckRequest request, Launch& launch) {
   if (request.executor.empty()) {
     request.executor = launch.under_mpi() ? "mpi" : "reference";
@@ -401,7 +401,7 @@ int run_here(CheckRequest request, Launch& launch) {
   return launch.speaks() ? run(request) : exit_code::done;
 }
 
-/// What chooses among generated schedules says nothing about a file.
+/// Throws ConfigError for flags that choose among generated schedules, because they do not apply to a file.
 void require_no_choice(const CLI::App& command, const CheckRequest& request) {
   for (const char* flag : {"--strategy", "--ranks", "--scope", "--dtype"}) {
     if (!request.files.empty() && command.count(flag) > 0) {
@@ -410,7 +410,7 @@ void require_no_choice(const CLI::App& command, const CheckRequest& request) {
   }
 }
 
-/// Schedules and data.
+/// Adds the flags that choose schedules and data.
 void add_what(CLI::App& command, CheckRequest& request) {
   offers_names(command.add_option("FILE", request.files, "Schedules in YAML instead of generated ones: names or paths"),
                Catalogue::schedules);
@@ -432,7 +432,7 @@ void add_what(CLI::App& command, CheckRequest& request) {
                {"bf16", "fp16", "fp32"});
 }
 
-/// Who runs them, for how long, and the output.
+/// Adds the flags for executor, time limit and output.
 void add_how(CLI::App& command, CheckRequest& request) {
   command.add_option("--seed", request.seed, "Seed of the random data")->capture_default_str();
   offers_words(command

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate compare: what was predicted against what is measured, and a verdict.
+// commfuse-validate compare: compares measurements with predictions, and gives a verdict.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -35,7 +35,7 @@ struct CompareRequest {
   [[nodiscard]] bool needs_spans() const { return by_op || !trace.empty(); }
 };
 
-/// A schedule's two timelines as neighbours.
+/// Returns the predicted and the measured timeline of a schedule as neighbours.
 std::vector<reports::TracedRun> timelines_of(const Point& point, const MeasuredRun& run, const Prediction& prediction,
                                              const Timeline& predicted) {
   std::vector<reports::TracedRun> both;
@@ -56,7 +56,8 @@ std::vector<reports::TracedRun> timelines_of(const Point& point, const MeasuredR
   return both;
 }
 
-/// What the ops took, where somebody asked and the schedule came to its end; a page shows it where it is known.
+/// Adds the times of ops if the user asked for them and the schedule ran to its end. A page shows them wherever they
+/// are known.
 void compare_ops(const CompareRequest& request, PredictedPoint& point, const MeasuredRun& run,
                  const Prediction& prediction, Compared& result) {
   std::vector<reports::TracedRun>& timelines = result.timelines.emplace_back();
@@ -75,15 +76,15 @@ void compare_ops(const CompareRequest& request, PredictedPoint& point, const Mea
 }
 
 ComparedSchedule compared(const MeasuredRun& run, const Prediction& prediction) {
-  ComparedSchedule one{.strategy = run.strategy,
-                       .parameters = run.parameters,
-                       .schedule_sha256 = run.schedule_sha256,
-                       .predicted = prediction.analysis.critical.makespan};
+  ComparedSchedule schedule{.strategy = run.strategy,
+                            .parameters = run.parameters,
+                            .schedule_sha256 = run.schedule_sha256,
+                            .predicted = prediction.analysis.critical.makespan};
   if (!run.makespans.empty()) {
-    one.makespans = run.makespans;
-    one.measured = summary_of(run.makespans);
+    schedule.makespans = run.makespans;
+    schedule.measured = summary_of(run.makespans);
   }
-  return one;
+  return schedule;
 }
 
 Compared measured_now(const CompareRequest& request) {
@@ -133,7 +134,7 @@ std::optional<double> limit_of(const CompareRequest& request) {
   return *percent / 100.0;
 }
 
-/// What makes the page again: of a record that, else the point itself.
+/// Returns the command that makes the page again. It names the record, or else every setting of the point.
 std::string command_of(const CompareRequest& request, const Compared& result) {
   std::string command = "commfuse-validate compare";
   if (!request.record.empty()) {
@@ -147,11 +148,11 @@ std::string command_of(const CompareRequest& request, const Compared& result) {
 
 void write_files(const CompareRequest& request, const Compared& result) {
   if (!request.trace.empty()) {
-    std::vector<reports::TracedRun> all;
+    std::vector<reports::TracedRun> timelines;
     for (const std::vector<reports::TracedRun>& both : result.timelines) {
-      all.insert(all.end(), both.begin(), both.end());
+      timelines.insert(timelines.end(), both.begin(), both.end());
     }
-    reports::write_trace(all, request.trace);
+    reports::write_trace(timelines, request.trace);
   }
   if (!request.page.empty()) {
     reports::atomic_write(request.page, reports::html_report(page_of(result, command_of(request, result))));
@@ -174,9 +175,9 @@ int run(const CompareRequest& request) {
     fmt::print("Noise floor: {}; {} compute, emulated {:g} times slower.\n",
                in_words(result.record.noise, result.ranks), result.record.compute, result.record.dilation);
   }
-  for (const MeasuredRun& one : result.record.runs) {
-    if (one.status == RunStatus::failed) {
-      fmt::print(stderr, "{}: {}\n", one.strategy, one.message);
+  for (const MeasuredRun& measured_run : result.record.runs) {
+    if (measured_run.status == RunStatus::failed) {
+      fmt::print(stderr, "{}: {}\n", measured_run.strategy, measured_run.message);
     }
   }
   const std::optional<Agreement> agreement = agreement_of(result.schedules);

@@ -24,39 +24,41 @@ std::string levels_in_words(const MeasuredRun& run) {
   return text;
 }
 
-reports::MeasuredSchedule schedule_of(const ComparedSchedule& one, const MeasuredRun& run,
+reports::MeasuredSchedule schedule_of(const ComparedSchedule& compared, const MeasuredRun& run,
                                       std::vector<reports::TracedRun> timelines) {
-  reports::MeasuredSchedule schedule{.name = one.name(),
-                                     .predicted = one.predicted,
+  reports::MeasuredSchedule schedule{.name = compared.name(),
+                                     .predicted = compared.predicted,
                                      .levels = levels_in_words(run),
                                      .timelines = std::move(timelines)};
   for (std::size_t i = 0; i < schedule.timelines.size(); ++i) {
     schedule.timelines[i].row.strategy = i == 0 ? "predicted" : "measured";
     schedule.timelines[i].row.parameters.clear();
   }
-  if (one.measured) {
-    schedule.median = one.measured->median;
-    schedule.p10 = one.measured->p10;
-    schedule.p90 = one.measured->p90;
-    schedule.rounds = one.measured->samples;
+  if (compared.measured) {
+    schedule.median = compared.measured->median;
+    schedule.p10 = compared.measured->p10;
+    schedule.p90 = compared.measured->p90;
+    schedule.rounds = compared.measured->samples;
   }
   return schedule;
 }
 
 std::vector<std::pair<std::string, std::string>> facts_of(const Compared& compared) {
   const RunRecord& record = compared.record;
-  const Environment& here = record.environment;
+  const Environment& environment = record.environment;
   std::vector<std::pair<std::string, std::string>> facts{
       {"predicted on", compared.hardware},
       {"executor", fmt::format("{}, compute {}, links {}", record.executor, record.compute, record.links)},
       {"pace", record.dilation == 1.0 ? "in real time"
                                       : fmt::format("{:g} times slower; times are divided by it", record.dilation)},
-      {"processor", fmt::format("{}, {} cores", here.cpu, here.cores)},
-      {"system", here.os},
-      {"build", fmt::format("{}, {}, {} {}", here.build, here.compiler, record.version, record.git_revision)}};
-  if (!here.mpi.empty()) {
-    const std::set<std::string> hosts(here.hosts.begin(), here.hosts.end());
-    facts.emplace_back("MPI", fmt::format("{}, {} processes on {} hosts", here.mpi, here.hosts.size(), hosts.size()));
+      {"processor", fmt::format("{}, {} cores", environment.cpu, environment.cores)},
+      {"system", environment.os},
+      {"build",
+       fmt::format("{}, {}, {} {}", environment.build, environment.compiler, record.version, record.git_revision)}};
+  if (!environment.mpi.empty()) {
+    const std::set<std::string> hosts(environment.hosts.begin(), environment.hosts.end());
+    facts.emplace_back(
+        "MPI", fmt::format("{}, {} processes on {} hosts", environment.mpi, environment.hosts.size(), hosts.size()));
   }
   facts.emplace_back("warm-up", fmt::format("{} iterations of every schedule", record.warm_up));
   facts.insert(facts.end(), record.settings.begin(), record.settings.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A comparison as the page that reports/ writes.
+// Turns a comparison into the page that reports/ writes.
 #pragma once
 
 #include <span>
@@ -15,13 +15,14 @@ namespace commfuse::validate {
 
 struct Compared {
   RunRecord record;
-  std::vector<ComparedSchedule> schedules;                 ///< In the order of record.runs.
-  std::vector<std::vector<reports::TracedRun>> timelines;  ///< Of each: as predicted, as measured; or none.
-  std::string hardware;                                    ///< That it was predicted on.
+  std::vector<ComparedSchedule> schedules;  ///< In the order of record.runs.
+  /// For each schedule the predicted and the measured timeline, or none.
+  std::vector<std::vector<reports::TracedRun>> timelines;
+  std::string hardware;  ///< The hardware of the prediction.
   int ranks = 0;
 };
 
-/// `command` makes the page again.
+/// Returns the page. `command` makes it again.
 reports::MeasuredReport page_of(const Compared& compared, const std::string& command);
 
 }  // namespace commfuse::validate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate doctor: what can run here, what is missing, and whether the node is healthy.
+// commfuse-validate doctor: reports what can run on this machine, what is missing, and whether the node is healthy.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -76,13 +76,13 @@ void require_root(const DoctorRequest& request) {
 
 ExpectedNode expected_of(const std::string& name) {
   const Machine machine = load_machine(meant_name(Catalogue::hardware, name));
-  constexpr int most_of_a_host = 16;  // the GPUs of a rack are those of many hosts
+  constexpr int most_of_a_host = 16;  // The GPUs of a rack belong to many hosts.
   const bool is_rack = machine.gpus_per_node > most_of_a_host;
   ExpectedNode expected{.machine = machine.name, .gpus = is_rack ? 0 : machine.gpus_per_node};
   expected.gpu = machine.accelerator.name.substr(0, machine.accelerator.name.find(' '));
   expected.has_nvlink = machine.link.name.starts_with("NVLink") && machine.link.name.find("PCIe") == std::string::npos;
   if (const double wire = host_wire(machine).value; wire > 0.0) {
-    constexpr double generation_5 = 60e9;  // PCIe 5 x16 has 63 GB/s, PCIe 4 x16 half of it
+    constexpr double generation_5 = 60e9;  // PCIe 5 x16 has 63 GB/s, PCIe 4 x16 half of it.
     expected.pcie_speed = wire > generation_5 ? 32.0 : 16.0;
     expected.pcie_width = 16;
   }
@@ -93,7 +93,7 @@ ExpectedNode expected_of(const std::string& name) {
   return expected;
 }
 
-/// What this process finds.
+/// The findings of this process.
 struct Diagnosis {
   std::vector<Capability> capabilities;
   NodeReport report;
@@ -103,24 +103,24 @@ Diagnosis diagnosis(const DoctorRequest& request) {
   const std::vector<std::string> skipped = skipped_of(request);
   const NodeFacts node = node_facts(NodeFiles(request.root));
   const ManagementFacts management = management_facts();
-  Diagnosis found{.capabilities = capabilities(skipped), .report = {.host = node.host}};
-  found.report.checks = checks_of(found.capabilities);
+  Diagnosis result{.capabilities = capabilities(skipped), .report = {.host = node.host}};
+  result.report.checks = checks_of(result.capabilities);
   for (HealthCheck& check : health_checks(node, management, skipped)) {
-    found.report.checks.push_back(std::move(check));
+    result.report.checks.push_back(std::move(check));
   }
   if (!request.expect.empty()) {
     for (HealthCheck& check : expected_checks(expected_of(request.expect), node, management)) {
-      found.report.checks.push_back(std::move(check));
+      result.report.checks.push_back(std::move(check));
     }
   }
-  found.report.facts = common_facts(found.capabilities);
+  result.report.facts = common_facts(result.capabilities);
   for (CommonFact& fact : common_facts(node, management)) {
-    found.report.facts.push_back(std::move(fact));
+    result.report.facts.push_back(std::move(fact));
   }
-  return found;
+  return result;
 }
 
-/// The processes by host, each host with the checks of its first process.
+/// Returns the processes by host, each host with the checks of its first process.
 std::vector<HostHealth> hosts_of(const std::vector<NodeReport>& reports) {
   std::vector<HostHealth> hosts;
   std::map<std::string, std::size_t> places;
@@ -134,7 +134,7 @@ std::vector<HostHealth> hosts_of(const std::vector<NodeReport>& reports) {
   return hosts;
 }
 
-/// The checks that capability_lines() does not print.
+/// Returns the checks that capability_lines() does not print.
 std::vector<HealthCheck> of_node(const std::vector<HealthCheck>& checks) {
   std::vector<HealthCheck> kept;
   std::ranges::copy_if(checks, std::back_inserter(kept), [](const HealthCheck& check) {
@@ -156,7 +156,7 @@ void print_tables(const Diagnosis& mine, const std::vector<HostHealth>& hosts, c
   }
 }
 
-/// Whether a node has less than --expect names.
+/// True if a node has less than --expect names.
 bool is_less_than_expected(const std::vector<HostHealth>& hosts) {
   return std::ranges::any_of(hosts, [](const HostHealth& host) {
     return std::ranges::any_of(host.checks, [](const HealthCheck& check) {
@@ -165,7 +165,7 @@ bool is_less_than_expected(const std::vector<HostHealth>& hosts) {
   });
 }
 
-/// The exit code that --fail-on and --expect ask for.
+/// Returns the exit code that --fail-on and --expect ask for.
 int code_of(const DoctorRequest& request, HealthStatus worst, bool is_less) {
   const bool is_missed = is_less || (request.fail_on == "bad" && worst == HealthStatus::bad) ||
                          (request.fail_on == "warn" && worst >= HealthStatus::warn);
@@ -187,7 +187,7 @@ int tell(const DoctorRequest& request, const Diagnosis& mine, const std::vector<
   return code_of(request, worst, is_less_than_expected(hosts));
 }
 
-/// The processes that were started together, where they can talk; null where this one speaks for itself.
+/// Returns the processes that were started together, if they can talk; null where this process reports alone.
 Crew* crew_of(const DoctorRequest& request, Launch& launch) {
   if (request.together) {
     return &launch.crew_anyhow(default_patience);
@@ -195,13 +195,14 @@ Crew* crew_of(const DoctorRequest& request, Launch& launch) {
   return launch.under_mpi() && load_mpi_module().open != nullptr ? &launch.crew(default_patience) : nullptr;
 }
 
-/// The same; where MPI does not start, null and a check that says so: that is what one asks a doctor about.
+/// Returns crew_of(). If MPI does not start, returns null and adds a check that says so, because that is a finding and
+/// no reason to stop.
 Crew* crew_or_complaint(const DoctorRequest& request, Launch& launch, std::vector<HealthCheck>& checks) {
   try {
     return crew_of(request, launch);
   } catch (const std::runtime_error& error) {
     if (request.together) {
-      throw;  // asked for, and not to be had
+      throw;  // The user asked for the processes together.
     }
     checks.push_back({.name = "ranks",
                       .status = HealthStatus::bad,

@@ -44,16 +44,16 @@ template <class Value, std::size_t count>
 Value chosen(std::string_view flag, const std::string& word,
              const std::array<std::pair<std::string_view, Value>, count>& known, std::string_view what) {
   std::array<std::string_view, count> names;
-  std::ranges::transform(known, names.begin(), [](const auto& one) { return one.first; });
+  std::ranges::transform(known, names.begin(), [](const auto& entry) { return entry.first; });
   sim::require_word(flag, word, names, what);
-  return std::ranges::find(known, word, [](const auto& one) { return one.first; })->second;
+  return std::ranges::find(known, word, [](const auto& entry) { return entry.first; })->second;
 }
 
-int whole_number(std::string_view flag, const std::string& text, std::int64_t least, std::int64_t most) {
+int whole_number(std::string_view flag, const std::string& text, std::int64_t least, std::int64_t largest) {
   const std::optional<std::int64_t> number = parse_integer(text);
-  if (!number || *number < least || *number > most) {
+  if (!number || *number < least || *number > largest) {
     throw ConfigError(fmt::format("{}: {} is not a whole number from {} to {}; write one, as in {} {}", flag,
-                                  in_quotes(text), least, most, flag, least));
+                                  in_quotes(text), least, largest, flag, least));
   }
   return static_cast<int>(*number);
 }
@@ -73,7 +73,7 @@ NetworkOptions network_options_of(const GpuArguments& arguments) {
   return options;
 }
 
-/// Those of nccl are checked too, before anything is loaded.
+/// Returns the options. Checks those of nccl, too, before anything is loaded.
 VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pace>& pace) {
   static_cast<void>(network_options_of(arguments));
   VirtualOptions options{.mode = chosen("--issue", arguments.issue, launches, "mode"),
@@ -261,7 +261,7 @@ void Gpu::open(const GpuArguments& arguments, int device) {
   device_ = std::make_unique<Device>(*driver_);
 }
 
-/// A GEMM on all SMs would keep the copying kernel waiting until its last wave.
+/// Leaves SMs to the copying kernel. A GEMM on all SMs would keep it waiting until its last wave.
 void Gpu::leave_sms_to_copies(const GpuArguments& arguments) {
   const bool copies_take_sms = options_.link.kind == LinkKind::copy || options_.link.kind == LinkKind::paced;
   if (arguments.multiprocessors == "auto" && copies_take_sms && options_.partition == 0) {
@@ -342,7 +342,7 @@ void require_flags_of_nccl(const GpuArguments& arguments) {
   }
 }
 
-/// This process's place among the processes of its machine, in order of process.
+/// Returns this process's place among the processes of its machine, in order of process.
 int place_on_host(Crew& crew, int ranks) {
   std::map<std::string, int> next;
   std::vector<Payload> places;
@@ -354,7 +354,7 @@ int place_on_host(Crew& crew, int ranks) {
   return PayloadReader(crew.scatter(ranks, std::move(places))).get<int>();
 }
 
-/// All ranks learn of the first two that share a GPU, which NCCL refuses. Throws ConfigError, on all of them.
+/// Throws ConfigError on all ranks if two of them share a GPU, which NCCL refuses. The message names the first two.
 void require_own_gpus(Crew& crew, int ranks, const std::string& gpu) {
   std::map<std::string, std::size_t> owners;
   std::string sentence;
@@ -376,7 +376,7 @@ void require_own_gpus(Crew& crew, int ranks, const std::string& gpu) {
   }
 }
 
-/// The leader's, on all ranks.
+/// Returns the leader's key on all ranks.
 NetworkKey shared_key(Crew& crew, int ranks, const CudaModule& module) {
   std::vector<Payload> keys;
   if (crew.leads()) {
@@ -418,19 +418,20 @@ std::vector<DeviceReading> GpuCrew::readings(const std::string& when) const {
   writer.put(mine.memory_clock_mhz.value_or(-1));
   writer.put(mine.temperature_c.value_or(-1));
   writer.put(mine.power_w.value_or(-1.0));
-  std::vector<DeviceReading> all;
+  std::vector<DeviceReading> readings_by_rank;
   for (const Payload& report : crew_.gather(ranks_, writer.take())) {
     PayloadReader reader(report);
-    DeviceReading reading{.when = when, .rank = static_cast<std::int64_t>(all.size()), .gpu = reader.get_text()};
+    DeviceReading reading{
+        .when = when, .rank = static_cast<std::int64_t>(readings_by_rank.size()), .gpu = reader.get_text()};
     reading.throttle_reasons = reader.get_text();
     const auto known = [](auto value) { return value < 0 ? std::nullopt : std::optional(value); };
     reading.clock_mhz = known(reader.get<std::int64_t>());
     reading.memory_clock_mhz = known(reader.get<std::int64_t>());
     reading.temperature_c = known(reader.get<std::int64_t>());
     reading.power_w = known(reader.get<double>());
-    all.push_back(std::move(reading));
+    readings_by_rank.push_back(std::move(reading));
   }
-  return all;
+  return readings_by_rank;
 }
 
 Words gpu_variables() {
@@ -439,7 +440,8 @@ Words gpu_variables() {
   for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::size_t equals = text.find('=');
-    const bool is_meant = std::ranges::any_of(prefixes, [&](std::string_view one) { return text.starts_with(one); });
+    const bool is_meant =
+        std::ranges::any_of(prefixes, [&](std::string_view prefix) { return text.starts_with(prefix); });
     if (is_meant && equals != std::string_view::npos) {
       variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     }
@@ -458,7 +460,7 @@ NcclOptions GpuCrew::options() const {
           .together = [report](const Execution& mine) { return reported_in(report(report_of(mine))); }};
 }
 
-/// Streamed: the first messages of a program connect, which nothing behind a gate can.
+/// Uses streams, because the first messages of a program connect, and nothing behind a gate can connect.
 MakeExecutor GpuCrew::checked() {
   return [this](Lowered lowered, Sizes sizes) {
     NcclOptions streamed = options();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of executors on a GPU, and an open one.
+// The flags of executors on a GPU, and an open GPU.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ class App;
 
 namespace commfuse::validate {
 
-/// As written on the command line.
+/// The flags as written on the command line.
 struct GpuArguments {
   std::string device = "auto";
   std::string view = "middle-rank";
@@ -42,53 +42,56 @@ struct GpuArguments {
   bool dry_run = false;
 };
 
-/// --device alone, and those that say how times are taken. The arguments must outlive the parsing.
+/// Adds --device alone; add_gpu_flags() also adds the flags that say how times are taken. The arguments must outlive
+/// the parsing.
 void add_device_flag(CLI::App& command, GpuArguments& arguments, const std::string& group);
 void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string& group);
-/// Throws ConfigError when one of them was given, but the executor has no GPU.
+/// Throws ConfigError if one of these flags was given but the executor has no GPU.
 void require_fitting_gpu_flags(const CLI::App& command, const std::string& executor);
-/// All of them: "--device".
+/// Returns the names of all these flags, such as "--device".
 std::span<const char* const> gpu_flags();
 
-/// The plugin, which finds a GPU. Throws HardwareAbsent with what is missing.
+/// Returns the plugin, which finds a GPU. Throws HardwareAbsent with what is missing.
 CudaPlugin usable_plugin();
 
-/// One GPU, its module loaded; for a dry run a device that only counts. Executors are on it in turns; it outlives them.
+/// One GPU with its module loaded; for a dry run a device that only counts. Executors use it in turns; it outlives
+/// them.
 class Gpu {
  public:
-  /// The device of --device, else the first. Throws HardwareAbsent with what is missing, ConfigError for flags that
-  /// make no sense.
+  /// Opens the device of --device, else the first. Throws HardwareAbsent with what is missing, and ConfigError for
+  /// flags that make no sense.
   explicit Gpu(const GpuArguments& arguments, const std::optional<Pace>& pace = {});
-  /// The same with a plugin that was loaded before; `device` unless --device says another one.
+  /// Opens `device`, unless --device names another one, with a plugin that was loaded before.
   Gpu(const GpuArguments& arguments, CudaPlugin plugin, int device);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
   ~Gpu() = default;
 
-  /// All ranks share the GPU, and every value counts; `one_stream`: what they have to come to.
+  /// Makes executors whose ranks all share the GPU and whose values count. With `one_stream` they make the values that
+  /// others have to match.
   [[nodiscard]] MakeExecutor all_ranks(bool one_stream = false);
-  /// As --view says, with values of its own: for times.
+  /// Makes executors for times, with the view of --view and values of their own.
   [[nodiscard]] MakeExecutor timed();
-  /// Whether nothing runs and calls are only counted.
+  /// True if nothing runs and calls are only counted.
   [[nodiscard]] bool is_dry() const { return counting_ != nullptr; }
-  /// "dry run: 1234 launches, 0.5 s on the device, 0.1 s on the host". The host's time is that since it was opened.
+  /// Returns "dry run: 1234 launches, 0.5 s on the device, 0.1 s on the host". The host's time counts from the opening.
   [[nodiscard]] std::string dry_run_in_words() const;
-  /// Clocks, power and temperature now. `when`: "before" or "after".
+  /// Reads clocks, power and temperature now. `when` is "before" or "after".
   [[nodiscard]] DeviceReading reading(const std::string& when, int rank = 0) const;
   [[nodiscard]] Device& device() { return *device_; }
   [[nodiscard]] CudaModule& module() { return *plugin_.module; }
   [[nodiscard]] Driver& driver() { return *driver_; }
   [[nodiscard]] const VirtualOptions& options() const { return options_; }
-  /// "copied", "paced" or "bounced".
+  /// Returns "copied", "paced" or "bounced".
   [[nodiscard]] std::string links() const;
   [[nodiscard]] std::string in_words() const;
-  /// Whether it is no hardware, so that its times are not a GPU's.
+  /// True if the GPU is software, so that its times are not those of a GPU.
   [[nodiscard]] bool is_software() const { return driver_->facts().is_software(); }
-  /// A line on stderr where it is no hardware.
+  /// Prints a line on stderr if the GPU is software.
   void say_software() const;
-  /// What computed attention, once something did.
+  /// Returns what computed attention, once something did.
   [[nodiscard]] std::string attention_by() const;
-  /// A line on stderr: what computed attention; none where nothing did.
+  /// Prints on stderr what computed attention; nothing where nothing did.
   void say_attention() const;
 
  private:
@@ -97,7 +100,7 @@ class Gpu {
 
   CudaPlugin plugin_;
   std::unique_ptr<Driver> driver_;
-  const CountingDriver* counting_ = nullptr;  // the driver, in a dry run
+  const CountingDriver* counting_ = nullptr;  // The driver, in a dry run.
   std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
   std::unique_ptr<Device> device_;
   VirtualOptions options_;
@@ -106,21 +109,22 @@ class Gpu {
 
 class Crew;
 
-/// One GPU of each process, and NCCL between them: rank r is process r. Executors are on it in turns.
+/// One GPU of each process, and NCCL between them: rank r is process r. Executors use it in turns.
 class GpuCrew {
  public:
-  /// The first `ranks` processes make one; others have no part in it. Of the visible GPUs of its machine a process
-  /// takes the one that --device says, else its own by its place among the processes there. Throws HardwareAbsent, and
-  /// ConfigError for flags that make no sense or two processes with the same GPU.
+  /// The first `ranks` processes form one; others have no part in it. A process takes the GPU that --device names, or
+  /// else the visible GPU of its machine at its place among the processes there. Throws HardwareAbsent, and ConfigError
+  /// for flags that make no sense or for two processes with the same GPU.
   GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks);
 
   [[nodiscard]] MakeExecutor checked();
   [[nodiscard]] MakeExecutor timed();
-  /// All ranks on this process's GPU, one op after another: the bits that every rank has to come to (T1).
+  /// Makes executors with all ranks on this process's GPU, one op after another. They make the bits that every rank has
+  /// to match (T1).
   [[nodiscard]] MakeExecutor oracle() { return gpu_->all_ranks(true); }
-  /// Those of all ranks, on the leader.
+  /// Returns the readings of all ranks, on the leader.
   [[nodiscard]] std::vector<DeviceReading> readings(const std::string& when) const;
-  /// "NVIDIA H200, ...; 8 GPUs; NVLS on"
+  /// Returns "NVIDIA H200, ...; 8 GPUs; NVLS on".
   [[nodiscard]] std::string in_words() const;
   [[nodiscard]] std::string attention_by() const { return gpu_->attention_by(); }
   void say_attention() const { gpu_->say_attention(); }
@@ -136,10 +140,10 @@ class GpuCrew {
   std::unique_ptr<Communicators> communicators_;
 };
 
-/// NCCL_*, CUDA_* and NVIDIA_* variables of the environment as they are now, by name.
+/// Returns the NCCL_*, CUDA_* and NVIDIA_* variables of the environment as they are now, sorted by name.
 Words gpu_variables();
 
-/// "NVIDIA H200, 132 SMs, 139.8 GiB, driver 13.0, CUDA 13.0, cuBLASLt 13.1.0"
+/// Returns "NVIDIA H200, 132 SMs, 139.8 GiB, driver 13.0, CUDA 13.0, cuBLASLt 13.1.0".
 std::string in_words(const DeviceFacts& facts);
 
 }  // namespace commfuse::validate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate links: which link and which rank is off.
+// commfuse-validate links: finds links and ranks that are slower than the others.
 #include "validate/bench/links.h"
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ struct LinksRequest {
   std::string false_alarms = "1%";
 };
 
-/// Rows that a transfer is made of.
+/// Bytes of one row; a transfer is made of rows.
 constexpr std::int64_t row = 512;
 constexpr std::int64_t largest = std::int64_t{256} << 20U;
 
@@ -81,7 +81,8 @@ double false_alarms_of(const LinksRequest& request) {
   return *share;
 }
 
-/// Channels of messages at least, as GpuCrew::in_words() writes them into records, or as the environment had them.
+/// Returns the least number of channels of messages, from the words that GpuCrew::in_words() writes into records, or
+/// from the environment's variables.
 std::int64_t least_channels(const Environment& environment) {
   constexpr std::string_view mark = ", at least ";
   std::int64_t channels = 0;
@@ -95,7 +96,8 @@ std::int64_t least_channels(const Environment& environment) {
   return channels;
 }
 
-/// Among more than two ranks NCCL gives a pair a part of the channels that the machine's rate was measured with.
+/// Throws ConfigError if the messages had fewer channels than the machine's rate was measured with. NCCL gives a pair
+/// only a part of them among more than two ranks.
 void require_channels(const LinksRequest& request, const RunRecord& record, std::int32_t ranks,
                       const Machine& machine) {
   const int wanted = machine.link.peer.ctas.value;
@@ -108,7 +110,7 @@ void require_channels(const LinksRequest& request, const RunRecord& record, std:
   }
 }
 
-/// Says what is slower than the machine of --expect; whether something is.
+/// Prints what is slower than the machine of --expect, and returns true if something is.
 bool tell_below(const LinksRequest& request, const RunRecord& record, std::int32_t ranks,
                 const LinkFindings& findings) {
   Machine machine = load_machine(meant_name(Catalogue::hardware, request.expect));
@@ -137,7 +139,7 @@ int report(const LinksRequest& request, const RunRecord& record, std::int32_t ra
   } else {
     fmt::print("{}", to_table(findings, ranks, tolerance));
     fmt::print("{}", rates_in_words(record.micro_benchmarks));
-    if (!record.noise.samples.empty()) {  // else nobody measured it
+    if (!record.noise.samples.empty()) {  // A record without samples has no measured noise.
       fmt::print("noise floor: {}\n", in_words(record.noise, record.executor == "mpi" ? 1 : ranks));
     }
   }
@@ -148,8 +150,8 @@ int report(const LinksRequest& request, const RunRecord& record, std::int32_t ra
 int of_record(const LinksRequest& request, double tolerance) {
   const RunRecord record = load_run_record(request.record);
   std::int64_t ranks = 0;
-  for (const MicroBenchmark& one : record.micro_benchmarks) {
-    ranks = std::max(ranks, one.ranks);
+  for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
+    ranks = std::max(ranks, benchmark.ranks);
   }
   return report(request, record, static_cast<std::int32_t>(ranks), tolerance);
 }

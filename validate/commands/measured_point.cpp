@@ -31,20 +31,22 @@ constexpr std::array<std::string_view, 4> executors{"cpu", "cuda-virtual", "mpi"
 constexpr std::array<std::string_view, 2> computes{"emulated", "real"};
 /// An emulated op should last so long that waking up hardly counts.
 constexpr Duration shortest_step = std::chrono::milliseconds(2);
-/// A point of real products that two cores do in a minute. One product, as the arithmetic of functions has no price.
+/// A point of real GEMMs that two cores run in a minute. It has one GEMM, because the arithmetic of functions has no
+/// price.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> real_point{
     {{"model", "gpt-2-xl"}, {"ranks", "2"}, {"seq", "256"}, {"scope", "gate_up"}}};
 constexpr std::int64_t most_bytes = std::int64_t{4} << 30U;
 
-/// --link-bandwidth is of the links that are emulated; machines with other links are for predictions.
+/// True for settings that become flags. --link-bandwidth means emulated links; machines with other links are for
+/// predictions.
 bool has_flag(const Field& field) { return field.uses.has(Use::measure) && field.type != FieldType::bandwidth; }
 
 int count_of(std::string_view flag, const std::string& text, int least) {
-  constexpr int most = 1'000'000;
+  constexpr int largest = 1'000'000;
   const std::optional<std::int64_t> count = parse_integer(text);
-  if (!count || *count < least || *count > most) {
+  if (!count || *count < least || *count > largest) {
     throw ConfigError(fmt::format("{}: {} is not a whole number from {} to {}; write one, as in {} 25", flag,
-                                  in_quotes(text), least, most, flag));
+                                  in_quotes(text), least, largest, flag));
   }
   return static_cast<int>(*count);
 }
@@ -54,7 +56,7 @@ Costs costs_of(const Point& point, const Prediction& prediction) {
                point.price);
 }
 
-/// The shortest op but adds and the like; nothing in a program without any.
+/// Returns the shortest op except adds and the like; nothing if a program has no other.
 std::optional<Duration> shortest_op(const Program& program, const Costs& costs) {
   std::optional<Duration> shortest;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
@@ -66,7 +68,7 @@ std::optional<Duration> shortest_op(const Program& program, const Costs& costs) 
   return shortest;
 }
 
-/// So that the shortest op of all schedules lasts long enough.
+/// Returns a dilation with which the shortest op of all schedules lasts long enough.
 double automatic_dilation(std::span<const Prediction> predictions, std::span<const Costs> costs) {
   double dilation = 1.0;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
@@ -116,7 +118,7 @@ void require_memory(const Point& point, const Prediction& prediction) {
   }
 }
 
-/// As long as sleepers are late here, within reason.
+/// Returns twice the time by which sleepers wake up late on this machine, within limits.
 std::chrono::nanoseconds watch_of(const NoiseFloor& noise) {
   constexpr Duration longest = std::chrono::microseconds(500);
   const Duration late = summary_of(noise.samples).median.value - noise.stated;
@@ -143,7 +145,7 @@ Words words_of(const Settings& settings) {
   return words;
 }
 
-/// `below` is what files and flags take precedence over.
+/// Resolves the settings. Files and flags take precedence over `below`.
 Settings resolved(const MeasureArguments& arguments, const Words& below) {
   Resolver resolver;
   for (const auto& [key, value] : below) {
@@ -154,7 +156,7 @@ Settings resolved(const MeasureArguments& arguments, const Words& below) {
   return resolver.finish();
 }
 
-/// On a terminal, one line that is written over.
+/// Writes one line over and over, on a terminal only.
 void show_progress(int done, int rounds) {
   if (::isatty(STDERR_FILENO) != 0) {
     fmt::print(stderr, "\rround {} of {}{}", done, rounds, done == rounds ? "\n" : "");
@@ -234,11 +236,11 @@ PredictedPoint::PredictedPoint(const Settings& settings) : settings_(settings), 
 std::vector<Prediction> PredictedPoint::asked_for() {
   std::vector<Prediction> predictions;
   const std::vector<Candidates> candidates = candidates_of(settings_);
-  for (const Candidates& one : candidates) {
-    if (one.strategy->bound && candidates.size() > 1) {
-      continue;  // a limit, which nobody can run
+  for (const Candidates& of_strategy : candidates) {
+    if (of_strategy.strategy->bound && candidates.size() > 1) {
+      continue;  // Nobody can run a bound.
     }
-    predictions.push_back(predictor_.predict_best(point_, *one.strategy, one.options));
+    predictions.push_back(predictor_.predict_best(point_, *of_strategy.strategy, of_strategy.options));
   }
   return predictions;
 }
@@ -250,7 +252,8 @@ Prediction PredictedPoint::recorded(const MeasuredRun& run, const std::string& p
   }
   StrategyOptions options{.dtype = point_.dtype};
   for (const auto& [name, value] : run.options) {
-    const auto option = std::ranges::find(all_options, name, [](Option one) { return std::string(name_of(one)); });
+    const auto option =
+        std::ranges::find(all_options, name, [](Option candidate) { return std::string(name_of(candidate)); });
     const Field* field = find_field("strategy." + name);
     if (option == all_options.end() || field == nullptr || mistake_in(*field, value)) {
       throw ConfigError(fmt::format("{}: {} has no option {} of {}; measure again", path, run.strategy, in_quotes(name),
@@ -291,7 +294,7 @@ Settings settings_of(const RunRecord& record, const MeasureArguments& arguments)
 
 namespace {
 
-/// What the flags ask for, with what nobody said filled in.
+/// The way of measuring that the flags ask for, with defaults filled in.
 struct How {
   std::string executor;
   std::string compute;
@@ -300,7 +303,7 @@ struct How {
   [[nodiscard]] bool is_real() const { return compute == "real"; }
 };
 
-/// Throws ConfigError for flags that do not go together.
+/// Fills in the defaults. Throws ConfigError for flags that do not go together.
 How how_of(const PredictedPoint& point, const MeasureArguments& arguments, bool on_processes_here) {
   How how{.executor = arguments.executor.empty() ? (on_processes_here ? "mpi" : "cpu") : arguments.executor,
           .compute = arguments.compute,
@@ -328,7 +331,7 @@ How how_of(const PredictedPoint& point, const MeasureArguments& arguments, bool 
   return how;
 }
 
-/// Who runs schedules for real, and the GPUs that it takes.
+/// The runner of real schedules, and the GPUs that it uses.
 struct Ground {
   std::unique_ptr<Gpu> gpu{};
   std::unique_ptr<GpuCrew> gpus{};
@@ -339,7 +342,7 @@ struct Ground {
   [[nodiscard]] std::string gpu_in_words() const {
     return gpu ? gpu->in_words() : gpus ? gpus->in_words() : std::string();
   }
-  /// Once it has run.
+  /// Valid once the schedules have run.
   [[nodiscard]] std::string attention_by() const {
     return gpu ? gpu->attention_by() : gpus ? gpus->attention_by() : std::string();
   }
@@ -348,7 +351,7 @@ struct Ground {
       gpu ? gpu->say_attention() : gpus->say_attention();
     }
   }
-  /// Adds clocks, power and temperature of all GPUs; all ranks call it.
+  /// Adds clocks, power and temperature of all GPUs. All ranks call it.
   void read_devices(const std::string& when, Environment& environment) const {
     if (on_gpus()) {
       for (DeviceReading& reading : gpu ? std::vector{gpu->reading(when)} : gpus->readings(when)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `run` and `compare` share: settings become schedules with their predictions, and these become measurements.
+// Shared by `run` and `compare`: settings become schedules with their predictions, and these become measurements.
 #pragma once
 
 #include <memory>
@@ -22,11 +22,11 @@ namespace commfuse::validate {
 
 class Crew;
 
-/// As written on the command line.
+/// The flags as written on the command line.
 struct MeasureArguments {
   sim::SettingArguments settings;
-  std::string executor;  // empty: cpu, or mpi where there is a crew
-  std::string compute;   // empty: real on mpi and on a machine of the executor, else emulated
+  std::string executor;  // Empty for cpu, or for mpi where there is a crew.
+  std::string compute;   // Empty for real on mpi and on a machine of the executor, else for emulated.
   PaceArguments pace;
   GpuArguments gpu;
   std::string dilation = "auto";
@@ -36,10 +36,10 @@ struct MeasureArguments {
   std::string out;
 };
 
-/// The arguments must outlive the parsing.
+/// Adds the flags. The arguments must outlive the parsing.
 void add_measure_flags(CLI::App& command, MeasureArguments& arguments);
 
-/// A point and the schedules that are played there. Lives at one place: predictions point into the cache.
+/// A point and the schedules that run there. It is neither copied nor moved, because predictions point into the cache.
 class PredictedPoint {
  public:
   /// Throws ConfigError, as point_of and Predictor::predict do, and for jitter, faults and interference at run time.
@@ -48,12 +48,12 @@ class PredictedPoint {
   PredictedPoint& operator=(const PredictedPoint&) = delete;
   ~PredictedPoint() = default;
 
-  /// The best schedule of each strategy asked for, or all, as the settings say.
+  /// Returns the best schedule of each strategy that the settings name, or all schedules if they ask for all.
   std::vector<Prediction> asked_for();
-  /// One that was measured. Throws ConfigError when this program has no such schedule.
+  /// Returns the prediction of a schedule that was measured. Throws ConfigError if this program has no such schedule.
   Prediction recorded(const MeasuredRun& run, const std::string& path);
 
-  /// When every op of it runs.
+  /// Returns when every op of it runs.
   Timeline timeline(const Prediction& prediction) {
     return predictor_.timeline(point_, *prediction.structure, prediction.sizes);
   }
@@ -69,22 +69,23 @@ class PredictedPoint {
   Predictor predictor_;
 };
 
-/// From files, environment and flags; on a machine of an executor (Machine::executor) what nobody chose is a point that
-/// two cores do in a minute, and stderr says so. From the record's, below what flags say.
+/// Returns the settings of files, environment and flags. On a machine of an executor (Machine::executor) the defaults
+/// are those of a point that two cores run in a minute, and stderr says so. The second function starts with the
+/// record's settings, over which flags take precedence.
 Settings settings_of(const MeasureArguments& arguments);
 Settings settings_of(const RunRecord& record, const MeasureArguments& arguments);
 
 struct Measured {
   RunRecord record;
-  std::string dry_run;  ///< Of a dry run, whose record means nothing: what was counted; else empty.
+  std::string dry_run;  ///< The counts of a dry run, whose record means nothing; otherwise empty.
 };
 
-/// Runs the schedules; with --out the record is on disk afterwards, unless it was a dry run. Throws ConfigError for
-/// flags that make no sense. On processes, each of which calls this, the record is whole, and written, on the leader.
+/// Runs the schedules. With --out the record is on disk afterwards, except for a dry run. Throws ConfigError for flags
+/// that make no sense. Where ranks are processes, each calls this, and the record is whole, and written, on the leader.
 Measured measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
                   Crew* crew = nullptr);
 
-/// The flags that say how to measure, where there is nothing to measure. Throws ConfigError when one was given.
+/// Throws ConfigError if a flag says how to measure where there is nothing to measure.
 void require_no_measuring(const CLI::App& command);
 
 }  // namespace commfuse::validate

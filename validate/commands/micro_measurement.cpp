@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 4> executors{"cpu", "cuda-virtual", "mpi"
 constexpr std::int64_t usual_threads = 2;
 constexpr std::int64_t most_threads = 16;
 
-/// On a terminal, one line that is written over.
+/// Writes one line over and over, on a terminal only.
 void show_progress(std::size_t done, std::size_t visits) {
   if (::isatty(STDERR_FILENO) != 0 && (done % 16 == 0 || done == visits)) {
     fmt::print(stderr, "\r{} of {} measurements{}", done, visits, done == visits ? "\n" : "");
@@ -57,14 +57,14 @@ MakeExecutor maker_of(const MicroWhere& where) {
   };
 }
 
-std::int32_t ranks_of(const std::string& text, std::int64_t usual, std::int64_t fewest, std::int64_t most) {
+std::int32_t ranks_of(const std::string& text, std::int64_t usual, std::int64_t fewest, std::int64_t most_ranks) {
   if (text.empty()) {
     return static_cast<std::int32_t>(std::max(usual, fewest));
   }
   const std::optional<std::int64_t> ranks = parse_integer(text);
-  if (!ranks || *ranks < fewest || *ranks > most) {
+  if (!ranks || *ranks < fewest || *ranks > most_ranks) {
     throw ConfigError(fmt::format("--ranks: {} is not a whole number from {} to {}; write one, as in --ranks 2",
-                                  in_quotes(text), fewest, most));
+                                  in_quotes(text), fewest, most_ranks));
   }
   return static_cast<std::int32_t>(*ranks);
 }
@@ -115,13 +115,13 @@ void add_micro_flags(CLI::App& command, MicroArguments& arguments) {
 std::vector<DType> dtypes_of(const std::string& list) {
   std::vector<DType> chosen;
   for (const std::string_view word : split_list(list)) {
-    const auto* const found =
-        std::ranges::find_if(all_dtypes, [&](DType one) { return can_store(one) && name_of(one) == word; });
-    if (found == all_dtypes.end()) {
+    const auto* const dtype = std::ranges::find_if(
+        all_dtypes, [&](DType candidate) { return can_store(candidate) && name_of(candidate) == word; });
+    if (dtype == all_dtypes.end()) {
       throw ConfigError(fmt::format("--dtype: there is no {} here; choose of bf16, fp16, fp32", in_quotes(word)));
     }
-    if (std::ranges::find(chosen, *found) == chosen.end()) {
-      chosen.push_back(*found);
+    if (std::ranges::find(chosen, *dtype) == chosen.end()) {
+      chosen.push_back(*dtype);
     }
   }
   return chosen;
@@ -129,7 +129,7 @@ std::vector<DType> dtypes_of(const std::string& list) {
 
 namespace {
 
-/// Throws ConfigError.
+/// Returns the parts that a list names. Throws ConfigError for an unknown one.
 std::vector<BenchPart> parts_of(const std::string& list) {
   std::vector<BenchPart> parts;
   if (list == "all") {
@@ -177,7 +177,7 @@ MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_
 
 namespace {
 
-/// What is known of the GPUs once they have run.
+/// Adds what is known about the GPUs once they have run.
 void note_gpus(const MicroWhere& where, bool all_are_there, Environment& environment) {
   if (!where.gpu && !where.gpus) {
     return;

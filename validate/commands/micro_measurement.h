@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `bench`, `calibrate` and `links` share: flags become a record of single ops.
+// Shared by `bench`, `calibrate` and `links`: flags become a record of single ops.
 #pragma once
 
 #include <functional>
@@ -21,10 +21,10 @@ namespace commfuse::validate {
 class Crew;
 class Launch;
 
-/// As written on the command line.
+/// The flags as written on the command line.
 struct MicroArguments {
-  std::string executor;  // empty: mpi under mpirun, else cpu
-  std::string ranks;     // empty: as many as processes, or 2 threads
+  std::string executor;  // Empty for mpi under mpirun, else for cpu.
+  std::string ranks;     // Empty for as many as processes, or for 2 threads.
   std::string dtypes = "bf16";
   std::string parts = "all";
   PaceArguments pace;
@@ -32,46 +32,47 @@ struct MicroArguments {
   bool quick = false;
 };
 
-/// --executor, --ranks, --link-bandwidth and --link-latency. The arguments must outlive the parsing.
+/// Adds --executor, --ranks, --link-bandwidth and --link-latency. The arguments must outlive the parsing.
 void add_where_flags(CLI::App& command, MicroArguments& arguments);
-/// These, --dtype and --quick.
+/// Adds the flags of add_where_flags(), --dtype and --quick.
 void add_micro_flags(CLI::App& command, MicroArguments& arguments);
 
-/// Who measures, and on how many ranks.
+/// The executor that measures, and its number of ranks.
 struct MicroWhere {
   std::int32_t ranks = 2;
   std::optional<Pace> pace{};
-  Crew* crew = nullptr;             ///< Of processes.
-  std::shared_ptr<Gpu> gpu{};       ///< Of virtual ranks.
-  std::shared_ptr<GpuCrew> gpus{};  ///< Of processes with a GPU each. None of these: threads.
+  Crew* crew = nullptr;             ///< Ranks are processes.
+  std::shared_ptr<Gpu> gpu{};       ///< Ranks are virtual ranks of this GPU.
+  std::shared_ptr<GpuCrew> gpus{};  ///< Ranks are processes with a GPU each. They are threads if all three are null.
 
-  /// Whether this process has a rank, and whether it has all that was measured in the end.
+  /// True if this process has a rank. leads() is true if it has all measurements in the end.
   [[nodiscard]] bool takes_part() const;
   [[nodiscard]] bool leads() const;
-  /// Whether a device only counts what it is given; then there is nothing to report but Gpu::dry_run_in_words().
+  /// True if a device only counts its calls; then there is nothing to report but Gpu::dry_run_in_words().
   [[nodiscard]] bool is_dry() const;
-  /// Clocks and power of all GPUs, whole on the leader; all ranks call it. `when`: "before" or "after".
+  /// Returns clocks and power of all GPUs, whole on the leader. All ranks call it. `when` is "before" or "after".
   [[nodiscard]] std::vector<DeviceReading> readings(const std::string& when) const;
 };
 
-/// Starts MPI where that is meant. Throws ConfigError for flags that make no sense; `fewest` ranks are needed.
+/// Starts MPI if the flags ask for it. Throws ConfigError for flags that make no sense, and for fewer than `fewest`
+/// ranks.
 MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_t fewest = 1);
 
 struct MicroRecord {
   RunRecord record;
   std::vector<std::string> failures;  ///< A sentence for each op that could not be measured.
 
-  /// Prints the failures. The exit code of a command that has reported everything else.
+  /// Prints the failures and returns the exit code of a command that has reported everything else.
   [[nodiscard]] int said() const;
 };
 
-/// The dtypes that --dtype lists. Throws ConfigError.
+/// Returns the dtypes that --dtype lists. Throws ConfigError for an unknown one.
 std::vector<DType> dtypes_of(const std::string& list);
 
-/// Measures them now; progress goes to stderr where that is a terminal. Throws std::runtime_error where nothing could
+/// Measures the programs now; progress goes to stderr if that is a terminal. Throws std::runtime_error if nothing could
 /// be measured. All ranks call it; the record is whole where where.leads(). Requires where.takes_part().
 MicroRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram>& programs, BenchOptions options);
-/// What --dtype and --quick ask for.
+/// Measures what --dtype and --quick ask for.
 MicroRecord micro_measured(const MicroWhere& where, const MicroArguments& arguments);
 
 }  // namespace commfuse::validate

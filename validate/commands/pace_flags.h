@@ -13,16 +13,16 @@ class App;
 
 namespace commfuse::validate {
 
-/// As written on the command line; both empty: as fast as copying.
+/// The flags as written on the command line. If both are empty, links are as fast as copying.
 struct PaceArguments {
   std::string latency;
   std::string bandwidth;
 };
 
-/// The arguments must outlive the parsing.
+/// Adds the flags. The arguments must outlive the parsing.
 void add_pace_flags(CLI::App& command, PaceArguments& arguments, const std::string& group);
 
-/// Nothing: as fast as copying. Throws ConfigError.
+/// Returns the pace; nothing where links are as fast as copying. Throws ConfigError for an invalid rate or latency.
 std::optional<Pace> pace_of(const PaceArguments& arguments);
 
 }  // namespace commfuse::validate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate probe: small questions to a GPU, answered as CSV, stage by stage.
+// commfuse-validate probe: measures small facts of a GPU, stage by stage, and writes them as CSV.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -43,17 +43,17 @@ std::vector<const ProbeStage*> stages_of(const std::string& list) {
     return chosen;
   }
   for (const std::string_view word : split_list(list)) {
-    const auto found = std::ranges::find(probe_stages(), word, &ProbeStage::name);
-    if (found == probe_stages().end()) {
+    const auto stage = std::ranges::find(probe_stages(), word, &ProbeStage::name);
+    if (stage == probe_stages().end()) {
       throw ConfigError(
           fmt::format("--stage does not know {}; {}", in_quotes(word), remedy_for(word, names, "stages")));
     }
-    chosen.push_back(&*found);
+    chosen.push_back(&*stage);
   }
   return chosen;
 }
 
-/// What an earlier call has left, which is gone on with. Throws ConfigError for a file that is something else.
+/// Returns the output of an earlier call, which this one continues. Throws ConfigError for any other file.
 std::string begun(const std::string& path) {
   if (path.empty() || !std::filesystem::exists(path)) {
     return probe_header();
@@ -87,7 +87,7 @@ int run(const ProbeRequest& request) {
     fmt::print(stderr, "{}: {}\n", stage->name, stage->what);
     const std::vector<ProbeRow> rows = stage->ask(gpu.device(), options);
     text += to_csv(stage->name, rows);
-    if (!request.out.empty() && !gpu.is_dry()) {  // whatever happens to the next stage
+    if (!request.out.empty() && !gpu.is_dry()) {  // Kept even if the next stage fails.
       reports::atomic_write(request.out, text);
     }
   }

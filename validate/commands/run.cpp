@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate run: schedules in real time, in turns, and the record of it.
+// commfuse-validate run: runs schedules in real time, in turns, and records them.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -51,16 +51,16 @@ std::string to_table(const RunRecord& record, int ranks) {
 int report(const RunRequest& request, const RunRecord& record, int ranks) {
   fmt::print("{}", request.format == "json" ? to_json(record) : to_table(record, ranks));
   int code = exit_code::done;
-  for (const MeasuredRun& one : record.runs) {
-    if (one.status != RunStatus::done) {
+  for (const MeasuredRun& run : record.runs) {
+    if (run.status != RunStatus::done) {
       code = exit_code::failed;
-      fmt::print(stderr, "{}: {}\n", one.strategy, one.message);
+      fmt::print(stderr, "{}: {}\n", run.strategy, run.message);
     }
   }
   return code;
 }
 
-/// As many ranks as processes, unless somebody said how many.
+/// Sets as many ranks as processes, unless the user chose a number.
 Settings on_all_processes(Settings settings, int processes) {
   const Field& ranks = *find_field("ranks");
   if (settings.at(ranks).origin.source == Source::preset) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate verdict: are these nodes healthy, and if not, why?
+// commfuse-validate verdict: judges whether nodes are healthy, and if not, why.
 #include "validate/verdict/verdicts.h"
 
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ double false_alarms_of(const VerdictRequest& request) {
   return *share;
 }
 
-/// Every file of a folder, or the file itself, sorted.
+/// Returns every file of a folder, or the file itself, sorted.
 std::vector<std::string> files_of(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
@@ -60,14 +60,14 @@ std::vector<std::string> files_of(const std::vector<std::string>& paths) {
       files.push_back(path);
       continue;
     }
-    std::vector<std::string> found;
+    std::vector<std::string> folder_files;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
       if (entry.is_regular_file()) {
-        found.push_back(entry.path().string());
+        folder_files.push_back(entry.path().string());
       }
     }
-    std::sort(found.begin(), found.end());
-    files.insert(files.end(), found.begin(), found.end());
+    std::sort(folder_files.begin(), folder_files.end());
+    files.insert(files.end(), folder_files.begin(), folder_files.end());
   }
   const std::vector<std::filesystem::path> given(files.begin(), files.end());
   refuse_twice(given);
@@ -85,9 +85,9 @@ std::string rendered(const VerdictRequest& request, const Verdicts& verdicts, co
 int code_of(const Verdicts& verdicts, const std::vector<std::string>& unread) {
   const auto has = [&](Health health) {
     return std::any_of(verdicts.nodes.begin(), verdicts.nodes.end(),
-                       [&](const NodeVerdict& one) { return one.health == health; }) ||
+                       [&](const NodeVerdict& verdict) { return verdict.health == health; }) ||
            std::any_of(verdicts.jobs.begin(), verdicts.jobs.end(),
-                       [&](const JobVerdict& one) { return one.judgement.health == health; });
+                       [&](const JobVerdict& verdict) { return verdict.judgement.health == health; });
   };
   const bool is_fleet_bad = verdicts.fleet && verdicts.fleet->median.health == Health::bad;
   return has(Health::bad) || is_fleet_bad            ? exit_code::gate_missed
@@ -102,10 +102,11 @@ const std::string& machine_of(const VerdictRequest& request) {
   return request.machine;
 }
 
-/// A file of the user's own whose collectives were fitted to something that no shipped file of the accelerator was.
+/// Returns this_fleet for a file of the user whose collectives were fitted to nodes that no shipped file of the
+/// accelerator was fitted to.
 FittedTo fitted_to(const std::string& name, const Machine& machine) {
-  const Parameter<BytesPerSecond>& own = machine.link.collective.rate;
-  const bool is_fitted = own.provenance == Provenance::fitted || own.provenance == Provenance::measured;
+  const Parameter<BytesPerSecond>& rate = machine.link.collective.rate;
+  const bool is_fitted = rate.provenance == Provenance::fitted || rate.provenance == Provenance::measured;
   const bool is_path = name.find('/') != std::string::npos || name.ends_with(".yaml") || name.ends_with(".yml");
   if (!is_fitted || !is_path) {
     return FittedTo::other_nodes;
@@ -113,12 +114,12 @@ FittedTo fitted_to(const std::string& name, const Machine& machine) {
   const std::vector<std::string> shipped = known_names(Catalogue::nodes);
   const bool is_copy = std::any_of(shipped.begin(), shipped.end(), [&](const std::string& other) {
     const Machine known = load_machine(other);
-    return known.accelerator.name == machine.accelerator.name && known.link.collective.rate.source == own.source;
+    return known.accelerator.name == machine.accelerator.name && known.link.collective.rate.source == rate.source;
   });
   return is_copy ? FittedTo::other_nodes : FittedTo::this_fleet;
 }
 
-/// Logs to judge; those of healthy nodes go into the options.
+/// Reads the logs to judge. Logs of healthy nodes go into the options.
 NodeLogs read_logs(const VerdictRequest& request, const std::vector<std::string>& files, Machine& machine,
                    VerdictOptions& options) {
   const NodeBy by = request.by == "file" ? NodeBy::file : NodeBy::host;

@@ -26,12 +26,12 @@ std::string percent(double share) {
 
 std::size_t count_of(const Verdicts& verdicts, Health health) {
   return static_cast<std::size_t>(std::count_if(verdicts.nodes.begin(), verdicts.nodes.end(),
-                                                [&](const NodeVerdict& one) { return one.health == health; }));
+                                                [&](const NodeVerdict& verdict) { return verdict.health == health; }));
 }
 
 std::size_t count_of(const std::vector<JobVerdict>& jobs, Health health) {
-  return static_cast<std::size_t>(
-      std::count_if(jobs.begin(), jobs.end(), [&](const JobVerdict& one) { return one.judgement.health == health; }));
+  return static_cast<std::size_t>(std::count_if(
+      jobs.begin(), jobs.end(), [&](const JobVerdict& verdict) { return verdict.judgement.health == health; }));
 }
 
 std::string counts(const Verdicts& verdicts) {
@@ -39,7 +39,7 @@ std::string counts(const Verdicts& verdicts) {
                      count_of(verdicts, Health::bad), count_of(verdicts, Health::undecided));
 }
 
-/// "tray00 to tray17 (18)" of many hosts.
+/// Returns the node's name, such as "tray00 to tray17 (18)" where there are many hosts.
 std::string shown_name(const NodeLog& log) {
   return has_many_hosts(log) ? fmt::format("{} to {} ({})", log.hosts.front(), log.hosts.back(), log.hosts.size())
                              : log.name;
@@ -68,7 +68,7 @@ std::string half_lines(const Judgement& judgement) {
   return text;
 }
 
-/// "512.3 ms"
+/// Returns a text such as "512.3 ms".
 std::string step_in_words(double us) {
   return us >= 1e6   ? fmt::format("{:.2f} s", us / 1e6)
          : us >= 1e3 ? fmt::format("{:.1f} ms", us / 1e3)
@@ -94,9 +94,9 @@ std::string copy_lines(const std::vector<CopyJudgement>& copies) {
   std::string text = copies.empty() ? ""
                                     : fmt::format("  {:<26}{:>6}{:>10}{:>14}{:>22}\n", "copies", "timed", "GB/s",
                                                   "expected", "worst / expected");
-  for (const CopyJudgement& one : copies) {
-    text += fmt::format("  {:<26}{:>6}{:>10.1f}{:>14.1f}{:>22.3f}\n", one.wires, one.copies, one.measured.value / 1e9,
-                        one.expected.value / 1e9, one.rate_share);
+  for (const CopyJudgement& copy : copies) {
+    text += fmt::format("  {:<26}{:>6}{:>10.1f}{:>14.1f}{:>22.3f}\n", copy.wires, copy.copies,
+                        copy.measured.value / 1e9, copy.expected.value / 1e9, copy.rate_share);
   }
   return text;
 }
@@ -117,12 +117,12 @@ std::string node_lines(const NodeVerdict& verdict) {
 
 Json suspects_of(const NodeVerdict& verdict) {
   Json list = Json::array();
-  for (const SuspectedFault& one : verdict.suspects) {
-    list.push_back({{"fault", one.fault->name},
-                    {"summary", one.fault->summary},
-                    {"subject", one.subject},
-                    {"probability", one.probability},
-                    {"next", one.fault->next}});
+  for (const SuspectedFault& suspect : verdict.suspects) {
+    list.push_back({{"fault", suspect.fault->name},
+                    {"summary", suspect.fault->summary},
+                    {"subject", suspect.subject},
+                    {"probability", suspect.probability},
+                    {"next", suspect.fault->next}});
   }
   return list;
 }
@@ -162,31 +162,31 @@ Json rows_of(const NodeVerdict& verdict) {
 
 Json copies_of(const std::vector<CopyJudgement>& copies) {
   Json list = Json::array();
-  for (const CopyJudgement& one : copies) {
+  for (const CopyJudgement& copy : copies) {
     list.push_back(
-        {{"wires", one.wires},
-         {"health", name_of(one.health)},
-         {"healthy_probability", one.healthy_probability},
-         {"copies", one.copies},
-         {"measured_gb_s", one.measured.value / 1e9},
-         {"expected_gb_s", one.expected.value / 1e9},
-         {"measured_over_expected", one.rate_share},
-         {"subject", one.suspects.empty() || one.health != Health::bad ? "" : one.suspects.front().subject}});
+        {{"wires", copy.wires},
+         {"health", name_of(copy.health)},
+         {"healthy_probability", copy.healthy_probability},
+         {"copies", copy.copies},
+         {"measured_gb_s", copy.measured.value / 1e9},
+         {"expected_gb_s", copy.expected.value / 1e9},
+         {"measured_over_expected", copy.rate_share},
+         {"subject", copy.suspects.empty() || copy.health != Health::bad ? "" : copy.suspects.front().subject}});
   }
   return list;
 }
 
 Json findings_of(const std::vector<ToolFinding>& findings) {
   Json list = Json::array();
-  for (const ToolFinding& one : findings) {
-    list.push_back({{"tool", one.tool},
-                    {"test", one.test},
-                    {"subject", one.subject},
-                    {"failed", one.is_bad},
-                    {"severity", name_of(one.severity)},
-                    {"text", one.text},
-                    {"cause", one.cause},
-                    {"next", one.next}});
+  for (const ToolFinding& finding : findings) {
+    list.push_back({{"tool", finding.tool},
+                    {"test", finding.test},
+                    {"subject", finding.subject},
+                    {"failed", finding.is_bad},
+                    {"severity", name_of(finding.severity)},
+                    {"text", finding.text},
+                    {"cause", finding.cause},
+                    {"next", finding.next}});
   }
   return list;
 }
@@ -219,15 +219,15 @@ Json object_of(const NodeVerdict& verdict, const VerdictPage& page) {
 Json object_of(const JobVerdict& verdict, const VerdictPage& page) {
   const StepJudgement& judgement = verdict.judgement;
   Json suspects = Json::array();
-  for (const SuspectedRank& one : judgement.suspects) {
-    const auto host = verdict.job.hosts.find(one.rank);
-    suspects.push_back({{"rank", one.rank},
+  for (const SuspectedRank& suspect : judgement.suspects) {
+    const auto host = verdict.job.hosts.find(suspect.rank);
+    suspects.push_back({{"rank", suspect.rank},
                         {"host", host == verdict.job.hosts.end() ? "" : host->second},
-                        {"fault", text_of(one.fault).name},
-                        {"summary", text_of(one.fault).summary},
-                        {"probability", one.probability},
-                        {"degree", one.degree},
-                        {"next", text_of(one.fault).next}});
+                        {"fault", text_of(suspect.fault).name},
+                        {"summary", text_of(suspect.fault).summary},
+                        {"probability", suspect.probability},
+                        {"degree", suspect.degree},
+                        {"next", text_of(suspect.fault).next}});
   }
   return {{"schema", "commfuse.verdict/1"},
           {"job", verdict.job.name},
@@ -244,10 +244,10 @@ Json object_of(const JobVerdict& verdict, const VerdictPage& page) {
           {"false_alarms", page.false_alarms}};
 }
 
-/// Bad bytes are no reason to lose a verdict.
+/// Replaces bytes that are not UTF-8, because they are no reason to lose a verdict.
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-/// A label's value as Prometheus reads it.
+/// Returns a label's value as Prometheus reads it.
 std::string label(std::string_view value) {
   std::string text;
   for (const char c : value) {
@@ -256,7 +256,7 @@ std::string label(std::string_view value) {
   return text;
 }
 
-/// Cells of Markdown hold no bars.
+/// Returns a cell of Markdown, which must not contain bars.
 std::string cell(std::string_view value) {
   std::string text;
   for (const char c : value) {
@@ -273,8 +273,8 @@ std::string node_table(const Verdicts& verdicts) {
   constexpr std::size_t few = 16;
   const bool shows_all = verdicts.nodes.size() <= few;
   std::size_t width = 4;
-  for (const NodeVerdict& one : verdicts.nodes) {
-    width = std::max(width, shown_name(one.log).size());
+  for (const NodeVerdict& verdict : verdicts.nodes) {
+    width = std::max(width, shown_name(verdict.log).size());
   }
   std::string text;
   if (verdicts.nodes.empty()) {
@@ -282,18 +282,19 @@ std::string node_table(const Verdicts& verdicts) {
   }
   text += fmt::format("\n{:<{}}  {:<9}  {:>12}  {:<8}  {:>8}\n", "node", width, "health", "P(healthy)", "severity",
                       "slowdown");
-  for (const NodeVerdict& one : verdicts.nodes) {
-    if (shows_all || one.health != Health::healthy) {
-      text += fmt::format("{:<{}}  {:<9}  {:>12}  {:<8}  {:>8.2f}\n", shown_name(one.log), width, name_of(one.health),
-                          percent(one.healthy_probability), name_of(one.severity), one.slowdown);
+  for (const NodeVerdict& verdict : verdicts.nodes) {
+    if (shows_all || verdict.health != Health::healthy) {
+      text += fmt::format("{:<{}}  {:<9}  {:>12}  {:<8}  {:>8.2f}\n", shown_name(verdict.log), width,
+                          name_of(verdict.health), percent(verdict.healthy_probability), name_of(verdict.severity),
+                          verdict.slowdown);
     }
   }
   text += "\n";
-  for (const NodeVerdict& one : verdicts.nodes) {
-    if (one.health != Health::healthy || verdicts.nodes.size() == 1) {
-      text += node_lines(one);
-      text += shows_all && !one.judgement.halves.empty() ? half_lines(one.judgement) : "";
-      text += shows_all ? copy_lines(one.copies) : "";
+  for (const NodeVerdict& verdict : verdicts.nodes) {
+    if (verdict.health != Health::healthy || verdicts.nodes.size() == 1) {
+      text += node_lines(verdict);
+      text += shows_all && !verdict.judgement.halves.empty() ? half_lines(verdict.judgement) : "";
+      text += shows_all ? copy_lines(verdict.copies) : "";
     }
   }
   if (!verdicts.blamed_hosts.empty()) {
@@ -314,9 +315,9 @@ std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page) {
     text += fleet_sentence(*verdicts.fleet) + "\n";
   }
   text += node_table(verdicts);
-  for (const JobVerdict& one : verdicts.jobs) {
+  for (const JobVerdict& verdict : verdicts.jobs) {
     text += text.empty() ? "" : "\n";
-    text += job_lines(one);
+    text += job_lines(verdict);
   }
   for (const std::string& sentence : page.passed_over) {
     text += wrapped(fmt::format("not judged: {}", sentence), "", "  ");
@@ -326,11 +327,11 @@ std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page) {
 std::string verdict_json(const Verdicts& verdicts, const VerdictPage& page) {
   std::string text = "[";
   const auto add = [&](const Json& object) { text += (text.size() == 1 ? "\n" : ",\n") + dumped(object); };
-  for (const NodeVerdict& one : verdicts.nodes) {
-    add(object_of(one, page));
+  for (const NodeVerdict& verdict : verdicts.nodes) {
+    add(object_of(verdict, page));
   }
-  for (const JobVerdict& one : verdicts.jobs) {
-    add(object_of(one, page));
+  for (const JobVerdict& verdict : verdicts.jobs) {
+    add(object_of(verdict, page));
   }
   return text + "\n]\n";
 }
@@ -365,11 +366,12 @@ std::string verdict_junit(const Verdicts& verdicts, const VerdictPage& page) {
       test.append_child("skipped").append_attribute("message") = why.c_str();
     }
   };
-  for (const NodeVerdict& one : verdicts.nodes) {
-    add_result(add_case("node", one.log.name), one.health, one.severity, one.why, node_lines(one));
+  for (const NodeVerdict& verdict : verdicts.nodes) {
+    add_result(add_case("node", verdict.log.name), verdict.health, verdict.severity, verdict.why, node_lines(verdict));
   }
-  for (const JobVerdict& one : verdicts.jobs) {
-    add_result(add_case("job", one.job.name), one.judgement.health, one.judgement.severity, one.why, job_lines(one));
+  for (const JobVerdict& verdict : verdicts.jobs) {
+    add_result(add_case("job", verdict.job.name), verdict.judgement.health, verdict.judgement.severity, verdict.why,
+               job_lines(verdict));
   }
   for (const std::string& sentence : page.unread) {
     add_case("node", sentence.substr(0, sentence.find(':'))).append_child("error").append_attribute("message") =
@@ -382,39 +384,40 @@ std::string verdict_junit(const Verdicts& verdicts, const VerdictPage& page) {
 
 std::string verdict_prometheus(const Verdicts& verdicts, const VerdictPage& /*page*/) {
   std::string text = gauge("commfuse_node_healthy_probability", "Probability that the node is healthy.");
-  for (const NodeVerdict& one : verdicts.nodes) {
-    text += fmt::format("commfuse_node_healthy_probability{{node=\"{}\"}} {:.6g}\n", label(one.log.name),
-                        one.healthy_probability);
+  for (const NodeVerdict& verdict : verdicts.nodes) {
+    text += fmt::format("commfuse_node_healthy_probability{{node=\"{}\"}} {:.6g}\n", label(verdict.log.name),
+                        verdict.healthy_probability);
   }
   text += gauge("commfuse_node_bad", "1 where the node is bad, 0 where it is healthy; absent where undecided.");
-  for (const NodeVerdict& one : verdicts.nodes) {
-    if (one.health != Health::undecided) {
-      text += fmt::format("commfuse_node_bad{{node=\"{}\",fault=\"{}\"}} {}\n", label(one.log.name),
-                          one.suspects.empty() || one.health != Health::bad ? "" : one.suspects.front().fault->name,
-                          one.health == Health::bad ? 1 : 0);
+  for (const NodeVerdict& verdict : verdicts.nodes) {
+    if (verdict.health != Health::undecided) {
+      text += fmt::format(
+          "commfuse_node_bad{{node=\"{}\",fault=\"{}\"}} {}\n", label(verdict.log.name),
+          verdict.suspects.empty() || verdict.health != Health::bad ? "" : verdict.suspects.front().fault->name,
+          verdict.health == Health::bad ? 1 : 0);
     }
   }
   text += gauge("commfuse_bus_bandwidth_bytes_per_second", "Bus bandwidth as nccl-tests counts it, out of place.");
-  for (const NodeVerdict& one : verdicts.nodes) {
-    for (const MeasuredMessage& row : one.log.rows) {
+  for (const NodeVerdict& verdict : verdicts.nodes) {
+    for (const MeasuredMessage& row : verdict.log.rows) {
       const Message& message = row.message;
       fmt::format_to(std::back_inserter(text),
                      "commfuse_bus_bandwidth_bytes_per_second{{node=\"{}\",collective=\"{}\",ranks=\"{}\",nodes=\"{}\","
                      "bytes=\"{}\"}} {:.6g}\n",
-                     label(one.log.name), name_of(message.op), message.gpus, message.nodes, message.bytes.count,
+                     label(verdict.log.name), name_of(message.op), message.gpus, message.nodes, message.bytes.count,
                      bus_bandwidth(message, from_seconds(1e-6 * row.time_us)).value);
     }
   }
   if (!verdicts.jobs.empty()) {
     text += gauge("commfuse_job_healthy_probability", "Probability that no rank holds the job up.");
-    for (const JobVerdict& one : verdicts.jobs) {
-      text += fmt::format("commfuse_job_healthy_probability{{job=\"{}\"}} {:.6g}\n", label(one.job.name),
-                          one.judgement.healthy_probability);
+    for (const JobVerdict& verdict : verdicts.jobs) {
+      text += fmt::format("commfuse_job_healthy_probability{{job=\"{}\"}} {:.6g}\n", label(verdict.job.name),
+                          verdict.judgement.healthy_probability);
     }
     text += gauge("commfuse_rank_bad", "1 for each rank that holds its job up.");
-    for (const JobVerdict& one : verdicts.jobs) {
-      for (const SuspectedRank& suspect : one.judgement.suspects) {
-        text += fmt::format("commfuse_rank_bad{{job=\"{}\",rank=\"{}\",fault=\"{}\"}} 1\n", label(one.job.name),
+    for (const JobVerdict& verdict : verdicts.jobs) {
+      for (const SuspectedRank& suspect : verdict.judgement.suspects) {
+        text += fmt::format("commfuse_rank_bad{{job=\"{}\",rank=\"{}\",fault=\"{}\"}} 1\n", label(verdict.job.name),
                             suspect.rank, text_of(suspect.fault).name);
       }
     }
@@ -435,22 +438,22 @@ std::string verdict_markdown(const Verdicts& verdicts, const VerdictPage& page) 
       verdicts.nodes.empty()
           ? ""
           : "\n| node | health | P(healthy) | severity | slowdown | why | next |\n|---|---|---:|---|---:|---|---|\n";
-  for (const NodeVerdict& one : verdicts.nodes) {
-    if (one.health != Health::healthy || verdicts.nodes.size() == 1) {
-      text += fmt::format("| {} | {} | {} | {} | {:.2f} | {} | {} |\n", cell(one.log.name), name_of(one.health),
-                          percent(one.healthy_probability), name_of(one.severity), one.slowdown, cell(one.why),
-                          one.next.empty() ? "" : fmt::format("`{}`", cell(one.next)));
+  for (const NodeVerdict& verdict : verdicts.nodes) {
+    if (verdict.health != Health::healthy || verdicts.nodes.size() == 1) {
+      text += fmt::format("| {} | {} | {} | {} | {:.2f} | {} | {} |\n", cell(verdict.log.name), name_of(verdict.health),
+                          percent(verdict.healthy_probability), name_of(verdict.severity), verdict.slowdown,
+                          cell(verdict.why), verdict.next.empty() ? "" : fmt::format("`{}`", cell(verdict.next)));
     }
   }
   if (!verdicts.jobs.empty()) {
     text += "\n| job | health | P(healthy) | severity | step | why | next |\n|---|---|---:|---|---:|---|---|\n";
   }
-  for (const JobVerdict& one : verdicts.jobs) {
-    const StepJudgement& judgement = one.judgement;
-    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", cell(one.job.name), name_of(judgement.health),
+  for (const JobVerdict& verdict : verdicts.jobs) {
+    const StepJudgement& judgement = verdict.judgement;
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", cell(verdict.job.name), name_of(judgement.health),
                         percent(judgement.healthy_probability), name_of(judgement.severity),
-                        step_in_words(judgement.step_us), cell(one.why),
-                        one.next.empty() ? "" : fmt::format("`{}`", cell(one.next)));
+                        step_in_words(judgement.step_us), cell(verdict.why),
+                        verdict.next.empty() ? "" : fmt::format("`{}`", cell(verdict.next)));
   }
   for (const std::string& sentence : page.unread) {
     text += fmt::format("\nNot read: {}\n", sentence);

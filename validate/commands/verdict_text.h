@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdicts as text: a table, JSON, JUnit, Prometheus, Markdown.
+// Writes verdicts as a table, JSON, JUnit, Prometheus or Markdown.
 #pragma once
 
 #include <string>
@@ -9,24 +9,24 @@
 
 namespace commfuse::validate {
 
-/// What is said around the verdicts.
+/// Facts that stand around the verdicts.
 struct VerdictPage {
-  std::string machine;  ///< Empty where no node was judged.
+  std::string machine;  ///< Empty if no node was judged.
   double false_alarms = 0.01;
   std::vector<std::string> unread;
   std::vector<std::string> passed_over;
-  bool has_rows = false;  ///< Every measurement beside what was expected.
+  bool has_rows = false;  ///< True to show every measurement beside its expectation.
 };
 
 std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page);
-/// An array of objects, one a node, then one a job.
+/// Returns an array of objects, one a node, then one a job.
 std::string verdict_json(const Verdicts& verdicts, const VerdictPage& page);
-/// One test case a node and a job: a failure where it is bad, skipped where it is undecided; an error for each unread
+/// Returns one test case a node and a job: a failure if it is bad, skipped if it is undecided; an error for each unread
 /// file.
 std::string verdict_junit(const Verdicts& verdicts, const VerdictPage& page);
-/// For the textfile collector of node_exporter.
+/// Returns metrics for the textfile collector of node_exporter.
 std::string verdict_prometheus(const Verdicts& verdicts, const VerdictPage& page);
-/// For a ticket.
+/// Returns text for a ticket.
 std::string verdict_markdown(const Verdicts& verdicts, const VerdictPage& page);
 
 }  // namespace commfuse::validate

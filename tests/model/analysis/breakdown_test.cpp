@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 Instant at(Duration time) { return Instant{time}; }
 
-/// One rank, ops by purpose and time.
+/// One rank with ops by purpose and time.
 struct OneRank {
   OneRank() { recorder.start(1); }
   OneRank& op(Purpose purpose, Duration start, Duration end) {
@@ -73,7 +73,7 @@ TEST(Breakdown, ARankWithoutEssentialWorkIsAllHead) {
 TEST(Analysis, TheCriticalRankEndsLastAndTheLowestWinsTies) {
   Program program;
   program.mesh = Mesh{{{"tp", 3}}};
-  program.ops.push_back({});  // one essential op
+  program.ops.push_back({});  // One essential op.
   Costs costs{.duration = {Duration{5us}}, .issue = {Duration{}}, .compute = 5us};
   Recorder recorder;
   recorder.start(3);

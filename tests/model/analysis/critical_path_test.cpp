@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three ranks, worked by hand. Times in us.
+// Three ranks, worked by hand, with times in us.
 #include "model/analysis/critical_path.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Instant at(int microseconds) { return Instant{std::chrono::microseconds(microsec
 
 PathStep step(Rank rank, int op, PathKind kind, int from, int to) { return {rank, OpId{op}, kind, at(from), at(to)}; }
 
-/// Spans in us by rank and op, and costs by rank and op in us; issuing an op takes `issue`.
+/// A run given by spans in us, by rank and op, and costs in us; issuing an op takes `issue`.
 struct Played {
   Timeline timeline;
   Costs costs;
@@ -47,7 +47,7 @@ struct Played {
 };
 
 TEST(CriticalPath, RunsBackThroughTheSlowTransferOfAnotherRank) {
-  // Op 0 sends the own shard on, 2 what came; 1, 3, 4 are products. The first transfer of rank 1 takes 20, not 12.
+  // Op 0 sends the rank's own shard on, op 2 the shard that came; 1, 3, 4 are GEMMs. Rank 1's first transfer takes 20.
   // Op 0: halves 0->1 1-13, 1->2 1-21, 2->0 1-13, so it ends at 13 on rank 0 and at 21 on ranks 1 and 2.
   // Op 2: every half waits for rank 1 or 2, which are free at 21: 21-33. Op 4 follows: 33-43.
   const Played played({{{1, 13}, {2, 12}, {21, 33}, {13, 23}, {33, 43}},

@@ -12,7 +12,7 @@ constexpr VerdictRule rule{.difference = 0.02};
 
 MapValue count(double value) { return {value, std::to_string(static_cast<int>(value))}; }
 
-/// At a sequence length, links so many bytes a second fast, and ranks.
+/// Returns an entry with a sequence length, a link rate in bytes a second, and ranks.
 MapEntry entry(double seq, double link, double ranks, const char* strategy, std::int64_t time) {
   return {"a", {count(seq), {link, "x"}, count(1), count(ranks)}, strategy, Duration{time}};
 }
@@ -24,7 +24,7 @@ TEST(CrossoverMap, ACellSaysWhatItsWinnerSavesOverTheNextFamilyAndOverSerial) {
                                       at_seq(1, "ring", 125),   at_seq(2, "serial", 100), at_seq(2, "ring", 101)};
   const CrossoverMap map = crossover_maps(entries, rule).at(0);
   ASSERT_EQ(map.cells.size(), 2U);
-  EXPECT_EQ(map.cells[0].winner, "sliced");  // of two schedules the faster
+  EXPECT_EQ(map.cells[0].winner, "sliced");  // The faster of two schedules wins.
   EXPECT_EQ(map.cells[0].second, "ring");
   EXPECT_DOUBLE_EQ(*map.cells[0].saved, 0.2);
   EXPECT_DOUBLE_EQ(*map.cells[0].of_serial, 0.5);

@@ -10,7 +10,7 @@ using Curve = std::vector<CurvePoint>;
 
 TEST(Knee, IsThePointFarthestFromTheChord) {
   EXPECT_EQ(knee_of(Curve{{0, 0}, {1, 6}, {2, 9}, {3, 10}, {4, 10}}), 2U);
-  EXPECT_EQ(knee_of(Curve{{1, 10}, {2, 3}, {3, 2}, {4, 1}}), 1U);  // a falling curve
+  EXPECT_EQ(knee_of(Curve{{1, 10}, {2, 3}, {3, 2}, {4, 1}}), 1U);  // The curve falls.
   EXPECT_EQ(knee_of(Curve{{0, 0}, {1, 5}, {2, 5}, {10, 5}}), 1U);
 }
 

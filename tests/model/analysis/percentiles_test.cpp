@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// 1 us, 2 us ... count us.
+/// Returns 1 us, 2 us ... count us.
 std::vector<Duration> one_to(std::size_t count) {
   std::vector<Duration> samples;
   for (std::size_t i = 1; i <= count; ++i) {
@@ -34,8 +34,9 @@ TEST(Percentiles, APercentileIsTheLeastSampleThatReachesIt) {
   EXPECT_EQ(order_of(1, 1000), 1U);
 }
 
-// Of 10 samples 0 or 1 lie below the median with probability 11/1024 = 1.1 %, 0 to 2 with 56/1024 = 5.5 %. So the 2nd
-// smallest is above it with 1.1 %, which is at most 2.5 %, and the 3rd with 5.5 %, which is more; the same from above.
+// In 10 samples 0 or 1 lie below the median with probability 11/1024 = 1.1%, 0 to 2 with 56/1024 = 5.5%. So the 2nd
+// smallest is above it with 1.1%, which is at most 2.5%, and the 3rd with 5.5%, which is more; the largest ones are
+// symmetric.
 TEST(Percentiles, TheMedianOfTenLiesBetweenTheSecondAndTheNinth) {
   EXPECT_EQ(percentile(one_to(10), 500), known(5us, 2us, 9us));
 }
@@ -60,7 +61,7 @@ TEST(Percentiles, NoSampleLimitsTheLargestValue) {
   EXPECT_EQ(percentile(one_to(5000), 1000), (Estimate{5000us, std::nullopt}));
 }
 
-// By summing up binomial probabilities one by one.
+// Sums up binomial probabilities one by one.
 TEST(Percentiles, EndsAreTheNearestSamplesThatKeepNinetyFivePercent) {
   for (const std::size_t count : {400U, 1000U, 5000U}) {
     for (const int per_mille : {500, 950, 990}) {

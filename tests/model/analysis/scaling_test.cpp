@@ -14,20 +14,20 @@ TEST(Scaling, IsStrongWhereTheSameWorkHasSeveralCountsOfRanks) {
   // 2 to 8 ranks could be 4 times as fast; 300 to 100 is 3 times.
   const std::vector<ScalingPoint> points{point(4, 1, 1024, 180), point(2, 1, 1024, 300), point(8, 1, 1024, 100),
                                          point(2, 1, 2048, 900)};
-  const std::vector<Scaling> all = scalings_of(points);
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].kind, ScalingKind::strong);
-  EXPECT_EQ(all[0].fewest.ranks, 2);
-  EXPECT_EQ(all[0].most.ranks, 8);
-  EXPECT_DOUBLE_EQ(all[0].efficiency, 0.75);
+  const std::vector<Scaling> scalings = scalings_of(points);
+  ASSERT_EQ(scalings.size(), 1U);
+  EXPECT_EQ(scalings[0].kind, ScalingKind::strong);
+  EXPECT_EQ(scalings[0].fewest.ranks, 2);
+  EXPECT_EQ(scalings[0].most.ranks, 8);
+  EXPECT_DOUBLE_EQ(scalings[0].efficiency, 0.75);
 }
 
 TEST(Scaling, IsWeakWhereTokensARankAreFixedWhetherByBatchOrBySequence) {
   const std::vector<ScalingPoint> points{point(2, 1, 2048, 100), point(4, 1, 4096, 110), point(8, 2, 4096, 125)};
-  const std::vector<Scaling> all = scalings_of(points);
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].kind, ScalingKind::weak);
-  EXPECT_DOUBLE_EQ(all[0].efficiency, 0.8);
+  const std::vector<Scaling> scalings = scalings_of(points);
+  ASSERT_EQ(scalings.size(), 1U);
+  EXPECT_EQ(scalings[0].kind, ScalingKind::weak);
+  EXPECT_DOUBLE_EQ(scalings[0].efficiency, 0.8);
 }
 
 TEST(Scaling, IsNeitherWhereRanksStandStillOrAllChangesAtOnce) {

@@ -48,7 +48,7 @@ TEST(Uncertainty, WithoutDoubtTheShorterIsTheShorter) {
   EXPECT_EQ(probability_shorter(1us, shared, 2us, shared), 1.0);
 }
 
-// Two doubts of 0.3 and 0.4 make an error of 0.5. What was measured has both and was off by 0.1.
+// Two doubts of 0.3 and 0.4 make an error of 0.5. The measured time has both and was off by 0.1.
 TEST(Evidence, OfTheSameTimeLeavesNothingToDoubt) {
   const Uncertainty measured{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}};
   const Evidence evidence{measured, 0.1};
@@ -71,7 +71,7 @@ TEST(Evidence, TellsNothingOfATimeThatSharesNoDoubt) {
   EXPECT_DOUBLE_EQ(error_of(given(other, evidence)), 0.2);
 }
 
-// Given the evidence two times are 0.36 and 0.09 / 0.25 of it; their ratio keeps what only one of them has.
+// Given the evidence two times are 0.36 and 0.09 / 0.25 of it; their ratio keeps the doubts that only one of them has.
 TEST(Evidence, LeavesTheRatioOfTwoTimesWhatNeitherSharesWithIt) {
   const Evidence evidence{{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}}, 0.1};
   const Uncertainty b{{{std::size_t{0}, 0.3}, {StepDoubt{"b"}, 0.3}}};

@@ -32,7 +32,7 @@ TEST(Verdict, BothLimitsCanBeSet) {
 }
 
 TEST(Verdict, ASlowOneTiesTooWhereNothingIsKnownWell) {
-  // The second is 5 % slower for sure, the third 30 % slower and hardly known.
+  // The second is 5% slower for sure; the third is 30% slower and uncertain.
   const std::vector<Contender> three{{100.0, 0.01, 0.99}, {105.0, 0.01, 0.01}, {130.0, 0.6, 0.3}};
   const Verdict verdict = verdict_of(three, {});
   EXPECT_EQ(verdict.front, (std::vector<std::size_t>{0, 2}));
@@ -42,7 +42,7 @@ TEST(Verdict, ASlowOneTiesTooWhereNothingIsKnownWell) {
 TEST(Verdict, ThoseOfDifferentPointsAreComparedByTheirErrors) {
   // ln(1.1) = 0.0953 over hypot(0.03, 0.04) = 0.05 is 1.906 standard errors: 95.2 %.
   EXPECT_NEAR(*probability_faster({100.0, 0.03}, {110.0, 0.04}), 0.9524, 1e-4);
-  // The second was the fastest of its own point: that says nothing of the first.
+  // The second was the fastest of its own point, which says nothing about the first.
   EXPECT_NEAR(*probability_faster({100.0, 0.03}, {110.0, 0.04, 0.9}), 0.9524, 1e-4);
   EXPECT_FALSE(probability_faster({100.0, 0.03}, {110.0}));
   EXPECT_EQ(*probability_faster({100.0, 0.0}, {110.0, 0.0}), 1.0);

@@ -37,7 +37,7 @@ class CatalogueTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove(file_); }
 
-  /// A file of the catalogue with one text replaced by another.
+  /// Returns a file of the catalogue with one text replaced by another.
   std::string changed(const std::string& source, const std::string& from, const std::string& to) const {
     std::ifstream in(configs + "/" + source);
     std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
@@ -48,7 +48,7 @@ class CatalogueTest : public ::testing::Test {
     return file_.string();
   }
 
-  /// The message about a changed model file, without the path in front.
+  /// Returns the message about a changed model file, without the path in front.
   std::string model_refusal(const std::string& from, const std::string& to) const {
     const std::string path = changed("models/llama-3.1-70b.yaml", from, to);
     return without_path(refusal([&] { load_model(path); }));
@@ -69,7 +69,7 @@ class CatalogueTest : public ::testing::Test {
   fs::path file_;
 };
 
-TEST_F(CatalogueTest, every_model_file_loads_under_its_own_name) {
+TEST_F(CatalogueTest, EveryModelFileLoadsUnderItsOwnName) {
   const std::vector<std::string> names = known_names(Catalogue::models);
   EXPECT_GE(names.size(), 3u);
   for (const std::string& name : names) {
@@ -79,7 +79,7 @@ TEST_F(CatalogueTest, every_model_file_loads_under_its_own_name) {
   }
 }
 
-TEST_F(CatalogueTest, every_hardware_file_loads_under_its_own_name) {
+TEST_F(CatalogueTest, EveryHardwareFileLoadsUnderItsOwnName) {
   const std::vector<std::string> names = known_names(Catalogue::hardware);
   EXPECT_GE(names.size(), 1u);
   for (const std::string& name : names) {
@@ -87,17 +87,17 @@ TEST_F(CatalogueTest, every_hardware_file_loads_under_its_own_name) {
   }
 }
 
-TEST_F(CatalogueTest, no_kernel_of_a_shipped_gpu_waits_longer_in_a_graph_than_in_a_stream) {
+TEST_F(CatalogueTest, NoKernelOfAShippedGpuWaitsLongerInAGraphThanInAStream) {
   for (const std::string& name : known_names(Catalogue::hardware)) {
     const Accelerator accelerator = load_machine(name).accelerator;
-    if (name != "cpu") {  // whose launch cost is the wait of a stream
+    if (name != "cpu") {  // The launch cost of a CPU is the wait of a stream.
       EXPECT_LE(accelerator.graph_node_gap.value, accelerator.stream_gap.value) << name;
     }
     EXPECT_FALSE(accelerator.stream_gap.source.empty()) << name;
   }
 }
 
-TEST_F(CatalogueTest, every_config_begins_with_a_comment_and_names_its_schema) {
+TEST_F(CatalogueTest, EveryConfigBeginsWithACommentAndNamesItsSchema) {
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(configs)) {
     if (entry.path().extension() != ".yaml") {
       continue;
@@ -111,7 +111,7 @@ TEST_F(CatalogueTest, every_config_begins_with_a_comment_and_names_its_schema) {
   }
 }
 
-TEST_F(CatalogueTest, llama_3_1_70b_has_70_billion_parameters) {
+TEST_F(CatalogueTest, Llama70bHas70BillionParameters) {
   const Transformer model = load_model("llama-3.1-70b");
   const std::int64_t attention = model.hidden * model.head_dim * 2 * (model.heads + model.kv_heads);
   const std::int64_t mlp = 3 * model.hidden * model.ffn;
@@ -119,14 +119,14 @@ TEST_F(CatalogueTest, llama_3_1_70b_has_70_billion_parameters) {
   EXPECT_EQ(model.layers * (attention + mlp) + 2 * model.vocab * model.hidden, 70'552'387'584);
 }
 
-TEST_F(CatalogueTest, gpt_3_has_175_billion_parameters) {
+TEST_F(CatalogueTest, Gpt3Has175BillionParameters) {
   const Transformer model = load_model("gpt-3-175b");
   EXPECT_FALSE(model.gated_mlp);
   // 12 hidden^2 a layer, plus the table of 51200 tokens.
   EXPECT_EQ(model.layers * 12 * model.hidden * model.hidden + model.vocab * model.hidden, 174'575'321'088);
 }
 
-TEST_F(CatalogueTest, the_h100_node_carries_values_and_where_they_come_from) {
+TEST_F(CatalogueTest, TheH100NodeCarriesValuesAndWhereTheyComeFrom) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(machine.gpus_per_node, 8);
   EXPECT_EQ(machine.accelerator.sms, 132);
@@ -138,25 +138,25 @@ TEST_F(CatalogueTest, the_h100_node_carries_values_and_where_they_come_from) {
   EXPECT_EQ(machine.accelerator.launch_cost.source, "as A100 SXM 80 GB, 1.6 to 4.7 us");
 }
 
-TEST_F(CatalogueTest, a_path_is_a_path_and_a_name_is_looked_up) {
+TEST_F(CatalogueTest, APathIsAPathAndANameIsLookedUp) {
   EXPECT_EQ(find_config(Catalogue::models, "llama-3.1-8b"), fs::path(configs + "/models/llama-3.1-8b.yaml"));
   EXPECT_EQ(find_config(Catalogue::models, "./llama"), fs::path("./llama"));
   EXPECT_EQ(find_config(Catalogue::models, "own.yaml"), fs::path("own.yaml"));
   EXPECT_EQ(find_config(Catalogue::hardware, "own.yml"), fs::path("own.yml"));
 }
 
-TEST_F(CatalogueTest, an_unknown_name_is_answered_with_the_nearest_and_all) {
+TEST_F(CatalogueTest, AnUnknownNameIsAnsweredWithTheNearestAndAll) {
   const auto known = [](Catalogue catalogue) {
-    std::string all = "known: ";
+    std::string list = "known: ";
     for (const std::string& name : known_names(catalogue)) {
-      all += (all.back() == ' ' ? "" : ", ") + name;
+      list += (list.back() == ' ' ? "" : ", ") + name;
     }
-    return all;
+    return list;
   };
   const std::string models = known(Catalogue::models) + "; a path holds '/' or ends in .yaml or .json";
   EXPECT_EQ(refusal([] { load_model("llama-3.1-70B-x"); }),
             "unknown model 'llama-3.1-70B-x'; did you mean 'llama-3.1-70b'? " + models);
-  // Of the generation that was meant, though llama-2-70b is spelled more like it.
+  // The suggestion keeps the generation that was meant, though llama-2-70b is spelled more like it.
   EXPECT_EQ(refusal([] { load_model("llama3-70b"); }),
             "unknown model 'llama3-70b'; did you mean 'llama-3.1-70b'? " + models);
   EXPECT_EQ(refusal([] { load_model("perceptron"); }), "unknown model 'perceptron'; " + models);
@@ -168,13 +168,13 @@ TEST_F(CatalogueTest, an_unknown_name_is_answered_with_the_nearest_and_all) {
   EXPECT_EQ(refusal([] { load_machine(""); }), "the hardware has no name; " + known(Catalogue::hardware));
 }
 
-TEST_F(CatalogueTest, what_may_be_json_is_a_path_when_it_ends_so) {
+TEST_F(CatalogueTest, WhatMayBeJsonIsAPathWhenItEndsSo) {
   EXPECT_EQ(find_config(Catalogue::models, "mine.json"), "mine.json");
   EXPECT_EQ(find_config(Catalogue::schedules, "mine.json"), "mine.json");
   EXPECT_NE(refusal([] { find_config(Catalogue::hardware, "mine.json"); }), "");
 }
 
-TEST_F(CatalogueTest, a_config_folder_that_is_none_is_refused) {
+TEST_F(CatalogueTest, AConfigFolderThatIsNoneIsRefused) {
   setenv("COMMFUSE_CONFIG_DIR", "/nowhere", 1);
   EXPECT_EQ(refusal([] { load_model("llama-3.1-70b"); }),
             "COMMFUSE_CONFIG_DIR is '/nowhere', which is not a folder; set it to the folder that holds models/ and "
@@ -183,7 +183,7 @@ TEST_F(CatalogueTest, a_config_folder_that_is_none_is_refused) {
   setenv("COMMFUSE_CONFIG_DIR", configs.c_str(), 1);
 }
 
-TEST_F(CatalogueTest, a_model_file_is_checked_field_by_field) {
+TEST_F(CatalogueTest, AModelFileIsCheckedFieldByField) {
   EXPECT_EQ(model_refusal("layers: 80", "layers: 0"), "4:9: 'layers' is 0; choose 1 to 10000");
   EXPECT_EQ(model_refusal("hidden: 8192", "hiden: 8192"), "5:1: unknown key 'hiden'; did you mean 'hidden'?");
   EXPECT_EQ(model_refusal("kv_heads: 8", "kv_heads: 7"),
@@ -196,7 +196,7 @@ TEST_F(CatalogueTest, a_model_file_is_checked_field_by_field) {
             "2:1: missing key 'schema'; add it, as in \"schema: commfuse.model/1\"");
 }
 
-TEST_F(CatalogueTest, a_hardware_file_is_checked_field_by_field) {
+TEST_F(CatalogueTest, AHardwareFileIsCheckedFieldByField) {
   EXPECT_EQ(machine_refusal("sms: 132", "sms: -132"),
             "14:8: '-132' is not a whole number; write one, as in \"sms: 8\"");
   EXPECT_EQ(machine_refusal("{value: 3350 GB/s,", "{value: 3350,"),

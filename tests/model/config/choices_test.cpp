@@ -146,7 +146,7 @@ TEST(ChoicesTest, EveryWordOfEverySettingHasItsValue) {
   for (const Field& field : run_fields()) {
     for (const std::string_view word : field.choices == nullptr ? std::vector<std::string_view>() : field.choices()) {
       RunChoices run;
-      field.put(word, run);  // aborts where the word has none
+      field.put(word, run);  // put() aborts if the word has no value.
     }
   }
 }

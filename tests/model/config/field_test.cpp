@@ -35,8 +35,8 @@ TEST(FieldTest, EveryEntryIsComplete) {
 }
 
 TEST(FieldTest, ChoicesAreTheCodesOwnLists) {
-  const auto all = find_field("scope")->choices();
-  ASSERT_EQ(all.size(), all_scopes.size() + whole_model_scopes.size());
+  const auto scopes = find_field("scope")->choices();
+  ASSERT_EQ(scopes.size(), all_scopes.size() + whole_model_scopes.size());
   for (const Scope scope : all_scopes) {
     EXPECT_EQ(refusal("scope", name_of(scope)), "accepted");
   }
@@ -96,7 +96,8 @@ TEST(FieldTest, StrategiesAreAListWithoutRepetition) {
   EXPECT_EQ(refusal("strategy.name", "sliced,comfuse"), "unknown strategy 'comfuse'; did you mean 'commfuse'?");
   const std::string known = "known strategies: all, " + test::known_strategies();
   EXPECT_EQ(refusal("strategy.name", "zzz"), "unknown strategy 'zzz'; " + known);
-  EXPECT_EQ(refusal("strategy.name", "nccl"), "unknown strategy 'nccl'; did you mean 'serial'?");  // what it stands for
+  // A user who writes nccl means serial.
+  EXPECT_EQ(refusal("strategy.name", "nccl"), "unknown strategy 'nccl'; did you mean 'serial'?");
   EXPECT_EQ(refusal("strategy.name", "sliced,sliced"), "'sliced' is given twice; keep one of them");
   EXPECT_EQ(refusal("strategy.name", "sliced,all"), "'all' cannot be combined with other values; write it alone");
   EXPECT_EQ(refusal("strategy.name", "sliced,"), "unknown strategy ''; " + known);

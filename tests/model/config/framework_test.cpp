@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file of configs/frameworks becomes, what is wrong with one, and which settings it fills.
+// Tests files of configs/frameworks: their content, their mistakes, and the settings that they fill.
 #include "model/config/framework.h"
 
 #include <fmt/format.h>
@@ -52,14 +52,14 @@ class FrameworkTest : public ::testing::Test {
     std::ofstream("loom.yaml", std::ios::binary) << text;
     return load_framework("./loom.yaml");
   }
-  /// The example with one text in place of another.
+  /// Returns the example with one text in place of another.
   static std::string with(std::string_view from, std::string_view to) {
     std::string text(example);
     const std::size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     return at == std::string::npos ? text : text.replace(at, from.size(), to);
   }
-  /// What is wrong with the changed example.
+  /// Returns the message about the changed example.
   static std::string refusal(std::string_view from, std::string_view to) {
     try {
       loaded(with(from, to));
@@ -146,7 +146,7 @@ TEST_F(FrameworkTest, FillsPresetsAndKeepsWhatTheUserChose) {
   EXPECT_EQ(untouched.at(*find_field("parallel.zero")).origin.source, Source::preset);
   EXPECT_EQ(untouched.at(*find_field("parallel.zero")).origin.where, "loom");
 
-  std::ofstream("mine.yaml") << "parallel:\n  zero: 0\n";  // which is its preset
+  std::ofstream("mine.yaml") << "parallel:\n  zero: 0\n";  // 0 is the preset of the setting.
   Resolver resolver;
   resolver.read_file("./mine.yaml");
   const Settings mine = with_defaults_of(loom, resolver.finish());

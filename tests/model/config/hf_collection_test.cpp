@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every config.json of a collection beside this checkout: read whole, with the parameters that an independent count of
-// the public modelling code has. Skipped where the collection is not there.
+// Reads every config.json of a collection beside this checkout, whole, and compares parameters with an independent
+// count by the public modelling code. Skipped without the collection.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ struct Reference {
 };
 
 std::map<std::string, Reference> references() {
-  std::map<std::string, Reference> all;
+  std::map<std::string, Reference> by_model;
   std::ifstream file(collection() / "reference_params.csv");
   std::string line;
   std::getline(file, line);
@@ -39,12 +39,12 @@ std::map<std::string, Reference> references() {
     for (std::string& cell : row) {
       std::getline(cells, cell, ',');
     }
-    all[row[0]] = {std::stod(row[1]), std::stod(row[2]), row[6]};
+    by_model[row[0]] = {std::stod(row[1]), std::stod(row[2]), row[6]};
   }
-  return all;
+  return by_model;
 }
 
-TEST(HfCollection, has_the_parameters_of_an_independent_count) {
+TEST(HfCollection, HasTheParametersOfAnIndependentCount) {
   if (!fs::exists(collection() / "reference_params.csv")) {
     GTEST_SKIP() << "no collection of config.json files beside the checkout";
   }

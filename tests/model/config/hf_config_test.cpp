@@ -48,14 +48,14 @@ class HfConfigTest : public ::testing::Test {
     std::ofstream(file_, std::ios::binary) << text;
     return read_hf_config(file_);
   }
-  /// llama with one text replaced by another.
+  /// Returns llama with one text replaced by another.
   [[nodiscard]] static std::string llama_with(std::string_view from, std::string_view to) {
     std::string text(llama);
     const std::size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     return text.replace(at, from.size(), to);
   }
-  /// Messages without the path in front.
+  /// Returns messages without the path in front.
   [[nodiscard]] std::string without_path(std::string message) const {
     const std::string path = file_.string() + ":";
     for (std::size_t at = message.find(path); at != std::string::npos; at = message.find(path)) {
@@ -79,11 +79,11 @@ class HfConfigTest : public ::testing::Test {
   fs::path file_;
 };
 
-TEST_F(HfConfigTest, reads_a_llama) {
+TEST_F(HfConfigTest, ReadsALlama) {
   const HfModel read_model = read(llama);
   EXPECT_TRUE(read_model.doubts.empty());
   const Transformer& model = read_model.model;
-  EXPECT_EQ(model.name, "small-llama");  // The folder's.
+  EXPECT_EQ(model.name, "small-llama");  // The folder names the model.
   EXPECT_EQ(model.layers, 6);
   EXPECT_EQ(model.hidden, 512);
   EXPECT_EQ(model.ffn, 1376);
@@ -94,13 +94,13 @@ TEST_F(HfConfigTest, reads_a_llama) {
   EXPECT_TRUE(model.gated_mlp);
 }
 
-TEST_F(HfConfigTest, is_what_load_model_reads_for_a_json_path) {
+TEST_F(HfConfigTest, IsWhatLoadModelReadsForAJsonPath) {
   std::ofstream(file_) << llama;
   EXPECT_EQ(load_model(file_.string()).hidden, 512);
   EXPECT_EQ(find_config(Catalogue::models, "tiny.json"), fs::path("tiny.json"));
 }
 
-TEST_F(HfConfigTest, an_unknown_type_is_read_and_said_once_on_stderr) {
+TEST_F(HfConfigTest, AnUnknownTypeIsReadAndSaidOnceOnStderr) {
   std::ofstream(file_) << llama_with("\"llama\"", "\"llamoid\"");
   ::testing::internal::CaptureStderr();
   EXPECT_TRUE(load_model(file_.string()).gated_mlp);
@@ -109,18 +109,18 @@ TEST_F(HfConfigTest, an_unknown_type_is_read_and_said_once_on_stderr) {
                 ": unknown model_type 'llamoid'; taken for a decoder with a gated MLP, so check the shape\n");
 }
 
-TEST_F(HfConfigTest, another_file_name_names_the_model) {
+TEST_F(HfConfigTest, AnotherFileNameNamesTheModel) {
   const fs::path file = folder_ / "mine.json";
   std::ofstream(file) << llama;
   EXPECT_EQ(read_hf_config(file).model.name, "mine");
 }
 
-TEST_F(HfConfigTest, key_value_heads_that_are_absent_or_null_are_as_many_as_heads) {
+TEST_F(HfConfigTest, KeyValueHeadsThatAreAbsentOrNullAreAsManyAsHeads) {
   EXPECT_EQ(read(llama_with("\"num_key_value_heads\": 2,", "")).model.kv_heads, 8);
   EXPECT_EQ(read(llama_with("\"num_key_value_heads\": 2,", "\"num_key_value_heads\": null,")).model.kv_heads, 8);
 }
 
-TEST_F(HfConfigTest, a_head_may_be_wider_than_hidden_over_heads) {
+TEST_F(HfConfigTest, AHeadMayBeWiderThanHiddenOverHeads) {
   const HfModel gemma = read(R"({"model_type": "gemma2", "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 448,
     "intermediate_size": 1792, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
     "head_dim": 256, "vocab_size": 1000})");
@@ -131,7 +131,7 @@ TEST_F(HfConfigTest, a_head_may_be_wider_than_hidden_over_heads) {
       64);
 }
 
-TEST_F(HfConfigTest, reads_a_qwen) {
+TEST_F(HfConfigTest, ReadsAQwen) {
   const HfModel qwen = read(R"({"model_type": "qwen2", "hidden_size": 896, "intermediate_size": 4864,
     "num_hidden_layers": 24, "num_attention_heads": 14, "num_key_value_heads": 2, "use_sliding_window": false,
     "layer_types": ["full_attention", "sliding_attention"], "num_experts": null, "vocab_size": 151936})");
@@ -145,7 +145,7 @@ constexpr std::string_view nemotron_h = R"({"model_type": "nemotron_h", "hidden_
     "hybrid_override_pattern": "M-M*-", "mamba_num_heads": 16, "mamba_head_dim": 64, "ssm_state_size": 128,
     "n_groups": 8, "conv_kernel": 4, "chunk_size": 128})";
 
-TEST_F(HfConfigTest, reads_a_hybrid_with_a_letter_a_layer) {
+TEST_F(HfConfigTest, ReadsAHybridWithALetterALayer) {
   const HfModel read_model = read(nemotron_h);
   EXPECT_TRUE(read_model.doubts.empty());
   const Transformer& model = read_model.model;
@@ -159,7 +159,7 @@ TEST_F(HfConfigTest, reads_a_hybrid_with_a_letter_a_layer) {
   EXPECT_EQ(model.state_space->state_bits, 16);
 }
 
-TEST_F(HfConfigTest, names_the_formats_of_a_checkpoint_that_are_not_priced) {
+TEST_F(HfConfigTest, NamesTheFormatsOfACheckpointThatAreNotPriced) {
   const HfModel model = read(R"({"model_type": "llama", "hidden_size": 512, "intermediate_size": 2048,
     "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 1024,
     "quantization_config": {"quant_method": "compressed-tensors", "config_groups": {
@@ -171,7 +171,7 @@ TEST_F(HfConfigTest, names_the_formats_of_a_checkpoint_that_are_not_priced) {
   EXPECT_EQ(model.notes[0], "weights in fp8 are taken for nvfp4, the narrowest format of this checkpoint");
 }
 
-TEST_F(HfConfigTest, reads_how_wide_states_are_kept) {
+TEST_F(HfConfigTest, ReadsHowWideStatesAreKept) {
   const auto bits = [&](std::string_view dtype) {
     std::string text(nemotron_h);
     text.insert(1, fmt::format(R"("mamba_ssm_cache_dtype": {}, )", dtype));
@@ -183,7 +183,7 @@ TEST_F(HfConfigTest, reads_how_wide_states_are_kept) {
   EXPECT_THROW(bits(R"("int4")"), ConfigError);
 }
 
-TEST_F(HfConfigTest, reads_a_hybrid_with_an_mlp_in_every_layer) {
+TEST_F(HfConfigTest, ReadsAHybridWithAnMlpInEveryLayer) {
   const Transformer model =
       read(R"({"model_type": "bamba", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 3,
     "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 1024, "attn_layer_indices": [1],
@@ -194,7 +194,7 @@ TEST_F(HfConfigTest, reads_a_hybrid_with_an_mlp_in_every_layer) {
   EXPECT_EQ(model.kinds, kinds_of_letters("mam", false));
 }
 
-TEST_F(HfConfigTest, refuses_hybrids_that_it_cannot_read) {
+TEST_F(HfConfigTest, RefusesHybridsThatItCannotRead) {
   const auto with = [&](std::string_view from, std::string_view to) {
     std::string text(nemotron_h);
     return refusal(text.replace(text.find(from), from.size(), to));
@@ -207,7 +207,7 @@ TEST_F(HfConfigTest, refuses_hybrids_that_it_cannot_read) {
             "'ssm_state_size': state-space layers of model_type 'zamba2' have no price here; choose another model");
 }
 
-TEST_F(HfConfigTest, reads_the_names_of_gpt_2) {
+TEST_F(HfConfigTest, ReadsTheNamesOfGpt2) {
   const HfModel gpt2 = read(R"({"model_type": "gpt2", "activation_function": "gelu_new", "n_embd": 768, "n_head": 12,
     "n_layer": 12, "n_inner": null, "n_positions": 1024, "vocab_size": 50257})");
   EXPECT_TRUE(gpt2.doubts.empty());
@@ -218,7 +218,7 @@ TEST_F(HfConfigTest, reads_the_names_of_gpt_2) {
   EXPECT_FALSE(gpt2.model.gated_mlp);
 }
 
-TEST_F(HfConfigTest, reads_the_names_of_opt_and_falcon) {
+TEST_F(HfConfigTest, ReadsTheNamesOfOptAndFalcon) {
   const HfModel opt = read(R"({"model_type": "opt", "hidden_size": 768, "ffn_dim": 3072, "num_hidden_layers": 12,
     "num_attention_heads": 12, "vocab_size": 50272})");
   EXPECT_EQ(opt.model.ffn, 3072);
@@ -233,7 +233,7 @@ TEST_F(HfConfigTest, reads_the_names_of_opt_and_falcon) {
             8);
 }
 
-TEST_F(HfConfigTest, a_multimodal_model_keeps_its_text_inside) {
+TEST_F(HfConfigTest, AMultimodalModelKeepsItsTextInside) {
   const std::string text(llama);
   const HfModel read_model =
       read(R"({"model_type": "llava", "vision_config": {"hidden_size": 64}, "text_config": )" + text + "}");
@@ -244,7 +244,7 @@ TEST_F(HfConfigTest, a_multimodal_model_keeps_its_text_inside) {
       "'text_config.vocab_size' is missing; add it, or give a config.json of a decoder");
 }
 
-TEST_F(HfConfigTest, what_is_left_open_is_said) {
+TEST_F(HfConfigTest, WhatIsLeftOpenIsSaid) {
   const auto doubt_of = [&](std::string_view text) {
     const HfModel read_model = read(text);
     EXPECT_EQ(read_model.doubts.size(), 1u);
@@ -256,14 +256,14 @@ TEST_F(HfConfigTest, what_is_left_open_is_said) {
             "no model_type; taken for a decoder with a gated MLP, so check the shape");
 }
 
-TEST_F(HfConfigTest, layers_that_have_no_price_are_refused) {
+TEST_F(HfConfigTest, LayersThatHaveNoPriceAreRefused) {
   EXPECT_EQ(refusal("\"hidden_act\"", "\"layer_types\": [\"full_attention\", \"conv\"], \"hidden_act\""),
             "'layer_types' has a layer of type 'conv', which has no price here; choose another model");
   EXPECT_EQ(refusal("\"hidden_act\"", "\"attn_type_list\": [1, 0, 1, 1, 1, 1], \"hidden_act\""),
             "'attn_type_list': lightning attention has no price here; choose another model");
 }
 
-/// One token of a hidden state of 1024 in 28 layers, as the small models of the field are.
+/// Returns a model as the small ones of the field are: a hidden state of 1024 in 28 layers.
 std::string small(std::string_view type, std::string_view more) {
   return fmt::format(R"({{"model_type": "{}", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
     "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936{}{}}})",
@@ -278,17 +278,17 @@ std::vector<std::int64_t> windows_of(const Transformer& model) {
   return windows;
 }
 
-TEST_F(HfConfigTest, tied_embeddings_count_once) {
+TEST_F(HfConfigTest, TiedEmbeddingsCountOnce) {
   const std::int64_t table = std::int64_t{151936} * 1024;
   const auto parameters = [&](std::string_view more) {
     return parameters_of(read(small("llama", more)).model).total();
   };
   EXPECT_EQ(parameters("") - parameters(R"("tie_word_embeddings": true)"), table);
-  EXPECT_TRUE(read(small("gemma2", "")).model.tied_embeddings);  // its family's, where the file says nothing
+  EXPECT_TRUE(read(small("gemma2", "")).model.tied_embeddings);  // The family decides where the file says nothing.
   EXPECT_EQ(parameters_of(read(small("qwen3", R"("tie_word_embeddings": true)")).model).total(), 596'049'920);
 }
 
-TEST_F(HfConfigTest, windows_are_of_the_layers_that_have_them) {
+TEST_F(HfConfigTest, WindowsAreOfTheLayersThatHaveThem) {
   EXPECT_TRUE(read(small("mistral", R"("sliding_window": null)")).model.kinds.empty());
   EXPECT_EQ(windows_of(read(small("mistral", R"("sliding_window": 1024)")).model), std::vector<std::int64_t>(28, 1024));
   EXPECT_TRUE(read(small("qwen2", R"("sliding_window": 1024, "use_sliding_window": false)")).model.kinds.empty());
@@ -311,14 +311,14 @@ TEST_F(HfConfigTest, windows_are_of_the_layers_that_have_them) {
   EXPECT_EQ(windows_of(chunked)[3], 0);
 }
 
-TEST_F(HfConfigTest, the_list_of_layers_says_more_than_the_family) {
+TEST_F(HfConfigTest, TheListOfLayersSaysMoreThanTheFamily) {
   const Transformer model = read(llama_with("\"hidden_act\"", R"("layer_types": ["full_attention", "sliding_attention",
     "full_attention", "full_attention", "full_attention", "full_attention"], "sliding_window": 64, "hidden_act")"))
                                 .model;
   EXPECT_EQ(windows_of(model), (std::vector<std::int64_t>{0, 64, 0, 0, 0, 0}));
 }
 
-TEST_F(HfConfigTest, experts_stand_in_every_second_layer_beside_an_implied_one) {
+TEST_F(HfConfigTest, ExpertsStandInEverySecondLayerBesideAnImpliedOne) {
   const Transformer model =
       read(
           R"({"model_type": "llama4_text", "hidden_size": 1024, "intermediate_size": 2048, "intermediate_size_mlp": 4096,
@@ -338,7 +338,7 @@ TEST_F(HfConfigTest, experts_stand_in_every_second_layer_beside_an_implied_one) 
   EXPECT_EQ(parameters_of(model).total(), weights + 17 * 1024);
 }
 
-TEST_F(HfConfigTest, models_of_experts_alone_need_no_dense_width) {
+TEST_F(HfConfigTest, ModelsOfExpertsAloneNeedNoDenseWidth) {
   const Transformer model =
       read(R"({"model_type": "qwen3_moe", "hidden_size": 1024, "num_hidden_layers": 8, "num_attention_heads": 16,
     "num_key_value_heads": 8, "vocab_size": 1024, "num_experts": 16, "num_experts_per_tok": 2,
@@ -348,18 +348,18 @@ TEST_F(HfConfigTest, models_of_experts_alone_need_no_dense_width) {
   EXPECT_TRUE(model.kinds.empty());
 }
 
-TEST_F(HfConfigTest, a_mlp_is_gated_unless_its_family_is_known_otherwise) {
+TEST_F(HfConfigTest, AMlpIsGatedUnlessItsFamilyIsKnownOtherwise) {
   EXPECT_TRUE(read(small("tomorrow", "")).model.gated_mlp);
   EXPECT_FALSE(read(small("nemotron", "")).model.gated_mlp);
   EXPECT_FALSE(read(small("tomorrow", R"("hidden_act": "relu2")")).model.gated_mlp);
 }
 
-TEST_F(HfConfigTest, python_writes_numbers_that_json_has_not) {
+TEST_F(HfConfigTest, PythonWritesNumbersThatJsonHasNot) {
   EXPECT_EQ(read(small("llama", R"("time_step_limit": [0.0, Infinity], "x": -Infinity, "y": NaN)")).model.layers, 28);
   EXPECT_EQ(read(small("llama", R"("z": "Infinity and \"NaN\"")")).unused, (std::vector<std::string>{"z"}));
 }
 
-TEST_F(HfConfigTest, delta_networks_stand_between_layers_of_gated_attention) {
+TEST_F(HfConfigTest, DeltaNetworksStandBetweenLayersOfGatedAttention) {
   const Transformer model =
       read(R"({"model_type": "qwen3_next", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 8,
     "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256, "vocab_size": 1024,
@@ -373,7 +373,7 @@ TEST_F(HfConfigTest, delta_networks_stand_between_layers_of_gated_attention) {
   EXPECT_EQ(model.state_space->projected(), 2 * 8 * 128 + 2 * 16 * 128 + 2 * 16);
 }
 
-TEST_F(HfConfigTest, a_search_may_have_chosen_what_a_layer_has) {
+TEST_F(HfConfigTest, ASearchMayHaveChosenWhatALayerHas) {
   const Transformer model = read(R"({"model_type": "nemotron-nas", "hidden_size": 512, "num_hidden_layers": 3,
     "num_attention_heads": 8, "num_key_value_heads": null, "intermediate_size": null, "vocab_size": 1000,
     "block_configs": [{"attention": {"n_heads_in_group": 4, "no_op": false}, "ffn": {"ffn_mult": 4.0}},
@@ -387,7 +387,7 @@ TEST_F(HfConfigTest, a_search_may_have_chosen_what_a_layer_has) {
   EXPECT_EQ(model.kinds[0].kv_heads, 2);
 }
 
-TEST_F(HfConfigTest, layers_with_a_window_may_have_heads_of_their_own) {
+TEST_F(HfConfigTest, LayersWithAWindowMayHaveHeadsOfTheirOwn) {
   const Transformer model = read(small("mimo_v2_flash", R"("v_head_dim": 64, "sliding_window": 128,
     "hybrid_layer_pattern": [0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1],
     "swa_num_key_value_heads": 16, "swa_head_dim": 128)"))
@@ -398,7 +398,7 @@ TEST_F(HfConfigTest, layers_with_a_window_may_have_heads_of_their_own) {
   EXPECT_EQ(model.qkv_columns(), 16 * 128 + 8 * (128 + 64));
 }
 
-TEST_F(HfConfigTest, an_indexer_and_values_wider_than_keys_are_read) {
+TEST_F(HfConfigTest, AnIndexerAndValuesWiderThanKeysAreRead) {
   const Transformer model =
       read(R"({"model_type": "glm_moe_dsa", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 4,
     "num_attention_heads": 8, "head_dim": 64, "qk_head_dim": 256, "qk_nope_head_dim": 192, "qk_rope_head_dim": 64,
@@ -411,7 +411,7 @@ TEST_F(HfConfigTest, an_indexer_and_values_wider_than_keys_are_read) {
   EXPECT_EQ(model.latent->indexer->keys, 2048);
 }
 
-TEST_F(HfConfigTest, parts_that_stay_wide_are_shares_of_the_layers_that_have_them) {
+TEST_F(HfConfigTest, PartsThatStayWideAreSharesOfTheLayersThatHaveThem) {
   const auto weights = [&](const std::string& modules) {
     return *read(small("qwen3_moe", R"("num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 768,
       "decoder_sparse_step": 2, "quantization_config": {"quant_method": "fp8", "modules_to_not_convert": [)" +
@@ -422,16 +422,16 @@ TEST_F(HfConfigTest, parts_that_stay_wide_are_shares_of_the_layers_that_have_the
   EXPECT_EQ(none.attention, 1.0);
   EXPECT_EQ(none.mlp, 1.0);
   EXPECT_EQ(none.experts, 1.0);
-  const WeightFormat one = weights(
+  const WeightFormat format = weights(
       "\"model.layers.1.mixer.experts\", \"model.layers.28.mlp.experts\", \"model.layers.0.mlp.up_proj\", "
       "\"model.layers.3.self_attn.q_proj\", \"model.layers.28.self_attn.q_proj\"");
-  EXPECT_EQ(one.experts, 1.0 - 1.0 / 14.0);  // every second layer has experts
-  EXPECT_EQ(one.mlp, 1.0 - 1.0 / 14.0);
-  EXPECT_EQ(one.attention, 1.0 - 1.0 / 28.0);  // and the 29th is a draft's
+  EXPECT_EQ(format.experts, 1.0 - 1.0 / 14.0);  // every second layer has experts
+  EXPECT_EQ(format.mlp, 1.0 - 1.0 / 14.0);
+  EXPECT_EQ(format.attention, 1.0 - 1.0 / 28.0);  // The 29th layer is a draft's.
 }
 
-/// As google/gemma-3-4b-it is written.
-TEST_F(HfConfigTest, what_a_file_leaves_to_its_library_is_what_the_library_has) {
+/// The file is written like google/gemma-3-4b-it.
+TEST_F(HfConfigTest, WhatAFileLeavesToItsLibraryIsWhatTheLibraryHas) {
   const Transformer model = read(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
     "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024}})")
                                 .model;
@@ -446,7 +446,7 @@ TEST_F(HfConfigTest, what_a_file_leaves_to_its_library_is_what_the_library_has) 
             128);
 }
 
-TEST_F(HfConfigTest, what_is_not_used_is_named) {
+TEST_F(HfConfigTest, WhatIsNotUsedIsNamed) {
   const HfModel read_model =
       read(small("qwen3", R"("rope_theta": 1e6, "new_idea": 7, "num_nextn_predict_layers": 1, "bos_token_id": 1)"));
   EXPECT_EQ(read_model.unused, (std::vector<std::string>{"new_idea"}));
@@ -483,7 +483,7 @@ void expect_same(const Transformer& read, const Transformer& ours) {
   }
 }
 
-TEST_F(HfConfigTest, mixtures_of_experts_are_the_models_that_stand_here_as_yaml) {
+TEST_F(HfConfigTest, MixturesOfExpertsAreTheModelsThatStandHereAsYaml) {
   const HfModel mixtral = read(R"({"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336,
     "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "num_local_experts": 8,
     "num_experts_per_tok": 2, "vocab_size": 32000})");
@@ -504,7 +504,7 @@ TEST_F(HfConfigTest, mixtures_of_experts_are_the_models_that_stand_here_as_yaml)
               load_model("deepseek-v3"));
 }
 
-TEST_F(HfConfigTest, shared_experts_may_be_one_wide_one) {
+TEST_F(HfConfigTest, SharedExpertsMayBeOneWideOne) {
   const std::string moe = "\"num_experts\": 60, \"num_experts_per_tok\": 4, \"moe_intermediate_size\": 1408, ";
   const HfModel qwen2 =
       read(llama_with("\"hidden_act\"", moe + "\"shared_expert_intermediate_size\": 5632, \"mlp_only_layers\": [0], "
@@ -513,7 +513,7 @@ TEST_F(HfConfigTest, shared_experts_may_be_one_wide_one) {
   EXPECT_EQ(layer_counts(qwen2.model).dense, 1);
 }
 
-TEST_F(HfConfigTest, experts_may_stand_in_some_layers) {
+TEST_F(HfConfigTest, ExpertsMayStandInSomeLayers) {
   const std::string moe = "\"num_experts\": 8, \"num_experts_per_tok\": 2, ";
   const auto mixtures = [&](std::string_view more) {
     std::string letters;
@@ -540,12 +540,12 @@ TEST_F(HfConfigTest, experts_may_stand_in_some_layers) {
   EXPECT_EQ(refusal("\"hidden_act\"", "\"num_experts\": 1, \"hidden_act\""), "accepted");
 }
 
-TEST_F(HfConfigTest, encoders_with_decoders_are_refused) {
+TEST_F(HfConfigTest, EncodersWithDecodersAreRefused) {
   EXPECT_EQ(refusal("\"hidden_act\"", "\"is_encoder_decoder\": true, \"hidden_act\""),
             "'is_encoder_decoder' is true: only decoders are supported; choose a decoder-only model");
 }
 
-TEST_F(HfConfigTest, missing_and_wrong_fields_are_named_all_at_once) {
+TEST_F(HfConfigTest, MissingAndWrongFieldsAreNamedAllAtOnce) {
   EXPECT_EQ(refusal(R"({"model_type": "llama"})"),
             "'num_hidden_layers' is missing; add it, or give a config.json of a decoder\n"
             "'hidden_size' is missing; add it, or give a config.json of a decoder\n"
@@ -567,14 +567,14 @@ TEST_F(HfConfigTest, missing_and_wrong_fields_are_named_all_at_once) {
             "'hidden_size' is 18446744073709551615; choose 1 to 1048576");
 }
 
-TEST_F(HfConfigTest, heads_must_share_evenly) {
+TEST_F(HfConfigTest, HeadsMustShareEvenly) {
   EXPECT_EQ(refusal("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3"),
             "8 heads cannot share 3 key-value heads evenly; correct num_key_value_heads");
   EXPECT_EQ(refusal("\"hidden_size\": 512", "\"hidden_size\": 500"),
             "a hidden size of 500 does not split into 8 heads; add head_dim");
 }
 
-TEST_F(HfConfigTest, broken_json_is_placed) {
+TEST_F(HfConfigTest, BrokenJsonIsPlaced) {
   EXPECT_EQ(refusal("{\n  \"hidden_size\": 512,\n  \"x\" 1\n}"),
             "3:7: not valid JSON; correct it there, or fetch the file again");
   EXPECT_EQ(refusal(""), "1:1: not valid JSON; correct it there, or fetch the file again");
@@ -585,7 +585,7 @@ TEST_F(HfConfigTest, broken_json_is_placed) {
   EXPECT_EQ(refusal("[1]"), "the top of the file is not an object; give a config.json of a model");
 }
 
-TEST_F(HfConfigTest, files_from_strangers_have_limits) {
+TEST_F(HfConfigTest, FilesFromStrangersHaveLimits) {
   EXPECT_EQ(refusal("\"hidden_act\"", "\"hidden_size\": 4, \"hidden_act\""),
             "an object has the key 'hidden_size' twice; keep one of them");
   EXPECT_EQ(refusal("{\"factor\": 8.0}", "{\"hidden_size\": 8.0}"), "accepted");

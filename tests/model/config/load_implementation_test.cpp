@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file of configs/implementations becomes, what is wrong with one, and where an implementation can be had.
+// Tests files of configs/implementations: their content, their mistakes, and where an implementation can run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -62,14 +62,14 @@ class LoadImplementationTest : public ::testing::Test {
     std::ofstream("loom.yaml", std::ios::binary) << text;
     return load_implementation("./loom.yaml");
   }
-  /// The example with one text in place of another.
+  /// Returns the example with one text in place of another.
   static std::string with(std::string_view from, std::string_view to) {
     std::string text(example);
     const std::size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     return at == std::string::npos ? text : text.replace(at, from.size(), to);
   }
-  /// What is wrong with the changed example.
+  /// Returns the message about the changed example.
   static std::string refusal(std::string_view from, std::string_view to) {
     try {
       loaded(with(from, to));
@@ -160,7 +160,7 @@ TEST_F(LoadImplementationTest, WhatAFileLeavesOutIsThatOfTheIdealKernels) {
 
 TEST_F(LoadImplementationTest, MeasuredOnStandsOverCostsAndTheseOverTheTransport) {
   const auto loom = loaded(example);
-  // Of what was measured on one generation alone that is said which it says.
+  // Values measured on one generation hold for that generation alone.
   const ImplementedSites& blackwell = on(loom->costs, NcclGeneration::blackwell);
   EXPECT_EQ(blackwell.gemm_rs.per_call.value, Duration{7us});
   EXPECT_EQ(blackwell.gemm_rs.per_call.provenance, Provenance::measured);
@@ -182,7 +182,7 @@ TEST_F(LoadImplementationTest, MeasuredOnNamesTheGenerationsThatSomebodyMeasured
   const auto loom = loaded(example);
   EXPECT_TRUE(loom->costs.was_measured_on(load_machine("b200-sxm")));
   EXPECT_FALSE(loom->costs.was_measured_on(load_machine("h100-sxm")));
-  EXPECT_FALSE(loom->costs.was_measured_on(load_machine("ascend-910b-mesh")));  // has no NCCL
+  EXPECT_FALSE(loom->costs.was_measured_on(load_machine("ascend-910b-mesh")));  // Ascend has no NCCL.
   EXPECT_EQ(loom->costs.on(load_machine("b200-sxm")).gemm_rs.per_call.value, Duration{7us});
   EXPECT_EQ(loom->costs.on(load_machine("h100-sxm")).gemm_rs.per_call.value, Duration{9us});
 }
@@ -194,18 +194,18 @@ TEST_F(LoadImplementationTest, WithoutAThreadNothingElseOfTheFileCounts) {
   const ImplementedSites& sites = on(loom->without.begin()->second, NcclGeneration::hopper);
   EXPECT_EQ(sites.name, "loom");
   EXPECT_EQ(sites.ag_gemm.rate_share.value, 0.5);
-  EXPECT_EQ(sites.gemm_rs.rate_share.value, 350.0 / 450.0);  // of the transport still
+  EXPECT_EQ(sites.gemm_rs.rate_share.value, 350.0 / 450.0);  // This share is still the transport's.
   EXPECT_EQ(sites.ag_gemm.per_call.value, Duration{});
   EXPECT_FALSE(sites.gemm_rs.rate);
 }
 
 TEST_F(LoadImplementationTest, NamesBetweenCommasAllOrNone) {
   const auto names = [](std::string_view as) {
-    std::vector<std::string> found;
-    for (const auto& one : load_implementations(as)) {
-      found.push_back(one->name);
+    std::vector<std::string> chosen;
+    for (const auto& implementation : load_implementations(as)) {
+      chosen.push_back(implementation->name);
     }
-    return found;
+    return chosen;
   };
   EXPECT_EQ(names("none"), std::vector<std::string>{});
   EXPECT_EQ(names(""), std::vector<std::string>{});

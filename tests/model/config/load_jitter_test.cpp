@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a good jitter file becomes; tests/config/bad has the others.
+// Tests the content of good jitter files; tests/config/bad has the others.
 #include <gtest/gtest.h>
 
 #include <chrono>

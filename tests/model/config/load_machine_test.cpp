@@ -40,7 +40,7 @@ class LoadMachineTest : public ::testing::Test {
     return (folder_ / name).string();
   }
 
-  /// The message about such a file, without the folder in front.
+  /// Returns the message about such a file, without the folder in front.
   [[nodiscard]] std::string refusal(const std::string& source, const std::string& from, const std::string& to) const {
     return refusal(changed(source, from, to));
   }
@@ -62,16 +62,16 @@ class LoadMachineTest : public ::testing::Test {
     std::ifstream in(path);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
-  /// Where a file of the catalogue first says this.
+  /// Returns the line where a file of the catalogue first has this text.
   [[nodiscard]] static long line_of(const std::string& source, const std::string& text) {
-    const std::string all = read(configs + "/" + source);
-    return 1 + std::count(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.find(text)), '\n');
+    const std::string content = read(configs + "/" + source);
+    return 1 + std::count(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(content.find(text)), '\n');
   }
 
   fs::path folder_;
 };
 
-TEST_F(LoadMachineTest, every_machine_of_the_catalogue_is_wired_up) {
+TEST_F(LoadMachineTest, EveryMachineOfTheCatalogueIsWiredUp) {
   for (const std::string& name : known_names(Catalogue::hardware)) {
     const Machine machine = load_machine(name);
     ASSERT_NE(machine.topology, nullptr) << name;
@@ -84,7 +84,7 @@ TEST_F(LoadMachineTest, every_machine_of_the_catalogue_is_wired_up) {
   }
 }
 
-TEST_F(LoadMachineTest, what_a_fit_leaves_stands_beside_its_parameters) {
+TEST_F(LoadMachineTest, WhatAFitLeavesStandsBesideItsParameters) {
   const std::string path =
       changed("hardware/h100-pcie.yaml",
               "    rate:", "    fit: {residual: 0.07, seen: {bytes: {least: 8, most: 1048576}}}\n    rate:");
@@ -92,21 +92,21 @@ TEST_F(LoadMachineTest, what_a_fit_leaves_stands_beside_its_parameters) {
   EXPECT_EQ(fit.residual, 0.07);
   EXPECT_EQ(fit.range(FitSize::bytes), (SeenRange{8, 1048576}));
   EXPECT_EQ(fit.range(FitSize::ranks), std::nullopt);
-  EXPECT_EQ(load_machine("h100-pcie").link.peer.fit, FitScope{});  // nobody looked
+  EXPECT_EQ(load_machine("h100-pcie").link.peer.fit, FitScope{});  // This machine has no fit.
 }
 
-TEST_F(LoadMachineTest, a_limit_has_a_factor_of_the_residual) {
+TEST_F(LoadMachineTest, ALimitHasAFactorOfTheResidual) {
   const std::string path =
       changed("hardware/h100-pcie.yaml",
               "    rate:", "    fit: {residual: 0.08, by_limit: {latency: 0.5, bandwidth: 20}}\n    rate:");
   const FitScope fit = load_machine(path).link.peer.fit;
   EXPECT_EQ(fit.by_limit, (ByLimit{0.5, 20.0, 1.0, 1.0}));
   EXPECT_EQ(fit.residual_at(Limit::latency), 0.04);
-  EXPECT_EQ(fit.residual_at(Limit::bandwidth), 1.0);  // never above the whole time
+  EXPECT_EQ(fit.residual_at(Limit::bandwidth), 1.0);  // The residual is at most the whole time.
   EXPECT_EQ(fit.residual_at(Limit::compute), 0.08);
 }
 
-TEST_F(LoadMachineTest, a_limit_that_no_op_has_is_refused) {
+TEST_F(LoadMachineTest, ALimitThatNoOpHasIsRefused) {
   const std::string source = "hardware/h100-pcie.yaml";
   const std::string place = "machine.yaml:" + std::to_string(line_of(source, "    rate:"));
   EXPECT_EQ(refusal(source, "    rate:", "    fit: {residual: 0.08, by_limit: {launch: 0.5}}\n    rate:"),
@@ -115,13 +115,13 @@ TEST_F(LoadMachineTest, a_limit_that_no_op_has_is_refused) {
             place + ":47: 'latency' is -1; choose 0 to 200");
 }
 
-TEST_F(LoadMachineTest, clusters_are_found_after_hardware_and_are_no_nodes) {
+TEST_F(LoadMachineTest, ClustersAreFoundAfterHardwareAndAreNoNodes) {
   EXPECT_EQ(find_config(Catalogue::hardware, "h100-sxm"), fs::path(configs + "/hardware/h100-sxm.yaml"));
   EXPECT_EQ(find_config(Catalogue::hardware, "dgx-h100-x2"), fs::path(configs + "/clusters/dgx-h100-x2.yaml"));
   EXPECT_THROW((void)find_config(Catalogue::nodes, "dgx-h100-x2"), ConfigError);
 }
 
-TEST_F(LoadMachineTest, a_cluster_is_its_nodes_and_a_network) {
+TEST_F(LoadMachineTest, AClusterIsItsNodesAndANetwork) {
   const Machine node = load_machine("h100-sxm");
   const Machine machine = load_machine("dgx-h100-x2");
   EXPECT_EQ(machine.name, "dgx-h100-x2");
@@ -137,7 +137,7 @@ TEST_F(LoadMachineTest, a_cluster_is_its_nodes_and_a_network) {
   EXPECT_EQ(route_between(*machine.topology, 7, 8)->rate, BytesPerSecond{50e9});
 }
 
-TEST_F(LoadMachineTest, the_mesh_gives_a_peer_one_wire_and_a_collective_more) {
+TEST_F(LoadMachineTest, TheMeshGivesAPeerOneWireAndACollectiveMore) {
   const Machine machine = load_machine("ascend-910b-mesh");
   EXPECT_EQ(peer_between(machine, 0, 1).rate.value, BytesPerSecond{18.5e9});
   EXPECT_EQ(route_between(*machine.topology, 0, 1)->hops(), 1);
@@ -145,14 +145,14 @@ TEST_F(LoadMachineTest, the_mesh_gives_a_peer_one_wire_and_a_collective_more) {
   EXPECT_GT(collective_over(machine, 0, 8).rate.value.value, 28e9);
 }
 
-TEST_F(LoadMachineTest, the_pcie_box_has_a_near_a_middle_and_a_far_pair) {
+TEST_F(LoadMachineTest, ThePcieBoxHasANearAMiddleAndAFarPair) {
   const Machine machine = load_machine("pcie-rtx-pro-6000");
   EXPECT_EQ(&peer_between(machine, 0, 1), &peer_between(machine, 6, 7));
   EXPECT_LT(peer_between(machine, 1, 2).rate.value.value, peer_between(machine, 0, 1).rate.value.value);
   EXPECT_LT(peer_between(machine, 1, 2).latency.value, peer_between(machine, 3, 4).latency.value);
 }
 
-TEST_F(LoadMachineTest, all_peers_together_get_what_is_written_or_as_much_as_one) {
+TEST_F(LoadMachineTest, AllPeersTogetherGetWhatIsWrittenOrAsMuchAsOne) {
   const PeerParameters mesh = load_machine("ascend-910b-mesh").link.peer;
   EXPECT_EQ(mesh.aggregate_rate.value.value, 78e9);
   EXPECT_EQ(mesh.aggregate_rate.provenance, Provenance::prior);
@@ -161,14 +161,14 @@ TEST_F(LoadMachineTest, all_peers_together_get_what_is_written_or_as_much_as_one
   EXPECT_EQ(port.aggregate_rate.provenance, port.rate.provenance);
 }
 
-TEST_F(LoadMachineTest, a_file_without_topology_is_an_nvswitch) {
+TEST_F(LoadMachineTest, AFileWithoutTopologyIsAnNvswitch) {
   const std::string path = changed("hardware/h100-sxm.yaml", "\ntopology:\n  kind: nvswitch\n  hop_latency:", "\n#");
   const Machine machine = load_machine(path);
   EXPECT_EQ(route_between(*machine.topology, 0, 5)->hops(), 2);
   EXPECT_EQ(machine.pair_peers, nullptr);
 }
 
-TEST_F(LoadMachineTest, impossible_wires_are_refused_where_they_are_written) {
+TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWhereTheyAreWritten) {
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   const std::string box = "hardware/pcie-rtx-pro-6000.yaml";
   const auto place = [&](const std::string& line) { return "machine.yaml:" + std::to_string(line_of(box, line)); };
@@ -193,7 +193,7 @@ TEST_F(LoadMachineTest, impossible_wires_are_refused_where_they_are_written) {
             place("  gpus_per_bridge") + ":20: 'gpus_per_bridge' is 0; choose 1 to 64");
 }
 
-TEST_F(LoadMachineTest, what_nccl_finds_out_stands_for_kernels_that_are_left_out) {
+TEST_F(LoadMachineTest, WhatNcclFindsOutStandsForKernelsThatAreLeftOut) {
   const std::string h100 = "hardware/h100-sxm.yaml";
   std::string text = read(configs + "/" + h100);
   const std::size_t from = text.find("    base_latency: ", text.find("  collective:"));
@@ -214,7 +214,7 @@ TEST_F(LoadMachineTest, what_nccl_finds_out_stands_for_kernels_that_are_left_out
   EXPECT_EQ(load_machine("h100-sxm").link.collective.nccl->ll.base_latency.provenance, Provenance::fitted);
 }
 
-TEST_F(LoadMachineTest, mistakes_about_nccl_are_found_where_they_are_written) {
+TEST_F(LoadMachineTest, MistakesAboutNcclAreFoundWhereTheyAreWritten) {
   const std::string h100 = "hardware/h100-sxm.yaml";
   const auto place = [&](const std::string& line, int column) {
     return "machine.yaml:" + std::to_string(line_of(h100, line)) + ":" + std::to_string(column) + ": ";
@@ -231,7 +231,7 @@ TEST_F(LoadMachineTest, mistakes_about_nccl_are_found_where_they_are_written) {
             "machine.yaml:" + std::to_string(line_of("clusters/dgx-h100-x2.yaml", "up_to: {value")));
 }
 
-TEST_F(LoadMachineTest, a_network_knows_trees_and_small_messages) {
+TEST_F(LoadMachineTest, ANetworkKnowsTreesAndSmallMessages) {
   const Machine machine = load_machine("dgx-h100-x2");
   ASSERT_NE(machine.network->collective.tree, nullptr);
   EXPECT_GT(machine.network->collective.tree->two_nodes_rate->value.value,
@@ -240,7 +240,7 @@ TEST_F(LoadMachineTest, a_network_knows_trees_and_small_messages) {
   EXPECT_EQ(machine.network->peer.small->up_to.value, Bytes{std::int64_t{1} << 21});
 }
 
-TEST_F(LoadMachineTest, groups_of_fewer_gpus_a_node_are_as_written_or_have_their_share_of_the_nics) {
+TEST_F(LoadMachineTest, GroupsOfFewerGpusANodeAreAsWrittenOrHaveTheirShareOfTheNics) {
   const Machine written = load_machine("a100-100g-x2");
   EXPECT_EQ(collective_across(written, 1).rate.provenance, Provenance::fitted);
   EXPECT_GT(collective_across(written, 4).tree->two_nodes_rate->value.value,
@@ -255,7 +255,7 @@ TEST_F(LoadMachineTest, groups_of_fewer_gpus_a_node_are_as_written_or_have_their
   EXPECT_EQ(collective_across(left_out, 2).tree->base_latency.value, whole.tree->base_latency.value);
 }
 
-TEST_F(LoadMachineTest, mistakes_about_kernels_among_nodes_are_found_where_they_are_written) {
+TEST_F(LoadMachineTest, MistakesAboutKernelsAmongNodesAreFoundWhereTheyAreWritten) {
   const std::string cluster = "clusters/a100-100g-x2.yaml";
   const auto refused = [&](const std::string& text, const std::string& with) {
     const std::string said = refusal(cluster, text, with);
@@ -267,7 +267,7 @@ TEST_F(LoadMachineTest, mistakes_about_kernels_among_nodes_are_found_where_they_
   EXPECT_EQ(refused("      ll128_across: false", "      ll128_across: perhaps").substr(0, 9), "'perhaps'");
 }
 
-TEST_F(LoadMachineTest, the_machines_that_the_project_promises_are_there) {
+TEST_F(LoadMachineTest, TheMachinesThatTheProjectPromisesAreThere) {
   const std::vector<std::string> promised{
       "a100-sxm-40", "a100-sxm-80", "a100-pcie",         "h100-sxm", "h100-pcie", "h800-sxm",
       "h20-sxm",     "h200-sxm",    "b200-sxm",          "gb200",    "mi300x",    "l40s-pcie",
@@ -288,7 +288,7 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
     fs::copy_file(topologies + "/smi_pcie.txt", folder_ / "box.txt");
   }
 
-  /// The H100 machine with such a topology.
+  /// Returns the H100 machine with this topology.
   [[nodiscard]] std::string with_topology(const std::string& lines, const std::string& gpus = "8",
                                           const std::string& rate = "361 GB/s",
                                           const std::string& nominal = "450 GB/s") const {
@@ -296,12 +296,12 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
     text.replace(text.find("361 GB/s"), 8, rate);
     text.replace(text.find("450 GB/s"), 8, nominal);
     if (lines.find("box.txt") != std::string::npos) {
-      text.replace(text.find("375.2 GB/s"), 10, "16 GB/s");  // as its root allows
+      text.replace(text.find("375.2 GB/s"), 10, "16 GB/s");  // The root allows this rate.
     }
     text.replace(text.find("  kind: nvswitch\n"), 17, lines);
     return write(text);
   }
-  /// "machine.yaml:94", so many lines below the kind of the H100's topology.
+  /// Returns a place such as "machine.yaml:94", `below` lines below the kind of the H100's topology.
   [[nodiscard]] std::string place(int below) const {
     return "machine.yaml:" + std::to_string(line_of("hardware/h100-sxm.yaml", "  kind: nvswitch\n") + below);
   }
@@ -316,7 +316,7 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
       "  root_rate: {value: 20 GB/s, provenance: \"prior: a test\"}\n";
 };
 
-TEST_F(LoadMachineFromWiresTest, an_nccl_file_is_the_node) {
+TEST_F(LoadMachineFromWiresTest, AnNcclFileIsTheNode) {
   const Machine machine = load_machine(with_topology("  file: dgx.xml\n"));
   EXPECT_EQ(machine.topology->gpus, 8);
   EXPECT_EQ(route_between(*machine.topology, 0, 7)->rate, BytesPerSecond{450e9});
@@ -324,14 +324,14 @@ TEST_F(LoadMachineFromWiresTest, an_nccl_file_is_the_node) {
   EXPECT_EQ(peer_between(machine, 0, 7).rate.value, BytesPerSecond{361e9});
 }
 
-TEST_F(LoadMachineFromWiresTest, a_machine_that_extends_one_has_wires_of_its_own) {
+TEST_F(LoadMachineFromWiresTest, AMachineThatExtendsOneHasWiresOfItsOwn) {
   const auto extending = [&](const std::string& base, const std::string& topology) {
     return "schema: commfuse.hardware/1\nname: mine\nextends: " + base + "\ntopology: " + topology + "\n";
   };
   const Machine of_file = load_machine(write(extending("h100-sxm", "{file: dgx.xml}")));
   EXPECT_EQ(route_between(*of_file.topology, 0, 7)->rate, BytesPerSecond{450e9});
   const Machine of_kind = load_machine(write(extending("pcie-rtx-pro-6000", "{kind: nvswitch}")));
-  EXPECT_EQ(route_between(*of_kind.topology, 0, 7)->hops(), 2);  // none of the base's bridges
+  EXPECT_EQ(route_between(*of_kind.topology, 0, 7)->hops(), 2);  // The base's bridges are gone.
   std::ofstream(folder_ / "base.yaml") << extending("h100-sxm", "{file: dgx.xml}");
   EXPECT_EQ(load_machine(write(extending("base.yaml", "{kind: nvswitch}"))).topology->gpus, 8);
   EXPECT_EQ(
@@ -339,14 +339,14 @@ TEST_F(LoadMachineFromWiresTest, a_machine_that_extends_one_has_wires_of_its_own
       "machine.yaml:3:10: 'base.yaml' reads its wires from a file, which is not taken over; give a topology here");
 }
 
-TEST_F(LoadMachineFromWiresTest, a_table_of_nvidia_smi_makes_pairs_that_differ) {
+TEST_F(LoadMachineFromWiresTest, ATableOfNvidiaSmiMakesPairsThatDiffer) {
   const Machine machine = load_machine(with_topology("  file: box.txt\n" + pcie_rates, "6", "40 GB/s"));
   EXPECT_EQ(peer_between(machine, 0, 1).rate.value, BytesPerSecond{40e9});
-  EXPECT_EQ(peer_between(machine, 0, 4).rate.value, BytesPerSecond{16e9});  // 20 of 50 of it
+  EXPECT_EQ(peer_between(machine, 0, 4).rate.value, BytesPerSecond{16e9});  // GPUs 0 and 4 get 20/50 of it.
   EXPECT_GT(peer_between(machine, 0, 4).latency.value, peer_between(machine, 0, 3).latency.value);
 }
 
-TEST_F(LoadMachineFromWiresTest, a_cluster_has_nodes_as_in_its_file) {
+TEST_F(LoadMachineFromWiresTest, AClusterHasNodesAsInItsFile) {
   std::string text = read(configs + "/clusters/dgx-h100-x2.yaml");
   text += "\ntopology: {file: dgx.xml, hop_latency: {value: 300 ns, provenance: \"prior: a test\"}}\n";
   const Machine machine = load_machine(write(text));
@@ -357,7 +357,7 @@ TEST_F(LoadMachineFromWiresTest, a_cluster_has_nodes_as_in_its_file) {
   EXPECT_EQ(refusal(write(text)), "machine.yaml:10:18: the GPUs of dgx.xml use 8 NICs, not 4; write nics_per_node: 8");
 }
 
-TEST_F(LoadMachineFromWiresTest, wires_that_cannot_be_are_refused) {
+TEST_F(LoadMachineFromWiresTest, WiresThatCannotBeAreRefused) {
   EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n", "4")),
             place(0) +
                 ":9: dgx.xml has 8 GPUs, but a node has 4; give the file of such a node, or correct "
@@ -386,7 +386,7 @@ TEST_F(LoadMachineFromWiresTest, wires_that_cannot_be_are_refused) {
             place(1) + ":3: unknown key 'rack_rate'; did you mean 'root_rate'?");
 }
 
-TEST_F(LoadMachineTest, rates_beyond_their_wires_are_refused_with_both) {
+TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBoth) {
   const auto at = [](const std::string& file, const std::string& map, int below, int column) {
     return "machine.yaml:" + std::to_string(line_of(file, map) + below) + ":" + std::to_string(column) + ": ";
   };
@@ -399,14 +399,14 @@ TEST_F(LoadMachineTest, rates_beyond_their_wires_are_refused_with_both) {
   EXPECT_EQ(refusal(tree, "bridge_rate: {value: 63 GB/s", "bridge_rate: {value: 1 GB/s"),
             at(tree, "  collective:", 3, 11) +
                 "55.51 GB/s is more than there is: over the wires of the topology a GPU gets 1 GB/s" + remedy);
-  // The ring, and the rates of trees by each protocol but LL.
+  // The refusals name the ring's rate, and the rates of trees by each protocol but LL.
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   const std::string by_all = refusal(cluster, "nics_per_node: 8", "nics_per_node: 1");
   const std::string of_nic = " is more than there is: the NIC that a node's GPUs use carries 50 GB/s" + remedy;
   EXPECT_EQ(by_all.substr(0, by_all.find('\n')), at(cluster, "  collective:", 3, 11) + "370 GB/s" + of_nic);
   EXPECT_EQ(std::ranges::count(by_all, '\n'), 4);
   EXPECT_NE(by_all.find("112.6 GB/s" + of_nic), std::string::npos);
-  // Exchanges, those of small messages and all peers together.
+  // Exchanges, their small messages and all peers together are checked, too.
   EXPECT_EQ(
       refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
       at(cluster, "    small:", 3, 13) + "51 GB/s is more than there is: a NIC's nominal_rate is 50 GB/s" + remedy);
@@ -416,7 +416,7 @@ TEST_F(LoadMachineTest, rates_beyond_their_wires_are_refused_with_both) {
                 "197 GB/s is more than there is: a GPU's nominal_rate is 196 GB/s" + remedy);
 }
 
-TEST_F(LoadMachineTest, a_ring_has_two_wires_a_gpu_and_neighbours_pass_on) {
+TEST_F(LoadMachineTest, ARingHasTwoWiresAGpuAndNeighboursPassOn) {
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   const Machine machine = load_machine(changed(mesh, "kind: full_mesh", "kind: ring"));
   EXPECT_EQ(route_between(*machine.topology, 0, 1)->rate, BytesPerSecond{98e9});  // 196 over two
@@ -432,7 +432,7 @@ TEST_F(LoadMachineTest, a_ring_has_two_wires_a_gpu_and_neighbours_pass_on) {
             "write what a single peer gets");
 }
 
-TEST_F(LoadMachineTest, rails_need_the_rate_of_a_leaf) {
+TEST_F(LoadMachineTest, RailsNeedTheRateOfALeaf) {
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   const std::string rails =
       "nics_per_node: 8\n  fabric: rails\n  leaf_rate: {value: 25 GB/s, provenance: \"prior: a test\"}\n";
@@ -453,7 +453,7 @@ TEST_F(LoadMachineTest, rails_need_the_rate_of_a_leaf) {
             "machine.yaml:12:22: 'value' is 0 B/s; choose a bandwidth above 0");
 }
 
-TEST_F(LoadMachineTest, impossible_networks_are_refused_where_they_are_written) {
+TEST_F(LoadMachineTest, ImpossibleNetworksAreRefusedWhereTheyAreWritten) {
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   EXPECT_EQ(refusal(cluster, "nics_per_node: 8", "nics_per_node: 0"),
             "machine.yaml:10:18: 'nics_per_node' is 0; choose 1 to 1024");
@@ -471,7 +471,7 @@ TEST_F(LoadMachineTest, impossible_networks_are_refused_where_they_are_written) 
             "machine.yaml:6:8: 33 nodes of 1024 GPUs are 33792; choose at most 32768 GPUs in all");
 }
 
-TEST_F(LoadMachineTest, a_cluster_names_hardware_of_the_catalogue_or_a_file_below_its_folder) {
+TEST_F(LoadMachineTest, AClusterNamesHardwareOfTheCatalogueOrAFileBelowItsFolder) {
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   (void)changed("hardware/h100-sxm.yaml", "name: h100-sxm", "name: own", "below/own.yaml");
   EXPECT_EQ(total_gpus(load_machine(changed(cluster, "hardware: h100-sxm", "hardware: below/own.yaml"))), 16);
@@ -490,14 +490,14 @@ TEST_F(LoadMachineTest, a_cluster_names_hardware_of_the_catalogue_or_a_file_belo
             "machine.yaml:5:11: unknown hardware 'h100-smx'; did you mean 'h100-sxm'?");
 }
 
-TEST_F(LoadMachineTest, a_cluster_of_clusters_is_refused) {
+TEST_F(LoadMachineTest, AClusterOfClustersIsRefused) {
   (void)changed("clusters/dgx-h100-x2.yaml", "name: dgx-h100-x2", "name: inner", "below/inner.yaml");
   EXPECT_EQ(refusal("clusters/dgx-h100-x2.yaml", "hardware: h100-sxm", "hardware: below/inner.yaml"),
             "below/inner.yaml:3:9: schema is 'commfuse.cluster/1', but 'commfuse.hardware/1' is wanted here; give a "
             "file of that kind");
 }
 
-TEST_F(LoadMachineTest, a_model_is_no_machine) {
+TEST_F(LoadMachineTest, AModelIsNoMachine) {
   EXPECT_EQ(refusal("models/llama-3.1-8b.yaml", "layers", "layers"),
             "machine.yaml:2:9: schema is 'commfuse.model/1', but 'commfuse.hardware/1' is wanted here; give a file of "
             "that kind");

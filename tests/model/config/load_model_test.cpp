@@ -18,7 +18,7 @@ struct Published {
   bool is_tied;     ///< One vocabulary table serves input and output.
 };
 
-/// Attention, MLP and vocabulary, without norms, biases and positions.
+/// Returns billions of parameters of attention, MLP and vocabulary, without norms, biases and positions.
 double billions_of(const Transformer& model, bool is_tied) {
   const auto attention = static_cast<double>(model.hidden * model.head_dim * 2 * (model.heads + model.kv_heads));
   const auto mlp = static_cast<double>((model.gated_mlp ? 3 : 2) * model.hidden * model.ffn);
@@ -26,7 +26,7 @@ double billions_of(const Transformer& model, bool is_tied) {
   return (static_cast<double>(model.layers) * (attention + mlp) + vocabulary) / 1e9;
 }
 
-TEST(LoadModel, shapes_add_up_to_the_published_number_of_parameters) {
+TEST(LoadModel, ShapesAddUpToThePublishedNumberOfParameters) {
   for (const Published& model : {Published{"bloom-176b", 176.2, true}, {"falcon-180b", 179.5, false},
                                  {"gemma-2-27b", 27.2, true},          {"gpt-2-xl", 1.558, true},
                                  {"gpt-3-175b", 174.6, true},          {"llama-2-13b", 13.02, false},
@@ -41,7 +41,7 @@ TEST(LoadModel, shapes_add_up_to_the_published_number_of_parameters) {
   }
 }
 
-TEST(LoadModel, models_whose_layers_differ_have_the_parameters_that_are_released) {
+TEST(LoadModel, ModelsWhoseLayersDifferHaveTheParametersThatAreReleased) {
   const auto total = [](const char* name) { return parameters_of(load_model(name)).total(); };
   EXPECT_EQ(total("gpt-oss-120b"), 116'829'156'672);
   EXPECT_EQ(total("llama-4-maverick"), 400'711'848'960);
@@ -50,7 +50,7 @@ TEST(LoadModel, models_whose_layers_differ_have_the_parameters_that_are_released
   EXPECT_EQ(total("deepseek-v3.2"), 671'877'944'064);
 }
 
-TEST(LoadModel, more_parameters_than_64_bits_hold_in_bytes_are_refused) {
+TEST(LoadModel, MoreParametersThan64BitsHoldInBytesAreRefused) {
   const OwnFolder folder;
   std::ofstream("huge.yaml") << "schema: commfuse.model/1\nname: huge\nlayers: 10000\nhidden: 1M\nffn: 1M\nheads: 1\n"
                                 "kv_heads: 1\nhead_dim: 1\nvocab: 1\ngated_mlp: true\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a good plan file becomes; tests/config/bad has the others.
+// Tests the content of good plan files; tests/config/bad has the others.
 #include "model/config/plan_file.h"
 
 #include <gtest/gtest.h>
@@ -80,9 +80,9 @@ TEST_F(PlanFileTest, ARunIsOfOneStepAtLeast) {
 }
 
 TEST_F(PlanFileTest, OneDayIsASpan) {
-  std::string one = least;
-  one.replace(one.find("60 days"), 7, "1 day");
-  EXPECT_EQ(plan(one).deadline->count(), 86400.0);
+  std::string one_day = least;
+  one_day.replace(one_day.find("60 days"), 7, "1 day");
+  EXPECT_EQ(plan(one_day).deadline->count(), 86400.0);
 }
 
 TEST_F(PlanFileTest, TheRuleOfTheVerdictIsASetting) {
@@ -106,7 +106,7 @@ TEST_F(PlanFileTest, WhatIsLeftOutHasThePresetsOfTheTable) {
   EXPECT_EQ(file.failures.restart, Seconds{600.0});
   EXPECT_EQ(file.pue, 1.0);
   EXPECT_EQ(file.energy_price, 0.0);
-  EXPECT_EQ(file.settings.text("jitter"), "default");  // a run of months strays
+  EXPECT_EQ(file.settings.text("jitter"), "default");  // A run of months has jitter.
   ASSERT_EQ(file.gpus.size(), 1U);
   EXPECT_EQ(file.gpus[0].name, "h100");
   EXPECT_EQ(file.gpus[0].machine.text("hardware"), "dgx-h100-x2");
@@ -148,7 +148,7 @@ TEST_F(PlanFileTest, EveryKeyIsReadAndKindsKeepTheOrderOfTheFile) {
   EXPECT_EQ(file.gpus[1].power, Watts{900.0});
 }
 
-/// A plan in which one field, wherever it stands, has a value.
+/// Returns a plan in which one field, wherever it stands, has a value.
 std::string with(const PlanField& field, const std::string& value) {
   const std::size_t dot = field.key.rfind('.');
   const std::string name(field.key.substr(dot == std::string_view::npos ? 0 : dot + 1));

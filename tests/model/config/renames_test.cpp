@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rename keeps its alias for one minor release with one warning, and then is refused with the new name.
+// Tests that a rename keeps its alias for one minor release with one warning, and then is refused with the new name.
 #include "model/config/renames.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 namespace commfuse {
 namespace {
 
-/// Made up: what "seq" and "--seq" may have been called before 0.3.
+/// Made-up former names of "seq" and "--seq" before 0.3.
 constexpr std::array made_up{Rename{"tokens", "seq", 0, 3}, Rename{"strategy.pieces", "strategy.slices", 0, 3},
                              Rename{"--tokens", "--seq", 0, 3}};
 const Renames in_its_release(made_up, "0.3.2");
@@ -41,7 +41,7 @@ TEST(Renames, AFormerKeyIsTakenInItsReleaseWithOneWarning) {
   std::ofstream("a.yaml") << "tokens: 8K\nstrategy: {pieces: 4}\n";
   Resolver resolver(in_its_release);
   resolver.read_file("a.yaml");
-  resolver.read_file("a.yaml");  // the same place again is the same warning
+  resolver.read_file("a.yaml");  // A second mention at one place repeats no warning.
   testing::internal::CaptureStderr();
   const Settings settings = resolver.finish();
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
@@ -123,7 +123,8 @@ TEST(Renames, NamesOfTodayWarnOfNothing) {
   EXPECT_FALSE(in_its_release.variable("COMMFUSE_SEQ"));
 }
 
-// The table of this program: none leads to a name that does not exist, hides one that does, or outlives its release.
+// In the table of this program, no entry leads to a name that does not exist, hides one that does, or outlives its
+// release.
 TEST(Renames, TheTableOfThisProgramIsInOrder) {
   for (const Rename& rename : program_renames().table()) {
     const bool is_flag = rename.before.starts_with("--");

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Texts = std::vector<std::string>;
 
-/// In an empty folder of its own, so that messages say just `a.yaml`.
+/// Runs each test in an empty folder of its own, so that messages say just `a.yaml`.
 class ResolverTest : public ::testing::Test {
  protected:
   static void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
@@ -27,7 +27,7 @@ class ResolverTest : public ::testing::Test {
   OwnFolder folder_;
 };
 
-/// "8K from --seq".
+/// Returns a text such as "8K from --seq".
 std::string value_and_origin(const Settings& settings, std::string_view key) {
   const Setting& setting = settings.at(*find_field(key));
   return setting.text + " from " + (setting.origin.where.empty() ? "default" : setting.origin.where);

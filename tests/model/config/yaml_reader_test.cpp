@@ -18,7 +18,7 @@ class YamlReader : public ::testing::Test {
  protected:
   static void write(const std::string& text) { std::ofstream("a.yaml", std::ios::binary) << text; }
 
-  /// What a reader that expects the fields below says about the text.
+  /// Returns the messages of a reader that expects the fields below.
   static std::string mistakes(const std::string& text) {
     write(text);
     try {
@@ -50,7 +50,7 @@ std::string extra(const std::string& share, const std::string& gated = "true", c
   return good + "extra:\n  share: " + share + "\n  gated: " + gated + "\n  name: " + name + "\n";
 }
 
-TEST_F(YamlReader, reads_every_kind_of_field) {
+TEST_F(YamlReader, ReadsEveryKindOfField) {
   write("n: 128K\nx: 0.5\nb: false\nt: 'two words'\nd: 5 us\ns: 32 KiB\nw: \"450 GB/s\"\nf: 989 TFLOP/s\nm: {k: 1}\n");
   YamlFile file("a.yaml");
   YamlMap root = file.root();
@@ -70,7 +70,7 @@ TEST_F(YamlReader, reads_every_kind_of_field) {
   EXPECT_NO_THROW(file.finish());
 }
 
-TEST_F(YamlReader, reads_a_parameter_with_its_provenance) {
+TEST_F(YamlReader, ReadsAParameterWithItsProvenance) {
   write(
       "rate: {value: 361 GB/s, error: 0.02, provenance: 'fitted: table.csv'}\n"
       "ctas: {value: 16, provenance: 'published: a: b'}\n");
@@ -87,29 +87,29 @@ TEST_F(YamlReader, reads_a_parameter_with_its_provenance) {
   EXPECT_NO_THROW(file.finish());
 }
 
-TEST_F(YamlReader, accepts_the_file_the_others_break) {
+TEST_F(YamlReader, AcceptsTheFileTheOthersBreak) {
   EXPECT_EQ(mistakes(good), "accepted");
   EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: 'prior: why'}")), "accepted");
 }
 
-TEST_F(YamlReader, unknown_keys_are_answered_with_the_nearest_or_all) {
+TEST_F(YamlReader, UnknownKeysAreAnsweredWithTheNearestOrAll) {
   EXPECT_EQ(mistakes("layers: 8\nlink: {latncy: 5 us, rate: 450 GB/s}\n"),
             "a.yaml:2:8: unknown key 'latncy'; did you mean 'latency'?");
   EXPECT_EQ(mistakes(good + "colour: red\n"), "a.yaml:3:1: unknown key 'colour'; known keys: layers, link, extra");
 }
 
-TEST_F(YamlReader, missing_keys_come_with_an_example) {
+TEST_F(YamlReader, MissingKeysComeWithAnExample) {
   EXPECT_EQ(mistakes("layers: 8\n"), "a.yaml:1:1: missing key 'link'; add it, as in \"link: {...}\"");
   EXPECT_EQ(mistakes("link: {latency: 5 us, rate: 450 GB/s}\n"),
             "a.yaml:1:1: missing key 'layers'; add it, as in \"layers: 8\"");
 }
 
-TEST_F(YamlReader, a_key_without_value_is_a_mistake) {
+TEST_F(YamlReader, AKeyWithoutValueIsAMistake) {
   EXPECT_EQ(mistakes("layers:\nlink: {latency: 5 us, rate: 450 GB/s}\n"),
             "a.yaml:1:1: 'layers' has no value; write one, as in \"layers: 8\"");
 }
 
-TEST_F(YamlReader, quantities_need_number_and_unit) {
+TEST_F(YamlReader, QuantitiesNeedNumberAndUnit) {
   EXPECT_EQ(mistakes("layers: 8\nlink: {latency: 5, rate: 450 GB}\n"),
             "a.yaml:2:17: '5' is not a time; write a number and a unit, as in \"5 us\"\n"
             "a.yaml:2:26: '450 GB' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
@@ -121,7 +121,7 @@ TEST_F(YamlReader, quantities_need_number_and_unit) {
             "a.yaml:2:34: '9999999 s' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
 }
 
-TEST_F(YamlReader, octal_looking_numbers_are_refused) {
+TEST_F(YamlReader, OctalLookingNumbersAreRefused) {
   EXPECT_EQ(mistakes("layers: 010\nlink: {latency: 05 us, rate: 450 GB/s}\n"),
             "a.yaml:1:9: '010' begins with 0, which YAML may read as octal; write 10\n"
             "a.yaml:2:17: '05 us' begins with 0, which YAML may read as octal; write 5 us");
@@ -130,7 +130,7 @@ TEST_F(YamlReader, octal_looking_numbers_are_refused) {
             "a.yaml:2:17: '00.5 us' begins with 0, which YAML may read as octal; write 0.5 us");
 }
 
-TEST_F(YamlReader, counts_are_whole_and_in_range) {
+TEST_F(YamlReader, CountsAreWholeAndInRange) {
   EXPECT_EQ(mistakes("layers: 3.7\nlink: {latency: 5 us, rate: 450 GB/s}\n"),
             "a.yaml:1:9: '3.7' is not a whole number; write one, as in \"layers: 8\"");
   EXPECT_EQ(mistakes("layers: 0\nlink: {latency: 5 us, rate: 450 GB/s}\n"),
@@ -139,7 +139,7 @@ TEST_F(YamlReader, counts_are_whole_and_in_range) {
             "a.yaml:1:9: 'layers' is 1024; choose 1 to 100");
 }
 
-TEST_F(YamlReader, maps_and_values_do_not_stand_for_each_other) {
+TEST_F(YamlReader, MapsAndValuesDoNotStandForEachOther) {
   EXPECT_EQ(mistakes("layers: {a: 1}\nlink: fast\n"),
             "a.yaml:1:9: 'layers' is a map; write one value, as in \"layers: 8\"\n"
             "a.yaml:2:7: 'link' is not a map; write fields below it, as in \"link: {key: value}\"");
@@ -147,7 +147,7 @@ TEST_F(YamlReader, maps_and_values_do_not_stand_for_each_other) {
             "a.yaml:1:9: 'layers' is a list; write one value, as in \"layers: 8\"");
 }
 
-TEST_F(YamlReader, parameters_say_where_they_come_from) {
+TEST_F(YamlReader, ParametersSayWhereTheyComeFrom) {
   EXPECT_EQ(mistakes(extra("0.5")),
             "a.yaml:4:10: 'share' does not say where it comes from; write {value: 0.5, provenance: 'prior: why'}");
   EXPECT_EQ(mistakes(extra("{value: 0.5}")),
@@ -163,17 +163,17 @@ TEST_F(YamlReader, parameters_say_where_they_come_from) {
             "a.yaml:4:31: 'error' is -1; choose 0 to 10");
 }
 
-TEST_F(YamlReader, yes_is_not_true) {
+TEST_F(YamlReader, YesIsNotTrue) {
   EXPECT_EQ(mistakes(extra("{value: 1, provenance: 'prior: why'}", "yes", "''")),
             "a.yaml:5:10: 'yes' is neither true nor false; write one of them\n"
             "a.yaml:6:9: 'name' is empty; write its text");
 }
 
-TEST_F(YamlReader, duplicate_keys_are_refused) {
+TEST_F(YamlReader, DuplicateKeysAreRefused) {
   EXPECT_EQ(mistakes(good + "layers: 9\n"), "a.yaml:3:1: key 'layers' was already given in line 1; keep one of them");
 }
 
-TEST_F(YamlReader, anchors_aliases_merges_and_tags_are_refused) {
+TEST_F(YamlReader, AnchorsAliasesMergesAndTagsAreRefused) {
   EXPECT_EQ(mistakes("layers: &a 8\n"), "a.yaml:1:9: anchors and aliases are not read; write the value out in full");
   EXPECT_EQ(mistakes("base: &b {x: 1}\nlink: *b\n"),
             "a.yaml:1:7: anchors and aliases are not read; write the value out in full");
@@ -182,14 +182,14 @@ TEST_F(YamlReader, anchors_aliases_merges_and_tags_are_refused) {
   EXPECT_EQ(mistakes("layers: !!int 8\n"), "a.yaml:1:9: tags such as !!int are not read; leave the tag out");
 }
 
-TEST_F(YamlReader, text_that_is_no_yaml_is_refused_at_its_place) {
+TEST_F(YamlReader, TextThatIsNoYamlIsRefusedAtItsPlace) {
   EXPECT_EQ(mistakes("layers: 8\nlink: {latency: 5 us\n"),
             "a.yaml:3:1: not valid YAML (end of map flow not found); correct it there");
   EXPECT_EQ(mistakes("layers: 8\n\tlink: 1\n"),
             "a.yaml:2:1: not valid YAML (illegal tab when looking for indentation); correct it there");
 }
 
-TEST_F(YamlReader, the_top_is_one_map) {
+TEST_F(YamlReader, TheTopIsOneMap) {
   EXPECT_EQ(mistakes(""), "a.yaml:1:1: the file is empty; write 'key: value' lines");
   EXPECT_EQ(mistakes("# nothing\n"), "a.yaml:1:1: the file is empty; write 'key: value' lines");
   EXPECT_EQ(mistakes("- 1\n- 2\n"), "a.yaml:1:1: the top of the file is not a map; write 'key: value' lines");
@@ -197,18 +197,18 @@ TEST_F(YamlReader, the_top_is_one_map) {
   EXPECT_EQ(mistakes(good + "---\nlayers: 9\n"), "a.yaml:4:1: a second document begins; keep one document a file");
 }
 
-TEST_F(YamlReader, keys_are_plain_text) {
+TEST_F(YamlReader, KeysArePlainText) {
   EXPECT_EQ(mistakes("? [a, b]\n: 1\n"), "a.yaml:1:3: a key is not plain text; write 'key: value'");
 }
 
-TEST_F(YamlReader, deep_nesting_is_refused_without_harm) {
+TEST_F(YamlReader, DeepNestingIsRefusedWithoutHarm) {
   EXPECT_EQ(mistakes("a: " + std::string(40, '[') + std::string(40, ']') + "\n"),
             "a.yaml:1:35: more than 32 levels of nesting; write it flatter");
   EXPECT_EQ(mistakes("a: " + std::string(20'000, '[') + std::string(20'000, ']')),
             "a.yaml:1:35: more than 32 levels of nesting; write it flatter");
 }
 
-TEST_F(YamlReader, files_that_cannot_be_read_are_refused) {
+TEST_F(YamlReader, FilesThatCannotBeReadAreRefused) {
   const auto message = [](const std::string& path) -> std::string {
     try {
       YamlFile file(path);
@@ -223,12 +223,12 @@ TEST_F(YamlReader, files_that_cannot_be_read_are_refused) {
   EXPECT_EQ(message("a.yaml"), "a.yaml: the file is larger than 1 MiB; a config is a few KiB, so check the path");
 }
 
-TEST_F(YamlReader, control_characters_never_reach_the_terminal) {
+TEST_F(YamlReader, ControlCharactersNeverReachTheTerminal) {
   EXPECT_EQ(mistakes(good + "\"a\\e[31m\": 1\n"),
             "a.yaml:3:1: unknown key 'a\\x1b[31m'; known keys: layers, link, extra");
 }
 
-TEST_F(YamlReader, text_is_one_line_without_control_characters) {
+TEST_F(YamlReader, TextIsOneLineWithoutControlCharacters) {
   const std::string refused = "a.yaml:6:9: 'name' is one line of plain text; leave control characters out";
   for (const char* name :
        {"\"\\e]0;x\\a\"", "\"a\\x7f\"", "\"a\\x9b31m\"", "\"a\\u202eb\"", "\"a\\u2066b\"", "\"a\\nb\""}) {
@@ -239,19 +239,19 @@ TEST_F(YamlReader, text_is_one_line_without_control_characters) {
   }
 }
 
-TEST_F(YamlReader, a_provenance_has_no_control_characters) {
+TEST_F(YamlReader, AProvenanceHasNoControlCharacters) {
   EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: \"prior: \\e[31m\"}")),
             "a.yaml:4:35: 'provenance' is plain text; leave control characters out");
 }
 
-TEST_F(YamlReader, text_and_provenance_are_utf8) {
+TEST_F(YamlReader, TextAndProvenanceAreUtf8) {
   EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: 'prior: why'}", "true", "Jos\xe9")),
             "a.yaml:6:9: 'name' is not UTF-8; save the file as UTF-8");
   EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: 'prior: Jos\xe9'}")),
             "a.yaml:4:35: 'provenance' is not UTF-8; save the file as UTF-8");
 }
 
-TEST_F(YamlReader, a_path_in_a_message_has_its_control_characters_escaped) {
+TEST_F(YamlReader, APathInAMessageHasItsControlCharactersEscaped) {
   std::ofstream("a\x1b[31m.yaml", std::ios::binary) << "layers: 8\n";
   try {
     YamlFile file("a\x1b[31m.yaml");
@@ -263,7 +263,7 @@ TEST_F(YamlReader, a_path_in_a_message_has_its_control_characters_escaped) {
   }
 }
 
-TEST_F(YamlReader, a_map_of_many_keys_is_read_key_by_key) {
+TEST_F(YamlReader, AMapOfManyKeysIsReadKeyByKey) {
   std::string text;
   for (int i = 0; i < 20'000; ++i) {
     text += fmt::format("k{}: {}\n", i, i);
@@ -280,7 +280,7 @@ TEST_F(YamlReader, a_map_of_many_keys_is_read_key_by_key) {
   EXPECT_NO_THROW(file.finish());
 }
 
-TEST_F(YamlReader, many_keys_are_taken_over_from_another_file) {
+TEST_F(YamlReader, ManyKeysAreTakenOverFromAnotherFile) {
   std::string text = "m: {a: 1}\n";
   for (int i = 0; i < 20'000; ++i) {
     text += fmt::format("k{}: {}\n", i, i);
@@ -307,7 +307,7 @@ TEST_F(YamlReader, many_keys_are_taken_over_from_another_file) {
   }
 }
 
-TEST_F(YamlReader, a_schema_of_another_kind_stops_at_once) {
+TEST_F(YamlReader, ASchemaOfAnotherKindStopsAtOnce) {
   write("schema: commfuse.model/1\nx: 1\n");
   YamlFile file("a.yaml");
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The price of attention by query slice.
+// Tests the price of attention by query slice.
 #include "model/cost/attention.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 Machine h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml"); }
 Transformer llama() { return load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"); }
 
-/// The share of slice j of `slices` under a causal mask, or without.
+/// Returns the share of slice j of `slices` under a causal mask, or without one.
 QueryRows slice_of(const AttentionSize& size, std::int64_t j, std::int64_t slices) {
   const auto n = static_cast<double>(slices);
   const double share = size.causal ? (2.0 * static_cast<double>(j) + 1.0) / (2.0 * n * n) : 1.0 / n;
@@ -37,7 +37,7 @@ TEST(AttentionTime, OfAllRowsIsThatOfTheWhole) {
   }
 }
 
-/// Ten SMs at 1 TFLOP/s each and 1 TB/s of HBM; nothing costs but what a test says.
+/// Returns ten SMs at 1 TFLOP/s each and 1 TB/s of HBM; everything else is free unless a test says so.
 Accelerator ten_sms() {
   Accelerator accelerator;
   accelerator.name = "ten SMs";
@@ -304,7 +304,7 @@ TEST(PriceByQuery, UnfusedIsThatOfTheSliceWithScoresWrittenOut) {
 }
 
 TEST(PriceByQuery, InZigZagIsNearlyTheSameOnAllRanks) {
-  // The scores are; the keys that the later half sees, and the longest tile, are not.
+  // Scores are equal; the keys that the later half sees, and the longest tile, are not.
   const Priced priced(4, AttentionCut::zigzag, h100());
   for (const std::size_t core : priced.cores()) {
     for (Rank rank = 0; rank < 4; ++rank) {
@@ -334,7 +334,7 @@ TEST(PriceByQuery, LosesSmsToExchangesOnEveryRank) {
   const Priced beside(4, AttentionCut::by_query, h100());
   const Priced alone(4, AttentionCut::by_query, h100(), {.interference = Interference::none});
   EXPECT_EQ(alone.costs.by_rank, alone.costs.undisturbed_by_rank);
-  const std::size_t second = beside.cores()[1];  // beside the first transfer
+  const std::size_t second = beside.cores()[1];  // This one runs beside the first transfer.
   for (Rank rank = 0; rank < 4; ++rank) {
     EXPECT_EQ(beside.costs.undisturbed_of(rank, second), alone.costs.of(rank, second));
     EXPECT_GT(beside.costs.of(rank, second), alone.costs.of(rank, second));

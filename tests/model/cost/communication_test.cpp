@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// No ramp and no copy of the own share, so that sums fit on paper.
+/// Returns a link without ramp and without a copy of the own share, so that sums fit on paper.
 Link plain_link() {
   Link link;
   link.peer.latency.value = 5us;
@@ -26,12 +26,12 @@ Link plain_link() {
   return link;
 }
 
-TEST(P2pTime, is_latency_and_bytes_over_rate) {
+TEST(P2pTime, IsLatencyAndBytesOverRate) {
   EXPECT_EQ(p2p_time(plain_link(), Bytes{1'000'000}), Duration{15us});
   EXPECT_EQ(p2p_time(plain_link(), Bytes{0}), Duration{5us});
 }
 
-TEST(P2pTime, beside_others_has_no_more_than_what_is_left) {
+TEST(P2pTime, BesideOthersHasNoMoreThanWhatIsLeft) {
   // 1 MB at 100 GB/s takes 10 us.
   const PeerParameters peer = plain_link().peer;
   const Bytes size{1'000'000};
@@ -39,39 +39,41 @@ TEST(P2pTime, beside_others_has_no_more_than_what_is_left) {
   EXPECT_EQ(p2p_time(peer, size, BytesPerSecond{50e9}), Duration{25us});
 }
 
-TEST(P2pTime, of_a_small_message_is_its_own_protocols) {
+TEST(P2pTime, OfASmallMessageIsItsOwnProtocols) {
   PeerParameters peer = plain_link().peer;
   peer.aggregate_rate = peer.rate;
   peer.small = SmallMessages{
       .up_to = {.value = Bytes{1'000'000}}, .latency = {.value = 2us}, .rate = {.value = BytesPerSecond{50e9}}};
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{22us});
-  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{80e9}), Duration{22us});  // it does not fill what is left
+  // The message does not fill the rate that is left.
+  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{80e9}), Duration{22us});
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{25e9}), Duration{42us});
   EXPECT_EQ(p2p_time(peer, Bytes{2'000'000}), Duration{25us});
-  peer.small->rate.value = BytesPerSecond{200e9};  // twice that of large ones, so half of what those get is 100 GB/s
+  // It is twice the rate of large messages, so where those get half, it is 100 GB/s.
+  peer.small->rate.value = BytesPerSecond{200e9};
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{50e9}), Duration{12us});
 }
 
-TEST(P2pTime, of_a_small_message_that_waits_longer_is_at_most_a_large_ones) {
+TEST(P2pTime, OfASmallMessageThatWaitsLongerIsAtMostALargeOnes) {
   PeerParameters peer = plain_link().peer;
   peer.small = SmallMessages{
       .up_to = {.value = Bytes{1'000'000}}, .latency = {.value = 8us}, .rate = {.value = BytesPerSecond{125e9}}};
   EXPECT_EQ(p2p_time(peer, Bytes{500'000}), Duration{12us});
-  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{15us});  // as 1,000,001 bytes, and not 16 us
+  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{15us});  // It takes the time of 1,000,001 bytes, and not 16 us.
 }
 
-TEST(CollectiveTime, all_gather_and_reduce_scatter_go_once_round_the_ring) {
+TEST(CollectiveTime, AllGatherAndReduceScatterGoOnceRoundTheRing) {
   // 4 ranks, 4 MB in all: 3 MB on the wire at 100 GB/s = 30 us; 10 us base; 3 steps of 1 us.
   EXPECT_EQ(all_gather_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});
   EXPECT_EQ(reduce_scatter_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});
   EXPECT_EQ(all_to_all_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});
 }
 
-TEST(CollectiveTime, all_reduce_goes_twice_round_in_one_launch) {
+TEST(CollectiveTime, AllReduceGoesTwiceRoundInOneLaunch) {
   EXPECT_EQ(all_reduce_time(plain_link(), 4, Bytes{4'000'000}), Duration{76us});
 }
 
-TEST(CollectiveTime, ramp_and_own_copy_add_to_the_wire) {
+TEST(CollectiveTime, RampAndOwnCopyAddToTheWire) {
   Link link = plain_link();
   link.collective.ramp_size.value = Bytes{3'000'000};  // At that size half of it, 1.5 MB: 15 us.
   EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{58us});
@@ -87,7 +89,7 @@ ProtocolParameters protocol(Duration base, Duration step, double gigabytes) {
           .ramp_size = {}};
 }
 
-/// Eight H100 to NCCL's eyes, with kernels of round numbers.
+/// Returns eight H100 as NCCL sees them, with kernels of round numbers.
 CollectiveParameters nccl_on_h100() {
   NcclKernels kernels;
   kernels.tuning = {
@@ -102,16 +104,16 @@ CollectiveParameters nccl_on_h100() {
   return collective;
 }
 
-TEST(CollectiveTime, takes_the_kernel_that_nccl_would) {
+TEST(CollectiveTime, TakesTheKernelThatNcclWould) {
   const CollectiveParameters collective = nccl_on_h100();
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{800'000}), Duration{8us});         // LL: 700 kB at 100 GB/s
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000'000}), Duration{37us});      // LL128: 7 MB at 200 GB/s
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{320'000'000}), Duration{703us});   // Simple: 280 MB at 400 GB/s
-  EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{324us});   // in the switch
+  EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{324us});   // The switch adds up.
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{320'000'000}), Duration{1203us});  // Simple: 480 MB
 }
 
-TEST(CollectiveTime, in_the_switch_fills_a_pipeline_as_wide_as_there_are_ranks) {
+TEST(CollectiveTime, InTheSwitchFillsAPipelineAsWideAsThereAreRanks) {
   CollectiveParameters collective = nccl_on_h100();
   NcclKernels kernels = *collective.nccl;
   kernels.nvls->ramp_size_per_rank.value = Bytes{40'000'000};
@@ -121,7 +123,7 @@ TEST(CollectiveTime, in_the_switch_fills_a_pipeline_as_wide_as_there_are_ranks) 
   EXPECT_EQ(all_reduce_time(collective, 24, Bytes{320'000'000}), Duration{564us});
 }
 
-TEST(CollectiveTime, up_a_tree_fills_a_pipeline_as_wide_as_a_node) {
+TEST(CollectiveTime, UpATreeFillsAPipelineAsWideAsANode) {
   CollectiveParameters collective = plain_link().collective;
   TreeParameters tree{{{.value = 10us}, {.value = 5us}, {.value = {100e9}}}};
   tree.ramp_size_per_rank.value = Bytes{1'000'000};
@@ -131,7 +133,7 @@ TEST(CollectiveTime, up_a_tree_fills_a_pipeline_as_wide_as_a_node) {
   EXPECT_EQ(all_reduce_time(collective, 2, Bytes{1'000'000}, 2), Duration{30us});   // 0.5 MB more
 }
 
-TEST(CollectiveTime, of_few_bytes_stays_while_more_channels_take_more) {
+TEST(CollectiveTime, OfFewBytesStaysWhileMoreChannelsTakeMore) {
   const CollectiveParameters collective = nccl_on_h100();
   const Duration full = Duration{3'800ns};  // A share of 40 kB fills them: 280 kB at 100 GB/s.
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{320'000}), full);
@@ -139,17 +141,18 @@ TEST(CollectiveTime, of_few_bytes_stays_while_more_channels_take_more) {
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000}), Duration{2'400ns});  // One channel takes 1 of its 2 kB.
 }
 
-TEST(CollectiveTime, all_to_all_goes_by_what_one_peer_gets) {
+TEST(CollectiveTime, AllToAllGoesByWhatOnePeerGets) {
   CollectiveParameters collective = nccl_on_h100();
   collective.all_to_all = std::make_shared<const AllToAllParameters>(
       AllToAllParameters{{.value = Bytes{10'000}}, protocol(2us, 1us, 100.0), protocol(5us, 0us, 200.0)});
   EXPECT_EQ(all_to_all_time(collective, 4, Bytes{16'000}), Duration{5'120ns});  // 12 kB at 100 GB/s
-  EXPECT_EQ(all_to_all_time(collective, 4, Bytes{40'000}), Duration{5'150ns});  // as 40,001 bytes: 30 kB at 200 GB/s
+  // It takes the time of 40,001 bytes: 30 kB at 200 GB/s.
+  EXPECT_EQ(all_to_all_time(collective, 4, Bytes{40'000}), Duration{5'150ns});
   EXPECT_EQ(all_to_all_time(collective, 4, Bytes{80'000}), Duration{5'300ns});  // 60 kB at 200 GB/s
   EXPECT_EQ(all_to_all_time(collective, 1, Bytes{80'000}), Duration{0});
 }
 
-TEST(CollectiveTime, all_reduce_climbs_a_tree_of_nodes_by_the_fastest_protocol) {
+TEST(CollectiveTime, AllReduceClimbsATreeOfNodesByTheFastestProtocol) {
   CollectiveParameters collective = nccl_on_h100();
   TreeParameters tree{{{.value = 50us}, {.value = 10us}, {.value = {100e9}}}};
   tree.two_nodes_rate.emplace().value = {200e9};
@@ -161,7 +164,7 @@ TEST(CollectiveTime, all_reduce_climbs_a_tree_of_nodes_by_the_fastest_protocol) 
   EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{324us});    // in one node as before
 }
 
-/// Four ranks on two nodes, whose tree NCCL takes from 8 to 16 MiB alone (nccl_tuning_test.cpp).
+/// Returns four ranks on two nodes, whose tree NCCL takes from 8 to 16 MiB alone (nccl_tuning_test.cpp).
 CollectiveParameters nccl_among_nodes() {
   NcclKernels kernels;
   kernels.tuning = {.generation = NcclGeneration::ampere,
@@ -182,7 +185,7 @@ CollectiveParameters nccl_among_nodes() {
   return collective;
 }
 
-TEST(CollectiveTime, among_nodes_goes_round_or_climbs_as_nccl_would) {
+TEST(CollectiveTime, AmongNodesGoesRoundOrClimbsAsNcclWould) {
   const CollectiveParameters collective = nccl_among_nodes();
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{4'000'000}, 2), Duration{1003us});   // 6 MB at 6 GB/s
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{12'000'000}, 2), Duration{1550us});  // 12 MB at 8 GB/s
@@ -191,7 +194,7 @@ TEST(CollectiveTime, among_nodes_goes_round_or_climbs_as_nccl_would) {
   EXPECT_EQ(reduce_scatter_time(collective, 4, Bytes{40'000}, 2), Duration{31us});    // 30 kB at 1 GB/s
 }
 
-TEST(CollectiveTime, takes_no_longer_than_a_larger_message_that_nccl_gives_a_faster_kernel) {
+TEST(CollectiveTime, TakesNoLongerThanALargerMessageThatNcclGivesAFasterKernel) {
   // From 4.63 MB on NCCL takes LL128, in 2 us and 4.05 MB at 200 GB/s; LL would take 36 us for 4 MB.
   EXPECT_NEAR(to_microseconds(all_gather_time(nccl_on_h100(), 8, Bytes{4'000'000})), 22.256, 0.001);
   EXPECT_EQ(all_gather_time(nccl_on_h100(), 8, Bytes{2'400'000}), Duration{22us});  // LL: 2.1 MB at 100 GB/s
@@ -203,7 +206,7 @@ TEST(CollectiveTime, takes_no_longer_than_a_larger_message_that_nccl_gives_a_fas
 // us and 8.56 MB at 8 GB/s, 1120.03 us.
 constexpr double tree_at_the_least_us = 50.0 + 50.4 / (1 / 16.0 - 1 / 17.664) / 8.0;
 
-TEST(CollectiveTime, among_nodes_takes_at_most_twice_as_long_as_a_larger_message) {
+TEST(CollectiveTime, AmongNodesTakesAtMostTwiceAsLongAsALargerMessage) {
   CollectiveParameters collective = nccl_among_nodes();
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{8'800'000}, 2), Duration{1150us});  // the tree
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{8'000'000}, 2), Duration{2003us});  // the ring: 12 MB at 6 GB/s
@@ -211,18 +214,18 @@ TEST(CollectiveTime, among_nodes_takes_at_most_twice_as_long_as_a_larger_message
   EXPECT_NEAR(to_microseconds(all_reduce_time(collective, 4, Bytes{8'000'000}, 2)), 2 * tree_at_the_least_us, 1e-3);
 }
 
-TEST(CollectiveTime, keeps_on_other_links_the_steps_of_those_that_are_measured) {
+TEST(CollectiveTime, KeepsOnOtherLinksTheStepsOfThoseThatAreMeasured) {
   const auto on = [](double times) {
     return all_reduce_time(with_rates(nccl_among_nodes(), times, RateChange::supposed_wires), 4, Bytes{8'000'000}, 2);
   };
-  // By the ring 4003 us; what the tree moves takes twice as long as on the real links.
+  // The ring would take 4003 us; the tree's bytes take twice as long as on the real links.
   EXPECT_NEAR(to_microseconds(on(0.5)), 2 * tree_at_the_least_us - 50.0, 1e-3);
   EXPECT_EQ(on(1.0), Duration{2003us});
-  // The tree would take less; but links twice as fast do not make it more than twice as fast.
+  // The tree would take less, but links twice as fast do not make it more than twice as fast.
   EXPECT_EQ(on(2.0), Duration{1'001'500ns});
 }
 
-TEST(CollectiveTime, of_a_tree_is_faster_between_two_nodes_by_each_protocol) {
+TEST(CollectiveTime, OfATreeIsFasterBetweenTwoNodesByEachProtocol) {
   CollectiveParameters collective = plain_link().collective;
   TreeParameters tree{{{.value = 50us}, {.value = 10us}, {.value = {1e9}}}};
   tree.ll128 = TreeProtocol{{.value = 10us}, {.value = 5us}, {.value = {50e9}}};
@@ -232,14 +235,14 @@ TEST(CollectiveTime, of_a_tree_is_faster_between_two_nodes_by_each_protocol) {
   EXPECT_EQ(all_reduce_time(collective, 32, Bytes{1'000'000}, 4), Duration{40us});
 }
 
-TEST(CollectiveTime, one_rank_has_nothing_to_do) {
+TEST(CollectiveTime, OneRankHasNothingToDo) {
   EXPECT_EQ(all_gather_time(plain_link(), 1, Bytes{1'000}), Duration{0});
   EXPECT_EQ(reduce_scatter_time(plain_link(), 1, Bytes{1'000}), Duration{0});
   EXPECT_EQ(all_reduce_time(plain_link(), 1, Bytes{1'000}), Duration{0});
   EXPECT_EQ(all_to_all_time(plain_link(), 1, Bytes{1'000}), Duration{0});
 }
 
-TEST(CollectiveTime, sizes_beyond_reason_are_the_users_mistake) {
+TEST(CollectiveTime, SizesBeyondReasonAreTheUsersMistake) {
   try {
     p2p_time(plain_link(), Bytes{std::int64_t{1} << 60});
     FAIL() << "accepted";
@@ -257,8 +260,8 @@ struct Measured {
   double time_us;
 };
 
-// Rows typed in from the public table nccl_h100sxm_1node_aic_v2.csv: NCCL 2.29.2, out of place.
-TEST(CollectiveTime, comes_near_to_reduce_scatters_measured_on_an_h100_node) {
+// The rows are typed in from the public table nccl_h100sxm_1node_aic_v2.csv: NCCL 2.29.2, out of place.
+TEST(CollectiveTime, ComesNearToReduceScattersMeasuredOnAnH100Node) {
   const Link link = load_machine("h100-sxm").link;
   for (const Measured& row : {Measured{8, 65'536, 11.71},
                               {8, 8'388'608, 43.82},

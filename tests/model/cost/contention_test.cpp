@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A collective and the exchanges beside it take the wires from each other.
+// Tests that a collective and the exchanges beside it take the wires from each other.
 #include "model/cost/contention.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// Exchanges of `rows` rows on lane 0 along one axis, and an all-gather on lane 1 along one axis.
+/// A program with exchanges of `rows` rows on lane 0 along one axis, and an all-gather on lane 1 along one axis.
 struct Beside {
   Beside(const Machine& on, const Mesh& mesh, int exchanges, std::int64_t rows, std::int8_t axis = 0,
          std::int8_t gathered = 0)
@@ -24,9 +24,9 @@ struct Beside {
     const std::int32_t members = mesh.axes[static_cast<std::size_t>(gathered)].extent;
     const Extent block{builder.dimension("block", 1), 1};
     const Extent sent{builder.dimension("sent", 1), 1};
-    const Extent all{builder.dimension("rows", members), members};
-    const BufferId shard = builder.buffer("shard", BufferRole::scratch, {all.dimension, 1}, block, DType::bf16);
-    const BufferId whole = builder.buffer("whole", BufferRole::scratch, all, block, DType::bf16);
+    const Extent every_row{builder.dimension("rows", members), members};
+    const BufferId shard = builder.buffer("shard", BufferRole::scratch, {every_row.dimension, 1}, block, DType::bf16);
+    const BufferId whole = builder.buffer("whole", BufferRole::scratch, every_row, block, DType::bf16);
     const BufferId from = builder.buffer("from", BufferRole::scratch, sent, block, DType::bf16);
     const BufferId to = builder.buffer("to", BufferRole::scratch, sent, block, DType::bf16);
     for (int i = 0; i < exchanges; ++i) {
@@ -65,9 +65,9 @@ Mesh ring(std::int32_t ranks) { return Mesh{{{"tp", ranks}}}; }
 TEST(Contention, HoldsUpBothByTheShorterOne) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   for (const std::int64_t rows : {256, 1 << 20}) {
-    const Beside one(h100, ring(8), 1, rows);
-    const Costs alone = one.costs(false);
-    const Costs both = one.costs();
+    const Beside beside(h100, ring(8), 1, rows);
+    const Costs alone = beside.costs(false);
+    const Costs both = beside.costs();
     const Duration gap = h100.accelerator.graph_node_gap.value;
     const Duration exchange = alone.duration[0] - gap - p2p_time(h100.link, Bytes{});
     const Duration gather = alone.duration[1] - gap - all_gather_time(h100.link.collective, 8, Bytes{});
@@ -93,20 +93,20 @@ TEST(Contention, OfSendsOneAfterAnotherAddsUp) {
 // The engine shares wires among exchanges itself; a collective holds none of its links.
 TEST(Contention, IsTheSameForTheEngine) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
-  const Beside one(h100, ring(8), 2, 4096);
-  const Fluid fluid = price_fluid(one.program, one.meetings, one.sizes, h100, {.launch = Launch::graph},
-                                  std::make_shared<const Wiring>(wiring_of(one.program, h100)));
-  EXPECT_EQ(fluid.costs.duration, one.costs().duration);
+  const Beside beside(h100, ring(8), 2, 4096);
+  const Fluid fluid = price_fluid(beside.program, beside.meetings, beside.sizes, h100, {.launch = Launch::graph},
+                                  std::make_shared<const Wiring>(wiring_of(beside.program, h100)));
+  EXPECT_EQ(fluid.costs.duration, beside.costs().duration);
 }
 
-// Two axes: one inside the nodes, one across. A gather inside a node does not cross the wires of sends between nodes.
+// One axis is inside the nodes, one across. A gather inside a node does not cross the wires of sends between nodes.
 TEST(Contention, IsAmongThoseOnTheSameWires) {
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Mesh nested{{{"node", 2}, {"gpu", 8}}};
   const auto differs = [&](std::int8_t axis, std::int8_t gathered) {
-    const Beside one(cluster, nested, 1, 4096, axis, gathered);
-    const Costs alone = one.costs(false);
-    const Costs both = one.costs();
+    const Beside beside(cluster, nested, 1, 4096, axis, gathered);
+    const Costs alone = beside.costs(false);
+    const Costs both = beside.costs();
     const bool exchange = both.of(0, 0) != alone.of(0, 0);
     EXPECT_EQ(both.of(0, 1) != alone.of(0, 1), exchange);
     return exchange;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes over a wire, by what it is built for: sums that can be done by hand.
+// Tests bytes over a wire, by topology, with sums that can be done by hand.
 #include "model/cost/cut_bound.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using test::gigabytes;
 
-/// Gate and up of a toy: a shard of the tokens has 1 MB.
+/// Gate and up of a toy model: a shard of the tokens has 1 MB.
 struct Case {
   Case(std::int32_t ranks, const char* strategy, const StrategyOptions& options)
       : program(generate(operation_of(Scope::gate_up, false), ranks, *find_strategy(strategy), options)),
@@ -50,7 +50,7 @@ Machine one_switch(int gpus) { return wired({.gpus_per_node = gpus, .gpu_rate = 
 constexpr StrategyOptions ring{};
 constexpr StrategyOptions direct{.form = Form::direct};
 
-// 7 MB come in at 100 GB/s, by whatever schedule.
+// Every schedule takes in 7 MB at 100 GB/s.
 TEST(CutBound, OfASwitchIsThePort) {
   for (const auto& [strategy, options] : {std::pair("serial", ring), std::pair("commfuse", ring),
                                           std::pair("commfuse", direct), std::pair("fused_kernel", ring)}) {
@@ -87,7 +87,7 @@ TEST(CutBound, AKernelTakesWhatItsBusiestWireDoesAtItsRate) {
   }
 }
 
-// What is added up on its way crosses once too, the other way round.
+// Sums that form on their way cross once too, in the other direction.
 TEST(CutBound, SumsInAKernelCrossOnce) {
   const Machine tree = wired(test::pcie_tree());
   const Program program = generate(operation_of(Scope::down, false), 8, fused_kernel_strategy, {.sub_slices = 2});
@@ -104,7 +104,7 @@ TEST(CutBound, SumsInAKernelCrossOnce) {
     for (std::size_t wire = 0; wire < wires.port(0, false); ++wire) {
       busiest_link = std::max(busiest_link, crossings[wire]);
     }
-    EXPECT_EQ(busiest_link, 7.0);  // from a GPU to its bridge
+    EXPECT_EQ(busiest_link, 7.0);  // From a GPU to its bridge.
   }
 }
 

@@ -13,9 +13,9 @@ TEST(DecodeAttention, ReadsEveryKeyAndValueOnce) {
   const Machine h100 = load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml");
   const AttentionSize size{.batch = 16, .seq = 4096, .heads = 8, .kv_heads = 2, .head_dim = 128};
   EXPECT_EQ(cache_of(size), Bytes{2LL * 16 * 4096 * 2 * 128 * 2});
-  const Bytes all = cache_of(size) + Bytes{2LL * 16 * 8 * 128 * 2};
+  const Bytes read_bytes = cache_of(size) + Bytes{2LL * 16 * 8 * 128 * 2};
   EXPECT_EQ(decode_attention_time(h100.accelerator, size),
-            h100.accelerator.attention.overhead.value + memory_bound_time(h100.accelerator, all, 132));
+            h100.accelerator.attention.overhead.value + memory_bound_time(h100.accelerator, read_bytes, 132));
 }
 
 TEST(DecodeAttention, QueriesThatShareKeysCostNoMoreThanTheirOwnBytes) {
@@ -32,7 +32,7 @@ TEST(DecodeAttention, OverNarrowKeysReadsThemOnceForAllHeadsOrIsBoundByProducts)
   LatentDecodeSize size{.batch = 64, .seq = 4096, .heads = 8};
   const Bytes read{64LL * (4096 * 576 + 8 * (576 + 512)) * 2};
   EXPECT_EQ(latent_decode_time(h100, size), h100.attention.overhead.value + memory_bound_time(h100, read, h100.sms));
-  size.heads = 256;  // two tokens a sequence
+  size.heads = 256;  // Two tokens a sequence.
   const double products = 2.0 * 64 * 4096 * 256 * (576 + 512);
   const double rate = h100.dense_peak(DType::bf16).value * h100.attention.loop_efficiency.value;
   EXPECT_EQ(latent_decode_time(h100, size), h100.attention.overhead.value + from_seconds(products / rate));

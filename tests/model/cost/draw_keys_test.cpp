@@ -19,15 +19,15 @@ struct Keyed {
       : program(generate(operation_of(scope, true), Mesh{{{"tp", 4}}}, 0, *find_strategy(strategy), options)),
         keys(draw_keys(program)) {}
 
-  /// Keys of ops of a purpose, in program order.
+  /// Returns the keys of ops of a purpose, in program order.
   [[nodiscard]] std::vector<DrawKey> of(Purpose purpose) const {
-    std::vector<DrawKey> found;
+    std::vector<DrawKey> chosen_keys;
     for (std::size_t op = 0; op < keys.size(); ++op) {
       if (program.ops[op].purpose == purpose) {
-        found.push_back(keys[op]);
+        chosen_keys.push_back(keys[op]);
       }
     }
-    return found;
+    return chosen_keys;
   }
 
   Program program;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laws, held on every machine of the catalogue: no collective takes longer on a faster link, nor longer than a larger
-// one but for the steps that tables show, and links so many times as fast make none faster by more.
+// Laws that hold on every machine of the catalogue: no collective takes longer on a faster link, nor longer than a
+// larger one except for the steps that tables show, and links N times as fast make none faster by more than N.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Duration time_of(std::size_t kind, const CollectiveParameters& collective, int r
   }
 }
 
-/// Fails for every step to a faster link that takes longer. How many steps were looked at.
+/// Fails for every step to a faster link that takes longer. Returns how many steps were compared.
 int look_at(const Machine& machine, int ranks, int nodes) {
   int steps = 0;
   for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 32U; bytes *= 4) {
@@ -66,7 +66,7 @@ double step_of(const CollectiveParameters& collective) {
   return collective.nccl == nullptr ? 1.0 : measured_step(collective.nccl->tuning.wire);
 }
 
-/// Fails for every size that takes longer than a larger one. How many sizes were looked at.
+/// Fails for every size that takes longer than a larger one. Returns how many sizes were compared.
 int look_at_sizes(const Machine& machine, int ranks, int nodes, double factor) {
   const Machine faster = with_link_rates(machine, {.node = factor, .network = factor});
   const CollectiveParameters& collective = nodes == 1 ? collective_over(faster, 0, ranks) : faster.network->collective;
@@ -77,8 +77,8 @@ int look_at_sizes(const Machine& machine, int ranks, int nodes, double factor) {
     for (double bytes = 1e9; bytes > 1e4; bytes /= 1.2) {
       const Bytes total{static_cast<std::int64_t>(bytes) / ranks * ranks};
       const Duration time = time_of(kind, collective, ranks, total, nodes);
-      const double most = step_of(collective) * static_cast<double>(least_of_larger.count());
-      EXPECT_LE(static_cast<double>(time.count()), most)
+      const double largest = step_of(collective) * static_cast<double>(least_of_larger.count());
+      EXPECT_LE(static_cast<double>(time.count()), largest)
           << machine.name << ' ' << kinds.at(kind) << " of " << total.count << " bytes on " << ranks
           << " ranks, links x" << factor;
       const Duration before = time_of(kind, real, ranks, total, nodes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine with shared links is told of a machine.
+// Tests the description of a machine that an engine with shared links uses.
 #include "model/cost/fluid.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// A mesh with round numbers: 28 GB/s a wire, 137 all of them together.
+/// Returns a mesh with round numbers: 28 GB/s a wire, 137 all of them together.
 Machine mesh_of_wires() {
   Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
   mesh.link.peer.rate.value = BytesPerSecond{28e9};
@@ -37,9 +37,9 @@ struct Gate {
     return price(program, meetings_of(program, Order(program, 0)), sizes, on, {.interference = interference});
   }
   [[nodiscard]] std::size_t first(OpKind kind) const {
-    const auto found =
+    const auto wanted =
         std::find_if(program.ops.begin(), program.ops.end(), [&](const Op& op) { return op.kind == kind; });
-    return static_cast<std::size_t>(found - program.ops.begin());
+    return static_cast<std::size_t>(wanted - program.ops.begin());
   }
 
   Program program;
@@ -52,9 +52,9 @@ Bytes shard(std::int32_t ranks) { return Bytes{32768LL / ranks * 8192 * 2}; }
 
 TEST(Fluid, CostsAreThoseOfOpsThatRunAlone) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
-  const Gate one(8, {}, h100);
-  EXPECT_EQ(one.fluid.costs.duration, one.priced(h100, Interference::none).duration);
-  EXPECT_EQ(one.fluid.costs.issue, one.priced(h100, Interference::none).issue);
+  const Gate gate(8, {}, h100);
+  EXPECT_EQ(gate.fluid.costs.duration, gate.priced(h100, Interference::none).duration);
+  EXPECT_EQ(gate.fluid.costs.issue, gate.priced(h100, Interference::none).issue);
   const Gate seven(8, direct(7), h100);
   EXPECT_EQ(seven.fluid.costs.duration[seven.first(OpKind::exchange)], p2p_time(h100.link.peer, shard(8)));
   EXPECT_EQ(seven.fluid.costs.duration, seven.priced(h100, Interference::dynamic).duration);
@@ -69,17 +69,17 @@ TEST(Fluid, ASpeedIsWhatStaticInterferenceWouldSlowBy) {
   EXPECT_EQ(gate.fluid.speed_of(1, 0, gemm), static_cast<double>(gate.fluid.costs.duration[gemm].count()) /
                                                  static_cast<double>(slowed.duration[gemm].count()));
   EXPECT_EQ(gate.fluid.speed_of(1, 0, gate.first(OpKind::exchange)), 1.0);
-  EXPECT_EQ(gate.fluid.speed_of(2, 0, gemm), 1.0);  // there is no collective in it
+  EXPECT_EQ(gate.fluid.speed_of(2, 0, gemm), 1.0);  // There is no collective in it.
   const Gate serial(8, {}, h100, "serial");
   EXPECT_LT(serial.fluid.speed_of(2, 3, serial.first(OpKind::gemm)), 1.0);
 }
 
-/// Capacities of the links of the first stage of an exchange, in GB/s, and its cap.
+/// Returns the capacities of the links of the first stage of an exchange, in GB/s, and its cap.
 std::vector<double> way_of(const Fluid& fluid, Rank rank, std::size_t op, std::uint32_t stage = 0) {
   const WirePath* path = fluid.wiring->path_of(rank, op);
-  const WireStage& one = fluid.wiring->stages[path->first_stage + stage];
-  std::vector<double> capacities{one.cap / 1e9};
-  for (const std::int32_t link : fluid.wiring->links_of(one)) {
+  const WireStage& wire_stage = fluid.wiring->stages[path->first_stage + stage];
+  std::vector<double> capacities{wire_stage.cap / 1e9};
+  for (const std::int32_t link : fluid.wiring->links_of(wire_stage)) {
     capacities.push_back(fluid.wiring->capacity[static_cast<std::size_t>(link)] / 1e9);
   }
   return capacities;
@@ -90,7 +90,8 @@ TEST(Fluid, OnASwitchAPairPassesTwoPortsAndTwoWires) {
   const Gate gate(8, {}, h100);
   const std::size_t exchange = gate.first(OpKind::exchange);
   EXPECT_EQ(gate.fluid.wiring->path_of(2, exchange)->latency, h100.link.peer.latency.value);
-  EXPECT_EQ(way_of(gate.fluid, 2, exchange), std::vector<double>(5, 361.0));  // cap, port, wire, wire, port
+  // The order is cap, port, wire, wire, port.
+  EXPECT_EQ(way_of(gate.fluid, 2, exchange), std::vector<double>(5, 361.0));
 }
 
 TEST(Fluid, OnAMeshAPairHasAWireAndPortsCarryMore) {
@@ -104,9 +105,9 @@ TEST(Fluid, TransfersOfOppositeDirectionsUseDifferentLinks) {
   const Gate gate(2, {}, mesh);
   const std::size_t exchange = gate.first(OpKind::exchange);
   const Wiring& wiring = *gate.fluid.wiring;
-  const auto there = wiring.links_of(wiring.stages[wiring.path_of(0, exchange)->first_stage]);
+  const auto links = wiring.links_of(wiring.stages[wiring.path_of(0, exchange)->first_stage]);
   const auto back = wiring.links_of(wiring.stages[wiring.path_of(1, exchange)->first_stage]);
-  for (const std::int32_t link : there) {
+  for (const std::int32_t link : links) {
     EXPECT_EQ(std::count(back.begin(), back.end(), link), 0);
   }
 }
@@ -155,14 +156,14 @@ TEST(Fluid, StoreAndForwardTakesTheBytesOnceAHop) {
 TEST(Fluid, TransfersInsideAKernelHoldNoWires) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Gate fused(8, {}, h100, "fused_kernel");
-  bool some = false;
+  bool is_any = false;
   for (std::size_t op = 0; op < fused.program.ops.size(); ++op) {
     if (fused.program.lanes[fused.program.ops[op].lane].kind == LaneKind::kernel) {
       EXPECT_EQ(fused.fluid.wiring->path_of(0, op), nullptr);
-      some = true;
+      is_any = true;
     }
   }
-  EXPECT_TRUE(some);
+  EXPECT_TRUE(is_any);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// 100 SMs hold 200 thread blocks; 1 TB/s; 60 % of L2 are 6 MB.
+/// Returns 100 SMs that hold 200 thread blocks, 1 TB/s, and an L2 of which 60% are 6 MB.
 Accelerator made_up() {
   Accelerator accelerator;
   accelerator.sms = 100;
@@ -45,8 +45,8 @@ TEST(FrameworkKernelTime, OfFewRowsIsWavesOfBlocksThatWalkTheirRow) {
   const auto norm = [](std::int64_t rows, std::int64_t width) {
     return framework_kernel_time(made_up(), {.kernel = FrameworkKernel::norm, .rows = rows, .width = width});
   };
-  EXPECT_EQ(norm(1, 1024), Duration{3us});    // a wave of a step
-  EXPECT_EQ(norm(200, 4096), Duration{9us});  // four steps
+  EXPECT_EQ(norm(1, 1024), Duration{3us});    // One wave of one step.
+  EXPECT_EQ(norm(200, 4096), Duration{9us});  // Four steps.
   EXPECT_EQ(norm(201, 4096), Duration{17us});
   EXPECT_EQ(norm(200, 4097), Duration{11us});
 }
@@ -55,7 +55,7 @@ TEST(FrameworkKernelTime, OfManyBytesIsTheBandwidthThatTheKernelReaches) {
   const auto time = [](FrameworkKernel kernel) {
     return framework_kernel_time(made_up(), {.kernel = kernel, .rows = 1, .width = 1, .traffic = Bytes{1'000'000'000}});
   };
-  EXPECT_EQ(time(FrameworkKernel::activation), Duration{4001us});  // its steps are free here
+  EXPECT_EQ(time(FrameworkKernel::activation), Duration{4001us});  // Its steps are free here.
   EXPECT_NEAR(to_microseconds(time(FrameworkKernel::norm)), 2001.0, 1e-3);
   EXPECT_NEAR(to_microseconds(time(FrameworkKernel::rotation)), 10'001.0, 1e-3);
 }

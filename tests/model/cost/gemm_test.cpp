@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Ten SMs of 1 TFLOP/s each and an HBM so fast that only the loops count.
+/// Returns ten SMs of 1 TFLOP/s each and an HBM so fast that only the loops count.
 Accelerator ten_sms() {
   Accelerator accelerator;
   accelerator.name = "ten SMs";
@@ -31,14 +31,14 @@ Accelerator ten_sms() {
   unit.gemm.hbm_efficiency.value = 1.0;
   unit.gemm.cached_input_cost.value = 1.0;
   unit.gemm.output_cost.value = 1.0;
-  unit.gemm.split_overhead.value = 1s;  // Never worth it, unless a test says so.
+  unit.gemm.split_overhead.value = 1s;  // Splitting is never worth this, unless a test says so.
   accelerator.matrix_units[index_of(DType::bf16)] = unit;
   return accelerator;
 }
 
 Accelerator h100() { return load_machine("h100-sxm").accelerator; }
 
-TEST(EstimateGemm, one_full_wave_takes_the_time_of_one_tile) {
+TEST(EstimateGemm, OneFullWaveTakesTheTimeOfOneTile) {
   // 1280 x 256 is ten tiles of 128 x 256, one an SM: 2 x 128 x 256 x 1000 (16 steps of 64: 1024) / 1e12 = 67.108864 us.
   const GemmEstimate estimate = estimate_gemm(ten_sms(), {.m = 1280, .n = 256, .k = 1000}, 10);
   EXPECT_EQ(estimate.time, Duration{67'108'864});
@@ -48,9 +48,9 @@ TEST(EstimateGemm, one_full_wave_takes_the_time_of_one_tile) {
   EXPECT_FALSE(estimate.memory_bound);
 }
 
-TEST(EstimateGemm, losing_one_sm_costs_a_wave) {
-  // The same product on nine SMs. Tiles of 128 x 256 need two waves (134.2 us); 64 x 64 need ceil(80 / 9) = 9 waves of
-  // 2 x 64 x 64 x 1024 / 1e12 = 8.388608 us, the best of all.
+TEST(EstimateGemm, LosingOneSmCostsAWave) {
+  // Nine SMs run this GEMM, too. Tiles of 128 x 256 need two waves (134.2 us); 64 x 64 need ceil(80 / 9) = 9 waves of 2
+  // x 64 x 64 x 1024 / 1e12 = 8.388608 us, the best of all.
   const GemmEstimate estimate = estimate_gemm(ten_sms(), {.m = 1280, .n = 256, .k = 1000}, 9);
   EXPECT_EQ(estimate.time, Duration{75'497'472});
   EXPECT_EQ(estimate.tile_m, 64);
@@ -61,7 +61,7 @@ TEST(EstimateGemm, losing_one_sm_costs_a_wave) {
 
 GemmParameters& bf16_of(Accelerator& accelerator) { return accelerator.matrix_units[index_of(DType::bf16)]->gemm; }
 
-TEST(EstimateGemm, a_wave_overhead_grows_with_the_tile) {
+TEST(EstimateGemm, AWaveOverheadGrowsWithTheTile) {
   Accelerator accelerator = ten_sms();
   bf16_of(accelerator).wave_overhead.value = 10us;
   // 64 x 64 is a quarter of 128 x 128: 9 x (8.388608 + 2.5) = 97.997472 us; 128 x 256: 2 x (67.108864 + 20) = 174.2.
@@ -70,7 +70,7 @@ TEST(EstimateGemm, a_wave_overhead_grows_with_the_tile) {
   EXPECT_EQ(estimate.tile_m * estimate.tile_n, 64 * 64);
 }
 
-TEST(EstimateGemm, slow_small_tiles_are_passed_over) {
+TEST(EstimateGemm, SlowSmallTilesArePassedOver) {
   Accelerator accelerator = ten_sms();
   bf16_of(accelerator).tile_64x64.value = 0.5;
   bf16_of(accelerator).tile_128x64.value = 0.7;
@@ -81,7 +81,7 @@ TEST(EstimateGemm, slow_small_tiles_are_passed_over) {
   EXPECT_EQ(estimate.tile_m * estimate.tile_n, 192 * 128);
 }
 
-TEST(EstimateGemm, a_partly_full_wave_costs_what_the_quantum_says) {
+TEST(EstimateGemm, APartlyFullWaveCostsWhatTheQuantumSays) {
   Accelerator accelerator = ten_sms();
   for (Parameter<double> GemmParameters::*tile :
        {&GemmParameters::tile_64x256, &GemmParameters::tile_128x64, &GemmParameters::tile_64x64}) {
@@ -98,23 +98,23 @@ TEST(EstimateGemm, a_partly_full_wave_costs_what_the_quantum_says) {
   EXPECT_EQ(estimate_gemm(accelerator, size, 8).time, Duration{92'274'688});
 }
 
-TEST(EstimateGemm, power_joins_the_loops_as_the_root_of_fourth_powers) {
+TEST(EstimateGemm, PowerJoinsTheLoopsAsTheRootOfFourthPowers) {
   Accelerator accelerator = ten_sms();
-  const GemmSize size{.m = 1280, .n = 256, .k = 1024};  // 67.108864 us at the peak, and in loops.
+  const GemmSize size{.m = 1280, .n = 256, .k = 1024};  // It takes 67.108864 us at the peak, and in loops.
   bf16_of(accelerator).burst_efficiency.value = 0.5;
   bf16_of(accelerator).sustained_share.value = 1.0;
   // (1 + 2^4)^(1/4) x 67.108864 us.
   const GemmEstimate estimate = estimate_gemm(accelerator, size, 10);
   EXPECT_NEAR(to_microseconds(estimate.time), std::pow(17.0, 0.25) * 67.108864, 1e-6);
   EXPECT_TRUE(estimate.power_bound);
-  // As long as the burst time: half way from 1 to the sustained share, 0.75, so 2 / 0.75.
+  // The time is as long as the burst time: half way from 1 to the sustained share, 0.75, so 2 / 0.75.
   bf16_of(accelerator).burst_time.value = Duration{67'108'864};
   bf16_of(accelerator).sustained_share.value = 0.5;
   EXPECT_NEAR(to_microseconds(estimate_gemm(accelerator, size, 10).time),
               std::pow(1.0 + std::pow(2.0 / 0.75, 4), 0.25) * 67.108864, 1e-6);
 }
 
-TEST(EstimateGemm, cutting_a_product_does_not_cool_the_chip) {
+TEST(EstimateGemm, CuttingAProductDoesNotCoolTheChip) {
   const Accelerator accelerator = h100();
   for (const std::int64_t rows : {8192, 32768, 262144}) {
     const GemmSize whole{.m = rows, .n = 8192, .k = 8192};
@@ -127,7 +127,7 @@ TEST(EstimateGemm, cutting_a_product_does_not_cool_the_chip) {
   }
 }
 
-TEST(EstimateGemm, converting_the_activations_comes_first) {
+TEST(EstimateGemm, ConvertingTheActivationsComesFirst) {
   Accelerator accelerator = ten_sms();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
   const GemmSize size{.m = 1280, .n = 256, .k = 1024};
@@ -137,7 +137,7 @@ TEST(EstimateGemm, converting_the_activations_comes_first) {
   EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, without + Duration{3 * 2 * 1280 * 1024});
 }
 
-TEST(EstimateGemm, ramp_comes_once_and_the_floor_holds) {
+TEST(EstimateGemm, RampComesOnceAndTheFloorHolds) {
   Accelerator accelerator = ten_sms();
   accelerator.matrix_units[index_of(DType::bf16)]->gemm.ramp.value = 2us;
   EXPECT_EQ(estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 10).time, Duration{69'108'864});
@@ -145,7 +145,7 @@ TEST(EstimateGemm, ramp_comes_once_and_the_floor_holds) {
   EXPECT_EQ(estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 10).time, 100us);
 }
 
-TEST(EstimateGemm, a_share_of_the_lesser_shows_beside_the_greater) {
+TEST(EstimateGemm, AShareOfTheLesserShowsBesideTheGreater) {
   Accelerator accelerator = ten_sms();
   bf16_of(accelerator).unhidden.value = 0.4;
   // Bytes: 2 x (1000 x 256 + 1280 x 1000 + 1280 x 256) = 3,727,360; at 3.727360e6 / 89.478485333 us the memory side
@@ -156,7 +156,7 @@ TEST(EstimateGemm, a_share_of_the_lesser_shows_beside_the_greater) {
   EXPECT_TRUE(estimate.memory_bound);
 }
 
-/// The time of the memory side alone, at 1 TB/s: the loops take no time.
+/// Returns the time of the memory side alone, at 1 TB/s: the loops take no time.
 Duration traffic_time(const GemmSize& size, double output_cost = 1.0) {
   Accelerator accelerator = ten_sms();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
@@ -165,8 +165,8 @@ Duration traffic_time(const GemmSize& size, double output_cost = 1.0) {
   return estimate_gemm(accelerator, size, 10).time;
 }
 
-/// The same where a benchmark repeats the product over copies of its weights: L2 holds 4,000,000 bytes, half of them
-/// weights that are used again, at a quarter of the price.
+/// Returns traffic_time() of a benchmark that repeats the GEMM over copies of its weights: L2 holds 4,000,000 bytes,
+/// half of them weights that are used again, at a quarter of the price.
 Duration repeated_time(const GemmSize& size, double resident_share = 0.5) {
   Accelerator accelerator = ten_sms();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
@@ -177,7 +177,7 @@ Duration repeated_time(const GemmSize& size, double resident_share = 0.5) {
   return estimate_gemm(accelerator, size, 10).time;
 }
 
-TEST(EstimateGemm, weights_that_a_benchmark_finds_in_l2_come_from_there) {
+TEST(EstimateGemm, WeightsThatABenchmarkFindsInL2ComeFromThere) {
   // Weights 2 x 500 x 320 = 320,000 bytes, input and output 2 x 100 x (320 + 500) = 164,000. Five copies and the rest
   // are 1,764,000 bytes, less than 2,000,000: all of the weights are still there.
   GemmSize size{.m = 100, .n = 500, .k = 320};
@@ -193,7 +193,7 @@ TEST(EstimateGemm, weights_that_a_benchmark_finds_in_l2_come_from_there) {
   EXPECT_EQ(repeated_time(size), Duration{320'000 + 164'000});
 }
 
-TEST(EstimateGemm, a_benchmark_takes_no_more_copies_than_fill_the_l2) {
+TEST(EstimateGemm, ABenchmarkTakesNoMoreCopiesThanFillTheL2) {
   // Weights of 2,000,000 bytes: two of five copies fill the L2, 4,000,000 bytes of it with the rest of 2 x (2500 +
   // 400), where all of it holds them.
   const GemmSize size{.m = 1, .n = 2500, .k = 400, .weight_copies = 5};
@@ -201,13 +201,13 @@ TEST(EstimateGemm, a_benchmark_takes_no_more_copies_than_fill_the_l2) {
   EXPECT_EQ(repeated_time(size, 0.9), Duration{2'000'000 + 5'800});
 }
 
-TEST(EstimateGemm, an_output_of_another_dtype_is_written_in_that_dtype) {
+TEST(EstimateGemm, AnOutputOfAnotherDtypeIsWrittenInThatDtype) {
   // Inputs 2 x (1024 x 512 + 512 x 2048) = 3,145,728 bytes, output 1024 x 2048 elements of 2 or 4 bytes, a byte a ps.
   EXPECT_EQ(traffic_time({.m = 1024, .n = 2048, .k = 512}), Duration{3'145'728 + 2 * 2'097'152});
   EXPECT_EQ(traffic_time({.m = 1024, .n = 2048, .k = 512, .out = DType::fp32}), Duration{3'145'728 + 4 * 2'097'152});
 }
 
-TEST(EstimateGemm, adding_to_the_output_reads_it_at_full_price) {
+TEST(EstimateGemm, AddingToTheOutputReadsItAtFullPrice) {
   const GemmSize gradient{.m = 1024, .n = 2048, .k = 512, .out = DType::fp32, .accumulate = true};
   EXPECT_EQ(traffic_time(gradient), Duration{3'145'728 + 2 * 4 * 2'097'152});
   EXPECT_EQ(traffic_time(gradient, 0.5), Duration{3'145'728 + 4 * 2'097'152 + 2 * 2'097'152});
@@ -215,18 +215,18 @@ TEST(EstimateGemm, adding_to_the_output_reads_it_at_full_price) {
             Duration{3'145'728 + 2 * 2 * 2'097'152});
 }
 
-TEST(EstimateGemm, a_few_sms_cannot_pull_the_whole_hbm_bandwidth) {
+TEST(EstimateGemm, AFewSmsCannotPullTheWholeHbmBandwidth) {
   Accelerator accelerator = ten_sms();
   accelerator.matrix_units[index_of(DType::bf16)]->dense_peak.value = FlopsPerSecond{1e21};
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
   accelerator.sm_bandwidth.value = BytesPerSecond{0.25e12};
-  const Duration all = estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 10).time;
-  EXPECT_EQ(estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 4).time, all);
-  EXPECT_NEAR(to_seconds(estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 2).time), 2.0 * to_seconds(all),
-              1e-9);
+  const Duration with_every_sm = estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 10).time;
+  EXPECT_EQ(estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 4).time, with_every_sm);
+  EXPECT_NEAR(to_seconds(estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 2).time),
+              2.0 * to_seconds(with_every_sm), 1e-9);
 }
 
-TEST(EstimateGemm, idle_sms_split_a_long_loop_when_joining_is_cheap) {
+TEST(EstimateGemm, IdleSmsSplitALongLoopWhenJoiningIsCheap) {
   Accelerator accelerator = ten_sms();
   accelerator.matrix_units[index_of(DType::bf16)]->gemm.split_overhead.value = 1us;
   // One tile of 64 x 64; k = 8192 in eight parts of 1024: 8.388608 us + 1 us to join, and next to nothing for the
@@ -237,7 +237,7 @@ TEST(EstimateGemm, idle_sms_split_a_long_loop_when_joining_is_cheap) {
   EXPECT_DOUBLE_EQ(estimate.last_wave_fill, 0.8);
 }
 
-TEST(EstimateGemm, deep_loops_are_split_even_where_tiles_fill_the_sms) {
+TEST(EstimateGemm, DeepLoopsAreSplitEvenWhereTilesFillTheSms) {
   Accelerator accelerator = ten_sms();
   accelerator.matrix_units[index_of(DType::bf16)]->gemm.split_overhead.value = 1us;
   for (Parameter<double> GemmParameters::*tile :
@@ -255,7 +255,7 @@ TEST(EstimateGemm, deep_loops_are_split_even_where_tiles_fill_the_sms) {
   EXPECT_EQ(estimate_gemm(accelerator, {.m = 2816, .n = 128, .k = 4096}, 10).splits, 1);
 }
 
-TEST(EstimateGemm, activations_that_l2_still_holds_are_cheaper) {
+TEST(EstimateGemm, ActivationsThatL2StillHoldsAreCheaper) {
   Accelerator accelerator = ten_sms();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
   accelerator.matrix_units[index_of(DType::bf16)]->gemm.cached_input_cost.value = 0.5;
@@ -264,12 +264,12 @@ TEST(EstimateGemm, activations_that_l2_still_holds_are_cheaper) {
   EXPECT_LT(estimate_gemm(accelerator, {.m = 16384, .n = 64, .k = 1024}, 10).time, cold);
 }
 
-TEST(EstimateGemm, more_work_and_fewer_sms_never_take_less_time) {
+TEST(EstimateGemm, MoreWorkAndFewerSmsNeverTakeLessTime) {
   const Accelerator accelerator = h100();
   std::uint64_t state = 7;
-  const auto draw = [&state](std::int64_t most) {
+  const auto draw = [&state](std::int64_t largest) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    return 1 + static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(most));
+    return 1 + static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(largest));
   };
   for (int i = 0; i < 2000; ++i) {
     const GemmSize size{.m = draw(20'000), .n = draw(20'000), .k = draw(20'000)};
@@ -283,7 +283,7 @@ TEST(EstimateGemm, more_work_and_fewer_sms_never_take_less_time) {
   }
 }
 
-TEST(EstimateGemm, is_no_faster_than_the_peak) {
+TEST(EstimateGemm, IsNoFasterThanThePeak) {
   const Accelerator accelerator = h100();
   const GemmSize size{.m = 8192, .n = 8192, .k = 8192};
   const double flops = 2.0 * 8192 * 8192 * 8192 / to_seconds(estimate_gemm(accelerator, size, 132).time);
@@ -296,8 +296,8 @@ struct Measured {
   double time_us;
 };
 
-// Rows typed in from the public table gemm_h100_bf16_aic.csv: cuBLAS in a CUDA graph, weights from HBM.
-TEST(EstimateGemm, comes_near_to_products_measured_on_an_h100) {
+// The rows are typed in from the public table gemm_h100_bf16_aic.csv: cuBLAS in a CUDA graph, weights from HBM.
+TEST(EstimateGemm, ComesNearToProductsMeasuredOnAnH100) {
   const Accelerator accelerator = h100();
   double sum = 0.0;
   for (const Measured& row : {Measured{{.m = 128, .n = 8192, .k = 7168}, 46.581},
@@ -325,7 +325,7 @@ double cutting_rows_by_eight(std::int64_t rows) {
          to_seconds(estimate_gemm(accelerator, whole, 132).time);
 }
 
-TEST(EstimateGemm, cutting_rows_by_eight_costs_more_the_fewer_there_are) {
+TEST(EstimateGemm, CuttingRowsByEightCostsMoreTheFewerThereAre) {
   // Measured at 8192: 8 x 167.573 / 1172.853 = 1.143, but the slice with n and k exchanged takes 151.595 us, a tenth
   // less: the library chose better. At 1024 every slice streams the whole weight: well over twice.
   EXPECT_NEAR(cutting_rows_by_eight(8192), 8 * 151.595 / 1172.853, 0.05);
@@ -333,7 +333,7 @@ TEST(EstimateGemm, cutting_rows_by_eight_costs_more_the_fewer_there_are) {
   EXPECT_LT(cutting_rows_by_eight(65'536), 1.05);
 }
 
-TEST(EstimateGemm, sizes_beyond_reason_are_the_users_mistake) {
+TEST(EstimateGemm, SizesBeyondReasonAreTheUsersMistake) {
   try {
     const std::int64_t huge = std::int64_t{1} << 26;
     estimate_gemm(ten_sms(), {.m = huge, .n = huge, .k = huge}, 10);
@@ -346,13 +346,13 @@ TEST(EstimateGemm, sizes_beyond_reason_are_the_users_mistake) {
   }
 }
 
-TEST(EstimateGemmDeathTest, requires_sms_within_the_accelerator) {
+TEST(EstimateGemmDeathTest, RequiresSmsWithinTheAccelerator) {
   EXPECT_DEATH(estimate_gemm(ten_sms(), {.m = 1, .n = 1, .k = 1}, 0), "the SM budget lies between");
   EXPECT_DEATH(estimate_gemm(ten_sms(), {.m = 1, .n = 1, .k = 1}, 11), "the SM budget lies between");
   EXPECT_DEATH(estimate_gemm(ten_sms(), {.m = 0, .n = 1, .k = 1}, 1), "m, n, k of at least 1");
 }
 
-TEST(CompulsoryTraffic, counts_both_inputs_and_the_output_once) {
+TEST(CompulsoryTraffic, CountsBothInputsAndTheOutputOnce) {
   EXPECT_EQ(compulsory_traffic({.m = 10, .n = 20, .k = 30}), Bytes{2 * std::int64_t{300 + 600 + 200}});
   EXPECT_EQ(compulsory_traffic({.m = 10, .n = 20, .k = 30, .out = DType::fp32, .accumulate = true}),
             Bytes{2 * std::int64_t{300 + 600} + 4 * std::int64_t{2} * 200});

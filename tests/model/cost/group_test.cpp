@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using test::gigabytes;
 using test::link;
 
-/// Each GPU with a NIC of 10 GB/s; inside 200 GB/s for a collective.
+/// Returns nodes whose GPUs have a NIC of 10 GB/s each, and 200 GB/s inside for a collective.
 Machine two_nodes() {
   Machine machine = test::two_nodes();
   machine.nics_per_node = 4;
@@ -32,7 +32,7 @@ Machine two_nodes() {
 
 Machine loaded(const std::string& name) { return load_machine(name); }
 
-TEST(Group, all_to_all_across_nodes_goes_by_the_nics) {
+TEST(Group, AllToAllAcrossNodesGoesByTheNics) {
   // Each of eight sends half of its 80 MB to the other node by its NIC: 10 us + 40 MB / 10 GB/s. Meanwhile 30 MB go to
   // the three beside it: 10 us + 150 us.
   const Machine machine = two_nodes();
@@ -42,7 +42,7 @@ TEST(Group, all_to_all_across_nodes_goes_by_the_nics) {
   EXPECT_EQ(group_of(machine, 1, 4).all_to_all(Bytes{80'000'000}), Duration{310us});
 }
 
-TEST(Group, across_nodes_waits_for_the_node_that_has_the_fewest_nics_to_send_by) {
+TEST(Group, AcrossNodesWaitsForTheNodeThatHasTheFewestNicsToSendBy) {
   const Machine machine = two_nodes();
   const auto rate = [&](std::int64_t ranks) { return group_of(machine, 1, ranks).wires->rate.value.value; };
   EXPECT_EQ(rate(5), 10e9);
@@ -53,32 +53,33 @@ TEST(Group, across_nodes_waits_for_the_node_that_has_the_fewest_nics_to_send_by)
   EXPECT_EQ(group_of(machine, 1, 5).all_to_all(Bytes{50'000'000}), Duration{4010us});
 }
 
-TEST(Group, counts_by_the_slowest_of_those_alike) {
+TEST(Group, CountsByTheSlowestOfThoseAlike) {
   const Machine machine = two_nodes();
-  // 0 to 2 are in one node; of 3 to 5 one is, and two are in the next.
+  // Ranks 0 to 2 are in one node; of 3 to 5 one is, and two are in the next.
   EXPECT_EQ(group_of(machine, 1, 3, 3).nodes, 1);
   EXPECT_EQ(group_of(machine, 1, 3, 6).nodes, 2);
   EXPECT_EQ(group_of(machine, 1, 3, 6).wires->rate.value.value, 10e9);
   EXPECT_EQ(group_of(machine, 1, 4, 8).nodes, 1);
-  // 0, 3 and 1, 4 and 2, 5.
+  // The groups are 0, 3 and 1, 4 and 2, 5.
   EXPECT_EQ(group_of(machine, 3, 2, 6).nodes, 2);
   EXPECT_EQ(group_of(machine, 3, 2, 6).wires->rate.value.value, 10e9);
 }
 
-TEST(Group, of_a_billion_is_looked_at_as_quickly_as_of_eight) {
+TEST(Group, OfABillionIsLookedAtAsQuicklyAsOfEight) {
   Machine machine = two_nodes();
   machine.nodes = 1 << 28;
-  const std::int64_t most = std::int64_t{1} << 30;
-  EXPECT_EQ(group_of(machine, 1, most).nodes, 1 << 28);
-  EXPECT_EQ(group_of(machine, 2, most / 2).nodes, 1 << 28);
-  EXPECT_EQ(group_of(machine, 8, most / 8).nodes, 1 << 27);
-  EXPECT_EQ(group_of(machine, 1, most - 3).wires->rate.value.value, 10e9);  // the last node has one
-  EXPECT_EQ(group_of(machine, 3, most / 3).nodes, (1 << 28));               // every node has one or two
-  EXPECT_EQ(group_of(machine, 6, most / 6).nodes, 178'956'970);             // each member is alone
+  const std::int64_t largest = std::int64_t{1} << 30;
+  EXPECT_EQ(group_of(machine, 1, largest).nodes, 1 << 28);
+  EXPECT_EQ(group_of(machine, 2, largest / 2).nodes, 1 << 28);
+  EXPECT_EQ(group_of(machine, 8, largest / 8).nodes, 1 << 27);
+  EXPECT_EQ(group_of(machine, 1, largest - 3).wires->rate.value.value, 10e9);  // The last node has one rank.
+  EXPECT_EQ(group_of(machine, 3, largest / 3).nodes, (1 << 28));               // Every node has one or two.
+  EXPECT_EQ(group_of(machine, 6, largest / 6).nodes, 178'956'970);             // Each member is alone.
   EXPECT_EQ(group_of(machine, 1, 357'913'941, 1'073'741'823).nodes, 89'478'486);
 }
 
-/// The nodes of the group that has the fewest members on one of its nodes, of those the one on the most, by counting.
+/// Returns the nodes of the group that has the fewest members on one of its nodes, and among such groups the one on the
+/// most nodes, by counting.
 int counted_nodes(int per_node, int stride, int ranks) {
   std::pair<int, int> worst{per_node + 1, 0};
   for (int first = 0; first < stride; ++first) {
@@ -87,7 +88,7 @@ int counted_nodes(int per_node, int stride, int ranks) {
       ++members[(first + i * stride) / per_node];
     }
     const auto least = std::min_element(members.begin(), members.end(),
-                                        [](const auto& one, const auto& other) { return one.second < other.second; });
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (members.size() > 1) {
       worst = std::min(worst, {least->second, -static_cast<int>(members.size())});
     }
@@ -95,7 +96,7 @@ int counted_nodes(int per_node, int stride, int ranks) {
   return std::max(1, -worst.second);
 }
 
-TEST(Group, lies_on_its_nodes_as_counting_all_members_finds) {
+TEST(Group, LiesOnItsNodesAsCountingAllMembersFinds) {
   for (const int per_node : {3, 4, 6, 8}) {
     Machine machine = two_nodes();
     machine.gpus_per_node = per_node;
@@ -110,42 +111,42 @@ TEST(Group, lies_on_its_nodes_as_counting_all_members_finds) {
   }
 }
 
-TEST(Group, all_to_all_across_nodes_waits_for_slow_links_inside_too) {
+TEST(Group, AllToAllAcrossNodesWaitsForSlowLinksInsideToo) {
   Machine machine = two_nodes();
   machine.link.collective.rate.value = gigabytes(1);
   EXPECT_EQ(group_of(machine, 1, 8).all_to_all(Bytes{80'000'000}), Duration{30'010us});
 }
 
-TEST(Group, no_all_to_all_of_the_catalogue_outruns_its_nics) {
+TEST(Group, NoAllToAllOfTheCatalogueOutrunsItsNics) {
   for (const char* name : {"dgx-h100-x2", "dgx-a100-x2", "a100-roce-x2", "gke-a4-x2", "mi300x-x2", "gh200-slingshot-x2",
                            "a100-100g-x2", "azure-nc96ads-x2", "gb200-nvl72-x2"}) {
     const Machine machine = loaded(name);
     const int gpus = total_gpus(machine);
     const Bytes total{std::int64_t{1} << 30};
-    const double out = static_cast<double>(total.count) / 2.0 * machine.gpus_per_node;  // of a node
+    const double out = static_cast<double>(total.count) / 2.0 * machine.gpus_per_node;  // Bytes that leave a node.
     const double nics = machine.network->nominal_rate.value.value * machine.nics_per_node;
     EXPECT_GE(to_seconds(group_of(machine, 1, gpus).all_to_all(total)), out / nics) << name;
   }
 }
 
-// Of four GPUs a node, each in a group of its own with its like on the other node: all four share the NICs.
-TEST(Group, beside_groups_on_its_nodes_has_its_share_of_the_nics) {
+// Four GPUs a node are each in a group of its own with its like on the other node: all four share the NICs.
+TEST(Group, BesideGroupsOnItsNodesHasItsShareOfTheNics) {
   Machine machine = two_nodes();
   machine.network->collective.rate.value = gigabytes(40);
   const auto rate = [&](int nics, std::int64_t stride, std::int64_t ranks) {
     machine.nics_per_node = nics;
-    auto alone = machine.network->collective;  // as a file that says nothing of groups is read
+    auto alone = machine.network->collective;  // A file without rates for groups is read like this.
     alone.rate.value.value *= share_of_nics(1, 1, 4, nics);
     machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(3, alone);
     return group_of(machine, stride, ranks, 8).wires->rate.value.value;
   };
   for (const int nics : {1, 2, 4}) {
-    EXPECT_DOUBLE_EQ(rate(nics, 4, 2), 10e9) << nics;  // a quarter of what a node has, whatever that is
+    EXPECT_DOUBLE_EQ(rate(nics, 4, 2), 10e9) << nics;  // A quarter of the node's rate, whatever that is.
     EXPECT_DOUBLE_EQ(rate(nics, 1, 8), 40e9) << nics;
   }
 }
 
-TEST(Group, inside_a_mesh_uses_the_wires_that_it_has) {
+TEST(Group, InsideAMeshUsesTheWiresThatItHas) {
   const Machine machine = loaded("mi300x");
   const double whole = machine.link.collective.rate.value.value;
   EXPECT_DOUBLE_EQ(group_of(machine, 1, 2).wires->rate.value.value, whole / 7.0);
@@ -154,20 +155,20 @@ TEST(Group, inside_a_mesh_uses_the_wires_that_it_has) {
   EXPECT_EQ(group_of(machine, 1, 8).wires->rate.value.value, whole);
 }
 
-TEST(Group, far_apart_in_a_pcie_tree_is_slower_than_of_neighbours) {
+TEST(Group, FarApartInAPcieTreeIsSlowerThanOfNeighbours) {
   const Machine machine = loaded("h100-nvl");
   const Bytes total{std::int64_t{1} << 28};
   EXPECT_GT(group_of(machine, 2, 2).all_gather(total), 2 * group_of(machine, 1, 2).all_gather(total));
 }
 
-TEST(Group, across_nodes_of_a_mesh_has_no_more_than_its_wires_inside) {
+TEST(Group, AcrossNodesOfAMeshHasNoMoreThanItsWiresInside) {
   const Machine machine = loaded("mi300x-x2");
   const double inside = machine.link.collective.rate.value.value;
   const double across = machine.network->collective.rate.value.value;
   EXPECT_LE(group_of(machine, 4, 4).wires->rate.value.value, std::max(inside, across) / 7.0 * 1.0001);
 }
 
-TEST(Group, takes_as_many_times_as_long_as_it_is_stretched) {
+TEST(Group, TakesAsManyTimesAsLongAsItIsStretched) {
   const Machine machine = two_nodes();
   Group group = group_of(machine, 1, 4);
   group.stretch = 1.5;
@@ -175,7 +176,7 @@ TEST(Group, takes_as_many_times_as_long_as_it_is_stretched) {
   EXPECT_EQ(group.reduce_scatter(Bytes{80'000'000}), Duration{465us});
 }
 
-TEST(Group, on_an_axis_stands_as_far_apart_as_the_ranks_of_the_later_ones) {
+TEST(Group, OnAnAxisStandsAsFarApartAsTheRanksOfTheLaterOnes) {
   const Machine machine = two_nodes();
   Mesh mesh;
   mesh.axes = {{"data", 2}, {"tensor", 4}};

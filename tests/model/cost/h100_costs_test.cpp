@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few costs of the H100 node to the picosecond: whoever changes its numbers or a formula sees it here.
+// A few costs of the H100 node to the picosecond, which show every change of its numbers or of a formula.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,7 +15,7 @@ namespace {
 
 Machine h100() { return load_machine("h100-sxm"); }
 
-TEST(H100Costs, products_and_copies) {
+TEST(H100Costs, ProductsAndCopies) {
   const Accelerator accelerator = h100().accelerator;
   const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k, int sms) {
     return estimate_gemm(accelerator, {.m = m, .n = n, .k = k}, sms).time;
@@ -26,7 +26,7 @@ TEST(H100Costs, products_and_copies) {
   EXPECT_EQ(memory_bound_time(accelerator, Bytes{std::int64_t{1} << 28}, 132), Duration{93'556'803});
 }
 
-TEST(H100Costs, exchanges_and_collectives) {
+TEST(H100Costs, ExchangesAndCollectives) {
   const Machine machine = h100();
   const auto gathered = [&](std::int64_t total) {
     return all_gather_time(collective_over(machine, 0, 8), 8, Bytes{total});
@@ -35,7 +35,7 @@ TEST(H100Costs, exchanges_and_collectives) {
   EXPECT_EQ(p2p_time(peer_between(machine, 0, 7), Bytes{64 << 20}), Duration{193'557'130});
   // By LL: 5.141 us + 7 x 753.2 ns + 896 KiB / 191.8 GB/s + 128 KiB / 196.5 GB/s.
   EXPECT_EQ(gathered(1 << 20), Duration{15'864'083});
-  // Smaller ones fill 24 channels to 46.07 kB in all of a rank's share.
+  // Smaller messages fill 24 channels up to 46.07 kB in all of a rank's share.
   EXPECT_EQ(gathered(1 << 18), gathered(1 << 17));
   // By LL128: 13.72 us + 7 x 1.064 us + 14 MiB / 336.9 GB/s + 2 MiB / 543.4 GB/s.
   EXPECT_EQ(gathered(16 << 20), Duration{68'601'266});
@@ -54,7 +54,7 @@ struct SweepRow {
 constexpr std::array<SweepRow, 7> published_sweep{
     {{128, 377.2}, {256, 709.7}, {512, 1377.8}, {1024, 2689.3}, {2048, 5295.9}, {4096, 10505.0}, {8192, 20754.0}}};
 
-TEST(H100Costs, the_published_reduce_scatters_of_eight_are_met_within_a_few_percent) {
+TEST(H100Costs, ThePublishedReduceScattersOfEightAreMetWithinAFewPercent) {
   const Machine machine = h100();
   for (const SweepRow& row : published_sweep) {
     const Bytes total{row.mebibytes << 20};
@@ -63,7 +63,7 @@ TEST(H100Costs, the_published_reduce_scatters_of_eight_are_met_within_a_few_perc
   }
 }
 
-TEST(H100Costs, what_nccl_itself_estimates_of_them_is_the_prior) {
+TEST(H100Costs, WhatNcclItselfEstimatesOfThemIsThePrior) {
   // Model over measured, as reference evaluations of NCCL's formula give it.
   constexpr std::array<double, 7> known{0.950, 0.965, 0.971, 0.982, 0.992, 0.997, 1.008};
   const NcclTuning tuning = h100().link.collective.nccl->tuning;
@@ -82,7 +82,7 @@ TEST(H100Costs, what_nccl_itself_estimates_of_them_is_the_prior) {
   }
 }
 
-TEST(H100Costs, the_link_stands_for_what_a_pair_and_a_group_of_the_node_see) {
+TEST(H100Costs, TheLinkStandsForWhatAPairAndAGroupOfTheNodeSee) {
   const Machine machine = h100();
   EXPECT_EQ(&peer_between(machine, 0, 1), &machine.link.peer);
   EXPECT_EQ(&collective_over(machine, 0, 8), &machine.link.collective);

@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// 4096 x 8192 x 28672 over 8 ranks of an H100, as one kernel whose shards move in one piece.
+/// A GEMM of 4096 x 8192 x 28672 over 8 ranks of an H100, as one kernel whose shards move in one piece.
 struct Kernel {
   explicit Kernel(Scope scope, const Strategy& strategy = fused_kernel_strategy)
       : program(generate(operation_of(scope, false), 8, strategy, {.sub_slices = 1})),
@@ -77,16 +77,16 @@ TEST(Implemented, TransfersAreNoFasterThanTheirRateAndPayForEveryStep) {
   ImplementedSites sites;
   sites.gemm_rs.rate.emplace().value = BytesPerSecond{100e9};
   sites.gemm_rs.per_step.value = 3us;
-  sites.ag_gemm.per_step.value = 1s;  // of another kind of site
+  sites.ag_gemm.per_step.value = 1s;  // This is another kind of site.
   const Costs costs = kernel.costs(&sites);
   // A shard is 512 x 8192 values of two bytes: 8,388,608 bytes, 83.88608 us at 100 GB/s.
   for (const std::size_t op : kernel.of_kind(OpKind::exchange)) {
     EXPECT_EQ(costs.duration[op], Duration{83'886'080 + 3'000'000});
   }
-  sites.gemm_rs.rate->value = BytesPerSecond{1e15};  // faster than the link: the ideal rate stays
+  sites.gemm_rs.rate->value = BytesPerSecond{1e15};  // The transport is faster than the link, so the ideal rate stays.
   sites.gemm_rs.per_step.value = 0us;
   EXPECT_EQ(kernel.costs(&sites).duration, kernel.costs(nullptr).duration);
-  sites.gemm_rs.rate_share.value = 0.5;  // of 450 GB/s
+  sites.gemm_rs.rate_share.value = 0.5;  // The link has 450 GB/s.
   for (const std::size_t op : kernel.of_kind(OpKind::exchange)) {
     EXPECT_EQ(kernel.costs(&sites).duration[op], Duration{37'282'702});
   }
@@ -100,11 +100,11 @@ TEST(Implemented, AGemmThatGoesShardByShardCostsWhatItsShardsDo) {
   const Accelerator& h100 = kernel.machine.accelerator;
   GemmSize shard{.m = 512, .n = 28672 / 8, .k = 8192};
   shard.run = unfused_products(kernel.program, kernel.sizes);
-  const Duration own = estimate_gemm(h100, shard, h100.sms).time;
+  const Duration shard_time = estimate_gemm(h100, shard, h100.sms).time;
   const std::vector<std::size_t> parts = kernel.of_kind(OpKind::gemm);
   ASSERT_EQ(parts.size(), 8U);
-  for (std::size_t i = 1; i < parts.size(); ++i) {  // the first waits as a kernel of a stream does
-    EXPECT_NEAR(to_seconds(costs.duration[parts[i]]), to_seconds(own), 2e-12);
+  for (std::size_t i = 1; i < parts.size(); ++i) {  // The first waits as a kernel of a stream does.
+    EXPECT_NEAR(to_seconds(costs.duration[parts[i]]), to_seconds(shard_time), 2e-12);
   }
 }
 
@@ -131,12 +131,12 @@ TEST(Implemented, SeparateSumsAreAPassOverMemory) {
 
 TEST(Implemented, EveryHandicapIsTakenAwayAlone) {
   const Kernel kernel(Scope::down);
-  ImplementedSites all;
-  all.gemm_rs = {.per_call = {.value = 40us},
-                 .product_time = {.value = 1.2},
-                 .rate_share = {.value = 0.3},
-                 .separate_sum = {.value = 1}};
-  ImplementedSites left = all;
+  ImplementedSites every_handicap;
+  every_handicap.gemm_rs = {.per_call = {.value = 40us},
+                            .product_time = {.value = 1.2},
+                            .rate_share = {.value = 0.3},
+                            .separate_sum = {.value = 1}};
+  ImplementedSites left = every_handicap;
   for (const Handicap handicap : all_handicaps) {
     const ImplementedSites fewer = without(left, handicap);
     EXPECT_NE(kernel.costs(&fewer).duration, kernel.costs(&left).duration) << in_words(handicap);

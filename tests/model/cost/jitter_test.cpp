@@ -37,7 +37,7 @@ JitterDraws draws_of(const Jitter& jitter, const Program& program, std::uint64_t
   return {std::make_shared<const JitterTables>(jitter), seed, draw_keys(program)};
 }
 
-/// Prices that differ from op to op: 10 us and up.
+/// Returns prices that differ from op to op: 10 us and up.
 Costs some_costs(const Program& program) {
   Costs costs;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
@@ -47,7 +47,7 @@ Costs some_costs(const Program& program) {
   return costs;
 }
 
-/// Times of `op` in `count` samples, [rank][sample].
+/// Returns times of `op` in `count` samples, [rank][sample].
 std::vector<std::vector<double>> sampled(JitterSampler& sampler, std::int32_t ranks, std::size_t op, double nominal,
                                          std::size_t count) {
   std::vector<std::vector<double>> times(static_cast<std::size_t>(ranks));
@@ -100,10 +100,10 @@ TEST(JitterSampler, VectorAndScalarPathsGiveTheSamePicoseconds) {
             const std::vector<double> price{static_cast<double>(costs.duration[op].count())};
             sampler.sample(op, price, times.data());
             for (std::size_t lane = 0; lane < lanes; lane += 3) {
-              const Costs one = jittered(program, costs, draws, 1000 + lane);
+              const Costs lane_costs = jittered(program, costs, draws, 1000 + lane);
               for (std::int32_t rank = 0; rank < ranks; ++rank) {
                 const double time = times[static_cast<std::size_t>(rank) * lanes + lane];
-                ASSERT_EQ(one.of(rank, op), Duration{static_cast<std::int64_t>(time)});
+                ASSERT_EQ(lane_costs.of(rank, op), Duration{static_cast<std::int64_t>(time)});
                 ASSERT_EQ(time, std::floor(time));
               }
             }
@@ -120,33 +120,33 @@ TEST(JitterSampler, ManyRanksComeInSeveralRunsOfWords) {
   const JitterDraws draws = draws_of(spread(0.1, 0.1, 0.1, 0.05), program);
   std::vector<double> prices(ranks);
   std::iota(prices.begin(), prices.end(), 1e6);
-  std::vector<std::vector<double>> found;
+  std::vector<std::vector<double>> sampled;
   for (const JitterLanes& inner : {portable_jitter_lanes(), fastest_jitter_lanes()}) {
     JitterSampler sampler(draws, ranks, 12, inner);
-    found.emplace_back(ranks * 12);
+    sampled.emplace_back(ranks * 12);
     sampler.begin(12);
-    sampler.sample(0, prices, found.back().data());
+    sampler.sample(0, prices, sampled.back().data());
   }
-  EXPECT_EQ(found[0], found[1]);
-  // Rank 299 of all, and alone: its draws do not depend on how many others there are.
+  EXPECT_EQ(sampled[0], sampled[1]);
+  // Rank 299 of 300, and alone: its draws do not depend on the number of ranks.
   JitterSampler few(draws, ranks, 4);
   std::vector<double> times(std::size_t{ranks} * 4);
   few.begin(20);
   few.sample(0, prices, times.data());
-  EXPECT_TRUE(std::equal(times.end() - 4, times.end(), found[0].end() - 4));
+  EXPECT_TRUE(std::equal(times.end() - 4, times.end(), sampled[0].end() - 4));
 }
 
 TEST(JitterSampler, OnePriceAndThatPriceForEveryRankAreTheSame) {
   const Program program = fuse_rs(4);
   JitterSampler sampler(draws_of(spread(0.1, 0.1, 0.1, 0.05), program), 4, 8);
-  std::vector<double> one(32);
+  std::vector<double> of_one_price(32);
   std::vector<double> each(32);
   const std::vector<double> price{5e6};
   const std::vector<double> prices(4, 5e6);
   sampler.begin(0);
-  sampler.sample(0, price, one.data());
+  sampler.sample(0, price, of_one_price.data());
   sampler.sample(0, prices, each.data());
-  EXPECT_EQ(one, each);
+  EXPECT_EQ(of_one_price, each);
 }
 
 TEST(JitterSampler, KernelsStrayByTheirSigma) {
@@ -183,7 +183,7 @@ TEST(JitterSampler, StallsAreAsRareAndAsLongAsTheySay) {
   JitterSampler sampler(draws_of(spread(0.0, 0.0, 0.0, 0.01), program), 2, 16);
   const std::vector<double> times = sampled(sampler, 2, 0, 1e6, 200'000)[0];
   const auto stalled = std::count_if(times.begin(), times.end(), [](double time) { return time > 1e6; });
-  EXPECT_NEAR(static_cast<double>(stalled), 2000, 4 * 45);  // four standard deviations
+  EXPECT_NEAR(static_cast<double>(stalled), 2000, 4 * 45);  // This is four standard deviations.
   // (time - price) / 5 us exceeds 10^(1/2.5) in a tenth of all stalls.
   const double limit = 1e6 + 5e6 * std::pow(10.0, 1 / 2.5);
   const auto longest = std::count_if(times.begin(), times.end(), [&](double time) { return time > limit; });
@@ -218,7 +218,7 @@ TEST(JitterSampler, StrategiesSeeTheSameRanksAndTheSameFirstProduct) {
   EXPECT_NE(sampled(of_serial, 4, 0, 1e9, 64), sampled(of_fused, 4, 2, 1e9, 64));
 }
 
-// Made once: another compiler, processor or maths library that draws otherwise shows here.
+// The digest was made once: a compiler, processor or maths library that draws other numbers shows here.
 TEST(JitterSampler, DrawsTheSamePicosecondsEverywhere) {
   JitterDraws draws{.tables = std::make_shared<const JitterTables>(spread(0.05, 0.1, 0.02, 1e-3)), .seed = 42};
   for (std::uint32_t op = 0; op < 64; ++op) {
@@ -253,10 +253,10 @@ TEST(Jittered, ADrawIsAPhiloxWordOfItsPlace) {
   const Program program = fuse_rs(4);
   const JitterDraws draws = draws_of(spread(0.05, 0.0, 0.0), program, 7);
   const Costs costs = some_costs(program);
-  const Costs one = jittered(program, costs, draws, 4 * 9 + 2);
-  const double factor = draws.tables->kernel(false)->at(philox({9, 3, 1, 0}, 7)[2]);  // the second product of rank 3
+  const Costs sampled = jittered(program, costs, draws, 4 * 9 + 2);
+  const double factor = draws.tables->kernel(false)->at(philox({9, 3, 1, 0}, 7)[2]);  // The second GEMM of rank 3.
   ASSERT_EQ(draws.keys[2], (DrawKey{.step = 1, .purpose = 0}));
-  EXPECT_EQ(one.of(3, 2).count(), std::llround(static_cast<double>(costs.duration[2].count()) * factor));
+  EXPECT_EQ(sampled.of(3, 2).count(), std::llround(static_cast<double>(costs.duration[2].count()) * factor));
 }
 
 TEST(Jittered, KeepsThePriceAsUndisturbedAndTheIssueCosts) {

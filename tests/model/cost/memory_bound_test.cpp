@@ -18,22 +18,22 @@ Accelerator copier() {
   return accelerator;
 }
 
-TEST(MemoryBoundTime, is_the_floor_and_the_traffic_at_the_reached_bandwidth) {
+TEST(MemoryBoundTime, IsTheFloorAndTheTrafficAtTheReachedBandwidth) {
   // 10 MB / (2 TB/s x 0.5) = 10 us, and 2 us of floor.
   EXPECT_EQ(memory_bound_time(copier(), Bytes{10'000'000}, 100), Duration{12us});
 }
 
-TEST(MemoryBoundTime, a_few_sms_move_less) {
+TEST(MemoryBoundTime, AFewSmsMoveLess) {
   // 10 SMs x 50 GB/s = 0.5 TB/s: 20 us. 20 SMs reach the whole.
   EXPECT_EQ(memory_bound_time(copier(), Bytes{10'000'000}, 10), Duration{22us});
   EXPECT_EQ(memory_bound_time(copier(), Bytes{10'000'000}, 20), Duration{12us});
 }
 
-TEST(MemoryBoundTime, nothing_to_move_takes_no_kernel) {
+TEST(MemoryBoundTime, NothingToMoveTakesNoKernel) {
   EXPECT_EQ(memory_bound_time(copier(), Bytes{0}, 100), Duration{0});
 }
 
-TEST(MemoryBoundTimeDeathTest, requires_sms_and_traffic_in_range) {
+TEST(MemoryBoundTimeDeathTest, RequiresSmsAndTrafficInRange) {
   EXPECT_DEATH(memory_bound_time(copier(), Bytes{1}, 0), "the SM budget lies between");
   EXPECT_DEATH(memory_bound_time(copier(), Bytes{-1}, 1), "traffic is not negative");
 }

@@ -15,14 +15,14 @@ namespace {
 
 Machine as_shipped(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// Without waits between the kernels of a stream, so that prices of ops are those of kernels.
+/// Returns a machine without waits between the kernels of a stream, so that prices of ops are those of kernels.
 Machine machine(const char* file) {
   Machine prompt = as_shipped(file);
   prompt.accelerator.stream_gap.value = Duration::zero();
   return prompt;
 }
 
-/// Llama-3.1-70B, 32K tokens, one schedule, priced.
+/// Llama-3.1-70B with 32K tokens and one schedule, priced.
 struct Priced {
   Priced(Scope scope, std::int32_t ranks, const char* strategy, const Machine& on, const PriceOptions& options = {},
          const StrategyOptions& schedule = {})
@@ -32,7 +32,7 @@ struct Priced {
                                                 {.seq = 32768}))),
         costs(price(program, meetings, sizes, on, options)) {}
 
-  /// The first op of a kind.
+  /// Returns the first op of a kind.
   [[nodiscard]] std::size_t first(OpKind kind) const {
     std::size_t op = 0;
     while (program.ops[op].kind != kind) {
@@ -55,7 +55,7 @@ TEST(Price, SerialOpsHaveTheMachineToThemselves) {
   EXPECT_EQ(priced.costs.compute, priced.costs.duration[1]);
   EXPECT_EQ(priced.costs.duration[0], all_gather_time(h100.link, 8, Bytes{32768LL * 8192 * 2}));
   EXPECT_EQ(priced.costs.issue[0], h100.link.collective.issue_cost.value);
-  // The product waits for the other lane: its launch and one event.
+  // The GEMM waits for the other lane: its launch and one event.
   EXPECT_EQ(priced.costs.issue[1], h100.accelerator.launch_cost.value + h100.accelerator.event_cost.value);
 }
 
@@ -63,7 +63,7 @@ TEST(Price, AProductBesideAnExchangeLosesItsSmsButNotAfterTheLastOne) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::gate_up, 8, "commfuse", h100);
   GemmSize part{.m = 32768 / 8, .n = 2 * 28672 / 8, .k = 8192};
-  part.run = 8.0 * flops_of(part);  // Priced as hot as the whole product leaves the chip.
+  part.run = 8.0 * flops_of(part);  // The part is priced on a chip as hot as the whole GEMM leaves it.
   const std::size_t first = priced.first(OpKind::gemm);
   EXPECT_EQ(priced.costs.duration[first], estimate_gemm(h100.accelerator, part, 132 - 16).time);
   EXPECT_EQ(priced.costs.undisturbed[first], estimate_gemm(h100.accelerator, part, 132).time);
@@ -117,7 +117,7 @@ TEST(Price, TheBoundMakesTheScoresOfTheBestCutWhereAttentionIsNotFused) {
   };
   const Priced bound(Scope::attention, 8, "fused_kernel", h100, unfused, {.sub_slices = 2});
   Duration least = Duration::max();
-  for (const std::int64_t parts : {1, 2, 4, 8, 16}) {  // those that 8 ranks with two blocks each can have
+  for (const std::int64_t parts : {1, 2, 4, 8, 16}) {  // 8 ranks with two blocks each can have these parts.
     least = std::min(least, in_parts(parts));
   }
   EXPECT_LT(least, in_parts(1));
@@ -170,7 +170,7 @@ TEST(Price, AGradientSummedUpByShardReadsAndWritesItselfInFp32EveryTime) {
   for (std::size_t i = 1; i < gradients.size(); ++i) {
     EXPECT_EQ(priced.costs.undisturbed[gradients[i]], adding);
   }
-  // Unfused it is one product.
+  // Unfused it is one GEMM.
   EXPECT_EQ(priced.costs.compute,
             estimate_gemm(h100.accelerator, input, 132).time + estimate_gemm(h100.accelerator, whole, 132).time);
 }
@@ -195,7 +195,7 @@ TEST(Price, AGraphPaysOneLaunchAndAGapANode) {
   }
 }
 
-TEST(Price, AStreamWaitsBeforeGemmsAndMemoryBoundKernelsAndNotBeforeCommunication) {
+TEST(Price, AStreamWaitsBeforeKernelsButNotBeforeCommunication) {
   const Machine h100 = as_shipped("hardware/h100-sxm.yaml");
   ASSERT_EQ(h100.accelerator.stream_gap.value, std::chrono::nanoseconds(1400));
   const Machine without = machine("hardware/h100-sxm.yaml");
@@ -257,7 +257,7 @@ TEST(AttentionTime, RisesToItsShareOfThePeakWithTheSequence) {
   EXPECT_NEAR(rate(16384, true), 538e12, 25e12);
   EXPECT_LT(rate(4096, true), rate(16384, true));
   EXPECT_LT(rate(1024, true), 0.6 * rate(16384, true));
-  // Full attention has no diagonal to waste scores on.
+  // Full attention has no diagonal that wastes scores.
   EXPECT_GT(rate(4096, false), rate(4096, true));
 }
 
@@ -268,7 +268,7 @@ TEST(Price, ResultsSayWhichKindsOfParametersTheyLeanOn) {
   EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::prior)]);      // launch costs
   EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::published)]);  // peaks
   EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::fitted)]);     // products, links
-  EXPECT_FALSE(kinds[static_cast<std::size_t>(Provenance::measured)]);  // nothing yet
+  EXPECT_FALSE(kinds[static_cast<std::size_t>(Provenance::measured)]);  // Nothing is measured yet.
 }
 
 }  // namespace

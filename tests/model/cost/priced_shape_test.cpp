@@ -16,11 +16,11 @@ struct Mlp {
         sizes(bind_sizes(program, quantities_of(load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
                                                 {.seq = seq}))) {}
   [[nodiscard]] std::vector<std::string> words() const {
-    std::vector<std::string> all;
+    std::vector<std::string> shapes;
     for (const Shape& shape : program.shapes) {
-      all.push_back(in_words(priced_shape(program, shape, sizes)));
+      shapes.push_back(in_words(priced_shape(program, shape, sizes)));
     }
-    return all;
+    return shapes;
   }
   Program program;
   Sizes sizes;
@@ -29,7 +29,7 @@ struct Mlp {
 Machine h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml"); }
 
 TEST(PricedShape, ShapesAreToldInTheSizesOfTheCostModel) {
-  // 4096 tokens of 8192 numbers: 64 MiB; a gated MLP's two halves of 28672 / 8 columns.
+  // 4096 tokens of 8192 numbers are 64 MiB; a gated MLP has two halves of 28672 / 8 columns.
   const std::vector<std::string> words = Mlp("serial").words();
   EXPECT_EQ(words, (std::vector<std::string>{"all-gather of 64 MiB", "product 4K x 7K x 8K", "memory-bound of 84 MiB",
                                              "product 4K x 8K x 3584", "reduce-scatter of 64 MiB"}));
@@ -87,7 +87,8 @@ TEST(PricedShape, AttentionIsLimitedByItsOverheadItsTilesItsTrafficOrItsScores) 
     put(FitSize::seq, seq);
     put(FitSize::n, heads);
     put(FitSize::k, 128);
-    put(FitSize::bytes, 2 * 2 * 128 * batch * seq * heads);  // as many heads of keys and values, 2 bytes a number
+    // Keys and values have as many heads, with 2 bytes a number.
+    put(FitSize::bytes, 2 * 2 * 128 * batch * seq * heads);
     return limit_of(shape, machine, 1);
   };
   EXPECT_EQ(limit(1, 128, 8), Limit::latency);
@@ -122,9 +123,9 @@ TEST(PricedShape, HalfAndTwiceWhatWasSeenIsTheFitsAndBeyondIsTold) {
   FitScope& fit = machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;
   fit.seen = {};
   machine.link.collective.fit.seen = {};
-  EXPECT_TRUE(outside_fit(mlp.program, mlp.sizes, machine).empty());  // nobody looked
-  const auto sees = [&](FitSize size, std::int64_t least, std::int64_t most) {
-    fit.seen[static_cast<std::size_t>(size)] = SeenRange{least, most};
+  EXPECT_TRUE(outside_fit(mlp.program, mlp.sizes, machine).empty());  // This machine has no fit.
+  const auto sees = [&](FitSize size, std::int64_t least, std::int64_t largest) {
+    fit.seen[static_cast<std::size_t>(size)] = SeenRange{least, largest};
   };
   sees(FitSize::m, 1, 2048);
   sees(FitSize::k, 7168, 16384);

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// 100 TFLOP/s of products, 1 TB/s of HBM, all of it reached.
+/// Returns 100 TFLOP/s of GEMMs and 1 TB/s of HBM, all of it reached.
 Accelerator plain() {
   Accelerator accelerator;
   accelerator.sms = 100;
@@ -27,17 +27,17 @@ Accelerator plain() {
 // 1000 tokens, 4 heads of 16 in one group, states of 32, chunks of 64.
 constexpr ScanSize small{.tokens = 1000, .heads = 4, .groups = 1, .head_dim = 16, .state = 32, .chunk = 64};
 
-TEST(Scan, counts_products_inside_chunks_and_with_their_states) {
+TEST(Scan, CountsProductsInsideChunksAndWithTheirStates) {
   // Inside: C B^T 2 x 64 x 32, times x 64 x 16 x 4, half of it masked; into states and out of them 4 x 32 x 16 x 4.
   EXPECT_EQ(scan_flops(small).count, 1000.0 * (4096 + 4096 + 8192));
 }
 
-TEST(Scan, moves_its_inputs_twice_and_its_states_four_times) {
+TEST(Scan, MovesItsInputsTwiceAndItsStatesFourTimes) {
   // x twice and y 2 x 3 x 64, B and C twice 2 x 4 x 32, products 8 x 64, states 16 x 32 x 64 / 64 a token.
   EXPECT_EQ(scan_traffic(small).count, 1000 * (384 + 256 + 512 + 512));
 }
 
-TEST(Scan, takes_the_longer_of_both_and_the_floor_of_every_kernel) {
+TEST(Scan, TakesTheLongerOfBothAndTheFloorOfEveryKernel) {
   EXPECT_EQ(scan_time(plain(), small), 5 * 2us + Duration{1'664'000});  // bytes: 1.664 MB at 1 TB/s
   Accelerator fast = plain();
   fast.hbm_bandwidth.value = {1e15};

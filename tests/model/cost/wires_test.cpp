@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchanges of several lanes share what a GPU's port and its wires carry.
+// Tests that exchanges of several lanes share a GPU's port and its wires.
 #include "model/cost/wires.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// A mesh with round numbers: 28 GB/s a wire, 137 all of them together.
+/// Returns a mesh with round numbers: 28 GB/s a wire, 137 all of them together.
 Machine mesh_of_wires() {
   Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
   mesh.link.peer.rate.value = BytesPerSecond{28e9};
@@ -31,7 +31,7 @@ struct Priced {
                                                 {.seq = 32768}))),
         costs(price(program, meetings_of(program, Order(program, 0)), sizes, on, how)) {}
 
-  /// The exchanges, in program order.
+  /// Returns the exchanges, in program order.
   [[nodiscard]] std::vector<std::size_t> exchanges() const {
     std::vector<std::size_t> ops;
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
@@ -83,7 +83,7 @@ TEST(Wires, OfAMeshAreOneAPeerUpToWhatTheyCarryTogether) {
 }
 
 TEST(Wires, ToTheSamePeerAreTheSameWire) {
-  // Both halves of two ranks go to the other rank; of four they take two wires.
+  // Both halves of two ranks go to the other rank; four ranks use two wires.
   const Machine mesh = mesh_of_wires();
   const Priced two(2, halves, mesh);
   const Priced four(4, halves, mesh);
@@ -107,7 +107,7 @@ TEST(Wires, AreSharedWithoutInterferenceToo) {
 }
 
 TEST(Wires, AcrossNodesAreNotThoseInside) {
-  // Nested rings: the outer transfer has the network for itself, the inner ones the node.
+  // In nested rings the outer transfer has the network for itself, and the inner ones the node.
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Priced nested(16, {.inner = 8}, cluster);
   for (const std::size_t op : nested.exchanges()) {
@@ -120,13 +120,13 @@ TEST(Wires, AcrossNodesAreNotThoseInside) {
   const Bytes half{shard(16).count / 2};
   const std::vector<std::size_t> ops = ring.exchanges();
   EXPECT_EQ(ring.costs.of(7, ops[0]), p2p_time(cluster.network->peer, half));
-  // Rank 6 has from rank 7 and from rank 5 by one port, though rank 7 sends nothing else inside.
+  // Rank 6 receives from rank 7 and from rank 5 by one port, though rank 7 sends nothing else inside.
   EXPECT_EQ(ring.costs.of(7, ops[1]), p2p_time(cluster.link.peer, half, part(cluster.link.peer.rate, 2)));
   EXPECT_EQ(ring.costs.of(3, ops[0]), p2p_time(cluster.link.peer, half, part(cluster.link.peer.rate, 2)));
   EXPECT_EQ(ring.costs.of(8, ops[1]), p2p_time(cluster.network->peer, half));
 }
 
-// Two bridges of four GPUs under two roots, joined at 8 GB/s; a pair gets 20 GB/s of a wire's 25.
+// Returns two bridges of four GPUs under two roots, joined at 8 GB/s; a pair gets 20 GB/s of a wire's 25.
 Machine two_roots() {
   Machine machine = commfuse::machine("hardware/h100-sxm.yaml");
   machine.link.peer.rate.value = BytesPerSecond{20e9};
@@ -155,13 +155,13 @@ TEST(Wires, BetweenRootsAreSharedByAllThatCrossThem) {
     const int crossing = std::min(step, 8 - step);
     for (const Rank rank : {0, 3, 4, 7}) {
       const bool crosses = (rank % 4 + step) / 4 % 2 == 1;
-      const BytesPerSecond most{crosses ? 8e9 / crossing : 20e9};
-      EXPECT_EQ(priced.costs.of(rank, exchanges[i]), p2p_time(tree.link.peer, shard(8), most)) << step << ' ' << rank;
+      const BytesPerSecond rate{crosses ? 8e9 / crossing : 20e9};
+      EXPECT_EQ(priced.costs.of(rank, exchanges[i]), p2p_time(tree.link.peer, shard(8), rate)) << step << ' ' << rank;
     }
   }
 }
 
-// Eight GPUs of a node with two NICs: of the step by eight GPUs all cross, four by each NIC.
+// A node has eight GPUs and two NICs: in the step by eight all GPUs cross, four by each NIC.
 TEST(Wires, OfANodesNicsAreSharedByItsGpus) {
   const Machine cluster = machine("clusters/a100-100g-x2.yaml");
   const Priced priced(16, direct(1), cluster);
@@ -170,10 +170,10 @@ TEST(Wires, OfANodesNicsAreSharedByItsGpus) {
   for (const Rank rank : {0, 7, 8, 15}) {
     EXPECT_EQ(priced.costs.of(rank, exchanges[7]), p2p_time(nic, shard(16), part(nic.rate, 4))) << rank;
   }
-  EXPECT_EQ(priced.costs.of(7, exchanges[0]), p2p_time(nic, shard(16)));  // the only one that crosses from there
+  EXPECT_EQ(priced.costs.of(7, exchanges[0]), p2p_time(nic, shard(16)));  // Only this one crosses from there.
 }
 
-// The engine finds out who shares what, so its prices are of exchanges alone.
+// The engine itself shares wires, so its prices are those of exchanges alone.
 TEST(Wires, AreNotSharedInPricesOfTheEngine) {
   const Machine cluster = machine("clusters/a100-100g-x2.yaml");
   const Priced priced(16, direct(1), cluster, {.interference = Interference::dynamic});
@@ -189,7 +189,7 @@ TEST(Wires, OfEqualNodesHaveEqualPrices) {
 }
 
 TEST(Wires, ThatAreSharedAreLeantOn) {
-  // One lane never asks what all peers get together.
+  // One lane never uses the rate that all peers get together.
   Machine h100 = machine("hardware/h100-sxm.yaml");
   h100.link.peer.aggregate_rate.provenance = Provenance::measured;
   const auto measured = [&](const StrategyOptions& options) {

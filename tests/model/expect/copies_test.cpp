@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of a node, published ones and made-up ones: what is called healthy, and which GPU or pair is named.
+// Tests copies of a node, published and made up: the verdict, and the GPU or pair that it names.
 #include "model/expect/copies.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace commfuse {
 namespace {
 
-using Rate = std::function<double(int from, int to)>;  // GB/s
+using Rate = std::function<double(int from, int to)>;  // In GB/s.
 
 CopyTable table_of(const std::string& test, int gpus, const Rate& rate, bool by_sms = false) {
   CopyTable table{.test = test, .by_sms = by_sms, .copies = {}};
@@ -54,20 +54,20 @@ TEST(Copies, WiresAndTheirSharesMakeTheExpectedRate) {
   EXPECT_NEAR(expected_copy(pcie, 0, 7, false).value, 0.70 * 63e9, 1e3);
 }
 
-// Medians of matrices that users of nvbandwidth published; docs/decisions/0070 names them.
+// The medians are of matrices that users of nvbandwidth published; docs/decisions/0070 names them.
 TEST(Copies, PublishedMatricesAreHealthy) {
   struct Published {
     const char* machine;
     double read;
     double write;
   };
-  for (const Published& one : {Published{"a100-sxm-80", 276.3, 276.4}, Published{"h100-sxm", 370.9, 376.6},
-                               Published{"h100-sxm", 395.1, 397.5}, Published{"h100-sxm", 388.9, 388.9},
-                               Published{"h800-sxm", 172.2, 176.1}, Published{"b200-sxm", 765.1, 774.3}}) {
-    const Machine machine = load_machine(one.machine);
-    const CopyJudgement judgement = judged(machine, {table_of("read", 8, [&](int, int) { return one.read; }),
-                                                     table_of("write", 8, [&](int, int) { return one.write; })});
-    EXPECT_EQ(judgement.health, Health::healthy) << one.machine << " " << one.read << " " << judgement.odds;
+  for (const Published& published : {Published{"a100-sxm-80", 276.3, 276.4}, Published{"h100-sxm", 370.9, 376.6},
+                                     Published{"h100-sxm", 395.1, 397.5}, Published{"h100-sxm", 388.9, 388.9},
+                                     Published{"h800-sxm", 172.2, 176.1}, Published{"b200-sxm", 765.1, 774.3}}) {
+    const Machine machine = load_machine(published.machine);
+    const CopyJudgement judgement = judged(machine, {table_of("read", 8, [&](int, int) { return published.read; }),
+                                                     table_of("write", 8, [&](int, int) { return published.write; })});
+    EXPECT_EQ(judgement.health, Health::healthy) << published.machine << " " << published.read << " " << judgement.odds;
     EXPECT_EQ(judgement.copies, 112U);
     EXPECT_EQ(judgement.severity, Severity::none);
   }
@@ -100,9 +100,9 @@ TEST(Copies, OneDirectionOneGpuAndAllGpusAreToldApart) {
   EXPECT_EQ(first([](int from, int to) { return from == 5 && to == 3 ? 200.0 : 390.0; }).subject,
             "GPU 3 – GPU 5, one direction");
   EXPECT_EQ(first([](int from, int to) { return from == 6 || to == 6 ? 260.0 : 390.0; }).subject, "GPU 6");
-  const SuspectedCopies all = first([](int, int) { return 110.0; });
-  EXPECT_EQ(all.subject, "all GPUs");
-  EXPECT_EQ(all.fault->name, "host_path");
+  const SuspectedCopies every_gpu = first([](int, int) { return 110.0; });
+  EXPECT_EQ(every_gpu.subject, "all GPUs");
+  EXPECT_EQ(every_gpu.fault->name, "host_path");
   EXPECT_EQ(first([](int, int) { return 230.0; }).fault->name, "slow_link");
 }
 
@@ -114,8 +114,8 @@ TEST(Copies, AGpuOnANarrowPcieLinkIsNamed) {
   EXPECT_EQ(judgement.health, Health::bad);
   EXPECT_EQ(judgement.suspects.front().subject, "GPU 0");
   EXPECT_EQ(judgement.suspects.front().fault->name, "pcie_generation");
-  const CopyJudgement all = judged(machine, {host_table_of("to", 8, [](int) { return 26.0; })});
-  EXPECT_EQ(all.suspects.front().subject, "all GPUs");
+  const CopyJudgement every_gpu = judged(machine, {host_table_of("to", 8, [](int) { return 26.0; })});
+  EXPECT_EQ(every_gpu.suspects.front().subject, "all GPUs");
 }
 
 TEST(Copies, UnknownHostWiresLeaveTheComparisonOfGpus) {
@@ -137,7 +137,7 @@ TEST(Copies, PartOfTheGpusIsNeverHealthyAndStrangersAreLeftOut) {
   EXPECT_TRUE(judge_copies(machine, {table_of("read", 8, [](int, int) { return 0.0; })}, 0.01).empty());
 }
 
-/// Normal to about 4 standard deviations.
+/// Returns a number that is normal to about 4 standard deviations.
 double normal(std::uint32_t node, std::uint32_t which) {
   double sum = -6.0;
   for (std::uint32_t i = 0; i < 3; ++i) {
@@ -148,12 +148,12 @@ double normal(std::uint32_t node, std::uint32_t which) {
   return sum;
 }
 
-/// A healthy node with the errors that copies.cpp states, one pair of it at a share of its rate.
+/// Returns a healthy node with the errors that copies.cpp states, and one pair of it at a share of its rate.
 std::vector<CopyTable> made_node(std::uint32_t node, std::pair<int, int> pair, double share) {
-  const double all = 0.05 * normal(node, 0);
+  const double shared_error = 0.05 * normal(node, 0);
   std::uint32_t which = 0;
   const auto rate = [&](int from, int to) {
-    const double off = all + 0.015 * normal(node, ++which);
+    const double off = shared_error + 0.015 * normal(node, ++which);
     return (std::pair<int, int>(std::minmax(from, to)) == pair ? share : 1.0) * 388.35 * math::exp(off);
   };
   return {table_of("read", 8, rate), table_of("write", 8, rate)};

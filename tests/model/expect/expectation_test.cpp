@@ -16,27 +16,27 @@ Message all_reduce_of(std::int64_t bytes) {
   return {.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {bytes}};
 }
 
-TEST(Message, takes_what_the_cost_model_says) {
+TEST(Message, TakesWhatTheCostModelSays) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(message_time(machine, all_reduce_of(gib)), all_reduce_time(machine.link, 8, {gib}));
   const Message pair{.op = LinkOp::send_recv, .gpus = 2, .nodes = 1, .bytes = {gib}};
   EXPECT_EQ(message_time(machine, pair), p2p_time(machine.link, {gib}));
 }
 
-TEST(Message, has_the_bus_factors_of_nccl_tests) {
+TEST(Message, HasTheBusFactorsOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor(LinkOp::all_reduce, 8), 1.75);
   EXPECT_DOUBLE_EQ(bus_factor(LinkOp::all_gather, 8), 0.875);
   EXPECT_DOUBLE_EQ(bus_factor(LinkOp::all_to_all, 4), 0.75);
   EXPECT_DOUBLE_EQ(bus_factor(LinkOp::send_recv, 2), 1.0);
 }
 
-TEST(Message, is_known_by_the_words_of_tables_and_programs) {
+TEST(Message, IsKnownByTheWordsOfTablesAndPrograms) {
   EXPECT_EQ(link_op_named("alltoall"), LinkOp::all_to_all);
   EXPECT_EQ(link_op_named("reduce_scatter"), LinkOp::reduce_scatter);
   EXPECT_EQ(link_op_named("broadcast"), std::nullopt);
 }
 
-TEST(Expectation, fits_messages_to_the_machine) {
+TEST(Expectation, FitsMessagesToTheMachine) {
   const Machine node = load_machine("h100-sxm");
   EXPECT_TRUE(fits(node, all_reduce_of(1)));
   EXPECT_FALSE(fits(node, {.op = LinkOp::all_reduce, .gpus = 16, .nodes = 1, .bytes = {1}}));
@@ -46,7 +46,7 @@ TEST(Expectation, fits_messages_to_the_machine) {
 }
 
 // One standard error has 15.87 % above it: e^0.1 = 1.10517 times the time, and as much below.
-TEST(Expectation, ranges_follow_the_errors_and_the_false_alarms) {
+TEST(Expectation, RangesFollowTheErrorsAndTheFalseAlarms) {
   const Expected expected{
       .message = all_reduce_of(gib), .time = std::chrono::milliseconds(1), .shared_error = 0.06, .own_error = 0.08};
   EXPECT_DOUBLE_EQ(error_of(expected), 0.1);
@@ -57,29 +57,29 @@ TEST(Expectation, ranges_follow_the_errors_and_the_false_alarms) {
 }
 
 // 1 GiB in 4 ms: 268.4 GB/s, and times 1.75 on the bus.
-TEST(Expectation, bandwidths_are_those_of_nccl_tests) {
+TEST(Expectation, BandwidthsAreThoseOfNcclTests) {
   const Duration time = std::chrono::milliseconds(4);
   EXPECT_NEAR(algorithm_bandwidth(all_reduce_of(gib), time).value, 268.435456e9, 1.0);
   EXPECT_NEAR(bus_bandwidth(all_reduce_of(gib), time).value, 469.762048e9, 1.0);
 }
 
-TEST(Expectation, knows_the_fit_and_the_parameters_behind_a_time) {
+TEST(Expectation, KnowsTheFitAndTheParametersBehindATime) {
   const Expectation expectation(load_machine("h100-sxm"));
   const Expected large = expectation.of(all_reduce_of(gib));
   EXPECT_EQ(large.limit, Limit::bandwidth);
-  EXPECT_DOUBLE_EQ(large.own_error, 0.073);  // the residual of the file
-  // Its NVLS rate has 1.1 %, and what else counts little.
+  EXPECT_DOUBLE_EQ(large.own_error, 0.073);  // The file has this residual.
+  // Its NVLS rate has an error of 1.1%, and other errors count little.
   EXPECT_NEAR(large.shared_error, 0.011, 0.003);
   EXPECT_EQ(expectation.of(all_reduce_of(1024)).limit, Limit::latency);
 }
 
-TEST(Expectation, saturates_where_nine_tenths_are_reached) {
+TEST(Expectation, SaturatesWhereNineTenthsAreReached) {
   const Expectation expectation(load_machine("h100-sxm"));
   const Bytes size = expectation.saturation(all_reduce_of(1));
   EXPECT_EQ(size.count, std::int64_t{256} << 20U);
 }
 
-TEST(MachineChange, links_at_half_their_rate_take_a_long_message_twice_as_long) {
+TEST(MachineChange, LinksAtHalfTheirRateTakeALongMessageTwiceAsLong) {
   const Machine machine = load_machine("h100-sxm");
   const Message long_one = all_reduce_of(64 * gib);
   const double ratio =
@@ -87,7 +87,7 @@ TEST(MachineChange, links_at_half_their_rate_take_a_long_message_twice_as_long) 
   EXPECT_NEAR(ratio, 2.0, 0.001);
 }
 
-TEST(MachineChange, without_sums_in_the_switch_the_ring_takes_over) {
+TEST(MachineChange, WithoutSumsInTheSwitchTheRingTakesOver) {
   const Machine machine = load_machine("h100-sxm");
   ASSERT_TRUE(has_nvls(machine));
   const Machine rings = without_nvls(machine);
@@ -97,16 +97,16 @@ TEST(MachineChange, without_sums_in_the_switch_the_ring_takes_over) {
   EXPECT_EQ(message_time(rings, gather), message_time(machine, gather));
 }
 
-TEST(MachineChange, fewer_ctas_slow_rings_and_no_sums_in_the_switch) {
+TEST(MachineChange, FewerCtasSlowRingsAndNoSumsInTheSwitch) {
   const Machine machine = load_machine("h100-sxm");
-  const Machine few = with_ctas(machine, 12);  // of 24
+  const Machine few = with_ctas(machine, 12);  // The machine has 24.
   const Message gather{.op = LinkOp::all_gather, .gpus = 8, .nodes = 1, .bytes = {64 * gib}};
   EXPECT_NEAR(to_seconds(message_time(few, gather)) / to_seconds(message_time(machine, gather)), 2.0, 0.01);
   EXPECT_EQ(message_time(few, all_reduce_of(gib)), message_time(machine, all_reduce_of(gib)));
   EXPECT_EQ(message_time(with_ctas(machine, 100), gather), message_time(machine, gather));
 }
 
-TEST(MachineChange, latencies_and_clocks_slow_small_messages) {
+TEST(MachineChange, LatenciesAndClocksSlowSmallMessages) {
   const Machine machine = load_machine("h100-sxm");
   const Message small = all_reduce_of(1);
   const double latency =
@@ -115,7 +115,7 @@ TEST(MachineChange, latencies_and_clocks_slow_small_messages) {
   EXPECT_GT(message_time(with_clock(machine, 0.5), small), message_time(machine, small));
 }
 
-TEST(MachineChange, rails_and_network_rates_leave_the_node_alone) {
+TEST(MachineChange, RailsAndNetworkRatesLeaveTheNodeAlone) {
   const Machine machine = load_machine("dgx-h100-x2");
   const Message across{.op = LinkOp::all_reduce, .gpus = 16, .nodes = 2, .bytes = {16 * gib}};
   const double four_of_eight =
@@ -134,7 +134,7 @@ TEST(Expectation, CountsUndecidedParametersAloneWhereAsked) {
   EXPECT_GT(expected.shared_error, 0.0);
   EXPECT_LT(undecided.of(all_reduce_of(gib)).shared_error, expected.shared_error);
   EXPECT_EQ(undecided.of(all_reduce_of(gib)).time, expected.time);
-  // Of a prior no fit decided anything.
+  // A prior has no fit that decided anything.
   const Machine prior = load_machine("h100-pcie");
   EXPECT_DOUBLE_EQ(Expectation(prior, ParameterErrors::undecided).of(all_reduce_of(gib)).shared_error,
                    Expectation(prior).of(all_reduce_of(gib)).shared_error);

@@ -14,7 +14,7 @@ namespace {
 
 using Rows = std::vector<MeasuredMessage>;
 
-/// What a machine would print: two collectives, 1 KiB to 8 GiB.
+/// Returns rows as a machine would print them: two collectives, 1 KiB to 8 GiB.
 Rows rows_of(const Machine& machine, std::vector<LinkOp> ops = {LinkOp::all_gather, LinkOp::all_reduce}) {
   Rows rows;
   for (const LinkOp op : ops) {
@@ -43,8 +43,8 @@ Expected expected_of(const Message& message, Limit limit) {
           .limit = limit};
 }
 
-// Two collectives of three sizes, of which one size is latency's alone: its half has one row and is left out.
-TEST(Evidence, takes_medians_of_collectives_and_limits) {
+// Two collectives have three sizes. Latency limits one size alone: its half has one row and is left out.
+TEST(Evidence, TakesMediansOfCollectivesAndLimits) {
   Rows rows;
   std::vector<Expected> expected;
   const auto add = [&](LinkOp op, std::int64_t bytes, double us, Limit limit) {
@@ -61,13 +61,13 @@ TEST(Evidence, takes_medians_of_collectives_and_limits) {
   ASSERT_EQ(halves.size(), 2U);
   EXPECT_EQ(halves[0].op, LinkOp::all_gather);
   EXPECT_NEAR(halves[0].median, std::log(1.1), 1e-12);  // the mean of the logarithms of 1 and 1.21
-  EXPECT_NEAR(halves[1].median, std::log(1.2), 1e-12);  // whatever the third row says
+  EXPECT_NEAR(halves[1].median, std::log(1.2), 1e-12);  // The third row changes nothing.
   EXPECT_NEAR(halves[1].shared_error, std::sqrt(0.03 * 0.03 + 0.10 * 0.01 + 0.024 * 0.024), 1e-12);
   EXPECT_NEAR(halves[1].own_error, std::sqrt((0.40 + 1.8 / 3) * 0.01 + 0.024 * 0.024), 1e-12);
 }
 
 // One half is normal with both errors: exp(-x^2 / 2 s^2) / (s sqrt(2 pi)).
-TEST(Evidence, one_bandwidth_median_is_normal) {
+TEST(Evidence, OneBandwidthMedianIsNormal) {
   const ClassHalf half{
       .limit = Limit::bandwidth, .rows = {0, 1}, .median = 0.2, .shared_error = 0.06, .own_error = 0.08};
   const std::vector<ClassHalf> halves{half};
@@ -75,16 +75,16 @@ TEST(Evidence, one_bandwidth_median_is_normal) {
 }
 
 // Two collectives that are off together are likelier than two that are off in turn: the errors are shared.
-TEST(Evidence, shared_errors_make_common_shifts_likelier) {
-  ClassHalf one{.limit = Limit::bandwidth, .rows = {0, 1}, .median = 0.1, .shared_error = 0.08, .own_error = 0.04};
-  ClassHalf other = one;
-  const std::vector<ClassHalf> together{one, other};
+TEST(Evidence, SharedErrorsMakeCommonShiftsLikelier) {
+  ClassHalf half{.limit = Limit::bandwidth, .rows = {0, 1}, .median = 0.1, .shared_error = 0.08, .own_error = 0.04};
+  ClassHalf other = half;
+  const std::vector<ClassHalf> together{half, other};
   other.median = -0.1;
-  const std::vector<ClassHalf> apart{one, other};
+  const std::vector<ClassHalf> apart{half, other};
   EXPECT_GT(log_likelihood(together, {0.0, 0.0}), log_likelihood(apart, {0.0, 0.0}) + 1.0);
 }
 
-TEST(Evidence, asks_for_eight_sizes_of_two_collectives) {
+TEST(Evidence, AsksForEightSizesOfTwoCollectives) {
   const auto half = [](LinkOp op, std::size_t rows, Limit limit = Limit::bandwidth) {
     return ClassHalf{.op = op, .limit = limit, .rows = std::vector<std::size_t>(rows)};
   };
@@ -97,7 +97,7 @@ TEST(Evidence, asks_for_eight_sizes_of_two_collectives) {
   EXPECT_FALSE(may_condemn(Halves{half(LinkOp::all_reduce, 7)}));
 }
 
-TEST(Judge, calls_what_is_as_expected_healthy) {
+TEST(Judge, CallsWhatIsAsExpectedHealthy) {
   const Machine machine = load_machine("h100-sxm");
   const Judgement judgement = judged(rows_of(machine), machine);
   EXPECT_EQ(judgement.health, Health::healthy);
@@ -106,12 +106,12 @@ TEST(Judge, calls_what_is_as_expected_healthy) {
   EXPECT_EQ(judgement.severity, Severity::none);
 }
 
-TEST(Judge, faster_than_expected_is_no_fault) {
+TEST(Judge, FasterThanExpectedIsNoFault) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(judged(times(0.8, rows_of(machine)), machine).health, Health::healthy);
 }
 
-TEST(Judge, names_what_the_measurements_look_like) {
+TEST(Judge, NamesWhatTheMeasurementsLookLike) {
   const Machine machine = load_machine("h100-sxm");
   const auto first = [&](const Rows& rows) {
     const Judgement judgement = judged(rows, machine);
@@ -125,8 +125,8 @@ TEST(Judge, names_what_the_measurements_look_like) {
   EXPECT_EQ(first(rows_of(with_latencies(with_link_rates(machine, 0.15), 1.4), ops)), "host_path");
 }
 
-// 1.6 times as slow everywhere: e^(median) is 1.6.
-TEST(Judge, says_how_much_slower) {
+// All rows are 1.6 times as slow, so e^(median) is 1.6.
+TEST(Judge, SaysHowMuchSlower) {
   const Machine machine = load_machine("h100-sxm");
   const Judgement judgement = judged(times(1.6, rows_of(machine)), machine);
   EXPECT_NEAR(judgement.slowdown, 1.6, 1e-9);
@@ -134,23 +134,23 @@ TEST(Judge, says_how_much_slower) {
   EXPECT_EQ(judged(times(1.45, rows_of(machine)), machine).severity, Severity::major);
 }
 
-TEST(Judge, one_row_decides_nothing) {
+TEST(Judge, OneRowDecidesNothing) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows = rows_of(machine);
   rows.back().time_us *= 100.0;
   EXPECT_EQ(judged(rows, machine).health, Health::healthy);
 }
 
-TEST(Judge, is_undecided_where_a_log_is_short) {
+TEST(Judge, IsUndecidedWhereALogIsShort) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(judged(rows_of(machine, {LinkOp::all_reduce}), machine).health, Health::undecided);
   EXPECT_EQ(judged({}, machine).health, Health::undecided);
-  // Slow enough is bad all the same.
+  // A node that is slow enough is bad all the same.
   EXPECT_EQ(judged(times(4.0, rows_of(machine, {LinkOp::all_reduce})), machine).health, Health::bad);
 }
 
-// Slower by 20 % than a node that is itself 5 % slower than the file says.
-// Sizes that the fit of the shipped file saw, all 1 / 0.85 times as long.
+// The node is slower by 20% than one that is itself 5% slower than the file says. All sizes are those that the fit of
+// the shipped file saw, and take 1 / 0.85 times as long.
 TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows;
@@ -162,12 +162,12 @@ TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   }
   ASSERT_GE(rows.size(), 60U);
   Judge other(Expectation(machine), 0.01);
-  Judge own(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
+  Judge judge(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
   EXPECT_EQ(other.of(times(1.0 / 0.85, rows)).health, Health::healthy);
-  EXPECT_EQ(own.of(times(1.0 / 0.85, rows)).health, Health::bad);
-  EXPECT_EQ(own.of(rows).health, Health::healthy);
+  EXPECT_EQ(judge.of(times(1.0 / 0.85, rows)).health, Health::bad);
+  EXPECT_EQ(judge.of(rows).health, Health::healthy);
   const std::vector<ClassHalf> wide = other.of(rows).halves;
-  const std::vector<ClassHalf> narrow = own.of(rows).halves;
+  const std::vector<ClassHalf> narrow = judge.of(rows).halves;
   ASSERT_EQ(wide.size(), narrow.size());
   for (std::size_t i = 0; i < wide.size(); ++i) {
     EXPECT_LT(error_of(narrow[i]), error_of(wide[i]));
@@ -175,7 +175,7 @@ TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   }
 }
 
-// What nobody measured is as doubtful as ever.
+// Sizes that nobody measured stay as doubtful as before.
 TEST(Judge, SizesThatNoFitSawKeepTheirErrors) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows;
@@ -186,15 +186,15 @@ TEST(Judge, SizesThatNoFitSawKeepTheirErrors) {
       rows.push_back({message, to_microseconds(message_time(machine, message))});
     }
   }
-  Judge own(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
-  const std::vector<ClassHalf> narrow = own.of(rows).halves;
+  Judge judge(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
+  const std::vector<ClassHalf> narrow = judge.of(rows).halves;
   const std::vector<ClassHalf> wide = judged(rows, machine).halves;
   for (std::size_t i = 0; i < wide.size(); ++i) {
     EXPECT_DOUBLE_EQ(error_of(narrow[i]), error_of(wide[i]));
   }
 }
 
-TEST(Judge, sees_smaller_faults_against_a_healthy_node) {
+TEST(Judge, SeesSmallerFaultsAgainstAHealthyNode) {
   const Machine machine = load_machine("h100-sxm");
   const Expectation expectation(machine);
   const Rows healthy = times(1.05, rows_of(machine));
@@ -207,7 +207,7 @@ TEST(Judge, sees_smaller_faults_against_a_healthy_node) {
   EXPECT_NEAR(judgement.slowdown, 1.2, 1e-6);
 }
 
-TEST(Judge, stays_sane_on_absurd_times) {
+TEST(Judge, StaysSaneOnAbsurdTimes) {
   const Machine machine = load_machine("h100-sxm");
   for (const double factor : {1e-9, 1e9}) {
     const Judgement judgement = judged(times(factor, rows_of(machine)), machine);
@@ -218,18 +218,18 @@ TEST(Judge, stays_sane_on_absurd_times) {
 }
 
 // Three nodes: the median of ln is that of the middle one, and they differ by its distance to the others.
-TEST(Reference, is_the_middle_of_several_nodes) {
+TEST(Reference, IsTheMiddleOfSeveralNodes) {
   const Machine machine = load_machine("h100-sxm");
   const Expectation expectation(machine);
   const std::vector<Rows> nodes{times(1.0, rows_of(machine)), times(1.1, rows_of(machine)),
                                 times(1.3, rows_of(machine))};
   const Reference reference = reference_of(nodes, expectation, 3);
   EXPECT_NEAR(reference.offsets.at(key_of(nodes[0][0].message)), std::log(1.1), 1e-9);
-  EXPECT_NEAR(reference.spread, 1.4826 * std::log(1.1), 1e-9);  // of 0.095, 0, 0.167
+  EXPECT_NEAR(reference.spread, 1.4826 * std::log(1.1), 1e-9);  // The logarithms are 0.095, 0 and 0.167.
   EXPECT_TRUE(reference_of(nodes, expectation, 4).offsets.empty());
 }
 
-TEST(Faults, are_known_by_their_names) {
+TEST(Faults, AreKnownByTheirNames) {
   ASSERT_NE(fault_named("missing_nvls"), nullptr);
   EXPECT_EQ(fault_named("gremlins"), nullptr);
   EXPECT_TRUE(fault_named("pcie_generation")->degrees(load_machine("h100-sxm")).empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that are made up: one rank computes, sends or launches slowly, or is late now and then, or none is.
+// Judges made-up jobs: one rank computes, sends or launches slowly, or is late now and then, or all are healthy.
 #include "model/expect/rank_steps.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ double uniform(std::uint32_t job, std::uint32_t rank, std::uint32_t step, std::u
   return (static_cast<double>(philox({which, step, rank, job}, 71)[0]) + 0.5) / 4294967296.0;
 }
 
-/// Normal to about 3.5 standard deviations: twelve uniform numbers.
+/// Returns a number that is normal to about 3.5 standard deviations: the sum of twelve uniform ones.
 double normal(std::uint32_t job, std::uint32_t rank, std::uint32_t step, std::uint32_t which) {
   double sum = -6.0;
   for (std::uint32_t i = 0; i < 12; ++i) {
@@ -31,20 +31,20 @@ struct MadeJob {
   std::uint32_t number = 0;
   std::uint32_t ranks = 8;
   std::uint32_t steps = 20;
-  double compute = 1.0;  ///< Of the faulty rank, times.
+  double compute = 1.0;  ///< Factor of the faulty rank's compute time.
   double send = 1.0;
-  double idle = 0.0;        ///< More, as a share of the step.
-  double late_share = 0.0;  ///< Of its steps, half as long again.
+  double idle = 0.0;        ///< Added idle time, as a share of the step.
+  double late_share = 0.0;  ///< Share of the faulty rank's steps that take half as long again.
 };
 
-/// A synchronous job: a step ends on all ranks when the slowest has computed and all have sent. GPUs differ by 1.5%,
-/// steps of a GPU by 2%.
+/// Makes a synchronous job: a step ends on all ranks when the slowest has computed and all have sent. GPUs differ by
+/// 1.5%, steps of a GPU by 2%.
 std::vector<RankStep> made(const MadeJob& job) {
-  std::vector<RankStep> all;
+  std::vector<RankStep> steps;
   for (std::uint32_t step = 0; step < job.steps; ++step) {
     double latest = 0.0;
     double longest_send = 0.0;
-    const std::size_t first = all.size();
+    const std::size_t first = steps.size();
     for (std::uint32_t rank = 0; rank < job.ranks; ++rank) {
       const bool is_faulty = rank == faulty;
       const double gpu = 0.015 * normal(job.number, rank, 0, 1);
@@ -53,16 +53,16 @@ std::vector<RankStep> made(const MadeJob& job) {
       compute *= is_faulty && uniform(job.number, rank, step, 9999) < job.late_share ? 1.5 : 1.0;
       const double send = 80e3 * math::exp(0.02 * normal(job.number, rank, step, 3)) * (is_faulty ? job.send : 1.0);
       const double idle = 8e3 * (1.0 + uniform(job.number, rank, step, 9998)) + (is_faulty ? job.idle * 400e3 : 0.0);
-      all.push_back({.rank = rank, .step = step, .compute_us = compute, .send_us = send, .idle_us = idle});
+      steps.push_back({.rank = rank, .step = step, .compute_us = compute, .send_us = send, .idle_us = idle});
       latest = std::max(latest, compute + idle);
       longest_send = std::max(longest_send, send);
     }
-    for (std::size_t i = first; i < all.size(); ++i) {
-      all[i].time_us = latest + longest_send;
-      all[i].communication_us = all[i].time_us - *all[i].compute_us - *all[i].idle_us;
+    for (std::size_t i = first; i < steps.size(); ++i) {
+      steps[i].time_us = latest + longest_send;
+      steps[i].communication_us = steps[i].time_us - *steps[i].compute_us - *steps[i].idle_us;
     }
   }
-  return all;
+  return steps;
 }
 
 StepJudgement judged(const MadeJob& job) { return judge_steps(made(job), 0.01); }
@@ -72,17 +72,17 @@ TEST(RankSteps, FaultsAreNamedWithTheirRank) {
     MadeJob job;
     RankFault fault;
   };
-  for (const Case& one :
+  for (const Case& tested :
        {Case{{.compute = 1.25}, RankFault::slow_compute}, Case{{.send = 1.6}, RankFault::slow_send},
         Case{{.idle = 0.2}, RankFault::slow_host}, Case{{.steps = 60, .late_share = 0.25}, RankFault::jitter}}) {
     for (std::uint32_t number = 0; number < 20; ++number) {
-      MadeJob job = one.job;
+      MadeJob job = tested.job;
       job.number = number;
       const StepJudgement judgement = judged(job);
-      ASSERT_EQ(judgement.health, Health::bad) << text_of(one.fault).name << " " << number;
-      ASSERT_EQ(judgement.suspects.size(), 1U) << text_of(one.fault).name << " " << number;
+      ASSERT_EQ(judgement.health, Health::bad) << text_of(tested.fault).name << " " << number;
+      ASSERT_EQ(judgement.suspects.size(), 1U) << text_of(tested.fault).name << " " << number;
       EXPECT_EQ(judgement.suspects[0].rank, faulty);
-      EXPECT_EQ(judgement.suspects[0].fault, one.fault) << text_of(judgement.suspects[0].fault).name;
+      EXPECT_EQ(judgement.suspects[0].fault, tested.fault) << text_of(judgement.suspects[0].fault).name;
       EXPECT_GT(judgement.suspects[0].probability, 0.8);
       EXPECT_GT(judgement.slowdown, 1.03);
       EXPECT_LT(judgement.healthy_probability, 0.2);
@@ -102,13 +102,13 @@ TEST(RankSteps, HealthyJobsHaveNoSuspects) {
 
 TEST(RankSteps, AllRanksSlowAlikeAreNoRanksFault) {
   std::vector<RankStep> steps = made({});
-  for (RankStep& one : steps) {
-    *one.compute_us *= 2.0;
+  for (RankStep& step : steps) {
+    *step.compute_us *= 2.0;
   }
   EXPECT_EQ(judge_steps(steps, 0.01).health, Health::healthy);
 }
 
-// What a step costs: a rank that computes 1.25 times as long, of 300 ms in about 390.
+// The rank computes 1.25 times as long, which is 300 ms in a step of about 390.
 TEST(RankSteps, TheSlowdownIsOfTheStep) {
   const StepJudgement judgement = judged({.compute = 1.5});
   EXPECT_NEAR(judgement.suspects.at(0).degree, 1.5, 0.06);
@@ -116,20 +116,20 @@ TEST(RankSteps, TheSlowdownIsOfTheStep) {
   EXPECT_EQ(judgement.severity, Severity::major);
 }
 
-/// Without some of the columns.
+/// Returns the steps without some of the columns.
 std::vector<RankStep> stripped(std::vector<RankStep> steps, const std::function<void(RankStep&)>& strip) {
-  for (RankStep& one : steps) {
-    strip(one);
+  for (RankStep& step : steps) {
+    strip(step);
   }
   return steps;
 }
 
 TEST(RankSteps, WhoWaitsLeastIsLateWhereTheFileSaysNoMore) {
   const StepJudgement judgement = judge_steps(stripped(made({.compute = 1.3}),
-                                                       [](RankStep& one) {
-                                                         one.compute_us.reset();
-                                                         one.send_us.reset();
-                                                         one.idle_us.reset();
+                                                       [](RankStep& step) {
+                                                         step.compute_us.reset();
+                                                         step.send_us.reset();
+                                                         step.idle_us.reset();
                                                        }),
                                               0.01);
   ASSERT_EQ(judgement.health, Health::bad);
@@ -141,8 +141,8 @@ TEST(RankSteps, WhoWaitsLeastIsLateWhereTheFileSaysNoMore) {
 TEST(RankSteps, TimesAloneNameWhoTakesLongerAndNoCause) {
   const auto alone = [](double factor) {
     std::vector<RankStep> steps = made({});
-    for (RankStep& one : steps) {
-      one = {.rank = one.rank, .step = one.step, .time_us = *one.compute_us * (one.rank == faulty ? factor : 1.0)};
+    for (RankStep& step : steps) {
+      step = {.rank = step.rank, .step = step.step, .time_us = *step.compute_us * (step.rank == faulty ? factor : 1.0)};
     }
     return judge_steps(steps, 0.01);
   };
@@ -154,8 +154,8 @@ TEST(RankSteps, TimesAloneNameWhoTakesLongerAndNoCause) {
 
 TEST(RankSteps, TwoBadRanksAreBothNamed) {
   std::vector<RankStep> steps = made({.compute = 1.4});
-  for (RankStep& one : steps) {
-    *one.compute_us *= one.rank == 2 ? 1.3 : 1.0;
+  for (RankStep& step : steps) {
+    *step.compute_us *= step.rank == 2 ? 1.3 : 1.0;
   }
   const StepJudgement judgement = judge_steps(steps, 0.01);
   ASSERT_EQ(judgement.suspects.size(), 2U);

@@ -21,7 +21,7 @@ namespace {
 
 Accelerator h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml").accelerator; }
 
-/// Even in [0, 1), by seed and place.
+/// Returns a number that is uniform in [0, 1), by seed and place.
 double even(std::uint32_t seed, std::uint32_t place) { return philox({seed, place, 0, 0}, 39)[0] / 4294967296.0; }
 
 GemmParameters& gemm_of(Accelerator& accelerator) { return accelerator.matrix_units[index_of(DType::bf16)]->gemm; }
@@ -96,11 +96,12 @@ TEST(FewRows, ProductsThatTheBasePricesRightMoveNothing) {
 
 TEST(FewRows, AParameterThatStopsAtItsLimitIsAsUnsureAsItsPrior) {
   MeasuredGemm row = product(h100(), 8192, 8192, 8192);
-  row.time = from_seconds(30.0 * to_seconds(row.time));  // slower than any prior lets it be
+  row.time = from_seconds(30.0 * to_seconds(row.time));  // No prior lets it be this slow.
   const GemmFit fit =
       fit_gemm(h100(), DType::bf16, std::vector<MeasuredGemm>{row}, {.machine = "mine", .source = "mine.csv"});
-  const auto stopped = std::find_if(fit.fitted_parameters.begin(), fit.fitted_parameters.end(),
-                                    [](const FittedParameter& one) { return one.name == "burst_efficiency"; });
+  const auto stopped =
+      std::find_if(fit.fitted_parameters.begin(), fit.fitted_parameters.end(),
+                   [](const FittedParameter& parameter) { return parameter.name == "burst_efficiency"; });
   ASSERT_NE(stopped, fit.fitted_parameters.end());
   EXPECT_TRUE(stopped->undecided);
   EXPECT_GE(stopped->standard_error, fit.distance);
@@ -123,13 +124,13 @@ TEST(FewRows, AThousandCallsOfThreeSizesAreThreeRows) {
     }
   }
   const GemmFitOptions options{.machine = "mine", .source = "mine.csv"};
-  const GemmFit one = fit_gemm(h100(), DType::bf16, once, options);
+  const GemmFit single = fit_gemm(h100(), DType::bf16, once, options);
   const GemmFit many = fit_gemm(h100(), DType::bf16, often, options);
   EXPECT_TRUE(many.has_few);
   EXPECT_EQ(many.medians.size(), 3U);
-  ASSERT_EQ(one.fitted_parameters.size(), many.fitted_parameters.size());
-  for (std::size_t i = 0; i < one.fitted_parameters.size(); ++i) {
-    EXPECT_EQ(one.fitted_parameters[i].value, many.fitted_parameters[i].value);
+  ASSERT_EQ(single.fitted_parameters.size(), many.fitted_parameters.size());
+  for (std::size_t i = 0; i < single.fitted_parameters.size(); ++i) {
+    EXPECT_EQ(single.fitted_parameters[i].value, many.fitted_parameters[i].value);
     EXPECT_GT(many.fitted_parameters[i].standard_error, 0.02) << many.fitted_parameters[i].name;
   }
 }
@@ -153,8 +154,8 @@ TEST(FewRows, KernelsOfAMachineThatNobodyMeasuredMoveItsOneEfficiency) {
 
 struct Law {
   int draws = 0;
-  int worse = 0;       ///< By more than a point of the median error.
-  double worst = 0.0;  ///< How much the median error grew at most.
+  int worse = 0;       ///< Fits that are worse by more than a point of the median error.
+  double worst = 0.0;  ///< Largest growth of the median error.
   double before = 0.0;
   double after = 0.0;
 };
@@ -168,7 +169,8 @@ double median_error(const Accelerator& accelerator, const std::vector<Row>& rows
   return quantile(std::move(errors), 0.5);
 }
 
-/// `shapes` measured on the machine, each 5 % off (standard deviation of a sum of three even numbers).
+/// Returns `shapes` measured on the machine, each with an error of 5% (standard deviation of a sum of three uniform
+/// numbers).
 template <class Row>
 std::vector<Row> measured(const Accelerator& machine, std::vector<Row> shapes, std::uint32_t seed) {
   for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -179,7 +181,7 @@ std::vector<Row> measured(const Accelerator& machine, std::vector<Row> shapes, s
   return shapes;
 }
 
-/// Rows of `machine_of(seed)`, of which `count` calibrate the base and all others judge.
+/// Makes rows of `machine_of(seed)`, of which `count` calibrate the base and all others judge.
 template <class Row, class MachineOf>
 Law law_of(const std::vector<Row>& shapes, std::size_t count, const MachineOf& machine_of) {
   Law law;
@@ -204,15 +206,15 @@ Law law_of(const std::vector<Row>& shapes, std::size_t count, const MachineOf& m
   return law;
 }
 
-/// The factor of a parameter, a third of them off by 10 to 30 % in either direction for seeds above 10; those up to 10
-/// are the base itself.
+/// Returns the factor of a parameter. For seeds above 10 a third of the factors are off by 10 to 30% in either
+/// direction; seeds up to 10 are the base itself.
 double factor(std::uint32_t seed, std::uint32_t parameter) {
   const double size = 0.1 + 0.2 * even(seed, 80'000 + parameter);
   const double sign = even(seed, 81'000 + parameter);
   return seed <= 10 || sign < 1.0 / 3.0 ? 1.0 : sign < 2.0 / 3.0 ? 1.0 - size : 1.0 + size;
 }
-void scale(Parameter<double>& parameter, double factor, double most = 10.0) {
-  parameter.value = std::min(most, parameter.value * factor);
+void scale(Parameter<double>& parameter, double factor, double limit = 10.0) {
+  parameter.value = std::min(limit, parameter.value * factor);
 }
 void scale(Parameter<Duration>& parameter, double factor) {
   parameter.value = from_seconds(to_seconds(parameter.value) * factor);

@@ -45,11 +45,11 @@ TEST(FitFrameworkKernels, FindsTheParametersThatMadeTheRows) {
   const FrameworkKernelFit fit = fit_framework_kernels(h100(), measured_on(machine, 0.02), "mine", "mine.csv");
   EXPECT_GT(fit.held_back.rows, 30);
   EXPECT_LT(fit.held_back.median, 0.02);
-  const FrameworkKernels& found = *fit.accelerator.framework_kernels;
-  EXPECT_NEAR(to_microseconds(found.floor.value), 2.0, 0.1);
-  EXPECT_NEAR(found.norm_efficiency.value, 0.35, 0.01);
-  EXPECT_NEAR(to_microseconds(found.activation_step.value), 0.8, 0.04);
-  EXPECT_EQ(found.floor.source, "mine.csv");
+  const FrameworkKernels& kernels = *fit.accelerator.framework_kernels;
+  EXPECT_NEAR(to_microseconds(kernels.floor.value), 2.0, 0.1);
+  EXPECT_NEAR(kernels.norm_efficiency.value, 0.35, 0.01);
+  EXPECT_NEAR(to_microseconds(kernels.activation_step.value), 0.8, 0.04);
+  EXPECT_EQ(kernels.floor.source, "mine.csv");
   EXPECT_NE(framework_kernels_yaml(fit, 4).find("    norm_step: {value: "), std::string::npos);
 }
 

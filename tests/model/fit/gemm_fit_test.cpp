@@ -15,7 +15,7 @@ namespace {
 
 Accelerator h100() { return load_machine("h100-sxm").accelerator; }
 
-/// Products from decoding to prefill as a machine would take them, each off by an even factor of at most `noise`.
+/// Returns GEMMs from decoding to prefill with the times of a machine, each with a uniform error of at most `noise`.
 std::vector<MeasuredGemm> measured_on(const Accelerator& accelerator, double noise, int weight_copies = 0) {
   std::vector<MeasuredGemm> rows;
   for (const std::int64_t n : {512, 1024, 2560, 4096, 7168, 8192, 16384}) {
@@ -44,16 +44,16 @@ TEST(FitGemm, FindsTheParametersThatMadeTheRows) {
   EXPECT_GT(fit.held_back.rows, 60);
   EXPECT_LT(fit.held_back.median, 0.02);
   EXPECT_LT(fit.held_back.p90, 0.05);
-  const auto is_inside = [](double found, double error, double truth) {
-    return std::abs(std::log(found / truth)) < 3.0 * error + 0.01;
+  const auto is_inside = [](double fitted, double error, double truth) {
+    return std::abs(std::log(fitted / truth)) < 3.0 * error + 0.01;
   };
-  const GemmParameters& found = fit.parameters;
-  EXPECT_TRUE(is_inside(found.hbm_efficiency.value, found.hbm_efficiency.standard_error, 0.7))
-      << found.hbm_efficiency.value;
-  EXPECT_TRUE(is_inside(found.burst_efficiency.value, found.burst_efficiency.standard_error, 0.72))
-      << found.burst_efficiency.value;
-  EXPECT_TRUE(is_inside(to_microseconds(found.ramp.value), found.ramp.standard_error, 3.5));
-  EXPECT_TRUE(is_inside(to_microseconds(found.split_overhead.value), found.split_overhead.standard_error, 4.0));
+  const GemmParameters& fitted = fit.parameters;
+  EXPECT_TRUE(is_inside(fitted.hbm_efficiency.value, fitted.hbm_efficiency.standard_error, 0.7))
+      << fitted.hbm_efficiency.value;
+  EXPECT_TRUE(is_inside(fitted.burst_efficiency.value, fitted.burst_efficiency.standard_error, 0.72))
+      << fitted.burst_efficiency.value;
+  EXPECT_TRUE(is_inside(to_microseconds(fitted.ramp.value), fitted.ramp.standard_error, 3.5));
+  EXPECT_TRUE(is_inside(to_microseconds(fitted.split_overhead.value), fitted.split_overhead.standard_error, 4.0));
 }
 
 TEST(FitGemm, SaysWhereEveryParameterComesFrom) {

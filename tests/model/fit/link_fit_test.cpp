@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Errors of a few percent that no run changes: a Weyl sequence, about normal by the sum of three.
+/// Errors of a few percent that are equal in every run: a Weyl sequence, about normal as the sum of three.
 class Noise {
  public:
   explicit Noise(double spread) : spread_(spread) {}
@@ -43,7 +43,7 @@ ProtocolParameters protocol(double base_us, double step_us, double gigabytes, do
           .ramp_size = {}};
 }
 
-/// A machine that is not, and what one would guess of it before measuring.
+/// Returns a hypothetical machine for a share of 1, and for others a guess at it before measuring.
 CollectiveParameters machine(double share) {
   NcclKernels kernels;
   kernels.tuning = {
@@ -79,35 +79,35 @@ std::vector<CollectiveRow> measured(const CollectiveParameters& truth, double sp
   return rows;
 }
 
-/// Within so many of its standard errors.
+/// Checks that a fitted value is within `errors` of its standard errors.
 template <class T>
-void expect_found(const Parameter<T>& found, double value, double truth, double errors = 3.0) {
-  EXPECT_EQ(found.provenance, Provenance::fitted);
-  EXPECT_EQ(found.source, "made up");
-  EXPECT_GT(found.standard_error, 0.0);
-  EXPECT_LT(std::abs(std::log(value / truth)), errors * found.standard_error) << value << " for " << truth;
+void expect_found(const Parameter<T>& parameter, double value, double truth, double errors = 3.0) {
+  EXPECT_EQ(parameter.provenance, Provenance::fitted);
+  EXPECT_EQ(parameter.source, "made up");
+  EXPECT_GT(parameter.standard_error, 0.0);
+  EXPECT_LT(std::abs(std::log(value / truth)), errors * parameter.standard_error) << value << " for " << truth;
 }
 
-TEST(LinkFit, of_a_made_up_machine_recovers_its_parameters_inside_their_intervals) {
+TEST(LinkFit, OfAMadeUpMachineRecoversItsParametersInsideTheirIntervals) {
   const CollectiveParameters truth = machine(1.0);
   const std::vector<CollectiveRow> rows = measured(truth, 0.03);
   const CollectiveFit fit = fit_collectives(machine(1.4), rows, {.source = "made up", .prior_spread = 3.0});
   EXPECT_TRUE(fit.report.converged);
   EXPECT_LT(fit.report.spread, 0.05);
-  const CollectiveParameters& found = fit.parameters;
-  expect_found(found.base_latency, to_microseconds(found.base_latency.value), 15.0);
-  expect_found(found.step_latency, to_microseconds(found.step_latency.value), 3.0);
-  expect_found(found.rate, found.rate.value.value, 280e9);
-  expect_found(found.own_copy_rate, found.own_copy_rate.value.value, 600e9);
-  expect_found(found.nccl->ll.base_latency, to_microseconds(found.nccl->ll.base_latency.value), 5.0);
-  expect_found(found.nccl->ll.step_latency, to_microseconds(found.nccl->ll.step_latency.value), 0.7);
-  expect_found(found.nccl->ll128->rate, found.nccl->ll128->rate.value.value, 250e9);
-  expect_found(found.nccl->nvls->rate, found.nccl->nvls->rate.value.value, 200e9);
-  expect_found(found.all_to_all->large.rate, found.all_to_all->large.rate.value.value, 240e9);
-  EXPECT_LT(found.rate.standard_error, 0.05);
+  const CollectiveParameters& fitted = fit.parameters;
+  expect_found(fitted.base_latency, to_microseconds(fitted.base_latency.value), 15.0);
+  expect_found(fitted.step_latency, to_microseconds(fitted.step_latency.value), 3.0);
+  expect_found(fitted.rate, fitted.rate.value.value, 280e9);
+  expect_found(fitted.own_copy_rate, fitted.own_copy_rate.value.value, 600e9);
+  expect_found(fitted.nccl->ll.base_latency, to_microseconds(fitted.nccl->ll.base_latency.value), 5.0);
+  expect_found(fitted.nccl->ll.step_latency, to_microseconds(fitted.nccl->ll.step_latency.value), 0.7);
+  expect_found(fitted.nccl->ll128->rate, fitted.nccl->ll128->rate.value.value, 250e9);
+  expect_found(fitted.nccl->nvls->rate, fitted.nccl->nvls->rate.value.value, 200e9);
+  expect_found(fitted.all_to_all->large.rate, fitted.all_to_all->large.rate.value.value, 240e9);
+  EXPECT_LT(fitted.rate.standard_error, 0.05);
 }
 
-/// What the program of an op would print on such a machine.
+/// Returns the output that the program of an op would print on such a machine.
 std::string printed(const std::string& program, int ranks, const std::vector<CollectiveRow>& rows) {
   std::string text = "# Collective test starting: " + program + "_perf\n# Using devices\n";
   for (int rank = 0; rank < ranks; ++rank) {
@@ -120,7 +120,7 @@ std::string printed(const std::string& program, int ranks, const std::vector<Col
   return text + "# Out of bounds values : 0 OK\n";
 }
 
-TEST(LinkFit, from_the_text_of_nccl_tests_recovers_a_made_up_machine) {
+TEST(LinkFit, FromTheTextOfNcclTestsRecoversAMadeUpMachine) {
   const std::vector<CollectiveRow> truth = measured(machine(1.0), 0.03);
   std::vector<CollectiveRow> read;
   for (const auto& [program, of] : {std::pair{"all_gather", CollectiveKind::all_gather},
@@ -138,17 +138,17 @@ TEST(LinkFit, from_the_text_of_nccl_tests_recovers_a_made_up_machine) {
       }
     }
   }
-  const CollectiveParameters found =
+  const CollectiveParameters fitted =
       fit_collectives(machine(0.7), read, {.source = "made up", .prior_spread = 3.0}).parameters;
-  expect_found(found.base_latency, to_microseconds(found.base_latency.value), 15.0);
-  expect_found(found.rate, found.rate.value.value, 280e9);
-  expect_found(found.nccl->ll.base_latency, to_microseconds(found.nccl->ll.base_latency.value), 5.0);
-  expect_found(found.nccl->ll128->rate, found.nccl->ll128->rate.value.value, 250e9);
-  expect_found(found.nccl->nvls->rate, found.nccl->nvls->rate.value.value, 200e9);
-  expect_found(found.all_to_all->large.rate, found.all_to_all->large.rate.value.value, 240e9);
+  expect_found(fitted.base_latency, to_microseconds(fitted.base_latency.value), 15.0);
+  expect_found(fitted.rate, fitted.rate.value.value, 280e9);
+  expect_found(fitted.nccl->ll.base_latency, to_microseconds(fitted.nccl->ll.base_latency.value), 5.0);
+  expect_found(fitted.nccl->ll128->rate, fitted.nccl->ll128->rate.value.value, 250e9);
+  expect_found(fitted.nccl->nvls->rate, fitted.nccl->nvls->rate.value.value, 200e9);
+  expect_found(fitted.all_to_all->large.rate, fitted.all_to_all->large.rate.value.value, 240e9);
 }
 
-TEST(LinkFit, leaves_what_no_row_depends_on_as_it_was) {
+TEST(LinkFit, LeavesWhatNoRowDependsOnAsItWas) {
   const CollectiveParameters start = machine(1.4);
   std::vector<CollectiveRow> rows = measured(machine(1.0), 0.0);
   std::erase_if(rows, [](const CollectiveRow& row) { return row.kind != CollectiveKind::all_to_all; });
@@ -160,7 +160,7 @@ TEST(LinkFit, leaves_what_no_row_depends_on_as_it_was) {
   EXPECT_NE(start.all_to_all->large.rate.value.value, fit.parameters.all_to_all->large.rate.value.value);
 }
 
-TEST(LinkFit, of_a_tree_tells_two_nodes_from_more) {
+TEST(LinkFit, OfATreeTellsTwoNodesFromMore) {
   CollectiveParameters truth = machine(1.0);
   TreeParameters tree{{{.value = 30us}, {.value = 40us}, {.value = {190e9}}}};
   tree.two_nodes_rate.emplace().value = {250e9};
@@ -185,7 +185,7 @@ TEST(LinkFit, of_a_tree_tells_two_nodes_from_more) {
   EXPECT_NEAR(to_microseconds(fit.parameters.tree->base_latency.value), 30.0, 2.0);
 }
 
-/// Two nodes of two ranks behind one NIC each, as NCCL finds them; what a guess is off by.
+/// Returns two nodes of two ranks behind one NIC each, as NCCL sees them. A share other than 1 makes a guess at them.
 CollectiveParameters slow_network(double share) {
   NcclKernels kernels;
   kernels.tuning = {.generation = NcclGeneration::ampere,
@@ -206,7 +206,7 @@ CollectiveParameters slow_network(double share) {
   return collective;
 }
 
-TEST(LinkFit, among_nodes_tells_ring_and_tree_apart_by_the_sizes_for_which_nccl_takes_each) {
+TEST(LinkFit, AmongNodesTellsRingAndTreeApartByTheSizesOfEach) {
   const CollectiveParameters truth = slow_network(1.0);
   std::vector<CollectiveRow> rows;
   for (std::int64_t bytes = 1 << 16; bytes < std::int64_t{1} << 26; bytes += bytes / 8) {
@@ -221,7 +221,7 @@ TEST(LinkFit, among_nodes_tells_ring_and_tree_apart_by_the_sizes_for_which_nccl_
   EXPECT_NEAR(fitted.tree->two_nodes_rate->value.value, 7.5e9, 0.08e9);
   EXPECT_NEAR(fitted.nccl->ll.rate.value.value, 3e9, 0.1e9);
   EXPECT_EQ(fitted.tree->two_nodes_rate->provenance, Provenance::fitted);
-  EXPECT_EQ(fitted.tree->rate.provenance, Provenance::prior);  // of more than two nodes no row says anything
+  EXPECT_EQ(fitted.tree->rate.provenance, Provenance::prior);  // No row is about more than two nodes.
   const std::string yaml = collective_yaml(fitted, 0);
   for (const char* line : {"wire: network", "tree_channels: 4", "ll128_across: false", "tree_step: 28 us"}) {
     EXPECT_NE(yaml.find(line), std::string::npos) << line;
@@ -245,7 +245,7 @@ std::vector<PeerRow> exchanged(const PeerParameters& truth, double spread) {
   return rows;
 }
 
-TEST(LinkFit, of_exchanges_finds_latency_and_rate_and_no_protocol_that_is_not_there) {
+TEST(LinkFit, OfExchangesFindsLatencyAndRateAndNoProtocolThatIsNotThere) {
   const PeerFit fit = fit_peer(peer(10us, 100.0), exchanged(peer(8us, 350.0), 0.02), {.source = "made up"});
   expect_found(fit.parameters.latency, to_microseconds(fit.parameters.latency.value), 8.0);
   expect_found(fit.parameters.rate, fit.parameters.rate.value.value, 350e9);
@@ -253,7 +253,7 @@ TEST(LinkFit, of_exchanges_finds_latency_and_rate_and_no_protocol_that_is_not_th
   EXPECT_EQ(fit.parameters.aggregate_rate.value, fit.parameters.rate.value);
 }
 
-TEST(LinkFit, of_exchanges_finds_where_the_protocol_changes) {
+TEST(LinkFit, OfExchangesFindsWhereTheProtocolChanges) {
   PeerParameters truth = peer(12us, 36.0);
   truth.small = SmallMessages{
       .up_to = {.value = Bytes{std::int64_t{1} << 21}}, .latency = {.value = 18us}, .rate = {.value = {29e9}}};

@@ -64,7 +64,8 @@ TEST(PriorFit, WhatNoRowDependsOnStaysAndIsNotNamed) {
 TEST(PriorFit, WhatARowHardlyDecidesStays) {
   Times times({1.0, 1.0}, {1.2, 1.2});
   PriorRows rows = times.rows();
-  rows.weight = [](std::size_t row) { return row == 0 ? 1.0 : 0.01; };  // as an error of 10, beside a prior of 0.2
+  // This weight means an error of 10, beside a prior of 0.2.
+  rows.weight = [](std::size_t row) { return row == 0 ? 1.0 : 0.01; };
   PriorFitOptions options = least_squares();
   options.decided = 0.9;
   const PriorFit fit = prior_fit(times.parameters, rows, options);
@@ -82,7 +83,7 @@ TEST(PriorFit, TheRowsSayHowFarTheMachineIsFromItsBase) {
     return prior_fit(times.parameters, times.rows(), options).distance;
   };
   EXPECT_EQ(distance_at(0.0), 0.0);
-  EXPECT_EQ(distance_at(0.1), 0.0);  // as far as a row errs
+  EXPECT_EQ(distance_at(0.1), 0.0);  // The row errs by this much.
   EXPECT_EQ(distance_at(0.4), 0.4);
   EXPECT_EQ(distance_at(-0.4), 0.4);
   EXPECT_EQ(distance_at(5.0), 0.8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of our own making, in the layouts of DCGM 2, 3 and 4.
+// The files are made up, in the layouts of DCGM 2, 3 and 4.
 #include "model/formats/dcgm_diag.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ std::string refusal(const std::string& text) {
   return "read";
 }
 
-/// "pcie GPU 1 fail" of each result.
+/// Returns a line such as "pcie GPU 1 fail" for each result.
 std::vector<std::string> lines(const DcgmDiagnostic& diagnostic) {
   constexpr const char* words[] = {"pass", "skip", "warn", "fail"};
   std::vector<std::string> lines;

@@ -44,7 +44,7 @@ std::string why(const std::string& text, const std::optional<std::string>& op = 
   return "accepted";
 }
 
-TEST(NcclTests, text_gives_sizes_times_ranks_and_nodes) {
+TEST(NcclTests, TextGivesSizesTimesRanksAndNodes) {
   const NcclTestsRun run = only_run(head +
                                         "node-a:11461:11461 [0] NCCL INFO Bootstrap\n"
                                         "           0             0     float     sum      -1     6.10    0.00  "
@@ -66,14 +66,14 @@ TEST(NcclTests, text_gives_sizes_times_ranks_and_nodes) {
   EXPECT_TRUE(run.mistakes.empty());
 }
 
-TEST(NcclTests, newer_text_names_its_program) {
+TEST(NcclTests, NewerTextNamesItsProgram) {
   const NcclTestsRun run = only_run("# Collective test starting: reduce_scatter_perf\n" + head +
                                         "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n",
                                     "out.txt");
   EXPECT_EQ(run.op, "reduce_scatter");
 }
 
-TEST(NcclTests, times_of_iterations_stand_between_the_columns) {
+TEST(NcclTests, TimesOfIterationsStandBetweenTheColumns) {
   const NcclTestsRun run = only_run(
       head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16  20  19  3.1  16.9  0.0  0.0  0  15  20  19  3.0\n",
       "out.txt", "all_gather");
@@ -82,7 +82,7 @@ TEST(NcclTests, times_of_iterations_stand_between_the_columns) {
   EXPECT_EQ(run.rows[0].in_place_time_us, 16.9);
 }
 
-TEST(NcclTests, bad_rows_are_named_and_the_rest_is_read) {
+TEST(NcclTests, BadRowsAreNamedAndTheRestIsRead) {
   const NcclTestsRun run = only_run(head +
                                         "  64  2  float  sum  -1  nan  0.0  0.0  0  16.9  0.0  0.0  0\n"
                                         "  128  2  float  sum  -1  -3.0  0.0  0.0  0  16.9  0.0  0.0  0\n"
@@ -116,7 +116,7 @@ const std::string json =
 {"size":8192,"out_of_place":{"time":10.5,"nwrong":null},"in_place":null},
 {"size":"x"}]})";
 
-TEST(NcclTests, json_gives_the_same_and_its_bad_rows_by_number) {
+TEST(NcclTests, JsonGivesTheSameAndItsBadRowsByNumber) {
   const NcclTestsRun run = only_run(json, "out.json");
   EXPECT_EQ(run.op, "all_gather");
   EXPECT_EQ(run.ranks, 2);
@@ -133,13 +133,13 @@ TEST(NcclTests, json_gives_the_same_and_its_bad_rows_by_number) {
   EXPECT_EQ(run.mistakes[2].reason, "the size is not a number of bytes");
 }
 
-TEST(NcclTests, a_host_that_is_no_name_counts_as_one_without) {
+TEST(NcclTests, AHostThatIsNoNameCountsAsOneWithout) {
   std::string odd = json;
   odd.replace(odd.find("\"hostname\":\"node-a\""), 19, "\"hostname\":7");
   EXPECT_EQ(only_run(odd, "out.json").ranks, 2);
 }
 
-TEST(NcclTests, broken_json_is_refused_with_its_place) {
+TEST(NcclTests, BrokenJsonIsRefusedWithItsPlace) {
   constexpr auto no_json = ": is not JSON; give the whole file that nccl-tests -J wrote";
   EXPECT_EQ(why("{\"results\": [\n  {x"), std::string("out.txt:2:4") + no_json);
   EXPECT_EQ(why("{\"results\": [\n"), std::string("out.txt:2:1") + no_json);
@@ -147,7 +147,7 @@ TEST(NcclTests, broken_json_is_refused_with_its_place) {
             "out.txt: a number is out of range; give the whole file that nccl-tests -J wrote");
 }
 
-TEST(NcclTests, no_message_repeats_the_environment) {
+TEST(NcclTests, NoMessageRepeatsTheEnvironment) {
   std::string broken = json;
   broken.replace(broken.find("\"results\":["), 11, "\"results\":{");
   EXPECT_EQ(why(broken).find("SECRET"), std::string::npos);
@@ -157,7 +157,7 @@ TEST(NcclTests, no_message_repeats_the_environment) {
   }
 }
 
-TEST(NcclTests, other_texts_are_the_users_mistake) {
+TEST(NcclTests, OtherTextsAreTheUsersMistake) {
   EXPECT_EQ(why(""), "out.txt: has no rows of nccl-tests; give what one of its programs printed");
   EXPECT_EQ(why("hello\n"), "out.txt: has no rows of nccl-tests; give what one of its programs printed");
   EXPECT_EQ(why("  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
@@ -166,7 +166,7 @@ TEST(NcclTests, other_texts_are_the_users_mistake) {
             "out.txt: does not say which collective was timed; call the file after it, as in all_gather.txt");
 }
 
-TEST(NcclTests, a_time_that_no_clock_measures_is_a_mistake_of_its_row) {
+TEST(NcclTests, ATimeThatNoClockMeasuresIsAMistakeOfItsRow) {
   const auto row = [](const char* bytes, const char* time) {
     return fmt::format("  {}  2  float  sum  -1  {}  0.0  0.0  0  16.9  0.0  0.0  0\n", bytes, time);
   };
@@ -180,7 +180,7 @@ TEST(NcclTests, a_time_that_no_clock_measures_is_a_mistake_of_its_row) {
   EXPECT_EQ(run.mistakes[2].reason, "the size is 140737488355328 bytes, above 70368744177664");
 }
 
-// What users have: logs of launchers, of several programs, and of old versions.
+// Users have logs of launchers, of several programs, and of old versions.
 
 std::string device_lines(int ranks, int a_node = 8) {
   std::string text;
@@ -191,7 +191,7 @@ std::string device_lines(int ranks, int a_node = 8) {
   return text;
 }
 
-/// One program as it prints itself: rows of two sizes.
+/// Returns the output of one program: rows of two sizes.
 std::string program(std::string_view name, int ranks) {
   return fmt::format(
       "# Collective test starting: {}_perf\n# nThread 1 nGpus 1 minBytes 1024 maxBytes 2048\n#\n# Using devices\n{}#\n"
@@ -205,7 +205,7 @@ std::string program(std::string_view name, int ranks) {
       name, device_lines(ranks));
 }
 
-/// Every line with this before it.
+/// Returns the text with a prefix before every line.
 std::string behind(std::string_view prefix, const std::string& text) {
   std::string out;
   std::size_t at = 0;
@@ -217,13 +217,13 @@ std::string behind(std::string_view prefix, const std::string& text) {
   return out;
 }
 
-TEST(NcclTests, hosts_may_be_called_by_numbers) {
+TEST(NcclTests, HostsMayBeCalledByNumbers) {
   const NcclTestsRun run = only_run(program("all_reduce", 16), "out.txt");
   EXPECT_EQ(run.ranks, 16);
   EXPECT_EQ(run.nodes, 2);
 }
 
-TEST(NcclTests, what_launchers_put_before_a_line_is_taken_away) {
+TEST(NcclTests, WhatLaunchersPutBeforeALineIsTakenAway) {
   for (const char* const prefix :
        {"[1,0]<stdout>:", "[1,0]<stdout>: ", " 0: ", "[0] ", "[0]", "node-a: ", "[pod/nccl-launcher-x7/mpi] ",
         "2026-11-25T12:00:00.123Z ", "2026-11-25 12:00:00.123 ", "[2026-11-25 12:00:00] 0: "}) {
@@ -236,7 +236,7 @@ TEST(NcclTests, what_launchers_put_before_a_line_is_taken_away) {
   }
 }
 
-TEST(NcclTests, a_mark_inside_a_row_is_taken_away_too) {
+TEST(NcclTests, AMarkInsideARowIsTakenAwayToo) {
   const NcclTestsRun run = only_run(
       "[0]# Collective test starting: all_gather_perf\n" + behind("[0]", device_lines(8)) +
           "[0]        1024            32     float    none      -1[0]       25    0.04    0.04      0[0]    25.25    "
@@ -247,7 +247,7 @@ TEST(NcclTests, a_mark_inside_a_row_is_taken_away_too) {
   EXPECT_EQ(run.rows[0].in_place_time_us, 25.25);
 }
 
-TEST(NcclTests, a_log_may_hold_several_programs) {
+TEST(NcclTests, ALogMayHoldSeveralPrograms) {
   const std::vector<NcclTestsRun> runs =
       read_nccl_tests("+ srun all_gather_perf\n" + program("all_gather", 8) +
                           "01node:4242:4242 [0] NCCL INFO Channel 00\n" + program("reduce_scatter", 16),
@@ -262,7 +262,7 @@ TEST(NcclTests, a_log_may_hold_several_programs) {
   EXPECT_EQ(runs[1].rows.size(), 2U);
 }
 
-/// Two processes that write at once, each behind its label.
+/// Returns the lines of two processes that write at once, each behind its label.
 std::string woven(const std::string& first, const std::string& second) {
   std::string text;
   std::size_t a = 0;
@@ -277,7 +277,7 @@ std::string woven(const std::string& first, const std::string& second) {
   return text;
 }
 
-TEST(NcclTests, lines_of_several_processes_are_told_apart_by_their_labels) {
+TEST(NcclTests, LinesOfSeveralProcessesAreToldApartByTheirLabels) {
   const std::vector<NcclTestsRun> runs = read_nccl_tests(
       woven(behind("0: ", program("all_gather", 8)), behind("1: ", program("reduce_scatter", 16))), "out.txt");
   ASSERT_EQ(runs.size(), 2U);
@@ -289,7 +289,7 @@ TEST(NcclTests, lines_of_several_processes_are_told_apart_by_their_labels) {
   EXPECT_EQ(runs[1].rows.size(), 2U);
 }
 
-TEST(NcclTests, words_of_a_logger_before_a_line_are_passed_over) {
+TEST(NcclTests, WordsOfALoggerBeforeALineArePassedOver) {
   for (const char* const prefix : {"Nov 25 12:00:00 ", "INFO worker-3 | ", "(WorkerProc pid=12, ip=10.0.0.1) "}) {
     const NcclTestsRun run = only_run(behind(prefix, program("all_gather", 8)), "out.txt");
     EXPECT_EQ(run.op, "all_gather") << prefix;
@@ -298,7 +298,7 @@ TEST(NcclTests, words_of_a_logger_before_a_line_are_passed_over) {
   }
 }
 
-TEST(NcclTests, an_attempt_that_died_before_its_rows_adds_no_devices) {
+TEST(NcclTests, AnAttemptThatDiedBeforeItsRowsAddsNoDevices) {
   const std::string died =
       "# nThread 1 nGpus 1 minBytes 8 maxBytes 64 step: 2(factor)\n# Using devices\n" + device_lines(8);
   const NcclTestsRun run = only_run(died + head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n",
@@ -306,14 +306,14 @@ TEST(NcclTests, an_attempt_that_died_before_its_rows_adds_no_devices) {
   EXPECT_EQ(run.ranks, 4);
 }
 
-TEST(NcclTests, several_runs_that_name_nothing_are_refused) {
-  const std::string one = head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n";
-  EXPECT_EQ(why(one + one),
+TEST(NcclTests, SeveralRunsThatNameNothingAreRefused) {
+  const std::string table = head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n";
+  EXPECT_EQ(why(table + table),
             "out.txt: has 2 runs that do not say which collective was timed; split it, a file a run, each called after "
             "its collective, as in all_gather.txt");
 }
 
-TEST(NcclTests, old_versions_have_no_root_and_an_error_of_rounding) {
+TEST(NcclTests, OldVersionsHaveNoRootAndAnErrorOfRounding) {
   const std::string devices =
       "#   Rank  0 Pid 1000 on node-a device  0 [0x00] A100\n"
       "#   Rank  1 Pid 1001 on node-a device  1 [0x01] A100\n";
@@ -333,7 +333,7 @@ TEST(NcclTests, old_versions_have_no_root_and_an_error_of_rounding) {
   EXPECT_EQ(gathers.rows[0].time_us, 30.01);
 }
 
-TEST(NcclTests, processes_that_ran_alone_are_refused) {
+TEST(NcclTests, ProcessesThatRanAloneAreRefused) {
   std::string lone = "# Collective test starting: all_reduce_perf\n# Using devices\n";
   for (int i = 0; i < 8; ++i) {
     lone += fmt::format("#  Rank  0 Group  0 Pid {} on node-a device  0 [0x0f] H100\n", 2000 + i);
@@ -346,7 +346,7 @@ TEST(NcclTests, processes_that_ran_alone_are_refused) {
             "process with -g");
 }
 
-TEST(NcclTests, ranks_that_the_list_leaves_out_are_counted_and_said) {
+TEST(NcclTests, RanksThatTheListLeavesOutAreCountedAndSaid) {
   std::string text = program("all_reduce", 16);
   const std::size_t cut = text.find("#  Rank  5");
   const std::size_t last = text.find("#  Rank 15");
@@ -358,7 +358,7 @@ TEST(NcclTests, ranks_that_the_list_leaves_out_are_counted_and_said) {
   EXPECT_EQ(run.notes[0], "the list of ranks is cut off; taken for 16 ranks on 2 nodes");
 }
 
-TEST(NcclTests, groups_that_run_at_once_are_each_as_large_as_one) {
+TEST(NcclTests, GroupsThatRunAtOnceAreEachAsLargeAsOne) {
   std::string text;
   for (int rank = 0; rank < 8; ++rank) {
     text += fmt::format("#  Rank {} Group {} Pid 1 on node-a device {} [0x0a] H100\n", rank, rank % 2, rank);
@@ -369,14 +369,14 @@ TEST(NcclTests, groups_that_run_at_once_are_each_as_large_as_one) {
   EXPECT_EQ(run.groups, 2);
 }
 
-TEST(NcclTests, times_of_the_processor_are_refused) {
+TEST(NcclTests, TimesOfTheProcessorAreRefused) {
   std::string text = program("all_reduce", 8);
   text.replace(text.find("     time"), 9, "  cputime");
   EXPECT_EQ(why(text),
             "out.txt: times are those of the processor, which only issues (-C 1); run nccl-tests without it");
 }
 
-TEST(NcclTests, timestamps_behind_a_row_are_no_columns) {
+TEST(NcclTests, TimestampsBehindARowAreNoColumns) {
   const NcclTestsRun run =
       only_run(head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0  2026-11-25 12:00:00\n", "out.txt",
                "all_gather");
@@ -384,7 +384,7 @@ TEST(NcclTests, timestamps_behind_a_row_are_no_columns) {
   EXPECT_EQ(run.rows[0].time_us, 17.1);
 }
 
-TEST(NcclTests, json_lists_the_first_device_of_a_process_alone) {
+TEST(NcclTests, JsonListsTheFirstDeviceOfAProcessAlone) {
   const NcclTestsRun run = only_run(
       R"({"args":["all_gather_perf"],"config":{"nthreads":1,"ngpus":4,"devices":[{"rank":0,"hostname":"a","device":0},
       {"rank":4,"hostname":"b","device":0}]},"results":[{"size":1024,"out_of_place":{"time":9.5},"in_place":null}]})",
@@ -393,7 +393,7 @@ TEST(NcclTests, json_lists_the_first_device_of_a_process_alone) {
   EXPECT_EQ(run.nodes, 2);
 }
 
-TEST(NcclTests, hosts_and_versions_are_kept_and_wrong_results_marked) {
+TEST(NcclTests, HostsAndVersionsAreKeptAndWrongResultsMarked) {
   const std::string rows =
       "     1048576        262144     float     sum      -1    17.13   61.21   53.56      0    16.90   62.05   54.29   "
       "   0\n"
@@ -412,7 +412,7 @@ TEST(NcclTests, hosts_and_versions_are_kept_and_wrong_results_marked) {
 }
 
 // Two programs in one log, each with a version line of its own.
-TEST(NcclTests, versions_belong_to_the_run_behind_them) {
+TEST(NcclTests, VersionsBelongToTheRunBehindThem) {
   const std::string row =
       "     1048576        262144     float     sum      -1    17.13   61.21   53.56      0    16.90   62.05   54.29   "
       "   0\n";
@@ -428,7 +428,7 @@ TEST(NcclTests, versions_belong_to_the_run_behind_them) {
   EXPECT_EQ(runs[1].op, "all_reduce");
 }
 
-TEST(NcclTests, a_files_name_may_tell_the_collective) {
+TEST(NcclTests, AFilesNameMayTellTheCollective) {
   EXPECT_EQ(nccl_program_in("allgather-2.txt"), "all_gather");
   EXPECT_EQ(nccl_program_in("reduce_scatter.log"), "reduce_scatter");
   EXPECT_EQ(nccl_program_in("all_gather_and_allreduce.txt"), std::nullopt);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of our own making, with the keys that nvbandwidth's json_output.cpp writes.
+// The files are made up, with the keys that nvbandwidth's json_output.cpp writes.
 #include "model/formats/nvbandwidth.h"
 
 #include <fmt/format.h>

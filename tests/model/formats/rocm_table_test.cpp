@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rocm-smi --showtopo --shownodesbw` and `amd-smi topology`, in the layouts of both tools.
+// Tests `rocm-smi --showtopo --shownodesbw` and `amd-smi topology`, in the layouts of both tools.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -44,13 +44,13 @@ std::string rocm_section(std::string_view title, int gpus, std::string_view self
   return text + "\n\n";
 }
 
-/// What rocm-smi prints, each of its sections.
+/// The output of rocm-smi, section by section.
 struct RocmSmi {
   int gpus = 0;
   CellOf weight;
   CellOf hops;
   CellOf type;
-  CellOf bandwidth;  // none: without --shownodesbw
+  CellOf bandwidth;  // Null without --shownodesbw.
   std::function<int(int gpu)> numa = [](int) { return 0; };
 };
 
@@ -73,7 +73,8 @@ std::string print(const RocmSmi& smi) {
 
 RocmSmi mi300x() { return {.gpus = 8, .weight = always("15"), .hops = always("1"), .type = always("XGMI")}; }
 
-/// Two dies a module, joined by four links; modules in a ring, alternately by two links and by one, even dies only.
+/// Returns the links of two dies. A module has two, joined by four links; modules form a ring of even dies only, joined
+/// by two links and by one in turn.
 int mi250x_links(int a, int b) {
   if (a / 2 == b / 2) {
     return 4;
@@ -94,7 +95,7 @@ RocmSmi mi250x() {
               }};
 }
 
-/// Two groups of four GPUs, each with links to the three others; between the groups PCIe.
+/// Returns two groups of four GPUs, each with links to the three others, and PCIe between the groups.
 RocmSmi two_hives() {
   const auto same = [](int a, int b) { return a / 4 == b / 4; };
   return {.gpus = 8,
@@ -118,7 +119,7 @@ std::string amd_table(std::string_view title, const std::vector<std::string>& na
   return text + "\n\n";
 }
 
-/// What amd-smi prints of two GPUs; the cells are those off the diagonal.
+/// Returns the output of amd-smi for two GPUs; the cells are those off the diagonal.
 std::string amd_smi(const std::string& access, const std::string& bandwidth) {
   const std::vector<std::string> names{"0000:0c:00.0", "0000:22:00.0"};
   const auto cells = [](const std::string& self, const std::string& other) {
@@ -167,7 +168,7 @@ TEST(RocmTable, EveryPairOfAnMi300XHasALinkOfItsOwn) {
 
 TEST(RocmTable, TheDriversBandwidthIsNotTheRate) {
   RocmSmi smi = mi300x();
-  smi.bandwidth = always("50000-50000");  // of MI355X too, whose links have 76.8 GB/s
+  smi.bandwidth = always("50000-50000");  // rocm-smi prints this rate for MI355X, too, whose links have 76.8 GB/s.
   const NodeWires wires = read(print(smi), {.nvlink = BytesPerSecond{76.8e9}});
   EXPECT_EQ(route_between(topology_of(wires), 0, 7)->rate, BytesPerSecond{76.8e9});
   EXPECT_EQ(refusal(print(smi), {}),
@@ -176,10 +177,10 @@ TEST(RocmTable, TheDriversBandwidthIsNotTheRate) {
 
 TEST(RocmTable, DiesOfAnMi250XHaveAsManyLinksAsTheirBandwidthSays) {
   const Topology topology = topology_of(read(print(mi250x())));
-  EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{200e9});  // one module
+  EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{200e9});  // Both dies are in one module.
   EXPECT_EQ(route_between(topology, 2, 4)->rate, BytesPerSecond{100e9});
   EXPECT_EQ(route_between(topology, 0, 2)->rate, BytesPerSecond{50e9});
-  EXPECT_EQ(route_between(topology, 1, 3)->vertices, (Path{1, 0, 2, 3}));  // over other dies
+  EXPECT_EQ(route_between(topology, 1, 3)->vertices, (Path{1, 0, 2, 3}));  // The way leads over other dies.
 }
 
 TEST(RocmTable, WithoutBandwidthsUnlikePairsAreRefused) {
@@ -189,7 +190,7 @@ TEST(RocmTable, WithoutBandwidthsUnlikePairsAreRefused) {
       "do not tell; add what `rocm-smi --shownodesbw` prints";
   smi.bandwidth = nullptr;
   EXPECT_EQ(refusal(print(smi)), message);
-  smi.bandwidth = always("0-0");  // as virtual machines print
+  smi.bandwidth = always("0-0");  // Virtual machines print this.
   EXPECT_EQ(refusal(print(smi)), message);
 }
 
@@ -204,7 +205,7 @@ TEST(RocmTable, TwoHivesMeetOverPcie) {
   EXPECT_EQ(route_between(topology, 0, 7)->rate, BytesPerSecond{20e9});
   EXPECT_EQ(unreachable_gpu(
                 topology_of(read(print(two_hives()), {.nvlink = BytesPerSecond{46e9}, .pcie = BytesPerSecond{32e9}}))),
-            4);  // no root_rate
+            4);  // There is no root_rate.
 }
 
 TEST(RocmTable, NumaNodesThatVirtualMachinesHideAreNotUsed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `nvidia-smi topo -m` in the layouts of real machines, and what people give in its place.
+// Tests `nvidia-smi topo -m` in the layouts of real machines, and files that people give instead.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -106,7 +106,7 @@ TEST(SmiLayouts, DgxA100HasTwelveLinksToItsSwitchesAndTwoNicsForTwoGpus) {
                                                                               : "SYS"; },
        .affinity = [](int) { return "48-63,176-191\t3\t\tN/A"; }}));
   EXPECT_EQ(route(wires, 0, 7).rate, BytesPerSecond{300e9});
-  EXPECT_EQ(wires.nic_of_gpu, (Path{0, 1, 2, 3, 4, 5, 6, 7}));  // and none of the two for storage
+  EXPECT_EQ(wires.nic_of_gpu, (Path{0, 1, 2, 3, 4, 5, 6, 7}));  // Neither of the two NICs for storage is used.
 }
 
 TEST(SmiLayouts, FourA100WithoutASwitchAreAMesh) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wires as NCCL and nvidia-smi print them. The files in tests/model/hardware/topologies are written after real ones,
-// with fewer and simpler parts.
+// Tests wires as NCCL and nvidia-smi print them. The files in tests/model/hardware/topologies are modelled on real
+// ones, with fewer and simpler parts.
 #include "model/formats/topology_file.h"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ std::string text_of(const std::string& name) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// One node, every wire 1 us long.
+/// Returns one node whose wires are all 1 us long.
 Topology topology_of(const NodeWires& wires) {
   return build_topology({.wires = wires, .gpus_per_node = wires.gpus, .hop_latency = 1us});
 }
@@ -63,14 +63,15 @@ TEST(NcclTopology, NvswitchesAreOneCrossbarThatEveryGpuReachesWithAllItsLinks) {
   EXPECT_EQ(topology.gpus, 8);
   for (int gpu = 1; gpu < 8; ++gpu) {
     const Route route = *route_between(topology, 0, gpu);
-    EXPECT_EQ(route.vertices, (Path{0, 8, gpu}));  // also where a PCIe switch would take as many hops
+    // The route is this one also where a PCIe switch would take as many hops.
+    EXPECT_EQ(route.vertices, (Path{0, 8, gpu}));
     EXPECT_EQ(route.rate, BytesPerSecond{450e9});  // 18 NVLinks of 25 GB/s
   }
 }
 
 TEST(NcclTopology, EveryGpuUsesTheNicBesideIt) {
   const NodeWires wires = read_topology_file(path_of("nccl_nvswitch.xml"), {});
-  EXPECT_EQ(wires.nic_of_gpu, (Path{0, 1, 2, 3, 4, 5, 6, 7}));  // and none eno1
+  EXPECT_EQ(wires.nic_of_gpu, (Path{0, 1, 2, 3, 4, 5, 6, 7}));  // eno1 is not used.
 }
 
 TEST(NcclTopology, NvlinksBetweenGpusAreWiresThatOthersPassOn) {
@@ -88,7 +89,7 @@ TEST(NcclTopology, WithoutNvlinksTheWayIsPcie) {
     text.erase(at, text.find("/>", at) + 2 - at);
   }
   const Topology apart = topology_of(read_nccl_topology("a.xml", text, {}));
-  EXPECT_EQ(unreachable_gpu(apart), 3);  // nothing says how fast its socket is joined
+  EXPECT_EQ(unreachable_gpu(apart), 3);  // Nothing says how fast its socket is joined.
   const Topology topology = topology_of(read_nccl_topology("a.xml", text, {.root = BytesPerSecond{10e9}}));
   EXPECT_EQ(route_between(topology, 0, 1)->vertices, (Path{0, 5, 1}));
   EXPECT_EQ(route_between(topology, 0, 2)->vertices, (Path{0, 5, 4, 6, 2}));
@@ -103,7 +104,7 @@ TEST(NcclTopology, GivenRatesTakeThePlaceOfThoseOfTheFile) {
   EXPECT_EQ(route_between(topology, 0, 7)->rate, BytesPerSecond{477e9});
 }
 
-/// As RCCL writes it: two GPUs joined by so many links.
+/// Returns RCCL's text for two GPUs joined by several links.
 std::string rccl_text(std::string_view gcn) {
   std::string text = "<system version=\"2\"><cpu numaid=\"0\">";
   for (const auto& [device, bus, other] :
@@ -119,7 +120,7 @@ TEST(NcclTopology, XgmiLinksAreThoseOfTheArchitecture) {
   const Topology topology = topology_of(read_nccl_topology("a.txt", rccl_text("gfx942:sramecc+:xnack-"), {}));
   EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{128e9});
   EXPECT_EQ(route_between(topology_of(read_nccl_topology("a.txt", rccl_text("910"), {})), 0, 1)->rate,
-            BytesPerSecond{100e9});  // RCCL wrote MI250X so
+            BytesPerSecond{100e9});  // RCCL wrote this for MI250X.
   EXPECT_EQ(
       refusal(read_nccl_topology, rccl_text("gfx1100"), {}),
       "a.txt:2:7: gcn 'gfx1100' has no xGMI link that is known here; give nvlink_rate beside the file, which is of "
@@ -190,7 +191,7 @@ TEST(NcclTopology, WhatIsNotUnderstoodIsNamed) {
       "a.txt:5:9: unknown attribute 'lanes' of <gpu>; if it says nothing about how GPUs are joined, take it out of "
       "the file");
   EXPECT_EQ(told("<nvlink", "<c2c bw=\"44712\" count=\"10\"/><nvlink"), "accepted");
-  EXPECT_EQ(told("<gpu dev", "<pcilink target=\"0000:99:00.0\"/><gpu dev"), "accepted");  // all GPUs have NVLinks
+  EXPECT_EQ(told("<gpu dev", "<pcilink target=\"0000:99:00.0\"/><gpu dev"), "accepted");  // All GPUs have NVLinks.
   EXPECT_EQ(refusal(read_nccl_topology,
                     "<system><cpu><pci busid=\"0\"><pcilink target=\"1\"/><gpu dev=\"0\"/></pci></cpu></system>"),
             "a.txt:1:29: this PCIe switch is joined to another one, which this program does not model; take <pcilink> "
@@ -209,11 +210,11 @@ TEST(NcclTopology, AFileOfSeveralHostsIsRefused) {
 
 TEST(NcclTopology, FilesOfStrangersHaveLimits) {
   const auto many = [](const std::string& text, int times) {
-    std::string all;
+    std::string content;
     for (int i = 0; i < times; ++i) {
-      all += text;
+      content += text;
     }
-    return all;
+    return content;
   };
   const std::string gpu = "<pci busid=\"0\"><gpu dev=\"0\"/></pci>";
   EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu>" + gpu + "</cpu>" + many("<cpu/>", 64) + "</system>"),
@@ -259,7 +260,7 @@ TEST(TopologyMatrix, FewerAreWires) {
   EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{25e9});
   EXPECT_EQ(route_between(topology, 0, 4)->vertices, (Path{0, 4}));
   EXPECT_EQ(route_between(topology, 0, 4)->rate, BytesPerSecond{50e9});
-  EXPECT_EQ(route_between(topology, 0, 5)->vertices, (Path{0, 1, 5}));  // shorter than over both sockets
+  EXPECT_EQ(route_between(topology, 0, 5)->vertices, (Path{0, 1, 5}));  // This is shorter than over both sockets.
 }
 
 TEST(TopologyMatrix, PcieIsATreeOfSwitchesAndSockets) {

@@ -21,14 +21,14 @@ Accelerator with_bf16_and_fp8() {
   return accelerator;
 }
 
-TEST(Accelerator, has_a_peak_for_each_dtype_it_supports) {
+TEST(Accelerator, HasAPeakForEachDtypeItSupports) {
   const Accelerator accelerator = with_bf16_and_fp8();
   EXPECT_TRUE(accelerator.supports(DType::bf16));
   EXPECT_FALSE(accelerator.supports(DType::fp32));
   EXPECT_EQ(accelerator.dense_peak(DType::fp8), FlopsPerSecond{1979e12});
 }
 
-TEST(Accelerator, a_user_who_chooses_another_dtype_is_told_what_there_is) {
+TEST(Accelerator, AUserWhoChoosesAnotherDtypeIsToldWhatThereIs) {
   const Accelerator accelerator = with_bf16_and_fp8();
   EXPECT_NO_THROW(require_supported(accelerator, DType::bf16));
   try {
@@ -39,7 +39,7 @@ TEST(Accelerator, a_user_who_chooses_another_dtype_is_told_what_there_is) {
   }
 }
 
-TEST(AcceleratorDeathTest, asking_for_an_unsupported_dtype_is_our_mistake) {
+TEST(AcceleratorDeathTest, AskingForAnUnsupportedDtypeIsOurMistake) {
   EXPECT_DEATH((void)with_bf16_and_fp8().dense_peak(DType::fp32), "the accelerator multiplies matrices of this dtype");
 }
 

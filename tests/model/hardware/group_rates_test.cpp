@@ -20,7 +20,7 @@ double gb(BytesPerSecond rate) { return rate.value / 1e9; }
 
 GroupRates tree() { return {build_topology(test::pcie_tree()), 8}; }
 
-TEST(GroupRates, on_a_switch_every_group_has_the_whole_rate) {
+TEST(GroupRates, OnASwitchEveryGroupHasTheWholeRate) {
   const GroupRates rates = rates_of(NodeKind::nvswitch, 8, 450);
   for (int ranks = 2; ranks <= 8; ++ranks) {
     EXPECT_DOUBLE_EQ(gb(rates.alone(ranks)), 450.0) << ranks;
@@ -29,7 +29,7 @@ TEST(GroupRates, on_a_switch_every_group_has_the_whole_rate) {
   EXPECT_TRUE(StridedRates(rates, 8).alike());
 }
 
-TEST(GroupRates, on_a_mesh_a_group_has_the_wires_between_its_own_gpus) {
+TEST(GroupRates, OnAMeshAGroupHasTheWiresBetweenItsOwnGpus) {
   const GroupRates rates = rates_of(NodeKind::full_mesh, 8, 64);
   for (int ranks = 2; ranks <= 8; ++ranks) {
     EXPECT_DOUBLE_EQ(gb(rates.alone(ranks)), 64.0 * (ranks - 1)) << ranks;
@@ -38,14 +38,14 @@ TEST(GroupRates, on_a_mesh_a_group_has_the_wires_between_its_own_gpus) {
   EXPECT_DOUBLE_EQ(StridedRates(rates, 8).of_whole(2, 4), 3.0 / 7.0);
 }
 
-TEST(GroupRates, a_group_that_does_not_close_the_ring_has_one_of_two_ways_round) {
+TEST(GroupRates, AGroupThatDoesNotCloseTheRingHasOneOfTwoWaysRound) {
   const GroupRates rates = rates_of(NodeKind::ring, 8, 100);
   EXPECT_DOUBLE_EQ(gb(rates.alone(8)), 200.0);
   EXPECT_DOUBLE_EQ(gb(rates.alone(2)), 100.0);
   EXPECT_DOUBLE_EQ(gb(rates.alone(4)), 100.0);
 }
 
-TEST(GroupRates, of_neighbours_in_a_tree_is_its_slowest_wires_between_them) {
+TEST(GroupRates, OfNeighboursInATreeIsItsSlowestWiresBetweenThem) {
   EXPECT_DOUBLE_EQ(gb(tree().alone(2)), 60.0);
   EXPECT_DOUBLE_EQ(gb(tree().alone(3)), 30.0);
   EXPECT_DOUBLE_EQ(gb(tree().alone(4)), 30.0);
@@ -53,7 +53,7 @@ TEST(GroupRates, of_neighbours_in_a_tree_is_its_slowest_wires_between_them) {
   EXPECT_DOUBLE_EQ(gb(tree().alone(8)), 20.0);
 }
 
-TEST(GroupRates, of_groups_that_interleave_in_a_tree_share_the_wires_that_both_pass) {
+TEST(GroupRates, OfGroupsThatInterleaveInATreeShareTheWiresThatBothPass) {
   // {0, 2} and {1, 3}: both leave by the first bridge. Four pairs {0, 4} to {3, 7}: all pass between the roots.
   EXPECT_DOUBLE_EQ(gb(tree().together(2, 2)), 15.0);
   EXPECT_DOUBLE_EQ(gb(tree().together(4, 2)), 5.0);
@@ -61,12 +61,12 @@ TEST(GroupRates, of_groups_that_interleave_in_a_tree_share_the_wires_that_both_p
   EXPECT_DOUBLE_EQ(StridedRates(tree(), 8).of_whole(4, 2), 0.25);
 }
 
-TEST(GroupRates, a_part_that_differs_by_rounding_is_the_whole) {
+TEST(GroupRates, APartThatDiffersByRoundingIsTheWhole) {
   EXPECT_EQ(part_of({1.0 + 1e-12}, {1.0}), 1.0);
   EXPECT_EQ(part_of({1.0}, {3.0}), 1.0 / 3.0);
 }
 
-TEST(GroupRatesDeathTest, a_group_fits_its_node) {
+TEST(GroupRatesDeathTest, AGroupFitsItsNode) {
   EXPECT_DEATH((void)tree().alone(9), "a node has these GPUs");
   EXPECT_DEATH((void)tree().together(4, 3), "a node has these GPUs");
 }

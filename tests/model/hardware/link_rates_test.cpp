@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 using test::gigabytes;
 
-/// With a data sheet behind its rates; a rank copies its own share at 100 GB/s.
+/// Returns a link with a data sheet behind its rates; a rank copies its own share at 100 GB/s.
 Link link(double peer_rate, double collective_rate) {
   Link made = test::link(peer_rate, collective_rate);
   made.nominal_rate = {.value = gigabytes(peer_rate), .provenance = Provenance::published, .source = "a data sheet"};

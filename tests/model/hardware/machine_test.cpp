@@ -18,9 +18,9 @@ using test::gigabytes;
 using test::link;
 using test::two_nodes;
 
-TEST(Machine, gpus_are_counted_over_all_nodes) { EXPECT_EQ(total_gpus(two_nodes()), 8); }
+TEST(Machine, GpusAreCountedOverAllNodes) { EXPECT_EQ(total_gpus(two_nodes()), 8); }
 
-TEST(PeerBetween, is_the_link_in_a_node_and_the_network_across) {
+TEST(PeerBetween, IsTheLinkInANodeAndTheNetworkAcross) {
   const Machine machine = two_nodes();
   EXPECT_EQ(peer_between(machine, 0, 3).rate.value, gigabytes(100));
   EXPECT_EQ(peer_between(machine, 4, 7).rate.value, gigabytes(100));
@@ -31,7 +31,7 @@ TEST(PeerBetween, is_the_link_in_a_node_and_the_network_across) {
   EXPECT_EQ(p2p_time(peer_between(machine, 3, 4), Bytes{1'000'000}), Duration{105us});
 }
 
-TEST(CollectiveOver, is_the_networks_as_soon_as_one_gpu_is_in_another_node) {
+TEST(CollectiveOver, IsTheNetworksAsSoonAsOneGpuIsInAnotherNode) {
   const Machine machine = two_nodes();
   EXPECT_EQ(collective_over(machine, 0, 4).rate.value, gigabytes(200));
   EXPECT_EQ(collective_over(machine, 4, 4).rate.value, gigabytes(200));
@@ -40,7 +40,7 @@ TEST(CollectiveOver, is_the_networks_as_soon_as_one_gpu_is_in_another_node) {
   EXPECT_EQ(collective_over(machine, 3, 1).rate.value, gigabytes(200));
 }
 
-TEST(ShareOfNics, is_that_of_the_gpus_and_one_nic_at_least) {
+TEST(ShareOfNics, IsThatOfTheGpusAndOneNicAtLeast) {
   EXPECT_EQ(share_of_nics(8, 8, 8, 8), 1.0);
   EXPECT_EQ(share_of_nics(1, 1, 8, 8), 0.125);
   EXPECT_EQ(share_of_nics(1, 1, 8, 2), 0.5);
@@ -48,12 +48,12 @@ TEST(ShareOfNics, is_that_of_the_gpus_and_one_nic_at_least) {
   EXPECT_EQ(share_of_nics(1, 1, 4, 16), 0.25);
 }
 
-TEST(ShareOfNics, is_less_where_others_send_by_them_too) {
+TEST(ShareOfNics, IsLessWhereOthersSendByThemToo) {
   for (const int nics : {1, 2, 4, 8}) {
     EXPECT_EQ(share_of_nics(1, 8, 8, nics), 0.125) << nics;
   }
   EXPECT_EQ(share_of_nics(2, 4, 8, 1), 0.5);
-  EXPECT_EQ(share_of_nics(2, 4, 8, 8), 0.25);  // four of eight reach half of them
+  EXPECT_EQ(share_of_nics(2, 4, 8, 8), 0.25);  // Four of eight GPUs reach half of the NICs.
   Machine machine = two_nodes();
   machine.nics_per_node = 1;
   EXPECT_EQ(part_beside(machine, 1, 4), 0.25);
@@ -61,9 +61,9 @@ TEST(ShareOfNics, is_less_where_others_send_by_them_too) {
   EXPECT_EQ(part_beside(machine, 1, 4), 1.0);
 }
 
-TEST(CollectiveAcross, is_what_a_group_with_so_many_gpus_of_a_node_sees) {
+TEST(CollectiveAcross, IsWhatAGroupWithSoManyGpusOfANodeSees) {
   Machine machine = two_nodes();
-  EXPECT_EQ(&collective_across(machine, 2), &machine.network->collective);  // nothing is said of groups
+  EXPECT_EQ(&collective_across(machine, 2), &machine.network->collective);  // The file has no rates for groups.
   machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
       std::vector<CollectiveParameters>{link(1, 10).collective, link(1, 20).collective, link(1, 30).collective});
   EXPECT_EQ(collective_across(machine, 1).rate.value, gigabytes(10));
@@ -71,7 +71,7 @@ TEST(CollectiveAcross, is_what_a_group_with_so_many_gpus_of_a_node_sees) {
   EXPECT_EQ(&collective_across(machine, 4), &machine.network->collective);
 }
 
-TEST(WithRates, raises_a_tree_too) {
+TEST(WithRates, RaisesATreeToo) {
   CollectiveParameters collective = link(1, 10).collective;
   TreeParameters tree{{{.value = 50us}, {.value = 10us}, {.value = gigabytes(1)}}};
   tree.ll = TreeProtocol{{}, {}, {.value = gigabytes(2)}, Parameter<BytesPerSecond>{.value = gigabytes(4)}};
@@ -83,7 +83,7 @@ TEST(WithRates, raises_a_tree_too) {
   EXPECT_EQ(half.tree->level_latency.value, Duration{10us});
 }
 
-TEST(PeerBetween, a_ring_on_a_mesh_uses_one_wire_where_a_collective_uses_all) {
+TEST(PeerBetween, ARingOnAMeshUsesOneWireWhereACollectiveUsesAll) {
   // Eight on a mesh of 28 GB/s wires. A ring step of 28 MB takes 5 us + 1 ms, whoever the two are; a collective whose
   // rate is the sum of seven wires moves seven such blocks in 10 us + 1 ms.
   const TopologyPlan plan{
@@ -100,7 +100,7 @@ TEST(PeerBetween, a_ring_on_a_mesh_uses_one_wire_where_a_collective_uses_all) {
   EXPECT_EQ(all_gather_time(collective_over(machine, 0, 8), 8, Bytes{224'000'000}), Duration{1010us});
 }
 
-TEST(PeerBetween, a_pair_of_a_pcie_tree_sees_its_slowest_hop) {
+TEST(PeerBetween, APairOfAPcieTreeSeesItsSlowestHop) {
   // The nearest pair gets 40 of the 60 GB/s of its wires. One meeting at the root gets 30/60 of that and two hops more;
   // one in the other half 20/60 and three hops more.
   Machine machine{.name = "box", .link = link(40, 20), .gpus_per_node = 8};
@@ -117,7 +117,7 @@ TEST(PeerBetween, a_pair_of_a_pcie_tree_sees_its_slowest_hop) {
   EXPECT_EQ(&peer_between(machine, 4, 3), &peer_between(machine, 7, 0));
 }
 
-TEST(CollectiveOver, a_group_below_the_slowest_wire_is_as_much_faster_as_its_pairs_are) {
+TEST(CollectiveOver, AGroupBelowTheSlowestWireIsAsMuchFasterAsItsPairsAre) {
   Machine machine{.name = "box", .link = link(40, 20), .gpus_per_node = 8};
   const ProtocolParameters& protocol = machine.link.collective;
   machine.link.collective.all_to_all =
@@ -134,20 +134,20 @@ TEST(CollectiveOver, a_group_below_the_slowest_wire_is_as_much_faster_as_its_pai
   EXPECT_EQ(collective_over(machine, 0, 2).base_latency.value, Duration{10us});
 }
 
-TEST(CollectiveOver, groups_on_a_switch_are_alike) {
+TEST(CollectiveOver, GroupsOnASwitchAreAlike) {
   const Topology topology =
       build_topology({.kind = NodeKind::nvswitch, .gpus_per_node = 8, .gpu_rate = gigabytes(28), .hop_latency = 1us});
   EXPECT_EQ(group_collectives_of(GroupRates(topology, 8), 8, link(28, 28).collective), nullptr);
 }
 
-TEST(RateAcross, is_a_nic_of_its_own_or_a_share_of_those_there_are) {
+TEST(RateAcross, IsANicOfItsOwnOrAShareOfThoseThereAre) {
   Machine machine = two_nodes();  // four GPUs a node; one peer gets 10 GB/s, a collective over all 40
   machine.nics_per_node = 4;
   machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
       std::vector<CollectiveParameters>{link(1, 10).collective, link(1, 20).collective, link(1, 30).collective});
   EXPECT_EQ(rate_across(machine, 4, 4), gigabytes(10));
   EXPECT_EQ(rate_across(machine, 1, 1), gigabytes(10));
-  machine.network->peer.aggregate_rate.value = gigabytes(12);  // many peers fill the NIC better
+  machine.network->peer.aggregate_rate.value = gigabytes(12);  // Many peers fill the NIC better.
   EXPECT_EQ(rate_across(machine, 2, 2), gigabytes(12));
   machine.nics_per_node = 1;
   machine.network->collective.rate.value = gigabytes(4);
@@ -155,7 +155,7 @@ TEST(RateAcross, is_a_nic_of_its_own_or_a_share_of_those_there_are) {
   EXPECT_EQ(rate_across(machine, 1, 4), gigabytes(3));
 }
 
-TEST(MachineDeathTest, asking_for_what_is_not_there_is_our_mistake) {
+TEST(MachineDeathTest, AskingForWhatIsNotThereIsOurMistake) {
   EXPECT_DEATH((void)peer_between(two_nodes(), 0, 8), "the machine has this GPU");
   EXPECT_DEATH((void)peer_between(two_nodes(), 2, 2), "an exchange joins two different GPUs");
   EXPECT_DEATH((void)collective_over(two_nodes(), 4, 5), "the machine has this GPU");

@@ -10,7 +10,8 @@ namespace commfuse::test {
 
 inline BytesPerSecond gigabytes(double rate) { return {rate * 1e9}; }
 
-/// 5 us and a rate for two, 10 us and another for many; a rank copies its own share at once.
+/// Returns a link with 5 us and a rate for two, and 10 us and another rate for many; a rank copies its own share at
+/// once.
 inline Link link(double peer_rate, double collective_rate) {
   Link made;
   made.peer.latency.value = std::chrono::microseconds(5);
@@ -21,12 +22,12 @@ inline Link link(double peer_rate, double collective_rate) {
   return made;
 }
 
-/// Two nodes of four on NVSwitches.
+/// Returns two nodes of four GPUs on NVSwitches.
 inline Machine two_nodes() {
   return {.name = "two", .link = link(100, 200), .gpus_per_node = 4, .nodes = 2, .network = link(10, 40)};
 }
 
-/// Two GPUs a bridge at 60 GB/s each, two bridges a root at 30, two roots joined at 20.
+/// Returns two GPUs a bridge at 60 GB/s each, two bridges a root at 30, and two roots joined at 20.
 inline TopologyPlan pcie_tree() {
   return {.kind = NodeKind::pcie_tree,
           .gpus_per_node = 8,

@@ -21,7 +21,7 @@ constexpr NcclTuning pcie{
 
 NcclEstimate estimate(const NcclTuning& tuning, NcclKernel kernel) { return nccl_estimate(tuning, kernel).value(); }
 
-TEST(NcclEstimate, of_eight_h100_is_the_table_of_nccl_itself) {
+TEST(NcclEstimate, OfEightH100IsTheTableOfNcclItself) {
   // Seven steps of an all-gather: 6.6 + 7 x 0.6 = 10.8 us, 14 + 7 x 1.9 = 27.3 us, 8.4 + 7 x 3.4 = 32.2 us.
   const auto latency = [](const NcclEstimate& of) { return of.base_latency + 7 * of.step_latency; };
   EXPECT_EQ(latency(estimate(h100, NcclKernel::ll)), Duration{10'800ns});
@@ -33,14 +33,14 @@ TEST(NcclEstimate, of_eight_h100_is_the_table_of_nccl_itself) {
   EXPECT_NEAR(estimate(h100, NcclKernel::simple).rate.value * 8 / 7, 411.4e9, 0.1e9);
 }
 
-TEST(NcclEstimate, is_none_of_what_the_machine_does_not_have) {
+TEST(NcclEstimate, IsNoneOfWhatTheMachineDoesNotHave) {
   EXPECT_FALSE(nccl_estimate(pcie, NcclKernel::ll128).has_value());
   EXPECT_FALSE(nccl_estimate(pcie, NcclKernel::nvls).has_value());
   EXPECT_FALSE(nccl_estimate(a100, NcclKernel::nvls).has_value());
   EXPECT_EQ(estimate(pcie, NcclKernel::simple).step_latency, Duration{5'700ns});
 }
 
-TEST(NcclChoice, goes_from_ll_over_ll128_to_simple_as_sizes_grow) {
+TEST(NcclChoice, GoesFromLlOverLl128ToSimpleAsSizesGrow) {
   // The three lines of eight H100 meet at about 4.6 MB and 23 MB.
   const auto choice = [](double total) { return nccl_choice(h100, {.ranks = 8, .passes = 1, .total = total}); };
   EXPECT_EQ(choice(1e3), NcclKernel::ll);
@@ -50,7 +50,7 @@ TEST(NcclChoice, goes_from_ll_over_ll128_to_simple_as_sizes_grow) {
   EXPECT_EQ(choice(24e6), NcclKernel::simple);
 }
 
-TEST(NcclChoice, sums_in_the_switch_large_tensors_of_five_ranks_and_more) {
+TEST(NcclChoice, SumsInTheSwitchLargeTensorsOfFiveRanksAndMore) {
   const auto choice = [](const NcclTuning& tuning, int ranks, double total) {
     return nccl_choice(tuning, {.ranks = ranks, .passes = 2, .total = total});
   };
@@ -76,7 +76,7 @@ NcclKernel among_nodes(int ranks, int mebibytes, const NcclTuning& tuning = two_
   return nccl_choice(tuning, {.ranks = ranks, .passes = 2, .total = 1048576.0 * mebibytes, .nodes = 2});
 }
 
-TEST(NcclChoice, of_four_ranks_on_two_nodes_climbs_the_tree_for_one_doubling_of_sizes) {
+TEST(NcclChoice, OfFourRanksOnTwoNodesClimbsTheTreeForOneDoublingOfSizes) {
   // Ring: 1.4 x (8.4 + 4 x 3.4 + 2 x 14) = 70 us and 2/3 of 24 GB/s. Tree: 8.4 + 2 x (28 + 28) = 120.4 us and half of
   // 0.92 of 48 GB/s, corrected by 0.7, by 0.8 from 8 MiB on and by 0.7 from 16 MiB on: 15.5, 17.7, 15.5 against 16
   // GB/s.
@@ -86,9 +86,9 @@ TEST(NcclChoice, of_four_ranks_on_two_nodes_climbs_the_tree_for_one_doubling_of_
   EXPECT_EQ(among_nodes(4, 17), NcclKernel::simple);
 }
 
-TEST(NcclChoice, among_nodes_waits_for_steps_of_the_tree_and_of_the_ring) {
-  // Of sixteen ranks the tree has 8.4 + 2 x 8 x 28 = 456.4 us, the ring 1.4 x (8.4 + 28 x 3.4 + 28) = 184.2 us and 8/15
-  // of 24 GB/s: they meet at 12.1 MiB where the tree is corrected by 0.8 and at 19.3 MiB where it is by 0.7.
+TEST(NcclChoice, AmongNodesWaitsForStepsOfTheTreeAndOfTheRing) {
+  // Sixteen ranks: the tree has 8.4 + 2 x 8 x 28 = 456.4 us, the ring 1.4 x (8.4 + 28 x 3.4 + 28) = 184.2 us and 8/15
+  // of 24 GB/s. They meet at 12.1 MiB where the tree is corrected by 0.8 and at 19.3 MiB where it is by 0.7.
   EXPECT_EQ(among_nodes(16, 12), NcclKernel::simple);
   EXPECT_EQ(among_nodes(16, 13), NcclKernel::tree_simple);
   EXPECT_EQ(among_nodes(16, 15), NcclKernel::tree_simple);
@@ -101,7 +101,7 @@ TEST(NcclChoice, among_nodes_waits_for_steps_of_the_tree_and_of_the_ring) {
   EXPECT_EQ(among_nodes(16, 12, newer), NcclKernel::tree_simple);
 }
 
-TEST(NcclChoice, takes_no_tree_but_for_all_reduce_and_where_there_is_one) {
+TEST(NcclChoice, TakesNoTreeButForAllReduceAndWhereThereIsOne) {
   const NcclTask gather{.ranks = 4, .passes = 1, .total = 9.0 * 1048576, .nodes = 2};
   EXPECT_EQ(nccl_choice(two_nics, gather), NcclKernel::simple);
   NcclTuning rings_only = two_nics;
@@ -109,7 +109,7 @@ TEST(NcclChoice, takes_no_tree_but_for_all_reduce_and_where_there_is_one) {
   EXPECT_EQ(among_nodes(4, 9, rings_only), NcclKernel::simple);
 }
 
-TEST(NcclChoice, of_an_all_gather_among_intel_hosts_goes_to_simple_above_two_mebibytes) {
+TEST(NcclChoice, OfAnAllGatherAmongIntelHostsGoesToSimpleAboveTwoMebibytes) {
   // Sixteen ranks, eight NICs: LL 6.6 + 14 x 1.08 + 2.7 = 24.4 us at 39 GB/s, Simple 8.4 + 14 x 3.4 + 14 = 70 us at
   // 384.
   const NcclTuning pods{.generation = NcclGeneration::blackwell,
@@ -124,7 +124,7 @@ TEST(NcclChoice, of_an_all_gather_among_intel_hosts_goes_to_simple_above_two_meb
   EXPECT_EQ(choice(2.2e6), NcclKernel::simple);
 }
 
-TEST(NcclOffers, are_the_kernels_of_larger_messages_from_where_lines_meet) {
+TEST(NcclOffers, AreTheKernelsOfLargerMessagesFromWhereLinesMeet) {
   // LL and LL128 of eight H100 are 16.5 us apart, LL128 and Simple 4.9 us; a byte takes 7/8 of its time on the wire.
   const NcclOffers offers = nccl_offers(h100, {.ranks = 8, .passes = 1, .total = 1e6});
   ASSERT_EQ(offers.count, 3U);
@@ -142,7 +142,7 @@ TEST(NcclOffers, are_the_kernels_of_larger_messages_from_where_lines_meet) {
   EXPECT_EQ(large.kernels[0].total, 24e6);
 }
 
-TEST(NcclOffers, begin_with_the_choice_at_every_size) {
+TEST(NcclOffers, BeginWithTheChoiceAtEverySize) {
   for (const NcclTuning& tuning : {h100, a100, pcie, two_nics}) {
     const int nodes = tuning.wire == NcclWire::network ? 2 : 1;
     for (const int passes : {1, 2}) {
@@ -157,7 +157,7 @@ TEST(NcclOffers, begin_with_the_choice_at_every_size) {
   }
 }
 
-TEST(NcclOffers, of_trees_end_where_they_are_corrected_otherwise) {
+TEST(NcclOffers, OfTreesEndWhereTheyAreCorrectedOtherwise) {
   const auto among_four = [](double mebibytes) {
     return nccl_offers(two_nics, {.ranks = 4, .passes = 2, .total = 1048576.0 * mebibytes, .nodes = 2});
   };
@@ -171,7 +171,7 @@ TEST(NcclOffers, of_trees_end_where_they_are_corrected_otherwise) {
   EXPECT_EQ(nccl_offers(two_nics, {.ranks = 4, .passes = 2, .total = 1.0, .nodes = 2}).until, 128.0);
 }
 
-TEST(NcclTuning, reads_the_names_it_writes) {
+TEST(NcclTuning, ReadsTheNamesItWrites) {
   for (const NcclGeneration generation : all_nccl_generations) {
     EXPECT_EQ(nccl_generation_named(name_of(generation)), generation);
   }

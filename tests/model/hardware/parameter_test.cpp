@@ -8,14 +8,14 @@
 namespace commfuse {
 namespace {
 
-TEST(Provenance, names_read_back) {
+TEST(Provenance, NamesReadBack) {
   for (const Provenance provenance : all_provenances) {
     EXPECT_EQ(provenance_named(name_of(provenance)), provenance);
   }
   EXPECT_EQ(provenance_named("guess"), std::nullopt);
 }
 
-TEST(DType, names_read_back_and_bytes_are_those_of_the_format) {
+TEST(DType, NamesReadBackAndBytesAreThoseOfTheFormat) {
   for (const DType dtype : all_dtypes) {
     EXPECT_EQ(dtype_named(name_of(dtype)), dtype);
   }

@@ -15,10 +15,10 @@ namespace {
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
 TEST(Raised, EveryParameterHasOneNameAndItsPlaceInTheFile) {
-  const std::vector<NamedParameter> all = parameters_of(machine("clusters/dgx-h100-x2.yaml"));
+  const std::vector<NamedParameter> parameters = parameters_of(machine("clusters/dgx-h100-x2.yaml"));
   std::set<std::string> names;
-  for (const NamedParameter& one : all) {
-    EXPECT_TRUE(names.insert(one.name).second) << one.name;
+  for (const NamedParameter& parameter : parameters) {
+    EXPECT_TRUE(names.insert(parameter.name).second) << parameter.name;
   }
   for (const char* name :
        {"accelerator.hbm_bandwidth", "accelerator.matrix_units.bf16.gemm.loop_efficiency",
@@ -33,12 +33,12 @@ TEST(Raised, OneParameterMovesAndNoOther) {
   const Machine higher = raised(h100, "link.peer.rate", 0.25);
   EXPECT_EQ(higher.link.peer.rate.value.value, 1.25 * h100.link.peer.rate.value.value);
   EXPECT_EQ(higher.link.peer.latency.value, h100.link.peer.latency.value);
-  const std::vector<NamedParameter> all = parameters_of(h100);
-  for (const NamedParameter& one : all) {  // 0 leaves every number as it is
-    EXPECT_EQ(raised(h100, one.name, 0.0).link.collective.nccl->ll.rate.value.value,
+  const std::vector<NamedParameter> parameters = parameters_of(h100);
+  for (const NamedParameter& parameter : parameters) {  // 0 leaves every number as it is
+    EXPECT_EQ(raised(h100, parameter.name, 0.0).link.collective.nccl->ll.rate.value.value,
               h100.link.collective.nccl->ll.rate.value.value);
   }
-  // What the machine shares with copies of itself stays.
+  // Raising does not change what the machine shares with its copies.
   const Machine ll = raised(h100, "link.collective.nccl.ll.rate", 0.5);
   EXPECT_EQ(ll.link.collective.nccl->ll.rate.value.value, 1.5 * h100.link.collective.nccl->ll.rate.value.value);
   EXPECT_NE(ll.link.collective.nccl, h100.link.collective.nccl);
@@ -67,10 +67,12 @@ TEST(Raised, WhatPairsAndGroupsSeeMovesWithTheLink) {
 
 TEST(Raised, OnlyWhatHasAnErrorIsInDoubt) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
-  const std::vector<NamedParameter> all = parameters_of(h100);
+  const std::vector<NamedParameter> parameters = parameters_of(h100);
   const std::vector<RaisedMachine> doubtful = raised_by_error(h100);
-  EXPECT_EQ(doubtful.size(), static_cast<std::size_t>(std::count_if(
-                                 all.begin(), all.end(), [](const auto& one) { return one.standard_error > 0.0; })));
+  EXPECT_EQ(doubtful.size(),
+            static_cast<std::size_t>(std::count_if(parameters.begin(), parameters.end(), [](const auto& parameter) {
+              return parameter.standard_error > 0.0;
+            })));
   EXPECT_GT(doubtful.size(), 20U);
 }
 

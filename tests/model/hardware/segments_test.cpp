@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which wires transfers cross, by number, and what each carries.
+// Tests which wires transfers cross, by number, and what each carries.
 #include "model/hardware/segments.h"
 
 #include <gtest/gtest.h>
@@ -32,16 +32,16 @@ TEST(Segments, OfATreeLeadUpAndDown) {
   EXPECT_EQ(segments.of_a_node, 2 * 7 + 4 * 4);
   EXPECT_EQ(segments.way(0, 1).size(), 4U);
   EXPECT_EQ(segments.way(0, 3).size(), 7U);
-  // There and back the same links, each in its other direction.
-  std::multiset<std::int32_t> there;
+  // Both directions use equal links, each in its other direction.
+  std::multiset<std::int32_t> forward;
   std::multiset<std::int32_t> back;
   for (const Segments::Crossing& crossing : segments.way(0, 3).subspan(1, 5)) {
-    there.insert(crossing.place ^ 1);
+    forward.insert(crossing.place ^ 1);
   }
   for (const Segments::Crossing& crossing : segments.way(3, 0).subspan(1, 5)) {
     back.insert(crossing.place);
   }
-  EXPECT_EQ(there, back);
+  EXPECT_EQ(forward, back);
 }
 
 TEST(Segments, AcrossNodesAreThoseOfBothEndsAndTheFabric) {
@@ -52,7 +52,7 @@ TEST(Segments, AcrossNodesAreThoseOfBothEndsAndTheFabric) {
   EXPECT_EQ(way.back().side, Side::receiver);
   EXPECT_EQ(segments.number(way.back(), 0, 1) - segments.kind(way.back()),
             static_cast<std::size_t>(segments.of_a_node));
-  // Every pair of nodes has the same ways.
+  // Every pair of nodes has equal ways.
   EXPECT_EQ(segments.way(3, 13).data(), segments.way(11, 5).data());
 }
 
@@ -64,7 +64,7 @@ TEST(SegmentRates, AreAsMuchOfTheDataSheetsAsPairsGet) {
   for (std::int32_t link = 0; link < tree.segments->links_of_a_node; ++link) {
     least = std::min(least, rates[static_cast<std::size_t>(link)]);
   }
-  EXPECT_DOUBLE_EQ(least, slowest);  // what joins the roots carries what a pair across it gets
+  EXPECT_DOUBLE_EQ(least, slowest);  // The wire between the roots carries the rate of a pair across it.
 }
 
 }  // namespace

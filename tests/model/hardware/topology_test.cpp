@@ -19,14 +19,14 @@ using test::gigabytes;
 
 using Path = std::vector<int>;
 
-/// GPUs come first among the vertices.
+/// Returns a topology whose first vertices are the GPUs.
 Topology of_edges(int gpus, int vertices, std::vector<Edge> edges) {
   Topology topology{.gpus = gpus, .edges = std::move(edges)};
   topology.vertices.resize(static_cast<std::size_t>(vertices));
   return topology;
 }
 
-TEST(RouteBetween, sums_latencies_and_keeps_the_slowest_rate) {
+TEST(RouteBetween, SumsLatenciesAndKeepsTheSlowestRate) {
   // GPU 0 -1us- 2 -2us- 3 -3us- GPU 1, at 50, 20 and 40 GB/s.
   const Topology line =
       of_edges(2, 4, {{0, 2, gigabytes(50), 1us}, {2, 3, gigabytes(20), 2us}, {3, 1, gigabytes(40), 3us}});
@@ -40,7 +40,7 @@ TEST(RouteBetween, sums_latencies_and_keeps_the_slowest_rate) {
   EXPECT_EQ(route_between(line, 1, 0)->vertices, (Path{1, 3, 2, 0}));
 }
 
-TEST(RouteBetween, names_the_link_of_every_hop_and_its_direction) {
+TEST(RouteBetween, NamesTheLinkOfEveryHopAndItsDirection) {
   // Edge 0 is 0-2, edge 1 is 3-2, edge 2 is 3-1: the second is taken against its direction on the way from 0 to 1.
   const Topology line =
       of_edges(2, 4, {{0, 2, gigabytes(1), 1us}, {3, 2, gigabytes(1), 1us}, {3, 1, gigabytes(1), 1us}});
@@ -48,7 +48,7 @@ TEST(RouteBetween, names_the_link_of_every_hop_and_its_direction) {
   EXPECT_EQ(route_between(line, 1, 0)->links, (Path{5, 2, 1}));
 }
 
-TEST(RouteBetween, latency_goes_before_hops_and_hops_before_nothing_else) {
+TEST(RouteBetween, LatencyGoesBeforeHopsAndHopsBeforeNothingElse) {
   // Straight 5 us, over vertex 2 in 2 + 2 us.
   const Topology detour =
       of_edges(2, 3, {{0, 1, gigabytes(90), 5us}, {0, 2, gigabytes(10), 2us}, {2, 1, gigabytes(10), 2us}});
@@ -59,7 +59,7 @@ TEST(RouteBetween, latency_goes_before_hops_and_hops_before_nothing_else) {
   EXPECT_EQ(route_between(tie, 0, 1)->vertices, (Path{0, 1}));
 }
 
-TEST(RouteBetween, a_full_tie_goes_through_the_lowest_vertex_however_the_edges_are_listed) {
+TEST(RouteBetween, AFullTieGoesThroughTheLowestVertexHoweverTheEdgesAreListed) {
   std::vector<Edge> edges{{0, 4, gigabytes(1), 1us}, {4, 1, gigabytes(1), 1us}, {0, 2, gigabytes(1), 1us},
                           {2, 1, gigabytes(1), 1us}, {0, 3, gigabytes(1), 1us}, {3, 1, gigabytes(1), 1us}};
   for (std::size_t turn = 0; turn < edges.size(); ++turn) {
@@ -69,7 +69,7 @@ TEST(RouteBetween, a_full_tie_goes_through_the_lowest_vertex_however_the_edges_a
   }
 }
 
-TEST(RouteBetween, there_may_be_none) {
+TEST(RouteBetween, ThereMayBeNone) {
   const Topology islands = of_edges(3, 4, {{0, 3, gigabytes(1), 1us}, {3, 2, gigabytes(1), 1us}});
   EXPECT_FALSE(route_between(islands, 0, 1).has_value());
   EXPECT_EQ(unreachable_gpu(islands), 1);
@@ -79,7 +79,7 @@ TEST(RouteBetween, there_may_be_none) {
   EXPECT_EQ(routes[2]->vertices, (Path{0, 3, 2}));
 }
 
-TEST(KnownRoutes, have_the_links_of_routes_in_any_order_of_asking) {
+TEST(KnownRoutes, HaveTheLinksOfRoutesInAnyOrderOfAsking) {
   const auto tree = std::make_shared<const Topology>(build_topology(test::pcie_tree()));
   KnownRoutes known(tree);
   EXPECT_EQ(&known.topology(), tree.get());
@@ -93,7 +93,7 @@ TEST(KnownRoutes, have_the_links_of_routes_in_any_order_of_asking) {
   }
 }
 
-TEST(BuildTopology, an_nvswitch_gives_any_pair_two_hops_at_the_whole_rate) {
+TEST(BuildTopology, AnNvswitchGivesAnyPairTwoHopsAtTheWholeRate) {
   const Topology topology = build_topology({.gpus_per_node = 8, .gpu_rate = gigabytes(450), .hop_latency = 300ns});
   EXPECT_EQ(topology.vertices.size(), 9u);
   EXPECT_EQ(topology.edges.size(), 8u);
@@ -103,7 +103,7 @@ TEST(BuildTopology, an_nvswitch_gives_any_pair_two_hops_at_the_whole_rate) {
   EXPECT_EQ(route.rate, gigabytes(450));
 }
 
-TEST(BuildTopology, a_mesh_gives_any_pair_one_wire) {
+TEST(BuildTopology, AMeshGivesAnyPairOneWire) {
   const Topology topology =
       build_topology({.kind = NodeKind::full_mesh, .gpus_per_node = 8, .gpu_rate = gigabytes(28), .hop_latency = 1us});
   EXPECT_EQ(topology.edges.size(), 28u);  // 8 x 7 / 2
@@ -112,7 +112,7 @@ TEST(BuildTopology, a_mesh_gives_any_pair_one_wire) {
   EXPECT_EQ(route.rate, gigabytes(28));
 }
 
-TEST(BuildTopology, on_a_ring_others_pass_on_the_shorter_way_round) {
+TEST(BuildTopology, OnARingOthersPassOnTheShorterWayRound) {
   const Topology topology =
       build_topology({.kind = NodeKind::ring, .gpus_per_node = 5, .gpu_rate = gigabytes(50), .hop_latency = 1us});
   EXPECT_EQ(topology.edges.size(), 5u);  // 0-1, 1-2, 2-3, 3-4, 4-0
@@ -125,12 +125,12 @@ TEST(BuildTopology, on_a_ring_others_pass_on_the_shorter_way_round) {
   EXPECT_EQ(route_between(topology, 0, 3)->rate, gigabytes(50));
 }
 
-TEST(BuildTopology, a_ring_of_two_has_one_wire_and_of_one_none) {
+TEST(BuildTopology, ARingOfTwoHasOneWireAndOfOneNone) {
   EXPECT_EQ(build_topology({.kind = NodeKind::ring, .gpus_per_node = 2}).edges.size(), 1u);
   EXPECT_EQ(build_topology({.kind = NodeKind::ring, .gpus_per_node = 1}).edges.size(), 0u);
 }
 
-TEST(BuildTopology, a_pcie_tree_is_slower_the_higher_a_pair_meets) {
+TEST(BuildTopology, APcieTreeIsSlowerTheHigherAPairMeets) {
   // GPU 0 and 1 share a bridge, 0 to 3 a root; GPU 4 is under the other root.
   const Topology topology = build_topology(test::pcie_tree());
   EXPECT_EQ(topology.vertices.size(), 8u + 4u + 2u);
@@ -142,16 +142,16 @@ TEST(BuildTopology, a_pcie_tree_is_slower_the_higher_a_pair_meets) {
   EXPECT_EQ(middle.hops(), 4);  // GPU, bridge, root, bridge, GPU
   EXPECT_EQ(middle.rate, gigabytes(30));
   const Route far = *route_between(topology, 0, 4);
-  EXPECT_EQ(far.hops(), 5);  // and the other root
+  EXPECT_EQ(far.hops(), 5);  // The route also crosses the other root.
   EXPECT_EQ(far.latency, Duration{5us});
   EXPECT_EQ(far.rate, gigabytes(20));
 }
 
-TEST(BuildTopology, a_tree_whose_roots_are_not_joined_loses_the_second_half) {
+TEST(BuildTopology, ATreeWhoseRootsAreNotJoinedLosesTheSecondHalf) {
   TopologyPlan plan = test::pcie_tree();
   plan.root_rate = std::nullopt;
   EXPECT_EQ(unreachable_gpu(build_topology(plan)), 4);
-  plan.bridges_per_root = 4;  // One root for all.
+  plan.bridges_per_root = 4;  // All bridges share one root.
   EXPECT_EQ(unreachable_gpu(build_topology(plan)), std::nullopt);
 }
 
@@ -165,7 +165,7 @@ TopologyPlan two_nodes() {
           .nic_latency = 700ns};
 }
 
-TEST(BuildTopology, between_nodes_a_route_goes_over_a_nic_of_each_and_the_fabric) {
+TEST(BuildTopology, BetweenNodesARouteGoesOverANicOfEachAndTheFabric) {
   const Topology topology = build_topology(two_nodes());
   const Route route = *route_between(topology, 3, 4);
   EXPECT_TRUE(route.crosses_nodes);
@@ -182,7 +182,7 @@ TEST(BuildTopology, between_nodes_a_route_goes_over_a_nic_of_each_and_the_fabric
   EXPECT_EQ(route_between(topology, 0, 3)->hops(), 2);
 }
 
-TEST(BuildTopology, few_nics_are_shared_by_neighbours) {
+TEST(BuildTopology, FewNicsAreSharedByNeighbours) {
   TopologyPlan plan = two_nodes();
   plan.nics_per_node = 2;
   const Topology topology = build_topology(plan);
@@ -192,7 +192,7 @@ TEST(BuildTopology, few_nics_are_shared_by_neighbours) {
   EXPECT_NE(nic_of(1), nic_of(2));
 }
 
-TEST(BuildTopology, what_stays_in_a_node_passes_no_nic_however_near_that_is) {
+TEST(BuildTopology, WhatStaysInANodePassesNoNicHoweverNearThatIs) {
   // Two GPUs a bridge, and a NIC for all four: over it two hops of 1 ns, by the root four of 500 ns.
   TopologyPlan plan{.kind = NodeKind::pcie_tree,
                     .gpus_per_node = 4,
@@ -211,7 +211,7 @@ TEST(BuildTopology, what_stays_in_a_node_passes_no_nic_however_near_that_is) {
   EXPECT_EQ(route_between(topology, 0, 6)->rate, gigabytes(10));
 }
 
-TEST(BuildTopology, nodes_without_nics_do_not_reach_each_other) {
+TEST(BuildTopology, NodesWithoutNicsDoNotReachEachOther) {
   TopologyPlan plan = two_nodes();
   plan.nics_per_node = 0;
   EXPECT_EQ(unreachable_gpu(build_topology(plan)), 4);
@@ -235,7 +235,7 @@ TopologyPlan on_rails() {
   return plan;
 }
 
-TEST(BuildTopology, a_rail_joins_equal_gpus_of_all_nodes_by_one_leaf) {
+TEST(BuildTopology, ARailJoinsEqualGpusOfAllNodesByOneLeaf) {
   const Topology topology = build_topology(on_rails());
   const Route route = *route_between(topology, 1, 5);
   EXPECT_EQ(kinds_on(topology, route), (Kinds{gpu, nic, leaf, nic, gpu}));
@@ -243,7 +243,7 @@ TEST(BuildTopology, a_rail_joins_equal_gpus_of_all_nodes_by_one_leaf) {
   EXPECT_EQ(route.latency, Duration{2800ns});
 }
 
-TEST(BuildTopology, between_rails_the_spine_is_passed_at_the_rate_of_a_leaf) {
+TEST(BuildTopology, BetweenRailsTheSpineIsPassedAtTheRateOfALeaf) {
   const Topology topology = build_topology(on_rails());
   const Route route = *route_between(topology, 1, 6);
   EXPECT_EQ(kinds_on(topology, route), (Kinds{gpu, nic, leaf, spine, leaf, nic, gpu}));
@@ -252,15 +252,15 @@ TEST(BuildTopology, between_rails_the_spine_is_passed_at_the_rate_of_a_leaf) {
   EXPECT_EQ(unreachable_gpu(topology), std::nullopt);
 }
 
-TEST(BuildTopology, no_gpu_takes_from_the_network_for_another) {
-  // GPU 4 has a wire to GPU 6 and shares a leaf with GPU 0: shorter, but no way.
+TEST(BuildTopology, NoGpuTakesFromTheNetworkForAnother) {
+  // GPU 4 has a wire to GPU 6 and shares a leaf with GPU 0: this is shorter, but no route.
   TopologyPlan plan = on_rails();
   plan.kind = NodeKind::full_mesh;
   const Topology topology = build_topology(plan);
   EXPECT_EQ(kinds_on(topology, *route_between(topology, 0, 6)), (Kinds{gpu, nic, leaf, spine, leaf, nic, gpu}));
 }
 
-TEST(BuildTopology, gpus_that_share_a_nic_share_its_rail) {
+TEST(BuildTopology, GpusThatShareANicShareItsRail) {
   TopologyPlan plan = on_rails();
   plan.nics_per_node = 2;
   const Topology topology = build_topology(plan);
@@ -268,7 +268,7 @@ TEST(BuildTopology, gpus_that_share_a_nic_share_its_rail) {
   EXPECT_EQ(route_between(topology, 0, 6)->hops(), 6);
 }
 
-TEST(BuildTopology, wires_of_a_file_stand_for_every_node) {
+TEST(BuildTopology, WiresOfAFileStandForEveryNode) {
   // GPUs 0 and 1 on a bridge; both use the second of two NICs.
   const TopologyPlan plan{.wires = NodeWires{.file = "",
                                              .gpus = 2,
@@ -292,7 +292,7 @@ TEST(BuildTopology, wires_of_a_file_stand_for_every_node) {
   EXPECT_EQ(route_between(topology, 1, 3)->vertices, (Path{1, 7, 4, 10, 3}));
 }
 
-TEST(NodeKind, names_read_back) {
+TEST(NodeKind, NamesReadBack) {
   for (const NodeKind kind : {NodeKind::nvswitch, NodeKind::full_mesh, NodeKind::pcie_tree, NodeKind::ring}) {
     EXPECT_EQ(node_kind_named(name_of(kind)), kind);
   }

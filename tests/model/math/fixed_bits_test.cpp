@@ -17,14 +17,14 @@ namespace {
 
 constexpr int results_per_function = 10'000;
 
-/// The bytes of a double, the lowest first.
+/// Appends the bytes of a double, the lowest first.
 void append(std::string& bytes, double value) {
   for (int shift = 0; shift < 64; shift += 8) {
     bytes.push_back(static_cast<char>(to_bits(value) >> shift & 0xff));
   }
 }
 
-/// The first 16 digits of SHA-256 over `count` results.
+/// Returns the first 16 digits of SHA-256 over `count` results.
 template <class Next>
 std::string digest_of(const Next& next, int count) {
   std::string bytes;
@@ -65,7 +65,7 @@ std::string quantile_digest(const Quantile& quantile) {
   return digest_of([&] { return quantile(arguments.inside(0x1p-40, 0.5), true); }, results_per_function);
 }
 
-// Before a table rounds them to 40 bits.
+// Quantiles are digested before a table rounds them to 40 bits.
 TEST(FixedBits, OfQuantiles) {
   EXPECT_EQ(quantile_digest(lognormal(0.3)), "beeef5e37a6717c4");
   EXPECT_EQ(quantile_digest(pareto(5.0, 2.5)), "c6a92087890504e9");

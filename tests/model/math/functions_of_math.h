@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of model/math share: its functions of one argument, where they are tested, and errors in ulp.
+// Shared by the tests of model/math: its functions of one argument, where they are tested, and errors in ulp.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct UnaryFunction {
   long double (*reference)(long double);
   double low;
   double high;
-  int largest_error;  ///< in ulp
+  int largest_error;  ///< In ulp.
 };
 
 inline constexpr std::array<UnaryFunction, 8> unary_functions{{{"exp", exp, expl, -745.0, 709.7, 1},
@@ -41,7 +41,7 @@ class Arguments {
 
   double uniform(double low, double high) { return low + static_cast<double>(words_() >> 11) * 0x1p-53 * (high - low); }
 
-  /// Half of them uniform, half nearer to 0 by a power of two.
+  /// Returns arguments of which half are uniform, and half nearer to 0 by a power of two.
   double inside(double low, double high) {
     const double value = uniform(low, high);
     const double scaled = std::ldexp(value, -static_cast<int>(words_() % 60));
@@ -55,7 +55,7 @@ class Arguments {
 inline double from_bits(std::uint64_t bits) { return std::bit_cast<double>(bits); }
 inline std::uint64_t to_bits(double value) { return std::bit_cast<std::uint64_t>(value); }
 
-/// How many doubles lie from one to the other. Requires no NaN.
+/// Returns how many doubles lie from one to the other. Requires no NaN.
 inline std::uint64_t doubles_between(double a, double b) {
   const auto place = [](double value) {
     const auto magnitude = static_cast<std::int64_t>(to_bits(std::abs(value)));
@@ -64,13 +64,13 @@ inline std::uint64_t doubles_between(double a, double b) {
   return static_cast<std::uint64_t>(std::abs(place(a) - place(b)));
 }
 
-/// The distance of a double to the next one away from 0.
+/// Returns the distance of a double to the next one away from 0.
 inline double ulp_of(double value) {
   const double size = std::abs(value);
   return std::nextafter(size, INFINITY) - size;
 }
 
-/// In ulp of the reference.
+/// Returns the error in ulp of the reference.
 inline double error_of(double value, long double reference) {
   const long double difference = static_cast<long double>(value) - reference;
   return static_cast<double>(std::abs(difference)) / ulp_of(static_cast<double>(reference));

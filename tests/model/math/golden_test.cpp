@@ -23,7 +23,7 @@ namespace {
 
 struct GoldenLine {
   double x = 0.0;
-  double y = 0.0;  ///< only of pow
+  double y = 0.0;  ///< Used by pow alone.
   double rounded = 0.0;
 };
 
@@ -37,7 +37,7 @@ GoldenLine golden_line(const std::string& text, bool has_y) {
   std::istringstream in(text);
   GoldenLine line{.x = read_bits(in)};
   line.y = has_y ? read_bits(in) : 0.0;
-  read_bits(in);  // our result
+  read_bits(in);  // Skips our result.
   line.rounded = read_bits(in);
   EXPECT_TRUE(in) << text;
   return line;
@@ -54,7 +54,7 @@ std::vector<GoldenLine> golden_lines(const std::string& table, bool has_y) {
   return lines;
 }
 
-/// The table of a function, with results by `result_of`.
+/// Returns the table of a function, with results by `result_of`.
 template <class Function>
 void expect_golden(std::string_view name, bool has_y, std::uint64_t largest_error, const Function& result_of) {
   const auto path = std::filesystem::path(COMMFUSE_SOURCE_DIR) / fmt::format("tests/model/math/golden/{}.txt", name);

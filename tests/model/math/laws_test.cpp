@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// model/math against the C library in long double, over seeded arguments.
+// Compares model/math with the C library in long double, over seeded arguments.
 #include <gtest/gtest.h>
 
 #include <cfloat>
@@ -41,7 +41,7 @@ TEST(MathLaws, PowersAreWithinOneUlpOfLongDouble) {
   }
 }
 
-// erfc falls, all others rise. Where the true results are further apart than both errors, so are ours.
+// erfc falls, all others rise. If the true results are further apart than both errors, ours must be in the same order.
 TEST(MathLaws, ResultsKeepTheOrderOfArgumentsThatAreFarEnoughApart) {
   if (!has_reference) {
     GTEST_SKIP() << "long double is no more precise than double here";

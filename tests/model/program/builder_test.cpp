@@ -6,7 +6,7 @@
 namespace commfuse {
 namespace {
 
-/// A product of one block by one block, and what it needs.
+/// A GEMM of one block by one block, and its operands.
 struct Bench {
   ProgramBuilder builder{"bench", Mesh{{{"tp", 4}}}};
   DimensionId tokens = builder.dimension("tokens", 4);
@@ -43,10 +43,10 @@ TEST(Builder, OpsOfOneShapeShareIt) {
 }
 
 TEST(Builder, ShapesAreNumberedAsTheyAreFirstUsedHoweverManyThereAre) {
-  // 100 exchanges by other shifts, wires and halves, twice: shapes that hash alike are still told apart.
+  // Two rounds of 100 exchanges with different shifts, wires and halves: shapes with equal hashes must stay apart.
   ProgramBuilder builder("shifts", Mesh{{{"tp", 25}}});
-  const Extent one{builder.dimension("tokens", 1), 1};
-  const BufferId from = builder.buffer("from", BufferRole::input, one, one, DType::bf16);
+  const Extent one_token{builder.dimension("tokens", 1), 1};
+  const BufferId from = builder.buffer("from", BufferRole::input, one_token, one_token, DType::bf16);
   for (std::int32_t i = 0; i < 200; ++i) {
     const DType wire = i % 100 / 25 % 2 == 0 ? DType::bf16 : DType::fp32;
     const Operand part{builder.whole(from)};
@@ -101,7 +101,7 @@ TEST(Builder, OperandsLikeOneOfTheLastTwoOfTheirBufferShareTheirRegion) {
 
 TEST(Builder, BringsShiftsIntoTheAxis) {
   Bench bench;
-  for (const std::int32_t shift : {-1, 3, 7}) {  // all one step back on 4 ranks
+  for (const std::int32_t shift : {-1, 3, 7}) {  // All are one step back on 4 ranks.
     bench.builder.exchange({.shift = shift, .send = {bench.builder.rows_of(bench.x, 0)}});
   }
   const Program program = std::move(bench.builder).build();
@@ -112,9 +112,9 @@ TEST(Builder, BringsShiftsIntoTheAxis) {
 TEST(Builder, CollectivesAreSizedByTheirLargerSide) {
   Bench bench;
   const Operand shard{bench.builder.rows_of(bench.x, 0)};
-  const Operand all{bench.builder.whole(bench.x)};
-  bench.builder.collective({.kind = CollectiveKind::all_gather, .in = shard, .out = all});
-  bench.builder.collective({.kind = CollectiveKind::reduce_scatter, .in = all, .out = shard});
+  const Operand whole{bench.builder.whole(bench.x)};
+  bench.builder.collective({.kind = CollectiveKind::all_gather, .in = shard, .out = whole});
+  bench.builder.collective({.kind = CollectiveKind::reduce_scatter, .in = whole, .out = shard});
   const Program program = std::move(bench.builder).build();
   EXPECT_EQ(std::get<CollectiveShape>(program.shapes[0]).rows, (Extent{bench.tokens, 4}));
   EXPECT_EQ(std::get<CollectiveShape>(program.shapes[1]).rows, (Extent{bench.tokens, 4}));

@@ -59,9 +59,9 @@ TEST(Index, AddsUpOneTermAnAxis) {
 }
 
 TEST(Index, OnOneRankEveryRotationIsZero) {
-  const Mesh one{{{"tp", 1}}};
-  EXPECT_EQ(along(one, 0, -3), along(one, 0));
-  EXPECT_EQ(on_all_ranks(one, along(one, 0, 5)), (Values{0}));
+  const Mesh one_rank{{{"tp", 1}}};
+  EXPECT_EQ(along(one_rank, 0, -3), along(one_rank, 0));
+  EXPECT_EQ(on_all_ranks(one_rank, along(one_rank, 0, 5)), (Values{0}));
 }
 
 TEST(IndexDeathTest, AnAxisThatTheMeshDoesNotHaveIsOurMistake) {

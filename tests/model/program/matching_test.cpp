@@ -10,7 +10,7 @@ namespace {
 
 using Problems = std::vector<std::string>;
 
-/// Exchanges of rows of one buffer on a mesh of choice.
+/// Makes exchanges of rows of one buffer on any mesh.
 class Sketch {
  public:
   explicit Sketch(Mesh mesh) : builder_("sketch", std::move(mesh)) {}
@@ -25,17 +25,17 @@ class Sketch {
     DType wire = DType::bf16;
   };
   OpId exchange(const What& what) {
-    const Operand all{builder_.rows_of(buffer_, 0, what.rows)};
+    const Operand every_row{builder_.rows_of(buffer_, 0, what.rows)};
     return builder_.exchange({.lane = {LaneKind::comm, what.lane},
                               .axis = what.axis,
                               .shift = what.shift,
-                              .send = what.sends ? all : Operand{},
-                              .receive = what.receives ? all : Operand{},
+                              .send = what.sends ? every_row : Operand{},
+                              .receive = what.receives ? every_row : Operand{},
                               .wire = what.wire});
   }
   OpId all_reduce(int axis) {
-    const Operand all{builder_.whole(buffer_)};
-    return builder_.collective({.kind = CollectiveKind::all_reduce, .axis = axis, .in = all, .out = all});
+    const Operand whole{builder_.whole(buffer_)};
+    return builder_.collective({.kind = CollectiveKind::all_reduce, .axis = axis, .in = whole, .out = whole});
   }
   void only_where(OpId op, const Predicate& where) { builder_.only_where(op, where); }
   Program build() { return std::move(builder_).build(); }
@@ -143,7 +143,7 @@ TEST(Matching, NamesTheRanksOfAHalfThatNothingMeets) {
             (Problems{"the send of op 0 (exchange) on lane comm from rank 0 to rank 1 meets no receive"}));
 }
 
-// A shift of 0 sends to oneself, along whichever axis.
+// A shift of 0 sends to the rank itself, along whichever axis.
 TEST(Matching, OneselfIsTheSameNeighbourOnEveryAxis) {
   Sketch sketch(two_by_two);
   sketch.exchange({.receives = false, .shift = 0, .axis = 0});
@@ -156,11 +156,11 @@ TEST(Matching, OneselfIsTheSameNeighbourOnEveryAxis) {
 TEST(Matching, ACollectiveNeedsItsWholeGroup) {
   Sketch sketch(two_by_two);
   const OpId within_nodes = sketch.all_reduce(1);
-  sketch.only_where(within_nodes, {Relation::equal, 0, 1});  // one node as a whole
+  sketch.only_where(within_nodes, {Relation::equal, 0, 1});  // One node as a whole.
   EXPECT_EQ(match(sketch.build()).problems, Problems{});
 
   Sketch other(two_by_two);
-  other.only_where(other.all_reduce(1), {Relation::equal, 1, 0});  // half of every node
+  other.only_where(other.all_reduce(1), {Relation::equal, 1, 0});  // Half of every node.
   EXPECT_EQ(match(other.build()).problems,
             (Problems{"only some ranks of its group join op 0 (collective): rank 0 does, rank 1 does not; a collective "
                       "needs all ranks along its axis"}));
@@ -172,7 +172,7 @@ TEST(Matching, PartnersStandAShiftAwayInBothDirections) {
   const Program program = sketch.build();
   const auto& exchange = std::get<ExchangeShape>(program.shapes[program.ops[position(op)].shape]);
   EXPECT_EQ(target_of(program, exchange, 1), 3);  // node 0, tp 1 -> node 1, tp 1
-  EXPECT_EQ(source_of(program, exchange, 1), 3);  // of two nodes, the other one
+  EXPECT_EQ(source_of(program, exchange, 1), 3);  // The source is in the other one of two nodes.
   EXPECT_EQ(op_in_words(program, op), "op 0 (exchange)");
 }
 

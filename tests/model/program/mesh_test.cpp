@@ -41,9 +41,9 @@ TEST(Mesh, NamesTheMembersOfAGroup) {
 
 TEST(Mesh, EveryRankIsWhereItsCoordinatesSay) {
   for (Rank rank = 0; rank < two_by_three.ranks(); ++rank) {
-    const Coordinates here = two_by_three.coordinates(rank);
-    EXPECT_EQ(3 * here[0] + here[1], rank);
-    EXPECT_EQ(two_by_three.member(two_by_three.member(0, 0, here[0]), 1, here[1]), rank);
+    const Coordinates coordinates = two_by_three.coordinates(rank);
+    EXPECT_EQ(3 * coordinates[0] + coordinates[1], rank);
+    EXPECT_EQ(two_by_three.member(two_by_three.member(0, 0, coordinates[0]), 1, coordinates[1]), rank);
     for (std::int32_t shift = -4; shift <= 4; ++shift) {
       EXPECT_EQ(two_by_three.shifted(two_by_three.shifted(rank, 1, shift), 1, -shift), rank);
     }
@@ -75,9 +75,9 @@ TEST(Mesh, AShiftIsTheSameShiftOfTheRankThatStandsForIt) {
         for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
           for (std::int32_t shift = 0; shift < mesh.axes[axis].extent; ++shift) {
             const std::int32_t extent = fold->extents[axis];
-            const std::int32_t here = rank % ranks / fold->strides[axis] % extent;
-            const Rank there = rank % ranks + ((here + shift) % extent - here) * fold->strides[axis];
-            EXPECT_EQ(mesh.shifted(rank, static_cast<int>(axis), shift) % ranks, there);
+            const std::int32_t coordinate = rank % ranks / fold->strides[axis] % extent;
+            const Rank shifted = rank % ranks + ((coordinate + shift) % extent - coordinate) * fold->strides[axis];
+            EXPECT_EQ(mesh.shifted(rank, static_cast<int>(axis), shift) % ranks, shifted);
           }
         }
       }

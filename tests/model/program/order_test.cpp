@@ -8,7 +8,7 @@
 namespace commfuse {
 namespace {
 
-/// Copies on lanes of choice and exchanges on comm, in two blocks of memory; only their order matters here.
+/// Makes copies on any lane and exchanges on comm, in two blocks of memory; only their order matters here.
 class Sketch {
  public:
   OpId copy(LaneKind lane, const std::vector<OpId>& waits = {}) {
@@ -115,7 +115,7 @@ TEST(Meetings, AreWhatTheOrderLeavesOpen) {
   EXPECT_TRUE(meetings[position(g1)].exchange);   // x1 may
   EXPECT_FALSE(meetings[position(g2)].exchange);  // both have ended
   EXPECT_FALSE(meetings[position(g0)].collective);
-  EXPECT_FALSE(meetings[position(x0)].exchange);  // not asked for communication itself
+  EXPECT_FALSE(meetings[position(x0)].exchange);  // Communication itself is not asked for.
 }
 
 TEST(Meetings, LeaveOutExchangesThatHoldNoSms) {
@@ -231,17 +231,17 @@ TEST(Contenders, AreTheSendsBesideACollective) {
 
 TEST(Contenders, AreCollectivesOfOtherLanesToo) {
   Sketch sketch;
-  const OpId one = sketch.all_reduce(0);
+  const OpId first = sketch.all_reduce(0);
   const OpId two = sketch.all_reduce(1);
   const OpId three = sketch.all_reduce(0);
   const Program program = sketch.build();
   const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
-  EXPECT_EQ(meetings[position(one)].contenders, Ops{two});
-  EXPECT_EQ(meetings[position(two)].contenders, (Ops{one, three}));
+  EXPECT_EQ(meetings[position(first)].contenders, Ops{two});
+  EXPECT_EQ(meetings[position(two)].contenders, (Ops{first, three}));
   EXPECT_EQ(meetings[position(three)].contenders, Ops{two});
 }
 
-// Exchanges share the wires by `rivals`, and what moves inside a kernel holds none.
+// Exchanges share the wires by `rivals`, and transfers inside a kernel hold none.
 TEST(Contenders, AreNoneWithoutACollective) {
   Sketch sketch;
   sketch.exchange({}, 0);

@@ -11,7 +11,8 @@
 namespace commfuse {
 namespace {
 
-/// tokens in 4 blocks, hidden in one; x is one block of tokens (bf16), sum all of them (fp32).
+/// Returns a program with tokens in 4 blocks and hidden in one; x is one block of tokens (bf16), sum all of them
+/// (fp32).
 Program program_of_two_buffers() {
   ProgramBuilder builder("serial gate_up", Mesh{{{"tp", 4}}});
   const DimensionId tokens = builder.dimension("tokens", 4);
@@ -34,7 +35,7 @@ TEST(Sizes, ABlockIsItsPartOfTheDimension) {
   const Sizes sizes = bind_sizes(program_of_two_buffers(), std::array{Quantity{"hidden", 8}, Quantity{"tokens", 12}});
   EXPECT_EQ(sizes.block, (std::vector<std::int64_t>{3, 8}));  // 12/4 tokens, 8/1 hidden
   EXPECT_EQ(sizes.elements({DimensionId{0}, 3}), 9);
-  EXPECT_EQ(sizes.elements({DimensionId{1}, 2}), 16);  // more blocks than the dimension has: gate and up
+  EXPECT_EQ(sizes.elements({DimensionId{1}, 2}), 16);  // The buffer has more blocks than the dimension: gate and up.
 }
 
 TEST(Sizes, BuffersTakeTheirElementsTimesTheirWidth) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which schedules do the same work.
+// Tests which schedules do equal work.
 #include "model/program/work.h"
 
 #include <gtest/gtest.h>

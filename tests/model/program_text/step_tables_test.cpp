@@ -108,7 +108,7 @@ TEST(StepTables, FuseAllToAllGivesEachRankItsHeadsAndThenItsTokens) {
   EXPECT_EQ(table, golden_text("fuse_a2a.txt", table));
 }
 
-/// On four ranks, nested ones where the options say so.
+/// Compares the table on four ranks, which are nested where the options say so.
 void expect_table(const char* name, Scope scope, const StrategyOptions& options) {
   const std::string table = step_table(generate(operation_of(scope, true), 4, commfuse_strategy, options));
   EXPECT_EQ(table, golden_text(name, table));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every mistake a schedule file can hold, with its whole message: a sentence with its place, and the remedy.
+// Tests every mistake a schedule file can hold, with its whole message: a sentence with its place, and the remedy.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace commfuse {
 namespace {
 
-/// Written by hand, without what may be left out; every test below breaks it in one way.
+/// A schedule written by hand, without its optional parts; every test below breaks it in one way.
 const std::string ring = R"(schema: commfuse.schedule/1
 name: two-step ring
 mesh: {tp: 4}
@@ -60,8 +60,8 @@ std::string with(std::string text, std::string_view right, std::string_view wron
 }
 
 struct Mistake {
-  std::string_view right;  // its first occurrence in `ring`
-  std::string_view wrong;  // what stands there instead
+  std::string_view right;  // Its first occurrence in `ring` is replaced.
+  std::string_view wrong;  // The text that replaces it.
   std::string_view message;
 };
 
@@ -524,7 +524,8 @@ TEST(ScheduleTextMistakes, AreShownTogetherInOrderOfPlace) {
 }
 
 TEST(ScheduleTextMistakes, DoNotHideBehindEachOther) {
-  const std::string text = with(ring, "x: {rows: tokens*4", "x: {rows: tokens*0");  // y = x w is not complained about
+  // No message complains about y = x w.
+  const std::string text = with(ring, "x: {rows: tokens*4", "x: {rows: tokens*0");
   EXPECT_EQ(message_of(text), "ring.yaml:6:20: this is not a number of blocks; write one from 1 to 16777216");
 }
 
@@ -535,7 +536,8 @@ TEST(ScheduleTextMistakes, EndAfterTwenty) {
   }
   const std::string message = message_of(text);
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 20);
-  EXPECT_NE(message.find("ring.yaml:47:18: 'gem' is none"), std::string::npos);  // lines 28 to 47
+  // The snippet stands in lines 28 to 47.
+  EXPECT_NE(message.find("ring.yaml:47:18: 'gem' is none"), std::string::npos);
   EXPECT_EQ(message.find("ring.yaml:48"), std::string::npos);
   EXPECT_TRUE(message.ends_with("\nring.yaml: there may be more mistakes; mend these first"));
 }
@@ -549,7 +551,7 @@ struct Dice {
   }
 };
 
-// Whatever a stranger writes, it is a program that reads back, or a message: never an abort.
+// A stranger may write anything. It is a program that reads back, or a message, but never an abort.
 TEST(ScheduleTextMistakes, NoDamageToAFileGoesDeeperThanAMessage) {
   constexpr std::string_view letters = "{}[]()\"':,;%*+-<>=#&!|? \n\t0123456789xtp_.\xc3";
   Dice dice;
@@ -577,7 +579,7 @@ TEST(ScheduleTextMistakes, NoDamageToAFileGoesDeeperThanAMessage) {
   EXPECT_LT(read, 3000);
 }
 
-/// So many blocks of a buffer, and ops on all of them.
+/// Returns a buffer of `blocks` blocks, and ops on all of them.
 std::string copies(int blocks, int ops) {
   std::string text = fmt::format(
       "schema: commfuse.schedule/1\nname: copies\nmesh: {{tp: 8}}\ndimensions: {{tokens: {0}, hidden: 1}}\n"

@@ -16,7 +16,7 @@
 namespace commfuse {
 namespace {
 
-/// The whole text, and the program itself, survive the way through the text.
+/// Checks that the whole text, and the program itself, survive the way through the text.
 void expect_round_trip(const Program& program) {
   const std::string text = to_text(program);
   try {
@@ -127,7 +127,7 @@ ops:
 )");
 }
 
-/// Two axes, every kind of op, and everything that generators leave at its default.
+/// A program with two axes, every kind of op, and everything that generators leave at its default.
 class Zoo {
  public:
   Zoo() {
@@ -212,16 +212,16 @@ class Zoo {
   }
 
   void collectives() {
-    const Operand all{builder_.rows_of(x_, 0, 8)};
+    const Operand whole{builder_.rows_of(x_, 0, 8)};
     const Operand part{builder_.rows_of(x_, along(mesh(), 1, 0, 2), 2)};  // a quarter, along tp
     const auto collective = [&](CollectiveKind kind, const Operand& in, const Operand& out) {
       builder_.collective(
           {.kind = kind, .axis = 1, .in = in, .out = out, .wire = DType::fp32, .waits = {OpId{2}, OpId{5}}});
     };
-    collective(CollectiveKind::all_gather, part, all);
-    collective(CollectiveKind::reduce_scatter, all, part);
-    collective(CollectiveKind::all_reduce, all, all);
-    collective(CollectiveKind::all_to_all, all, all);
+    collective(CollectiveKind::all_gather, part, whole);
+    collective(CollectiveKind::reduce_scatter, whole, part);
+    collective(CollectiveKind::all_reduce, whole, whole);
+    collective(CollectiveKind::all_to_all, whole, whole);
   }
 
   [[nodiscard]] const Mesh& mesh() const { return builder_.mesh(); }
@@ -281,7 +281,7 @@ TEST(ScheduleText, AnEmptyProgramReadsBack) {
   expect_round_trip(program);
 }
 
-// The text of the empty program above, through coreutils' sha256sum.
+// The digest was made by coreutils' sha256sum from the text of the empty program above.
 TEST(ScheduleText, TheDigestIsTheSha256OfTheText) {
   EXPECT_EQ(digest_of(ProgramBuilder("nothing", Mesh{{{"tp", 1}}}).build()),
             "23415da37ce9f6722794a94777e7a333ab23e72c254c8503d181a962b20e60df");
@@ -300,7 +300,7 @@ unfused: []
 ops:
 )";
 
-/// The canonical form of the only op in a text.
+/// Returns the canonical form of the only op in a text.
 std::string canonical(const std::string& op) {
   const std::string text = to_text(parse_program(std::string{head} + op, "hand.yaml"));
   return text.substr(text.find("\nops:\n") + 6);
@@ -377,7 +377,7 @@ TEST(ScheduleText, WhatATensorFollowsFromNeedNotBeRepeated) {
   EXPECT_EQ(program.tensors[1].dtype, DType::fp16);
 }
 
-/// The canonical form of an index written by hand.
+/// Returns the canonical form of an index written by hand.
 std::string index(std::string_view by_hand) {
   const Mesh mesh{{{"node", 2}, {"tp", 4}}};
   return text_of(mesh, text::parse_index(by_hand, mesh));
@@ -425,7 +425,7 @@ TEST(IndexText, TheFormReadsBackForEveryIndex) {
   }
 }
 
-/// Rank r of two attends with its rows r and 3 - r of four to all keys.
+/// Returns a program in which rank r of two attends with its rows r and 3 - r of four to all keys.
 Program attention_at(const std::vector<Index>& positions) {
   ProgramBuilder builder("mirrored", Mesh{{{"tp", 2}}});
   const Extent tokens{builder.dimension("tokens", 4), 4};

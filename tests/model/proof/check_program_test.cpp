@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Right programs pass; of every kind of mistake one small program and the whole sentence it is answered with.
+// Tests that right programs pass, and that each kind of mistake gets its whole sentence, with one small program for
+// each.
 #include "model/proof/check_program.h"
 
 #include <fmt/format.h>
@@ -33,7 +34,7 @@ struct Small {
   TensorId a = builder.input_tensor("a", {tokens, 2}, {inner, 2}, DType::bf16);
   TensorId b = builder.input_tensor("b", {inner, 2}, {hidden, 1}, DType::bf16);
   TensorId y = builder.product_tensor("y", a, b);
-  BufferId own = input("own", 1, hidden, x, along(builder.mesh(), 0), 0);
+  BufferId own_shard = input("own", 1, hidden, x, along(builder.mesh(), 0), 0);
   BufferId left = input("left", 2, inner, a, 0, along(builder.mesh(), 0));
   BufferId right = right_factor();
   BufferId room = scratch("room", 2);
@@ -77,11 +78,11 @@ struct Small {
 };
 
 std::vector<std::string> sentences(const Program& program) {
-  std::vector<std::string> found;
+  std::vector<std::string> findings;
   for (const Finding& finding : check_program(program).findings) {
-    found.push_back(fmt::format("{}: {}", name_of(finding.kind), finding.sentence));
+    findings.push_back(fmt::format("{}: {}", name_of(finding.kind), finding.sentence));
   }
-  return found;
+  return findings;
 }
 
 using Sentences = std::vector<std::string>;
@@ -123,7 +124,7 @@ TEST(CheckProgram, PassesEveryProvedScheduleOfTheProductSites) {
 }
 
 TEST(CheckProgram, PassesEveryScheduleAlongEitherAxisOfATwoAxisMesh) {
-  // On the other axis all ranks hold the same.
+  // All ranks along the other axis hold equal data.
   every_schedule_passes(Mesh{{{"dp", 2}, {"tp", 4}}}, 1);
   every_schedule_passes(Mesh{{{"tp", 3}, {"dp", 2}}}, 0);
 }
@@ -149,7 +150,7 @@ TEST(CheckProgram, PassesAnAllReduceOfPartialProducts) {
 TEST(CheckProgram, PassesAnAllToAllThatTransposesAcrossRanks) {
   // Rank r gives x[r] twice; block i of what it gives goes to rank i.
   Small small;
-  small.collect(CollectiveKind::all_to_all, {small.row(small.own, 0), small.row(small.own, 0)},
+  small.collect(CollectiveKind::all_to_all, {small.row(small.own_shard, 0), small.row(small.own_shard, 0)},
                 {small.builder.whole(small.more)});
   small.builder.finally(small.builder.whole(small.more), small.x, 0, 0);
   EXPECT_EQ(sentences(small.build()), Sentences{});
@@ -158,7 +159,7 @@ TEST(CheckProgram, PassesAnAllToAllThatTransposesAcrossRanks) {
 TEST(CheckProgram, PassesAnAllGatherInPlaceWhenTheInputIsTheOwnPartOfTheOutput) {
   Small small;
   const Region part = small.row(small.room, along(small.builder.mesh(), 0));
-  const OpId placed = small.copy(small.row(small.own, 0), part);
+  const OpId placed = small.copy(small.row(small.own_shard, 0), part);
   small.collect(CollectiveKind::all_gather, {part}, {small.builder.whole(small.room)}, {placed});
   small.builder.finally(small.builder.whole(small.room), small.x, 0, 0);
   EXPECT_EQ(sentences(small.build()), Sentences{});
@@ -181,7 +182,7 @@ TEST(CheckProgram, PassesAProductThatAccumulatesWhatCameIn) {
 TEST(CheckProgram, PassesHalvesOfAnExchangeThatOnlySomeRanksTakePartIn) {
   // Rank 0 sends, rank 1 receives: two ops, one rank each.
   Small small;
-  const OpId sends = small.exchange({small.row(small.own, 0)}, {});
+  const OpId sends = small.exchange({small.row(small.own_shard, 0)}, {});
   const OpId receives = small.exchange({}, {small.row(small.room, 0)});
   Program program = small.build();
   program.ops[position(sends)].where = {Relation::equal, 0, 0};
@@ -193,7 +194,7 @@ TEST(CheckProgram, PassesHalvesOfAnExchangeThatOnlySomeRanksTakePartIn) {
 
 TEST(CheckProgram, FindsARegionThatLeavesItsBufferOnOneRank) {
   Small small;
-  small.copy(small.row(small.own, 0), small.row(small.room, along(small.builder.mesh(), 0) + 1));
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, along(small.builder.mesh(), 0) + 1));
   EXPECT_EQ(sentences(small.build()),
             Sentences{"bounds: op 0 (elementwise) on rank 1 leaves room, which has 2 x 1 blocks: its region has 1 x 1 "
                       "from (2, 0)"});
@@ -202,9 +203,9 @@ TEST(CheckProgram, FindsARegionThatLeavesItsBufferOnOneRank) {
 TEST(CheckProgram, FindsThatRanksWhichDifferAreTooManyToLookAt) {
   ProgramBuilder builder{"many", Mesh{{{"tp", 1 << 20}}}};
   const DimensionId rows = builder.dimension("rows", 1);
-  const BufferId own = builder.buffer("own", BufferRole::input, {rows, 1}, {rows, 1}, DType::bf16);
+  const BufferId sent = builder.buffer("own", BufferRole::input, {rows, 1}, {rows, 1}, DType::bf16);
   for (int i = 0; i < 20; ++i) {
-    const OpId sends = builder.exchange({.send = {builder.whole(own)}});
+    const OpId sends = builder.exchange({.send = {builder.whole(sent)}});
     builder.only_where(sends, {Relation::equal, 0, 0});
   }
   EXPECT_EQ(sentences(std::move(builder).build()),
@@ -214,8 +215,8 @@ TEST(CheckProgram, FindsThatRanksWhichDifferAreTooManyToLookAt) {
 
 TEST(CheckProgram, FindsAWaitForALaterOp) {
   Small small;
-  small.copy(small.row(small.own, 0), small.row(small.room, 0));
-  small.copy(small.row(small.own, 0), small.row(small.room, 1), {OpId{0}});
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, 1), {OpId{0}});
   Program program = small.build();
   program.waits[0] = OpId{1};
   EXPECT_EQ(sentences(program), Sentences{"bounds: op 1 (elementwise) waits for op 1, which is not earlier"});
@@ -223,7 +224,7 @@ TEST(CheckProgram, FindsAWaitForALaterOp) {
 
 TEST(CheckProgram, FindsAStackedOperandThatDoesNotFitItsShape) {
   Small small;
-  small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
   Program program = small.build();
   program.regions[0].rows = 2;
   EXPECT_EQ(sentences(program), Sentences{"bounds: the operands of op 0 (elementwise) do not fit its shape"});
@@ -231,7 +232,7 @@ TEST(CheckProgram, FindsAStackedOperandThatDoesNotFitItsShape) {
 
 TEST(CheckProgram, FindsAnExchangeThatDoesNothing) {
   Small small;
-  small.exchange({small.row(small.own, 0)}, {});
+  small.exchange({small.row(small.own_shard, 0)}, {});
   Program program = small.build();
   std::get<ExchangeShape>(program.shapes[0]).sends = false;
   program.ops[0].inputs.count = 0;
@@ -240,7 +241,7 @@ TEST(CheckProgram, FindsAnExchangeThatDoesNothing) {
 
 TEST(CheckProgram, FindsIdsOfNothing) {
   Small small;
-  small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
   Program program = small.build();
   program.regions[0].buffer = BufferId{99};
   EXPECT_EQ(sentences(program),
@@ -261,7 +262,7 @@ TEST(CheckProgram, FindsAContentOutsideItsTensor) {
 
 TEST(CheckProgram, FindsASendThatNothingReceives) {
   Small small;
-  small.exchange({small.row(small.own, 0)}, {});
+  small.exchange({small.row(small.own_shard, 0)}, {});
   EXPECT_EQ(sentences(small.build()), Sentences{"unmatched: the send of op 0 (exchange) on lane comm by shift 1 (rank "
                                                 "0 to rank 1, and likewise on every rank) meets no receive"});
 }
@@ -269,7 +270,7 @@ TEST(CheckProgram, FindsASendThatNothingReceives) {
 TEST(CheckProgram, FindsACollectiveThatOnlySomeOfItsGroupJoin) {
   Small small;
   const OpId gather =
-      small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)}, {small.builder.whole(small.room)});
+      small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {small.builder.whole(small.room)});
   Program program = small.build();
   program.ops[position(gather)].where = {Relation::equal, 0, 0};
   EXPECT_EQ(sentences(program),
@@ -280,7 +281,7 @@ TEST(CheckProgram, FindsACollectiveThatOnlySomeOfItsGroupJoin) {
 TEST(CheckProgram, ACollectiveWhosePredicateIsAlwaysTrueSplitsNoGroup) {
   Small small;
   const OpId gather =
-      small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)}, {small.builder.whole(small.room)});
+      small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {small.builder.whole(small.room)});
   Program program = small.build();
   program.ops[position(gather)].where = {Relation::at_least, 0, 0};
   EXPECT_EQ(sentences(program), Sentences{});
@@ -290,7 +291,7 @@ TEST(CheckProgram, ACollectiveWhosePredicateIsAlwaysTrueSplitsNoGroup) {
 
 TEST(CheckProgram, FindsARingInWhichAllSendBeforeTheyReceive) {
   Small small;
-  small.exchange({small.row(small.own, 0)}, {});
+  small.exchange({small.row(small.own_shard, 0)}, {});
   small.exchange({}, {small.row(small.room, 0)});
   EXPECT_EQ(sentences(small.build()),
             Sentences{"deadlock: nothing moves on: rank 0 in op 0 (exchange) waits for op 1 (exchange) of rank 1; "
@@ -298,12 +299,12 @@ TEST(CheckProgram, FindsARingInWhichAllSendBeforeTheyReceive) {
 }
 
 TEST(CheckProgram, FindsACollectiveBehindAnExchangeThatWaitsForIt) {
-  // Rank 0 gathers first and sends then, rank 1 receives first: crossed.
+  // Rank 0 gathers first and then sends; rank 1 receives first. The two are crossed.
   Small small;
   const OpId receives = small.exchange({}, {small.row(small.more, 0)});
   const OpId gather =
-      small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)}, {small.builder.whole(small.room)});
-  const OpId sends = small.exchange({small.row(small.own, 0)}, {});
+      small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {small.builder.whole(small.room)});
+  const OpId sends = small.exchange({small.row(small.own_shard, 0)}, {});
   Program program = small.build();
   program.ops[position(receives)].where = {Relation::equal, 0, 1};
   program.ops[position(sends)].where = {Relation::equal, 0, 0};
@@ -315,9 +316,9 @@ TEST(CheckProgram, FindsACollectiveBehindAnExchangeThatWaitsForIt) {
 
 TEST(CheckProgram, NamesFourStuckRanksAndCountsTheOthers) {
   ProgramBuilder builder("ring", Mesh{{{"tp", 6}}});
-  const Extent one{builder.dimension("tokens", 1), 1};
-  const BufferId from = builder.buffer("from", BufferRole::scratch, one, one, DType::bf16);
-  const BufferId to = builder.buffer("to", BufferRole::scratch, one, one, DType::bf16);
+  const Extent one_token{builder.dimension("tokens", 1), 1};
+  const BufferId from = builder.buffer("from", BufferRole::scratch, one_token, one_token, DType::bf16);
+  const BufferId to = builder.buffer("to", BufferRole::scratch, one_token, one_token, DType::bf16);
   builder.exchange({.send = {builder.whole(from)}, .receive = {}, .waits = {}});
   builder.exchange({.send = {}, .receive = {builder.whole(to)}, .waits = {}});
   EXPECT_EQ(sentences(std::move(builder).build()),
@@ -345,7 +346,7 @@ TEST(CheckProgram, FindsAnAccumulationOntoWhatNothingHasWritten) {
 
 TEST(CheckProgram, FindsAReadBesideTheWrite) {
   Small small;
-  small.exchange({small.row(small.own, 0)}, {small.row(small.room, 0)});
+  small.exchange({small.row(small.own_shard, 0)}, {small.row(small.room, 0)});
   small.copy(small.row(small.room, 0), small.row(small.more, 0));
   EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 1 (elementwise) on rank 0 reads row 0 of room while op 0 "
                                                 "(exchange) may still be writing it"});
@@ -353,24 +354,24 @@ TEST(CheckProgram, FindsAReadBesideTheWrite) {
 
 TEST(CheckProgram, FindsAnOverwriteBesideTheRead) {
   Small small;
-  const OpId filled = small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  const OpId filled = small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
   small.exchange({small.row(small.room, 0)}, {small.row(small.more, 0)}, {filled});
-  small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
   EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 2 (elementwise) on rank 0 writes row 0 of room while op 1 "
                                                 "(exchange) may still be reading it"});
 }
 
 TEST(CheckProgram, FindsTwoWritesAtOnce) {
   Small small;
-  small.copy(small.row(small.own, 0), small.row(small.room, 0));
-  small.copy(small.row(small.own, 0), small.row(small.room, 0), {}, copy_lane);
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, 0), {}, copy_lane);
   EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 1 (elementwise) on rank 0 writes row 0 of room while op 0 "
                                                 "(elementwise) may still be writing it"});
 }
 
 TEST(CheckProgram, FindsAnExchangeThatReceivesIntoWhatItSends) {
   Small small;
-  small.exchange({small.row(small.own, 0)}, {small.row(small.own, 0)});
+  small.exchange({small.row(small.own_shard, 0)}, {small.row(small.own_shard, 0)});
   EXPECT_EQ(sentences(small.build()),
             Sentences{"hazard: op 0 (exchange) on rank 0 reads and writes row 0 of own at once"});
 }
@@ -378,7 +379,7 @@ TEST(CheckProgram, FindsAnExchangeThatReceivesIntoWhatItSends) {
 TEST(CheckProgram, FindsAnInPlaceAllGatherFromAnotherPart) {
   Small small;
   const Region other = small.row(small.room, along(small.builder.mesh(), 0, 1));
-  const OpId placed = small.copy(small.row(small.own, 0), other);
+  const OpId placed = small.copy(small.row(small.own_shard, 0), other);
   small.collect(CollectiveKind::all_gather, {other}, {small.builder.whole(small.room)}, {placed});
   EXPECT_EQ(sentences(small.build()),
             Sentences{"hazard: op 1 (collective) on rank 0 reads and writes row 1 of room at once"});
@@ -386,16 +387,17 @@ TEST(CheckProgram, FindsAnInPlaceAllGatherFromAnotherPart) {
 
 TEST(CheckProgram, SumsMayBeTakenInPlace) {
   Small reduced;
-  const OpId all = reduced.multiply(0, reduced.row(reduced.room, 0));
-  reduced.collect(CollectiveKind::all_reduce, {reduced.row(reduced.room, 0)}, {reduced.row(reduced.room, 0)}, {all});
+  const OpId product = reduced.multiply(0, reduced.row(reduced.room, 0));
+  reduced.collect(CollectiveKind::all_reduce, {reduced.row(reduced.room, 0)}, {reduced.row(reduced.room, 0)},
+                  {product});
   EXPECT_EQ(sentences(reduced.build()), Sentences{});
   Small scattered;
   std::vector<OpId> made;
   for (std::int32_t i = 0; i < 2; ++i) {
     made.push_back(scattered.multiply(i, scattered.row(scattered.room, i)));
   }
-  const Region own = scattered.row(scattered.room, along(scattered.builder.mesh(), 0));
-  scattered.collect(CollectiveKind::reduce_scatter, {scattered.builder.whole(scattered.room)}, {own}, made);
+  const Region own_row = scattered.row(scattered.room, along(scattered.builder.mesh(), 0));
+  scattered.collect(CollectiveKind::reduce_scatter, {scattered.builder.whole(scattered.room)}, {own_row}, made);
   EXPECT_EQ(sentences(scattered.build()), Sentences{});
 }
 
@@ -417,9 +419,9 @@ TEST(CheckProgram, WhatAReduceScatterInPlaceStillReadsIsNotOverwritten) {
   for (std::int32_t i = 0; i < 2; ++i) {
     made.push_back(small.multiply(i, small.row(small.room, i)));
   }
-  const Region own = small.row(small.room, along(small.builder.mesh(), 0));
-  small.collect(CollectiveKind::reduce_scatter, {small.builder.whole(small.room)}, {own}, made);
-  small.copy(small.row(small.own, 0), small.row(small.room, along(small.builder.mesh(), 0, 1)), made, copy_lane);
+  const Region own_row = small.row(small.room, along(small.builder.mesh(), 0));
+  small.collect(CollectiveKind::reduce_scatter, {small.builder.whole(small.room)}, {own_row}, made);
+  small.copy(small.row(small.own_shard, 0), small.row(small.room, along(small.builder.mesh(), 0, 1)), made, copy_lane);
   EXPECT_EQ(
       sentences(small.build()).front(),
       "hazard: op 3 (elementwise) on rank 0 writes row 1 of room while op 2 (collective) may still be reading it");
@@ -427,7 +429,7 @@ TEST(CheckProgram, WhatAReduceScatterInPlaceStillReadsIsNotOverwritten) {
 
 TEST(CheckProgram, FindsAnOperandThatIsWrittenTwiceByOneOp) {
   Small small;
-  small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)},
+  small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)},
                 {small.row(small.room, 0), small.row(small.room, 0)});
   EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 0 (collective) on rank 0 writes row 0 of room twice"});
 }
@@ -437,7 +439,7 @@ TEST(CheckProgram, FindsAnElementwiseOpThatShiftsInPlace) {
   const BufferId three = small.scratch("three", 3);
   const Region low{three, 0, 0, 2, 1};
   const Region high{three, 1, 0, 2, 1};
-  small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)}, {low});
+  small.collect(CollectiveKind::all_gather, {small.row(small.own_shard, 0)}, {low});
   small.copy(low, high, {OpId{0}});
   EXPECT_EQ(sentences(small.build()),
             Sentences{"hazard: op 1 (elementwise) on rank 0 reads and writes row 1 of three at once"});
@@ -489,7 +491,7 @@ TEST(CheckProgram, FindsAContributionCountedTwice) {
 
 TEST(CheckProgram, FindsAnInputAddedToItself) {
   Small small;
-  small.add({{small.row(small.own, 0)}, {small.row(small.own, 0)}}, small.row(small.more, 0));
+  small.add({{small.row(small.own_shard, 0)}, {small.row(small.own_shard, 0)}}, small.row(small.more, 0));
   EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 0 (elementwise) on rank 0 counts x[0] twice"});
 }
 
@@ -536,18 +538,18 @@ TEST(CheckProgram, FindsACollectiveThatReducesDifferentBlocks) {
 }
 
 TEST(CheckProgram, FindsAResultThatOnlyTheFirstIterationGetsRight) {
-  // The neighbour's x replaces the own one: the second time round it goes back.
+  // The neighbour's x replaces the rank's shard; in the second iteration it goes back.
   Small small;
-  const OpId kept = small.copy(small.row(small.own, 0), small.row(small.room, 0));
-  small.exchange({small.row(small.room, 0)}, {small.row(small.own, 0)}, {kept});
-  small.builder.finally(small.row(small.own, 0), small.x, along(small.builder.mesh(), 0, 1), 0);
+  const OpId kept = small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
+  small.exchange({small.row(small.room, 0)}, {small.row(small.own_shard, 0)}, {kept});
+  small.builder.finally(small.row(small.own_shard, 0), small.x, along(small.builder.mesh(), 0, 1), 0);
   EXPECT_EQ(sentences(small.build()),
             Sentences{"contents: in a second iteration, rank 0 ends with x[0] in row 0 of own, where x[1] belongs"});
 }
 
 TEST(CheckProgram, FindsTwoInitialContentsInOnePlace) {
   Small small;
-  small.builder.initially(small.row(small.own, 0), small.x, 0, 0);
+  small.builder.initially(small.row(small.own_shard, 0), small.x, 0, 0);
   EXPECT_EQ(sentences(small.build()),
             Sentences{"contents: rank 1 would hold both x[1] and x[0] in row 0 of own before the first op"});
 }
@@ -598,7 +600,7 @@ struct Nonlinear {
   BufferId buffer(const char* name, Extent rows, Extent columns) {
     return builder.buffer(name, BufferRole::scratch, rows, columns, DType::bf16);
   }
-  /// Some of the contraction blocks, from `first`, for both columns of y.
+  /// Multiplies `blocks` contraction blocks from `first` on, for both columns of y.
   OpId multiply(std::int32_t first, std::int32_t blocks, bool accumulate = false) {
     return builder.gemm({.a = {Region{held_a, 0, first, 1, blocks}},
                          .b = {Region{held_b, first, 0, blocks, 2}},
@@ -612,60 +614,64 @@ struct Nonlinear {
 };
 
 TEST(CheckProgram, PassesANonlinearFunctionOfASumMadeInTwoSteps) {
-  Nonlinear one;
-  one.multiply(0, 1);
-  one.multiply(1, 1, true);
-  one.apply(Function::gelu, {one.builder.whole(one.room)}, one.builder.whole(one.out));
-  one.builder.finally(one.builder.whole(one.out), one.z, 0, 0);
-  EXPECT_EQ(sentences(one.build()), Sentences{});
+  Nonlinear nonlinear;
+  nonlinear.multiply(0, 1);
+  nonlinear.multiply(1, 1, true);
+  nonlinear.apply(Function::gelu, {nonlinear.builder.whole(nonlinear.room)}, nonlinear.builder.whole(nonlinear.out));
+  nonlinear.builder.finally(nonlinear.builder.whole(nonlinear.out), nonlinear.z, 0, 0);
+  EXPECT_EQ(sentences(nonlinear.build()), Sentences{});
 }
 
 TEST(CheckProgram, FindsANonlinearFunctionOfAPartialSum) {
-  Nonlinear one;
-  one.multiply(1, 1);
-  one.apply(Function::gelu, {one.builder.whole(one.room)}, one.builder.whole(one.out));
-  EXPECT_EQ(sentences(one.build()), Sentences{"contents: op 1 (elementwise) on rank 0 applies a nonlinear function to "
-                                              "y[:,0]{1}, which is not complete"});
+  Nonlinear nonlinear;
+  nonlinear.multiply(1, 1);
+  nonlinear.apply(Function::gelu, {nonlinear.builder.whole(nonlinear.room)}, nonlinear.builder.whole(nonlinear.out));
+  EXPECT_EQ(sentences(nonlinear.build()),
+            Sentences{"contents: op 1 (elementwise) on rank 0 applies a nonlinear function to "
+                      "y[:,0]{1}, which is not complete"});
 }
 
 TEST(CheckProgram, FindsAFunctionThatTheOperationDoesNotApply) {
-  Nonlinear one;
-  one.apply(Function::gelu, {one.builder.whole(one.held_a)}, one.builder.whole(one.out));
-  EXPECT_EQ(sentences(one.build()),
+  Nonlinear nonlinear;
+  nonlinear.apply(Function::gelu, {nonlinear.builder.whole(nonlinear.held_a)}, nonlinear.builder.whole(nonlinear.out));
+  EXPECT_EQ(sentences(nonlinear.build()),
             Sentences{"contents: op 0 (elementwise) on rank 0 applies to a[:,0] a function that "
                       "the operation does not"});
 }
 
 TEST(CheckProgram, FindsGateAndUpInTheWrongOrder) {
-  Nonlinear one;
-  one.apply(Function::copy, {Region{one.held_a, 0, 1, 1, 1}}, Region{one.room, 0, 0, 1, 1});
-  one.apply(Function::copy, {Region{one.held_a, 0, 0, 1, 1}}, Region{one.room, 0, 1, 1, 1});
-  one.apply(Function::swiglu, {one.builder.whole(one.room)}, Region{one.out, 0, 0, 1, 1});
-  EXPECT_EQ(sentences(one.build()),
+  Nonlinear nonlinear;
+  nonlinear.apply(Function::copy, {Region{nonlinear.held_a, 0, 1, 1, 1}}, Region{nonlinear.room, 0, 0, 1, 1});
+  nonlinear.apply(Function::copy, {Region{nonlinear.held_a, 0, 0, 1, 1}}, Region{nonlinear.room, 0, 1, 1, 1});
+  nonlinear.apply(Function::swiglu, {nonlinear.builder.whole(nonlinear.room)}, Region{nonlinear.out, 0, 0, 1, 1});
+  EXPECT_EQ(sentences(nonlinear.build()),
             Sentences{"contents: op 2 (elementwise) on rank 0 pairs a[:,1] with a[:,0] as gate and up"});
 }
 
 TEST(CheckProgram, FindsAFactorThatIsAPartialSum) {
-  Nonlinear one;
-  one.multiply(0, 1);
-  one.builder.gemm(
-      {.a = {one.builder.whole(one.room)}, .b = {one.builder.whole(one.held_b)}, .out = {one.builder.whole(one.out)}});
-  EXPECT_EQ(sentences(one.build()),
+  Nonlinear nonlinear;
+  nonlinear.multiply(0, 1);
+  nonlinear.builder.gemm({.a = {nonlinear.builder.whole(nonlinear.room)},
+                          .b = {nonlinear.builder.whole(nonlinear.held_b)},
+                          .out = {nonlinear.builder.whole(nonlinear.out)}});
+  EXPECT_EQ(sentences(nonlinear.build()),
             Sentences{"contents: op 1 (gemm) on rank 0 multiplies y[:,0]{0}, which is not complete"});
 }
 
 TEST(CheckProgram, FindsABlockThatIsMultipliedTwice) {
   // The second block of the left factor is the first again.
-  Nonlinear one;
-  one.apply(Function::copy, {Region{one.held_a, 0, 0, 1, 1}}, Region{one.room, 0, 0, 1, 1});
-  one.apply(Function::copy, {Region{one.held_a, 0, 0, 1, 1}}, Region{one.room, 0, 1, 1, 1});
-  one.builder.gemm(
-      {.a = {one.builder.whole(one.room)}, .b = {one.builder.whole(one.held_b)}, .out = {one.builder.whole(one.out)}});
-  EXPECT_EQ(sentences(one.build()), Sentences{"contents: op 2 (gemm) on rank 0 multiplies a[:,0] by b[1,0], which are "
-                                              "different blocks of the contraction"});
+  Nonlinear nonlinear;
+  nonlinear.apply(Function::copy, {Region{nonlinear.held_a, 0, 0, 1, 1}}, Region{nonlinear.room, 0, 0, 1, 1});
+  nonlinear.apply(Function::copy, {Region{nonlinear.held_a, 0, 0, 1, 1}}, Region{nonlinear.room, 0, 1, 1, 1});
+  nonlinear.builder.gemm({.a = {nonlinear.builder.whole(nonlinear.room)},
+                          .b = {nonlinear.builder.whole(nonlinear.held_b)},
+                          .out = {nonlinear.builder.whole(nonlinear.out)}});
+  EXPECT_EQ(sentences(nonlinear.build()),
+            Sentences{"contents: op 2 (gemm) on rank 0 multiplies a[:,0] by b[1,0], which are "
+                      "different blocks of the contraction"});
 }
 
-/// One rank, two blocks of tokens, q, k and v of one block of heads.
+/// One rank with two blocks of tokens, and q, k and v of one block of heads.
 struct Attending {
   explicit Attending(bool causal_tensor = true) {
     const TensorId qkv = builder.input_tensor("qkv", tokens, columns, DType::bf16);
@@ -673,11 +679,11 @@ struct Attending {
     builder.initially(builder.whole(in), qkv, 0, 0);
     builder.finally(builder.whole(out), attended, 0, 0);
   }
-  /// Query rows from `row`, which say that they stand there.
+  /// Attends with query rows from `row`, at the position of these rows.
   Attending& attend(std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
     return attend_as(row, row, rows, keys, causal);
   }
-  /// Query rows from `row`, which say that they stand at `as`.
+  /// Attends with query rows from `row`, at the position `as`.
   Attending& attend_as(Index as, std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
     builder.attention({.queries = {builder.rows_of(in, row, rows)},
                        .keys = keys,
@@ -688,9 +694,9 @@ struct Attending {
                        .causal = causal});
     return *this;
   }
-  [[nodiscard]] Operand all() const { return {builder.whole(in)}; }
+  [[nodiscard]] Operand every_row() const { return {builder.whole(in)}; }
   [[nodiscard]] Region row(std::int32_t at) const { return builder.rows_of(in, at); }
-  std::vector<std::string> found() { return sentences(std::move(builder).build()); }
+  std::vector<std::string> findings() { return sentences(std::move(builder).build()); }
 
   ProgramBuilder builder{"attending", Mesh{{{"tp", 1}}}};
   Extent tokens{builder.dimension("tokens", 2), 2};
@@ -704,63 +710,65 @@ struct Attending {
 
 TEST(CheckProgram, AttentionOfAllRowsOrOfOneQueryBlockAfterTheOtherIsRight) {
   Attending whole;
-  EXPECT_EQ(whole.attend(0, 2, whole.all()).found(), Sentences{});
+  EXPECT_EQ(whole.attend(0, 2, whole.every_row()).findings(), Sentences{});
   Attending sliced;  // with a causal mask the first block of queries needs no later key
-  EXPECT_EQ(sliced.attend(0, 1, {sliced.row(0)}).attend(1, 1, sliced.all()).found(), Sentences{});
+  EXPECT_EQ(sliced.attend(0, 1, {sliced.row(0)}).attend(1, 1, sliced.every_row()).findings(), Sentences{});
   Attending unmasked(false);
-  EXPECT_EQ(unmasked.attend(0, 1, unmasked.all(), false).attend(1, 1, unmasked.all(), false).found(), Sentences{});
+  EXPECT_EQ(unmasked.attend(0, 1, unmasked.every_row(), false).attend(1, 1, unmasked.every_row(), false).findings(),
+            Sentences{});
 }
 
 TEST(CheckProgram, MaskedKeysAreNotLookedAt) {
-  Attending one;
-  EXPECT_EQ(one.attend(0, 1, {one.row(0), one.row(0)}).attend(1, 1, one.all()).found(), Sentences{});
+  Attending attending;
+  EXPECT_EQ(attending.attend(0, 1, {attending.row(0), attending.row(0)}).attend(1, 1, attending.every_row()).findings(),
+            Sentences{});
 }
 
 TEST(CheckProgram, FindsAttentionThatMissesKeys) {
   Attending full(false);
-  EXPECT_EQ(full.attend(0, 1, {full.row(0)}, false).attend(1, 1, full.all(), false).found(),
+  EXPECT_EQ(full.attend(0, 1, {full.row(0)}, false).attend(1, 1, full.every_row(), false).findings(),
             (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0] without key rows 1",
                        "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
 }
 
 TEST(CheckProgram, FindsKeysThatAreNotThoseOfTheirRow) {
   Attending swapped;
-  EXPECT_EQ(swapped.attend(0, 2, {swapped.row(1), swapped.row(0)}).found(),
+  EXPECT_EQ(swapped.attend(0, 2, {swapped.row(1), swapped.row(0)}).findings(),
             (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0] to qkv[1] as key row 0",
                        "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
   Attending twice(false);
-  EXPECT_EQ(twice.attend(0, 2, {twice.row(0), twice.row(1), twice.row(1)}, false).found().front(),
+  EXPECT_EQ(twice.attend(0, 2, {twice.row(0), twice.row(1), twice.row(1)}, false).findings().front(),
             "contents: op 0 (attention) on rank 0 attends with qkv[0] to qkv[1] as key row 2");
 }
 
 TEST(CheckProgram, FindsQueriesThatStandElsewhere) {
   Attending late;
-  EXPECT_EQ(late.attend(0, 1, late.all()).attend_as(0, 1, 1, late.all()).found(),
+  EXPECT_EQ(late.attend(0, 1, late.every_row()).attend_as(0, 1, 1, late.every_row()).findings(),
             (Sentences{"contents: op 1 (attention) on rank 0 attends with qkv[1] as with row 0",
                        "contents: rank 0 ends with a wrong value in row 1 of out, where attended[1] belongs"}));
 }
 
 TEST(CheckProgram, FindsQueriesBeyondTheKeysOnAnyRank) {
   Attending late;
-  EXPECT_EQ(late.attend(0, 1, late.all()).attend(1, 1, {late.row(0)}).found(),
+  EXPECT_EQ(late.attend(0, 1, late.every_row()).attend(1, 1, {late.row(0)}).findings(),
             Sentences{"bounds: op 1 (attention) on rank 0 has queries of block row 1, but its keys are 0"});
   Attending early;
-  EXPECT_EQ(early.attend_as(-1, 0, 1, early.all()).found(),
+  EXPECT_EQ(early.attend_as(-1, 0, 1, early.every_row()).findings(),
             Sentences{"bounds: op 0 (attention) on rank 0 has queries of block row -1, but its keys are 0 to 1"});
   Attending unsaid;  // without positions the queries are rows 0 and 1
-  unsaid.builder.attention({.queries = unsaid.all(),
+  unsaid.builder.attention({.queries = unsaid.every_row(),
                             .keys = {unsaid.row(0)},
                             .out = {unsaid.builder.whole(unsaid.out)},
                             .batch = unsaid.batch,
                             .head = unsaid.head});
-  EXPECT_EQ(unsaid.found(),
+  EXPECT_EQ(unsaid.findings(),
             Sentences{"bounds: op 0 (attention) on rank 0 has queries of block row 1, but its keys are 0"});
 }
 
 TEST(CheckProgram, FindsPositionsThatDoNotBelongToTheirQueries) {
-  Attending one;
-  one.attend(0, 1, one.all()).attend(1, 1, one.all());
-  Program program = std::move(one.builder).build();
+  Attending attending;
+  attending.attend(0, 1, attending.every_row()).attend(1, 1, attending.every_row());
+  Program program = std::move(attending.builder).build();
   program.ops[1].positions.count = 2;
   EXPECT_EQ(sentences(program),
             Sentences{"bounds: op 1 (attention) refers to a lane, shape, operand, buffer or axis that is not there"});
@@ -768,12 +776,12 @@ TEST(CheckProgram, FindsPositionsThatDoNotBelongToTheirQueries) {
 
 TEST(CheckProgram, FindsAMaskThatTheOperationDoesNotHave) {
   Attending full(false);
-  EXPECT_EQ(full.attend(0, 2, full.all(), true).found(),
+  EXPECT_EQ(full.attend(0, 2, full.every_row(), true).findings(),
             (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0], which the operation does not",
                        "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
 }
 
-TEST(CheckProgram, AttentionTakesSequencesAndHeadsFromTheSameDimensionsEverywhere) {
+TEST(CheckProgram, AttentionTakesSequencesAndHeadsFromEqualDimensions) {
   Program program = generate(operation_of(Scope::attention, true), Mesh{{{"tp", 2}}}, 0, serial_strategy, {});
   for (Shape& shape : program.unfused) {
     if (auto* attention = std::get_if<AttentionShape>(&shape)) {
@@ -874,7 +882,7 @@ TEST(CheckProgram, FindsATensorWhoseFactorsFitOnlyTransposed) {
   EXPECT_EQ(sentences(program), Sentences{"bounds: tensor dw is not well defined"});
 }
 
-/// What proving a generated schedule is refused with; empty where it is proved.
+/// Returns the message that refuses a generated schedule; empty if it is proved.
 std::string refusal(Scope scope, std::int32_t ranks, const char* strategy, const StrategyOptions& options) {
   try {
     const Program program = generate(operation_of(scope, true), ranks, *find_strategy(strategy), options);

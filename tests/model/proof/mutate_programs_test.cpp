@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every single mutation of every schedule is caught by check_program() or proved to do the same.
+// Tests that every single mutation of every schedule is caught by check_program() or proved to do equal work.
 #include "model/proof/mutate.h"
 
 #include <fmt/format.h>
@@ -21,20 +21,20 @@
 namespace commfuse {
 namespace {
 
-/// Every schedule that is tried, and slices that are copied together.
+/// Returns every schedule that is tried, and slices that are copied together.
 std::vector<StrategyOptions> schedules_of(const Strategy& strategy, Scope scope, std::int32_t ranks) {
   if (!applies(strategy, kinds_of(scope))) {
     return {};
   }
-  std::vector<StrategyOptions> all = strategy.variants({.slices = 2}, {Option::slices});
-  all.push_back({.slices = 2, .shuffles = Shuffles::copied});
-  std::erase_if(all, [&](const StrategyOptions& options) {
+  std::vector<StrategyOptions> variants = strategy.variants({.slices = 2}, {Option::slices});
+  variants.push_back({.slices = 2, .shuffles = Shuffles::copied});
+  std::erase_if(variants, [&](const StrategyOptions& options) {
     return !refusal_of(strategy, kinds_of(scope), options, ranks).empty();
   });
-  return distinct(strategy, kinds_of(scope), all, ranks);
+  return distinct(strategy, kinds_of(scope), variants, ranks);
 }
 
-/// How many mutations of each kind come to what end; one that survives fails.
+/// Counts the fates of mutations by kind. A mutation that survives fails the test.
 std::string fates_of(const std::vector<Scope>& scopes, std::int32_t most_ranks) {
   MutationReport report;
   for (std::int32_t ranks = 2; ranks <= most_ranks; ++ranks) {
@@ -75,7 +75,7 @@ TEST(Mutations, OfChainsAndBackwardPassesAreCaughtOrProvedEquivalent) {
   EXPECT_EQ(text, golden_text("mutations_chains.txt", text));
 }
 
-TEST(Mutations, OfAttentionByQuerySliceAndOfUlyssesAreCaughtOrProvedEquivalent) {
+TEST(Mutations, OfAttentionBySliceAndOfUlyssesAreCaughtOrProvedEquivalent) {
   const std::string text = "Single mutations of every schedule of attention and ulysses for 2 ranks\n" +
                            fates_of({Scope::attention, Scope::ulysses}, 2);
   EXPECT_EQ(text, golden_text("mutations_attention.txt", text));
@@ -94,14 +94,14 @@ TEST(Mutations, OfEveryProvedScheduleOfFourRanksAreCaughtOrProvedEquivalent) {
   EXPECT_GT(report.count(Fate::caught), 10000);
 }
 
-/// x of one rank goes through one of two rooms of the same extents.
+/// A program in which x of one rank goes through one of two rooms of equal extents.
 struct Detour {
   ProgramBuilder builder{"detour", Mesh{{{"tp", 1}}}};
-  Extent one{builder.dimension("tokens", 1), 1};
-  TensorId x = builder.input_tensor("x", one, one, DType::bf16);
-  BufferId in = builder.buffer("in", BufferRole::input, one, one, DType::bf16);
-  BufferId rooms = builder.buffer("rooms", BufferRole::scratch, {one.dimension, 2}, one, DType::bf16);
-  BufferId out = builder.buffer("out", BufferRole::output, one, one, DType::bf16);
+  Extent block{builder.dimension("tokens", 1), 1};
+  TensorId x = builder.input_tensor("x", block, block, DType::bf16);
+  BufferId in = builder.buffer("in", BufferRole::input, block, block, DType::bf16);
+  BufferId rooms = builder.buffer("rooms", BufferRole::scratch, {block.dimension, 2}, block, DType::bf16);
+  BufferId out = builder.buffer("out", BufferRole::output, block, block, DType::bf16);
 
   OpId copy(const Region& from, const Region& to, const std::vector<OpId>& waits = {}) {
     return builder.elementwise({.function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = waits});
@@ -129,7 +129,7 @@ TEST(Equivalence, OfAConsistentlyRenamedSlotIsByValues) {
 
 TEST(Equivalence, IsNotProvedWhenOneOfThemFailsItsCheck) {
   Program wrong = unshared(Detour{}.through(0));
-  wrong.regions[2].row.constant = 1;  // reads the other room
+  wrong.regions[2].row.constant = 1;  // It reads the other room.
   EXPECT_EQ(equivalence_of(Detour{}.through(0), wrong), std::nullopt);
 }
 
@@ -144,7 +144,7 @@ TEST(Equivalence, IsNotProvedWhenValuesTakeAnotherWay) {
   EXPECT_EQ(equivalence_of(Detour{}.through(0), straight), std::nullopt);
 }
 
-/// y = sum of three partial products, one after the other in place, and a copy that nobody needs.
+/// Returns y as the sum of three partial products, one after the other in place, and a copy that nobody needs.
 Program three_parts() {
   ProgramBuilder builder("three parts", Mesh{{{"tp", 1}}});
   const Extent tokens{builder.dimension("tokens", 1), 1};
@@ -174,12 +174,13 @@ TEST(MutationReport, SaysWhatSurvivesAndWhy) {
   const Program program = three_parts();
   ASSERT_TRUE(check_program(program).ok());
   const MutationReport report = mutate(program, [](Fate fate) { return fate != Fate::caught; });
-  std::vector<std::string> found;
+  std::vector<std::string> fates;
   for (const MutantResult& result : report.listed) {
-    found.push_back(fmt::format("{}: {} {}", result.mutation, name_of(result.fate), result.why));
+    fates.push_back(fmt::format("{}: {} {}", result.mutation, name_of(result.fate), result.why));
   }
-  // The parts may change places, but the first one overwrites. Nobody misses the copy, nor minds what it copies.
-  EXPECT_EQ(found, (std::vector<std::string>{
+  // The parts may change places, but the first one overwrites. Nothing needs the copy, and nothing depends on what it
+  // copies.
+  EXPECT_EQ(fates, (std::vector<std::string>{
                        "op 1 (gemm): after op 2: equivalent same sums", "op 2 (gemm): after op 3: survived ",
                        "op 3 (elementwise): output 0, region 0: y instead of spare: equivalent same values",
                        "op 3 (elementwise): left out: survived "}));
@@ -202,13 +203,13 @@ TEST(MutationReport, AddsUp) {
 }
 
 TEST(Equivalence, OfOpsThatChangedPlacesKnowsWhichIsWhich) {
-  // Two copies on one lane that have nothing to do with each other; only `now` says that they are the same two.
+  // Two copies on one lane are independent of each other; only `now` says which is which.
   ProgramBuilder builder("two", Mesh{{{"tp", 1}}});
   const Extent two{builder.dimension("tokens", 2), 2};
-  const Extent one{builder.dimension("hidden", 1), 1};
-  const TensorId x = builder.input_tensor("x", two, one, DType::bf16);
-  const BufferId from = builder.buffer("from", BufferRole::input, two, one, DType::bf16);
-  const BufferId to = builder.buffer("to", BufferRole::output, two, one, DType::bf16);
+  const Extent one_block{builder.dimension("hidden", 1), 1};
+  const TensorId x = builder.input_tensor("x", two, one_block, DType::bf16);
+  const BufferId from = builder.buffer("from", BufferRole::input, two, one_block, DType::bf16);
+  const BufferId to = builder.buffer("to", BufferRole::output, two, one_block, DType::bf16);
   builder.initially(builder.whole(from), x, 0, 0);
   builder.finally(builder.whole(to), x, 0, 0);
   for (std::int32_t row = 0; row < 2; ++row) {
@@ -225,13 +226,13 @@ TEST(Equivalence, OfOpsThatChangedPlacesKnowsWhichIsWhich) {
 TEST(Mutations, OfLanesAndOrderKeepWaitsAndIds) {
   // An exchange on comm; two copies on compute; the second waits for the exchange.
   ProgramBuilder builder("three", Mesh{{{"tp", 2}}});
-  const Extent one{builder.dimension("tokens", 1), 1};
-  const BufferId x = builder.buffer("x", BufferRole::scratch, one, one, DType::bf16);
+  const Extent one_token{builder.dimension("tokens", 1), 1};
+  const BufferId x = builder.buffer("x", BufferRole::scratch, one_token, one_token, DType::bf16);
   const OpId arrived = builder.exchange({.send = {builder.whole(x)}, .receive = {builder.whole(x)}});
   builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(x)}}, .out = {builder.whole(x)}});
   builder.elementwise(
       {.function = Function::copy, .inputs = {{builder.whole(x)}}, .out = {builder.whole(x)}, .waits = {arrived}});
-  std::vector<std::string> found;
+  std::vector<std::string> lanes_by_mutation;
   for (const Mutation& mutation : mutations_of(std::move(builder).build())) {
     if (mutation.kind != MutationKind::lane && mutation.kind != MutationKind::order) {
       continue;
@@ -243,9 +244,9 @@ TEST(Mutations, OfLanesAndOrderKeepWaitsAndIds) {
         lanes += fmt::format(" after {}", static_cast<std::int32_t>(wait));
       }
     }
-    found.push_back(fmt::format("{}: {}", mutation.description, lanes));
+    lanes_by_mutation.push_back(fmt::format("{}: {}", mutation.description, lanes));
   }
-  EXPECT_EQ(found,
+  EXPECT_EQ(lanes_by_mutation,
             (std::vector<std::string>{"op 0 (exchange): on compute instead of comm: compute; compute; compute after 0",
                                       "op 0 (exchange): after op 1: compute; comm; compute after 1",
                                       "op 1 (elementwise): on comm instead of compute: comm; comm; compute after 0",
@@ -261,19 +262,20 @@ TEST(Mutations, OfOneOpAreAllThereAreOfIt) {
   const BufferId from = builder.buffer("from", BufferRole::input, {tokens, 3}, {hidden, 1}, DType::bf16);
   const BufferId to = builder.buffer("to", BufferRole::output, {tokens, 3}, {hidden, 1}, DType::bf16);
   builder.exchange({.send = {builder.rows_of(from, along(builder.mesh(), 0))}, .receive = {builder.rows_of(to, 1)}});
-  std::vector<std::string> found;
+  std::vector<std::string> mutations;
   for (const Mutation& mutation : mutations_of(std::move(builder).build())) {
-    found.push_back(fmt::format("{}, {}", name_of(mutation.kind), mutation.description));
+    mutations.push_back(fmt::format("{}, {}", name_of(mutation.kind), mutation.description));
   }
-  EXPECT_EQ(found, (std::vector<std::string>{"shift, op 0 (exchange): shift 2 instead of 1",
-                                             "shift, op 0 (exchange): shift 0 instead of 1",
-                                             "offset, op 0 (exchange): input 0, region 0, row: offset 1 instead of 0",
-                                             "offset, op 0 (exchange): input 0, region 0, row: offset 2 instead of 0",
-                                             "buffer, op 0 (exchange): input 0, region 0: to instead of from",
-                                             "position, op 0 (exchange): output 0, region 0, row +1",
-                                             "position, op 0 (exchange): output 0, region 0, row -1",
-                                             "buffer, op 0 (exchange): output 0, region 0: from instead of to",
-                                             "removal, op 0 (exchange): left out"}));
+  EXPECT_EQ(
+      mutations,
+      (std::vector<std::string>{
+          "shift, op 0 (exchange): shift 2 instead of 1", "shift, op 0 (exchange): shift 0 instead of 1",
+          "offset, op 0 (exchange): input 0, region 0, row: offset 1 instead of 0",
+          "offset, op 0 (exchange): input 0, region 0, row: offset 2 instead of 0",
+          "buffer, op 0 (exchange): input 0, region 0: to instead of from",
+          "position, op 0 (exchange): output 0, region 0, row +1",
+          "position, op 0 (exchange): output 0, region 0, row -1",
+          "buffer, op 0 (exchange): output 0, region 0: from instead of to", "removal, op 0 (exchange): left out"}));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pushes and pulls reach into memory that no op of its owner holds: what orders them, and what is said when nothing
+// Pushes and pulls reach into memory that no op of its owner holds. Tests what orders them, and the message if nothing
 // does.
 #include "model/proof/remote_hazards.h"
 
@@ -15,24 +15,24 @@
 namespace commfuse {
 namespace {
 
-/// A ring of `ranks`: x is cut into as many rows, rank r holds row r and ends with all of them, in `all`.
+/// A ring of `ranks`: x is cut into as many rows; rank r holds row r and ends with all of them, in `gathered`.
 struct Ring {
   explicit Ring(std::int32_t ranks)
       : builder("ring", Mesh{{{"tp", ranks}}}),
         tokens(builder.dimension("tokens", ranks)),
         hidden(builder.dimension("hidden", 1)),
         x(builder.input_tensor("x", {tokens, ranks}, {hidden, 1}, DType::bf16)),
-        own(builder.buffer("own", BufferRole::input, {tokens, 1}, {hidden, 1}, DType::bf16)),
-        all(builder.buffer("all", BufferRole::output, {tokens, ranks}, {hidden, 1}, DType::bf16)) {
-    builder.initially(builder.whole(own), x, along(builder.mesh(), 0), 0);
-    builder.finally(builder.whole(all), x, 0, 0);
+        shard(builder.buffer("own", BufferRole::input, {tokens, 1}, {hidden, 1}, DType::bf16)),
+        gathered(builder.buffer("all", BufferRole::output, {tokens, ranks}, {hidden, 1}, DType::bf16)) {
+    builder.initially(builder.whole(shard), x, along(builder.mesh(), 0), 0);
+    builder.finally(builder.whole(gathered), x, 0, 0);
   }
 
-  Region row(std::int32_t step) { return builder.rows_of(all, along(builder.mesh(), 0, step)); }
+  Region row(std::int32_t step) { return builder.rows_of(gathered, along(builder.mesh(), 0, step)); }
   OpId copy_own() {
-    return builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(own)}}, .out = {row(0)}});
+    return builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(shard)}}, .out = {row(0)}});
   }
-  /// Step 0 passes on the own row, step 1 what came in step 0, and so on.
+  /// Step 0 passes on the rank's own row, step 1 the row that came in step 0, and so on.
   OpId pass_on(std::int32_t step, Protocol protocol, OpId after) {
     return builder.exchange(
         {.send = {row(-step)}, .receive = {row(-step - 1)}, .protocol = protocol, .waits = {after}});
@@ -41,23 +41,23 @@ struct Ring {
   ProgramBuilder builder;
   DimensionId tokens, hidden;
   TensorId x;
-  BufferId own, all;
+  BufferId shard, gathered;
 };
 
 std::vector<std::string> sentences(const CheckReport& report) {
-  std::vector<std::string> all;
+  std::vector<std::string> texts;
   for (const Finding& finding : report.findings) {
-    all.push_back(finding.sentence);
+    texts.push_back(finding.sentence);
   }
-  return all;
+  return texts;
 }
 
-/// What one rank's proof finds, all ranks' finds too.
+/// Returns the findings of one rank's proof, after checking that the proof on all ranks agrees.
 std::vector<std::string> check_both_ways(const Program& program) {
   const CheckReport every = check_every_rank(program);
-  const std::optional<CheckReport> one = check_one_rank(program);
-  EXPECT_TRUE(one.has_value());
-  EXPECT_TRUE(!one || one->ok() == every.ok());
+  const std::optional<CheckReport> one_rank = check_one_rank(program);
+  EXPECT_TRUE(one_rank.has_value());
+  EXPECT_TRUE(!one_rank || one_rank->ok() == every.ok());
   return sentences(every);
 }
 
@@ -75,10 +75,10 @@ Program ring(std::int32_t ranks, Protocol protocol, bool credit) {
 
 TEST(RemoteHazards, ARingOfPushesMayRunIntoTheNextIterationUnlessACreditEndsIt) {
   EXPECT_EQ(check_both_ways(ring(4, Protocol::push, true)), std::vector<std::string>{});
-  const std::vector<std::string> found = check_both_ways(ring(4, Protocol::push, false));
-  ASSERT_FALSE(found.empty());
+  const std::vector<std::string> sentences = check_both_ways(ring(4, Protocol::push, false));
+  ASSERT_FALSE(sentences.empty());
   EXPECT_EQ(
-      found.front(),
+      sentences.front(),
       "op 2 (exchange) on rank 3 of the next iteration writes row 2 of all of rank 0 while op 3 (exchange) on rank 0 "
       "may still be reading it; order them by a credit");
 }
@@ -89,10 +89,10 @@ TEST(RemoteHazards, ByRendezvousTheSameRingNeedsNone) {
 
 TEST(RemoteHazards, WhatIsPulledMayNotBeOverwrittenBeforeThePullerSaysSo) {
   // The copy of the next iteration overwrites row r of rank r, which its neighbour may still be pulling.
-  const std::vector<std::string> found = check_both_ways(ring(2, Protocol::pull, false));
-  ASSERT_FALSE(found.empty());
+  const std::vector<std::string> sentences = check_both_ways(ring(2, Protocol::pull, false));
+  ASSERT_FALSE(sentences.empty());
   EXPECT_EQ(
-      found.front(),
+      sentences.front(),
       "op 0 (elementwise) on rank 0 of the next iteration writes row 0 of all of rank 0 while op 1 (exchange) on rank "
       "1 may still be reading it; order them by a credit");
   EXPECT_EQ(check_both_ways(ring(2, Protocol::pull, true)), std::vector<std::string>{});
@@ -124,14 +124,14 @@ TEST(RemoteHazards, APushIntoMemoryInUseIsFoundWithinAnIteration) {
     const DimensionId tokens = builder.dimension("tokens", 4);
     const DimensionId hidden = builder.dimension("hidden", 1);
     const TensorId x = builder.input_tensor("x", {tokens, 4}, {hidden, 1}, DType::bf16);
-    const BufferId own = builder.buffer("own", BufferRole::input, {tokens, 2}, {hidden, 1}, DType::bf16);
+    const BufferId held = builder.buffer("own", BufferRole::input, {tokens, 2}, {hidden, 1}, DType::bf16);
     const BufferId room = builder.buffer("room", BufferRole::scratch, {tokens, 1}, {hidden, 1}, DType::bf16);
     const BufferId out = builder.buffer("out", BufferRole::output, {tokens, 2}, {hidden, 1}, DType::bf16);
-    builder.initially(builder.whole(own), x, along(builder.mesh(), 0) * 2, 0);
+    builder.initially(builder.whole(held), x, along(builder.mesh(), 0) * 2, 0);
     builder.finally(builder.whole(out), x, along(builder.mesh(), 0, 1) * 2, 0);
     std::vector<OpId> waits;
     for (std::int32_t step = 0; step < 2; ++step) {
-      const OpId arrived = builder.exchange({.send = {builder.rows_of(own, step)},
+      const OpId arrived = builder.exchange({.send = {builder.rows_of(held, step)},
                                              .receive = {builder.whole(room)},
                                              .protocol = Protocol::push,
                                              .waits = waits});
@@ -144,8 +144,8 @@ TEST(RemoteHazards, APushIntoMemoryInUseIsFoundWithinAnIteration) {
         waits = {builder.credit({.lane = {LaneKind::comm, 1}, .shift = 1, .waits = {copied}})};
       }
     }
-    const std::vector<std::string> found = check_both_ways(std::move(builder).build());
-    EXPECT_EQ(found.empty(), credit) << (found.empty() ? "" : found.front());
+    const std::vector<std::string> sentences = check_both_ways(std::move(builder).build());
+    EXPECT_EQ(sentences.empty(), credit) << (sentences.empty() ? "" : sentences.front());
   }
 }
 

@@ -14,7 +14,7 @@ namespace {
 const Mesh four{{{"tp", 4}}};
 const Mesh two_by_three{{{"node", 2}, {"tp", 3}}};
 
-/// Where blocks 0, 1, 2 and so on come to.
+/// Returns the places of blocks 0, 1, 2 and so on after a turn.
 std::vector<std::int32_t> moved(const Mesh& mesh, const Direction& direction, const Turn& turn) {
   std::vector<std::int32_t> places;
   for (std::int32_t block = 0; block < direction.blocks; ++block) {
@@ -49,8 +49,8 @@ TEST(Rotation, IsUndoneByTheInverseTurn) {
   const Direction rows{12, {{6, 2}}};
   const Turn turn{1, 2};
   for (std::int32_t block = 0; block < rows.blocks; ++block) {
-    const std::int32_t there = rows.rotation.at(two_by_three, block, turn);
-    EXPECT_EQ(rows.rotation.at(two_by_three, there, inverse(two_by_three, turn)), block);
+    const std::int32_t turned = rows.rotation.at(two_by_three, block, turn);
+    EXPECT_EQ(rows.rotation.at(two_by_three, turned, inverse(two_by_three, turn)), block);
   }
 }
 
@@ -102,12 +102,12 @@ TEST(RotationInside, OfASpanThatATermChoosesIsNone) {
 TEST(RotationInside, OfTheWholeIsThatOfTheDirection) {
   const Direction rows{8, {{1}}};
   EXPECT_EQ(rotation_inside(four, {0, 8}, rows), rows.rotation);
-  EXPECT_EQ(rotation_inside(four, {4, 4}, rows), rows.rotation);  // one of two periods
+  EXPECT_EQ(rotation_inside(four, {4, 4}, rows), rows.rotation);  // It is one of two periods.
 }
 
 TEST(RotationInside, DoesNotExistWhereTheSpanIsNotRankZerosTurned) {
   const Direction rows{8, {{2}}};
-  EXPECT_EQ(rotation_inside(four, {0, 2}, rows), std::nullopt);                 // the same on all ranks
+  EXPECT_EQ(rotation_inside(four, {0, 2}, rows), std::nullopt);                 // Equal on all ranks.
   EXPECT_EQ(rotation_inside(four, {term(0, 1, 0), 1}, rows), std::nullopt);     // another scale
   EXPECT_EQ(rotation_inside(four, {term(1, 2, 0), 2}, rows), std::nullopt);     // across two units
   EXPECT_EQ(rotation_inside(four, {term(2, 2, 0), 2}, rows), std::nullopt);     // leaves the buffer on rank 3
@@ -117,18 +117,18 @@ TEST(RotationInside, DoesNotExistWhereTheSpanIsNotRankZerosTurned) {
   EXPECT_EQ(rotation_inside(four, {0, 9}, {8, {}}), std::nullopt);
 }
 
-/// On every rank: inside the direction, and block i of the span is what rank 0's block comes to that moves to i.
+/// True if, on every rank, the span lies inside the direction, and its block i is the turned block i of rank 0.
 bool turns(const Mesh& mesh, const Span& span, const Direction& direction, const Rotation& inside) {
   const std::int32_t start = span.first.at(mesh, {});
   for (Rank rank = 0; rank < mesh.ranks(); ++rank) {
     const Turn turn = mesh.coordinates(rank);
-    const std::int32_t here = span.first.at(mesh, turn);
-    if (here < 0 || here + span.count > direction.blocks) {
+    const std::int32_t first = span.first.at(mesh, turn);
+    if (first < 0 || first + span.count > direction.blocks) {
       return false;
     }
     for (std::int32_t i = 0; i < span.count; ++i) {
       const std::int32_t to = inside.at(mesh, i, turn);
-      if (to < 0 || to >= span.count || here + to != direction.rotation.at(mesh, start + i, turn)) {
+      if (to < 0 || to >= span.count || first + to != direction.rotation.at(mesh, start + i, turn)) {
         return false;
       }
     }
@@ -136,19 +136,19 @@ bool turns(const Mesh& mesh, const Span& span, const Direction& direction, const
   return true;
 }
 
-/// Every direction of so many blocks that two axes can move.
+/// Returns every direction of `blocks` blocks that two axes can move.
 std::vector<Direction> directions(const Mesh& mesh, std::int32_t blocks) {
-  std::vector<Direction> all;
+  std::vector<Direction> possible;
   for (std::int32_t first = -blocks; first <= blocks; ++first) {
     for (std::int32_t second = -blocks; second <= blocks; ++second) {
       Direction direction{blocks, {}};
       if ((first == 0 || direction.move(mesh, 0, first)) &&
           (second == 0 || mesh.axes.size() == 1 || direction.move(mesh, 1, second))) {
-        all.push_back(direction);
+        possible.push_back(direction);
       }
     }
   }
-  return all;
+  return possible;
 }
 
 /// Constants from -1 to 12, scales that divide into 12, offsets from 0 to 2, both signs, one or two terms.
@@ -189,7 +189,7 @@ TEST(RotationInside, IsRightForEverySmallIndexThatItIsGivenFor) {
   EXPECT_GT(given, 1000);
 }
 
-/// A set of blocks 0 to 11, a bit each, made and moved with Sums and block by block.
+/// Makes and moves a set of blocks 0 to 11, a bit each, with Sums and block by block.
 TEST(Sums, MoveAsTheirBlocksDo) {
   for (const std::int32_t period : {2, 3, 4, 6, 12}) {
     Sums sums;
@@ -205,11 +205,11 @@ TEST(Sums, MoveAsTheirBlocksDo) {
     for (std::int32_t by = 0; by < period; ++by) {
       const Cycle cycle{period, by};
       for (unsigned bits = 1; bits < 4096; ++bits) {
-        unsigned there = 0;
+        unsigned moved_bits = 0;
         for (std::int32_t block = 0; block < 12; ++block) {
-          there |= (bits >> static_cast<unsigned>(block) & 1U) << static_cast<unsigned>(cycle.at(block));
+          moved_bits |= (bits >> static_cast<unsigned>(block) & 1U) << static_cast<unsigned>(cycle.at(block));
         }
-        ASSERT_EQ(sums.moved(sum_of(bits), cycle), sum_of(there)) << bits << " by " << by << " of " << period;
+        ASSERT_EQ(sums.moved(sum_of(bits), cycle), sum_of(moved_bits)) << bits << " by " << by << " of " << period;
       }
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof on one rank says what the proof on every rank says; and it is used, but only where it may be.
+// Tests that the proof on one rank agrees with the proof on every rank, and that it is used only where it may be.
 #include "model/proof/symmetry.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@
 namespace commfuse {
 namespace {
 
-/// "right" or the first finding's kind; "not symmetric" when rank 0 does not stand for all.
+/// Returns "right" or the kind of the first finding; "not symmetric" if rank 0 does not stand for all.
 std::string verdict(const std::optional<CheckReport>& report) {
   return !report ? "not symmetric" : report->ok() ? "right" : std::string{name_of(report->findings.front().kind)};
 }
@@ -35,14 +35,14 @@ std::string on_every_rank(const Program& program) { return verdict(check_every_r
 std::string where(const Program& program) { return fmt::format("{}, {} ranks", program.name, program.mesh.ranks()); }
 
 bool any(Scope, const StrategyOptions&) { return true; }
-/// Nothing cut or shared out twice.
+/// True if nothing is cut or shared out twice.
 bool plain(Scope, const StrategyOptions& options) {
   return options.lanes == 1 && options.directions == Directions::one && options.group == 1 && options.sub_slices == 1 &&
          options.sum == Sum::end && options.attention == AttentionCut::whole;
 }
 bool of_short_chains(Scope scope, const StrategyOptions&) { return !has_attention(scope); }
 
-/// Shows `visit` the schedules that are proved and `wanted(scope, options)`.
+/// Calls `visit` with the schedules that are proved and `wanted(scope, options)`.
 template <class Visit>
 void for_each_schedule(const Mesh& mesh, int axis, const Visit& visit,
                        bool (*wanted)(Scope, const StrategyOptions&) = any, bool gated = true) {
@@ -58,7 +58,7 @@ void for_each_schedule(const Mesh& mesh, int axis, const Visit& visit,
   }
 }
 
-/// Rings inside nodes and between them: rows by 3*node+tp.
+/// Visits rings inside nodes and between them: rows by 3*node+tp.
 template <class Visit>
 void for_each_nested_schedule(std::int32_t ranks, const Visit& visit) {
   const Strategy& commfuse = commfuse_strategy;
@@ -73,7 +73,8 @@ void for_each_nested_schedule(std::int32_t ranks, const Visit& visit) {
 
 // --- every schedule ------------------------------------------------------------------------------------------------
 
-/// Under a causal mask, slices of queries that all ranks have need not be other ranks' slices, turned.
+/// True for schedules that cut queries that all ranks have. Under a causal mask such slices need not be other ranks'
+/// slices, turned.
 bool cuts_what_all_ranks_have(const Program& program) {
   const auto has = [&](const char* words) { return program.name.find(words) != std::string::npos; };
   return has("zig-zag") || (has("sliced") && has("by query"));
@@ -182,7 +183,7 @@ class Changes {
     }
   }
 
-  /// The same places, the last rank's first: a scale of the other sign, from the top.
+  /// Turns places around, the last rank's first: a scale of the other sign, from the top.
   void upside_down(Index& index, std::size_t axis) const {
     IndexTerm& term = index.terms[axis];
     const std::int32_t far = term.scale * (program_.mesh.axes[axis].extent - 1);
@@ -255,10 +256,10 @@ TEST(Symmetry, OfProgramsChangedAtRandomGivesTheVerdictOfEveryRank) {
 
 // --- by hand -------------------------------------------------------------------------------------------------------
 
-/// x is a shard of one block a rank on a mesh; rank r has its own in `own`.
+/// A program in which x is a shard of one block a rank on a mesh; rank r has its own in `shard`.
 struct Shards {
   explicit Shards(const Mesh& mesh, const Index& mine) : builder("shards", mesh) {
-    builder.initially(builder.whole(own), x, mine, 0);
+    builder.initially(builder.whole(shard), x, mine, 0);
   }
   BufferId room(const char* name, std::int32_t rows) {
     return builder.buffer(name, BufferRole::scratch, {tokens, rows}, hidden, DType::bf16);
@@ -277,7 +278,7 @@ struct Shards {
   DimensionId tokens = builder.dimension("tokens", ranks);
   Extent hidden{builder.dimension("hidden", 1), 1};
   TensorId x = builder.input_tensor("x", {tokens, ranks}, hidden, DType::bf16);
-  BufferId own = builder.buffer("own", BufferRole::input, {tokens, 1}, hidden, DType::bf16);
+  BufferId shard = builder.buffer("own", BufferRole::input, {tokens, 1}, hidden, DType::bf16);
 };
 
 const Mesh three{{{"tp", 3}}};
@@ -287,29 +288,30 @@ TEST(Symmetry, HoldsOfShardsThatGoAgainstTheRanks) {
   Index mine(2);
   mine.terms[0].scale = -1;
   Shards shards(three, mine);
-  const BufferId all = shards.room("all", 3);
+  const BufferId gathered = shards.room("all", 3);
   for (std::int32_t step = 0; step < 3; ++step) {
     Index row(2);
     row.terms[0] = {-1, step};
     shards.builder.exchange({.shift = (3 - step) % 3,
-                             .send = {shards.builder.whole(shards.own)},
-                             .receive = {shards.builder.rows_of(all, row)}});
+                             .send = {shards.builder.whole(shards.shard)},
+                             .receive = {shards.builder.rows_of(gathered, row)}});
   }
-  shards.builder.finally(shards.builder.whole(all), shards.x, 0, 0);
+  shards.builder.finally(shards.builder.whole(gathered), shards.x, 0, 0);
   EXPECT_EQ(on_one_rank(shards.build()), "right");
 }
 
-TEST(Symmetry, OfARingThatSendsBeforeItReceivesIsADeadlockOfRankZeroWithItself) {
+TEST(Symmetry, OfARingThatSendsBeforeItReceivesIsADeadlockOfRankZero) {
   Shards shards(three, along(three, 0));
   const BufferId next = shards.room("next", 1);
-  shards.builder.exchange({.send = {shards.builder.whole(shards.own)}, .receive = {}, .waits = {}});
+  shards.builder.exchange({.send = {shards.builder.whole(shards.shard)}, .receive = {}, .waits = {}});
   shards.builder.exchange({.send = {}, .receive = {shards.builder.whole(next)}, .waits = {}});
   const Program program = shards.build();
   EXPECT_EQ(on_one_rank(program), "deadlock");
   EXPECT_EQ(on_every_rank(program), "deadlock");
 }
 
-/// Shards by 3*node+tp, gathered first among the three ranks of a node, then between the two nodes.
+/// Returns a program that gathers shards by 3*node+tp first among the three ranks of a node, then between the two
+/// nodes.
 Program gathered_in_two_steps(bool nodes_first) {
   const Mesh mesh{{{"node", 2}, {"tp", 3}}};
   Index mine = along(mesh, 1);
@@ -317,15 +319,15 @@ Program gathered_in_two_steps(bool nodes_first) {
   Shards shards(mesh, mine);
   ProgramBuilder& builder = shards.builder;
   const BufferId near = shards.room("near", nodes_first ? 2 : 3);
-  const BufferId all = shards.room("all", 6);
-  const OpId first = shards.gather(nodes_first ? 0 : 1, builder.whole(shards.own), builder.whole(near));
-  shards.gather(nodes_first ? 1 : 0, builder.whole(near), builder.whole(all), {first});
+  const BufferId gathered = shards.room("all", 6);
+  const OpId first = shards.gather(nodes_first ? 0 : 1, builder.whole(shards.shard), builder.whole(near));
+  shards.gather(nodes_first ? 1 : 0, builder.whole(near), builder.whole(gathered), {first});
   if (nodes_first) {  // rows 2*tp+node
     for (std::int32_t row = 0; row < 6; ++row) {
-      builder.finally(builder.rows_of(all, row), shards.x, row % 2 * 3 + row / 2, 0);
+      builder.finally(builder.rows_of(gathered, row), shards.x, row % 2 * 3 + row / 2, 0);
     }
   } else {
-    builder.finally(builder.whole(all), shards.x, 0, 0);
+    builder.finally(builder.whole(gathered), shards.x, 0, 0);
   }
   return shards.build();
 }
@@ -337,14 +339,14 @@ TEST(Symmetry, IsNotSeenWhereSingleRowsOfWhatMovesAreFixed) {
   EXPECT_TRUE(check_program(gathered_in_two_steps(true)).ok());
 }
 
-/// Rank r puts its shard where an index says and gathers there, in place.
+/// Returns a program in which rank r puts its shard where an index says and gathers there, in place.
 Program gathered_at(const Index& place, const Predicate& where = {}) {
   Shards shards(three, along(three, 0));
-  const BufferId all = shards.room("all", 3);
-  const OpId placed = shards.copy(shards.builder.whole(shards.own), shards.builder.rows_of(all, place));
+  const BufferId gathered = shards.room("all", 3);
+  const OpId placed = shards.copy(shards.builder.whole(shards.shard), shards.builder.rows_of(gathered, place));
   shards.builder.only_where(placed, where);
-  shards.gather(0, shards.builder.rows_of(all, along(three, 0)), shards.builder.whole(all), {placed});
-  shards.builder.finally(shards.builder.whole(all), shards.x, 0, 0);
+  shards.gather(0, shards.builder.rows_of(gathered, along(three, 0)), shards.builder.whole(gathered), {placed});
+  shards.builder.finally(shards.builder.whole(gathered), shards.x, 0, 0);
   return shards.build();
 }
 
@@ -372,13 +374,13 @@ TEST(Symmetry, IsNotSeenWhereARegionReachesIntoTheNextRanksUnit) {
   const DimensionId tokens = builder.dimension("tokens", 6);
   const Extent hidden{builder.dimension("hidden", 1), 1};
   const TensorId x = builder.input_tensor("x", {tokens, 6}, hidden, DType::bf16);
-  const BufferId all = builder.buffer("all", BufferRole::input, {tokens, 6}, hidden, DType::bf16);
+  const BufferId whole = builder.buffer("all", BufferRole::input, {tokens, 6}, hidden, DType::bf16);
   const BufferId two = builder.buffer("two", BufferRole::output, {tokens, 2}, hidden, DType::bf16);
-  builder.initially(builder.whole(all), x, 0, 0);
-  const Index own = along(three, 0, 0, 2);
+  builder.initially(builder.whole(whole), x, 0, 0);
+  const Index own_rows = along(three, 0, 0, 2);
   builder.elementwise(
-      {.function = Function::copy, .inputs = {{builder.rows_of(all, own, 2)}}, .out = {builder.whole(two)}});
-  builder.finally(builder.whole(two), x, own, 0);
+      {.function = Function::copy, .inputs = {{builder.rows_of(whole, own_rows, 2)}}, .out = {builder.whole(two)}});
+  builder.finally(builder.whole(two), x, own_rows, 0);
   Program program = std::move(builder).build();
   EXPECT_EQ(on_one_rank(program), "right");
   program.regions[0].row.constant = 1;
@@ -387,11 +389,11 @@ TEST(Symmetry, IsNotSeenWhereARegionReachesIntoTheNextRanksUnit) {
   EXPECT_EQ(on_every_rank(program), "bounds");
 }
 
-/// Three ranks that all hold a (3 x 3) and b (3 x 3), of which there are y = a b, z = gelu(a) and attended(a).
+/// Three ranks that all hold a (3 x 3) and b (3 x 3), with y = a b, z = gelu(a) and attended(a).
 struct Alike {
   ProgramBuilder builder{"alike", three};
   Extent tokens{builder.dimension("tokens", 3), 3};
-  DimensionId one = builder.dimension("one", 1);
+  DimensionId single = builder.dimension("one", 1);
   TensorId a = builder.input_tensor("a", tokens, tokens, DType::bf16);
   TensorId b = builder.input_tensor("b", tokens, tokens, DType::bf16);
   TensorId y = builder.product_tensor("y", a, b);
@@ -407,7 +409,7 @@ struct Alike {
     builder.initially(builder.whole(id), tensor, 0, 0);
     return id;
   }
-  /// All rows, from the rank's own on: in order on rank 0 only.
+  /// Returns all rows, from the rank's own on: they are in order on rank 0 only.
   [[nodiscard]] Operand turned(BufferId buffer) const {
     return {builder.rows_of(buffer, along(three, 0, 0)), builder.rows_of(buffer, along(three, 0, 1)),
             builder.rows_of(buffer, along(three, 0, 2))};
@@ -416,9 +418,9 @@ struct Alike {
   OpId copy(Operand from, Operand to) {
     return builder.elementwise({.function = Function::copy, .inputs = {std::move(from)}, .out = std::move(to)});
   }
-  /// The rank's own column of a, so that columns of a move with the ranks.
+  /// Returns the rank's own column of a, so that columns of a move with the ranks.
   [[nodiscard]] Region own_column() const { return {left, 0, along(three, 0), 3, 1}; }
-  /// The rank's own contribution to all of y, in `room`.
+  /// Multiplies the rank's own contribution to all of y, in `room`.
   OpId contribution() {
     return builder.gemm({.a = {own_column()}, .b = {builder.rows_of(right, along(three, 0))}, .out = whole(room)});
   }
@@ -455,7 +457,7 @@ TEST(Symmetry, HoldsOfAnAllReduceOfWhatRanksContribute) {
 }
 
 TEST(Symmetry, HoldsOfAnAllToAllThatGivesEachRankItsRow) {
-  // Rank r gets row r of a from everybody, three times the same.
+  // Rank r gets row r of a from every rank, so three equal rows.
   Alike it;
   it.builder.collective({.kind = CollectiveKind::all_to_all, .in = it.whole(it.left), .out = it.whole(it.out)});
   const BufferId row = it.builder.buffer("row", BufferRole::output, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
@@ -493,8 +495,8 @@ Program attends_out_of_step() {
   it.builder.attention({.queries = it.turned(it.left),
                         .keys = it.whole(it.left),
                         .out = it.whole(it.out),
-                        .batch = it.one,
-                        .head = it.one,
+                        .batch = it.single,
+                        .head = it.single,
                         .causal = false});
   return it.ends_with(it.attended);
 }
@@ -528,17 +530,17 @@ Program scatters_out_of_step() {
   return std::move(it.builder).build();
 }
 Program scatters_in_another_order() {
-  // Of four ranks, each with a column of a and a row of b, 0 and 1 get their rows of y, 2 and 3 each other's.
+  // Four ranks have a column of a and a row of b each; 0 and 1 get their rows of y, 2 and 3 each other's.
   const Mesh four{{{"tp", 4}}};
   ProgramBuilder builder("another order", four);
-  const Extent all{builder.dimension("tokens", 4), 4};
-  const Extent one{all.dimension, 1};
-  const TensorId a = builder.input_tensor("a", all, all, DType::bf16);
-  const TensorId b = builder.input_tensor("b", all, all, DType::bf16);
-  const BufferId left = builder.buffer("left", BufferRole::input, all, one, DType::bf16);
-  const BufferId right = builder.buffer("right", BufferRole::input, one, all, DType::bf16);
-  const BufferId room = builder.buffer("room", BufferRole::scratch, all, all, DType::bf16);
-  const BufferId out = builder.buffer("out", BufferRole::output, one, all, DType::bf16);
+  const Extent rows{builder.dimension("tokens", 4), 4};
+  const Extent single{rows.dimension, 1};
+  const TensorId a = builder.input_tensor("a", rows, rows, DType::bf16);
+  const TensorId b = builder.input_tensor("b", rows, rows, DType::bf16);
+  const BufferId left = builder.buffer("left", BufferRole::input, rows, single, DType::bf16);
+  const BufferId right = builder.buffer("right", BufferRole::input, single, rows, DType::bf16);
+  const BufferId room = builder.buffer("room", BufferRole::scratch, rows, rows, DType::bf16);
+  const BufferId out = builder.buffer("out", BufferRole::output, single, rows, DType::bf16);
   builder.initially(builder.whole(left), a, 0, along(four, 0));
   builder.initially(builder.whole(right), b, along(four, 0), 0);
   const OpId partial =
@@ -561,7 +563,7 @@ Program shuffles_out_of_step() {
   return std::move(it.builder).build();
 }
 Program labels_columns_out_of_step() {
-  // Everybody has a; rank r takes column r for column 0.
+  // Every rank has a; rank r takes column r for column 0.
   Alike it;
   const BufferId column =
       it.builder.buffer("column", BufferRole::output, it.tokens, {it.tokens.dimension, 1}, DType::bf16);
@@ -611,14 +613,14 @@ TEST(Symmetry, IsNotSeenWherePiecesOfRowsReachAcrossTwoPeriods) {
     const Extent one_row{shards.tokens, 1};
     const TensorId v = builder.input_tensor("v", {shards.tokens, 3}, six, DType::bf16);
     const BufferId row = builder.buffer("row", BufferRole::input, one_row, six, DType::bf16);
-    const BufferId own = builder.buffer("mine", BufferRole::scratch, one_row, {six.dimension, 1}, DType::bf16);
-    const BufferId all =
+    const BufferId mine = builder.buffer("mine", BufferRole::scratch, one_row, {six.dimension, 1}, DType::bf16);
+    const BufferId gathered =
         builder.buffer("all", BufferRole::scratch, {shards.tokens, 3}, {six.dimension, width}, DType::bf16);
     builder.initially(builder.whole(row), v, along(three, 0), 0);
-    shards.copy({row, 0, along(three, 0), 1, 1}, builder.whole(own));
+    shards.copy({row, 0, along(three, 0), 1, 1}, builder.whole(mine));
     builder.collective({.kind = CollectiveKind::all_to_all,
                         .in = {{row, 0, 0, 1, width}, {row, 0, 1, 1, width}, {row, 0, 2, 1, width}},
-                        .out = {builder.whole(all)}});
+                        .out = {builder.whole(gathered)}});
     return shards.build();
   };
   EXPECT_EQ(on_one_rank(with_pieces_of(1)), "right");
@@ -631,7 +633,7 @@ TEST(Symmetry, IsNotSeenWherePiecesOfRowsReachAcrossTwoPeriods) {
 struct Attending {
   ProgramBuilder builder{"attending", three};
   Extent tokens{builder.dimension("tokens", 3), 3};
-  Extent one{tokens.dimension, 1};
+  Extent one_row{tokens.dimension, 1};
   Extent qkv{builder.dimension("qkv", 1), 1};
   Extent heads{builder.dimension("attention", 1), 1};
   DimensionId batch = builder.dimension("batch", 1);
@@ -641,7 +643,7 @@ struct Attending {
   BufferId in = builder.buffer("in", BufferRole::input, tokens, qkv, DType::bf16);
   BufferId keys = builder.buffer("keys", BufferRole::scratch, tokens, qkv, DType::bf16);
   BufferId out = builder.buffer("out", BufferRole::output, tokens, heads, DType::bf16);
-  Index own = along(three, 0);
+  Index own_row = along(three, 0);
 
   Attending() { builder.initially(builder.whole(in), x, 0, 0); }
   void attend(Operand seen, Operand to, Operand queries, std::vector<Index> positions) {
@@ -654,43 +656,44 @@ struct Attending {
                        .causal = true});
   }
   Program ends_with_own_row() {
-    builder.finally(builder.rows_of(out, own), attended, own, 0);
+    builder.finally(builder.rows_of(out, own_row), attended, own_row, 0);
     return std::move(builder).build();
   }
 };
 
 TEST(Symmetry, HoldsOfAttentionWithOwnRowsToAll) {
   Attending it;
-  it.attend({it.builder.whole(it.in)}, {it.builder.rows_of(it.out, it.own)}, {it.builder.rows_of(it.in, it.own)},
-            {it.own});
+  it.attend({it.builder.whole(it.in)}, {it.builder.rows_of(it.out, it.own_row)},
+            {it.builder.rows_of(it.in, it.own_row)}, {it.own_row});
   EXPECT_EQ(on_one_rank(it.ends_with_own_row()), "right");
 }
 
 TEST(Symmetry, IsNotSeenWhereQueriesStandElsewhereOnOtherRanks) {
   Attending it;
-  it.attend({it.builder.whole(it.in)}, {it.builder.rows_of(it.out, it.own)}, {it.builder.rows_of(it.in, it.own)}, {0});
+  it.attend({it.builder.whole(it.in)}, {it.builder.rows_of(it.out, it.own_row)},
+            {it.builder.rows_of(it.in, it.own_row)}, {0});
   const Program program = it.ends_with_own_row();
   EXPECT_EQ(on_one_rank(program), "not symmetric");
   EXPECT_EQ(on_every_rank(program), "contents");
 }
 
 TEST(Symmetry, IsNotSeenWhereAMaskHidesFromRankZeroWhatOtherRanksGetWrong) {
-  // Where the row before its own belongs, each rank has the one after: rank 0 sees only its own.
+  // Each rank has the row after its own where the row before belongs: rank 0 sees only its own.
   Attending it;
   for (std::int32_t row = 0; row < 3; ++row) {
     it.builder.elementwise({.function = Function::copy,
                             .inputs = {{it.builder.rows_of(it.in, along(three, 0, row == 2 ? 1 : row))}},
                             .out = {it.builder.rows_of(it.keys, along(three, 0, row))}});
   }
-  it.attend({it.builder.whole(it.keys)}, {it.builder.rows_of(it.out, it.own)}, {it.builder.rows_of(it.in, it.own)},
-            {it.own});
+  it.attend({it.builder.whole(it.keys)}, {it.builder.rows_of(it.out, it.own_row)},
+            {it.builder.rows_of(it.in, it.own_row)}, {it.own_row});
   const Program program = it.ends_with_own_row();
   EXPECT_EQ(on_one_rank(program), "not symmetric");
   EXPECT_EQ(on_every_rank(program), "contents");
 }
 
 TEST(Symmetry, IsNotSeenWhereKeysMoveOutOfStepWithTheSequence) {
-  // From the own row on: in order on rank 0 only.
+  // Rows go from the rank's own on: they are in order on rank 0 only.
   Attending it;
   const auto turned = [&](BufferId buffer) {
     return Operand{it.builder.rows_of(buffer, along(three, 0, 0)), it.builder.rows_of(buffer, along(three, 0, 1)),
@@ -717,7 +720,7 @@ TEST(CheckProgram, Passes65536RanksOfFuseAgAndFuseRs) {
 TEST(CheckProgram, FindsOnRankZeroWhatIsWrongOnMoreRanksThanItCanHold) {
   const Strategy& commfuse = commfuse_strategy;
   Program program = generate(operation_of(Scope::down, true), Mesh{{{"tp", 16384}}}, 0, commfuse, {});
-  program.ops[1].waits.count = 0;  // sends the first partial product while it may still be computed
+  program.ops[1].waits.count = 0;  // The first partial product is sent while it may still be computed.
   const CheckReport report = check_program(program);
   ASSERT_EQ(report.findings.size(), 1U);
   EXPECT_EQ(report.findings[0].sentence,

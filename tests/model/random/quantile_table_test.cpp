@@ -23,12 +23,12 @@ constexpr std::array normal_quantiles{NormalQuantile{0.25, 0.6744897501960817}, 
                                       NormalQuantile{1e-5, 4.264890793922825},  NormalQuantile{1e-6, 4.753424308822899},
                                       NormalQuantile{1e-7, 5.199337582192817}};
 
-/// The word that has the probability `above` above it, in the middle of its share.
+/// Returns the word that has the probability `above` above it, in the middle of its share.
 std::uint32_t word_with(double above) {
   return static_cast<std::uint32_t>((1.0 - above) * static_cast<double>(all_words) - 0.5);
 }
 
-/// Every 1024th word.
+/// Returns the mean over every 1024th word.
 template <class Function>
 double mean_over_words(const Function& function) {
   constexpr std::uint64_t stride = 1024;
@@ -85,9 +85,9 @@ TEST(QuantileTable, RisesFromWordToWord) {
   const QuantileTable table(lognormal(0.3), all_words);
   double before = 0.0;
   for (std::uint64_t word = 0; word < all_words; word += 65521) {
-    const double here = table.at(static_cast<std::uint32_t>(word));
-    EXPECT_GE(here, before) << word;
-    before = here;
+    const double quantile = table.at(static_cast<std::uint32_t>(word));
+    EXPECT_GE(quantile, before) << word;
+    before = quantile;
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares, bands and scores worked out by hand.
+// Shares, bands and scores are worked out by hand.
 #include "model/record/reliability.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace commfuse {
 namespace {
 
-/// A row that lies so many standard errors from its prediction.
+/// Returns a row that lies `errors_off` standard errors from its prediction.
 CheckedTime row(std::int64_t shape, double errors_off, double error = 0.1) {
   return {.distance = errors_off * error, .error = error, .shape = {shape}};
 }
@@ -114,7 +114,7 @@ TEST(NewResidual, IsWhatParametersDoNotExplain) {
   fit.rows.push_back({.distance = 0.05 * 0.993666938968772, .parameters = 0.03, .shape = {1}});
   EXPECT_NEAR(new_residual(fit).residual, std::exp(0.04) - 1.0, 1e-12);
   fit.rows[0].parameters = 0.06;
-  EXPECT_EQ(new_residual(fit).residual, 0.005);  // parameters explain all of it
+  EXPECT_EQ(new_residual(fit).residual, 0.005);  // Parameters explain the whole error.
   EXPECT_EQ(new_residual({.residual = 0.5, .rows = {}}).residual, 0.5);
 }
 

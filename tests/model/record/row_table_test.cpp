@@ -18,7 +18,7 @@ TEST(NarrowColumn, GivesBackWhatItWasGivenAcrossBlocks) {
   NarrowColumn column;
   std::vector<std::int64_t> values;
   for (std::int64_t i = 0; i < 5000; ++i) {
-    // A block of one value, of small spreads, of times of layers, and of everything.
+    // Blocks of one value, of small differences, of times of layers, and of everything.
     values.push_back(i < 1024   ? 7
                      : i < 2048 ? 1'000'000 + i
                      : i < 3072 ? 100'000'000'000 + i * i * i * i % 99'999'999'999
@@ -54,7 +54,7 @@ TEST(WordColumn, NumbersWordsAsTheyFirstCome) {
   EXPECT_EQ(column.numbers()[5], 1);
 }
 
-/// With another value in every member.
+/// Returns a row with another value in every member.
 ResultRow full_row() {
   ResultRow row;
   std::int64_t next = 1;
@@ -111,11 +111,12 @@ void expect_same(const ResultRow& a, const ResultRow& b) {
   EXPECT_EQ(a.tails.has_value(), b.tails.has_value());
 }
 
-/// Who adds a column of results adds its member to the table, and to the row above.
+/// If you add a column of results, add its member to the table, and to the row above.
 TEST(RowTable, IsTestedWithAValueInEveryColumn) {
   const ResultRow row = full_row();
   for (const ResultColumn& column : result_columns()) {
-    const bool is_option = std::ranges::any_of(all_options, [&](Option one) { return name_of(one) == column.name; });
+    const bool is_option =
+        std::ranges::any_of(all_options, [&](Option option) { return name_of(option) == column.name; });
     if (column.put != nullptr && column.name != "reason" && !is_option) {
       EXPECT_NE(column.value(row), column.value(ResultRow{})) << column.name;
     }
@@ -132,7 +133,7 @@ TEST(RowTable, GivesBackEveryMemberOfARow) {
   ResultRow again = full_row();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     expect_same(table[i], rows[i]);
-    table.read(i, again);  // Over what the row before left there.
+    table.read(i, again);  // Overwrites the values of the row before.
     expect_same(again, rows[i]);
   }
   EXPECT_EQ(table[0].tails->causes.worst_rank(), 1);
@@ -142,7 +143,8 @@ TEST(RowTable, GivesBackEveryMemberOfARow) {
 
 TEST(RowTable, TellsApartWhatTheColumnsOfResultsDo) {
   const RowTable table(std::vector{full_row()});
-  // Model, hardware, both bandwidths, scope, dtype, faults, batch, what changes prices; and two axes.
+  // The eight are model, hardware, both bandwidths, scope, dtype, faults and batch; then come settings that change
+  // prices, and two axes.
   EXPECT_EQ(table.setting_columns().size(), 8U + price_settings.size());
   EXPECT_EQ(table.point_columns().size(), 10U + price_settings.size());
 }

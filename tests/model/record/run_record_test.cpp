@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record is read back as it was written, and what is no record is refused with its place.
+// Tests that a record is read back as it was written, and that any other text is refused with its place.
 #include "model/record/run_record.h"
 
 #include <fmt/format.h>
@@ -73,7 +73,7 @@ std::string refusal(const std::string& text) {
   return "";
 }
 
-/// What the example says once a piece of its text is another.
+/// Returns the message about the example with a piece of its text replaced.
 std::string refusal_with(const std::string& old, const std::string& now) {
   return refusal(replaced(to_json(example()), old, now));
 }
@@ -109,7 +109,7 @@ TEST(RunRecord, WhatIsNoJsonIsRefusedWithLineAndColumn) {
   EXPECT_EQ(refusal("{\n  \"schema\": oops}"), std::string("r.json:2:13: not valid JSON") + remedy);
   EXPECT_EQ(refusal(""), std::string("r.json:1:1: not valid JSON") + remedy);
   const std::string text = to_json(example());
-  EXPECT_NE(refusal(text.substr(0, text.size() / 2)), "");  // half-written
+  EXPECT_NE(refusal(text.substr(0, text.size() / 2)), "");  // The file is half-written.
 }
 
 TEST(RunRecord, WhatIsNoRecordIsRefusedWithItsKey) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of schemas is what the sources write and read.
+// Tests that the list of schemas is the one that the sources write and read.
 #include "model/record/versions.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Every schema between double quotes in the sources of the rooms, but for the list itself.
+/// Returns every schema between double quotes in the sources of the rooms, except in the list itself.
 std::set<std::string> schemas_in_sources() {
   static const std::regex schema(R"re(\\?"(commfuse\.[a-z_]+/[0-9]+)\\?")re");
   std::set<std::string> schemas{"commfuse.version/1"};

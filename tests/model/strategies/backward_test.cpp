@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedules of the backward passes: proved on many rank counts, read beside their pictures, and every small mistake
-// in them found.
+// Tests schedules of backward passes: they are proved on many rank counts, compared with their pictures, and every
+// small mistake in them is caught.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -35,18 +35,18 @@ TEST(Backward, HasTheseSchedules) {
 
 TEST(Backward, EveryScheduleIsProvedAndReadsBack) { expect_proved_and_read_back(backward_scopes); }
 
-// Step tables for N = 4; the golden texts were checked by hand, cell by cell, against the pictures of
+// Compares step tables for N = 4. The golden texts were checked by hand, cell by cell, against the pictures of
 // fuse_ag_gemm_backward.cpp and fuse_gemm_rs_backward.cpp.
 std::string fused(Scope scope, const StrategyOptions& options) {
   return step_table(generate(operation_of(scope, true), 4, commfuse_strategy, options));
 }
 
-TEST(Backward, ColumnRingTakesTurnsWithItsGatherAndLeavesTheLastStepToTheGradient) {
+TEST(Backward, ColumnRingTakesTurnsWithItsGatherUpToTheLastStep) {
   const std::string table = fused(Scope::qkv_backward, {});
   EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_ring.txt", table));
 }
 
-TEST(Backward, ColumnRingWithAddsOnAuxGathersFirstAndScattersUnderTheGradient) {
+TEST(Backward, ColumnRingWithAddsOnAuxScattersUnderTheGradient) {
   const std::string table = fused(Scope::qkv_backward, {.add_lane = LaneKind::aux});
   EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_ring_aux.txt", table));
 }

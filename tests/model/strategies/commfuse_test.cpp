@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of CommFuse: which matter together, what they are called, how many ops they make.
+// Tests the options of CommFuse: which matter together, their names, and how many ops they make.
 #include "model/strategies/commfuse.h"
 
 #include <gtest/gtest.h>
@@ -25,13 +25,13 @@ StrategyOptions settled(const StrategyOptions& options, std::int32_t ranks) {
 }
 
 TEST(CommfuseOptions, ThatMakeNoDifferenceArePutBack) {
-  // Groups move whole shards; the direct form has no directions; nested rings have nothing but where they add.
+  // Groups move whole shards; the direct form has no directions; nested rings only choose where they add.
   EXPECT_EQ(settled({.sub_slices = 4, .group = 2}, 8), (StrategyOptions{.group = 2}));
   EXPECT_EQ(settled({.form = Form::direct, .directions = Directions::halves, .inner = 4}, 8),
             (StrategyOptions{.form = Form::direct}));
   EXPECT_EQ(settled({.sub_slices = 2, .lanes = 2, .directions = Directions::halves, .group = 3, .inner = 4}, 8),
             (StrategyOptions{.inner = 4}));
-  // The lane of adds matters where there are some while it runs; of one chain all transfers wait for each other.
+  // The lane of adds matters only where adds run before the end; in one chain all transfers wait for each other.
   EXPECT_EQ(settled({.form = Form::direct, .add_lane = LaneKind::aux}, 8), (StrategyOptions{.form = Form::direct}));
   EXPECT_EQ(settled({.sum = Sum::arrival, .lanes = 7}, 8), StrategyOptions{});
   const StrategyOptions adds{.form = Form::direct, .add_lane = LaneKind::aux, .sum = Sum::arrival};
@@ -46,7 +46,7 @@ TEST(CommfuseOptions, CountsAreNoLargerThanTheRanksCanUse) {
   EXPECT_EQ(settled({.sub_slices = 2, .lanes = 9, .directions = Directions::halves}, 8).lanes, 4);
   EXPECT_EQ(settled({.group = 9}, 4).group, 3);
   EXPECT_EQ(settled({.group = 9}, 1).group, 1);
-  EXPECT_EQ(settled({.inner = 8}, 8), StrategyOptions{});  // one node: a flat ring
+  EXPECT_EQ(settled({.inner = 8}, 8), StrategyOptions{});  // One node makes a flat ring.
 }
 
 TEST(CommfuseOptions, AreNamedByWhatDiffersFromThePlainForm) {
@@ -71,7 +71,7 @@ TEST(CommfuseOptions, NodesAreOfEqualSize) {
   EXPECT_EQ(why_not(3, 8), "an inner ring of 3 does not divide 8 ranks; choose 2 or 4");
   EXPECT_EQ(why_not(5, 7), "an inner ring of 5 does not divide 7 ranks; choose 1 or 7");
   EXPECT_EQ(why_not(8, 4), "an inner ring of 8 does not divide 4 ranks; choose 4");
-  EXPECT_EQ(why_not(3, 8, Form::direct), "");  // not asked
+  EXPECT_EQ(why_not(3, 8, Form::direct), "");  // The direct form ignores inner rings.
 }
 
 TEST(CommfuseOptions, WhatIsTriedAgreesWithWhatIsFixed) {
@@ -79,7 +79,7 @@ TEST(CommfuseOptions, WhatIsTriedAgreesWithWhatIsFixed) {
   base.sub_slices = 4;
   for (const StrategyOptions& options : commfuse().variants(base, {Option::sub_slices})) {
     EXPECT_EQ(options.sub_slices, 4);
-    EXPECT_EQ(options.group, 1);  // a group would have no parts
+    EXPECT_EQ(options.group, 1);  // A larger group would have no parts.
     EXPECT_EQ(options.inner, 1);
   }
   base = {.form = Form::direct, .lanes = 3};
@@ -98,11 +98,11 @@ TEST(CommfuseOptions, FewAreTriedAndManyProvedEachOnce) {
   // Fewer ranks tell fewer schedules apart.
   EXPECT_LT(schedules_to_prove(commfuse(), gemm_rs, 2).size(), 50U);
   for (const std::int32_t ranks : {1, 2, 3, 4, 5, 7, 8, 16}) {
-    const auto all = schedules_to_prove(commfuse(), both, ranks);
-    for (auto one = all.begin(); one != all.end(); ++one) {
-      EXPECT_EQ(canonical(commfuse(), both, *one, ranks), *one);
-      EXPECT_EQ(std::count(all.begin(), all.end(), *one), 1);
-      EXPECT_EQ(refusal_of(commfuse(), both, *one, ranks), "");
+    const auto schedules = schedules_to_prove(commfuse(), both, ranks);
+    for (auto schedule = schedules.begin(); schedule != schedules.end(); ++schedule) {
+      EXPECT_EQ(canonical(commfuse(), both, *schedule, ranks), *schedule);
+      EXPECT_EQ(std::count(schedules.begin(), schedules.end(), *schedule), 1);
+      EXPECT_EQ(refusal_of(commfuse(), both, *schedule, ranks), "");
     }
   }
 }

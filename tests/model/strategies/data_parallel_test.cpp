@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules of data parallelism with sharded weights: proved on many rank counts, and every small mistake found.
+// Tests schedules of data parallelism with sharded weights: they are proved on many rank counts, and every small
+// mistake is caught.
 #include <gtest/gtest.h>
 
 #include <algorithm>

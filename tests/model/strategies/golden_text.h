@@ -9,7 +9,7 @@
 
 namespace commfuse {
 
-/// The golden text of that name. With COMMFUSE_RENEW_GOLDEN set it first becomes `actual`: look at the difference
+/// Returns the golden text of that name. With COMMFUSE_RENEW_GOLDEN set it first becomes `actual`: read the difference
 /// before you commit it.
 inline std::string golden_text(const std::string& name, const std::string& actual) {
   const std::string path = std::string{COMMFUSE_SOURCE_DIR} + "/tests/model/strategies/golden/" + name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where shards lie on nested rings, and the indices of two terms that say so.
+// Tests the places of shards on nested rings, and the indices of two terms that describe them.
 #include <gtest/gtest.h>
 
 #include "model/proof/check_program.h"
@@ -24,12 +24,12 @@ TEST(ShardAxes, NumberRanksAsTheMeshDoes) {
   const ShardAxes nested{.inner = 1, .outer = 0};
   EXPECT_EQ(nested.ranks(two_nodes_of_three), 6);
   for (Rank rank = 0; rank < 6; ++rank) {
-    const Coordinates here = two_nodes_of_three.coordinates(rank);
-    EXPECT_EQ(nested.place(two_nodes_of_three, 1).at(two_nodes_of_three, here), rank);
-    EXPECT_EQ(nested.place(two_nodes_of_three, 4).at(two_nodes_of_three, here), 4 * rank);
-    // One place back in the node, one node on.
-    EXPECT_EQ(nested.place(two_nodes_of_three, 1, -1, 1).at(two_nodes_of_three, here),
-              (here[0] + 1) % 2 * 3 + (here[1] + 2) % 3);
+    const Coordinates coordinates = two_nodes_of_three.coordinates(rank);
+    EXPECT_EQ(nested.place(two_nodes_of_three, 1).at(two_nodes_of_three, coordinates), rank);
+    EXPECT_EQ(nested.place(two_nodes_of_three, 4).at(two_nodes_of_three, coordinates), 4 * rank);
+    // The place is one back in the node, and one node on.
+    EXPECT_EQ(nested.place(two_nodes_of_three, 1, -1, 1).at(two_nodes_of_three, coordinates),
+              (coordinates[0] + 1) % 2 * 3 + (coordinates[1] + 2) % 3);
   }
 }
 

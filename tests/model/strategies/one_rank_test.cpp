@@ -27,7 +27,7 @@ TEST(OneRank, ExchangesNothingInAnySchedule) {
 }
 
 TEST(OneRank, DoesTheWorkOfTheProductsAlone) {
-  // Nothing is cut for a transfer that there is not, and nothing copied for it.
+  // Nothing is cut or copied for a transfer that does not exist.
   for (const Scope scope : {Scope::qkv, Scope::down, Scope::qkv_backward, Scope::down_backward, Scope::fsdp_gate_up}) {
     for (const char* name : {"serial", "sliced"}) {
       const Strategy& strategy = *find_strategy(name);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedules of a scope that the tests of backward passes and of data parallelism look at, and what they all must
-// hold.
+// Schedules of a scope for the tests of backward passes and of data parallelism, and what they all must satisfy.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +15,7 @@
 
 namespace commfuse {
 
-/// All that are proved on so many ranks.
+/// Returns all schedules that are proved on `ranks` ranks.
 inline std::vector<Program> schedules_of(Scope scope, std::int32_t ranks) {
   std::vector<Program> programs;
   for (const Strategy& strategy : strategies()) {
@@ -28,11 +27,11 @@ inline std::vector<Program> schedules_of(Scope scope, std::int32_t ranks) {
 }
 
 inline std::vector<std::string> names(const std::vector<Program>& programs) {
-  std::vector<std::string> all;
+  std::vector<std::string> program_names;
   for (const Program& program : programs) {
-    all.push_back(program.name);
+    program_names.push_back(program.name);
   }
-  return all;
+  return program_names;
 }
 
 inline void expect_proved_and_read_back(std::span<const Scope> scopes) {
@@ -46,7 +45,7 @@ inline void expect_proved_and_read_back(std::span<const Scope> scopes) {
   }
 }
 
-/// Every single mutation of the schedules on 2 and 3 ranks.
+/// Checks every single mutation of the schedules on 2 and 3 ranks.
 inline void expect_no_mutant_survives(std::span<const Scope> scopes) {
   MutationReport report;
   for (const std::int32_t ranks : {2, 3}) {
@@ -60,7 +59,8 @@ inline void expect_no_mutant_survives(std::span<const Scope> scopes) {
     ADD_FAILURE() << survivor.schedule << ", " << survivor.ranks << " ranks, " << survivor.mutation;
   }
   EXPECT_GT(report.count(Fate::caught), 1000);
-  EXPECT_LT(report.count(Fate::equivalent), report.count(Fate::caught));  // lanes and order are often free
+  // Lanes and order are often free, so many mutants are equivalent.
+  EXPECT_LT(report.count(Fate::equivalent), report.count(Fate::caught));
 }
 
 }  // namespace commfuse

@@ -26,7 +26,7 @@ Program program_of(Scope scope, std::int32_t ranks, const char* strategy = "seri
   return generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), {});
 }
 
-/// The unfused products of a scope on one rank, m x n x k in elements.
+/// Returns the unfused GEMMs of a scope on one rank, m x n x k in elements.
 std::vector<std::array<std::int64_t, 3>> products(Scope scope, std::int32_t ranks, std::int64_t tokens) {
   const Program program = program_of(scope, ranks);
   const Sizes sizes = bind_sizes(program, quantities_of(llama, {.seq = tokens}));
@@ -48,7 +48,7 @@ TEST(Scope, EveryRankMultipliesAllTokensByItsShareOfTheWeights) {
   EXPECT_EQ(products(Scope::mlp, 8, 4096), (Products{{4096, 2 * 28672 / 8, 8192}, {4096, 8192, 28672 / 8}}));
 }
 
-/// Causal attention of all heads: half of 4 x tokens x seq x 8192.
+/// Returns the FLOPs of causal attention of all heads: half of 4 x tokens x seq x 8192.
 double attention_flops(Scope scope) { return has_attention(scope) ? 2.0 * 4096 * 4096 * 8192 : 0.0; }
 
 TEST(Scope, FlopsAreThoseOfTheProductsOnAllRanksAndOfCausalAttention) {
@@ -84,10 +84,10 @@ TEST(Scope, AllStrategiesCutTheSameWork) {
 }
 
 TEST(Scope, BatchesShareTheTokensButNotTheirAttention) {
-  // Four sequences of 1024 are the products of one of 4096, and a quarter of its attention.
-  const Flops one = flops_of(Scope::attention, llama, {.seq = 4096});
+  // Four sequences of 1024 have the GEMMs of one of 4096, and a quarter of its attention.
+  const Flops one_sequence = flops_of(Scope::attention, llama, {.seq = 4096});
   const Flops four = flops_of(Scope::attention, llama, {.batch = 4, .seq = 1024});
-  EXPECT_EQ(one.count - four.count, 0.75 * attention_flops(Scope::attention));
+  EXPECT_EQ(one_sequence.count - four.count, 0.75 * attention_flops(Scope::attention));
 }
 
 TEST(Scope, ALayerIsNormedTwiceAndAddedTwice) {
@@ -113,7 +113,7 @@ std::string refusal(Scope scope, int ranks) {
   return "accepted";
 }
 
-TEST(Scope, WhatCannotBeSplitIsAUsersMistakeAlsoBackwardAndUnderDataParallelism) {
+TEST(Scope, WhatCannotBeSplitIsAUsersMistakeInEveryPass) {
   const std::string ffn = " ffn columns of llama cannot be split over 3 ranks; choose ranks that divide ffn (28672): ";
   for (const Scope scope : {Scope::gate_up_backward, Scope::down_backward, Scope::fsdp_gate_up, Scope::data_parallel}) {
     EXPECT_EQ(refusal(scope, 8), "accepted");
@@ -131,8 +131,10 @@ TEST(Scope, MoreRanksThanKvHeadsHaveACopyEachForwardAlone) {
     EXPECT_EQ(refusal(scope, 24).substr(0, 8), "64 heads");
   }
   const auto columns = [](int ranks) {
-    const std::vector<Quantity> all = quantities_of(llama, {.seq = 4096}, ranks);
-    return std::find_if(all.begin(), all.end(), [](const Quantity& one) { return one.dimension == "qkv"; })->elements;
+    const std::vector<Quantity> quantities = quantities_of(llama, {.seq = 4096}, ranks);
+    return std::find_if(quantities.begin(), quantities.end(),
+                        [](const Quantity& quantity) { return quantity.dimension == "qkv"; })
+        ->elements;
   };
   EXPECT_EQ(columns(8), (64 + 2 * 8) * 128);
   EXPECT_EQ(columns(64), (64 + 2 * 64) * 128);

@@ -31,7 +31,7 @@ TEST(ParseAmount, ReadsLettersOfEitherCase) {
   }
 }
 
-TEST(ParseDuration, reads_every_unit_exactly) {
+TEST(ParseDuration, ReadsEveryUnitExactly) {
   EXPECT_EQ(parse_duration("7 ps"), Duration{7});
   EXPECT_EQ(parse_duration("811 ns"), Duration{811'000});
   EXPECT_EQ(parse_duration("5 us"), Duration{5us});
@@ -40,14 +40,14 @@ TEST(ParseDuration, reads_every_unit_exactly) {
   EXPECT_EQ(parse_duration("0 us"), Duration{0});
 }
 
-TEST(ParseDuration, refuses_what_is_no_time) {
+TEST(ParseDuration, RefusesWhatIsNoTime) {
   for (const char* text : {"", "5", "us", "5 GB", "-5 us", "+5 us", "05 us", "5  us", "5 us ", " 5 us", "5 hours",
                            "1e99 s", "nan us", "inf s", "0x5 us", "9300000 s"}) {
     EXPECT_EQ(parse_duration(text), std::nullopt) << text;
   }
 }
 
-TEST(ParseSize, is_binary_for_bare_letters_as_in_nccl_tests_and_decimal_for_kB_and_MB) {
+TEST(ParseSize, IsBinaryForBareLettersAsInNcclTestsAndDecimalForKBAndMB) {
   EXPECT_EQ(parse_size("32 KiB"), Bytes{32'768});
   EXPECT_EQ(parse_size("128M"), Bytes{134'217'728});
   EXPECT_EQ(parse_size("1 GiB"), Bytes{1'073'741'824});
@@ -57,13 +57,13 @@ TEST(ParseSize, is_binary_for_bare_letters_as_in_nccl_tests_and_decimal_for_kB_a
   EXPECT_EQ(parse_size("512 B"), Bytes{512});
 }
 
-TEST(ParseSize, refuses_parts_of_a_byte_and_missing_or_ambiguous_units) {
+TEST(ParseSize, RefusesPartsOfAByteAndMissingOrAmbiguousUnits) {
   for (const char* text : {"0.5 B", "4096", "1 KB", "1 kb", "1 GB/s", "9e18 B"}) {
     EXPECT_EQ(parse_size(text), std::nullopt) << text;
   }
 }
 
-TEST(ParseBandwidth, is_decimal_unless_a_binary_unit_is_written) {
+TEST(ParseBandwidth, IsDecimalUnlessABinaryUnitIsWritten) {
   EXPECT_EQ(parse_bandwidth("450 GB/s"), BytesPerSecond{450e9});
   EXPECT_EQ(parse_bandwidth("3.35TB/s"), BytesPerSecond{3.35e12});
   EXPECT_EQ(parse_bandwidth("1 GiB/s"), BytesPerSecond{1073741824.0});
@@ -73,13 +73,13 @@ TEST(ParseBandwidth, is_decimal_unless_a_binary_unit_is_written) {
   EXPECT_EQ(parse_bandwidth("1e308 TB/s"), std::nullopt);
 }
 
-TEST(ParseComputeRate, reads_flop_rates) {
+TEST(ParseComputeRate, ReadsFlopRates) {
   EXPECT_EQ(parse_compute_rate("989 TFLOP/s"), FlopsPerSecond{989e12});
   EXPECT_EQ(parse_compute_rate("1.979 PFLOP/s"), FlopsPerSecond{1.979e15});
   EXPECT_EQ(parse_compute_rate("989 TFLOPS"), std::nullopt);
 }
 
-TEST(ParseCount, is_binary) {
+TEST(ParseCount, IsBinary) {
   EXPECT_EQ(parse_count("128K"), 131'072);
   EXPECT_EQ(parse_count("1M"), 1'048'576);
   EXPECT_EQ(parse_count("1.5K"), 1536);
@@ -89,7 +89,7 @@ TEST(ParseCount, is_binary) {
   }
 }
 
-TEST(ParseInteger, reads_whole_numbers_only) {
+TEST(ParseInteger, ReadsWholeNumbersOnly) {
   EXPECT_EQ(parse_integer("0"), 0);
   EXPECT_EQ(parse_integer("9007199254740992"), 9007199254740992);
   for (const char* text : {"", "07", "1K", "1.0", "-1", "1e3", "99999999999999999999"}) {
@@ -97,7 +97,7 @@ TEST(ParseInteger, reads_whole_numbers_only) {
   }
 }
 
-TEST(ParseNumber, reads_decimals_with_sign_and_exponent) {
+TEST(ParseNumber, ReadsDecimalsWithSignAndExponent) {
   EXPECT_EQ(parse_number("0.5"), 0.5);
   EXPECT_EQ(parse_number("-2"), -2.0);
   EXPECT_EQ(parse_number("1e-3"), 0.001);
@@ -106,7 +106,7 @@ TEST(ParseNumber, reads_decimals_with_sign_and_exponent) {
   }
 }
 
-TEST(Format, writes_the_unit_a_person_would_choose) {
+TEST(Format, WritesTheUnitAPersonWouldChoose) {
   EXPECT_EQ(format_duration(5us), "5 us");
   EXPECT_EQ(format_duration(Duration{2'574'000}), "2.574 us");
   EXPECT_EQ(format_duration(Duration{0}), "0 ps");
@@ -119,7 +119,7 @@ TEST(Format, writes_the_unit_a_person_would_choose) {
   EXPECT_EQ(format_count(0), "0");
 }
 
-TEST(Format, reads_back_to_the_same_value) {
+TEST(Format, ReadsBackToTheSameValue) {
   std::uint64_t state = 1;
   for (int i = 0; i < 20'000; ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;
@@ -133,7 +133,7 @@ TEST(Format, reads_back_to_the_same_value) {
   }
 }
 
-TEST(ParsePower, reads_watts_and_nothing_else) {
+TEST(ParsePower, ReadsWattsAndNothingElse) {
   EXPECT_EQ(parse_power("700 W"), Watts{700.0});
   EXPECT_EQ(parse_power("1.3kW"), Watts{1300.0});
   EXPECT_EQ(parse_power("20 MW"), Watts{20e6});
@@ -142,7 +142,7 @@ TEST(ParsePower, reads_watts_and_nothing_else) {
   }
 }
 
-TEST(ParseSpan, reads_months_too) {
+TEST(ParseSpan, ReadsMonthsToo) {
   EXPECT_EQ(parse_span("365 days"), Seconds{365.0 * 86400.0});
   EXPECT_EQ(parse_span("1 d"), Seconds{86400.0});
   EXPECT_EQ(parse_span("36h"), Seconds{36.0 * 3600.0});
@@ -153,7 +153,7 @@ TEST(ParseSpan, reads_months_too) {
   }
 }
 
-TEST(ParseDate, reads_days_of_the_calendar) {
+TEST(ParseDate, ReadsDaysOfTheCalendar) {
   const auto between = *parse_date("2027-03-01") - *parse_date("2026-12-01");
   EXPECT_EQ(between.count(), 90);
   EXPECT_EQ((*parse_date("2028-03-01") - *parse_date("2028-02-28")).count(), 2);  // a leap year

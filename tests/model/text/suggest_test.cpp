@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> keys{"bandwidth", "latency", "rate"};
 
-TEST(EditDistance, counts_inserted_deleted_replaced_and_swapped_letters) {
+TEST(EditDistance, CountsInsertedDeletedReplacedAndSwappedLetters) {
   EXPECT_EQ(edit_distance("latency", "latency"), 0u);
   EXPECT_EQ(edit_distance("latncy", "latency"), 1u);
   EXPECT_EQ(edit_distance("latenccy", "latency"), 1u);
@@ -20,36 +20,36 @@ TEST(EditDistance, counts_inserted_deleted_replaced_and_swapped_letters) {
   EXPECT_EQ(edit_distance("", "rate"), 4u);
 }
 
-TEST(EditDistance, does_not_see_upper_and_lower_case) { EXPECT_EQ(edit_distance("LATENCY", "latency"), 0u); }
+TEST(EditDistance, DoesNotSeeUpperAndLowerCase) { EXPECT_EQ(edit_distance("LATENCY", "latency"), 0u); }
 
-TEST(Nearest, finds_the_word_that_was_meant) {
+TEST(Nearest, FindsTheWordThatWasMeant) {
   EXPECT_EQ(nearest("latncy", keys), "latency");
   EXPECT_EQ(nearest("Bandwith", keys), "bandwidth");
 }
 
-TEST(Nearest, says_nothing_when_no_word_is_near) {
+TEST(Nearest, SaysNothingWhenNoWordIsNear) {
   EXPECT_EQ(nearest("colour", keys), std::nullopt);
   EXPECT_EQ(nearest("", keys), std::nullopt);
   EXPECT_EQ(nearest(std::string(100'000, 'x'), keys), std::nullopt);
 }
 
-TEST(Nearest, takes_the_first_of_two_equally_near) {
+TEST(Nearest, TakesTheFirstOfTwoEquallyNear) {
   constexpr std::array<std::string_view, 2> two{"rank", "rang"};
   EXPECT_EQ(nearest("rant", two), "rank");
 }
 
-TEST(Nearest, does_not_offer_a_one_letter_word_for_another) {
-  constexpr std::array<std::string_view, 1> one{"m"};
-  EXPECT_EQ(nearest("k", one), std::nullopt);
+TEST(Nearest, DoesNotOfferAOneLetterWordForAnother) {
+  constexpr std::array<std::string_view, 1> letters{"m"};
+  EXPECT_EQ(nearest("k", letters), std::nullopt);
 }
 
-TEST(RemedyFor, offers_the_nearest_word_or_lists_all) {
+TEST(RemedyFor, OffersTheNearestWordOrListsAll) {
   EXPECT_EQ(remedy_for("latncy", keys, "keys"), "did you mean 'latency'?");
   EXPECT_EQ(remedy_for("colour", keys, "keys"), "known keys: bandwidth, latency, rate");
   EXPECT_EQ(remedy_for("colour", {}, "keys"), "there are no known keys");
 }
 
-TEST(InQuotes, keeps_a_message_on_one_line_and_short) {
+TEST(InQuotes, KeepsAMessageOnOneLineAndShort) {
   EXPECT_EQ(in_quotes("a\nb\x1b[31m"), "'a\\x0ab\\x1b[31m'");
   EXPECT_EQ(in_quotes("a\u009b31m\u202eb\u2066"), "'a\\xc2\\x9b31m\\xe2\\x80\\xaeb\\xe2\\x81\\xa6'");
   EXPECT_EQ(in_quotes(std::string(61, 'a')), "'" + std::string(60, 'a') + "...'");

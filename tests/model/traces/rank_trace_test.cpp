@@ -38,9 +38,9 @@ TEST(RankTraceFile, StepsAreSplitByWhatTheGpuDoes) {
   ASSERT_EQ(trace.steps.size(), 1U);
   EXPECT_EQ(trace.steps[0].step, 4);
   EXPECT_DOUBLE_EQ(trace.steps[0].time_us, 50.0);
-  EXPECT_DOUBLE_EQ(trace.steps[0].compute_us, 25.0);  // two that overlap
+  EXPECT_DOUBLE_EQ(trace.steps[0].compute_us, 25.0);  // Two intervals overlap.
   EXPECT_DOUBLE_EQ(trace.steps[0].communication_us, 20.0);
-  EXPECT_DOUBLE_EQ(trace.steps[0].idle_us, 6.0);  // 140 to 142 and 146 to 150
+  EXPECT_DOUBLE_EQ(trace.steps[0].idle_us, 6.0);  // The rank idles from 140 to 142 and from 146 to 150.
   ASSERT_EQ(trace.calls.size(), 1U);
   EXPECT_EQ(trace.calls[0].group, "allgather tp [0, 1] 8");
   EXPECT_DOUBLE_EQ(trace.calls[0].duration_us, 20.0);

@@ -6,14 +6,14 @@
 namespace commfuse {
 namespace {
 
-TEST(LayerRuns, of_a_dense_model_are_one) {
+TEST(LayerRuns, OfADenseModelAreOne) {
   const std::vector<LayerRun> runs = layer_runs({.layers = 12});
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs.front().kind, dense_layer);
   EXPECT_EQ(runs.front().count, 12);
 }
 
-TEST(LayerRuns, of_experts_begin_with_the_dense_ones) {
+TEST(LayerRuns, OfExpertsBeginWithTheDenseOnes) {
   const Transformer model{
       .layers = 6,
       .experts = Experts{.count = 8, .active = 2, .ffn = 64},
@@ -26,7 +26,7 @@ TEST(LayerRuns, of_experts_begin_with_the_dense_ones) {
   EXPECT_EQ(runs[1].count, 3);
 }
 
-TEST(LayerRuns, of_a_hybrid_follow_its_letters) {
+TEST(LayerRuns, OfAHybridFollowItsLetters) {
   const Transformer model{.layers = 5, .kinds = kinds_of_letters("MM-*E", true)};
   const std::vector<LayerRun> runs = layer_runs(model);
   ASSERT_EQ(runs.size(), 4U);
@@ -38,7 +38,7 @@ TEST(LayerRuns, of_a_hybrid_follow_its_letters) {
   EXPECT_EQ(layer_runs(model, 2, 2).front().kind, LayerKind{.mlp = MlpKind::dense});
 }
 
-TEST(LayerCounts, count_parts) {
+TEST(LayerCounts, CountParts) {
   const LayerCounts counts = layer_counts({.layers = 7, .kinds = kinds_of_letters("M-M-*-M", false)});
   EXPECT_EQ(counts.state_space, 3);
   EXPECT_EQ(counts.dense, 3);
@@ -46,7 +46,7 @@ TEST(LayerCounts, count_parts) {
   EXPECT_EQ(counts.mixture, 0);
 }
 
-TEST(LayerKinds, that_a_model_has_anyway_are_not_kept) {
+TEST(LayerKinds, ThatAModelHasAnywayAreNotKept) {
   Transformer model{.layers = 2};
   put_kinds({dense_layer, dense_layer}, model);
   EXPECT_TRUE(model.kinds.empty());
@@ -54,7 +54,7 @@ TEST(LayerKinds, that_a_model_has_anyway_are_not_kept) {
   EXPECT_EQ(model.kinds.size(), 2U);
 }
 
-TEST(KeysSeen, are_those_of_the_window) {
+TEST(KeysSeen, AreThoseOfTheWindow) {
   const Transformer model;
   const LayerKind whole = dense_layer;
   LayerKind sliding = dense_layer;
@@ -62,20 +62,20 @@ TEST(KeysSeen, are_those_of_the_window) {
   LayerKind chunked = sliding;
   chunked.chunked = true;
   EXPECT_EQ(mean_keys(model, whole, 4096), 2048.0);
-  EXPECT_EQ(mean_keys(model, sliding, 4096), 1024.0 - 128.0);  // the first 1024 queries see half of it
+  EXPECT_EQ(mean_keys(model, sliding, 4096), 1024.0 - 128.0);  // The first 1024 queries see half of the window.
   EXPECT_EQ(mean_keys(model, chunked, 4096), 512.0);
   EXPECT_EQ(mean_keys(model, chunked, 1536), (1024.0 * 1024.0 + 512.0 * 512.0) / 2.0 / 1536.0);
-  EXPECT_EQ(mean_keys(model, sliding, 512), 256.0);  // shorter than the window
+  EXPECT_EQ(mean_keys(model, sliding, 512), 256.0);  // The sequence is shorter than the window.
   EXPECT_EQ(mean_keys(model, chunked, 512), 256.0);
   EXPECT_EQ(last_keys(model, whole, 4096), 4096);
   EXPECT_EQ(last_keys(model, sliding, 4096), 1024);
   EXPECT_EQ(last_keys(model, chunked, 4096), 1024);
-  EXPECT_EQ(last_keys(model, chunked, 4097), 1);  // the first of its block
+  EXPECT_EQ(last_keys(model, chunked, 4097), 1);  // The key is the first of its block.
   EXPECT_EQ(kept_keys(sliding, 4096), 1024);
   EXPECT_EQ(kept_keys(whole, 4096), 4096);
 }
 
-TEST(KeysSeen, are_no_more_than_an_indexer_chooses) {
+TEST(KeysSeen, AreNoMoreThanAnIndexerChooses) {
   Transformer model;
   model.latent = LatentAttention{.indexer = Indexer{.heads = 64, .head_dim = 128, .keys = 2048}};
   EXPECT_EQ(mean_keys(model, dense_layer, 8192), 2048.0 - 256.0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory against the tables and figures of the papers that the formulas come from.
+// Compares memory with the tables and figures of the papers that the formulas come from.
 #include "model/workload/memory.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ const Transformer gpt_22b{.layers = 48,
                           .biases = true,
                           .tied_embeddings = true,
                           .positions = 2048};
-constexpr std::int64_t sbh = 2048LL * 4 * 6144;  // of a micro-batch of 4
+constexpr std::int64_t sbh = 2048LL * 4 * 6144;  // A micro-batch of 4.
 
 TrainingPlan korthikanti(std::int64_t tensor, bool sequence_parallel, Recompute recompute) {
   return {.tensor = tensor,
@@ -37,7 +37,7 @@ std::int64_t activations(std::int64_t tensor, bool sequence_parallel, Recompute 
 }
 
 // Table 2 of Korthikanti et al. 2022; 5 a s / h is 5 x 64 x 2048 / 6144 = 320 / 3.
-TEST(LayerActivations, are_the_rows_of_korthikanti_table_2) {
+TEST(LayerActivations, AreTheRowsOfKorthikantiTable2) {
   constexpr std::int64_t scores = sbh / 3 * 320;
   EXPECT_EQ(activations(1, false, Recompute::none), 34 * sbh + scores);
   EXPECT_EQ(activations(8, false, Recompute::none), 10 * sbh + 3 * sbh + scores / 8);
@@ -47,14 +47,14 @@ TEST(LayerActivations, are_the_rows_of_korthikanti_table_2) {
   EXPECT_EQ(activations(8, false, Recompute::full), 2 * sbh);
 }
 
-TEST(LayerActivations, of_a_fused_core_without_dropout_hold_no_scores_and_no_masks) {
+TEST(LayerActivations, OfAFusedCoreWithoutDropoutHoldNoScoresAndNoMasks) {
   TrainingPlan plan = korthikanti(1, false, Recompute::none);
   plan.fused_attention = true;
   plan.dropout = false;
   EXPECT_EQ(layer_activations(gpt_22b, plan, dense_layer).count, 32 * sbh);
 }
 
-TEST(LayerActivations, of_grouped_queries_and_a_gated_mlp_count_what_is_kept) {
+TEST(LayerActivations, OfGroupedQueriesAndAGatedMlpCountWhatIsKept) {
   const Transformer llama{.layers = 80,
                           .hidden = 8192,
                           .ffn = 28672,
@@ -63,12 +63,12 @@ TEST(LayerActivations, of_grouped_queries_and_a_gated_mlp_count_what_is_kept) {
                           .head_dim = 128,
                           .vocab = 128256,
                           .gated_mlp = true};
-  const TrainingPlan plan{.seq = 1};  // one token
+  const TrainingPlan plan{.seq = 1};  // One token.
   // 8 h, queries and output 4 x 8192, keys and values 4 x 1024, gate, up and their product 6 x 28672
   EXPECT_EQ(layer_activations(llama, plan, dense_layer).count, 8 * 8192 + 4 * 8192 + 4 * 1024 + 6 * 28672);
 }
 
-TEST(LayerActivations, of_a_mixture_count_what_each_expert_of_a_token_read_whole_on_every_tensor_rank) {
+TEST(LayerActivations, OfAMixtureCountWhatEachExpertReadWholeOnEveryTensorRank) {
   const Transformer mixture{.layers = 2,
                             .hidden = 1024,
                             .ffn = 4096,
@@ -86,7 +86,7 @@ TEST(LayerActivations, of_a_mixture_count_what_each_expert_of_a_token_read_whole
   EXPECT_EQ(layer_activations(mixture, plan, kind).count, 8 * 1024 + 8 * 1024 + 3 * 6 * 512 + 4 * 3 * 2 * 1024);
 }
 
-TEST(StepMemory, of_full_recomputation_holds_the_one_layer_that_is_made_again) {
+TEST(StepMemory, OfFullRecomputationHoldsTheOneLayerThatIsMadeAgain) {
   const Transformer model{
       .layers = 8, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 100};
   const TrainingPlan none{.pipeline = 4, .global_batch = 4, .seq = 64};
@@ -97,13 +97,13 @@ TEST(StepMemory, of_full_recomputation_holds_the_one_layer_that_is_made_again) {
   const std::int64_t seq = 64;
   EXPECT_EQ(input, 2 * seq * 1024);
   EXPECT_EQ(step_memory(model, plan, 0).activations.count, 4 * (2 * input) + whole);
-  EXPECT_EQ(step_memory(model, plan, 3).activations.count, 2 * input + whole);  // more than these few logits
+  EXPECT_EQ(step_memory(model, plan, 3).activations.count, 2 * input + whole);  // This is more than these few logits.
   Transformer wordy = model;
   wordy.vocab = 128256;
   EXPECT_EQ(step_memory(wordy, plan, 3).activations.count, 2 * input + 4 * seq * 1024 + 4 * seq * 128256);
 }
 
-TEST(LayerActivations, of_a_hybrid_are_those_of_its_parts) {
+TEST(LayerActivations, OfAHybridAreThoseOfItsParts) {
   // One token: before each part 4 h; attention 4 x 2048 + 4 x 512, an MLP 4 x 4096, a state space of 2048 channels
   // (32 heads, one group of 64): projected 2 x 4256, convolved 2 x 2176, twice 2 x 2048.
   const Transformer hybrid{.layers = 3,
@@ -122,7 +122,7 @@ TEST(LayerActivations, of_a_hybrid_are_those_of_its_parts) {
   EXPECT_EQ(of(dense_layer), of({.attention = true}) + of({.mlp = MlpKind::dense}));
 }
 
-TEST(StepMemory, of_the_stages_of_a_hybrid_holds_all_parameters) {
+TEST(StepMemory, OfTheStagesOfAHybridHoldsAllParameters) {
   Transformer hybrid{.layers = 4,
                      .hidden = 1024,
                      .ffn = 4096,
@@ -136,7 +136,7 @@ TEST(StepMemory, of_the_stages_of_a_hybrid_holds_all_parameters) {
   EXPECT_EQ(parameters_on_gpu(hybrid, plan, 0) + parameters_on_gpu(hybrid, plan, 1), parameters_of(hybrid).total());
 }
 
-TEST(StepMemory, of_experts_is_shared_by_the_replicas_that_hold_the_same_ones) {
+TEST(StepMemory, OfExpertsIsSharedByTheReplicasThatHoldTheSameOnes) {
   const Transformer mixture{.layers = 4,
                             .hidden = 1024,
                             .ffn = 4096,
@@ -151,13 +151,13 @@ TEST(StepMemory, of_experts_is_shared_by_the_replicas_that_hold_the_same_ones) {
     const TrainingPlan plan{.data = 16, .expert = expert, .zero = Zero::optimizer, .global_batch = 16};
     const StepMemory memory = step_memory(mixture, plan, 0);
     EXPECT_EQ(experts_on_gpu(mixture, plan, 0), experts / expert);
-    EXPECT_EQ(memory.optimizer.count, 12 * (others + experts) / 16) << expert;  // all of it, once
+    EXPECT_EQ(memory.optimizer.count, 12 * (others + experts) / 16) << expert;  // Each value is held once.
     EXPECT_EQ(memory.weights.count, 2 * (others + experts / expert)) << expert;
   }
 }
 
 // Figure 1 of Rajbhandari et al. 2020: 7.5 billion parameters on 64 ranks.
-TEST(StepMemory, of_zero_is_120_31_4_16_6_and_1_9_gigabytes) {
+TEST(StepMemory, OfZeroIsThatOfFigure1OfItsPaper) {
   // A layer of 12 h^2 weights and no logits of its own: 7.5e9 = layers x 12 h^2 about.
   const Transformer model{.layers = 36,
                           .hidden = 4096,
@@ -179,7 +179,7 @@ TEST(StepMemory, of_zero_is_120_31_4_16_6_and_1_9_gigabytes) {
   EXPECT_NEAR(gigabytes(Zero::weights), 1.9, 0.05);
 }
 
-TEST(StepMemory, of_shared_weights_has_two_layers_whole_and_one_of_gradients) {
+TEST(StepMemory, OfSharedWeightsHasTwoLayersWholeAndOneOfGradients) {
   const Transformer model{
       .layers = 4, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
   TrainingPlan plan{.data = 8, .zero = Zero::weights, .global_batch = 16, .gradient_dtype = DType::bf16};
@@ -189,7 +189,7 @@ TEST(StepMemory, of_shared_weights_has_two_layers_whole_and_one_of_gradients) {
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 2 * layer);
   plan.zero = Zero::optimizer;
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 0);
-  plan = {.zero = Zero::weights, .global_batch = 16};  // nobody to share with
+  plan = {.zero = Zero::weights, .global_batch = 16};  // There is no replica to share with.
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 0);
   Transformer wordy = model;
   wordy.vocab = 100 * layer / model.hidden;
@@ -197,7 +197,7 @@ TEST(StepMemory, of_shared_weights_has_two_layers_whole_and_one_of_gradients) {
   EXPECT_EQ(step_memory(wordy, plan, 0).gathered.count, 4 * wordy.vocab * wordy.hidden);
 }
 
-TEST(StepMemory, of_gradients_that_a_pipeline_adds_up_is_not_shared) {
+TEST(StepMemory, OfGradientsThatAPipelineAddsUpIsNotShared) {
   const Transformer model{
       .layers = 4, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
   TrainingPlan plan{
@@ -207,7 +207,7 @@ TEST(StepMemory, of_gradients_that_a_pipeline_adds_up_is_not_shared) {
   EXPECT_EQ(step_memory(model, plan, 0).gradients.count, 2 * parameters_on_gpu(model, plan, 0) / 8);
 }
 
-TEST(StepMemory, of_an_interleaved_pipeline_grows_as_korthikanti_says) {
+TEST(StepMemory, OfAnInterleavedPipelineGrowsAsKorthikantiSays) {
   TrainingPlan plan = korthikanti(8, true, Recompute::selective);
   plan.pipeline = 4;
   plan.global_batch = 64;
@@ -218,7 +218,7 @@ TEST(StepMemory, of_an_interleaved_pipeline_grows_as_korthikanti_says) {
   EXPECT_NEAR(interleaved / plain, 1.0 + 3.0 / (4.0 * 3.0), 1e-12);  // 1 + (p - 1) / (p m)
 }
 
-TEST(StepMemory, of_all_stages_holds_all_parameters) {
+TEST(StepMemory, OfAllStagesHoldsAllParameters) {
   TrainingPlan plan = korthikanti(1, false, Recompute::none);
   plan.pipeline = 4;
   std::int64_t sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FLOPs against the closed forms of the papers that they come from.
+// Compares FLOPs with the closed forms of the papers that they come from.
 #include "model/workload/model_flops.h"
 
 #include <gtest/gtest.h>
@@ -11,37 +11,37 @@ const Transformer gpt_3{
     .layers = 96, .hidden = 12288, .ffn = 49152, .heads = 96, .kv_heads = 96, .head_dim = 128, .vocab = 51200};
 constexpr Tokens batch{.sequences = 64, .seq = 2048};
 
-// What the formulas count as B s l h^2, and the ratios s / h and V / (l h).
+// The formulas count in units of B s l h^2, with the ratios s / h and V / (l h).
 constexpr double bslh2 = 64.0 * 2048 * 96 * 12288 * 12288;
 constexpr double s_over_h = 2048.0 / 12288;
 constexpr double v_over_lh = 51200.0 / (96.0 * 12288);
 
-TEST(ModelFlops, of_gpt_are_equation_7_of_korthikanti) {
+TEST(ModelFlops, OfGptAreEquation7OfKorthikanti) {
   const double expected = 72.0 * bslh2 * (1.0 + s_over_h / 6.0 + v_over_lh / 12.0);
   EXPECT_NEAR(training_flops(gpt_3, batch, AttentionCount::full).count / expected, 1.0, 1e-12);
 }
 
-TEST(ModelFlops, with_full_recomputation_are_equation_3_of_narayanan) {
+TEST(ModelFlops, WithFullRecomputationAreEquation3OfNarayanan) {
   const double expected = 96.0 * bslh2 * (1.0 + s_over_h / 6.0 + v_over_lh / 16.0);
   EXPECT_NEAR(hardware_flops(gpt_3, batch, AttentionCount::full, Recompute::full).count / expected, 1.0, 1e-12);
 }
 
-TEST(ModelFlops, with_selective_recomputation_are_equation_8_of_korthikanti) {
+TEST(ModelFlops, WithSelectiveRecomputationAreEquation8OfKorthikanti) {
   const double expected = 72.0 * bslh2 * (1.0 + s_over_h * 4.0 / 18.0 + v_over_lh / 12.0);
   EXPECT_NEAR(hardware_flops(gpt_3, batch, AttentionCount::full, Recompute::selective).count / expected, 1.0, 1e-12);
 }
 
-TEST(ModelFlops, count_half_of_the_scores_behind_a_causal_mask) {
+TEST(ModelFlops, CountHalfOfTheScoresBehindACausalMask) {
   const ForwardFlops full = forward_flops(gpt_3, batch, AttentionCount::full);
   const ForwardFlops causal = forward_flops(gpt_3, batch, AttentionCount::causal);
   EXPECT_EQ(causal.attention.count * 2.0, full.attention.count);
   EXPECT_EQ(causal.layers, full.layers);
 }
 
-TEST(ModelFlops, of_experts_are_those_of_the_active_ones_and_the_router) {
+TEST(ModelFlops, OfExpertsAreThoseOfTheActiveOnesAndTheRouter) {
   Transformer model = gpt_3;
   model.experts = Experts{.count = 8, .active = 2, .ffn = 1000};
-  const double products = 2.0 * 12288 * 1000 * 2 + 12288 * 8;  // two experts of two products, and the router
+  const double products = 2.0 * 12288 * 1000 * 2 + 12288 * 8;  // Two experts of two GEMMs, and the router.
   const double attention = 4.0 * 12288 * 12288;
   EXPECT_EQ(forward_flops(model, {1, 1}, AttentionCount::full).layers.count, 2.0 * 96 * (products + attention));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters against published counts.
+// Compares parameters with published counts.
 #include "model/workload/parameters.h"
 
 #include <gtest/gtest.h>
@@ -11,45 +11,45 @@
 namespace commfuse {
 namespace {
 
-TEST(ParametersTest, of_llama_are_those_of_the_published_weights) {
+TEST(ParametersTest, OfLlamaAreThoseOfThePublishedWeights) {
   EXPECT_EQ(parameters_of(load_model("llama-3.1-8b")).total(), 8'030'261'248);
   EXPECT_EQ(parameters_of(load_model("llama-3.1-70b")).total(), 70'553'706'496);
   EXPECT_EQ(parameters_of(load_model("llama-3.1-405b")).total(), 405'853'388'800);
 }
 
-TEST(ParametersTest, of_gpt_3_are_174_6_billion) {
+TEST(ParametersTest, OfGpt3AreThoseOfItsPaper) {
   Transformer model = load_model("gpt-3-175b");
-  model.vocab = 50257;                                                              // before padding
+  model.vocab = 50257;                                                              // Before padding.
   EXPECT_NEAR(static_cast<double>(parameters_of(model).total()), 174.6e9, 0.05e9);  // Brown et al. 2020, table D.1
 }
 
-TEST(ParametersTest, of_gpt_2_xl_are_those_of_the_published_weights) {
+TEST(ParametersTest, OfGpt2XlAreThoseOfThePublishedWeights) {
   EXPECT_EQ(parameters_of(load_model("gpt-2-xl")).total(), 1'557'611'200);
 }
 
-TEST(ParametersTest, of_qwen_with_biases_of_queries_keys_and_values_are_those_of_the_published_weights) {
+TEST(ParametersTest, OfQwenWithBiasesAreThoseOfThePublishedWeights) {
   EXPECT_EQ(parameters_of(load_model("qwen2.5-7b")).total(), 7'615'616'512);
 }
 
-TEST(ParametersTest, of_mixtral_are_46_7_billion_of_which_a_token_meets_12_9) {
+TEST(ParametersTest, OfMixtralAreThoseOfThePublishedWeights) {
   const ModelParameters count = parameters_of(load_model("mixtral-8x7b"));
   EXPECT_EQ(count.total(), 46'702'792'704);
   EXPECT_NEAR(static_cast<double>(count.active()), 12.9e9, 0.05e9);
 }
 
-TEST(ParametersTest, of_deepseek_v3_are_671_billion_of_which_a_token_meets_37) {
+TEST(ParametersTest, OfDeepseekV3Are671BillionOfWhichATokenMeets37) {
   const ModelParameters count = parameters_of(load_model("deepseek-v3"));
   EXPECT_NEAR(static_cast<double>(count.total()), 671e9, 0.1e9);
   EXPECT_NEAR(static_cast<double>(count.active()), 37e9, 0.6e9);  // with the embedding, 37.55
 }
 
-TEST(ParametersTest, of_qwen3_30b_a3b_are_30_5_billion_of_which_a_token_meets_3_3) {
+TEST(ParametersTest, OfQwen3OfExpertsAre30BillionOfWhichATokenMeets3) {
   const ModelParameters count = parameters_of(load_model("qwen3-30b-a3b"));
   EXPECT_NEAR(static_cast<double>(count.total()), 30.5e9, 0.05e9);
   EXPECT_NEAR(static_cast<double>(count.active()), 3.3e9, 0.06e9);
 }
 
-TEST(ParametersTest, of_nemotron_h_are_those_of_the_published_weights) {
+TEST(ParametersTest, OfNemotronHAreThoseOfThePublishedWeights) {
   // The safetensors index of nvidia/Nemotron-H-8B-Base-8K: in-projections of 18560 x 4096.
   EXPECT_EQ(load_model("nemotron-h-8b").state_space->projected(), 18'560);
   EXPECT_EQ(parameters_of(load_model("nemotron-h-8b")).total(), 8'100'852'736);
@@ -57,7 +57,7 @@ TEST(ParametersTest, of_nemotron_h_are_those_of_the_published_weights) {
   EXPECT_NEAR(static_cast<double>(parameters_of(load_model("nemotron-h-56b")).total()), 56.3e9, 1e9);
 }
 
-TEST(StateSpaceParameters, of_mamba_2_2_7b_are_those_of_the_published_weights) {
+TEST(StateSpaceParameters, OfMambaAreThoseOfThePublishedWeights) {
   // state-spaces/mamba2-2.7b: 64 layers, d_model 2560, expand 2, d_state 128, headdim 64, one group, d_conv 4.
   const Transformer model{
       .hidden = 2560, .vocab = 50288, .state_space = StateSpace{.inner = 5120, .head_dim = 64, .state = 128}};

@@ -29,7 +29,7 @@ std::string refusal(SiteName name, std::int64_t tokens, int ranks, KeyHeads key_
   return "accepted";
 }
 
-TEST(SiteOf, qkv_gathers_hidden_and_makes_query_key_and_value_heads) {
+TEST(SiteOf, QkvGathersHiddenAndMakesQueryKeyAndValueHeads) {
   const Site site = site_of(llama_70b, SiteName::qkv, 4096);
   EXPECT_EQ(site.kind, SiteKind::ag_gemm);
   EXPECT_EQ(site.tokens, 4096);
@@ -37,33 +37,33 @@ TEST(SiteOf, qkv_gathers_hidden_and_makes_query_key_and_value_heads) {
   EXPECT_EQ(site.columns, (64 + 8 + 8) * 128);
 }
 
-TEST(SiteOf, out_proj_contracts_the_heads_and_scatters_hidden) {
+TEST(SiteOf, OutProjContractsTheHeadsAndScattersHidden) {
   const Site site = site_of(llama_70b, SiteName::out_proj, 4096);
   EXPECT_EQ(site.kind, SiteKind::gemm_rs);
   EXPECT_EQ(site.contraction, 64 * 128);
   EXPECT_EQ(site.columns, 8192);
 }
 
-TEST(SiteOf, gate_up_has_twice_the_columns_when_gated) {
+TEST(SiteOf, GateUpHasTwiceTheColumnsWhenGated) {
   EXPECT_EQ(site_of(llama_70b, SiteName::gate_up, 1).columns, 2 * 28'672);
   Transformer plain = llama_70b;
   plain.gated_mlp = false;
   EXPECT_EQ(site_of(plain, SiteName::gate_up, 1).columns, 28'672);
 }
 
-TEST(SiteOf, down_contracts_ffn) {
+TEST(SiteOf, DownContractsFfn) {
   const Site site = site_of(llama_70b, SiteName::down, 4096);
   EXPECT_EQ(site.kind, SiteKind::gemm_rs);
   EXPECT_EQ(site.contraction, 28'672);
   EXPECT_EQ(site.columns, 8192);
 }
 
-TEST(FlopsOf, is_two_a_multiply_and_add) {
+TEST(FlopsOf, IsTwoAMultiplyAndAdd) {
   // 2 x 1024 x 8192 x 8192 = 137,438,953,472
   EXPECT_EQ(flops_of(site_of(llama_70b, SiteName::out_proj, 1024)), Flops{137'438'953'472.0});
 }
 
-TEST(FlopsOf, a_layer_does_two_flops_a_weight_a_token) {
+TEST(FlopsOf, ALayerDoesTwoFlopsAWeightAToken) {
   double flops = 0.0;
   std::int64_t weights = 0;
   for (const SiteName name : all_sites) {
@@ -76,7 +76,7 @@ TEST(FlopsOf, a_layer_does_two_flops_a_weight_a_token) {
   EXPECT_EQ(flops, 2.0 * 855'638'016.0);
 }
 
-TEST(SiteNames, are_those_of_results) {
+TEST(SiteNames, AreThoseOfResults) {
   EXPECT_EQ(name_of(SiteName::gate_up), "gate_up");
   EXPECT_EQ(name_of(SiteKind::ag_gemm), "ag_gemm");
   EXPECT_EQ(name_of(SiteKind::gemm_rs), "gemm_rs");
@@ -86,7 +86,7 @@ TEST(SiteNames, are_those_of_results) {
   EXPECT_EQ(name_of(SiteKind::gradient_rs), "gradient_rs");
 }
 
-TEST(RequireDivisible, accepts_an_even_split) {
+TEST(RequireDivisible, AcceptsAnEvenSplit) {
   for (const SiteName name : all_sites) {
     EXPECT_EQ(refusal(name, 1024, 8), "accepted");
     EXPECT_EQ(refusal(name, 1, 1), "accepted");
@@ -94,7 +94,7 @@ TEST(RequireDivisible, accepts_an_even_split) {
   EXPECT_EQ(refusal(SiteName::down, 1022, 7), "accepted");
 }
 
-TEST(RequireDivisible, names_the_ranks_that_would_do) {
+TEST(RequireDivisible, NamesTheRanksThatWouldDo) {
   EXPECT_EQ(
       refusal(SiteName::qkv, 1024, 3),
       "8 kv heads of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide heads (64) and kv heads (8): "
@@ -113,14 +113,14 @@ TEST(RequireDivisible, names_the_ranks_that_would_do) {
       "7, 8, 14, 16, 28, 32, 56, 64, 112, 128, 224, 256, 448, 512, 896, 1024");
 }
 
-TEST(RequireDivisible, gives_each_rank_a_copy_of_a_kv_head_where_that_is_asked_for) {
+TEST(RequireDivisible, GivesEachRankACopyOfAKvHeadWhereThatIsAskedFor) {
   EXPECT_EQ(refusal(SiteName::qkv, 1024, 16, KeyHeads::copied), "accepted");
   EXPECT_EQ(refusal(SiteName::qkv, 1024, 16).substr(0, 53), "8 kv heads of llama-3.1-70b cannot be split over 16 r");
   EXPECT_EQ(refusal(SiteName::qkv, 1024, 128, KeyHeads::copied).substr(0, 55),
             "64 heads of llama-3.1-70b cannot be split over 128 rank");
 }
 
-TEST(WithCopiedHeads, a_rank_has_one_of_each) {
+TEST(WithCopiedHeads, ARankHasOneOfEach) {
   EXPECT_FALSE(with_copied_heads(llama_70b, 8).has_value());
   EXPECT_FALSE(with_copied_heads(llama_70b, 12).has_value()) << "a part of the ranks would have two";
   EXPECT_EQ(with_copied_heads(llama_70b, 16)->qkv_columns(), (64 + 2 * 16) * 128);
@@ -136,7 +136,7 @@ TEST(WithCopiedHeads, a_rank_has_one_of_each) {
   EXPECT_EQ(with_copied_heads(hybrid, 32)->state_space->groups, 2) << "16 heads of its state do not split over 32";
 }
 
-TEST(RequireDivisible, names_tokens_that_would_do) {
+TEST(RequireDivisible, NamesTokensThatWouldDo) {
   EXPECT_EQ(
       refusal(SiteName::down, 1001, 8),
       "1001 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 1000 or 1008");
@@ -144,7 +144,7 @@ TEST(RequireDivisible, names_tokens_that_would_do) {
             "3 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 8");
 }
 
-TEST(RequireDivisible, refuses_zero_and_negative_and_huge_values) {
+TEST(RequireDivisible, RefusesZeroAndNegativeAndHugeValues) {
   EXPECT_EQ(refusal(SiteName::qkv, 1024, 0), "ranks is 0; choose a whole number of at least 1");
   EXPECT_EQ(refusal(SiteName::qkv, 1024, -2), "ranks is -2; choose a whole number of at least 1");
   EXPECT_EQ(refusal(SiteName::qkv, 0, 8), "batch x sequence is 0 tokens; choose 1 to 1073741824");

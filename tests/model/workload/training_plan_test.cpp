@@ -30,7 +30,7 @@ std::string refusal(const TrainingPlan& plan, const Transformer& model = llama_4
   return "accepted";
 }
 
-TEST(TrainingPlan, of_llama_405b_gives_the_first_and_the_last_stage_one_layer_less) {
+TEST(TrainingPlan, OfLlama405bGivesTheFirstAndTheLastStageOneLayerLess) {
   const TrainingPlan plan{.tensor = 8, .pipeline = 16, .data = 128, .global_batch = 2048, .seq = 8192};
   EXPECT_EQ(refusal(plan), "accepted");
   EXPECT_EQ(plan.gpus(), 16384);
@@ -41,7 +41,7 @@ TEST(TrainingPlan, of_llama_405b_gives_the_first_and_the_last_stage_one_layer_le
   EXPECT_EQ(layers.back(), 7);
 }
 
-TEST(TrainingPlan, every_kind_of_layer_has_to_split) {
+TEST(TrainingPlan, EveryKindOfLayerHasToSplit) {
   Transformer model = llama_405b;
   model.kinds.assign(126, dense_layer);
   EXPECT_EQ(refusal({.tensor = 8}, model), "accepted");
@@ -61,13 +61,13 @@ TEST(TrainingPlan, every_kind_of_layer_has_to_split) {
             "ranks that divide it");
 }
 
-TEST(TrainingPlan, ranks_that_serve_may_have_copies_of_kv_heads) {
+TEST(TrainingPlan, RanksThatServeMayHaveCopiesOfKvHeads) {
   EXPECT_NO_THROW(require_possible(llama_405b, {.tensor = 16}, KeyHeads::copied));
   EXPECT_THROW(require_possible(llama_405b, {.tensor = 16}), ConfigError);
   EXPECT_THROW(require_possible(llama_405b, {.tensor = 24}, KeyHeads::copied), ConfigError);
 }
 
-TEST(TrainingPlan, names_the_two_settings_that_clash) {
+TEST(TrainingPlan, NamesTheTwoSettingsThatClash) {
   EXPECT_EQ(refusal({.tensor = 16}),
             "the number of kv heads 8 is not a multiple of tensor parallelism 16; choose tensor ranks that divide it");
   EXPECT_EQ(refusal({.data = 2, .global_batch = 9, .micro_batch = 4}),
@@ -97,7 +97,7 @@ TEST(TrainingPlan, names_the_two_settings_that_clash) {
             "a vocabulary of 7 is less than tensor parallelism 8; choose fewer tensor ranks");
 }
 
-TEST(TrainingPlan, shares_a_sequence_among_context_and_ulysses_ranks) {
+TEST(TrainingPlan, SharesASequenceAmongContextAndUlyssesRanks) {
   const TrainingPlan plan{.tensor = 2, .data = 3, .context = 4, .ulysses = 2, .global_batch = 3, .seq = 4096};
   EXPECT_EQ(refusal(plan), "accepted");
   EXPECT_EQ(plan.gpus(), 48);
@@ -105,7 +105,7 @@ TEST(TrainingPlan, shares_a_sequence_among_context_and_ulysses_ranks) {
   EXPECT_EQ(plan.tokens_per_pass(), 512);
 }
 
-TEST(TrainingPlan, of_a_hybrid_splits_heads_and_groups_of_its_state_space) {
+TEST(TrainingPlan, OfAHybridSplitsHeadsAndGroupsOfItsStateSpace) {
   Transformer hybrid = llama_405b;
   hybrid.layers = 2;
   hybrid.state_space = StateSpace{.inner = 16384, .head_dim = 64, .state = 128, .groups = 4};
@@ -121,7 +121,7 @@ TEST(TrainingPlan, of_a_hybrid_splits_heads_and_groups_of_its_state_space) {
       "choose fewer ranks that share a sequence");
 }
 
-TEST(TrainingPlan, refuses_what_leaves_64_bits) {
+TEST(TrainingPlan, RefusesWhatLeaves64Bits) {
   constexpr std::int64_t giga = std::int64_t{1} << 30;
   EXPECT_EQ(refusal({.global_batch = giga, .micro_batch = giga, .seq = 2}),
             "micro-batch 1073741824 times seq 2 is too large; the most is 1073741824 tokens");
@@ -137,7 +137,7 @@ TEST(TrainingPlan, refuses_what_leaves_64_bits) {
   EXPECT_EQ(refusal({.seq = giga}), "accepted");
 }
 
-TEST(TrainingPlan, of_more_gpus_than_can_be_counted_has_the_most) {
+TEST(TrainingPlan, OfMoreGpusThanCanBeCountedHasTheMost) {
   constexpr std::int64_t kilo = 1024;
   const TrainingPlan plan{
       .tensor = kilo * kilo, .pipeline = kilo, .data = kilo * kilo, .context = kilo, .ulysses = kilo};

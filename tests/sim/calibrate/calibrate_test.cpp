@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Errors of one percent that no run changes: a Weyl sequence, about normal by the sum of three.
+/// Errors of one percent that are equal in every run: a Weyl sequence, about normal as the sum of three.
 class Noise {
  public:
   double factor() { return std::exp(0.02 * (next() + next() + next() - 1.5)); }
@@ -57,7 +57,7 @@ class Calibrate : public testing::Test {
   fs::path folder_ = fs::temp_directory_path() / ("commfuse-calibrate-" + std::to_string(getpid()));
 };
 
-/// What nccl-tests prints of a machine that only exists on paper.
+/// Returns the output of nccl-tests on a machine that exists on paper only.
 std::string printed(const CollectiveParameters& machine, CollectiveKind kind, const std::string& program, int ranks,
                     Noise& noise) {
   std::string text =
@@ -82,7 +82,7 @@ double of(double value) { return value; }
 double of(Duration time) { return to_microseconds(time); }
 double of(BytesPerSecond rate) { return rate.value; }
 
-/// How many standard errors the fitted value is off.
+/// Returns how many standard errors the fitted value is off.
 template <class T>
 double off(const Parameter<T>& fitted, const Parameter<T>& truth) {
   EXPECT_EQ(fitted.provenance, Provenance::fitted);
@@ -92,7 +92,8 @@ double off(const Parameter<T>& fitted, const Parameter<T>& truth) {
 }
 
 TEST_F(Calibrate, AMadeUpMachineIsFoundAgainInWhatNcclTestsPrintsOfIt) {
-  // Slower and later than the base in every parameter that decides large messages, by factors that no fit knows.
+  // The truth is slower and later than the base in every parameter that decides large messages, by factors that no fit
+  // knows.
   CollectiveParameters truth = base().link.collective;
   truth.rate.value.value *= 0.8;
   truth.base_latency.value = truth.base_latency.value * 5 / 4;
@@ -120,7 +121,7 @@ TEST_F(Calibrate, AMadeUpMachineIsFoundAgainInWhatNcclTestsPrintsOfIt) {
   EXPECT_LT(calibration.parts[0].held_back.median, 0.02);
   EXPECT_GT(calibration.parts[0].held_back.rows, 20U);
 
-  // From the file, as a user would load it.
+  // The machine is loaded from the file, as a user would.
   const Machine machine = load_machine(write("made-up.yaml", calibration.yaml).string());
   const CollectiveParameters& fitted = machine.link.collective;
   EXPECT_LT(off(fitted.rate, truth.rate), 3.0);
@@ -196,7 +197,7 @@ TEST_F(Calibrate, MemoryBoundKernelsAreFittedFromATableOfLayers) {
     text += fmt::format("mine,mlp_down_proj,{},64,4096,{},20\n", tp, 11008 / tp);
     for (std::int64_t m = 8; m <= 4096; m += 136) {
       const std::int64_t inner = 11008 / tp;
-      const std::int64_t heads = 8192 / tp;  // queries and keys
+      const std::int64_t heads = 8192 / tp;  // Queries and keys.
       add("add", tp, {.rows = m, .width = 4096, .traffic = Bytes{6 * m * 4096}});
       add("input_layernorm", tp,
           {.kernel = FrameworkKernel::norm, .rows = m, .width = 4096, .traffic = Bytes{4 * m * 4096}});
@@ -304,7 +305,7 @@ TEST_F(Calibrate, AProductFasterThanThePeakOfTheBaseIsAFaultOfItsRow) {
 }
 
 TEST_F(Calibrate, AMessageFarAboveTheLinksOfTheBaseIsAFaultOfItsRow) {
-  // 64 MiB on 8 GPUs, of which a GPU gets seven eighths, take 104.4 us at 1.25 times 450 GB/s.
+  // 64 MiB on 8 GPUs, of which a GPU receives seven eighths, take 104.4 us at 1.25 times 450 GB/s.
   const fs::path table = write("fast.csv",
                                "hw,op,ngpus,bytes,time_us\nA,all_gather,8,67108864,104.3\n"
                                "A,all_gather,8,67108864,104.5\nA,all_gather,8,67108864,200\n");
@@ -441,23 +442,24 @@ MicroBenchmark micro(std::string op, std::int64_t bytes, Duration time) {
   return {.op = std::move(op), .dtype = "bf16", .bytes = bytes, .ranks = 2, .samples = {time}};
 }
 
-/// What `commfuse-validate bench` would write on a machine that only exists on paper: the base `cpu`, faster.
+/// Returns the record that `commfuse-validate bench` would write on a machine that exists on paper only: the base
+/// `cpu`, faster.
 RunRecord record_of(const Machine& truth) {
   Noise noise;
   RunRecord record{.executor = "cpu", .compute = "real", .links = "copied", .environment = {.cpu = "on paper"}};
-  const auto add = [&](MicroBenchmark one) {
-    one.samples.front() = from_seconds(to_seconds(one.samples.front()) * noise.factor());
-    record.micro_benchmarks.push_back(std::move(one));
+  const auto add = [&](MicroBenchmark benchmark) {
+    benchmark.samples.front() = from_seconds(to_seconds(benchmark.samples.front()) * noise.factor());
+    record.micro_benchmarks.push_back(std::move(benchmark));
   };
   for (const std::int64_t n : {256, 512, 768, 1024, 1600, 2048, 3200}) {
     for (const std::int64_t k : {256, 800, 1600}) {
       for (const std::int64_t m : {64, 128, 256, 512}) {
         const GemmSize size{.m = m, .n = n, .k = k, .dtype = DType::bf16};
-        MicroBenchmark one = micro("product", 0, estimate_gemm(truth.accelerator, size, 1).time);
-        one.m = m;
-        one.n = n;
-        one.k = k;
-        add(one);
+        MicroBenchmark benchmark = micro("product", 0, estimate_gemm(truth.accelerator, size, 1).time);
+        benchmark.m = m;
+        benchmark.n = n;
+        benchmark.k = k;
+        add(benchmark);
       }
     }
   }
@@ -474,11 +476,11 @@ RunRecord record_of(const Machine& truth) {
 TEST_F(Calibrate, RecordsOfOneGpuAreOfOneMachineWhateverComputedAttentionThere) {
   RunRecord record = record_of(load_machine("cpu"));
   record.environment.gpu = "a GPU";
-  const fs::path one = write("one.json", to_json(record));
+  const fs::path first = write("one.json", to_json(record));
   record.environment.attention = "cuDNN 9.19.0";
   const fs::path other = write("other.json", to_json(record));
   EXPECT_EQ(load_run_record(other.string()).environment.attention, "cuDNN 9.19.0");
-  EXPECT_EQ(read_observations({one, other}, std::nullopt).machine, "a GPU");
+  EXPECT_EQ(read_observations({first, other}, std::nullopt).machine, "a GPU");
 }
 
 TEST_F(Calibrate, ARecordOfMicroBenchmarksBecomesAMachineOfItsExecutor) {
@@ -567,15 +569,15 @@ TEST_F(Calibrate, ACollectiveOfOneRankIsLeftOutAndAHugeSizeIsRefused) {
 
 TEST_F(Calibrate, RecordsAreOfOneMachine) {
   RunRecord record = record_of(load_machine("cpu"));
-  const fs::path one = write("one.json", to_json(record));
+  const fs::path first = write("one.json", to_json(record));
   record.links = "mpi";
   const fs::path other = write("other.json", to_json(record));
-  EXPECT_EQ(refusal_of({one, other}), other.string() +
-                                          ": it is of on paper, links mpi, but the record before of on "
-                                          "paper, links copied; give records of one machine");
+  EXPECT_EQ(refusal_of({first, other}), other.string() +
+                                            ": it is of on paper, links mpi, but the record before of on "
+                                            "paper, links copied; give records of one machine");
 }
 
-/// Ten sizes, as one training step has, forty calls of each.
+/// Returns ten sizes, as one training step has, with forty calls of each.
 std::string step_of(const Accelerator& machine) {
   std::string text = "hw,dtype,m,n,k,time_us\n";
   Noise noise;
@@ -625,7 +627,7 @@ TEST_F(Calibrate, RowsThatTheBasePricesRightLeaveItsParameters) {
   const Calibration calibration = calibrate(base(), "h100-sxm", "same", seen);
   ASSERT_EQ(calibration.parts.size(), 1U);
   EXPECT_EQ(calibration.parts[0].distance, 0.0);
-  for (const FittedParameter& parameter : calibration.parts[0].parameters) {  // burst_time, known to 40 %
+  for (const FittedParameter& parameter : calibration.parts[0].parameters) {  // burst_time is known to 40%.
     EXPECT_NEAR(parameter.value / parameter.start, 1.0, 0.1) << parameter.name;
   }
   const Machine machine = load_machine(write("same.yaml", calibration.yaml).string());

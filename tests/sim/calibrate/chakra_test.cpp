@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chakra traces as measurements, in the layout that chakra_converter gives to PyTorch runs.
+// Tests Chakra traces as measurements, in the layout that chakra_converter gives to PyTorch runs.
 #include "sim/calibrate/chakra.h"
 
 #include <et_def.pb.h>
@@ -23,12 +23,12 @@ namespace proto = ChakraProtoMsg;
 using std::chrono::microseconds;
 using Skipped = std::map<std::string, std::size_t>;
 
-std::string message(const google::protobuf::MessageLite& one) {
+std::string message(const google::protobuf::MessageLite& content) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
   google::protobuf::io::CodedOutputStream out(&stream);
-  out.WriteVarint32(static_cast<std::uint32_t>(one.ByteSizeLong()));
-  one.SerializeToCodedStream(&out);
+  out.WriteVarint32(static_cast<std::uint32_t>(content.ByteSizeLong()));
+  content.SerializeToCodedStream(&out);
   out.Trim();
   return bytes;
 }
@@ -42,31 +42,31 @@ std::string metadata(const std::string& name = "schema", const std::string& valu
 }
 
 proto::Node node(int id, const std::string& name, proto::NodeType type, bool is_cpu_op) {
-  proto::Node one;
-  one.set_id(static_cast<std::uint64_t>(id));
-  one.set_name(name);
-  one.set_type(type);
-  proto::AttributeProto& attribute = *one.add_attr();
+  proto::Node operation;
+  operation.set_id(static_cast<std::uint64_t>(id));
+  operation.set_name(name);
+  operation.set_type(type);
+  proto::AttributeProto& attribute = *operation.add_attr();
   attribute.set_name("is_cpu_op");
   attribute.set_bool_val(is_cpu_op);
-  return one;
+  return operation;
 }
 
 std::string mm(int id, const std::string& shapes = "[[4096, 8192], [8192, 1024]]") {
-  proto::Node one = node(id, "aten::mm", proto::COMP_NODE, true);
-  one.set_duration_micros(9);
-  one.mutable_inputs()->set_shapes(shapes);
-  one.mutable_inputs()->set_types("['Tensor(c10::BFloat16)', 'Tensor(c10::BFloat16)']");
-  return message(one);
+  proto::Node operation = node(id, "aten::mm", proto::COMP_NODE, true);
+  operation.set_duration_micros(9);
+  operation.mutable_inputs()->set_shapes(shapes);
+  operation.mutable_inputs()->set_types("['Tensor(c10::BFloat16)', 'Tensor(c10::BFloat16)']");
+  return message(operation);
 }
 
 std::string kernel(int id, int of, int duration, int start = 0, proto::NodeType type = proto::COMP_NODE) {
-  proto::Node one = node(id, "nvjet_tst", type, false);
-  one.add_ctrl_deps(static_cast<std::uint64_t>(of));
-  one.add_data_deps(static_cast<std::uint64_t>(of));
-  one.set_duration_micros(static_cast<std::uint64_t>(duration));
-  one.set_start_time_micros(static_cast<std::uint64_t>(start));
-  return message(one);
+  proto::Node launched = node(id, "nvjet_tst", type, false);
+  launched.add_ctrl_deps(static_cast<std::uint64_t>(of));
+  launched.add_data_deps(static_cast<std::uint64_t>(of));
+  launched.set_duration_micros(static_cast<std::uint64_t>(duration));
+  launched.set_start_time_micros(static_cast<std::uint64_t>(start));
+  return message(launched);
 }
 
 Profile read(const std::string& bytes) {
@@ -119,13 +119,13 @@ TEST(Chakra, BesideCommunicationOnlyStartTimesTellWhatWasSlowed) {
 
 TEST(Chakra, ComputationsWithoutShapesAreNamed) {
   const OwnFolder folder;
-  proto::Node one;
-  one.set_name("COMP_NODE_layer");
-  one.set_type(proto::COMP_NODE);
-  one.set_duration_micros(1000);
+  proto::Node unnumbered;
+  unnumbered.set_name("COMP_NODE_layer");
+  unnumbered.set_type(proto::COMP_NODE);
+  unnumbered.set_duration_micros(1000);
   proto::GlobalMetadata global;
   global.set_version("0.0.4");
-  EXPECT_EQ(read(message(global) + message(one)).skipped,
+  EXPECT_EQ(read(message(global) + message(unnumbered)).skipped,
             (Skipped{{"computations without an operator's shapes: only those of a PyTorch run have them (100% of the "
                       "kernel time)",
                       1}}));

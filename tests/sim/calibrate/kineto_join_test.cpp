@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operator a kernel of a PyTorch trace belongs to, and which ranks a collective joins, as versions from 2022 to
-// 2026 write it.
+// Tests which operator a kernel of a PyTorch trace belongs to, and which ranks a collective joins, as versions from
+// 2022 to 2026 write it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 using std::chrono::microseconds;
 using Events = std::vector<std::string>;
 
-/// `head` is what stands before the events: R"("distributedInfo": {...}, )".
+/// Writes a trace. `head` stands before the events: R"("distributedInfo": {...}, )".
 void write_trace(const std::string& path, const Events& events, const std::string& head = "") {
   std::ofstream(path) << fmt::format(R"({{"schemaVersion": 1, "deviceProperties": [], {}"traceEvents": [{}]}})", head,
                                      fmt::join(events, ",\n"));
@@ -59,7 +59,7 @@ std::string mm(int id, double begin, int m) {
 
 TEST(KinetoJoin, AKernelBelongsToTheOperatorAroundItsLaunch) {
   const OwnFolder folder;
-  // The kernel's external id is its correlation, 7, which by chance is the id of another product.
+  // The kernel's external id is its correlation, 7, which is also the id of another GEMM.
   const Profile read_back = read({mm(7, 100.0, 64), mm(8, 200.0, 128), launch("cudaLaunchKernel", 7, 203.0),
                                   kernel("nvjet_tst", 400.0, 30.0, R"("External id": 7, "correlation": 7)")});
   ASSERT_EQ(read_back.products.size(), 1U);
@@ -126,7 +126,7 @@ TEST(KinetoJoin, WhatRunsBesideAnyOtherKernelOfItsDeviceIsLeftOut) {
     EXPECT_EQ(beside(kernel(name, 300.0, 500.0, "")).skipped.at(slowed), 1U) << name;
     EXPECT_EQ(beside(kernel(name, 433.5, 9.0, "")).skipped.at(slowed), 1U) << name;
   }
-  // One after the other, as clocks of microseconds have it; and the call's own kernels are not others.
+  // By clocks of microseconds the memset runs before or after it; and the call's own kernels are no other work.
   for (const double begin : {371.0, 434.0}) {
     const Profile alone = beside(kernel("memset", begin, 30.0, ""));
     EXPECT_EQ(alone.skipped.count(slowed), 0U) << begin;
@@ -166,7 +166,8 @@ TEST(KinetoJoin, TracesOf2022SpellItOtherwiseAndCountFrom1970) {
            "dur": 3, "args": {"stream": 7, "correlation": 45}})"});
   ASSERT_EQ(read_back.products.size(), 1U);
   EXPECT_EQ(read_back.products[0].size.dtype, DType::fp16);
-  EXPECT_EQ(read_back.products[0].time, Duration{30'001'000});  // begin + duration has but quarters of a microsecond
+  // begin + duration would have quarters of a microsecond only.
+  EXPECT_EQ(read_back.products[0].time, Duration{30'001'000});
   EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{
                                    {"copies and fills of memory (gpu_memcpy, gpu_memset), which no fit takes", 1}}));
 }
@@ -204,7 +205,7 @@ std::string all_gather(int ranks, const std::string& more, int elements = 65536,
                             elements / ranks, elements, ranks, more));
 }
 
-/// As PyTorch cuts lists of more than 30.
+/// Returns a list of more than 30 ranks as PyTorch shortens it.
 std::string cut_list(int first, int stride) {
   std::string list;
   for (int i = 0; i < 30; ++i) {
@@ -219,7 +220,7 @@ TEST(KinetoJoin, AListOfRanksThatWasCutGoesOn) {
   ASSERT_EQ(even.collectives.size(), 1U);
   ASSERT_EQ(even.collectives[0].members.size(), 32U);
   EXPECT_EQ(even.collectives[0].members.back(), 1 + 31 * 8);
-  // In distributedInfo it stands whole.
+  // distributedInfo has the whole list.
   std::string whole = "0";
   for (int i = 1; i < 32; ++i) {
     whole += fmt::format(", {}", i < 16 ? i : 100 + i);
@@ -231,7 +232,7 @@ TEST(KinetoJoin, AListOfRanksThatWasCutGoesOn) {
                        whole));
   EXPECT_EQ(listed.collectives[0].members.back(), 131);
   EXPECT_EQ(listed.collectives[0].world, 256);
-  // Neither evenly nor in the job's list.
+  // This list is neither even nor in the job's list.
   std::string uneven = cut_list(0, 1);
   uneven.replace(uneven.find("29"), 2, "77");
   EXPECT_TRUE(read({all_gather(32, uneven)}).collectives[0].members.empty());
@@ -253,9 +254,9 @@ TEST(KinetoJoin, AGroupOverNodesIsNeverLinksInsideOne) {
   EXPECT_EQ(seen(apart, 2, cluster).skipped,
             (std::vector<std::string>{"trace.json: all_gather of 2 GPUs on 2 nodes, where whole nodes of 8 are asked "
                                       "for (1 row)"}));
-  EXPECT_EQ(seen("", 16, cluster).network_collectives.rows.size(), 1U);  // the whole job: both nodes
+  EXPECT_EQ(seen("", 16, cluster).network_collectives.rows.size(), 1U);  // The whole job has both nodes.
   EXPECT_EQ(seen(R"(, "Process Group Ranks": "[8, 12]")", 2, cluster).collectives.rows.size(), 1U);
-  // Nobody names the ranks: two of 16 may lie anywhere.
+  // Nothing names the ranks: two of 16 may lie anywhere.
   EXPECT_EQ(seen("", 2, node).skipped,
             (std::vector<std::string>{
                 "trace.json: all_gather of 2 GPUs whose ranks the profile does not name, so that they may lie on any "
@@ -310,7 +311,7 @@ TEST(KinetoJoin, AFileOfTwoRanksIsRefused) {
             "trace.json: correlation 3 stands for launches" + remedy);
   EXPECT_EQ(why({mm(1, 100.0, 64), of_rank(mm(1, 100.0, 128)), run}),
             "trace.json: External id 1 stands for operators" + remedy);
-  // Of one process, a call of the runtime and its arrow have one correlation too.
+  // Inside one process, a call of the runtime and its arrow share a correlation, too.
   EXPECT_EQ(why({mm(1, 100.0, 64), launched, launched,
                  R"({"ph": "s", "id": 3, "pid": 9, "tid": 12, "ts": 102.0, "cat": "ac2g", "name": "ac2g"})", run}),
             "");
@@ -416,7 +417,8 @@ TEST(KinetoJoin, AHandfulOfSizesMovesTheBase) {
   const Machine base = load_machine("h100-sxm");
   Events events;
   double begin = 0.0;
-  for (int size = 1 << 20; size <= 1 << 28; size <<= 2) {  // five sizes, from 2 MB to 512 MB, at 250 GB/s and 25 us
+  // There are five sizes, from 2 MB to 512 MB, at 250 GB/s and 25 us.
+  for (int size = 1 << 20; size <= 1 << 28; size <<= 2) {
     const double time = 25.0 + size * 2.0 / 250e3;
     events.push_back(all_gather(8, R"(, "Process Group Ranks": "[0, 1, 2, 3, 4, 5, 6, 7]")", size, begin, time));
     begin += time + 10.0;

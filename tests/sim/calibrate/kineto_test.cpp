@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces of PyTorch's profiler as measurements, by a trace that is small enough to be looked at.
+// Tests traces of PyTorch's profiler as measurements, by a trace that is small enough to read.
 #include "sim/calibrate/kineto.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// A product alone, one beside a collective, a split one; the collective three times; something without use.
+/// A trace with a GEMM alone, one beside a collective and a split one; the collective three times; and an unused event.
 const std::string trace = R"({
   "schemaVersion": 1,
   "deviceProperties": [{"id": 0, "name": "NVIDIA H100"}],
@@ -69,8 +69,8 @@ void expect_that_trace(const Profile& read) {
   ASSERT_EQ(read.collectives.size(), 2U);
   EXPECT_EQ(read.collectives[0].op, "all_gather");
   EXPECT_EQ(read.collectives[0].ranks, 4);
-  EXPECT_EQ(read.collectives[0].bytes, 8'388'608);  // all that is received, as nccl-tests counts
-  EXPECT_EQ(read.collectives[0].time_us, 70.0);     // the shorter: in the other it waited for somebody
+  EXPECT_EQ(read.collectives[0].bytes, 8'388'608);  // Counts all bytes received, as nccl-tests does.
+  EXPECT_EQ(read.collectives[0].time_us, 70.0);     // The shorter one counts: in the other it waited for another rank.
   EXPECT_EQ(read.collectives[1].op, "reduce_scatter");
   EXPECT_EQ(read.collectives[1].bytes, 8'388'608);
   EXPECT_EQ(read.skipped,
@@ -150,7 +150,7 @@ TEST(Kineto, AProductWhoseTimeNoClockMeasuresIsSkipped) {
     const Profile read = read_kineto("a.json");
     const bool meets_others = std::string(time) == "1e300";
     EXPECT_EQ(read.skipped.count("GEMMs that took no time from 1 ps to 1e5 s"), meets_others ? 0U : 1U) << time;
-    EXPECT_EQ(read.products.size(), meets_others ? 0U : 1U) << time;  // the others run beside it
+    EXPECT_EQ(read.products.size(), meets_others ? 0U : 1U) << time;  // The others run beside it.
   }
 }
 
@@ -181,7 +181,7 @@ TEST(Kineto, OneEventOfManyMegabytesIsRefusedBeforeItIsUnpacked) {
   }
 }
 
-/// Why a file of that text is refused.
+/// Returns why a file of that text is refused.
 std::string why(const std::string& text) {
   std::ofstream("a.json") << text;
   try {

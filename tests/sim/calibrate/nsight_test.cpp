@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exports of Nsight Systems as measurements, in the layout of nsys export and nsys stats.
+// Tests exports of Nsight Systems as measurements, in the layout of nsys export and nsys stats.
 #include "sim/calibrate/nsight.h"
 
 #include <fmt/format.h>
@@ -95,7 +95,7 @@ TEST(Nsight, KernelsWithoutSizesAreNamedWithTheirShareOfTheTime) {
 TEST(Nsight, WhatSlowsOrHidesAProductIsNamed) {
   const OwnFolder folder;
   write("a.sqlite", range(100, 120, mm) + launched(1, 110, 400, 500, 1) + launched(2, 130, 450, 600, 5) +
-                        range(200, 220, mm) + launched(3, 210, 700, 800, 7) +  // Triton tells no type
+                        range(200, 220, mm) + launched(3, 210, 700, 800, 7) +  // Triton names no type.
                         range(300, 320, mm) + launched(4, 310, 900, 950, 1, 8));
   const Profile read = read_nsight_database("a.sqlite");
   EXPECT_TRUE(read.products.empty());
@@ -105,7 +105,7 @@ TEST(Nsight, WhatSlowsOrHidesAProductIsNamed) {
   EXPECT_EQ(read.skipped.count("GEMMs without a kernel"), 1U);
 }
 
-/// What reading says.
+/// Returns the message of a failed read.
 template <class Read>
 std::string why(const Read& read) {
   try {
@@ -120,7 +120,7 @@ TEST(Nsight, CorrelationsOfTwoProcessesAreTwo) {
   const OwnFolder folder;
   std::string other = launched(1, 110, 800, 830, 6);
   for (std::size_t at = other.find("16777221"); at != std::string::npos; at = other.find("16777221")) {
-    other.replace(at, 8, "33554437");  // thread 5 of process 2
+    other.replace(at, 8, "33554437");  // This is thread 5 of process 2.
   }
   other.replace(other.find("16777216"), 8, "33554432");
   write("a.sqlite", range(100, 120, mm) + launched(1, 110, 400, 500, 1) + other);
@@ -135,7 +135,7 @@ TEST(Nsight, AKernelWithoutAProcessIsOfTheOneWithItsCorrelation) {
     write(path, range(100, 120, mm) + launched(1, 110, 400, 500, 1) +
                     fmt::format("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = NULL;"
                                 "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (0, 1, 1, 5, {}, 3, 0);",
-                                correlation));  // of process 0, which comes first
+                                correlation));  // The call belongs to process 0, which comes first.
   };
   write_with_launch("one.sqlite", 2);
   EXPECT_EQ(read_nsight_database("one.sqlite").products.size(), 1U);

@@ -36,7 +36,7 @@ TEST(Engine, OpsOfTwoLanesRunSideBySideUnlessOneWaits) {
 }
 
 TEST(Engine, TheHostIssuesInProgramOrderWhateverTheLane) {
-  // Issue costs 3 each: op n is issued at 3 (n+1), and starts then, its lane being free.
+  // Issuing costs 3 each: op n is issued at 3 (n+1), and starts then because its lane is free.
   Hand hand(1);
   hand.work(0);
   hand.work(1, {}, {LaneKind::aux, 0});
@@ -54,14 +54,14 @@ TEST(Engine, AHalfStartsWhenBothItsEndsArePosted) {
       {.function = Function::copy, .inputs = {hand.slot(0)}, .out = hand.slot(0), .purpose = Purpose::essential});
   hand.pass_on(0, 1, {slow});
   Program program = std::move(hand.builder).build();
-  program.ops[0].where = {Relation::equal, 0, 1};  // only rank 1 works
+  program.ops[0].where = {Relation::equal, 0, 1};  // Only rank 1 works.
   const Played played(std::move(program), {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(played.span(0, 1), (Span{5 * us, 7 * us}));
   EXPECT_EQ(played.span(1, 1), (Span{5 * us, 7 * us}));
 }
 
 TEST(Engine, AnExchangeHoldsItsLaneUntilBothHalvesHaveEnded) {
-  // Three ranks in a ring; only rank 1 is late by 5. Rank 0 sends to 1 and receives from 2: its receive half runs at
+  // Three ranks form a ring; only rank 1 is late by 5. Rank 0 sends to 1 and receives from 2: its receive half runs at
   // once, its send half waits for rank 1, so its lane is taken until 7 and the second exchange ends at 9.
   Hand hand(3);
   const OpId late = hand.work(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slow and late ranks, slow and broken links: worked sums.
+// Tests slow and late ranks, slow and broken links, with sums by hand.
 #include "sim/engine/faults.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ constexpr std::int64_t us = 1'000'000;
 
 Instant at(Duration since_start) { return Instant{since_start}; }
 
-/// Wide links, no interference: the fluid run must do what the plain one does.
+/// Returns wide links without interference, on which the fluid run must equal the plain one.
 Fluid wide_fluid(const Program& program, Costs costs) {
   Wiring wiring;
   wiring.ranks = static_cast<std::size_t>(program.mesh.ranks());
@@ -37,7 +37,7 @@ Fluid wide_fluid(const Program& program, Costs costs) {
   return {.costs = std::move(costs), .speeds = {}, .wiring = std::make_shared<const Wiring>(std::move(wiring))};
 }
 
-/// Plays with a fault, with and without fluid links: they agree.
+/// Runs with a fault, with and without fluid links, which must agree.
 struct Faulty {
   std::shared_ptr<const Program> program;
   Recorder recorder{Recorder::Keep::timeline};
@@ -65,7 +65,7 @@ struct Faulty {
   }
 };
 
-/// `hops` exchanges of 4 one after another, each followed by a work of 10 that waits for it, on a ring.
+/// Returns `hops` exchanges of 4 one after another, each followed by a work of 10 that waits for it, on a ring.
 Program relay(std::int32_t ranks, int hops) {
   Hand hand(ranks);
   for (int i = 0; i < hops; ++i) {
@@ -82,7 +82,7 @@ TEST(Faults, NoneChangeNothing) {
 }
 
 TEST(Faults, ASlowRankDelaysItselfOnlyWhereNobodyWaitsForItsWork) {
-  // Two works of 10, three times as long on rank 1, after the first exchange.
+  // Two works of 10 follow the first exchange and take three times as long on rank 1.
   const Faulty faulty(relay(3, 2), relay_costs, {.slow_ranks = {{.rank = 1, .factor = 3.0}}});
   EXPECT_EQ(faulty.last_end(0), Duration{24us});
   EXPECT_EQ(faulty.last_end(1), Duration{64us});
@@ -90,9 +90,10 @@ TEST(Faults, ASlowRankDelaysItselfOnlyWhereNobodyWaitsForItsWork) {
 }
 
 TEST(Faults, ASlowRankDelaysARingByWhatTheRecurrenceSays) {
-  // Each step works for 10, then passes on for 4 what was made; step s+1 works when step s has arrived. An exchange
-  // ends with both its halves, so a delay reaches both neighbours at once: with rank 0 working 10 + d a step, rank r
-  // ends step s at 14 s + d x (how many of rank 0's works it has heard of) = 14 s + d max(0, s - max(0, distance - 1)).
+  // Each step works for 10, then passes its result on for 4; step s+1 works when step s has arrived. An exchange ends
+  // with both its halves, so a delay reaches both neighbours at once. With rank 0 working 10 + d a step, rank r ends
+  // step s at 14 s + d x (the number of rank 0's works that have reached it) = 14 s + d max(0, s - max(0, distance -
+  // 1)).
   constexpr std::int32_t ranks = 6;
   constexpr int steps = 4;
   Hand hand(ranks);
@@ -115,7 +116,7 @@ TEST(Faults, FactorsOfOneRankMultiply) {
 }
 
 TEST(Faults, ASlowLinkDelaysOnlyItsDirection) {
-  // Rank 0 -> 1 takes 12: both ends hold their lanes to 12; 2 -> 0 and 1 -> 2 take 4.
+  // Transfer 0 -> 1 takes 12: both ends hold their lanes to 12; 2 -> 0 and 1 -> 2 take 4.
   const Faulty faulty(relay(3, 1), relay_costs, {.slow_links = {{.link = {0, 1}, .factor = 3.0}}});
   EXPECT_EQ(faulty.spans(),
             (std::vector<Span>{
@@ -123,14 +124,14 @@ TEST(Faults, ASlowLinkDelaysOnlyItsDirection) {
 }
 
 TEST(Faults, ATransferGoesOnWhereItWasWhenItsLinkComesUpAgain) {
-  // 0 -> 1 is down from 1 to 6: 1 of 4 is done before, 3 after.
+  // Link 0 -> 1 is down from 1 to 6: 1 of 4 is done before, 3 after.
   const Faulty faulty(relay(3, 1), relay_costs, {.links_down = {{.link = {0, 1}, .from = at(1us), .until = at(6us)}}});
   EXPECT_EQ(faulty.spans()[0], (Span{0, 9 * us}));
   EXPECT_EQ(faulty.spans()[2], (Span{0, 9 * us}));
   EXPECT_EQ(faulty.spans()[4], (Span{0, 4 * us}));
 }
 
-/// A ring of three ranks that each pass on something and work, played with and without shared links.
+/// Runs a ring of three ranks that each pass on a message and work, with and without shared links.
 void expect_too_long(const Faults& faults) {
   const Program program = relay(3, 1);
   const OpCosts hour_long{.exchange = 1h, .elementwise = 1h};
@@ -168,7 +169,7 @@ TEST(Faults, ATransferThatFindsItsLinkDownWaits) {
 }
 
 TEST(Faults, OutagesOfOneLinkAddUpAndOverlap) {
-  // Down 1-3, 2-5 and 6-7: 1 before, 1 between, 2 after: ends at 9.
+  // The link is down 1-3, 2-5 and 6-7: 1 is done before, 1 between, 2 after, so it ends at 9.
   const Faulty faulty(relay(2, 1), relay_costs,
                       {.links_down = {{.link = {0, 1}, .from = at(2us), .until = at(5us)},
                                       {.link = {0, 1}, .from = at(6us), .until = at(7us)},
@@ -232,7 +233,7 @@ TEST(Faults, ALinkThatStaysDownEndsTheRunWithASentence) {
 }
 
 TEST(Faults, ALinkThatStaysDownEndsAPlainRunTooAndTheRightOpIsNamed) {
-  // Rank 2 has received and sends on to 0, which never comes to its second exchange.
+  // Rank 2 has received and sends on to 0, which never reaches its second exchange.
   const auto program = std::make_shared<const Program>(relay(3, 2));
   Recorder recorder;
   const Faults faults{.links_down = {{.link = {0, 1}, .from = at(1us), .until = std::nullopt},

@@ -31,12 +31,12 @@ class FlowProgram {
         buffer_(builder_.buffer("b", BufferRole::scratch, {builder_.dimension("kilobytes", largest), largest},
                                 {builder_.dimension("columns", 1), 1}, DType::fp32)) {}
 
-  /// Every rank sends to the one `shift` further.
+  /// Makes every rank send to the one `shift` further.
   OpId from_all(std::uint16_t lane, std::int32_t shift, std::int32_t kilobytes) {
     return builder_.exchange(half(lane, shift, kilobytes, kilobytes));
   }
 
-  /// The sender's op.
+  /// Adds one flow and returns the sender's op.
   OpId from_one(std::uint16_t lane, const OneFlow& flow) {
     const std::int32_t shift = (flow.to - flow.from + ranks_) % ranks_;
     const OpId send = builder_.exchange(half(lane, shift, flow.kilobytes, 0));
@@ -67,10 +67,10 @@ class FlowProgram {
   BufferId buffer_;
 };
 
-/// Makes a block row 1,000 bytes: 250 columns of fp32.
+/// Returns sizes that make a block row 1,000 bytes: 250 columns of fp32.
 inline Sizes sizes_of_flows() { return {.block = {1, 250}}; }
 
-/// Without host costs.
+/// Prices the flows without host costs.
 inline Fluid priced_flows(const Program& program, const Machine& machine) {
   Fluid fluid = price_fluid(program, meetings_of(program, Order(program, 0)), sizes_of_flows(), machine, {},
                             std::make_shared<const Wiring>(wiring_of(program, machine)));
@@ -84,7 +84,7 @@ inline Recorder recorded(const std::shared_ptr<const Program>& program, const Fl
   return recorder;
 }
 
-/// When each of these flows ends that all start at time zero.
+/// Returns when each of these flows ends. All start at time zero.
 inline std::vector<Duration> ends_of(const std::vector<OneFlow>& flows, const Machine& machine) {
   FlowProgram made(machine.gpus_per_node * machine.nodes, 20'000);
   std::vector<OpId> sends;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules on machines whose wires are shared as it turns out.
+// Tests schedules on machines whose wires are shared at run time.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,7 +17,7 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// A mesh with round numbers: 28 GB/s a wire, 137 all of them together.
+/// Returns a mesh with round numbers: 28 GB/s a wire, 137 all of them together.
 Machine mesh_of_wires() {
   Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
   mesh.link.peer.rate.value = BytesPerSecond{28e9};
@@ -25,10 +25,10 @@ Machine mesh_of_wires() {
   return mesh;
 }
 
-constexpr std::int64_t rows_of_block = 4096;  // times 1024 columns of 4 bytes: 16 MiB a block
+constexpr std::int64_t rows_of_block = 4096;  // With 1024 columns of 4 bytes a block has 16 MiB.
 constexpr Bytes block{rows_of_block * 1024 * 4};
 
-/// Without host costs.
+/// Runs the program without host costs.
 Timeline play(const std::shared_ptr<const Program>& program, const Machine& on, Recorder& recorder) {
   const std::array<Quantity, 2> quantities{{{"rows", 4 * rows_of_block}, {"columns", 1024}}};
   const Sizes sizes = bind_sizes(*program, quantities);
@@ -39,7 +39,7 @@ Timeline play(const std::shared_ptr<const Program>& program, const Machine& on, 
   return recorder.timeline();
 }
 
-/// What every exchange takes of a rank that does nothing but one to each distance, all at once.
+/// Returns the time of every exchange of a rank that only sends one to each distance, all at once.
 std::vector<Duration> all_at_once(const Machine& on, std::int32_t ranks, const std::vector<std::int32_t>& shifts) {
   Hand hand(ranks);
   std::uint16_t lane = 0;
@@ -58,7 +58,7 @@ std::vector<Duration> all_at_once(const Machine& on, std::int32_t ranks, const s
   return times;
 }
 
-/// Latency, then the bytes at `rate`.
+/// Returns latency plus the bytes at `rate`.
 Duration at_rate(PeerParameters peer, double rate) {
   peer.rate.value.value = rate;
   return p2p_time(peer, block);
@@ -112,7 +112,7 @@ TEST(FluidMachine, TransfersBetweenTheRootsOfATreeShareTheirWire) {
   expect_all_near(all_at_once(tree, 8, {4}), at_rate(far, far.rate.value.value / 4));
 }
 
-/// Interference as it turns out is never worse than wherever it may be.
+/// Interference at run time is never worse than interference assumed wherever it may be.
 TEST(FluidMachine, DynamicIsBetweenNoneAndStatic) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Program made = generate(operation_of(Scope::mlp, true), 8, commfuse_strategy, {});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine where links are shared and kernels slowed as it turns out: worked sums, and what must not change.
+// Tests the engine where links are shared and kernels slowed at run time: sums by hand, and results that must not
+// change.
 #include "sim/engine/fluid_run.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +20,8 @@ using Span = std::pair<std::int64_t, std::int64_t>;
 constexpr std::int64_t us = 1'000'000;
 constexpr Lane second_comm{LaneKind::comm, 1};
 
-/// Every exchange with wires goes over the one link of its sender, of capacity 1; alone a transfer draws `cap`.
+/// Wiring in which every exchange with wires uses the one link of its sender, of capacity 1; alone a transfer draws
+/// `cap`.
 struct PortsOf {
   double cap = 1.0;
   Duration latency{};
@@ -63,7 +65,7 @@ Timeline play(const std::shared_ptr<const Program>& program, const Fluid& fluid,
   return recorder.timeline();
 }
 
-/// By rank, then op.
+/// Returns spans by rank, then op.
 std::vector<Span> spans_of(const Timeline& timeline) {
   std::vector<Span> spans;
   for (const OpSpan& span : timeline) {
@@ -133,12 +135,14 @@ TEST(FluidRun, AThirdOfALinkEach) {
 }
 
 TEST(FluidRun, StagesFollowEachOther) {
-  // Two hops over one link, one after the other: alone as long as ever, and half as fast beside another.
+  // Two hops over one link follow each other: alone they take their usual time, beside another they have half the
+  // speed.
   Hand alone(2);
   alone.pass_on(0, 1);
-  const auto one = built(std::move(alone));
+  const auto one_transfer = built(std::move(alone));
   const PortsOf hops{.latency = 1us, .stages = 2};
-  EXPECT_EQ(spans_of(play(one, fluid_of(*one, each({7us}), hops))), std::vector<Span>(2, {0, 7 * us}));
+  EXPECT_EQ(spans_of(play(one_transfer, fluid_of(*one_transfer, each({7us}), hops))),
+            std::vector<Span>(2, {0, 7 * us}));
   Hand both(2);
   both.pass_on(0, 1);
   pass_on_beside(both);
@@ -175,7 +179,7 @@ TEST(FluidRun, ATransferMakesRoomForAnotherThatItNeverMeets) {
             (std::vector<Span>{{0, 8 * us}, {0, 24 * us}, {0, 16 * us}}));
 }
 
-/// A kernel of 10 runs at half its speed beside exchanges, at a fifth beside collectives.
+/// Returns kernels that run at half their speed beside exchanges, and at a fifth beside collectives.
 Fluid slowing(const Program& program, Costs costs) {
   Fluid fluid = fluid_of(program, std::move(costs));
   fluid.speeds = {std::vector<double>{}, std::vector<double>(program.ops.size(), 0.5),
@@ -240,7 +244,7 @@ TEST(FluidRun, FreeCommunicationDisturbsNobody) {
   EXPECT_EQ(spans[1], (Span{0, 0}));
 }
 
-/// Random latencies below the durations and above, one or several stages.
+/// Returns random latencies, some below the durations and some above, in one or several stages.
 PortsOf random_ports(std::mt19937_64& random) {
   return {.latency = Duration{below(random, 30)}, .stages = static_cast<std::uint32_t>(1 + below(random, 3))};
 }
@@ -263,7 +267,7 @@ Fluid random_fluid(const Program& program, std::mt19937_64& random) {
   PortsOf how = random_ports(random);
   how.cap = 0.7;
   Fluid fluid = fluid_of(program, random_costs(program, random), how);
-  Wiring wiring = *fluid.wiring;  // every stage also goes over some of three links that all ranks share
+  Wiring wiring = *fluid.wiring;  // Every stage also uses some of three links that all ranks share.
   const auto ranks = static_cast<std::int32_t>(wiring.ranks);
   for (const double capacity : {0.7, 1.1, 1.9}) {
     wiring.capacity.push_back(capacity);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine on the first ranks, which stand for all, against the engine on all ranks.
+// Compares the engine on the first ranks, which stand for all, with the engine on all ranks.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -13,9 +13,9 @@
 namespace commfuse::test {
 namespace {
 
-/// Each rank against the one that stands for it, op by op.
-void expect_repeated(const Recorder& all, const Recorder& few, Rank ranks, int program) {
-  const Timeline whole = all.timeline();
+/// Compares each rank with the one that stands for it, op by op.
+void expect_repeated(const Recorder& every_rank, const Recorder& few, Rank ranks, int program) {
+  const Timeline whole = every_rank.timeline();
   Timeline repeated;
   for (Rank first = 0; first < ranks; first += few.ranks()) {
     for (OpSpan span : few.timeline()) {
@@ -29,22 +29,22 @@ void expect_repeated(const Recorder& all, const Recorder& few, Rank ranks, int p
 TEST(FoldedEngine, TheFirstRanksStandForAllWhereCostsRepeat) {
   std::mt19937_64 random(21);
   Engine engine;
-  Recorder all(Recorder::Keep::timeline);
+  Recorder every_rank(Recorder::Keep::timeline);
   Recorder few(Recorder::Keep::timeline);
   for (int i = 0; i < 5'000; ++i) {
     const RandomFold fold = random_fold(random);
     const auto program = std::make_shared<const Program>(random_program(random, fold.mesh));
     const Costs costs = random_costs(*program, random, fold.ranks);
     const Plan plan = plan_of(lower(program));
-    engine.run(plan, costs, all);
+    engine.run(plan, costs, every_rank);
     engine.run(plan, costs, few, {.first_ranks = fold.ranks});
     ASSERT_EQ(few.ranks(), fold.ranks);
-    expect_repeated(all, few, fold.mesh.ranks(), i);
+    expect_repeated(every_rank, few, fold.mesh.ranks(), i);
   }
 }
 
-/// Wires of equal nodes: `each` ranks a node. Some links are of every node, at the sender's or the receiver's, some at
-/// the node after the sender's, and some are of all nodes together. Transfers of a link have one cap.
+/// Wires of equal nodes with `each` ranks. Some links belong to every node, at the sender's or the receiver's, some to
+/// the node after the sender's, and some to all nodes together. Transfers of a link have one cap.
 class RandomWires {
  public:
   RandomWires(std::mt19937_64& random, const Program& program, Rank each)
@@ -84,7 +84,7 @@ class RandomWires {
   };
 
   void add_move(const ExchangeShape& exchange) {
-    std::vector<std::vector<Crossing>> ways;  // by the first ranks
+    std::vector<std::vector<Crossing>> ways;  // Indexed by the first ranks.
     std::vector<Duration> latencies;
     for (Rank rank = 0; rank < each_; ++rank) {
       ways.push_back(random_way());
@@ -130,7 +130,7 @@ class RandomWires {
   Wiring wiring_;
 };
 
-/// How fast kernels are beside communication: by op, and by rank where costs are.
+/// Sets how fast kernels are beside communication: by op, and by rank where costs are.
 void slow_kernels(Fluid& fluid, std::mt19937_64& random) {
   for (const unsigned beside : {1U, 2U, 3U}) {
     for (std::size_t i = std::max(fluid.costs.duration.size(), fluid.costs.by_rank.size()); i > 0; --i) {
@@ -142,7 +142,7 @@ void slow_kernels(Fluid& fluid, std::mt19937_64& random) {
 TEST(FoldedEngine, TheFirstRanksStandForAllWhereTransfersShareLinks) {
   std::mt19937_64 random(22);
   Engine engine;
-  Recorder all(Recorder::Keep::timeline);
+  Recorder every_rank(Recorder::Keep::timeline);
   Recorder few(Recorder::Keep::timeline);
   Recorder alone(Recorder::Keep::timeline);
   int shared = 0;
@@ -157,22 +157,22 @@ TEST(FoldedEngine, TheFirstRanksStandForAllWhereTransfersShareLinks) {
     ASSERT_TRUE(folded) << "program " << i;
     const Plan plan = plan_of(lower(program));
     fluid.wiring = wiring;
-    engine.run(plan, fluid.costs, all, {.fluid = &fluid});
+    engine.run(plan, fluid.costs, every_rank, {.fluid = &fluid});
     engine.run(plan, fluid.costs, alone);
-    shared += alone.makespan() == all.makespan() ? 0 : 1;
+    shared += alone.makespan() == every_rank.makespan() ? 0 : 1;
     fluid.wiring = std::make_shared<const Wiring>(narrowest_links(*wiring));
     fewer_links += fluid.wiring->links.size() < wiring->links.size() ? 1 : 0;
     engine.run(plan, fluid.costs, few, {.fluid = &fluid});
-    ASSERT_EQ(few.timeline(), all.timeline()) << "program " << i;
+    ASSERT_EQ(few.timeline(), every_rank.timeline()) << "program " << i;
     fluid.wiring = std::make_shared<const Wiring>(*folded);
     engine.run(plan, fluid.costs, few, {.fluid = &fluid, .first_ranks = fold.ranks});
-    expect_repeated(all, few, fold.mesh.ranks(), i);
+    expect_repeated(every_rank, few, fold.mesh.ranks(), i);
   }
   EXPECT_GT(shared, 1000);
   EXPECT_GT(fewer_links, 1000);
 }
 
-/// Two ranks, each with a link of its own to the other, which `change` makes unlike.
+/// Returns the folded wiring of two ranks, each with a link of its own to the other, which `change` makes unequal.
 template <class Change>
 std::optional<Wiring> folded_pair(const Change& change) {
   Wiring wiring{.move_of_op = {0},

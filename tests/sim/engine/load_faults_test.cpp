@@ -16,13 +16,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Writes it in the current folder, which is the test's own.
+/// Writes a file into the current folder, which belongs to the test.
 std::string written(const std::string& text) {
   std::ofstream("faults.yaml") << "schema: commfuse.faults/1\nname: x\n" << text;
   return "faults.yaml";
 }
 
-/// What is wrong, without the path.
+/// Returns the message without the path.
 std::string refusal(const std::string& text) {
   const std::string path = written(text);
   try {

@@ -45,7 +45,7 @@ TEST(MaxMin, EqualFlowsShareALinkEqually) {
 }
 
 TEST(MaxMin, WhatACappedFlowLeavesGoesToTheOthers) {
-  // Of 10: the first wants 2, the others share 8.
+  // The link has 10: the first wants 2, the others share 8.
   EXPECT_EQ(rates_of({{2.0, {0}}, {no_cap, {0}}, {no_cap, {0}}}, {10.0}), (Rates{2.0, 4.0, 4.0}));
   // Demands 2, 2.5, 4, 5 of 10: 2 and 2.5, then 5.5 is halved.
   EXPECT_EQ(rates_of({{2.0, {0}}, {2.5, {0}}, {4.0, {0}}, {5.0, {0}}}, {10.0}), (Rates{2.0, 2.5, 2.75, 2.75}));
@@ -71,8 +71,8 @@ TEST(MaxMin, TheBottleneckOfOneFlowFreesAnotherLink) {
   EXPECT_EQ(rates_of({{no_cap, {0}}, {no_cap, {0, 1}}}, {10.0, 1.0}), (Rates{9.0, 1.0}));
 }
 
-/// The definition: no link is over its capacity, and every flow is at its cap or has a full link on which nobody has
-/// more.
+/// Checks the definition: no link is over its capacity, and every flow is at its cap or has a full link on which no
+/// flow has more.
 TEST(MaxMin, NobodyCanHaveMoreWithoutTakingFromOneWhoHasNoMore) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 2'000; ++round) {
@@ -93,11 +93,11 @@ TEST(MaxMin, NobodyCanHaveMoreWithoutTakingFromOneWhoHasNoMore) {
     const Rates turned = rates_of({wishes.rbegin(), wishes.rend()}, capacity);
     EXPECT_EQ(Rates(turned.rbegin(), turned.rend()), rates) << "round " << round;
     std::vector<double> used(capacity.size(), 0.0);
-    std::vector<double> most(capacity.size(), 0.0);
+    std::vector<double> highest(capacity.size(), 0.0);
     for (std::size_t i = 0; i < wishes.size(); ++i) {
       for (const std::int32_t link : wishes[i].links) {
         used[static_cast<std::size_t>(link)] += rates[i];
-        most[static_cast<std::size_t>(link)] = std::max(most[static_cast<std::size_t>(link)], rates[i]);
+        highest[static_cast<std::size_t>(link)] = std::max(highest[static_cast<std::size_t>(link)], rates[i]);
       }
     }
     constexpr double tiny = 1e-9;
@@ -107,7 +107,7 @@ TEST(MaxMin, NobodyCanHaveMoreWithoutTakingFromOneWhoHasNoMore) {
     for (std::size_t i = 0; i < wishes.size(); ++i) {
       const bool held_up = std::any_of(wishes[i].links.begin(), wishes[i].links.end(), [&](std::int32_t id) {
         const auto link = static_cast<std::size_t>(id);
-        return used[link] > capacity[link] - tiny && rates[i] > most[link] - tiny;
+        return used[link] > capacity[link] - tiny && rates[i] > highest[link] - tiny;
       });
       EXPECT_TRUE(rates[i] == wishes[i].cap || held_up) << "round " << round << ", flow " << i;
       EXPECT_GT(rates[i], 0.0);
@@ -115,8 +115,8 @@ TEST(MaxMin, NobodyCanHaveMoreWithoutTakingFromOneWhoHasNoMore) {
   }
 }
 
-/// Progressive filling as the textbook has it: every round looks at all links and all flows. Links that are full at the
-/// same rate are filled in one round.
+/// Fills progressively as the textbook does: every round looks at all links and all flows. Links that are full at equal
+/// rates are filled in one round.
 Rates plainly_filled(const std::vector<Wish>& wishes, std::vector<double> left) {
   std::vector<int> flows(left.size(), 0);
   for (const Wish& wish : wishes) {
@@ -175,7 +175,7 @@ TEST(MaxMin, GivesTheRatesOfPlainFillingToTheLastBit) {
   }
 }
 
-/// Few capacities, so that many links are full at the same rate, and thirds of them, so that sums round.
+/// Returns few capacities, so that many links are full at equal rates, and thirds of them, so that sums round.
 std::vector<double> like_capacities(std::mt19937_64& random) {
   std::vector<double> capacity;
   for (std::int64_t i = 1 + below(random, 12); i > 0; --i) {
@@ -213,7 +213,7 @@ TEST(MaxMin, DoesNotDependOnHowLinksAreNumberedToTheLastBit) {
   }
 }
 
-/// Copies of links and flows that lie in a ring: a flow on link i of one copy is also on link i of the next copy where
+/// Copies of links and flows lie in a ring: a flow on link i of one copy is also on link i of the next copy where
 /// `next` says so.
 TEST(MaxMin, OneFlowStandsForAllItsCopiesToTheLastBit) {
   std::mt19937_64 random(9);
@@ -222,13 +222,13 @@ TEST(MaxMin, OneFlowStandsForAllItsCopiesToTheLastBit) {
     const std::vector<Wish> wishes = like_wishes(random, std::ssize(capacity));
     const auto copies = static_cast<std::int32_t>(2 + below(random, 5));
     const auto links = static_cast<std::int32_t>(std::ssize(capacity));
-    std::vector<bool> shared;  // by link: all copies have it together
+    std::vector<bool> shared;  // By link: true if all copies share it.
     for (std::int32_t link = 0; link < links; ++link) {
       shared.push_back(one_in(random, 4));
     }
     std::vector<std::vector<std::int32_t>> times;
     std::vector<Flow> folded;
-    std::vector<Wish> all;
+    std::vector<Wish> copied_wishes;
     for (const Wish& wish : wishes) {
       const bool next = one_in(random, 3);
       times.emplace_back();
@@ -236,12 +236,12 @@ TEST(MaxMin, OneFlowStandsForAllItsCopiesToTheLastBit) {
         times.back().push_back(shared[static_cast<std::size_t>(link)] ? copies : next ? 2 : 1);
       }
       for (std::int32_t copy = 0; copy < copies; ++copy) {
-        all.push_back({wish.cap, {}});
+        copied_wishes.push_back({wish.cap, {}});
         for (const std::int32_t link : wish.links) {
-          const bool one = shared[static_cast<std::size_t>(link)];
-          all.back().links.push_back(link + (one ? 0 : copy * links));
-          if (!one && next) {
-            all.back().links.push_back(link + (copy + 1) % copies * links);
+          const bool is_shared = shared[static_cast<std::size_t>(link)];
+          copied_wishes.back().links.push_back(link + (is_shared ? 0 : copy * links));
+          if (!is_shared && next) {
+            copied_wishes.back().links.push_back(link + (copy + 1) % copies * links);
           }
         }
       }
@@ -255,7 +255,7 @@ TEST(MaxMin, OneFlowStandsForAllItsCopiesToTheLastBit) {
     }
     MaxMin max_min;
     const auto rates = max_min.rates(folded, capacity);
-    const Rates of_all = rates_of(all, all_capacity);
+    const Rates of_all = rates_of(copied_wishes, all_capacity);
     for (std::size_t i = 0; i < of_all.size(); ++i) {
       ASSERT_EQ(of_all[i], rates[i / static_cast<std::size_t>(copies)]) << "round " << round << ", flow " << i;
     }

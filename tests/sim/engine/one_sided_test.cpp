@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pushes, pulls and credits: who waits for whom, and until when a lane is held.
+// Tests pushes, pulls and credits: who waits for whom, and how long a lane is held.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 using Span = std::pair<std::int64_t, std::int64_t>;
 constexpr std::int64_t us = 1'000'000;
 
-/// Two ranks. Rank 0 sends slot 0 by op 2, rank 1 receives it into slot 1 by op 3. Before, either the sender works (op
-/// 0) or the receiver does (op 1).
+/// A program of two ranks. Rank 0 sends slot 0 by op 2, and rank 1 receives it into slot 1 by op 3. Before, either the
+/// sender works (op 0) or the receiver does (op 1).
 struct OneWay {
   explicit OneWay(Protocol protocol, bool late_sender) {
     const OpId sender = hand.work(2);
@@ -40,7 +40,7 @@ struct OneWay {
 TEST(OneSided, APushDoesNotWaitForItsReceiverAndTheReceiverFindsItThere) {
   const Played late_receiver(OneWay(Protocol::push, false).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_receiver.span(0, 2), (Span{0, 2 * us}));
-  EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 5 * us}));  // it came at 2
+  EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 5 * us}));  // The message came at 2.
   const Played late_sender(OneWay(Protocol::push, true).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_sender.span(0, 2), (Span{5 * us, 7 * us}));
   EXPECT_EQ(late_sender.span(1, 3), (Span{0, 7 * us}));
@@ -62,7 +62,7 @@ TEST(OneSided, ARendezvousHoldsBoth) {
 }
 
 TEST(OneSided, PushesRunAheadOfALateReceiverWhereRendezvousWaits) {
-  // Three pushes of 2 in a row, the receiver busy for 5: they are over at 6, and so is the last receive.
+  // Three pushes of 2 follow each other while the receiver is busy for 5: they end at 6, and so does the last receive.
   for (const auto& [protocol, end] : {std::pair{Protocol::push, 6}, std::pair{Protocol::rendezvous, 11}}) {
     Hand hand(2);
     const OpId busy = hand.work(3);
@@ -98,7 +98,7 @@ TEST(OneSided, TwoReceiversPullFromOneSenderAtTheSameTime) {
 }
 
 TEST(OneSided, ACreditHoldsAPushBackForItsOwnLatency) {
-  // Rank 1 works for 5, then gives rank 0 a credit, which takes 1; only then rank 0 pushes, which takes 2.
+  // Rank 1 works for 5, then gives rank 0 a credit, which takes 1; only then does rank 0 push, which takes 2.
   Hand hand(2);
   const OpId work = hand.work(1);
   hand.builder.credit({.shift = -1, .receives = false, .waits = {work}});

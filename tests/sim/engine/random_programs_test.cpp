@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine against the recurrence it plays, over random programs.
+// Compares the engine with the recurrence it evaluates, over random programs.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -13,7 +13,7 @@
 namespace commfuse::test {
 namespace {
 
-/// Start and end of every op from the recurrence alone, each worked out when it is asked for: no queue, no clock.
+/// Start and end of every op from the recurrence alone, each worked out on demand, without queue or clock.
 class Recurrence {
  public:
   Recurrence(const Lowered& lowered, const Costs& costs)
@@ -36,7 +36,7 @@ class Recurrence {
  private:
   struct Span {
     std::int64_t start = 0;
-    std::int64_t end = -1;  // not known
+    std::int64_t end = -1;  // -1: not known yet.
   };
   [[nodiscard]] std::size_t ranks() const { return static_cast<std::size_t>(program_.mesh.ranks()); }
   [[nodiscard]] std::int64_t cost(Rank rank, OpId op) const { return costs_.of(rank, position(op)).count(); }
@@ -76,7 +76,7 @@ class Recurrence {
     return known;
   }
 
-  /// Of what a rank sends by an op: when it moves.
+  /// Returns the span of the transfer that a rank sends by an op.
   Span transfer(Rank rank, OpId op) {
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[program_.ops[position(op)].shape]);
     std::int64_t start = posted(rank, op);
@@ -196,10 +196,10 @@ TEST(EngineDeathTest, NamesTheOpsThatNeverEnd) {
   ProgramBuilder builder("stuck", Mesh{{{"tp", 2}}});
   const Extent rows{builder.dimension("rows", 1), 1};
   const Extent columns{builder.dimension("columns", 1), 1};
-  const Operand all{builder.whole(builder.buffer("b", BufferRole::scratch, rows, columns, DType::fp32))};
-  builder.exchange({.send = all});
-  const OpId received = builder.exchange({.receive = all});
-  builder.elementwise({.function = Function::copy, .inputs = {all}, .out = all, .waits = {received}});
+  const Operand whole{builder.whole(builder.buffer("b", BufferRole::scratch, rows, columns, DType::fp32))};
+  builder.exchange({.send = whole});
+  const OpId received = builder.exchange({.receive = whole});
+  builder.elementwise({.function = Function::copy, .inputs = {whole}, .out = whole, .waits = {received}});
   const auto program = std::make_shared<const Program>(std::move(builder).build());
   const Plan plan = plan_of(lower(program));
   const Costs costs{.duration = std::vector<Duration>(3), .issue = std::vector<Duration>(3)};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Max-min sharing on the wires of whole machines, worked out by hand. Rates are in GB/s, so 3 MB at 10 take 300 us.
+// Tests max-min sharing on the wires of whole machines, worked out by hand. Rates are in GB/s, so 3 MB at 10 take 300
+// us.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -16,9 +17,9 @@ namespace {
 using namespace std::chrono_literals;
 using Ends = std::vector<Duration>;
 
-/// GPUs 0 and 1, 2 and 3 and so on share a bridge; GPUs 0 to 3 and 4 to 7 a root. A transfer gets half of the data
-/// sheet's rate, and so do all transfers of a wire together: 30 from a GPU to its bridge, 15 from a bridge to its root,
-/// 10 between the roots. Latency is 5 us below one bridge, 7 us below one root, 8 us across.
+/// Returns a tree in which GPUs 0 and 1, 2 and 3 and so on share a bridge; GPUs 0 to 3 and 4 to 7 a root. A transfer
+/// gets half of the data sheet's rate, and so do all transfers of a wire together: 30 from a GPU to its bridge, 15 from
+/// a bridge to its root, 10 between the roots. Latency is 5 us below one bridge, 7 us below one root, 8 us across.
 Machine tree() {
   Machine machine{.name = "tree", .link = link(30, 30), .gpus_per_node = 8};
   machine.topology = std::make_shared<const Topology>(build_topology(pcie_tree()));
@@ -26,8 +27,8 @@ Machine tree() {
   return machine;
 }
 
-/// Two nodes of four GPUs. GPUs 0 and 1 of a node share NIC 0, GPUs 2 and 3 NIC 1. All transfers of a NIC together get
-/// 10, all between a leaf and the spine 15, one inside a node 100. Latency is 5 us.
+/// Returns two nodes of four GPUs. GPUs 0 and 1 of a node share NIC 0, GPUs 2 and 3 NIC 1. All transfers of a NIC
+/// together get 10, all between a leaf and the spine 15, one inside a node 100. Latency is 5 us.
 Machine rails() {
   Machine machine = two_nodes();
   machine.nics_per_node = 2;
@@ -41,8 +42,8 @@ Machine rails() {
   return machine;
 }
 
-/// Six GPUs with a wire of 10 between any two; a GPU sends 24 to all others together and receives as much, although
-/// its wires add up to 50. Latency is 5 us.
+/// Returns six GPUs with a wire of 10 between any two; a GPU sends 24 to all others together and receives as much,
+/// although its wires add up to 50. Latency is 5 us.
 Machine mesh() {
   Machine machine{.name = "mesh", .link = link(10, 24), .gpus_per_node = 6};
   machine.link.peer.aggregate_rate.value = gigabytes(24);
@@ -73,12 +74,12 @@ TEST(SharedWiresOfATree, FlowsInOneDirectionShareTheWireBetweenTheRoots) {
 
 TEST(SharedWiresOfATree, FlowsInOppositeDirectionsShareNothing) {
   expect_ends(tree(), {{0, 4, 3000}, {4, 0, 3000}}, {308us, 308us});
-  // The way there is shared by two, the way back is not.
+  // Two share the way there; nobody shares the way back.
   expect_ends(tree(), {{0, 4, 3000}, {1, 5, 3000}, {6, 2, 3000}}, {608us, 608us, 308us});
 }
 
 TEST(SharedWiresOfATree, FlowsSpeedUpAsShorterOnesEnd) {
-  // Of 10 between the roots, after 8 us of latency:
+  // Flows share the 10 between the roots, after 8 us of latency:
   //   four have 2.5 for 600 us: the first has its 1.5 MB; 1.5, 3 and 4.5 MB are left
   //   three have 10/3 for 450 us; 1.5 and 3 MB are left
   //   two have 5 for 300 us; the last has 1.5 MB left, at 10 for 150 us

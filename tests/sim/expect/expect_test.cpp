@@ -33,7 +33,8 @@ TEST(ExpectedRows, FollowTheQuestion) {
   EXPECT_EQ(rows[0].kernel, "NVLS");
   EXPECT_EQ(rows[1].message.nodes, 2);
   EXPECT_EQ(rows[1].message.gpus, 16);
-  EXPECT_EQ(rows[2].message.op, LinkOp::send_recv);  // of a pair in a node, and of one of each of two
+  // There are messages of a pair in a node, and of one between two nodes.
+  EXPECT_EQ(rows[2].message.op, LinkOp::send_recv);
   EXPECT_EQ(rows[2].message.nodes, 1);
   EXPECT_EQ(rows[3].message.nodes, 2);
   for (const ExpectedRow& row : rows) {
@@ -79,7 +80,7 @@ TEST(ExpectedRows, SizesArePowersOfTheFactor) {
   EXPECT_EQ(why([] { sizes_between({1}, {4}, 1); }), "-f: 1 is not a step factor; use 2 or more");
 }
 
-/// GB/s with one decimal, rounded down, as every form has it.
+/// Returns GB/s with one decimal, rounded down, as every form writes it.
 std::string floor_text(const Expectation& expectation, const Message& message, double divisor = 1.0) {
   const double rate = bus_bandwidth(message, range_of(expectation.of(message), 0.01).slow).value / divisor;
   const auto tenths = static_cast<long long>(rate / 1e8);

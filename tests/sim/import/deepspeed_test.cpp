@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeepSpeed's JSON becomes a step of a model that the user names.
+// Tests that DeepSpeed's JSON becomes a step of a model that the user names.
 #include "sim/import/deepspeed.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class Deepspeed : public ::testing::Test {
  protected:
   using Flags = std::vector<std::pair<std::string, std::string>>;
 
-  /// On 16 GPUs, unless flags say another number.
+  /// Reads for 16 GPUs, unless flags say another number.
   static Imported read(const std::string& text, const Flags& flags = {}) {
     std::ofstream("a.json") << text;
     Source source{"a.json", "a"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launch scripts of Megatron-LM become models and steps, without being run.
+// Tests that launch scripts of Megatron-LM become models and steps, without running.
 #include "sim/import/megatron.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@
 namespace commfuse::import {
 namespace {
 
-/// As examples/gpt3/train_gpt3_175b_distributed.sh of Megatron-LM is written.
+/// Written like examples/gpt3/train_gpt3_175b_distributed.sh of Megatron-LM.
 const std::string gpt3 = R"(#!/bin/bash
 # Runs the "175B" parameter model --num-layers 1
 export CUDA_DEVICE_MAX_CONNECTIONS=1
@@ -102,7 +102,7 @@ TEST(Megatron, WhatComesOutIsReadByOurLoaders) {
   EXPECT_FALSE(model.biases);
   EXPECT_EQ(model.norm, Norm::rms);
   EXPECT_EQ(model.positions, 0);
-  EXPECT_EQ(model.vocab, 128512);  // in whole 128s on each of 4 ranks
+  EXPECT_EQ(model.vocab, 128512);  // Each of 4 ranks has whole 128s.
   std::ofstream("mine.run.yaml") << run_text(import) << "model: ./mine.model.yaml\n";
   Resolver resolver;
   resolver.read_file("mine.run.yaml");
@@ -162,7 +162,7 @@ TEST(Megatron, WhatItCannotKnowIsSaidWithItsPlace) {
             "a.sh:1: --hidden-size is '4k'; write a whole number from 1 on");
 }
 
-/// A script whose sizes are all there, and what else it says.
+/// Returns a script with all its sizes, and further flags.
 std::string small(const std::string& flags) {
   return "x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024 "
          "--max-position-embeddings 1024 --vocab-size 1024 " +
@@ -337,7 +337,7 @@ TEST(Megatron, FlagsSayWhatDropsAndHowAttentionRuns) {
   const std::string none = "--hidden-dropout 0 --attention-dropout 0.0 ";
   EXPECT_TRUE(with("").dropout);  // 0.1 is Megatron-LM's default
   EXPECT_FALSE(with(none).dropout);
-  EXPECT_FALSE(with("--hidden-dropout 0").dropout);  // that of scores is in the fused kernel
+  EXPECT_FALSE(with("--hidden-dropout 0").dropout);  // The dropout of scores is in the fused kernel.
   EXPECT_TRUE(with("--hidden-dropout 0 --attention-backend unfused").dropout);
   EXPECT_FALSE(with(none + "--attention-backend unfused").dropout);
   EXPECT_TRUE(with("").fused_attention);

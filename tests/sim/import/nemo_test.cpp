@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// YAML of NeMo and Megatron-Bridge becomes the model and step that Megatron-LM's flags of the same names make.
+// Tests that YAML of NeMo and Megatron-Bridge becomes the model and step of Megatron-LM's flags of the same names.
 #include "sim/import/nemo.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace commfuse::import {
 namespace {
 
-/// As NeMo's megatron_gpt_config.yaml is written.
+/// Written like NeMo's megatron_gpt_config.yaml.
 const std::string nemo = R"(name: megatron_gpt
 trainer:
   devices: 8
@@ -75,7 +75,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
-/// Without its first line, which says where it comes from.
+/// Returns a file without its first line, which says where it comes from.
 std::string body(const std::string& text) { return text.substr(text.find('\n')); }
 
 TEST(Nemo, KeysAreTheFlagsOfMegatron) {
@@ -96,7 +96,7 @@ TEST(Nemo, KeysAreTheFlagsOfMegatron) {
       (std::vector<std::string>{"vocab_size is not there, since the tokenizer has it: 50257 is assumed, GPT-2's"}));
 }
 
-/// As Megatron-Bridge saves it, but for keys that say nothing new.
+/// Written like Megatron-Bridge's files, without keys that say nothing new.
 const std::string bridge = R"(_target_: megatron.bridge.training.config.ConfigContainer
 checkpoint: {_target_: x, save: /tmp, save_interval: 500}
 comm_overlap: null

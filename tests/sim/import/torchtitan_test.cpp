@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TOML files of torchtitan, of several releases, become steps.
+// Tests that TOML files of torchtitan, of several releases, become steps.
 #include "sim/import/torchtitan.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST_F(Torchtitan, KeysOfOlderReleasesAreRead) {
   EXPECT_TRUE(has_line(import, "  data: 2"));
   EXPECT_TRUE(has_line(import, "  micro_batch: 2"));
   EXPECT_TRUE(has_line(import, "batch: 8"));
-  EXPECT_TRUE(has_line(import, "  zero: 2"));  // behind a pipeline weights stay gathered
+  EXPECT_TRUE(has_line(import, "  zero: 2"));  // In a pipeline weights stay gathered.
   EXPECT_TRUE(import.notes.empty()) << import.notes.front();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list of points gives the rows of the points one by one, whatever the threads, and stops when it is told to.
+// Tests that a list of points gives the rows of the points one by one, whatever the threads, and stops on request.
 #include "sim/parallel/run_points.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace commfuse {
 namespace {
 
-/// 60 points, of which those on 3 ranks cannot be run.
+/// Returns 60 points, of which those on 3 ranks cannot run.
 Grid some_grid() {
   Resolver resolver;
   for (const std::string set : {"uncertainty=off", "strategy.name=serial,sliced"}) {

@@ -51,12 +51,13 @@ TEST_F(CapacityTest, TheAnswerIsTheCheapestOrTiesWithItOnFewerGpus) {
     EXPECT_GT(kind.runs[i].days.high, kind.runs[i].days.value);
     EXPECT_LE(kind.runs[i].memory_gb, kind.memory_limit_gb);
   }
-  EXPECT_GT(kind.step_error, 0.13);  // the model's own, and the parameters'
+  EXPECT_GT(kind.step_error, 0.13);  // It has the model's own error, and the parameters'.
   EXPECT_LT(kind.step_error, 0.25);
 }
 
 TEST_F(CapacityTest, TheModelsErrorIsThatOfMeasuredSteps) {
-  // Of dense steps sqrt(0.06^2 + 0.04^2), of experts sqrt(0.4^2 + 0.14^2); without a framework no less than 0.13.
+  // The errors are sqrt(0.06^2 + 0.04^2) for dense steps and sqrt(0.4^2 + 0.14^2) for experts; without a framework at
+  // least 0.13.
   const std::string dense = "model: llama-3.1-8b, seq: 4K, batch: 128";
   const std::string experts = "model: mixtral-8x7b, seq: 4K, batch: 128";
   const std::string framework = ", framework: megatron-core-2024";
@@ -130,7 +131,7 @@ TEST_F(CapacityTest, OfSeveralKindsTheCheapestAnswersAndTiesAreWhereCostsMeet) {
            "  dear: {hardware: dgx-h100-x2, price: 3, price_date: 2026-05-04, available: 256}\n"
            "  cheap: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 256}\n");
   EXPECT_EQ(made.best_kind()->name, "cheap");
-  EXPECT_NEAR(*made.kinds[0].break_even_price, 2.0, 1e-9);  // the same GPUs cost as much at the same price
+  EXPECT_NEAR(*made.kinds[0].break_even_price, 2.0, 1e-9);  // Equal GPUs break even at an equal price.
   EXPECT_NEAR(*made.kinds[1].break_even_price, 3.0, 1e-9);
 }
 
@@ -138,16 +139,16 @@ TEST_F(CapacityTest, EveryWhatIfOfTheAnswerSaysWhatItChanges) {
   const CapacityPlan made = plan("deadline: 3 days");
   const CapacityRun& answer = *made.best_kind()->best();
   ASSERT_FALSE(made.what_ifs.empty());
-  for (const WhatIf& one : made.what_ifs) {
-    EXPECT_DOUBLE_EQ(one.days_share, one.days.value / answer.days.value - 1.0) << one.change;
-    EXPECT_DOUBLE_EQ(one.cost_share, one.cost.value / answer.cost.value - 1.0) << one.change;
-    EXPECT_EQ(one.layout.gpus(), answer.gpus) << one.change;
-    EXPECT_LT(one.days.low, one.days.value) << one.change;
-    EXPECT_GT(one.cost.high, one.cost.value) << one.change;
+  for (const WhatIf& what_if : made.what_ifs) {
+    EXPECT_DOUBLE_EQ(what_if.days_share, what_if.days.value / answer.days.value - 1.0) << what_if.change;
+    EXPECT_DOUBLE_EQ(what_if.cost_share, what_if.cost.value / answer.cost.value - 1.0) << what_if.change;
+    EXPECT_EQ(what_if.layout.gpus(), answer.gpus) << what_if.change;
+    EXPECT_LT(what_if.days.low, what_if.days.value) << what_if.change;
+    EXPECT_GT(what_if.cost.high, what_if.cost.value) << what_if.change;
   }
   const auto named = [&](const std::string& name) {
     return *std::find_if(made.what_ifs.begin(), made.what_ifs.end(),
-                         [&](const WhatIf& one) { return one.change == name; });
+                         [&](const WhatIf& what_if) { return what_if.change == name; });
   };
   EXPECT_GE(named("serial collectives").days_share, -1e-9);
   EXPECT_GT(named("one node x1.2 slower").days_share, 0.1);
@@ -175,18 +176,18 @@ TEST_F(CapacityTest, StepsAreThoseOfTheFrameworkThatIsNamed) {
 TEST_F(CapacityTest, TheSensitivitiesHoldTheAnswerBetweenThem) {
   const CapacityPlan made = plan("deadline: 3 days");
   const double cost = made.best_kind()->best()->cost.value;
-  for (const Sensitivity& one : made.sensitivities) {
-    EXPECT_LE(std::min(one.cost_low, one.cost_high), cost * (1 + 1e-9)) << one.input;
-    EXPECT_GE(std::max(one.cost_low, one.cost_high), cost * (1 - 1e-9)) << one.input;
+  for (const Sensitivity& sensitivity : made.sensitivities) {
+    EXPECT_LE(std::min(sensitivity.cost_low, sensitivity.cost_high), cost * (1 + 1e-9)) << sensitivity.input;
+    EXPECT_GE(std::max(sensitivity.cost_low, sensitivity.cost_high), cost * (1 - 1e-9)) << sensitivity.input;
   }
 }
 
 TEST_F(CapacityTest, LongerLatenciesAndGpusThatDifferMoreTakeLonger) {
   const CapacityPlan made = plan("deadline: 30 days", h100, "model: llama-3.1-8b, seq: 4K, batch: 128, ranks: 8");
   for (const char* name : {"latency of all links", "spread of the GPUs"}) {
-    const auto found = std::ranges::find(made.sensitivities, name, &Sensitivity::input);
-    ASSERT_NE(found, made.sensitivities.end()) << name;
-    EXPECT_LT(found->days_low, found->days_high) << name;
+    const auto sensitivity = std::ranges::find(made.sensitivities, name, &Sensitivity::input);
+    ASSERT_NE(sensitivity, made.sensitivities.end()) << name;
+    EXPECT_LT(sensitivity->days_low, sensitivity->days_high) << name;
   }
 }
 

@@ -22,9 +22,9 @@ class LayoutSearchTest : public ::testing::Test {
   }
 
   static Machine machine(std::int64_t gpus) {
-    TrainingPlan all;
-    all.data = gpus;
-    return resized(load_machine("dgx-h100-x2"), all);
+    TrainingPlan data_parallel;
+    data_parallel.data = gpus;
+    return resized(load_machine("dgx-h100-x2"), data_parallel);
   }
 };
 
@@ -47,7 +47,7 @@ TEST_F(LayoutSearchTest, NoStepIsShorterThanItsBound) {
     }
   }
   EXPECT_GT(seen, 300U);
-  EXPECT_GT(near, seen / 2);  // a bound that is far off would prune nothing
+  EXPECT_GT(near, seen / 2);  // A bound that is far off would prune nothing.
 }
 
 TEST_F(LayoutSearchTest, NoStepOfAMixtureOfExpertsIsShorterThanItsBound) {
@@ -78,8 +78,8 @@ TEST_F(LayoutSearchTest, FindsTheLayoutThatSimulatingAllFinds) {
   const PlanSpace space{.model = &model, .machine = &with, .gpus = 32, .base = terms().base};
   for (const std::vector<const Strategy*>& strategies : {std::vector<const Strategy*>{}, strategies_for_steps()}) {
     LayoutSearch search(model, with, structures, terms());
-    const std::optional<FoundLayout> found = search.fastest(32, strategies);
-    ASSERT_TRUE(found);
+    const std::optional<FoundLayout> fastest = search.fastest(32, strategies);
+    ASSERT_TRUE(fastest);
     Duration least = Duration::max();
     for (const TrainingPlan& plan : plans_of(space)) {
       StepPoint point = search.point_of(plan);
@@ -89,14 +89,14 @@ TEST_F(LayoutSearchTest, FindsTheLayoutThatSimulatingAllFinds) {
           static_cast<double>(step.memory.total().count) / static_cast<double>(with.accelerator.hbm_capacity.count);
       least = share <= 0.9 ? std::min(least, step.time) : least;
     }
-    EXPECT_EQ(found->step.time, least);
-    EXPECT_LT(search.tally().priced, search.tally().fitting / 2);  // most are never played
-    EXPECT_LE(found->tail.p50, found->tail.p99);
+    EXPECT_EQ(fastest->step.time, least);
+    EXPECT_LT(search.tally().priced, search.tally().fitting / 2);  // Fewer than half are simulated.
+    EXPECT_LE(fastest->tail.p50, fastest->tail.p99);
   }
 }
 
 TEST_F(LayoutSearchTest, CountsAreThoseThatLayoutsDivideInto) {
-  const Transformer model = load_model("llama-3.1-8b");  // 32 layers: stages divide 32 or 34
+  const Transformer model = load_model("llama-3.1-8b");  // The model has 32 layers: stages divide 32 or 34.
   const Machine with = machine(64);
   StructureCache structures;
   LayoutTerms wanted = terms();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attention block by query slice and under Ulysses against the closed forms of their generators, in whole
-// picoseconds. c: one product; e: the core of one slice; p: one transfer; a: one add of a shard; r: one collective.
+// Compares the attention block by query slice and under Ulysses with the closed forms of their generators, in whole
+// picoseconds. c: one GEMM; e: the core of one slice; p: one transfer; a: one add of a shard; r: one collective.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,8 +34,8 @@ Program program_of(Scope scope, const char* strategy, std::int32_t ranks, const 
   return generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), options);
 }
 
-/// One part, and then the longer of part and transfer a step: every gather, scatter and exchange of heads in N - 1
-/// steps.
+/// Returns one part, and then the longer of part and transfer a step: every gather, scatter and exchange of heads in N
+/// - 1 steps.
 Duration steps(std::int32_t ranks, Duration part, Duration p) { return part + (ranks - 1) * std::max(part, p); }
 
 TEST(AttentionForms, ByQueryInDirectFormHidesTransfersUnderCoreAndProduct) {

@@ -12,11 +12,11 @@ namespace {
 using Texts = std::vector<std::string>;
 
 Texts values(std::string_view text) {
-  Texts found;
+  Texts texts;
   for (const std::vector<Setting>& step : parse_axis(text).steps) {
-    found.push_back(step.at(0).text);
+    texts.push_back(step.at(0).text);
   }
-  return found;
+  return texts;
 }
 
 std::string refusal(std::string_view text) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine against the closed forms of the backward passes, as their files state them, for 1 to 9 ranks and transfers
-// shorter than, as long as and longer than a product. c: one product of a shard; w: the product of the gradient; p: one
-// transfer; a: one add of a shard; s: the sum of all; g: one collective. Copies take no time here.
+// Compares the engine with the closed forms of the backward passes, as their files state them, for 1 to 9 ranks and
+// transfers shorter than, as long as and longer than a GEMM. c: one GEMM of a shard; w: the GEMM of the gradient; p:
+// one transfer; a: one add of a shard; s: the sum of all; g: one collective. Copies take no time here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ StrategyOptions with(Form form, LaneKind add_lane, Regather regather) {
   return {.form = form, .add_lane = add_lane, .regather = regather};
 }
 
-/// What the gather of x costs that comes first on the lane: (N-1) p, unless x was saved whole.
+/// Returns the time of the gather of x that comes first on the lane: (N-1) p, unless x was saved whole.
 Duration gather(std::int32_t ranks, Duration p, Regather regather) {
   return regather == Regather::saved ? Duration{} : (ranks - 1) * p;
 }
@@ -125,22 +125,22 @@ TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnComputeHidesItsLastStep) {
   for_all([](std::int32_t ranks, Duration p, Duration w) {
     for (const Regather regather : {Regather::again, Regather::saved}) {
       const Duration one_gather = regather == Regather::saved ? Duration{} : p;
-      Duration compute = c;                                  // the compute lane is free
-      Duration comm = ranks == 1 ? Duration{} : one_gather;  // the communication lane is free
-      Duration there = comm;                                 // all of x that was sent for
-      Duration scattered{};                                  // the last step of the scatter
-      Duration summed = c;                                   // the running sum can go on
+      Duration compute = c;                                  // The compute lane is free.
+      Duration comm = ranks == 1 ? Duration{} : one_gather;  // The communication lane is free.
+      Duration arrival = comm;                               // All of x that was requested has arrived.
+      Duration scattered{};                                  // The last step of the scatter has ended.
+      Duration summed = c;                                   // The running sum can continue.
       for (std::int32_t i = 1; i < ranks; ++i) {
         scattered = std::max(comm, summed) + p;
         comm = scattered + (i + 1 < ranks ? one_gather : Duration{});
-        there = i + 1 < ranks ? comm : there;
+        arrival = i + 1 < ranks ? comm : arrival;
         compute += c;
         if (i + 1 < ranks) {
           compute = std::max(compute, scattered) + a;
           summed = compute;
         }
       }
-      const Duration gradient = std::max(compute, regather == Regather::saved ? Duration{} : there) + w;
+      const Duration gradient = std::max(compute, regather == Regather::saved ? Duration{} : arrival) + w;
       const Duration end = ranks == 1 ? gradient : std::max(gradient, scattered) + a;
       const Played played(
           one_site("commfuse", SiteKind::ag_gemm_backward, ranks, with(Form::ring, LaneKind::compute, regather)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls itself a bound is one: no schedule of any strategy takes less time, on links fast and slow, for few tokens
-// and many.
+// Tests that bounds are bounds: no schedule of any strategy takes less time, on links fast and slow, for few tokens and
+// many.
 #include <gtest/gtest.h>
 
 #include "model/config/catalogue.h"
@@ -10,7 +10,7 @@
 namespace commfuse {
 namespace {
 
-/// The fastest schedule of the strategies that are bounds, or of the others.
+/// Returns the fastest schedule of the strategies that are bounds, or of the others.
 Duration fastest_of(Predictor& predictor, const Point& point, bool bounds) {
   Duration fastest = Duration::max();
   for (const Strategy& strategy : strategies()) {
@@ -42,7 +42,7 @@ TEST(Bound, NoScheduleTakesLessTime) {
   }
 }
 
-// 512 rows fill two waves of an A100's 108 SMs by a few tiles, and their quarters one: cut products are faster there.
+// 512 rows fill two waves of an A100's 108 SMs by a few tiles, and their quarters one: cut GEMMs are faster there.
 TEST(Bound, NorWhereCuttingAProductMakesItFaster) {
   StructureCache structures;
   Predictor predictor(structures);
@@ -59,7 +59,7 @@ TEST(Bound, NorWhereCuttingAProductMakesItFaster) {
 }
 
 // Sixteen ranks receive over the links of their node and by their NICs at once, and small exchanges on an A100 were
-// seen to be faster than the data sheet's rate.
+// measured to be faster than the data sheet's rate.
 TEST(Bound, NorOverLinksThatNobodyHas) {
   StructureCache structures;
   Predictor predictor(structures);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A causal mask makes query slices unequal: slice j of N holds (2j+1)/N^2 of the work (method.md 1.4). In order of the
-// sequence ranks are at different slices in one step and fall out of step; in zig-zag all slices cost the same.
+// sequence ranks are at different slices in one step and fall out of step; in zig-zag all slices cost equally.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ struct Causal {
     return Duration{10us} * (halves * ranks * ranks) / (blocks * blocks);
   }
 
-  /// What the cores of a rank take, step by step, in microseconds.
+  /// Returns the times of a rank's cores, step by step, in microseconds.
   [[nodiscard]] std::vector<std::int64_t> cores(Rank rank) const {
     std::vector<std::int64_t> times;
     for (const OpSpan& span : recorder.timeline()) {
@@ -117,9 +117,9 @@ TEST(CausalSlices, ZigZagWinsWhereComputeIsLong) {
   const Strategy& commfuse = commfuse_strategy;
   for (const Scope scope : {Scope::attention, Scope::layer}) {
     for (const std::int32_t ranks : {2, 4, 8}) {
-      const Point here = point(scope, ranks, 65536);
-      const Prediction by_query = predictor.predict(here, commfuse, direct(AttentionCut::by_query));
-      const Prediction zigzag = predictor.predict(here, commfuse, direct(AttentionCut::zigzag));
+      const Point long_point = point(scope, ranks, 65536);
+      const Prediction by_query = predictor.predict(long_point, commfuse, direct(AttentionCut::by_query));
+      const Prediction zigzag = predictor.predict(long_point, commfuse, direct(AttentionCut::zigzag));
       EXPECT_LT(zigzag.analysis.critical.makespan, by_query.analysis.critical.makespan) << ranks;
       EXPECT_LE(zigzag.analysis.max_exposed, by_query.analysis.max_exposed) << ranks;
     }
@@ -152,19 +152,19 @@ TEST(Ulysses, MovesOneBlockOfHeadsAndTokensAStep) {
   // columns.
   StructureCache structures;
   Predictor predictor(structures);
-  const Point here = point(Scope::ulysses, 8, 65536);
-  const Prediction fused = predictor.predict(here, commfuse_strategy, {});
+  const Point long_point = point(Scope::ulysses, 8, 65536);
+  const Prediction fused = predictor.predict(long_point, commfuse_strategy, {});
   const Program& program = fused.structure->program();
-  const Sizes sizes = bind_sizes(program, quantities_of(here.model, here.load()));
-  const Costs costs = price(program, fused.structure->meetings, sizes, here.machine, here.price);
+  const Sizes sizes = bind_sizes(program, quantities_of(long_point.model, long_point.load()));
+  const Costs costs = price(program, fused.structure->meetings, sizes, long_point.machine, long_point.price);
   std::vector<Duration> exchanges;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     if (program.ops[op].kind == OpKind::exchange) {
       exchanges.push_back(costs.of(0, op));
     }
   }
-  std::vector<Duration> expected(7, p2p_time(here.machine.link, Bytes{65536LL * 10240 * 2 / 64}));
-  expected.resize(14, p2p_time(here.machine.link, Bytes{65536LL * 8192 * 2 / 64}));
+  std::vector<Duration> expected(7, p2p_time(long_point.machine.link, Bytes{65536LL * 10240 * 2 / 64}));
+  expected.resize(14, p2p_time(long_point.machine.link, Bytes{65536LL * 8192 * 2 / 64}));
   EXPECT_EQ(exchanges, expected);
 }
 

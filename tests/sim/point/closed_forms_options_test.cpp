@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of CommFuse against their closed forms, in whole picoseconds, for 1 to 9 ranks and transfers shorter
-// than, as long as and longer than a product (method.md 1.6). c: one product; p: one transfer; a: one add of a shard;
-// m: parts of a shard; g: shards a product; L: lanes.
+// Compares the options of CommFuse with their closed forms, in whole picoseconds, for 1 to 9 ranks and transfers
+// shorter than, as long as and longer than a GEMM (method.md 1.6). c: one GEMM; p: one transfer; a: one add of a shard;
+// m: parts of a shard; g: shards a GEMM; L: lanes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ Duration scattered(std::int32_t ranks, const StrategyOptions& options, Duration 
       .makespan();
 }
 
-/// The shards of one product each, the own one apart: what is left over of N - 1, then g, g, ...
+/// Returns the shards of one GEMM each, the rank's own apart: the rest of N - 1, then g, g, ...
 std::vector<std::int32_t> groups_of(std::int32_t ranks, std::int32_t g) {
   std::vector<std::int32_t> sizes;
   for (std::int32_t left = ranks - 1; left > 0; left -= sizes.back()) {
@@ -67,7 +67,7 @@ TEST(ClosedForms, FuseAgInHalvesBothWaysTakesHalfATransferAStep) {
     StrategyOptions in_parts = halves;
     in_parts.sub_slices = 2;
     EXPECT_EQ(gathered(ranks, in_parts, p), std::max(ranks * c, (ranks - 1) * p / 2 + c / (ranks == 1 ? 1 : 2)));
-    // On one lane the two halves follow each other: nothing is won.
+    // On one lane the two halves follow each other, which gains nothing.
     EXPECT_EQ(gathered(ranks, {.directions = Directions::halves}, p), c + (ranks - 1) * std::max(c, p));
   });
 }
@@ -110,7 +110,7 @@ TEST(ClosedForms, FuseAgDirectOnLanesBringsThatManyShardsAtOnce) {
 }
 
 TEST(ClosedForms, FuseAgInNestedRingsRunsTheSlowTransfersUnderTheInnerRings) {
-  // Outer shard j is there at j P; inner transfers follow each other, those of round j not before j P.
+  // Outer shard j arrives at j P; inner transfers follow each other, those of round j not before j P.
   for (const auto& [nodes, inner] : {std::pair{2, 2}, {2, 4}, {3, 2}, {4, 2}, {3, 3}}) {
     for (const Duration p : transfers) {
       for (const Duration crossing : {Duration{10us}, Duration{24us}, Duration{48us}, Duration{100us}}) {
@@ -138,7 +138,7 @@ TEST(ClosedForms, FuseAgInNestedRingsRunsTheSlowTransfersUnderTheInnerRings) {
 
 // --- FuseRS ----------------------------------------------------------------------------------------------------------
 
-/// The sum of so many buffers and one more.
+/// Returns the time to sum `buffers` buffers and one more.
 Duration sum_of(std::int32_t buffers) { return buffers == 0 ? Duration{} : a * (buffers + 2) / 3; }
 
 TEST(ClosedForms, FuseRsDirectInPartsSendsTheFirstPartSooner) {
@@ -150,7 +150,7 @@ TEST(ClosedForms, FuseRsDirectInPartsSendsTheFirstPartSooner) {
   });
 }
 
-/// When the transfers of the direct form end, by step: x(i) = max(x(i-L), (i+1) c) + p.
+/// Returns when the transfers of the direct form end, by step: x(i) = max(x(i-L), (i+1) c) + p.
 std::vector<Duration> arrivals_of(std::int32_t ranks, std::int32_t lanes, Duration p) {
   std::vector<Duration> ends;
   for (std::int32_t i = 0; i < ranks - 1; ++i) {
@@ -173,7 +173,7 @@ TEST(ClosedForms, FuseRsDirectOnLanesWaitsForTheTransferBeforeOnTheLane) {
 TEST(ClosedForms, FuseRsDirectSummedOnArrivalLeavesOneAddOfThreeAtTheEnd) {
   for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
     const std::vector<Duration> ends = arrivals_of(ranks, 1, p);
-    Duration e{};  // of the sum so far
+    Duration e{};  // End of the sum up to this step.
     for (std::int32_t i = 1; i < ranks - 2; ++i) {
       e = std::max(e, ends[static_cast<std::size_t>(i)]) + a;
     }
@@ -191,7 +191,7 @@ TEST(ClosedForms, FuseRsDirectSummedOnArrivalLeavesOneAddOfThreeAtTheEnd) {
 TEST(ClosedForms, FuseRsDirectInGroupsSendsTheShardsOfAProductOneByOne) {
   for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
-      // g, g, ..., then what is left over, then the own shard.
+      // The sizes are g, g, ..., then the rest, then the rank's own shard.
       std::vector<std::int32_t> sizes = groups_of(ranks, std::min(g, ranks - 1));
       std::reverse(sizes.begin(), sizes.end());
       Duration computed{};
@@ -221,7 +221,8 @@ TEST(ClosedForms, FuseRsInHalvesBothWaysTakesHalfATransferAStep) {
 TEST(ClosedForms, FuseRsRingInPartsKeepsTheLinkBusyWhereItIsTheSlower) {
   for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t m : {2, 4}) {
-      if (p <= c || p >= c + a) {  // the compute lane, or the first part of a product, all transfers, a part of an add
+      // The bound is the compute lane, or the first part of a GEMM, all transfers and a part of an add.
+      if (p <= c || p >= c + a) {
         EXPECT_EQ(scattered(ranks, {.sub_slices = m}, p),
                   std::max(ranks * c + (ranks - 1) * a, c / m + (ranks - 1) * p + a / m));
       }
@@ -234,11 +235,11 @@ TEST(ClosedForms, FuseRsInWholeShardsBothWaysAddsUpTwoChains) {
     StrategyOptions shards{.lanes = 2, .directions = Directions::shards};
     const std::int32_t half = ranks / 2;
     if (p <= c) {
-      // N - 3 adds of two and one of three; of two ranks one add of two.
+      // N - 3 adds of two and one of three; two ranks have one add of two.
       EXPECT_EQ(scattered(ranks, shards, p), ranks * c + (ranks == 2 ? a : (ranks - 3) * a + 4 * a / 3));
     }
     if (p >= 2 * (c + a)) {
-      // The longer chain starts after one product, of an odd number of ranks after two; its last add is of three.
+      // The longer chain starts after one GEMM, or after two if the number of ranks is odd; its last add is of three.
       shards.add_lane = LaneKind::aux;
       EXPECT_EQ(scattered(ranks, shards, p),
                 (ranks % 2 == 0 ? c : 2 * c) + half * p + (half - 1) * a + (ranks == 2 ? a : 4 * a / 3));
@@ -251,7 +252,7 @@ TEST(ClosedForms, FuseRsRingInGroupsAddsTheShardsOfAProductOneByOne) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
       std::vector<std::int32_t> sizes = groups_of(ranks, std::min(g, ranks - 1));
       std::reverse(sizes.begin(), sizes.end());
-      sizes.push_back(1);  // the own shard
+      sizes.push_back(1);  // The rank's own shard.
       Duration computed{};
       Duration e{};
       for (const std::int32_t size : sizes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine against the closed forms, in whole picoseconds, for 1 to 9 ranks and transfers shorter than, as long as
-// and longer than a product. c: one product; p: one transfer; a: one add of a shard; r: one slice's collective.
+// Compares the engine with the closed forms, in whole picoseconds, for 1 to 9 ranks and transfers shorter than, as long
+// as and longer than a GEMM. c: one GEMM; p: one transfer; a: one add of a shard; r: one slice's collective.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,8 +38,9 @@ StrategyOptions form(Form form, LaneKind add_lane = LaneKind::compute) {
 
 TEST(ClosedForms, FuseAgTakesOneGemmThenTheLongerOfGemmAndTransferPerStep) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
-    for (const Form one : {Form::ring, Form::direct}) {
-      const Played played(one_site("commfuse", SiteKind::ag_gemm, ranks, form(one)), {.gemm = c, .exchange = p});
+    for (const Form ring_or_direct : {Form::ring, Form::direct}) {
+      const Played played(one_site("commfuse", SiteKind::ag_gemm, ranks, form(ring_or_direct)),
+                          {.gemm = c, .exchange = p});
       EXPECT_EQ(played.makespan(), c + (ranks - 1) * std::max(c, p));
     }
   });
@@ -47,7 +48,8 @@ TEST(ClosedForms, FuseAgTakesOneGemmThenTheLongerOfGemmAndTransferPerStep) {
 
 TEST(ClosedForms, FuseRsDirectAddsTheSumOfItsBuffersAtTheEnd) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
-    // N reads and one write, where an add of two has two reads and one write: a (N+1)/3. One rank has nothing to sum.
+    // The sum has N reads and one write, where an add of two has two reads and one write: a (N+1)/3. One rank has
+    // nothing to sum.
     const Duration sum = ranks == 1 ? Duration{} : a * (ranks + 1) / 3;
     const Played played(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::direct)),
                         {.gemm = c, .exchange = p, .elementwise = sum});
@@ -129,7 +131,7 @@ TEST(ClosedForms, LoopedEinsumGathersAsFuseAgDoes) {
 
 TEST(ClosedForms, LoopedEinsumScattersInOneIterationPerRank) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
-    // Zeroing costs what an add does: a + N (max(c, p) + a). One rank has nothing to send.
+    // Zeroing costs as much as an add: a + N (max(c, p) + a). One rank has nothing to send.
     const Duration expected = ranks == 1 ? c : a + ranks * (std::max(c, p) + a);
     const Played played(one_site("looped_einsum", SiteKind::gemm_rs, ranks),
                         {.gemm = c, .exchange = p, .elementwise = a});
@@ -179,7 +181,7 @@ TEST(ClosedForms, RingExchangeInPairsExposesItsFirstTransferOnly) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     StrategyOptions options;
     options.group = 2;
-    // Every op by the shards it takes: c and p are those of one.
+    // Every op is scaled by its shards: c and p are those of one.
     Played played(one_site("ring_exchange", SiteKind::ag_gemm, ranks, options), OpCosts{});
     for (std::size_t op = 0; op < played.program->ops.size(); ++op) {
       const Shape& shape = played.program->shapes[played.program->ops[op].shape];
@@ -189,7 +191,7 @@ TEST(ClosedForms, RingExchangeInPairsExposesItsFirstTransferOnly) {
     played.play();
     const std::int32_t pairs = ranks / 2;
     Duration expected = ranks == 1 ? c : p + 2 * c + (pairs - 1) * std::max(2 * c, 2 * p);
-    if (ranks > 1 && ranks % 2 == 1) {  // the shard that is left over moves under the last pair's product
+    if (ranks > 1 && ranks % 2 == 1) {  // The shard that is left over moves under the last pair's GEMM.
       expected = p + (pairs - 1) * std::max(2 * c, 2 * p) + std::max(2 * c, p) + c;
     }
     EXPECT_EQ(played.makespan(), expected);
@@ -213,7 +215,7 @@ TEST(ClosedForms, FusedKernelIsTheLongerOfKernelAndTransfersButForOneBlock) {
 
 TEST(ClosedForms, TokenWeaveHidesAllButTheLastAllReduce) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
-    // Two MLPs, two halves: m = two products and an activation; f = two collectives, residual and norm.
+    // Two MLPs of two halves: m = two GEMMs and an activation; f = two collectives, residual and norm.
     const Duration m = c + a + c;
     const Duration f = r + a + a + r;
     const Played played(one_site("tokenweave", SiteKind::mlp_ar, ranks),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every schedule, played with jitter: its critical path is as long as the run, made of whole ops, and binding.
+// Runs every schedule with jitter: its critical path is as long as the run, made of whole ops, and binding.
 #include "model/analysis/critical_path.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ Run play(const Plan& plan, const Costs& costs) {
   return {critical_path(plan.lowered, costs, recorder.timeline()), recorder.makespan()};
 }
 
-/// Products of 10 us, transfers and collectives of `communication`, adds of 1 us, all with jitter; issuing takes
+/// Returns GEMMs of 10 us, transfers and collectives of `communication`, adds of 1 us, all with jitter; issuing takes
 /// `issue`.
 Costs some_costs(const Program& program, Duration communication, Duration issue) {
   Jitter jitter;

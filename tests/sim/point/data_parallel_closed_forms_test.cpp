@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine against the closed forms of data parallelism, for 1 to 9 ranks and transfers shorter than, as long as and
-// longer than a product. c: one forward product, or one dx; w: one product of a gradient; p: one transfer; a: one add;
-// g, r: one collective.
+// Compares the engine with the closed forms of data parallelism, for 1 to 9 ranks and transfers shorter than, as long
+// as and longer than a GEMM. c: one forward GEMM, or one dx; w: one GEMM of a gradient; p: one transfer; a: one add; g,
+// r: one collective.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ TEST(DataParallelClosedForms, SlicesAreGatheredAndScatteredUnderTheNeighbouringL
   });
 }
 
-/// When the forward products of both layers end, and their transfers.
+/// Returns when the forward GEMMs of both layers end, and their transfers.
 std::pair<Duration, Duration> fused_forward(std::int32_t ranks, Duration p) {
   Duration compute{};
   for (std::int32_t layer = 0; layer < 2; ++layer) {

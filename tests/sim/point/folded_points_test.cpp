@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points on clusters, where the ranks of one node stand for all, against the same points with every rank simulated.
+// Compares points on clusters, where the ranks of one node stand for all, with the same points with every rank
+// simulated.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace commfuse {
 namespace {
 
-/// A shipped cluster of two nodes, with so many.
+/// Returns a shipped cluster of two nodes with `nodes` nodes instead.
 Machine cluster(const std::string& name, int nodes) {
   return load_machine(name.substr(0, name.size() - 1) + std::to_string(nodes));
 }
@@ -32,7 +33,7 @@ struct Both {
   Timeline whole_timeline;
 };
 
-/// Nothing where the strategy cannot cut so few tokens.
+/// Returns nothing if the strategy cannot cut so few tokens.
 std::optional<Both> both(Predictor& predictor, Point point, const Strategy& strategy, const StrategyOptions& options) {
   try {
     Both result;
@@ -62,7 +63,7 @@ void expect_same(const Both& it, const std::string& what) {
   EXPECT_EQ(it.folded_timeline, it.whole_timeline) << what;
 }
 
-/// Every strategy's schedules on the machine; how many were compared.
+/// Compares every strategy's schedules on the machine and returns how many there were.
 int compare_all(const Point& point, const std::string& where) {
   StructureCache structures;
   Predictor predictor(structures);
@@ -111,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, FoldedPoints,
                            return name;
                          });
 
-/// Four lanes, every rank to every other: what shares links most.
+/// Four lanes with every rank sending to every other share links the most.
 TEST(FoldedPoints, OfDirectFormsAreThoseOfAllRanks) {
   StructureCache structures;
   Predictor predictor(structures);

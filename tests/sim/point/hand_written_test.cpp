@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules from files at points: what they agree with, how large they are, and that they are run like generated ones.
+// Tests schedules from files at points: what they agree with, how large they are, and that they run like generated
+// ones.
 #include "sim/point/hand_written.h"
 
 #include <gtest/gtest.h>
@@ -17,8 +18,8 @@
 namespace commfuse {
 namespace {
 
-/// Attention and products over dimensions of one's own: no scope does this.
-constexpr std::string_view own = R"(schema: commfuse.schedule/1
+/// A schedule of attention and GEMMs over dimensions of its own, which is no scope.
+constexpr std::string_view attention_file = R"(schema: commfuse.schedule/1
 name: own
 mesh: {tp: 2}
 dimensions: {tokens: 2, hidden: 1, qkv: 2, attention: 2, experts: 2, batch: 1, head: 1}
@@ -74,7 +75,7 @@ std::string message_of(const Run& run) {
   return "no mistake found";
 }
 
-/// What was loaded once for all tests.
+/// Loads its files once for all tests.
 class HandWrittenTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -104,12 +105,12 @@ TEST_F(HandWrittenTest, AGeneratedScheduleFromAFileIsPredictedAsTheGeneratedOne)
       const std::string text = to_text(generate(operation_of(scope, true), 4, strategy, {}));
       const HandWritten file = hand_written(file_of(text), {});
       ASSERT_TRUE(belongs(file, at));
-      const Prediction found = predictor.predict(at, file);
-      EXPECT_EQ(found.analysis.critical.makespan, expected.analysis.critical.makespan) << file.program().name;
-      EXPECT_EQ(found.ideal, expected.ideal);
-      EXPECT_EQ(found.link, expected.link);
-      EXPECT_EQ(found.mfu, expected.mfu);
-      EXPECT_EQ(found.structure->digest, expected.structure->digest);
+      const Prediction prediction = predictor.predict(at, file);
+      EXPECT_EQ(prediction.analysis.critical.makespan, expected.analysis.critical.makespan) << file.program().name;
+      EXPECT_EQ(prediction.ideal, expected.ideal);
+      EXPECT_EQ(prediction.link, expected.link);
+      EXPECT_EQ(prediction.mfu, expected.mfu);
+      EXPECT_EQ(prediction.structure->digest, expected.structure->digest);
     }
   }
 }
@@ -134,7 +135,7 @@ TEST_F(HandWrittenTest, TheScopeIsTheOneThatDoesTheSameWork) {
       EXPECT_EQ(file.gated_mlp, has_mlp ? std::optional(gated) : std::nullopt) << name_of(scope);
     }
   }
-  EXPECT_EQ(hand_written(file_of(std::string{own}), {{"experts", 64}}).scope, std::nullopt);
+  EXPECT_EQ(hand_written(file_of(std::string{attention_file}), {{"experts", 64}}).scope, std::nullopt);
 }
 
 TEST_F(HandWrittenTest, BelongsToPointsOfItsRanksDtypeAndScope) {
@@ -148,14 +149,14 @@ TEST_F(HandWrittenTest, BelongsToPointsOfItsRanksDtypeAndScope) {
 }
 
 TEST_F(HandWrittenTest, DimensionsAreBoundByNameAndOwnOnesBySize) {
-  const HandWritten file = hand_written(file_of(std::string{own}), {{"experts", 64}});
+  const HandWritten file = hand_written(file_of(std::string{attention_file}), {{"experts", 64}});
   // tokens 4096 in 2, hidden, qkv (64 + 2 x 8) x 128 in 2, attention 64 x 128 in 2, experts, batch, head.
   EXPECT_EQ(sizes_at(file, point(Scope::mlp, 2)).block,
             (std::vector<std::int64_t>{2048, 8192, 5120, 4096, 32, 1, 128}));
 }
 
 TEST_F(HandWrittenTest, FlopsOfAWorkOfItsOwnAreThoseOfItsUnfusedWorkTimesRanks) {
-  const HandWritten file = hand_written(file_of(std::string{own}), {{"experts", 64}});
+  const HandWritten file = hand_written(file_of(std::string{attention_file}), {{"experts", 64}});
   const Point at = point(Scope::mlp, 2);
   const double attention = 2.0 * 4096 * 4096 * 8192;  // 4 q s w, half of it behind the mask
   const double product = 2.0 * 4096 * 8192 * 32;
@@ -163,13 +164,13 @@ TEST_F(HandWrittenTest, FlopsOfAWorkOfItsOwnAreThoseOfItsUnfusedWorkTimesRanks) 
 }
 
 TEST_F(HandWrittenTest, MissingAndNeedlessSizesAreSaid) {
-  const ScheduleFile file = file_of(std::string{own});
+  const ScheduleFile file = file_of(std::string{attention_file});
   EXPECT_EQ(
       message_of([&] { hand_written(file, {}); }),
       "own.yaml: dimension 'experts' has no size: a model gives tokens, batch, hidden, qkv, attention, head, ffn; "
       "add --size experts=ELEMENTS");
   EXPECT_EQ(message_of([] {
-              hand_written(file_of(with(own, "hidden: 1", "hiden: 1")), {{"experts", 64}});
+              hand_written(file_of(with(attention_file, "hidden: 1", "hiden: 1")), {{"experts", 64}});
             }),
             "own.yaml: dimension 'hiden' has no size: a model gives tokens, batch, hidden, qkv, attention, head, ffn; "
             "call it 'hidden' in the file, or add --size hiden=ELEMENTS");
@@ -185,7 +186,7 @@ TEST_F(HandWrittenTest, MissingAndNeedlessSizesAreSaid) {
 }
 
 TEST_F(HandWrittenTest, ADimensionThatDoesNotDivideIsNamedWithTheRemedy) {
-  const HandWritten file = hand_written(file_of(std::string{own}), {{"experts", 63}});
+  const HandWritten file = hand_written(file_of(std::string{attention_file}), {{"experts", 63}});
   EXPECT_EQ(message_of([&] { sizes_at(file, point(Scope::mlp, 2)); }),
             "63 experts cannot be cut into 2 equal blocks, as own does; choose a multiple of 2, such as 62 or 64");
   EXPECT_EQ(message_of([&] { sizes_at(file, point(Scope::mlp, 2, 4095)); }),
@@ -193,11 +194,11 @@ TEST_F(HandWrittenTest, ADimensionThatDoesNotDivideIsNamedWithTheRemedy) {
 }
 
 TEST_F(HandWrittenTest, SizesThatCannotBePricedAreRefused) {
-  const HandWritten large = hand_written(file_of(std::string{own}), {{"experts", 1 << 30}});
+  const HandWritten large = hand_written(file_of(std::string{attention_file}), {{"experts", 1 << 30}});
   EXPECT_EQ(message_of([&] { sizes_at(large, point(Scope::mlp, 2, 1 << 20)); }),
             "own.yaml: attention*2 times experts*1 is 4.4e+12 elements, more than 1.1e+12; choose smaller sizes");
   // 8 kv heads cut into 32 blocks.
-  const std::string many = with(with(own, "qkv: 2", "qkv: 32"), "attention: 2", "attention: 32");
+  const std::string many = with(with(attention_file, "qkv: 2", "qkv: 32"), "attention: 2", "attention: 32");
   const HandWritten broken = hand_written(file_of(many), {{"experts", 64}});
   EXPECT_EQ(
       message_of([&] { sizes_at(broken, point(Scope::mlp, 2)); }),
@@ -215,9 +216,9 @@ TEST_F(HandWrittenTest, ProductsInSeveralDtypesAndAttentionOfSomeQueriesAreRefus
   std::get<GemmShape>(mixed.unfused.front()).dtype = DType::fp8;
   EXPECT_EQ(message_of([&] { written(mixed); }),
             "mine.yaml has products in bf16 and fp8, but a result has one dtype; give all the same");
-  const std::string some = with(own, "queries: tokens*2", "queries: tokens*1");
+  const std::string one_query = with(attention_file, "queries: tokens*2", "queries: tokens*1");
   EXPECT_EQ(message_of([&] {
-              hand_written(file_of(some), {{"experts", 64}});
+              hand_written(file_of(one_query), {{"experts", 64}});
             }),
             "own.yaml: attention is priced for all queries at once; give it as many query rows as key rows");
 }
@@ -238,7 +239,7 @@ TEST_F(HandWrittenTest, WhateverAStrangerWritesIsPricedOrRefused) {
   int priced = 0;
   int refused = 0;
   for (int round = 0; round < 4000; ++round) {
-    std::string text{own};
+    std::string text{attention_file};
     for (std::size_t blow = dice.below(4) + 1; blow > 0; --blow) {
       test::damage(text, words, dice);
     }
@@ -270,9 +271,9 @@ Grid grid_with(std::string_view key = "", const std::string& value = "") {
   return grid;
 }
 
-std::vector<HandWritten> files_of(std::initializer_list<std::pair<Scope, std::int32_t>> all) {
+std::vector<HandWritten> files_of(std::initializer_list<std::pair<Scope, std::int32_t>> sites) {
   std::vector<HandWritten> files;
-  for (const auto& [scope, ranks] : all) {
+  for (const auto& [scope, ranks] : sites) {
     files.push_back(written(generated(scope, ranks)));
   }
   return files;
@@ -315,7 +316,7 @@ TEST(Fit, WhatSettingAndFileDisagreeAboutIsSaid) {
 }
 
 TEST(Fit, AWorkOfItsOwnStandsAlone) {
-  std::vector<HandWritten> files{hand_written(file_of(std::string{own}), {{"experts", 64}})};
+  std::vector<HandWritten> files{hand_written(file_of(std::string{attention_file}), {{"experts", 64}})};
   const auto message = [&](Grid grid, bool generates) { return message_of([&] { fit(grid, files, generates); }); };
   EXPECT_EQ(message(grid_with(), false), "no mistake found");
   EXPECT_EQ(message(grid_with(), true),

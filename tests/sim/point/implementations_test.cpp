@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implementations beside ideal schedules: the rows of a point, and what no costs may do to a time.
+// Tests implementations beside ideal schedules: the rows of a point, and which costs may not shorten a time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Rows of 4096 x 8192 times 8192 x 28672 over 8 H100, with settings changed.
+/// Returns rows of 4096 x 8192 times 8192 x 28672 over 8 H100, with settings changed.
 std::vector<ResultRow> rows_of(const std::vector<std::string>& sets) {
   Resolver resolver;
   for (const char* set : {"model=8192x28672", "scope=gate_up", "seq=4K", "hardware=h100-sxm", "ranks=8"}) {
@@ -49,9 +49,9 @@ std::vector<std::string> names_of(const std::vector<ResultRow>& rows) {
 }
 
 const ResultRow& row_named(const std::vector<ResultRow>& rows, std::string_view name) {
-  const auto found = std::ranges::find(rows, name, &ResultRow::strategy);
-  EXPECT_NE(found, rows.end()) << name;
-  return found == rows.end() ? rows.front() : *found;
+  const auto row = std::ranges::find(rows, name, &ResultRow::strategy);
+  EXPECT_NE(row, rows.end()) << name;
+  return row == rows.end() ? rows.front() : *row;
 }
 
 TEST(Implementations, StandBehindTheSchedulesUnderTheirOwnNames) {
@@ -83,7 +83,7 @@ TEST(Implementations, AloneSayHowLikelyTheyBeatSerial) {
   ASSERT_TRUE(rows[2].beats_serial);
   const bool faster = rows[2].analysis.critical.makespan < rows[0].analysis.critical.makespan;
   EXPECT_EQ(*rows[2].beats_serial > 0.5, faster);
-  // Two compete, so that the same probability is that of winning.
+  // With two competitors, beating serial and winning have equal probability.
   EXPECT_EQ(rows[2].win_probability, rows[2].beats_serial);
   EXPECT_FALSE(row_named(rows_of({"as=flux", "strategy.name=sliced"}), "flux").beats_serial);
   EXPECT_FALSE(row_named(rows_of({"as=flux", "uncertainty=off"}), "flux").beats_serial);
@@ -91,8 +91,8 @@ TEST(Implementations, AloneSayHowLikelyTheyBeatSerial) {
 
 TEST(Implementations, SayWhatHoldsThemBack) {
   const std::string held_back = row_named(rows_of({"as=flux", "strategy.name=serial"}), "flux").held_back;
-  EXPECT_NE(held_back.find("its cost per call 57 us"), std::string::npos) << held_back;  // 57.29 us, of one site
-  EXPECT_NE(held_back.find("its GEMM "), std::string::npos) << held_back;                // 3.2 % longer
+  EXPECT_NE(held_back.find("its cost per call 57 us"), std::string::npos) << held_back;  // One site has 57.29 us.
+  EXPECT_NE(held_back.find("its GEMM "), std::string::npos) << held_back;                // The GEMM is 3.2% longer.
   EXPECT_EQ(held_back.find("its separate sums"), std::string::npos) << held_back;
   EXPECT_EQ(row_named(rows_of({"as=flux"}), "serial").held_back, "");
 }
@@ -103,7 +103,7 @@ TEST(Implementations, AllAreThoseThatRunThere) {
   };
   const auto hopper = rows_of({"as=all", "strategy.name=serial"});
   EXPECT_TRUE(has(hopper, "flux"));
-  EXPECT_FALSE(has(hopper, "typical"));  // nobody can have it
+  EXPECT_FALSE(has(hopper, "typical"));  // Nobody can run a typical implementation.
   EXPECT_TRUE(has(rows_of({"as=typical", "strategy.name=serial"}), "typical"));
   const auto blackwell = rows_of({"as=all", "strategy.name=serial", "hardware=b200-sxm"});
   EXPECT_FALSE(has(blackwell, "flux"));
@@ -163,10 +163,10 @@ class Seeded {
     const std::array<const Strategy*, 4> known{&fused_kernel_strategy, &ring_exchange_strategy, &async_tp_strategy,
                                                &sliced_strategy};
     const Strategy* strategy = known[random_() % known.size()];
-    const auto all = schedules_to_try(*strategy, kinds_of(point.scope), point.ranks);
-    return {strategy, all[random_() % all.size()]};
+    const auto schedules = schedules_to_try(*strategy, kinds_of(point.scope), point.ranks);
+    return {strategy, schedules[random_() % schedules.size()]};
   }
-  /// One parameter at both kinds of sites, at some cost and at a higher one.
+  /// Returns one parameter at both kinds of sites, at some cost and at a higher one.
   std::pair<ImplementedSites, ImplementedSites> costs() {
     std::pair<ImplementedSites, ImplementedSites> both;
     const auto which = random_() % 8;
@@ -200,7 +200,7 @@ class Seeded {
   std::vector<Machine> machines_;
 };
 
-/// Nothing where the schedule cannot cut so few tokens.
+/// Returns nothing if the schedule cannot cut so few tokens.
 std::optional<Duration> makespan(Predictor& predictor, Point point, const Strategy& strategy,
                                  const StrategyOptions& options, const ImplementedSites* sites) {
   point.price.implementation = sites;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One transfer takes D longer than the others: how much later does all end? docs/decisions/0013 derives the sums.
-// Products take c, transfers p <= c, adds nothing; every step that is left in hand gives back c - p, if nothing stands
+// One transfer takes D longer than the others; the tests ask how much later the run ends. docs/decisions/0013 derives
+// the sums. GEMMs take c, transfers p <= c, adds nothing; every remaining step gives back c - p, if nothing stands
 // still.
 #include <gtest/gtest.h>
 
@@ -19,8 +19,8 @@ constexpr std::int32_t ranks = 8;
 constexpr Duration c = 10us;
 constexpr Duration p = 8us;
 
-/// By step of the schedule: how much later it ends when that transfer of rank 0 takes `delay` longer. The same by
-/// replay and by the engine, or the test fails.
+/// Returns, by step of the schedule, how much later it ends when that transfer of rank 0 takes `delay` longer. Fails
+/// unless replay and engine agree.
 std::vector<Duration> later_by(SiteKind site, const StrategyOptions& options, Duration delay) {
   Played played(one_site("commfuse", site, ranks, options), {.gemm = c, .exchange = p});
   const Duration before = played.makespan();
@@ -44,7 +44,7 @@ std::vector<Duration> later_by(SiteKind site, const StrategyOptions& options, Du
   return later;
 }
 
-/// What is left of a delay after so many steps of c - p.
+/// Returns the rest of a delay after `steps` steps of c - p.
 Duration left(Duration delay, std::int32_t steps) { return std::max(Duration{}, delay - steps * (c - p)); }
 
 class LateTransfer : public testing::TestWithParam<std::int64_t> {
@@ -53,7 +53,7 @@ class LateTransfer : public testing::TestWithParam<std::int64_t> {
 };
 
 TEST_P(LateTransfer, AGatherAroundARingHasGainedAStepForEachBefore) {
-  // The product that needs shard s + 1 starts (s + 1)(c - p) after it has come.
+  // The GEMM that needs shard s + 1 starts (s + 1)(c - p) after it has come.
   for (const StrategyOptions& options : {StrategyOptions{.form = Form::ring}, StrategyOptions{.form = Form::direct}}) {
     const std::vector<Duration> later = later_by(SiteKind::ag_gemm, options, delay);
     for (std::int32_t step = 0; step + 1 < ranks; ++step) {
@@ -71,10 +71,10 @@ TEST_P(LateTransfer, AGatherWithALaneAPeerDelaysOnlyTheProductOfThatShard) {
 }
 
 TEST_P(LateTransfer, AScatterAroundARingThatAddsOnItsComputeLaneNeverCatchesUp) {
-  // The add stands before the next product, so the products are late too, and no step gives anything back but the
-  // first.
-  for (const Duration one : later_by(SiteKind::gemm_rs, {.form = Form::ring, .add_lane = LaneKind::compute}, delay)) {
-    EXPECT_EQ(one, left(delay, 1));
+  // The add stands before the next GEMM, so the GEMMs are late too, and only the first step gives anything back.
+  for (const Duration lateness :
+       later_by(SiteKind::gemm_rs, {.form = Form::ring, .add_lane = LaneKind::compute}, delay)) {
+    EXPECT_EQ(lateness, left(delay, 1));
   }
 }
 

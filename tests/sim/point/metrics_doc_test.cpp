@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/metrics.md explains every column, and its worked example is what the simulator computes.
+// Tests that docs/metrics.md explains every column, and that the simulator computes its worked example.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,8 @@ std::string page() {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// FuseRS, ring, adds on aux, four ranks: a part is priced at 9 us and takes 10, a transfer 12, an add 2, issuing 1.
+/// Returns FuseRS, ring, adds on aux, four ranks: a part is priced at 9 us and takes 10, a transfer 12, an add 2,
+/// issuing 1.
 Played example() {
   StrategyOptions options;
   options.add_lane = LaneKind::aux;
@@ -49,7 +50,7 @@ ResultRow example_row() {
   };
   row.ideal = makespan(with_free_communication(*played.program, played.costs));
   row.link = makespan(with_free_compute(*played.program, played.costs));
-  // 108 GFLOP in all on four ranks of 1 PFLOP/s each.
+  // Four ranks of 1 PFLOP/s each do 108 GFLOP in all.
   row.mfu = 108e9 / (to_seconds(played.makespan()) * 4 * 1e15);
   return row;
 }
@@ -106,14 +107,15 @@ TEST(MetricsPage, SaysWhatTenRunsSay) {
     listed += fmt::format(" {}", run);
   }
   EXPECT_NE(text.find("sorted (us):" + listed + "."), std::string::npos);
-  const Percentiles found = percentiles_of(runs);
+  const Percentiles percentiles = percentiles_of(runs);
   const auto row = [](const char* name, const Estimate& estimate) {
     const std::string range = !estimate.range ? "-"
                                               : fmt::format("{:.3g} to {:.3g}", to_microseconds(estimate.range->low),
                                                             to_microseconds(estimate.range->high));
     return fmt::format("\n| {} | {:.3g} | {} |", name, to_microseconds(estimate.value), range);
   };
-  for (const std::string& expected : {row("mean", found.mean), row("p50", found.p50), row("p95", found.p95)}) {
+  for (const std::string& expected :
+       {row("mean", percentiles.mean), row("p50", percentiles.p50), row("p95", percentiles.p95)}) {
     EXPECT_NE(text.find(expected), std::string::npos) << expected;
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the model says of some points and steps, kept as text. Stores of results are told apart by model_version, so
-// numbers may change only together with it.
+// Keeps predictions of some points and steps as text. model_version tells stores of results apart, so numbers may
+// change only together with it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,13 +36,13 @@ Grid grid_of(const std::vector<std::string>& sets, const std::vector<std::string
   return grid;
 }
 
-/// What is compared of a layer: what was asked, and every number that does not follow from the others.
+/// Columns that are compared for a layer: the question, and every number that does not follow from the others.
 constexpr std::array<std::string_view, 22> shown{
     "model",      "hardware", "scope",       "ranks",          "seq",        "dtype",      "strategy",   "slices",
     "form",       "reason",   "makespan_us", "makespan_error", "compute_us", "slicing_us", "stretch_us", "local_us",
     "exposed_us", "head_us",  "ideal_us",    "link_us",        "mfu",        "p99_us"};
 
-/// In place of a reason: a refusal is a prediction, but its sentence may be reworded.
+/// Stands for a reason: a refusal is a prediction, but its sentence may be reworded.
 constexpr const char* refused = "refused";
 
 std::string layers(const Grid& grid) {
@@ -94,7 +94,7 @@ std::string predictions() {
   return text;
 }
 
-/// Without model_version, which stands in rows of whole models too.
+/// Removes model_version, which stands in rows of whole models too.
 std::string without_version(const std::string& text) { return text.substr(text.find('\n') + 1); }
 
 TEST(Predictions, ChangeOnlyTogetherWithTheModelVersion) {

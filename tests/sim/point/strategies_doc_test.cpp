@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/strategies.md has a section for every strategy, and a row that says what it leaves exposed.
+// Tests that docs/strategies.md has a section for every strategy, and a row that says what it leaves exposed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -18,8 +18,8 @@
 namespace commfuse {
 namespace {
 
-/// The MLP of Llama-3.1-70B on eight H100 of which only the named parameter is in doubt, by a tenth, and no fit leaves
-/// anything.
+/// Returns the MLP of Llama-3.1-70B on eight H100 of which only the named parameter is in doubt, by a tenth, and no fit
+/// has a residual.
 Point point_in_doubt(const char* parameter) {
   Point point{.model = load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
               .machine = load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml"),
@@ -41,7 +41,7 @@ struct Played {
   Prediction prediction;
 };
 
-/// What is left of memory-bound kernels is judgement, so every schedule has that.
+/// The residual of memory-bound kernels is assumed, so every schedule has that doubt.
 bool is_parameter(const Doubt& doubt) { return std::holds_alternative<std::size_t>(doubt.of); }
 
 TEST(Uncertainty, AnErrorOfAParameterIsPlayedThrough) {
@@ -58,7 +58,7 @@ TEST(Uncertainty, AnErrorOfAParameterIsPlayedThrough) {
   EXPECT_LT(uncertainty.doubts.front().effect, -0.01);
 }
 
-/// The same parameters, of each of which everything may hang on everything.
+/// Returns the same parameters, each of which may change every price.
 std::shared_ptr<const std::vector<RaisedMachine>> felt_by_anything(const std::vector<RaisedMachine>& raised) {
   auto result = std::make_shared<std::vector<RaisedMachine>>(raised);
   for (RaisedMachine& parameter : *result) {
@@ -104,7 +104,7 @@ TEST(Uncertainty, IsThatOfPricingEveryParameterAnew) {
             EXPECT_TRUE(same(predictor.uncertainty(point, prediction), predictor.uncertainty(anew, prediction)))
                 << hardware << " " << name_of(scope) << " " << strategy.name << " " << ranks;
             ++compared;
-          } catch (const ConfigError&) {  // not on every number of ranks
+          } catch (const ConfigError&) {  // Not every number of ranks has such a schedule.
           }
         }
       }
@@ -121,7 +121,7 @@ TEST(Uncertainty, WhatAScheduleDoesNotUseIsNoDoubtOfIt) {
   }
 }
 
-/// What the shapes of products add to the makespan of the serial schedule, as a share of it.
+/// Returns the part of the serial schedule's makespan that depends on the shapes of GEMMs.
 double share_of_products(const Point& point) {
   Played serial(point, "serial");
   double products = 0.0;
@@ -138,7 +138,7 @@ TEST(Uncertainty, WhatAFitLeavesOfAShapeLengthensAllItsOps) {
   FitScope& fit = point.machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;
   fit.residual = 0.1;
   fit.by_limit = alike_by_limit;
-  // Serial: two products, one activation between them; each product adds a tenth of itself.
+  // Serial has two GEMMs and one activation between them; each GEMM adds a tenth of itself.
   Played serial(point, "serial");
   const Structure& structure = *serial.prediction.structure;
   const Costs costs = static_costs(point, point.machine, structure, serial.prediction.sizes);
@@ -148,7 +148,7 @@ TEST(Uncertainty, WhatAFitLeavesOfAShapeLengthensAllItsOps) {
   }
   expected /= to_seconds(serial.prediction.analysis.critical.makespan);
   EXPECT_NEAR(share_of_products(point), expected, 1e-9);
-  // 8K rows of 7K and 8K columns: both products are limited by compute.
+  // 8K rows of 7K and 8K columns: both GEMMs are limited by compute.
   fit.by_limit[static_cast<std::size_t>(Limit::compute)] = 0.5;
   EXPECT_NEAR(share_of_products(point), 0.5 * expected, 1e-9);
   fit.by_limit[static_cast<std::size_t>(Limit::bandwidth)] = 7.0;
@@ -171,7 +171,7 @@ TEST(Uncertainty, DynamicInterferenceIsDoubtedAtFixedPrices) {
   EXPECT_EQ(error_of(dynamic.predictor.uncertainty(point, dynamic.prediction)), error_of(expected));
 }
 
-/// Rows of the given settings.
+/// Returns the rows of the given settings.
 std::vector<ResultRow> rows_of(const std::vector<std::string>& sets) {
   Resolver resolver;
   for (const std::string& set : sets) {
@@ -236,7 +236,7 @@ TEST(Why, TheRateOfTheWireSerialWaitsForHasANegativeElasticity) {
   ASSERT_NE(rate, explanation.holds.end());
   EXPECT_LT(*rate->elasticity, -0.1);
   EXPECT_GT(*rate->elasticity, -1.0);
-  EXPECT_EQ(find("link.peer.rate"), explanation.holds.end());  // it exchanges nothing
+  EXPECT_EQ(find("link.peer.rate"), explanation.holds.end());  // Serial exchanges nothing.
 }
 
 }  // namespace

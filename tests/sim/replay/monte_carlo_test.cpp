@@ -61,7 +61,7 @@ TEST(MonteCarlo, MoreSamplesBeginWithTheSameOnes) {
   EXPECT_EQ(many, few);
 }
 
-/// On three threads, each from its last number to its first.
+/// Runs on three threads, each from its last number to its first.
 void on_three_threads(std::size_t count, const std::function<void(std::size_t)>& body) {
   std::vector<std::jthread> threads;
   for (std::size_t thread = 0; thread < 3; ++thread) {
@@ -91,13 +91,14 @@ TEST(MonteCarlo, ThreadsDoNotChangeSamplesNorCauses) {
 }
 
 TEST(MonteCarlo, StrategiesMeetTheSameSlowRanks) {
-  // All their time is in products, so a sample's slowest rank decides both, and they rise and fall together.
+  // GEMMs take all the time, so a sample's slowest rank decides both, and they rise and fall together.
   const Ready serial(one_site("serial", SiteKind::ag_gemm, 8), {.gemm = 800us});
   const Ready fused(one_site("commfuse", SiteKind::ag_gemm, 8), {.gemm = 100us});
   const std::vector<Duration> a = MonteCarlo{}.makespans(serial.schedule(), options(400));
   const std::vector<Duration> b = MonteCarlo{}.makespans(fused.schedule(), options(400));
-  const auto mean = [](const std::vector<Duration>& all) {
-    return to_seconds(std::accumulate(all.begin(), all.end(), Duration{})) / static_cast<double>(all.size());
+  const auto mean = [](const std::vector<Duration>& makespans) {
+    return to_seconds(std::accumulate(makespans.begin(), makespans.end(), Duration{})) /
+           static_cast<double>(makespans.size());
   };
   double both = 0.0;
   double own_a = 0.0;
@@ -109,7 +110,7 @@ TEST(MonteCarlo, StrategiesMeetTheSameSlowRanks) {
     own_a += x * x;
     own_b += y * y;
   }
-  EXPECT_GT(both * both, 0.5 * own_a * own_b);  // a correlation of more than 0.7
+  EXPECT_GT(both * both, 0.5 * own_a * own_b);  // The correlation is more than 0.7.
 }
 
 TEST(MonteCarlo, PercentilesRiseAndCausesAddUp) {
@@ -125,7 +126,7 @@ TEST(MonteCarlo, PercentilesRiseAndCausesAddUp) {
   EXPECT_GE(made.p99.range->high, made.p99.value);
 
   const P99Causes& causes = tails.causes;
-  EXPECT_EQ(causes.samples, 41U);  // the 3,940th to the 3,980th of 4,000
+  EXPECT_EQ(causes.samples, 41U);  // They are the 3,940th to the 3,980th of 4,000.
   EXPECT_GE(causes.mean.makespan, made.p95.value);
   EXPECT_EQ(causes.mean.makespan,
             causes.mean.compute + causes.mean.slicing + causes.mean.stretch + causes.mean.local + causes.mean.exposed);

@@ -39,7 +39,7 @@ bool same_summary(const RankSummary& a, const RankSummary& b) {
 
 bool has_exchange_in_one(const Tape& tape) {
   return std::any_of(tape.instructions.begin(), tape.instructions.end(),
-                     [](const Tape::Instruction& one) { return one.kind == Tape::Kind::exchange; });
+                     [](const Tape::Instruction& instruction) { return instruction.kind == Tape::Kind::exchange; });
 }
 
 TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
@@ -81,14 +81,14 @@ TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
       ++one_for_all;
     }
   }
-  EXPECT_GT(single_ranks, 1000);  // both forms of the tape were tried, and the symmetric one
+  EXPECT_GT(single_ranks, 1000);  // Both forms of the tape were tried, and the symmetric one.
   EXPECT_LT(single_ranks, 9000);
   EXPECT_GT(one_for_all, 1000);
-  EXPECT_GT(together, 500);  // exchanges that meet themselves, beside others and alone
+  EXPECT_GT(together, 500);  // Exchanges that meet themselves, beside others and alone.
   EXPECT_GT(in_order, 50);
 }
 
-/// The same costs with every time multiplied by its own random factor from 1/2 to 2, on ranks that repeat the same way.
+/// Returns the costs with every time multiplied by its own random factor from 1/2 to 2, on ranks that repeat as before.
 Costs stretched_at_random(Costs costs, std::mt19937_64& random) {
   std::uniform_real_distribution<double> factor(0.5, 2.0);
   for (std::vector<Duration>* times : {&costs.duration, &costs.by_rank}) {
@@ -110,7 +110,7 @@ TEST(Replay, SeveralCostsTogetherTakeWhatEachTakesAlone) {
       costs.push_back(stretched_at_random(costs.front(), random));
     }
     for (const Replay::Ranks ranks : {Replay::Ranks::all, Replay::Ranks::distinct}) {
-      std::vector<Duration> together{Duration{7}};  // stays where it is
+      std::vector<Duration> together{Duration{7}};  // The first entry stays.
       Replay{}.makespans(*played.program, played.tape, costs, ranks, together);
       ASSERT_EQ(together.size(), costs.size() + 1);
       EXPECT_EQ(together.front(), Duration{7});
@@ -121,10 +121,10 @@ TEST(Replay, SeveralCostsTogetherTakeWhatEachTakesAlone) {
   }
 }
 
-/// Each rank against the one that stands for it.
-void expect_repeated(const Recorder& all, const Recorder& few, int program) {
-  for (Rank rank = 0; rank < all.ranks(); ++rank) {
-    ASSERT_TRUE(same_summary(few.summary(rank % few.ranks()), all.summary(rank))) << "program " << program;
+/// Compares each rank with the one that stands for it.
+void expect_repeated(const Recorder& every_rank, const Recorder& few, int program) {
+  for (Rank rank = 0; rank < every_rank.ranks(); ++rank) {
+    ASSERT_TRUE(same_summary(few.summary(rank % few.ranks()), every_rank.summary(rank))) << "program " << program;
   }
 }
 
@@ -135,18 +135,18 @@ TEST(Replay, TheFirstRanksStandForAllWhereCostsRepeat) {
     const RandomFold fold = random_fold(random);
     const Replayed played(random_program(random, fold.mesh));
     const Costs costs = random_costs(*played.program, random, fold.ranks);
-    Recorder all;
+    Recorder every_rank;
     Recorder few;
-    const Makespans of_all = played.run(costs, all);
+    const Makespans of_all = played.run(costs, every_rank);
     const Makespans of_few = played.run(costs, few, Replay::Ranks::distinct);
-    ASSERT_EQ(all.ranks(), fold.mesh.ranks());
+    ASSERT_EQ(every_rank.ranks(), fold.mesh.ranks());
     ASSERT_EQ(few.ranks(), costs.by_rank.empty() ? 1 : fold.ranks);
     ASSERT_EQ(of_few.actual, of_all.actual) << "program " << i;
     ASSERT_EQ(of_few.ideal, of_all.ideal) << "program " << i;
     ASSERT_EQ(of_few.link, of_all.link) << "program " << i;
     ASSERT_EQ(Replay{}.makespan(*played.program, played.tape, costs, Replay::Ranks::distinct), of_all.actual);
-    expect_repeated(all, few, i);
-    const Analysis a = analyse(*played.program, costs, all);
+    expect_repeated(every_rank, few, i);
+    const Analysis a = analyse(*played.program, costs, every_rank);
     const Analysis b = analyse(*played.program, costs, few);
     ASSERT_EQ(a.critical_rank, b.critical_rank) << "program " << i;
     ASSERT_EQ(a.mean_exposed, b.mean_exposed) << "program " << i;

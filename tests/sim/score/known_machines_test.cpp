@@ -30,14 +30,14 @@ KnownMachines some_machines() {
 
 std::string by_name(std::string_view cell) {
   const KnownMachines machines = some_machines();
-  const FoundMachine found = machines.by_name(cell);
-  return found.machine == nullptr ? found.why_not : found.machine->name;
+  const FoundMachine match = machines.by_name(cell);
+  return match.machine == nullptr ? match.why_not : match.machine->name;
 }
 
 std::string in_prose(std::string_view text) {
   const KnownMachines machines = some_machines();
-  const FoundMachine found = machines.in_prose(text);
-  return found.machine == nullptr ? found.why_not : found.machine->name;
+  const FoundMachine match = machines.in_prose(text);
+  return match.machine == nullptr ? match.why_not : match.machine->name;
 }
 
 TEST(KnownMachines, ACellIsTheNameInAnyCaseWithItsMakerAndItsMemory) {
@@ -76,7 +76,8 @@ TEST(MachinesByGpus, AreToldByACommentThatListsThem) {
                                machines);
   ASSERT_TRUE(by_gpus.tells());
   EXPECT_EQ(by_gpus.of(64).machine->name, "h100-sxm");
-  EXPECT_EQ(by_gpus.of(128).machine->name, "h100-sxm");  // names none: the one before
+  // This row names none, so it has the machine of the row before.
+  EXPECT_EQ(by_gpus.of(128).machine->name, "h100-sxm");
   EXPECT_EQ(by_gpus.of(4).machine->name, "a100-sxm-80");
   EXPECT_EQ(by_gpus.of(8).why_not, "the table's comment does not say which machine has 8 GPUs");
   const MachinesByGpus of_nobody("ngpus=2: something", machines);

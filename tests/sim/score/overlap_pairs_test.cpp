@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of overlapped kernels beside serial communication: what their columns mean, and what becomes of their rows.
+// Tests tables of overlapped kernels beside serial communication: the meaning of their columns, and the fate of their
+// rows.
 #include "sim/score/overlap_pairs.h"
 
 #include <fmt/format.h>
@@ -21,12 +22,12 @@ namespace commfuse::score {
 namespace {
 
 const KnownImplementations& known() {
-  static const KnownImplementations all = load_implementations("all");
-  return all;
+  static const KnownImplementations implementations = load_implementations("all");
+  return implementations;
 }
 
 struct Names {
-  std::string serial;                    ///< Empty: no column is.
+  std::string serial;                    ///< Empty if no column is serial.
   std::vector<std::string> implemented;  ///< "flux_us=flux", "nobody_us="
 };
 
@@ -34,9 +35,9 @@ Names names_in(const std::string& header, std::string_view file_name = "x") {
   const Table table(header + "\n");
   const OverlapColumns columns = overlap_columns(table, file_name, known());
   Names names{.serial = columns.serial.exists() ? std::string(columns.serial.name) : ""};
-  for (const auto& one : columns.implemented) {
+  for (const auto& column : columns.implemented) {
     names.implemented.push_back(
-        fmt::format("{}={}", one.time.name, one.implementation == nullptr ? "" : one.implementation->name));
+        fmt::format("{}={}", column.time.name, column.implementation == nullptr ? "" : column.implementation->name));
   }
   return names;
 }
@@ -79,7 +80,7 @@ TEST(OverlapPairs, TheFileSaysWhatIsDoneWhereNoColumnDoes) {
   EXPECT_TRUE(columns("M,N,K,ngpus", "overlap_gemm_rs_h100").scatters);
   EXPECT_FALSE(columns("M,N,K,ngpus", "overlap_ag_h100").scatters);
   EXPECT_TRUE(columns("M,N,K,ngpus", "overlap_ag_h100").says_operator);
-  EXPECT_FALSE(columns("M,N,K,ngpus", "overlap_parsec_h100").says_operator);  // "rs" is no part of it
+  EXPECT_FALSE(columns("M,N,K,ngpus", "overlap_parsec_h100").says_operator);  // "rs" is not a part of the name.
   EXPECT_TRUE(columns("op,M,N,K,ngpus", "x").says_operator);
 }
 
@@ -131,7 +132,7 @@ TEST(OverlapPairs, AnUnknownOperatorIsAFault) {
   EXPECT_FALSE(row.is_sound());
 }
 
-/// A measured time of flux that the costs in its file are right about, from the fit that has not seen the thread.
+/// A measured time of flux that the costs in its file predict exactly, from the fit that has not seen the thread.
 constexpr std::string_view head =
     "# source: https://github.com/weavers/loom/issues/7\n# hardware: 8x H100\n"
     "hw,op,M,N,K,ngpus,dtype,serial_us,flux_us\n";
@@ -199,7 +200,7 @@ TEST(PayScore, CountsPairsThatDiffer) {
   EXPECT_DOUBLE_EQ((PayScore{.wins = 4, .wins_told = 3}.balanced_accuracy()), 0.75);
 }
 
-/// A number behind a key of a site in what a fit prints: "per_call" of "gemm_rs".
+/// Returns the number behind a key of a site in a printed fit: "per_call" of "gemm_rs".
 double fitted(const std::string& text, std::string_view site, std::string_view key) {
   const std::size_t of_site = text.find(site, text.find("\ncosts:"));
   const std::size_t at = text.find(std::string(key) + ": {value: ", of_site);
@@ -238,7 +239,7 @@ TEST(ImplementationFit, FindsTheCostsThatATableWasMadeWith) {
   EXPECT_EQ(text.find("# flux: 14 rows of 1 threads;"), 0U) << text;
   text = text.substr(0, text.find("without:"));
   EXPECT_NEAR(fitted(text, "ag_gemm", "per_call"), 80.0, 4.0);
-  // Judgement says 1.06, and keeps a part of its say.
+  // The assumed value is 1.06, and still counts.
   EXPECT_NEAR(fitted(text, "ag_gemm", "product_time"), 1.12, 0.03);
   EXPECT_NEAR(fitted(text, "gemm_rs", "rate"), 120.0, 6.0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intervals, pairs and public figures of whole tables, against what runs state of the same times.
+// Compares intervals, pairs and public figures of whole tables with what runs state about the same times.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -31,16 +31,16 @@ double product_us(const Machine& machine, const GemmSize& size) {
   return to_microseconds(estimate_gemm(machine.accelerator, size, machine.accelerator.sms).time);
 }
 
-/// Of a product: the residual of its limit.
+/// Returns the residual of a GEMM's limit.
 double residual_of(const GemmSize& size) { return commfuse::residual_of(shape_of(size), h100(), 1); }
 
-/// A measurement that is `factor` times its prediction.
+/// Returns a measurement that is `factor` times its prediction.
 std::string gemm_row(const GemmSize& size, double factor) {
   return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.12g}\n", size.m, size.n, size.k,
                      product_us(h100(), size) * factor);
 }
 
-/// One standard error of one product, by the sums of docs/metrics.md.
+/// Returns one standard error of one GEMM, by the sums of docs/metrics.md.
 double error_of_product(const GemmSize& size) {
   double squares = std::pow(std::log(1.0 + residual_of(size)), 2);
   for (const RaisedMachine& raised : raised_by_error(h100())) {
@@ -97,7 +97,7 @@ TEST(Intervals, RowsThatAFitReadAreCollectedForResidualsOnly) {
 }
 
 TEST(Intervals, TheErrorOfOneOpIsThatOfAScheduleOfItAlone) {
-  // A Llama MLP of one rank has two products and an activation; the first product alone by the parts of the sum.
+  // A Llama MLP of one rank has two GEMMs and an activation; the first GEMM alone by the parts of the sum.
   const GemmSize size{.m = 4096, .n = 8192, .k = 8192};
   const TimedShape timed{shape_of(size), product_us(h100(), size), 0.05};
   Doubts doubts;
@@ -106,7 +106,7 @@ TEST(Intervals, TheErrorOfOneOpIsThatOfAScheduleOfItAlone) {
   ASSERT_FALSE(uncertainty.doubts.empty());
   EXPECT_NEAR(uncertainty.doubts.back().effect, std::log(1.05), 1e-12);
   EXPECT_EQ(std::get<PricedShape>(uncertainty.doubts.back().of), shape_of(size));
-  // What is left out cannot be felt: no other parameter changes the price.
+  // No parameter that is left out changes the price.
   std::size_t felt = 0;
   for (const RaisedMachine& raised : raised_by_error(h100())) {
     felt += product_us(raised.machine, size) != product_us(h100(), size) ? 1 : 0;
@@ -133,7 +133,7 @@ TEST(Pairs, SlicesAndTheWholeAreJudgedByTheSumsOfVerdicts) {
   ASSERT_GT(distance, 0.0);
   const double expected = share_below(distance / std::sqrt(squares));
   EXPECT_NEAR(score.judged[0].pairs[0].probability, expected, 1e-6);
-  // Measured, the slices took half of their prediction and won.
+  // The measured slices took half of their prediction and won.
   EXPECT_FALSE(score.judged[0].pairs[0].came_true);
 }
 
@@ -237,7 +237,7 @@ TEST(SampledOp, RunsUnderAJitterOfKernelsVaryByItsSigma) {
       sampled_us({.price = std::chrono::microseconds(100), .jitter = tables, .runs = 4000});
   ASSERT_EQ(times.size(), 4000U);
   EXPECT_NEAR(variation_of(times), 0.01, 0.0005);
-  // A hundred of them vary by a tenth.
+  // A hundred repetitions vary by a tenth.
   const std::vector<double> many =
       sampled_us({.repeats = 100, .price = std::chrono::microseconds(100), .jitter = tables, .runs = 4000});
   EXPECT_NEAR(value_at(many, 0.5), 10000.0, 10.0);

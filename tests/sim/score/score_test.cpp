@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole tables: what is scored, skipped and faulty, with errors worked out by hand from the model's own predictions.
+// Tests whole tables: what is scored, skipped and faulty, with errors worked out by hand from the model's own
+// predictions.
 #include "sim/score/score.h"
 
 #include <fmt/format.h>
@@ -25,7 +26,7 @@ double product_us(std::int64_t m, std::int64_t n, std::int64_t k) {
   return to_microseconds(estimate_gemm(machine.accelerator, {.m = m, .n = n, .k = k}, machine.accelerator.sms).time);
 }
 
-/// A measurement that the prediction is `factor` times of.
+/// Returns a measurement of which the prediction is `factor` times.
 std::string gemm_row(std::int64_t m, std::int64_t n, std::int64_t k, double factor) {
   return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.9g}\n", m, n, k, product_us(m, n, k) / factor);
 }
@@ -65,7 +66,7 @@ TEST(Score, FaultyRowsAreNamedAndTheRestIsScored) {
   const std::string text = "# source: none\n" + std::string(gemm_header) + gemm_row(1024, 4096, 4096, 1.0) +
                            "H100-SXM5-80GB,bfloat16,1024,4096,4096,nan\n" +
                            "H100-SXM5-80GB,bfloat16,1024,4096,4096,-4\n" +
-                           "H100-SXM5-80GB,bfloat16,1024,4096,4096,0.04\n" +  // ms in a column of us
+                           "H100-SXM5-80GB,bfloat16,1024,4096,4096,0.04\n" +  // The column is in us, the value in ms.
                            gemm_row(512, 4096, 4096, 1.0) + "H100-SXM5-80GB,bfloat16,10";
   const TableScore score = score_text(text, "x.csv", {});
   EXPECT_EQ(score.source, "none");
@@ -128,7 +129,7 @@ TEST(Score, HeldOutRowsAreThoseOfGroupsThatNoFitSaw) {
 }
 
 TEST(Score, WithoutAColumnOfMachinesTheFileOfTheHardwareNamesTheGroups) {
-  // A name too long to lie inside a std::string.
+  // The name is too long to lie inside a std::string.
   std::string text = "# hardware: RTX PRO 6000\nop,ngpus,bytes,time_us\n";
   std::int64_t kept_back = 0;
   for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes *= 2) {
@@ -142,7 +143,7 @@ TEST(Score, WithoutAColumnOfMachinesTheFileOfTheHardwareNamesTheGroups) {
 }
 
 TEST(Score, OfANetworkThatHasPriorsAloneNoFitSawARow) {
-  // Two nodes: of H100 a fit saw four sizes in five, of GH200 none.
+  // On two nodes a fit saw four sizes in five for H100, and none for GH200.
   const auto rows = [](int gpus) {
     std::string text = "op,ngpus,nodes,bytes,time_us\n";
     for (std::int64_t bytes = 1 << 20; bytes <= std::int64_t{1} << 30; bytes *= 2) {
@@ -159,7 +160,7 @@ TEST(Score, OfANetworkThatHasPriorsAloneNoFitSawARow) {
 }
 
 TEST(Score, TheSlicingPenaltyIsSetAgainstNoPenalty) {
-  // Measured: the whole takes as long as predicted, a quarter of it 1.1 times its prediction.
+  // The whole takes as long as predicted, and a quarter of it takes 1.1 times its prediction.
   const std::string text =
       std::string(gemm_header) + gemm_row(8192, 4096, 4096, 1.0) + gemm_row(2048, 4096, 4096, 1.0 / 1.1);
   const TableScore score = score_text(text, "x.csv", {});
@@ -262,7 +263,7 @@ TEST(Score, AnEarlyLibraryIsDeclaredAndTheRowsThatFixedItAreNotScored) {
 }
 
 TEST(Score, TheBestOfASearchIsHeldAgainstTheBestThatTheModelFinds) {
-  // A shape that no search would end with: what it says beside its rate does not matter.
+  // No search would end with this shape, so what it says beside its rate does not matter.
   const std::string header = "hw,dtype,m,n,k,tflops,efficiency_pct\n";
   const TableScore odd = score_text(header + "NVIDIA H100 SXM,bf16,64,64,64,700,70\n", "x.csv", {});
   const TableScore good = score_text(header + "NVIDIA H100 SXM,bf16,2048,2048,13312,700,70\n", "x.csv", {});
@@ -270,7 +271,7 @@ TEST(Score, TheBestOfASearchIsHeldAgainstTheBestThatTheModelFinds) {
   ASSERT_EQ(odd.errors.size(), 1U);
   ASSERT_EQ(good.errors.size(), 1U);
   EXPECT_NEAR(odd.errors[0], good.errors[0], 1e-9);
-  const double best = 700.0 / (1.0 - good.errors[0]);  // the model finds a faster one than this
+  const double best = 700.0 / (1.0 - good.errors[0]);  // The model finds a faster shape than this one.
   const double at_shape = 2.0 * 2048 * 2048 * 13312 / product_us(2048, 2048, 13312) / 1e6;
   EXPECT_GT(best, 700.0);
   EXPECT_GE(best, 0.9999 * at_shape);
@@ -285,7 +286,7 @@ TEST(Score, AttentionOfAScheduleMayBeUnfused) {
                    "x.csv", {});
     return score.errors.empty() ? -1.0 : score.errors[0];
   };
-  EXPECT_LT(error_of("unfused"), error_of("fused"));  // both are far below 20 ms
+  EXPECT_LT(error_of("unfused"), error_of("fused"));  // Both are far below 20 ms.
   EXPECT_EQ(error_of("fused"), error_of(""));
   EXPECT_EQ(error_of("half"), -1.0);
 }
@@ -318,10 +319,10 @@ TEST(Score, RatiosOfPassesCountApartAndMixturesFrom4KTokensOn) {
       "Llama-3.3-70B-Instruct,8,1024,60,60,60\nDeepSeek-V3,8,4096,60,60,60\n",
       "x.csv", {});
   EXPECT_EQ(score.scored, 1);
-  ASSERT_EQ(score.errors.size(), 3U);  // serial, compute only, overlapped: all above 60 ms
+  ASSERT_EQ(score.errors.size(), 3U);  // Serial, compute only and overlapped are all above 60 ms.
   const auto part = [&](std::string_view name) {
-    const auto found = std::ranges::find(score.parts, name, &ScoredPart::name);
-    return found == score.parts.end() || found->errors.size() != 1 ? 0.0 : found->errors.front();
+    const auto scored = std::ranges::find(score.parts, name, &ScoredPart::name);
+    return scored == score.parts.end() || scored->errors.size() != 1 ? 0.0 : scored->errors.front();
   };
   EXPECT_NEAR(part("serial over compute only"), (1.0 + score.errors[0]) / (1.0 + score.errors[1]) - 1.0, 1e-9);
   EXPECT_GT(part("serial over compute only"), 0.1);
@@ -342,12 +343,12 @@ TEST(Score, TrainingStepsAreScoredWithTheirMeanAndRankCorrelation) {
   EXPECT_LT(summary_of(score.errors).max, 0.3);
   ASSERT_TRUE(score.steps.has_value());
   EXPECT_EQ(score.steps->rank_correlation, 1.0);
-  EXPECT_EQ(score.steps->layout_pairs, 0);  // three pieces of work
+  EXPECT_EQ(score.steps->layout_pairs, 0);  // They are three different pieces of work.
 }
 
 TEST(Score, TheBetterOfTwoLayoutsOfOnePieceOfWorkIsNamedOrNot) {
   const auto layouts = [](const std::string& last) {
-    // The first two are 1.3 % apart and no pair; each with the third is one.
+    // The first two are 1.3% apart and no pair; each with the third is one.
     return *score_text(std::string(steps_header) +
                            "2,16,8,1024,16,24,1024,1,1,2,372.1\n2,16,4,1024,16,24,1024,1,1,2,377.1\n"
                            "2,16,1,1024,16,24,1024,1,1,2," +
@@ -357,7 +358,7 @@ TEST(Score, TheBetterOfTwoLayoutsOfOnePieceOfWorkIsNamedOrNot) {
   };
   EXPECT_EQ(layouts("717.0\n").layout_pairs, 2);
   EXPECT_EQ(layouts("717.0\n").better_named, 2);
-  EXPECT_EQ(layouts("200.0\n").layout_pairs, 2);  // small micro-batches are not that fast
+  EXPECT_EQ(layouts("200.0\n").layout_pairs, 2);  // Small micro-batches are not that fast.
   EXPECT_EQ(layouts("200.0\n").better_named, 0);
 }
 
@@ -396,7 +397,8 @@ TEST(Score, WhatTheProjectBringsAlongIsScored) {
 
 TEST(Score, PathsThatAreNotThereAreTheUsersMistake) { EXPECT_THROW(tables_in({"/nowhere/at/all"}), ConfigError); }
 
-// The tables beside the project, where they are: every row is scored, skipped with a reason or named as faulty.
+// Checks every row of the tables beside the project, if they exist: it is scored, skipped with a reason or named as
+// faulty.
 TEST(Score, EveryRowOfTheDataFolderIsAccountedFor) {
   const std::filesystem::path data = COMMFUSE_SOURCE_DIR "/../shared/data";
   if (!std::filesystem::is_directory(data)) {

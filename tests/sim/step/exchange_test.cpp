@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes beside what replicas exchange, against sums by hand.
+// Compares passes beside exchanges of replicas with sums by hand.
 #include "sim/step/exchange.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr PassTime layer{microseconds(10), microseconds(20)};  // beside an exchange at half speed
+constexpr PassTime layer{microseconds(10), microseconds(20)};  // Beside an exchange it has half the speed.
 
 TEST(Exchange, ALayerIsSlowOnlyWhileItsExchangeRuns) {
   EXPECT_EQ(with_exchange(layer, Duration::zero()), microseconds(10));
@@ -46,9 +46,10 @@ TEST(Exchange, LayersWaitForTheirWeights) {
   // Two gathers, until 8 us: they do 4 us of the first layer's work in that time, so it ends at 14, the others at 24
   // and 34.
   EXPECT_EQ(longer_by_gathers(layers, microseconds(4)), microseconds(4));
-  // Until 60 us: the first layer ends at 20, the second waits for 30 and ends at 50, the third waits for 60.
+  // The gathers last until 60 us: the first layer ends at 20, the second waits for 30 and ends at 50, the third waits
+  // for 60.
   EXPECT_EQ(longer_by_gathers(layers, microseconds(30)), microseconds(40));
-  // Weights that are there are waited for no more: three gathers, until 90 us, slow all three.
+  // A layer no longer waits for weights that are there: three gathers, until 90 us, slow all three.
   EXPECT_EQ(slowed_by(layers, microseconds(30)), microseconds(30));
   EXPECT_EQ(slowed_by(layers, microseconds(2)), microseconds(3));
 }
@@ -59,10 +60,10 @@ TEST(Exchange, MoreTrafficIsNeverFasterAndNothingComesFree) {
   for (int setting = 0; setting < 2000; ++setting) {
     std::vector<PassTime> layers(static_cast<std::size_t>(1 + time(random) % 6));
     Duration slow{};
-    for (PassTime& one : layers) {
-      one.alone = Duration(time(random));
-      one.beside = one.alone + Duration(time(random));
-      slow += one.beside - one.alone;
+    for (PassTime& layer : layers) {
+      layer.alone = Duration(time(random));
+      layer.beside = layer.alone + Duration(time(random));
+      slow += layer.beside - layer.alone;
     }
     const Duration exchange(time(random));
     const Duration more = exchange + Duration(time(random));

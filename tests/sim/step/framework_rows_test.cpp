@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training steps beside the framework that people start from: its row comes first, and its choices stand where the
-// user has made none.
+// Tests training steps beside the framework that people start from: its row comes first, and its choices are defaults.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +26,7 @@ Settings settings_of(const std::vector<std::string>& assignments) {
   return resolver.finish();
 }
 
-/// Of an 8B model on 4 GPUs, with more settings.
+/// Returns rows of an 8B model on 4 GPUs, with more settings.
 std::vector<StepRow> rows_with(std::vector<std::string> more) {
   std::vector<std::string> settings{"model=llama-3.1-8b", "scope=step", "ranks=4", "uncertainty=off"};
   settings.insert(settings.end(), more.begin(), more.end());
@@ -116,7 +115,7 @@ TEST(FrameworkRows, AFrameworkChoosesThem) {
   EXPECT_EQ(mine.front().text("attention_kernel"), "fused");
 }
 
-/// A profile without anything of its own is what no framework is; each line then changes the step in its direction.
+/// A profile without content equals no framework; each line then changes the step in its direction.
 TEST(FrameworkRows, AProfileOfOnesOwnChangesTheTimeOfItsRow) {
   const OwnFolder folder;
   const auto time_of = [](const std::string& host, const std::string& loss_bytes, const std::string& overlap) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step that was measured corrects predictions of others on the machine, and makes them surer.
+// Tests that a measured step corrects predictions of others on the machine, and lowers their errors.
 #include "sim/step/measured_step.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Of an 8B model on 8 GPUs by torchtitan.
+/// Returns an 8B model on 8 GPUs by torchtitan.
 Settings step_with(const std::vector<std::string>& more) {
   Resolver resolver;
   for (const char* setting : {"model=llama-3.1-8b", "hardware=h100-sxm", "scope=step", "framework=torchtitan",
@@ -52,7 +52,7 @@ StepRow first_row(const std::vector<std::string>& settings, const StepEvidence* 
   return points.rows(asked).front();
 }
 
-/// The first plan's step took so many times what is predicted.
+/// Returns evidence that the first plan's step took `factor` times its prediction.
 StepEvidence measured_at(double factor) {
   const Settings settings = step_with(two_by_four);
   const Library library = library_of(settings);
@@ -80,11 +80,11 @@ TEST(MeasuredStep, CorrectsItsOwnPredictionAlmostWhole) {
 
 TEST(MeasuredStep, TellsLessOfAnotherLayout) {
   const StepEvidence evidence = measured_at(1.2);
-  const StepRow own = first_row(two_by_four, &evidence);
+  const StepRow same_layout = first_row(two_by_four, &evidence);
   const StepRow other = first_row(four_by_two, &evidence);
   EXPECT_GT(other.number("correction"), 1.05);
-  EXPECT_LT(other.number("correction"), own.number("correction"));
-  EXPECT_GT(other.number("time_error"), own.number("time_error"));
+  EXPECT_LT(other.number("correction"), same_layout.number("correction"));
+  EXPECT_GT(other.number("time_error"), same_layout.number("time_error"));
   EXPECT_LT(other.number("time_error"), first_row(four_by_two).number("time_error"));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines against their closed forms, and streams of kernels against playing every kernel.
+// Compares pipelines with their closed forms, and streams of kernels with a run of every kernel.
 #include "sim/step/pipeline.h"
 
 #include <gtest/gtest.h>
@@ -59,10 +59,11 @@ TEST(Pipeline, OneMicroBatchIsSentForthAndBack) {
 
 TEST(Pipeline, SendsOverTheWiresBetweenTwoStages) {
   Pipeline pipeline = even(4, 1, 1);
-  pipeline.sends = {1us, 100us, 3us, 1000us};  // nothing goes from the last stage to the first
+  pipeline.sends = {1us, 100us, 3us, 1000us};  // The last stage sends nothing to the first.
   EXPECT_EQ(last_end(pipeline), 4 * Duration(30us) + 2 * Duration(104us));
   pipeline = even(4, 2, 4);
-  pipeline.sends.back() = 1000us;  // the second pieces wait for what the last stage sends, and first ones for it back
+  // The second pieces wait for the last stage's sends, and the first pieces for the way back.
+  pipeline.sends.back() = 1000us;
   EXPECT_GE(last_end(pipeline), Duration(2000us));
 }
 
@@ -83,7 +84,7 @@ TEST(Pipeline, ReportsTheLastBackwardPassOfEveryPiece) {
   EXPECT_EQ(stages[0].busy, 2 * Duration(30us));
 }
 
-/// ZB-H1 of even stages.
+/// Returns ZB-H1 of even stages.
 Pipeline split(std::int64_t stages, std::int64_t micro_batches, Duration forward, Duration backward, Duration weights) {
   const PipelinePiece piece{device_only(forward), device_only(backward), device_only(weights)};
   return {.stages = stages,
@@ -124,7 +125,7 @@ TEST(Pipeline, ZbH1OfTwoStagesAndTwoMicroBatchesByHand) {
   EXPECT_EQ(stages[1].last_backward[0].end, Duration(71us));
 }
 
-/// The end of kernels played one by one.
+/// Returns the end of kernels that run one by one.
 StreamState played(StreamState state, const std::vector<std::array<Duration, 2>>& kernels) {
   for (const auto& [issue, time] : kernels) {
     state.host += issue;
@@ -135,18 +136,18 @@ StreamState played(StreamState state, const std::vector<std::array<Duration, 2>>
 
 TEST(Stream, RepeatedLayersEndLikeTheirKernelsOneByOne) {
   const std::vector<std::array<Duration, 2>> layer{{4us, 1us}, {4us, 30us}, {4us, 2us}, {9us, 3us}, {4us, 1us}};
-  Stream one;
+  Stream stream;
   for (const auto& [issue, time] : layer) {
-    one.add(issue, time);
+    stream.add(issue, time);
   }
   for (const Duration device : {Duration(0us), Duration(25us), Duration(300us)}) {
     StreamState kernel_by_kernel{0us, device};
-    Stream all;
+    Stream joined;
     for (int i = 0; i < 12; ++i) {
       kernel_by_kernel = played(kernel_by_kernel, layer);
-      all = all.then(one);
+      joined = joined.then(stream);
     }
-    const StreamState at_once = all.after({0us, device}, Duration::zero());
+    const StreamState at_once = joined.after({0us, device}, Duration::zero());
     EXPECT_EQ(at_once.host, kernel_by_kernel.host);
     EXPECT_EQ(at_once.device, kernel_by_kernel.device);
   }

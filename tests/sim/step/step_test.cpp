@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training steps: what they are composed of, what parallelism changes, and the iterations that Korthikanti et al. 2022
+// Tests training steps: their parts, the effects of parallelism, and the iterations that Korthikanti et al. 2022
 // published.
 #include "sim/step/step.h"
 
@@ -57,10 +57,10 @@ const Transformer small{.name = "small",
                         .vocab = 32000};
 
 TEST_F(StepTest, OnOneGpuIsItsMicroBatchesAndTheOptimizer) {
-  const TrainingPlan one{.global_batch = 1};
-  TrainingPlan four = one;
+  const TrainingPlan one_sequence{.global_batch = 1};
+  TrainingPlan four = one_sequence;
   four.global_batch = 4;
-  const StepPrediction a = predict(small, one);
+  const StepPrediction a = predict(small, one_sequence);
   const StepPrediction b = predict(small, four);
   EXPECT_EQ(a.parts.optimizer, b.parts.optimizer);
   EXPECT_EQ(4 * a.parts.compute, b.parts.compute);
@@ -76,7 +76,7 @@ TEST_F(StepTest, GradientsNoGemmAddsUpAreMovedOnceMorePerMicroBatch) {
   const StepPrediction narrow = predict(small, plan);
   plan.gradient_dtype = DType::fp32;
   const StepPrediction wide = predict(small, plan);
-  const auto added = [&](std::int64_t parameters) {  // 2 bytes of the gradient; 4 of its sum, read and written
+  const auto added = [&](std::int64_t parameters) {  // 2 bytes of the gradient; 4 of its sum, read and written.
     return machine_.accelerator.stream_gap.value +
            memory_bound_time(machine_.accelerator, Bytes{parameters * 10}, machine_.accelerator.sms);
   };
@@ -92,7 +92,7 @@ TEST_F(StepTest, ZeroBubbleDoesTheSameWorkWithLessWaiting) {
   const StepPrediction split = predict(small, plan);
   EXPECT_LT(split.time, usual.time);
   EXPECT_LT(split.parts.waiting, usual.parts.waiting);
-  // Without tensor ranks no collective loses what it ran beside: the kernels are the same.
+  // Without tensor ranks no collective slows the kernels beside it: the kernels are equal.
   Duration usual_work{};
   Duration split_work{};
   for (const std::int64_t micro_batches : {8, 16}) {
@@ -142,7 +142,7 @@ TEST_F(StepTest, RecomputationRaisesHfuAndLowersMfu) {
 TEST_F(StepTest, SelectiveRecomputationOnlyRemakesScoresThatWouldBeKept) {
   TrainingPlan plan{.global_batch = 2, .recompute = Recompute::selective};
   const StepPrediction fused = predict(small, plan);
-  EXPECT_EQ(fused.hfu, fused.mfu);  // a fused core keeps none whatever one says
+  EXPECT_EQ(fused.hfu, fused.mfu);  // A fused core keeps no scores, whatever the setting.
   plan.fused_attention = false;
   const StepPrediction unfused = predict(small, plan);
   EXPECT_GT(unfused.hfu, unfused.mfu);
@@ -159,7 +159,7 @@ TEST_F(StepTest, HidesGradientsBesideTheLastBackwardPass) {
   const Bytes gradients{2 * parameters_on_gpu(small, plan, 0)};
   EXPECT_EQ(shown.parts.gradients, group_of(machine_, 1, 8).all_reduce(gradients));
   EXPECT_LT(hidden.parts.gradients, shown.parts.gradients / 3);
-  EXPECT_GT(hidden.parts.gradients, Duration::zero());  // those of the first layer come last
+  EXPECT_GT(hidden.parts.gradients, Duration::zero());  // The first layer's reductions come last.
 }
 
 TEST_F(StepTest, SharesTheOptimizerAmongReplicas) {
@@ -179,7 +179,7 @@ TEST_F(StepTest, NotFittingTheMemoryIsAResult) {
 
 TEST_F(StepTest, WaitsInAPipelineForItsBubble) {
   Transformer even = small;
-  even.vocab = 128;  // so that no stage has more to do than the others
+  even.vocab = 128;  // With a small vocabulary all stages have equal work.
   const auto bubble = [&](std::int64_t micro_batches) {
     const StepPrediction step = predict(even, {.pipeline = 4, .global_batch = micro_batches});
     return to_seconds(step.parts.waiting) / to_seconds(step.parts.compute);
@@ -193,11 +193,12 @@ TEST_F(StepTest, OfExpertsSendsTokensAround) {
   model.experts = Experts{.count = 8, .active = 2, .ffn = 4096};
   const StepPrediction alone = predict(model, {.data = 8, .expert = 1, .global_batch = 8});
   const StepPrediction shared = predict(model, {.data = 8, .expert = 8, .global_batch = 8});
-  EXPECT_GT(shared.parts.compute, alone.parts.compute);  // all-to-all, while a rank's products keep their rows
+  // The step has all-to-alls, while a rank's GEMMs keep their rows.
+  EXPECT_GT(shared.parts.compute, alone.parts.compute);
   EXPECT_LT(shared.memory.weights, alone.memory.weights);
 }
 
-/// Eight experts of 4096, of which a token takes two.
+/// Returns eight experts of 4096, of which a token takes two.
 Transformer mixture(std::int64_t shared = 0) {
   Transformer model = small;
   model.experts = Experts{.count = 8, .active = 2, .ffn = 4096, .shared_ffn = shared * 4096};
@@ -207,7 +208,7 @@ Transformer mixture(std::int64_t shared = 0) {
 constexpr LayerKind routed{.mlp = MlpKind::mixture};
 
 TEST_F(StepTest, OfExpertsSumsTheTensorRanksPartsOfEach) {
-  // Without a host to wait for, a layer of two tensor ranks takes as much longer with slow links as its collectives do.
+  // Without waits for the host, a layer of two tensor ranks takes as much longer with slow links as its collectives do.
   const Transformer model = mixture();
   framework_.issue.value = {};
   const auto layer = [&](const TrainingPlan& plan, double slower, bool backward) {
@@ -246,7 +247,7 @@ TEST_F(StepTest, SeparateExpertsGatherTokensOncePerExpertTheyUse) {
   const Group group = group_of(machine, 1, 2);
   const Bytes tokens{2LL * 2048 * 2048};
   const Duration gathered = group.all_gather(2 * tokens) + group.reduce_scatter(2 * tokens);
-  const Duration sent = 2 * group_of(machine, 2, 4).all_to_all(tokens);  // of half the tokens, twice
+  const Duration sent = 2 * group_of(machine, 2, 4).all_to_all(tokens);  // Half of the tokens, twice.
   EXPECT_GT(layer(4, true).device, gathered + sent);
   EXPECT_GT(layer(4, true).device - layer(1, true).device,
             sent + group.all_gather(2 * tokens) - group.all_gather(tokens));
@@ -280,21 +281,21 @@ TEST_F(StepTest, DecodingReadsTheExpertsThatSomeTokenUses) {
   // One token takes two of eight: a quarter of the weights. Of 64 tokens, each leaving an expert with 3/4, all but one
   // in a hundred million take all eight.
   const Bytes weights{2LL * 8 * 2 * 4096 * 2048};
-  const Duration all = memory_bound_time(machine.accelerator, weights, machine.accelerator.sms);
+  const Duration read_time = memory_bound_time(machine.accelerator, weights, machine.accelerator.sms);
   EXPECT_LT(to_seconds(layer(1)), 0.5 * to_seconds(layer(64)));
-  EXPECT_GT(layer(64), all);
+  EXPECT_GT(layer(64), read_time);
   EXPECT_LT(layer(2), layer(4));
 }
 
 TEST_F(StepTest, GradientsOfExpertsAreSummedByTheRanksWithCopies) {
-  // Eight replicas share eight experts: each rank has its own, and nobody else's gradient of it.
+  // Eight replicas share eight experts: each rank has its own, and no other rank has its gradient.
   TrainingPlan plan{
       .data = 8, .expert = 8, .global_batch = 8, .gradient_dtype = DType::bf16, .overlap_gradients = false};
   const Transformer model = mixture();
   const StepPrediction step = predict(model, plan);
   const std::int64_t others = parameters_on_gpu(model, plan, 0) - experts_on_gpu(model, plan, 0);
   EXPECT_EQ(step.parts.gradients, group_of(machine_, 1, 8).all_reduce(Bytes{2 * others}));
-  plan.expert = 2;  // four copies of each, every second rank
+  plan.expert = 2;  // Every second rank has a copy, so there are four of each.
   const StepPrediction halves = predict(model, plan);
   const Bytes experts{2 * experts_on_gpu(model, plan, 0)};
   EXPECT_EQ(halves.parts.gradients,
@@ -335,7 +336,7 @@ TEST_F(StepTest, AStageSendsOverTheNetworkToANextStageInAnotherNode) {
   EXPECT_EQ(time(4, 0), inside);
   EXPECT_EQ(time(4, 1), across);
   EXPECT_EQ(time(4, 2), inside);
-  EXPECT_EQ(time(4, 3), across);  // back to the first
+  EXPECT_EQ(time(4, 3), across);  // The way leads back to the first.
   EXPECT_EQ(time(8, 0), across);
   EXPECT_EQ(time(1, 6), inside);
   EXPECT_EQ(time(1, 7), across);
@@ -369,7 +370,7 @@ TEST_F(StepTest, ShardedWeightsAreBoundByTheLongerOfGatherAndCompute) {
 }
 
 TEST_F(StepTest, ShardedWeightsExposeTheFirstGatherAndTheLastScatter) {
-  // Where every other exchange hides behind a layer, a faster network still takes less: both ends show.
+  // Every other exchange hides behind a layer, but a faster network still takes less: both ends show.
   const Transformer model = load_model("llama-3.1-8b");
   const TrainingPlan plan{.data = 16, .zero = Zero::weights, .global_batch = 32, .micro_batch = 2, .seq = 8192};
   const Machine machine = load_machine("dgx-h100-x2");
@@ -381,7 +382,7 @@ TEST_F(StepTest, ShardedWeightsExposeTheFirstGatherAndTheLastScatter) {
   };
   const StepPrediction fast = on(0.5);
   const StepPrediction faster = on(1.0);
-  // Nothing shows inside the passes, but exchanges that take longer hold their SMs for longer.
+  // Nothing shows inside the passes, but longer exchanges hold their SMs for longer.
   EXPECT_GT(fast.parts.compute, faster.parts.compute);
   EXPECT_LT(to_seconds(fast.parts.compute), 1.01 * to_seconds(faster.parts.compute));
   EXPECT_GT(faster.parts.gradients, Duration{});
@@ -410,12 +411,12 @@ TEST_F(StepTest, RefusesModelsItCannotPrice) {
 }
 
 TEST_F(StepTest, LatentAttentionTakesAboutAsLongAsPlainForEqualFlops) {
-  // Three queries a key and value: the products of a layer of `plain` have as many weights as those of `latent`.
+  // Three queries a key and value: the GEMMs of a layer of `plain` have as many weights as those of `latent`.
   Transformer latent = small;
   latent.latent = LatentAttention{.query_rank = 512, .key_value_rank = 448, .position_dim = 64, .value_dim = 128};
   const auto weights = [](const Transformer& model) { return parameters_of(model).layers; };
   Transformer plain = small;
-  plain.head_dim = 160;  // as wide as the mean of its queries and values
+  plain.head_dim = 160;  // This is the mean width of its queries and values.
   plain.ffn = (small.ffn + (weights(latent) - weights(plain)) / (2 * small.layers * small.hidden)) / 64 * 64;
   ASSERT_NEAR(static_cast<double>(weights(plain)) / static_cast<double>(weights(latent)), 1.0, 0.01);
   for (const std::int64_t tensor : {1, 4}) {
@@ -423,7 +424,7 @@ TEST_F(StepTest, LatentAttentionTakesAboutAsLongAsPlainForEqualFlops) {
     plan.seq = 4096;
     const double ratio = to_seconds(predict(latent, plan).time) / to_seconds(predict(plain, plan).time);
     EXPECT_GT(ratio, 0.9) << tensor;
-    EXPECT_LT(ratio, 1.25) << tensor;  // more and smaller kernels
+    EXPECT_LT(ratio, 1.25) << tensor;  // There are more and smaller kernels.
   }
 }
 
@@ -476,15 +477,15 @@ TEST_F(StepTest, SimulatesStateSpaceProjectionsWithStrategies) {
   point.strategies = strategies_for_steps();
   const Duration best = predict_step(point, sites).time;
   EXPECT_LT(best, serial);
-  // Of the in-projection a site of as many columns: 2 x 4096 + 2 x 8 x 128 + 64 heads.
-  const std::vector<LayerSite> all = layer_sites(model, plan);
-  ASSERT_EQ(all.size(), 12U);
-  EXPECT_EQ(all[4].name, "mamba_in");
-  EXPECT_EQ(all[4].scope, Scope::gate_up);
-  EXPECT_EQ(all[4].shape.ffn, 8192 + 2048 + 64);
-  EXPECT_EQ(all[5].name, "mamba_out");
-  EXPECT_EQ(all[5].shape.ffn, 4096);
-  EXPECT_EQ(all[10].name, "mamba_in_backward");
+  // The in-projection is a site of 2 x 4096 + 2 x 8 x 128 + 64 columns.
+  const std::vector<LayerSite> hybrid_sites = layer_sites(model, plan);
+  ASSERT_EQ(hybrid_sites.size(), 12U);
+  EXPECT_EQ(hybrid_sites[4].name, "mamba_in");
+  EXPECT_EQ(hybrid_sites[4].scope, Scope::gate_up);
+  EXPECT_EQ(hybrid_sites[4].shape.ffn, 8192 + 2048 + 64);
+  EXPECT_EQ(hybrid_sites[5].name, "mamba_out");
+  EXPECT_EQ(hybrid_sites[5].shape.ffn, 4096);
+  EXPECT_EQ(hybrid_sites[10].name, "mamba_in_backward");
 }
 
 TEST_F(StepTest, HybridDecodesWithAStateInsteadOfKeys) {
@@ -493,14 +494,14 @@ TEST_F(StepTest, HybridDecodesWithAStateInsteadOfKeys) {
   SiteTimes sites(structures_, machine);
   StepPoint point{
       .model = &model, .machine = &machine, .plan = {.tensor = 2, .micro_batch = 4, .seq = 1}, .cached = 1023};
-  point.framework.issue.value = {};  // no host to wait for
+  point.framework.issue.value = {};  // The device never waits for the host.
   const Bytes state{4LL * (4096 * 128 + 3 * (4096 + 2048)) * 2 / 2};
   EXPECT_EQ(decode_cache(point, {.state_space = true}), state);
   const Bytes keys{4LL * 1024 * 2 * 8 * 128 * 2};
   EXPECT_EQ(decode_cache(point, {.attention = true}), keys);
   EXPECT_EQ(predict_decode(point, sites).cache, 4 * state + keys);
   const Duration few = predict_decode(point, sites).time;
-  point.cached = 128 * 1024 - 1;  // only the one layer with attention reads more
+  point.cached = 128 * 1024 - 1;  // Only the one layer with attention reads more.
   const Duration many = predict_decode(point, sites).time;
   EXPECT_EQ(many - few,
             decode_attention_time(machine.accelerator, decode_attention_size(point, dense_layer)) -
@@ -531,18 +532,19 @@ TEST_F(StepTest, UlyssesAttendsToWholeSequencesWithSomeOfTheHeads) {
   const TrainingPlan plan{.ulysses = 8, .global_batch = 1, .seq = 16384};
   const StepPoint point{.model = &small, .machine = &machine, .plan = plan};
   const Duration with = LayerCost(point, sites).forward(dense_layer).device;
-  // A layer of the same tokens without the core, the core of two heads over the sequence, and two exchanges.
+  // The time is that of a layer of the same tokens without the core, the core of two heads over the sequence, and two
+  // exchanges.
   const StepPoint alone{.model = &small, .machine = &machine, .plan = {.global_batch = 1, .seq = 2048}};
-  const Duration own = LayerCost(alone, sites).forward(dense_layer).device;
-  const AttentionSize here{.seq = 16384, .heads = 2, .kv_heads = 2};
-  const AttentionSize there{.seq = 2048, .heads = 16, .kv_heads = 16};
+  const Duration alone_time = LayerCost(alone, sites).forward(dense_layer).device;
+  const AttentionSize exchanged_size{.seq = 16384, .heads = 2, .kv_heads = 2};
+  const AttentionSize local_size{.seq = 2048, .heads = 16, .kv_heads = 16};
   const auto core = [&](const AttentionSize& size) {
     return attention_time(machine.accelerator, size, machine.accelerator.sms);
   };
   const Group eight = group_of(machine, 1, 8);
   const Duration exchanged =
       eight.all_to_all(Bytes{2LL * 2048 * 3 * 2048}) + eight.all_to_all(Bytes{2LL * 2048 * 2048});
-  EXPECT_EQ(with, own - core(there) + core(here) + exchanged);
+  EXPECT_EQ(with, alone_time - core(local_size) + core(exchanged_size) + exchanged);
 }
 
 TEST_F(StepTest, UlyssesSimulatesTheAttentionBlockWithAllWeights) {
@@ -559,7 +561,7 @@ TEST_F(StepTest, UlyssesSimulatesTheAttentionBlockWithAllWeights) {
                         .batch = 2,
                         .strategy = &commfuse_strategy};
   EXPECT_GT(sites.of(block).time, Duration::zero());
-  EXPECT_EQ(sites.played(), 1);  // known: it is what the step played
+  EXPECT_EQ(sites.played(), 1);  // The step has simulated this one already.
   point.strategies = strategies_for_steps();
   EXPECT_LE(predict_step(point, sites).time, played);
 }
@@ -577,15 +579,15 @@ TEST_F(StepTest, TakesInputGradientsApartWhereThePipelineDoes) {
   const Duration serial = predict_step(point, sites).time;
   point.strategies = {&commfuse_strategy};
   EXPECT_LT(predict_step(point, sites).time, serial);
-  // qkv: a product that contracts its 3 x 2048 columns and scatters; out_proj: one that gathers and has 2048 columns.
-  const std::vector<LayerSite> all = layer_sites(small, plan);
-  ASSERT_EQ(all.size(), 8U);
-  EXPECT_EQ(all[4].name, "qkv_dgrad");
-  EXPECT_EQ(all[4].scope, Scope::down);
-  EXPECT_EQ(all[4].shape.ffn, 3 * 2048);
-  EXPECT_EQ(all[5].name, "out_proj_dgrad");
-  EXPECT_EQ(all[5].scope, Scope::gate_up);
-  EXPECT_EQ(all[5].shape.ffn, 2048);
+  // qkv: a GEMM that contracts its 3 x 2048 columns and scatters; out_proj: one that gathers and has 2048 columns.
+  const std::vector<LayerSite> small_sites = layer_sites(small, plan);
+  ASSERT_EQ(small_sites.size(), 8U);
+  EXPECT_EQ(small_sites[4].name, "qkv_dgrad");
+  EXPECT_EQ(small_sites[4].scope, Scope::down);
+  EXPECT_EQ(small_sites[4].shape.ffn, 3 * 2048);
+  EXPECT_EQ(small_sites[5].name, "out_proj_dgrad");
+  EXPECT_EQ(small_sites[5].scope, Scope::gate_up);
+  EXPECT_EQ(small_sites[5].shape.ffn, 2048);
 }
 
 TEST_F(StepTest, Fp8HasFasterGemmsAndSendsSixteenBits) {
@@ -608,7 +610,7 @@ TEST_F(StepTest, DecodingFromNarrowKeysTakesLessTimeAndMemoryThanFromWide) {
   StepPoint point{
       .model = &model, .machine = &machine, .plan = {.tensor = 16, .micro_batch = 32, .seq = 1}, .cached = 4095};
   const DecodePrediction narrow = predict_decode(point, sites);
-  EXPECT_EQ(narrow.cache, (Bytes{61LL * 32 * 4096 * (512 + 64) * 2}));  // whole on every tensor rank
+  EXPECT_EQ(narrow.cache, (Bytes{61LL * 32 * 4096 * (512 + 64) * 2}));  // Every tensor rank has the whole cache.
   point.options.latent_decode = LatentDecode::naive;
   const DecodePrediction wide = predict_decode(point, sites);
   EXPECT_EQ(wide.cache, (Bytes{61LL * 32 * 4096 * (128 / 16) * (128 + 64 + 128) * 2}));
@@ -634,8 +636,8 @@ TEST(SlowestOf, HasPercentilesThatFollowFromThoseOfOneGpu) {
   EXPECT_LT(slowest_of(16'384, 0.02, 0.5), slowest_of(16'384, 0.02, 0.99));
 }
 
-/// Makespans of a schedule of equal products on eight ranks that differ in speed: first one where all are alike, the
-/// others sorted.
+/// Returns makespans of a schedule of equal GEMMs on eight ranks that differ in speed: first one where all are equal,
+/// the others sorted.
 std::vector<Duration> drawn_makespans(const char* strategy, double sigma, int samples) {
   const Plan plan = plan_of(lower(std::make_shared<const Program>(
       generate(operation_of(Scope::gate_up, true), mesh_of(8, {}), 0, *find_strategy(strategy), {}))));
@@ -644,7 +646,7 @@ std::vector<Duration> drawn_makespans(const char* strategy, double sigma, int sa
   jitter.rank_sigma.value = sigma;
   const JitterDraws draws{std::make_shared<const JitterTables>(jitter), 1, draw_keys(program)};
   Costs costs;
-  for (const Op& op : program.ops) {  // wires do not differ in speed
+  for (const Op& op : program.ops) {  // Wires do not differ in speed.
     costs.duration.push_back(op.purpose == Purpose::communication ? Duration{} : std::chrono::microseconds(100));
   }
   costs.issue.assign(program.ops.size(), Duration{});
@@ -663,11 +665,11 @@ TEST(SlowestOf, IsTheTimeOfSimulatedRanksOfDifferentSpeeds) {
   constexpr double sigma = 0.05;
   constexpr int samples = 4000;
   for (const auto& [strategy, tolerance] : {std::pair{"serial", 0.0}, {"commfuse", 0.01}}) {
-    const std::vector<Duration> all = drawn_makespans(strategy, sigma, samples);
-    const std::span<const Duration> sorted = std::span(all).subspan(1);
+    const std::vector<Duration> makespans = drawn_makespans(strategy, sigma, samples);
+    const std::span<const Duration> sorted = std::span(makespans).subspan(1);
     for (const int per_mille : {500, 950, 990}) {
       const Estimate simulated = percentile(sorted, per_mille);
-      const double composed = to_seconds(all.front()) * slowest_of(8, sigma, per_mille / 1000.0);
+      const double composed = to_seconds(makespans.front()) * slowest_of(8, sigma, per_mille / 1000.0);
       EXPECT_GE(composed, to_seconds(simulated.range->low) * (1.0 - tolerance)) << strategy << " " << per_mille;
       EXPECT_LE(composed, to_seconds(simulated.range->high) * (1.0 + tolerance)) << strategy << " " << per_mille;
     }
@@ -688,7 +690,7 @@ TEST_F(StepTest, PercentilesAreStepsWithKernelsAsSlowAsTheSlowestGpu) {
   EXPECT_EQ(differ.p99, predict_step(slow, sites).time);
   EXPECT_LT(differ.p50, differ.p95);
   EXPECT_LT(differ.p95, differ.p99);
-  // Collectives between kernels are no slower, and so is the step by less than its GPUs.
+  // Collectives between kernels are no slower, so the step slows by less than its GPUs.
   EXPECT_GT(to_seconds(differ.p99), to_seconds(alike.time) * 1.01);
   EXPECT_LT(to_seconds(differ.p99), to_seconds(alike.time) * slow.slowdown * 0.995);
   slow.slowdown = slowest_of(32, 0.02, 0.999);
@@ -696,7 +698,7 @@ TEST_F(StepTest, PercentilesAreStepsWithKernelsAsSlowAsTheSlowestGpu) {
 }
 
 TEST_F(StepTest, ASlowGpuSlowsItsKernelsAndNotTheWires) {
-  // A site alone, its kernels twice as long: serial is its collective and twice its product.
+  // A site alone has kernels twice as long: serial is its collective and twice its GEMM.
   StructureCache structures;
   const Machine machine = load_machine("a100-sxm-80");
   SiteTimes sites(structures, machine);
@@ -706,7 +708,7 @@ TEST_F(StepTest, ASlowGpuSlowsItsKernelsAndNotTheWires) {
   EXPECT_EQ(sites.slowed(site, serial, {.kernels = 2.0}), serial.time + serial.compute);
   EXPECT_EQ(sites.slowed(site, serial, {.collectives = 2.0}), 2 * serial.time - serial.compute);
   EXPECT_EQ(sites.slowed(site, serial, {}), serial.time);
-  // In a step: what twice as slow kernels add is what the kernels took.
+  // In a step, kernels twice as slow add their own time.
   TrainingPlan plan{.tensor = 8, .sequence_parallel = true, .global_batch = 1, .seq = 8192};
   StepPoint point{.model = &small, .machine = &machine, .plan = plan, .strategies = {&serial_strategy}};
   const auto compute = [&](double slowdown) {
@@ -724,11 +726,11 @@ TEST_F(StepTest, ACollectiveTakesTheLargestOfItsMembersTimes) {
   StructureCache structures;
   SiteTimes sites(structures, machine);
   StepPoint point{.model = &small, .machine = &machine, .plan = {.tensor = 8}};
-  const Bytes all{std::int64_t{1} << 26};
-  const Duration alike = LayerCost(point, sites).group_at(1, 8).all_gather(all);
+  const Bytes gathered{std::int64_t{1} << 26};
+  const Duration alike = LayerCost(point, sites).group_at(1, 8).all_gather(gathered);
   point.communication_sigma = 0.02;
   const LayerCost differ(point, sites);
-  EXPECT_EQ(differ.group_at(1, 8).all_gather(all), from_seconds(slowest_of(8, 0.02) * to_seconds(alike)));
+  EXPECT_EQ(differ.group_at(1, 8).all_gather(gathered), from_seconds(slowest_of(8, 0.02) * to_seconds(alike)));
   EXPECT_EQ(differ.group_at(1, 1).stretch, 1.0);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every file in tests/config/bad says in its first lines what is told about it, word for word: `# expect: message`, one
-// line a mistake. {path} is the file; {models}, {hardware}, {jitter}, {implementations}, {frameworks}, {settings} and
-// {numbers} are the names known. What reads a file is told by the first word of its name: run, sweep, plan, model,
-// hardware, jitter.
+// Every file in tests/config/bad states its messages in its first lines, word for word: `# expect: message`, one line a
+// mistake. {path} is the file; {models}, {hardware}, {jitter}, {implementations}, {frameworks}, {settings} and
+// {numbers} are the known names. The first word of its name chooses the reader: run, sweep, plan, model, hardware,
+// jitter.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -98,7 +98,7 @@ TEST(BadConfigs, EachIsAnsweredWordForWord) {
   std::map<std::string, int> kinds;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.is_directory()) {
-      continue;  // what the files name
+      continue;  // Files that others name are not tested themselves.
     }
     const std::string name = entry.path().filename().string();
     ++kinds[name.substr(0, name.find('-'))];

@@ -10,7 +10,7 @@
 namespace commfuse {
 namespace {
 
-/// ranks 8, batch 4, seq 32K.
+/// Returns ranks 8, batch 4, seq 32K.
 Settings example() {
   Settings settings;
   settings.put(*find_field("batch"), {"4", {}});
@@ -20,7 +20,7 @@ Settings example() {
 
 bool holds(const std::string& text) { return Constraint(text).holds(example()); }
 
-/// "column: message".
+/// Returns a text such as "column: message".
 std::string refusal(const std::string& text) {
   try {
     holds(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody asks SQLite has an end.
+// Tests that a user's query of SQLite ends.
 #include "sim/sweep/database.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c";
 
-/// Of the statement, run to its end; nothing where it has one.
+/// Runs a statement to its end and returns its failure; nothing if it has none.
 std::optional<DatabaseError::Kind> failure_of(const Database& database, std::string_view sql) {
   try {
     Statement(database, sql).finish();

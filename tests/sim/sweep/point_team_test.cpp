@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of one process: all of them simulate at once, and what comes out is what one thread leaves.
+// Tests the threads of one process: all of them simulate at once, and the result is that of one thread.
 #include "sim/sweep/point_team.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST_F(PointTeamTest, ManyThreadsGiveTheRowsOfOneInTheOrderOfThePoints) {
   }
 }
 
-/// Holds every thread that enters it until so many are inside, or a minute has passed.
+/// Holds every thread that enters it until enough are inside, or a minute has passed.
 class Gate {
  public:
   explicit Gate(std::size_t wanted) : wanted_(wanted) {}
@@ -85,7 +85,7 @@ class Gate {
   std::size_t wanted_;
 };
 
-// Also where the machine, or the process, has fewer cores.
+// This holds also where the machine, or the process, has fewer cores.
 TEST_F(PointTeamTest, AsManyThreadsSimulateAtOnceAsWereAskedFor) {
   Gate gate(5);
   PointTeam team(
@@ -149,8 +149,8 @@ TEST(BoundThreads, AreToldWhereTheMachineHasMoreCores) {
       warning_of_bound_threads(8, 1, 16),
       "8 threads share 1 of this machine's 16 cores: the launcher binds each process; with Open MPI, add --bind-to "
       "none to mpirun\n");
-  EXPECT_EQ(warning_of_bound_threads(1, 1, 16), "");  // no more than it may have
-  EXPECT_EQ(warning_of_bound_threads(8, 4, 4), "");   // the machine has no more
+  EXPECT_EQ(warning_of_bound_threads(1, 1, 16), "");  // The process may use no more cores.
+  EXPECT_EQ(warning_of_bound_threads(8, 4, 4), "");   // The machine has no more cores.
   EXPECT_EQ(warning_of_bound_threads(8, 8, 16), "");
   EXPECT_GE(online_cores(), allowed_cores());
   EXPECT_GE(allowed_cores(), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store gives back what it was given, or says that it cannot.
+// Tests that a store gives back its content, or says that it cannot.
 #include "sim/sweep/result_store.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ Grid grid_of(const std::vector<std::string>& sets) {
   return {.settings = resolver.finish()};
 }
 
-/// Rows of one point, with samples and with one that cannot be run.
+/// Returns rows of one point, with samples and with one that cannot run.
 std::vector<ResultRow> some_rows() {
   const Grid grid = grid_of({"model=llama-3.1-8b", "jitter=default", "samples=64", "strategy.slices=1024",
                              "strategy.name=serial,sliced,commfuse"});
@@ -70,7 +70,7 @@ void fill(const std::string& path, const std::vector<std::size_t>& points) {
   store.commit();
 }
 
-/// What a call throws; empty where it throws nothing.
+/// Returns the message of a call's exception; empty if it throws nothing.
 template <class Error, class Call>
 std::string refusal(const Call& call) {
   try {
@@ -114,12 +114,12 @@ TEST(StoreRow, ALayerComesBackWithAllThatAReportShows) {
   EXPECT_FALSE(std::all_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.feasible(); }));
 }
 
-/// The first feasible row of the samples with one value of its own.
+/// Returns the first feasible row of the samples with one value changed.
 StoreRow row_with(std::string_view column, const Value& value) {
   StoreRow row;
-  for (const ResultRow& one : some_rows()) {
-    if (one.feasible() && one.tails) {
-      row = stored(one);
+  for (const ResultRow& candidate : some_rows()) {
+    if (candidate.feasible() && candidate.tails) {
+      row = stored(candidate);
     }
   }
   const std::span<const StoreColumn> columns = store_columns(StoreKind::layers);
@@ -134,7 +134,7 @@ StoreRow row_with(std::string_view column, const Value& value) {
 TEST(StoreRow, ALayerIsTheSameWhateverWasReadBefore) {
   const std::vector<StoreRow> rows = stored_rows();
   LayerRowReader reader;
-  // Each after each: with and without a result, samples and options.
+  // Each row follows each other: with and without a result, samples and options.
   for (const StoreRow& before : rows) {
     for (const StoreRow& row : rows) {
       reader.read(before, "store");
@@ -225,7 +225,7 @@ TEST(StoreRow, CellsThatNoSweepWroteAreRefused) {
   EXPECT_NE(told({}).find("(a cell is not text)"), std::string::npos);
 }
 
-/// What `model_row` says of the row of a training step, some text of whose cells is another.
+/// Returns the message of `model_row` for the row of a training step with one cell replaced.
 std::string refusal_of_step(std::string_view cell, std::string_view forged) {
   const Grid grid = grid_of({"model=llama-3.1-8b", "scope=step", "ranks=2", "jitter=default"});
   const Library library = library_of(grid);
@@ -399,7 +399,7 @@ TEST(ResultStore, OneOfVersion1IsBroughtUpAndKeepsItsRows) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   {
-    Database database("a.sqlite", Database::Access::write);  // As version 1 left it.
+    Database database("a.sqlite", Database::Access::write);  // Version 1 left it like this.
     database.run("DROP TABLE sessions; PRAGMA user_version = 1");
   }
   EXPECT_EQ(StoreReader("a.sqlite").counts().points, 1U);
@@ -444,7 +444,7 @@ TEST(ResultStore, ATextThatIsMissingIsSaidWhereItIsAskedFor) {
   EXPECT_EQ(ask("strategy"), "");
 }
 
-/// A store whose rows differ in a few columns, each with few values.
+/// Writes a store whose rows differ in a few columns, each with few values.
 void fill_at_random(const std::string& path, std::mt19937& dice) {
   const auto columns = store_columns(StoreKind::layers);
   const auto place_of = [&](std::string_view name) {
@@ -509,7 +509,7 @@ TEST(ResultStore, TheBestOfEachGroupIsTheOneThatLookingAtEveryRowFinds) {
           for (const auto& [group, row] : best) {
             expected.push_back(row);
           }
-          std::ranges::sort(expected);  // Their first columns are the point and the place.
+          std::ranges::sort(expected);  // The first columns are the point and the place.
           const BestQuery query{.by = (falls ? "-" : "") + by, .per = per};
           EXPECT_EQ(rows_of(query, store), expected) << by << " " << falls << " " << turn;
           BestQuery sorted = query;
@@ -558,7 +558,7 @@ TEST(ResultStore, OneWhoseSchemaIsNotOursIsRefusedAndKeepsItsRows) {
   }
 }
 
-/// A store of one point by a version of the program that lacks one of today's columns and has two others.
+/// Writes a store of one point by a version of the program that lacks one of today's columns and has two others.
 void fill_by_another_version(const std::string& path, std::string_view lacks, const std::vector<StoreRow>& rows) {
   std::vector<HeldColumn> columns = own_columns(StoreKind::layers);
   const auto place = std::ranges::find(columns, lacks, &HeldColumn::name) - columns.begin();
@@ -629,7 +629,7 @@ TEST(ResultStore, ReadsColumnsOfOtherVersionsAsFarAsItKnowsThem) {
   }
 }
 
-// SQLite takes a quoted name that is no column for a text.
+// SQLite takes a quoted name that is no column as a text.
 TEST(ResultStore, ComparesStoresOfTwoVersionsByTheColumnsOfBoth) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
@@ -701,7 +701,7 @@ TEST(ResultStore, AJournalThatNamesAnotherFileToRemoveIsRefused) {
   for (const char c : name) {
     sum += static_cast<unsigned char>(c);
   }
-  // A journal of no pages, of a database of one, in sectors of 512 and pages of 4096, that names its superior.
+  // This is a journal of no pages, of a database of one, in sectors of 512 and pages of 4096, that names its superior.
   std::string journal = ends + number(0) + number(1) + number(1) + number(512) + number(4096);
   journal.resize(512, '\0');
   std::ofstream("a.sqlite-journal", std::ios::binary)
@@ -784,7 +784,7 @@ TEST(ResultStore, AFileThatIsCutShortIsRefused) {
   EXPECT_NE(refusal_of_reader<DamagedDatabase>("a.sqlite").find("a.sqlite is damaged"), std::string::npos);
 }
 
-/// No file of this process may grow beyond so many bytes while this lives: writes fail, as on a full disk.
+/// Limits every file of this process to `bytes` bytes while it lives: writes fail, as on a full disk.
 class SmallDisk {
  public:
   explicit SmallDisk(rlim_t bytes) {

@@ -33,7 +33,7 @@ Grid grid_of(const std::vector<std::string>& sets) {
   return {.settings = resolver.finish()};
 }
 
-/// The sentence of the ConfigError that `act` throws; empty where it throws none.
+/// Returns the sentence of the ConfigError that `act` throws; empty if it throws none.
 template <class Act>
 std::string refusal(const Act& act) {
   try {
@@ -58,7 +58,7 @@ Read read(const std::string& text) {
   return read;
 }
 
-/// A layer of 100 us.
+/// Returns a layer of 100 us.
 std::string layer(std::string_view schema, std::string_view more = "") {
   return fmt::format(R"({{"schema":"{}","model":"m","hardware":"h","scope":"mlp","ranks":2,"batch":1,"seq":1024,)"
                      R"("dtype":"bf16","strategy":"serial","status":"ok","makespan_us":100.0,"compute_us":60.0,)"
@@ -66,7 +66,7 @@ std::string layer(std::string_view schema, std::string_view more = "") {
                      schema, more);
 }
 
-/// A prefill of 5 ms.
+/// Returns a prefill of 5 ms.
 std::string model(std::string_view schema, std::string_view more = "") {
   return fmt::format(
       R"({{"schema":"{}","model":"m","hardware":"h","link_bandwidth":"x1","network_bandwidth":"x1","scope":"prefill",)"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shards share the points of a sweep: each once, evenly, and whatever the period of a grid.
+// Tests that shards share the points of a sweep: each point once, evenly, and whatever the period of a grid.
 #include "sim/sweep/shard.h"
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@ using Environment = std::map<std::string, std::string>;
 
 Shard parsed(const std::string& text, const Environment& environment = {}) {
   return parse_shard(text, [&](const char* name) {
-    const auto found = environment.find(name);
-    return found == environment.end() ? nullptr : found->second.c_str();
+    const auto variable = environment.find(name);
+    return variable == environment.end() ? nullptr : variable->second.c_str();
   });
 }
 
@@ -76,14 +76,14 @@ TEST(Shard, EveryPointBelongsToOne) {
       for (int part = 1; part <= parts; ++part) {
         EXPECT_EQ(points_of({part, parts}, points), counts[static_cast<std::size_t>(part - 1)]);
       }
-      const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
-      EXPECT_LE(*most - *least, std::max<std::size_t>(1, points / static_cast<std::size_t>(parts * 16)) + 1);
+      const auto [least, largest] = std::minmax_element(counts.begin(), counts.end());
+      EXPECT_LE(*largest - *least, std::max<std::size_t>(1, points / static_cast<std::size_t>(parts * 16)) + 1);
     }
   }
 }
 
 TEST(Shard, AnAxisOfAsManyValuesIsDealtEvenly) {
-  // Each fifth point costs the most; of five shards none may get them all.
+  // Each fifth point costs the most; none of five shards may get them all.
   std::vector<int> costly(5, 0);
   for (std::size_t point = 0; point < 10'000; point += 5) {
     for (int part = 1; part <= 5; ++part) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store goes on only where no file that its sweep names has changed.
+// Tests that a store resumes only if no file that its sweep names has changed.
 #include "sim/sweep/sweep_digest.h"
 
 #include <gtest/gtest.h>

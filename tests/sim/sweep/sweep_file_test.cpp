@@ -42,13 +42,13 @@ class SweepFileTest : public ::testing::Test {
     return made;
   }
 
-  /// "ranks x seq x batch" of every point.
+  /// Returns "ranks x seq x batch" of every point.
   static Texts points(const std::string& body, const Above& above = {}) {
-    Texts found;
+    Texts texts;
     for (const Settings& settings : points_of(sweep(body, above).grid)) {
-      found.push_back(fmt::format("{} {} {}", settings.text("ranks"), settings.text("seq"), settings.text("batch")));
+      texts.push_back(fmt::format("{} {} {}", settings.text("ranks"), settings.text("seq"), settings.text("batch")));
     }
-    return found;
+    return texts;
   }
 
   static std::string refusal(const std::string& body, const Above& above) {
@@ -93,7 +93,7 @@ TEST_F(SweepFileTest, AValueOfHigherPrecedenceEndsAnAxis) {
   EXPECT_EQ(points(two_axes, {.variables = {"COMMFUSE_SEQ=1K"}, .axes = {"seq=2K"}}), (Texts{"8 2K 2", "2 2K 2"}));
   EXPECT_EQ(points("axes:\n  - zip: {seq: [1K, 2K, 4K], batch: [1, 2, 1]}\n", {.flags = {{"seq", "1K"}}}),
             (Texts{"8 1K 1", "8 1K 2"}));
-  // In one file, an axis over a setting is what was meant, whatever 'set' says.
+  // In one file, an axis over a setting decides, whatever 'set' says.
   EXPECT_EQ(points("set: {seq: 8K}\naxes:\n  - seq: [1K, 2K]\n"), (Texts{"8 1K 1", "8 2K 1"}));
 }
 

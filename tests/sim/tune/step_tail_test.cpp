@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Percentiles of a step: closed cases, and against runs of every site of every step on simulated machines.
+// Tests percentiles of a step: closed cases, and runs of every site of every step on simulated machines.
 #include "sim/tune/step_tail.h"
 
 #include <gtest/gtest.h>
@@ -35,11 +35,11 @@ TEST(StepTail, WhereOnlyGpusDifferIsTheStepOnThePercentilesMachine) {
 
 TEST(StepTail, WhereOnlyKernelsVaryIsThatOfTheSlowestGroup) {
   StepSpread spread{.groups = 1, .alike = 100ms};
-  spread.add({.runs = 100, .strays = 1e-6, .deviation = 1e-5});  // 0.1 ms in the mean, with 0.1 ms of deviation
+  spread.add({.runs = 100, .strays = 1e-6, .deviation = 1e-5});  // The mean is 0.1 ms, with 0.1 ms of deviation.
   EXPECT_NEAR(to_seconds(tail_of(spread).p50), 0.1001, 1e-8);
   EXPECT_NEAR(to_seconds(tail_of(spread).p99), 0.1001 + 2.32635 * 1e-4, 1e-8);
   EXPECT_NEAR(deviations_at_p99(1), 2.32635, 1e-4);
-  spread.groups = 64;  // all are below with 0.99 where one is with 0.99^(1/64)
+  spread.groups = 64;  // All groups are below with 0.99 where one is with 0.99^(1/64).
   EXPECT_NEAR(to_seconds(tail_of(spread).p99), 0.1001 + deviations_at_p99(64) * 1e-4, 1e-8);
   EXPECT_GT(deviations_at_p99(64), 3.5);
 }
@@ -50,10 +50,10 @@ TEST(StepTail, WithoutJitterIsTheStep) {
   EXPECT_EQ(tail.p99, 100ms);
 }
 
-/// A step of eight ranks: some runs of a column-parallel and of a row-parallel product, one after the other.
+/// A step of eight ranks: some runs of a column-parallel and of a row-parallel GEMM, one after the other.
 class DirectStep {
  public:
-  static constexpr int runs = 6;  // of each site
+  static constexpr int runs = 6;  // Runs of each site.
 
   explicit DirectStep(const std::string& strategy) {
     for (const Scope scope : {Scope::gate_up, Scope::down}) {
@@ -76,7 +76,7 @@ class DirectStep {
     kernels_ = std::make_shared<const JitterTables>(jitter);
   }
 
-  /// Of so many machines, sorted.
+  /// Returns the times of `machines` machines, sorted.
   std::vector<Duration> simulated(int machines) {
     std::vector<Duration> steps;
     for (int machine = 0; machine < machines; ++machine) {
@@ -145,7 +145,7 @@ TEST(StepTail, IsTheTimeOfStepsSimulatedRunByRun) {
     const std::vector<Duration> sorted = step.simulated(400);
     const StepTail composed = tail_of(step.composed());
     for (const auto& [per_mille, time] : {std::pair{500, composed.p50}, {950, composed.p95}, {990, composed.p99}}) {
-      // One rank is the slowest and all others are as they should be in it, which is nearly so.
+      // The estimate takes all ranks but the slowest as usual, which is nearly so.
       const Estimate simulated = percentile(std::span(sorted), per_mille);
       EXPECT_GE(to_seconds(time), to_seconds(simulated.range->low) * 0.99) << strategy << " " << per_mille;
       EXPECT_LE(to_seconds(time), to_seconds(simulated.range->high) * 1.01) << strategy << " " << per_mille;

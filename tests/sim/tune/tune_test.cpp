@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Nothing ties with the fastest plan but its equals.
+/// With this rule the fastest plan ties with its equals alone.
 const TuneOptions fastest_alone{.rule = {.difference = 0.0, .probability = 0.5}, .errors = false};
 
 class TuneTest : public ::testing::Test {
@@ -39,9 +39,9 @@ class TuneTest : public ::testing::Test {
 };
 
 TEST_F(TuneTest, LayoutsOfTwoGpusAndTwoSequencesAreCountedByHand) {
-  // Two tensor ranks: one micro-batch of 2 or two of 1, nothing or everything computed again. Two stages of 1, 2 or 4
-  // pieces, the latter with two micro-batches, a multiple of the stages: 2 + 1 + 1. Two context ranks: replicas, ZeRO 1
-  // or 3. Two data ranks: one sequence each, likewise.
+  // Two tensor ranks have one micro-batch of 2 or two of 1, and recompute nothing or everything. Two stages have 1, 2
+  // or 4 pieces, the latter with two micro-batches, a multiple of the stages: 2 + 1 + 1. Two context ranks are
+  // replicas, with ZeRO 1 or 3. Two data ranks have one sequence each, and the same choice of ZeRO.
   std::size_t tensor = 0;
   std::size_t pipeline = 0;
   std::size_t context = 0;
@@ -80,9 +80,9 @@ TEST_F(TuneTest, AmongPlansThatTieTheOneWithLessMemoryIsTaken) {
   EXPECT_GT(tied.ties, fastest.ties);
   EXPECT_FALSE(tied.tie_rule.empty());
   EXPECT_NE(tied.tie_rule, "fewer GPUs") << "all plans have eight";
-  for (const TunedPlan& one : tied.best) {
-    EXPECT_TRUE(one.error.has_value());
-    EXPECT_TRUE(!one.ties || one.step.memory.total() >= tied.best.front().step.memory.total());
+  for (const TunedPlan& plan : tied.best) {
+    EXPECT_TRUE(plan.error.has_value());
+    EXPECT_TRUE(!plan.ties || plan.step.memory.total() >= tied.best.front().step.memory.total());
   }
   EXPECT_TRUE(tied.best.front().ties);
   EXPECT_GE(tied.best.front().step.time, fastest.best.front().step.time);
@@ -109,14 +109,14 @@ TEST_F(TuneTest, ExpertRanksAreAllDoublingsAndTheLargestDivisor) {
   mixture.wish = {.tensor = 1, .pipeline = 1, .context = 1, .micro_batch = 1, .zero = Zero::optimizer};
   mixture.wish.recompute = Recompute::none;
   const auto degrees = [&] {
-    std::vector<std::int64_t> all;
+    std::vector<std::int64_t> expert_ranks;
     for (const TrainingPlan& plan : plans_of(mixture)) {
-      all.push_back(plan.expert);
+      expert_ranks.push_back(plan.expert);
     }
-    return all;
+    return expert_ranks;
   };
   EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1, 2, 4, 8, 24}));
-  model_.experts->count = 16;  // 24 replicas divide into eight that share them
+  model_.experts->count = 16;  // 24 replicas divide into eight that share the experts.
   EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1, 2, 4, 8}));
   model_.experts->count = 7;
   EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1}));
@@ -130,9 +130,9 @@ TEST_F(TuneTest, ExpertRanksAreAllDoublingsAndTheLargestDivisor) {
 
 TEST_F(TuneTest, NoChosenDoublingOfExpertRanksBeatsTheFreeChoice) {
   const Transformer mixture = load_model("deepseek-v3");
-  TrainingPlan all;
-  all.data = 256;
-  const Machine nodes = resized(load_machine("dgx-h100-x2"), all);
+  TrainingPlan data_parallel;
+  data_parallel.data = 256;
+  const Machine nodes = resized(load_machine("dgx-h100-x2"), data_parallel);
   PlanSpace many{.model = &mixture, .machine = &nodes, .gpus = 256, .base = {.global_batch = 1024, .seq = 4096}};
   const Duration free = tune(many, fastest_alone).best.front().step.time;
   Duration least = Duration::max();
@@ -166,17 +166,17 @@ TEST_F(TuneTest, TheFastestPlansAreThoseOfSimulatingEveryPipeline) {
   StructureCache structures;
   SiteTimes times(structures, machine_);
   StepPoint point{.model = &model_, .machine = &machine_};
-  std::vector<std::pair<Duration, std::size_t>> all;
+  std::vector<std::pair<Duration, std::size_t>> ranked;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     point.plan = plans[i];
-    all.emplace_back(predict_step(point, times).time, i);
+    ranked.emplace_back(predict_step(point, times).time, i);
   }
-  std::sort(all.begin(), all.end());
+  std::sort(ranked.begin(), ranked.end());
   const FastestPlans few = fastest_plans(point, plans, times, 12);
   ASSERT_EQ(few.best.size(), 12U);
   for (std::size_t i = 0; i < few.best.size(); ++i) {
-    const TrainingPlan& slow = plans[all[i].second];
-    EXPECT_EQ(few.best[i].step.time, all[i].first);
+    const TrainingPlan& slow = plans[ranked[i].second];
+    EXPECT_EQ(few.best[i].step.time, ranked[i].first);
     EXPECT_EQ(few.best[i].plan.expert, slow.expert);
     EXPECT_EQ(few.best[i].plan.micro_batch, slow.micro_batch);
     EXPECT_EQ(few.best[i].plan.zero, slow.zero);
@@ -246,7 +246,7 @@ TEST_F(TuneTest, CuttingAGemmMakesItNoFaster) {
   EXPECT_LE(tuning.bound.time, tuning.best.front().step.time);
 }
 
-/// An op in 3000 stalls for 300 us and more; else nothing strays.
+/// Returns jitter in which one op in 3000 stalls for 300 us and more, and nothing else varies.
 MonteCarloOptions rare_stalls() {
   Jitter jitter;
   jitter.stall_probability.value = 3e-4;
@@ -281,7 +281,7 @@ TEST_F(TuneTest, TheP99OfAStepIsLeastWithTheSitesChosenForIt) {
   const SampledChoice& qkv = *by_p99.sites.front().sampled;
   EXPECT_EQ(qkv.serial.times.p99, qkv.serial.schedule.time);
   EXPECT_GT(qkv.serial.times.mean, qkv.serial.schedule.time);
-  // A step has hundreds of runs, so that stalls are in it for sure, and its p99 lies behind what never strays.
+  // A step has hundreds of runs, so it certainly has stalls, and its p99 lies above the time without jitter.
   EXPECT_GT(by_p99.tails->first.p50, by_p99.best.front().step.time);
   EXPECT_GT(by_p99.tails->first.p99, by_p99.tails->first.p50);
 }
@@ -293,7 +293,7 @@ TEST_F(TuneTest, WhereOnlyGpusVaryTheP99IsThatOfStepTables) {
   jitter.rank_sigma.value = 0.02;
   const auto gpus = std::make_shared<const JitterTables>(jitter);
   jitter.rank_sigma.value = 0.0;
-  // Not as one expression: g++ 12 sees a pointer in it that is not set.
+  // This is not one expression, because g++ 12 sees an uninitialised pointer in it.
   TuneOptions options;
   options.rank_sigma = 0.02;
   options.minimize = Minimize::p99;
@@ -310,7 +310,7 @@ TEST_F(TuneTest, WhereOnlyGpusVaryTheP99IsThatOfStepTables) {
   point.strategies = strategies_for_steps();
   point.rank_sigma = 0.02;
   const double tables = to_seconds(step_percentiles(point, times).p99);
-  // The tail takes a step as linear in how slow its GPU is, which hidden communication bends.
+  // The tail treats a step as linear in the slowness of its GPU, but hidden communication bends it.
   EXPECT_NEAR(to_seconds(tuning.tails->first.p99) / tables, 1.0, 2e-3);
 }
 
@@ -340,8 +340,8 @@ TEST_F(TuneTest, LeavingOutSchedulesThatCannotWinKeepsTheWinners) {
   const SitePoint site{.model = &model_, .scope = Scope::qkv, .ranks = 4, .tokens = 4096};
   const auto least = [](const std::vector<SampledSite>& samples, Duration SampledTimes::*which) {
     Duration shortest = Duration::max();
-    for (const SampledSite& one : samples) {
-      shortest = std::min(shortest, one.times.*which);
+    for (const SampledSite& sample : samples) {
+      shortest = std::min(shortest, sample.times.*which);
     }
     return shortest;
   };
@@ -351,7 +351,7 @@ TEST_F(TuneTest, LeavingOutSchedulesThatCannotWinKeepsTheWinners) {
   Duration p99 = Duration::max();
   std::size_t alone = 0;
   for (const Strategy* strategy : strategies_for_steps()) {
-    for (const StrategyOptions& one : schedules_to_try(*strategy, kinds_of(site.scope), site.ranks)) {
+    for (const StrategyOptions& schedule : schedules_to_try(*strategy, kinds_of(site.scope), site.ranks)) {
       Point point{.model = model_, .machine = machine_, .scope = site.scope, .ranks = site.ranks, .seq = site.tokens};
       point.machine.accelerator.launch_cost.value = point.machine.accelerator.event_cost.value = Duration::zero();
       point.machine.link.peer.issue_cost.value = point.machine.link.collective.issue_cost.value = Duration::zero();
@@ -360,7 +360,7 @@ TEST_F(TuneTest, LeavingOutSchedulesThatCannotWinKeepsTheWinners) {
       gemm.sustained_share.value = 1.0;
       point.monte_carlo = options;
       Predictor predictor(structures);
-      Prediction prediction = predictor.predict(point, *strategy, one);
+      Prediction prediction = predictor.predict(point, *strategy, schedule);
       predictor.add_tails(point, prediction);
       mean = std::min(mean, prediction.tails->percentiles.mean.value);
       p99 = std::min(p99, prediction.tails->percentiles.p99.value);
@@ -387,7 +387,7 @@ TEST_F(TuneTest, ABatchThatNothingDividesIsRefusedWithItsRemedy) {
 }
 
 TEST(Calculon, ItsFormsAreThoseOfItsSource) {
-  // c 850 us is 1000 us beside communication. Shorter communication, 500 us, costs 0.15 of itself but for one tile.
+  // c 850 us is 1000 us beside communication. Shorter communication, 500 us, costs 0.15 of itself except for one tile.
   const CalculonForms hidden = calculon_forms(850us, 500us, 4);
   EXPECT_EQ(hidden.none, 1350us);
   EXPECT_EQ(hidden.ring, Duration{906'250'000});  // 850 + 3/4 x 0.15 x 500
