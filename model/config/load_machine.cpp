@@ -253,6 +253,21 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
   plan.leaf_rate = network.leaf_rate;
 }
 
+/// Reads `host_link: {value: PCIe 5 x16, provenance: ...}`; unknown where a file has none.
+HostLink read_host_link(YamlMap root) {
+  if (!root.optional_value("host_link")) {
+    return {};
+  }
+  const std::string text = root.text_parameter("host_link").value;
+  const std::optional<HostLink> link = host_link_named(text);
+  if (!link && !text.empty()) {
+    root.mistake("host_link", fmt::format("{} is not a link to the host; write generation and lanes as in PCIe 5 x16, "
+                                          "or remove host_link where it is not PCIe",
+                                          in_quotes(text)));
+  }
+  return link.value_or(HostLink{});
+}
+
 /// A machine and the plan of its wires, which a cluster extends.
 struct Planned {
   Machine machine;
@@ -368,6 +383,7 @@ Planned read_hardware(YamlFile& file) {
   machine.accelerator = read_accelerator(root.map("accelerator"));
   machine.link = read_link(root.map("link"));
   planned.plan = read_node_plan(file, root, machine);
+  planned.plan.host_link = read_host_link(root);
   const Network network = read_network(file, root);
   if (!file.has_mistakes()) {
     check_ctas(root.map("link"), machine.link, machine.accelerator.sms);
@@ -429,7 +445,9 @@ Machine read_cluster(YamlFile& file, YamlMap root, const std::optional<SizedClus
                     path == std::filesystem::path(hardware) || hardware.ends_with(".yaml") ? path.string() : hardware);
   machine.known_as = own_names;
   if (has_wires) {
+    const HostLink host_link = plan.host_link;
     plan = read_node_plan(file, root, machine);
+    plan.host_link = host_link;
   }
   if (machine.nodes > 1) {
     root.mistake("hardware",

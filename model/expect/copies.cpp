@@ -40,19 +40,6 @@ constexpr double unknown_error = 3.0;
 constexpr double pattern_error = 0.2;
 constexpr std::array degrees{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.05};
 
-/// The wire between the host and a GPU, by the beginning of the accelerator's name. GH200, GB200, GB300 and B300 have
-/// another wire, and no published matrix of their copies was found.
-struct HostWire {
-  std::string_view accelerator;
-  double rate = 0.0;  ///< Bytes per second, one direction: width times generation.
-};
-constexpr double pcie_4 = 31.5e9;  // x16
-constexpr double pcie_5 = 63e9;    // x16
-constexpr std::array host_wires{HostWire{"A100", pcie_4},        HostWire{"A800", pcie_4}, HostWire{"L20", pcie_4},
-                                HostWire{"L40S", pcie_4},        HostWire{"H100", pcie_5}, HostWire{"H200", pcie_5},
-                                HostWire{"H800", pcie_5},        HostWire{"H20", pcie_5},  HostWire{"B200", pcie_5},
-                                HostWire{"RTX PRO 6000", pcie_5}};
-
 /// The wire of the data sheet that limits a copy, and what passes of it.
 struct Wire {
   BytesPerSecond rate;
@@ -350,10 +337,7 @@ BytesPerSecond expected_copy(const Machine& machine, int gpu_a, int gpu_b, bool 
 }
 
 BytesPerSecond host_wire(const Machine& machine) {
-  const auto* const wire = std::find_if(host_wires.begin(), host_wires.end(), [&](const HostWire& known) {
-    return std::string_view(machine.accelerator.name).starts_with(known.accelerator);
-  });
-  return {wire == host_wires.end() ? 0.0 : wire->rate};
+  return machine.plan == nullptr ? BytesPerSecond{} : rate_of(machine.plan->host_link);
 }
 
 BytesPerSecond expected_host_copy(const Machine& machine) { return {to_the_host.share * host_wire(machine).value}; }

@@ -66,7 +66,7 @@ struct CopyJudgement {
 /// get. Requires two different GPUs of one node.
 BytesPerSecond expected_copy(const Machine& machine, int gpu_a, int gpu_b, bool by_sms);
 
-/// Returns the rate of the wire between the host and a GPU in one direction, width times generation; 0 if unknown.
+/// Returns the rate of the wire between the host and a GPU in one direction, as its file has it; 0 if unknown.
 BytesPerSecond host_wire(const Machine& machine);
 
 /// Returns the expected rate of a copy between the host and a GPU; 0 if the machine's host wires are unknown. Then GPUs

@@ -53,8 +53,8 @@ bool is_seen(const Machine& machine, const Message& message) {
   return holds(FitSize::bytes) && (message.op == LinkOp::send_recv || holds(FitSize::ranks));
 }
 
-Expectation::Expectation(Machine machine, ParameterErrors errors)
-    : machine_(std::make_shared<const Machine>(std::move(machine))) {
+Expectation::Expectation(Machine machine, ParameterErrors errors, const SoftwareErrors& software)
+    : machine_(std::make_shared<const Machine>(std::move(machine))), software_(software) {
   const std::vector<NamedParameter> parameters = parameters_of(*machine_);
   for (RaisedMachine& raised : raised_by_error(*machine_)) {
     const NamedParameter& parameter = parameters[raised.parameter];
@@ -72,7 +72,8 @@ Expected Expectation::of(const Message& message) const {
                     .time = message_time(*machine_, message),
                     .own_error = residual_of(shape, *machine_, ranks),
                     .limit = limit_of(shape, *machine_, ranks)};
-  double squares = 0.0;
+  const double software = expected.limit == Limit::latency ? software_.latency : software_.bandwidth;
+  double squares = software * software;
   for (const Machine& other : raised_) {
     const double effect = math::log(to_seconds(message_time(other, message)) / to_seconds(expected.time));
     squares += effect * effect;

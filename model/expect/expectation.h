@@ -42,10 +42,17 @@ enum class ParameterErrors : std::uint8_t {
   undecided,  ///< only those that no fit decided; the residual of a fit on held-out rows contains the others
 };
 
+/// Standard errors of ln(time) that software of another version than the fit's adds, common to all messages.
+struct SoftwareErrors {
+  double bandwidth = 0.0;  ///< of messages that bandwidth limits
+  double latency = 0.0;
+};
+
 /// Expectations of one machine for many messages. Keeps the machine with each parameter raised by its error.
 class Expectation {
  public:
-  explicit Expectation(Machine machine, ParameterErrors errors = ParameterErrors::every);
+  explicit Expectation(Machine machine, ParameterErrors errors = ParameterErrors::every,
+                       const SoftwareErrors& software = {});
 
   /// Returns the expectation. Requires a message for which fits() is true.
   [[nodiscard]] Expected of(const Message& message) const;
@@ -56,6 +63,7 @@ class Expectation {
 
  private:
   std::shared_ptr<const Machine> machine_;
+  SoftwareErrors software_;
   std::vector<Machine> raised_;  ///< one for each parameter of its links, raised by its error
 };
 

@@ -22,10 +22,6 @@ constexpr double least_effect = 0.03;
 /// of each other: together they cost no more than this share of what the fit leaves, squared, as bandwidth_shares.node.
 /// Taken as independent, 36 fits to one node stated 6 to 50% where its siblings were off by 2% (docs/decisions/0065).
 constexpr double decided_share = 0.10;
-/// Share of such a fit's residual that differs between nodes and runs; the fit leaves the rest on all nodes of the
-/// fleet alike. Estimated by moments on 18 nodes of six fleets, rounded up where bandwidth limits.
-constexpr double left_by_bandwidth = 0.5;
-constexpr double left_by_latency = 0.3;
 
 double middle(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -101,12 +97,14 @@ std::string_view name_of(Severity severity) {
   return "";
 }
 
-Judge::Judge(Expectation expectation, double false_alarms, Reference reference, FittedTo fitted_to)
+Judge::Judge(Expectation expectation, double false_alarms, Reference reference, FittedTo fitted_to,
+             const SiblingShares& shares)
     : expectation_(std::move(expectation)),
       undecided_(expectation_.machine(), ParameterErrors::undecided),
       false_alarms_(false_alarms),
       reference_(std::move(reference)),
-      fitted_to_(fitted_to) {
+      fitted_to_(fitted_to),
+      shares_(shares) {
   check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
   for (const Fault& fault : all_faults()) {
     std::vector<Machine> machines = fault.degrees(expectation_.machine());
@@ -119,7 +117,7 @@ Judge::Judge(Expectation expectation, double false_alarms, Reference reference, 
 Expected Judge::expected_of(const Message& message) const {
   Expected expected = expectation_.of(message);
   if (fitted_to_ == FittedTo::this_fleet && is_seen(expectation_.machine(), message)) {
-    expected.own_error *= expected.limit == Limit::latency ? left_by_latency : left_by_bandwidth;
+    expected.own_error *= expected.limit == Limit::latency ? shares_.latency : shares_.bandwidth;
     const double undecided = undecided_.of(message).shared_error;
     const double decided = expected.shared_error * expected.shared_error - undecided * undecided;
     const double decided_limit = decided_share * expected.own_error * expected.own_error;

@@ -10,6 +10,7 @@
 #include "model/expect/evidence.h"
 #include "model/expect/expectation.h"
 #include "model/expect/faults.h"
+#include "model/expect/sibling_shares.h"
 
 namespace commfuse {
 
@@ -49,9 +50,10 @@ enum class FittedTo : std::uint8_t {
 /// Judges many nodes against one machine. Keeps results for rows that several nodes have.
 class Judge {
  public:
-  /// Requires 0 < false_alarms < 0.5. With a reference, the messages that it contains are judged against it.
+  /// Requires 0 < false_alarms < 0.5. With a reference, the messages that it contains are judged against it. `shares`
+  /// count where the file was fitted to this fleet.
   Judge(Expectation expectation, double false_alarms, Reference reference = {},
-        FittedTo fitted_to = FittedTo::other_nodes);
+        FittedTo fitted_to = FittedTo::other_nodes, const SiblingShares& shares = shipped_shares);
 
   /// Returns the judgement. Requires messages that fit the machine.
   Judgement of(std::span<const MeasuredMessage> measured);
@@ -82,6 +84,7 @@ class Judge {
   double false_alarms_;
   Reference reference_;
   FittedTo fitted_to_;
+  SiblingShares shares_;
   std::vector<Degree> degrees_;
   std::map<std::string, Known> known_;
 };

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/hardware/host_link.h"
 #include "model/hardware/parameter.h"
 #include "model/units.h"
 
@@ -72,6 +73,7 @@ struct NodeWires {
 /// Equal nodes on one fabric. Rates are above 0 and counts at least 1 unless stated otherwise.
 struct TopologyPlan {
   NodeKind kind = NodeKind::nvswitch;
+  HostLink host_link;              ///< Of every GPU.
   std::optional<NodeWires> wires;  ///< If present, they describe the node, whatever its kind.
   int gpus_per_node = 1;
   BytesPerSecond gpu_rate;  ///< One direction: to the crossbar, to one peer of the mesh or ring, or to the bridge.

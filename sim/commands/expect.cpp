@@ -28,6 +28,7 @@
 #include "sim/expect/expected_kernels.h"
 #include "sim/expect/expected_rows.h"
 #include "sim/expect/expected_runs.h"
+#include "sim/expect/nccl_version.h"
 #include "sim/expect/thresholds.h"
 
 namespace commfuse::sim {
@@ -38,6 +39,7 @@ struct ExpectRequest {
   std::string hardware = "h100-sxm";
   std::optional<int> nodes;
   std::string ranks;
+  std::optional<int> gpus_per_node;
   std::string collectives = "all";
   std::string sizes;
   std::string least;
@@ -46,6 +48,7 @@ struct ExpectRequest {
   std::string nvls;
   std::optional<int> ctas;
   std::optional<int> rails;
+  std::string nccl;
   std::string false_alarms = "1%";
   std::string gemms;
   std::string copies;
@@ -73,6 +76,13 @@ expect::Setup setup_of(const ExpectRequest& request) {
   if (!request.nvls.empty()) {
     require_word("--nvls", request.nvls, std::array<std::string_view, 2>{"on", "off"}, "choice");
     setup.nvls = request.nvls == "on";
+  }
+  if (!request.nccl.empty()) {
+    setup.nccl = expect::nccl_version_named(request.nccl);
+    if (!setup.nccl) {
+      throw ConfigError(
+          fmt::format("--nccl: {} is not a version of NCCL; write one, as in 2.28.9", in_quotes(request.nccl)));
+    }
   }
   return setup;
 }
@@ -131,11 +141,18 @@ std::vector<LinkOp> ops_of(const ExpectRequest& request) {
 
 std::vector<std::int64_t> ranks_of(const ExpectRequest& request, const Machine& machine) {
   if (request.ranks.empty()) {
-    return {machine.nodes == 1 ? machine.gpus_per_node : total_gpus(machine)};
+    return {std::int64_t{request.gpus_per_node.value_or(machine.gpus_per_node)} * machine.nodes};
   }
   const std::vector<std::int32_t> ranks =
       parse_whole_numbers(request.ranks, {.flag = "--ranks", .lowest = 2, .highest = 1 << 20});
   return {ranks.begin(), ranks.end()};
+}
+
+std::int64_t gpus_per_node_of(const ExpectRequest& request) {
+  if (request.gpus_per_node && *request.gpus_per_node < 1) {
+    throw ConfigError("--gpus-per-node: a node takes part with at least one GPU; use 1 or more");
+  }
+  return request.gpus_per_node.value_or(0);
 }
 
 double false_alarms_of(const ExpectRequest& request) {
@@ -199,13 +216,37 @@ Answer runs_answer(const ExpectRequest& request, double false_alarms) {
       }};
 }
 
+Expectation expectation_asked(const ExpectRequest& request) {
+  const expect::Setup setup = setup_of(request);
+  Machine machine = machine_asked(request);
+  const SoftwareErrors software = setup.nccl ? expect::errors_of(machine, *setup.nccl) : SoftwareErrors{};
+  return Expectation(expect::with_setup(std::move(machine), setup), ParameterErrors::every, software);
+}
+
+/// Says what --nccl changed; empty without it.
+std::string note_of(const ExpectRequest& request) {
+  const std::optional<expect::NcclVersion> version = setup_of(request).nccl;
+  if (!version) {
+    return "";
+  }
+  const Machine machine = machine_asked(request);
+  const std::optional<expect::NcclVersion> fitted = expect::fitted_version(machine);
+  const SoftwareErrors errors = expect::errors_of(machine, *version);
+  return fmt::format("NCCL {}, {}{}", expect::name_of(*version),
+                     fitted ? fmt::format("fitted to {}", expect::name_of(*fitted)) : "fitted to a version not known",
+                     errors.latency == 0.0
+                         ? ""
+                         : fmt::format(": ranges have {:.0f}% more error, {:.0f}% where latency limits",
+                                       100.0 * errors.bandwidth, 100.0 * errors.latency));
+}
+
 Answer run_expect(const ExpectRequest& request) {
   require_word("--output", request.format, formats, "format");
   const double false_alarms = false_alarms_of(request);
   if (!request.scope.empty()) {
     return runs_answer(request, false_alarms);
   }
-  const Expectation expectation(expect::with_setup(machine_asked(request), setup_of(request)));
+  const Expectation expectation = expectation_asked(request);
   const Machine& machine = expectation.machine();
   if (!request.form.empty()) {
     return text_answer(expect::thresholds(request.form, expectation, false_alarms));
@@ -213,12 +254,14 @@ Answer run_expect(const ExpectRequest& request) {
   if (!request.gemms.empty() || !request.copies.empty()) {
     return kernels_answer(request, machine, false_alarms);
   }
-  std::vector<expect::ExpectedRow> rows = expect::expected_rows(expectation, {.ops = ops_of(request),
-                                                                              .gpus = ranks_of(request, machine),
-                                                                              .sizes = sizes_of(request),
-                                                                              .false_alarms = false_alarms});
-  return {.write = [rows = std::move(rows), of = ExpectedOf{machine.name, false_alarms}](std::string_view format,
-                                                                                         const Sink& sink) {
+  std::vector<expect::ExpectedRow> rows =
+      expect::expected_rows(expectation, {.ops = ops_of(request),
+                                          .gpus = ranks_of(request, machine),
+                                          .sizes = sizes_of(request),
+                                          .false_alarms = false_alarms,
+                                          .gpus_per_node = gpus_per_node_of(request)});
+  return {.write = [rows = std::move(rows), of = ExpectedOf{machine.name, false_alarms, note_of(request)}](
+                       std::string_view format, const Sink& sink) {
     require_word("--output", format, formats, "format");
     sink(format == "json"   ? expected_json(rows, of)
          : format == "csv"  ? expected_csv(rows, of)
@@ -232,6 +275,8 @@ void add_setup_flags(CLI::App& command, ExpectRequest& request) {
                    ->type_name("CHOICE"),
                {"on", "off"});
   command.add_option("--ctas", request.ctas, "CTAs of a kernel at most, as NCCL_MAX_CTAS")->type_name("COUNT");
+  command.add_option("--nccl", request.nccl, "Version of NCCL, as in 2.28.9 (default: the fit's)")
+      ->type_name("VERSION");
   command.add_option("--rails", request.rails, "NICs of a node that work (default: all)")->type_name("COUNT");
 }
 
@@ -267,8 +312,9 @@ void add_size_flags(CLI::App& command, ExpectRequest& request) {
 void refuse_idle_flags(CLI::App& command) {
   const auto has = [&](const char* flag) { return command.count(flag) > 0; };
   const bool asks_for_kernels = has("--gemm") || has("--copy");
-  constexpr std::array<const char*, 6> of_messages{"--collective", "--ranks", "--sizes", "-b", "-e", "-f"};
-  constexpr std::array<const char*, 4> of_links{"--nodes", "--nvls", "--ctas", "--rails"};
+  constexpr std::array<const char*, 7> of_messages{"--collective", "--ranks", "--gpus-per-node", "--sizes", "-b",
+                                                   "-e",           "-f"};
+  constexpr std::array<const char*, 5> of_links{"--nodes", "--nvls", "--nccl", "--ctas", "--rails"};
   const auto refuse = [&](const auto& flags, std::string_view why) {
     for (const char* const flag : flags) {
       if (has(flag)) {
@@ -276,7 +322,7 @@ void refuse_idle_flags(CLI::App& command) {
       }
     }
   };
-  constexpr std::array<const char*, 5> of_sizes{"--collective", "--sizes", "-b", "-e", "-f"};
+  constexpr std::array<const char*, 6> of_sizes{"--collective", "--gpus-per-node", "--sizes", "-b", "-e", "-f"};
   constexpr std::array<const char*, 4> of_others{"--thresholds", "--gemm", "--copy", "--dtype"};
   if (has("--scope")) {
     refuse(of_sizes, "layers and steps take the place of collectives");
@@ -317,6 +363,8 @@ void add_flags(CLI::App& command, ExpectRequest& request) {
             ->type_name("COUNT"));
   usual(
       command.add_option("--ranks", request.ranks, "GPUs of a group, as in 2,4,8 (default: all)")->type_name("COUNTS"));
+  command.add_option("--gpus-per-node", request.gpus_per_node, "GPUs of each node that take part (default: all)")
+      ->type_name("COUNT");
   usual(command.add_option("--collective", request.collectives, "Collectives between commas; send_recv is a pair")
             ->capture_default_str()
             ->type_name("NAMES"));

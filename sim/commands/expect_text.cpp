@@ -136,6 +136,7 @@ std::string time_text(Duration time) { return fmt::format("{:.2f}", to_microseco
 std::string expected_table(std::span<const ExpectedRow> rows, const ExpectedOf& of) {
   std::string text = fmt::format("{}; one healthy measurement in {:g} is slower than 'slow' and below 'floor'\n",
                                  of.machine, 1.0 / of.false_alarms);
+  text += of.note.empty() ? "" : of.note + "\n";
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const ExpectedRow& row = rows[i];
     if (begins_group(rows, i)) {

@@ -15,6 +15,7 @@ namespace commfuse::sim {
 struct ExpectedOf {
   std::string machine;
   double false_alarms = 0.01;
+  std::string note{};  ///< A line of the table; empty for none.
 };
 
 std::string expected_table(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);

@@ -14,17 +14,21 @@ namespace commfuse::expect {
 
 namespace {
 
-/// A group that is larger than a node fills whole nodes.
-Message message_of(const Machine& machine, LinkOp op, std::int64_t gpus, Bytes bytes) {
-  const std::int64_t in_a_node = machine.gpus_per_node;
+/// A group that is larger than the part of a node that takes part fills that part of several nodes.
+Message message_of(const Machine& machine, LinkOp op, std::int64_t gpus, const Question& question) {
+  const std::int64_t in_a_node = question.gpus_per_node == 0 ? machine.gpus_per_node : question.gpus_per_node;
+  if (in_a_node < 1 || in_a_node > machine.gpus_per_node) {
+    throw ConfigError(fmt::format("--gpus-per-node: a node of {} has {} GPUs; use 1 to {}", machine.name,
+                                  machine.gpus_per_node, machine.gpus_per_node));
+  }
   const std::int64_t nodes = (gpus + in_a_node - 1) / in_a_node;
-  const Message message{.op = op, .gpus = gpus, .nodes = nodes, .bytes = bytes};
+  const Message message{.op = op, .gpus = gpus, .nodes = nodes, .bytes = question.sizes.front()};
   if (!fits(machine, message)) {
     throw ConfigError(fmt::format(
         "--ranks: {} GPUs do not fit {}, which has {} of {}; use {}", gpus, machine.name,
         machine.nodes == 1 ? "one node" : fmt::format("{} nodes", machine.nodes), in_a_node,
         machine.nodes == 1 ? fmt::format("2 to {}, or a cluster such as dgx-h100-x2", in_a_node)
-                           : fmt::format("2 to {}, or whole nodes up to {}", in_a_node, total_gpus(machine))));
+                           : fmt::format("2 to {}, or whole nodes up to {}", in_a_node, in_a_node * machine.nodes)));
   }
   return message;
 }
@@ -73,6 +77,10 @@ Machine with_setup(Machine machine, const Setup& setup) {
   if (setup.nvls && !has_nvls(machine)) {
     throw ConfigError(fmt::format("--nvls: no switch of {} sums; remove it", machine.name));
   }
+  const bool lacks_nvls = setup.nccl && !can_have_nvls(*setup.nccl);
+  if (setup.nvls == true && lacks_nvls) {
+    throw ConfigError(fmt::format("--nvls: NCCL {} has none, 2.17 was the first; remove it", name_of(*setup.nccl)));
+  }
   if (setup.ctas && *setup.ctas < 1) {
     throw ConfigError("--ctas: a kernel holds at least one CTA; use 1 or more");
   }
@@ -82,7 +90,7 @@ Machine with_setup(Machine machine, const Setup& setup) {
                                         machine.nics_per_node, machine.nics_per_node)
                           : fmt::format("--rails: {} is one node; use a cluster such as dgx-h100-x2", machine.name));
   }
-  if (setup.nvls == false) {
+  if (setup.nvls == false || (lacks_nvls && has_nvls(machine))) {
     machine = without_nvls(std::move(machine));
   }
   if (setup.ctas) {
@@ -104,7 +112,7 @@ std::vector<ExpectedRow> expected_rows(const Expectation& expectation, const Que
       continue;
     }
     for (const std::int64_t gpus : question.gpus) {
-      add_sizes(expectation, message_of(expectation.machine(), op, gpus, question.sizes.front()), question, rows);
+      add_sizes(expectation, message_of(expectation.machine(), op, gpus, question), question, rows);
     }
   }
   return rows;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/expect/expectation.h"
+#include "sim/expect/nccl_version.h"
 
 namespace commfuse::expect {
 
@@ -16,18 +17,20 @@ struct Setup {
   std::optional<bool> nvls{};
   std::optional<int> ctas{};   ///< CTAs of a kernel, at most.
   std::optional<int> rails{};  ///< Working NICs of a node.
+  std::optional<NcclVersion> nccl{};
 };
 
 /// Throws ConfigError for NVLS without a switch that sums, for rails without a network or above a node's NICs, and for
-/// fewer than one CTA.
+/// fewer than one CTA, and for NVLS with a version that has none. Such a version turns NVLS off.
 Machine with_setup(Machine machine, const Setup& setup);
 
 struct Question {
   std::vector<LinkOp> ops;
-  std::vector<std::int64_t> gpus;  ///< Total GPUs; a group that is larger than a node fills whole nodes.
+  std::vector<std::int64_t> gpus;  ///< Total GPUs; a group that is larger than a node fills nodes.
   std::vector<Bytes> sizes;
   double false_alarms =
       0.01;  ///< Share of healthy measurements that are slower than `slow`; as many are faster than `fast`.
+  std::int64_t gpus_per_node = 0;  ///< GPUs of each node that take part; 0: all of them.
 };
 
 struct ExpectedRow {
@@ -40,7 +43,7 @@ struct ExpectedRow {
 };
 
 /// Exchanges are between two GPUs, whatever `gpus` is: inside a node, and between two nodes where there are several.
-/// Throws ConfigError for more GPUs than the machine has.
+/// Throws ConfigError for more GPUs than the machine or a node of it has.
 std::vector<ExpectedRow> expected_rows(const Expectation& expectation, const Question& question);
 
 /// Returns the powers of `factor` from the smallest to the largest size. Throws ConfigError for a size of 0 or above 64

@@ -177,26 +177,104 @@ void add_with_references(const std::vector<MeasuredNode>& healthy, VerdictScore&
   score.counts.insert(score.counts.end(), {called, slow, latency});
 }
 
-/// Each node against a file that was calibrated on another one of its fleet.
-void add_with_calibrations(const std::vector<MeasuredNode>& healthy, VerdictScore& score) {
-  VerdictCount called = at_most("calibrated on another node: healthy called bad", 0.01);
-  VerdictCount slow = at_least("calibrated on another node: all rates x 0.85 called bad", 0.95);
-  VerdictCount latency = at_least("calibrated on another node: latency-bound sizes x 2 called bad", 0.95);
-  std::uint32_t number = 3000;
+/// A node and the file that was calibrated on a sibling of it.
+struct Sibling {
+  std::string fleet;
+  const Machine* calibrated = nullptr;
+  const MeasuredNode* node = nullptr;
+  SiblingMoments bandwidth, latency;
+};
+
+/// Keeps the machines that siblings point to.
+struct Siblings {
+  std::vector<std::unique_ptr<const Machine>> machines;
+  std::vector<Sibling> pairs;
+};
+
+Siblings siblings_of(const std::vector<MeasuredNode>& healthy) {
+  Siblings siblings;
   for (const MeasuredNode& known : healthy) {
-    std::optional<Judge> judge;
+    const Machine* calibrated = nullptr;
     for (const MeasuredNode& node : healthy) {
       if (!are_of_one_fleet(known, node) || known.machine.nodes > 1) {
         continue;
       }
-      if (!judge) {
-        judge.emplace(Expectation(calibrated_on(known)), false_alarms, Reference{}, FittedTo::this_fleet);
+      if (calibrated == nullptr) {
+        siblings.machines.push_back(std::make_unique<const Machine>(calibrated_on(known)));
+        calibrated = siblings.machines.back().get();
       }
-      count(called, *judge, node.rows, number, std::nullopt);
-      count(slow, *judge, node.rows, number, slower(0.85));
-      count(latency, *judge, node.rows, number, FaultOn(latency_doubled));
-      ++number;
+      const auto halves = [&](double share) {
+        return Judge(Expectation(*calibrated), false_alarms, {}, FittedTo::this_fleet, {share, share})
+            .of(node.rows)
+            .halves;
+      };
+      const std::vector<ClassHalf> without = halves(0.0);
+      const std::vector<ClassHalf> with = halves(1.0);
+      siblings.pairs.push_back({fmt::format("{}, {} GPUs, NCCL {}", node.machine.name, node.gpus, node.nccl_version),
+                                calibrated, &node, moments_of(without, with, Limit::bandwidth),
+                                moments_of(without, with, Limit::latency)});
     }
+  }
+  return siblings;
+}
+
+/// Estimates the shares without the pairs of one fleet; every other fleet counts once.
+HeldOutShares shares_without(const std::vector<Sibling>& pairs, const std::string& fleet) {
+  struct Fleet {
+    std::size_t pairs = 0;
+    SiblingMoments bandwidth, latency;
+  };
+  std::map<std::string, Fleet> fleets;
+  for (const Sibling& pair : pairs) {
+    Fleet& own = fleets[pair.fleet];
+    ++own.pairs;
+    own.bandwidth += pair.bandwidth;
+    own.latency += pair.latency;
+  }
+  HeldOutShares shares{.fleet = fleet.empty() ? "none" : fleet};
+  SiblingMoments bandwidth, latency;
+  for (const auto& [name, moments] : fleets) {
+    if (name == fleet) {
+      shares.pairs = moments.pairs;
+      continue;
+    }
+    bandwidth += mean_of(moments.bandwidth, moments.pairs);
+    latency += mean_of(moments.latency, moments.pairs);
+  }
+  shares.bandwidth = share_of(bandwidth);
+  shares.latency = share_of(latency);
+  return shares;
+}
+
+/// Each node against a file that was calibrated on another one of its fleet, with shares of the residual that were
+/// estimated on the other fleets.
+void add_with_calibrations(const std::vector<MeasuredNode>& healthy, VerdictScore& score) {
+  VerdictCount called = at_most("calibrated on another node: healthy called bad", 0.01);
+  VerdictCount slow = at_least("calibrated on another node: all rates x 0.85 called bad", 0.95);
+  VerdictCount latency = at_least("calibrated on another node: latency-bound sizes x 2 called bad", 0.95);
+  const Siblings siblings = siblings_of(healthy);
+  std::map<std::string, HeldOutShares> held_out;
+  for (const Sibling& pair : siblings.pairs) {
+    if (!held_out.contains(pair.fleet)) {
+      held_out[pair.fleet] = shares_without(siblings.pairs, pair.fleet);
+      score.shares.push_back(held_out[pair.fleet]);
+    }
+  }
+  score.shares.push_back(shares_without(siblings.pairs, ""));
+  std::uint32_t number = 3000;
+  std::optional<Judge> judge;
+  const Machine* judged = nullptr;
+  for (const Sibling& pair : siblings.pairs) {
+    if (judged != pair.calibrated) {
+      const HeldOutShares& shares = held_out[pair.fleet];
+      judge.emplace(Expectation(*pair.calibrated), false_alarms, Reference{}, FittedTo::this_fleet,
+                    SiblingShares{shares.bandwidth, shares.latency});
+      judged = pair.calibrated;
+    }
+    count(called, *judge, pair.node->rows, number, std::nullopt);
+    count(slow, *judge, pair.node->rows, number, slower(0.85));
+    count(latency, *judge, pair.node->rows, number, FaultOn(latency_doubled));
+    ++number;
   }
   score.counts.insert(score.counts.end(), {called, slow, latency});
 }

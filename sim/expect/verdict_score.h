@@ -49,13 +49,23 @@ struct MedianSpread {
   double largest = 0.0;
 };
 
+/// Shares of a calibrated file's residual that siblings differ by (model/expect/sibling_shares.h), estimated without
+/// one fleet. The nodes of that fleet are judged with them.
+struct HeldOutShares {
+  std::string fleet;      ///< "h100-sxm, 8 GPUs, NCCL 2.23.4"; "none" for the estimate on all fleets.
+  std::size_t pairs = 0;  ///< Pairs of nodes of the fleet: one is calibrated on, the other judged.
+  double bandwidth = 0.0;
+  double latency = 0.0;
+};
+
 struct VerdictScore {
   std::vector<VerdictCount> counts;
   std::vector<DegradedVerdict> degraded;
   std::vector<NamedFault> faults;
   std::vector<MedianSpread> spreads;
-  std::size_t healthy = 0;    ///< Measured nodes with enough rows.
-  std::size_t too_small = 0;  ///< Healthy nodes with too few rows.
+  std::vector<HeldOutShares> shares;  ///< By fleet; the estimate on all fleets last.
+  std::size_t healthy = 0;            ///< Measured nodes with enough rows.
+  std::size_t too_small = 0;          ///< Healthy nodes with too few rows.
 };
 
 /// Returns the score at 1% false alarms. The same tables give the same score. Throws ConfigError as measured_nodes

@@ -145,6 +145,7 @@ Shape hardware_shape() {
                             {"gpus_per_node", count(1, 1024)},
                             {"accelerator", accelerator()},
                             {"link", map(link_keys()), "Inside a node"},
+                            optional({"host_link", sourced(text()), "PCIe to the host: PCIe 5 x16"}),
                             topology()} +
       network_keys());
 }

@@ -47,7 +47,7 @@ TEST(DoctorCommand, JsonHasASchemaAndEveryCheckOfAPlantedNode) {
   EXPECT_EQ(json.at("nodes").at(0).at("processes"), Json::array({0}));
   EXPECT_TRUE(json.at("across").empty());
   for (const char* const name : {"machine", "build", "reference", "cpu", "driver", "peers", "fabric", "ecc", "xid",
-                                 "clocks", "pcie", "numa", "rdma", "gdr", "acs", "iommu"}) {
+                                 "clocks", "pcie", "numa", "rdma", "roce", "congestion", "gdr", "acs", "iommu"}) {
     EXPECT_FALSE(check_of(outcome.out, name).is_null()) << name;
   }
   EXPECT_EQ(check_of(outcome.out, "pcie").at("status"), "ok");
@@ -55,6 +55,19 @@ TEST(DoctorCommand, JsonHasASchemaAndEveryCheckOfAPlantedNode) {
   for (const Json& check : json.at("nodes").at(0).at("checks")) {
     EXPECT_EQ(check.at("remedy").get<std::string>().empty(), check.at("status") == "ok") << check;
   }
+}
+
+TEST(DoctorCommand, TheGidIndexOfTheEnvironmentIsHeldAgainstTheTable) {
+  PlantedNode node;
+  node.plant_healthy_node();
+  node.make_roce("mlx5_0", "eth2", "0a00:0001");
+  const std::string arguments = doctor + "-o json --root '" + node.root().string() + "'";
+  EXPECT_EQ(check_of(run_program("NCCL_IB_GID_INDEX=3 " + arguments).out, "roce").at("status"), "ok");
+  const Json check = check_of(run_program("NCCL_IB_GID_INDEX=4 " + arguments).out, "roce");
+  EXPECT_EQ(check.at("status"), "bad");
+  EXPECT_EQ(check.at("subject"), "mlx5_0/1");
+  EXPECT_EQ(check.at("wrong"), "NCCL_IB_GID_INDEX is 4, which this port lacks");
+  EXPECT_EQ(check.at("remedy"), "set NCCL_IB_GID_INDEX=3, or unset it: NCCL finds the index from 2.21 on");
 }
 
 TEST(DoctorCommand, ABadNodeExitsWith4OnlyWhenAsked) {

@@ -275,6 +275,26 @@ TEST(ExpectCommand, ScopesRefuseWhatIsOfCollectives) {
   EXPECT_NE(says("--scope lyer").find("layer"), std::string::npos);
 }
 
+TEST(ExpectCommand, AnotherNcclAndAPartOfEachNodeAreAsked) {
+  const std::string ask = "commfuse-sim expect --collective all_reduce --sizes 1G ";
+  const auto floor = [&](const std::string& flags) {
+    return nlohmann::json::parse(run_program(ask + flags + " -o json").out)[0]["busbw_floor_gb_s"].get<double>();
+  };
+  EXPECT_EQ(floor("--nccl 2.29.3"), floor(""));
+  EXPECT_LT(floor("--nccl 2.23"), floor(""));
+  EXPECT_NE(run_program(ask + "--nccl 2.23")
+                .out.find("\nNCCL 2.23, fitted to 2.29.2: ranges have 3% more error, 7% "
+                          "where latency limits\n"),
+            std::string::npos);
+  EXPECT_EQ(run_program(ask + "--nccl new").err, "--nccl: 'new' is not a version of NCCL; write one, as in 2.28.9\n");
+  const auto part = nlohmann::json::parse(
+      run_program(
+          "commfuse-sim expect --cluster dgx-h100-x4 --gpus-per-node 2 --collective all_gather --sizes 1G -o json")
+          .out);
+  EXPECT_EQ(part[0]["ranks"], 8);
+  EXPECT_EQ(part[0]["nodes"], 4);
+}
+
 TEST(ExpectCommand, TakesSizesAsNcclTestsDoesAndRefusesBothWays) {
   const Outcome outcome = run_program("commfuse-sim expect --collective all_gather -b 1024 -e 64K -f 4 -o csv");
   EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 5);

@@ -30,6 +30,12 @@ constexpr int insufficient_size = 7;
 constexpr unsigned clock_mhz = 1000;
 constexpr unsigned milliwatts = 42'000;
 constexpr unsigned celsius = 20;
+
+/// In percent: its GPUs compute while their program runs, and nobody measures it.
+struct Utilization {
+  unsigned gpu = 0;
+  unsigned memory = 0;
+};
 constexpr std::size_t most_devices = 64;
 
 std::atomic<int>& started() {
@@ -136,6 +142,11 @@ int nvmlDeviceGetMaxClockInfo(Handle device, unsigned /*which*/, unsigned* mhz) 
   return answer(device, mhz, clock_mhz);
 }
 int nvmlDeviceGetPowerUsage(Handle device, unsigned* power) { return answer(device, power, milliwatts); }
+int nvmlDeviceGetEnforcedPowerLimit(Handle device, unsigned* power) { return answer(device, power, milliwatts); }
+int nvmlDeviceGetPowerManagementDefaultLimit(Handle device, unsigned* power) {
+  return answer(device, power, milliwatts);
+}
+int nvmlDeviceGetUtilizationRates(Handle device, Utilization* percent) { return answer(device, percent, {}); }
 int nvmlDeviceGetTemperature(Handle device, unsigned /*sensor*/, unsigned* degrees) {
   return answer(device, degrees, celsius);
 }

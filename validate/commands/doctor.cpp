@@ -5,10 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -18,7 +21,7 @@
 #include "model/config/meant.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
-#include "model/expect/copies.h"
+#include "model/text/quantity.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
 #include "model/wrapped.h"
@@ -81,16 +84,27 @@ ExpectedNode expected_of(const std::string& name) {
   ExpectedNode expected{.machine = machine.name, .gpus = is_rack ? 0 : machine.gpus_per_node};
   expected.gpu = machine.accelerator.name.substr(0, machine.accelerator.name.find(' '));
   expected.has_nvlink = machine.link.name.starts_with("NVLink") && machine.link.name.find("PCIe") == std::string::npos;
-  if (const double wire = host_wire(machine).value; wire > 0.0) {
-    constexpr double generation_5 = 60e9;  // PCIe 5 x16 has 63 GB/s, PCIe 4 x16 half of it.
-    expected.pcie_speed = wire > generation_5 ? 32.0 : 16.0;
-    expected.pcie_width = 16;
+  if (machine.plan != nullptr) {
+    expected.pcie_speed = gigatransfers_of(machine.plan->host_link);
+    expected.pcie_width = machine.plan->host_link.lanes;
   }
   if (machine.network && machine.plan != nullptr && !is_rack) {
     expected.nics = machine.nics_per_node;
     expected.nic_gigabits = 8e-9 * machine.plan->nic_rate.value;
   }
   return expected;
+}
+
+/// The facts of the node, and the index of GIDs that jobs of this environment use: it comes before that of a file.
+NodeFacts facts_of(const DoctorRequest& request) {
+  NodeFacts node = node_facts(NodeFiles(request.root));
+  const char* const index = std::getenv("NCCL_IB_GID_INDEX");  // NOLINT(concurrency-mt-unsafe)
+  constexpr std::int64_t most = 4096;
+  if (const std::optional<std::int64_t> number = parse_integer(index == nullptr ? "" : index);
+      number && *number >= 0 && *number <= most) {
+    node.gid_index = static_cast<int>(*number);
+  }
+  return node;
 }
 
 /// The findings of this process.
@@ -101,7 +115,7 @@ struct Diagnosis {
 
 Diagnosis diagnosis(const DoctorRequest& request) {
   const std::vector<std::string> skipped = skipped_of(request);
-  const NodeFacts node = node_facts(NodeFiles(request.root));
+  const NodeFacts node = facts_of(request);
   const ManagementFacts management = management_facts();
   Diagnosis result{.capabilities = capabilities(skipped), .report = {.host = node.host}};
   result.report.checks = checks_of(result.capabilities);
@@ -261,9 +275,10 @@ void add_doctor(CLI::App& app, Launch& launch, int& status) {
              add_flags(command, *request);
              command.footer(
                  "What can run comes first. Then the node is checked: driver, peer access, NVLink\n"
-                 "fabric, memory errors, Xid, clocks, PCIe links, NUMA, RDMA ports, GPUDirect\n"
-                 "RDMA, ACS and IOMMU. A finding says what is wrong and what to do; unknown: not\n"
-                 "checked, and why. Under mpirun, versions and devices of all processes are\n"
+                 "fabric, memory errors, Xid, clocks, PCIe links, NUMA, RDMA ports, RoCE and its\n"
+                 "congestion, GPUDirect RDMA, ACS and IOMMU. Run it beside a job to check clocks\n"
+                 "under load. A finding says what is wrong and what to do; unknown: not checked,\n"
+                 "and why. Under mpirun, versions and devices of all processes are\n"
                  "compared. --expect asks whether the node is the machine that it should be.\n\n"
                  "Examples:\n"
                  "  commfuse-validate doctor\n"

@@ -65,6 +65,17 @@ Json json_of(const HealthCheck& check) {
           {"found", check.found}, {"wrong", check.wrong},     {"remedy", check.remedy}};
 }
 
+/// "3"; "3, 5" where ports of the node differ; empty without RoCE.
+std::string gid_indices_in_words(const NodeFacts& node) {
+  std::set<int> indices;
+  for (const RdmaPort& port : node.ports) {
+    if (const std::optional<int> index = is_active_roce(port) ? usable_gid_index(port) : std::nullopt) {
+      indices.insert(*index);
+    }
+  }
+  return fmt::format("{}", fmt::join(indices, ", "));
+}
+
 HealthStatus status_in(const Json& number) {
   const int status = number.get<int>();
   if (status < 0 || status > static_cast<int>(HealthStatus::bad)) {
@@ -89,6 +100,7 @@ std::vector<CommonFact> common_facts(const NodeFacts& node, const ManagementFact
           {"driver", node.driver.empty() ? management.driver : node.driver},
           {"GPUs", tally(gpus)},
           {"RDMA ports", tally(ports)},
+          {"GID index of RoCE v2", gid_indices_in_words(node), HealthStatus::warn},
           {"NIC firmware", fmt::format("{}", fmt::join(firmware, ", ")), HealthStatus::warn},
           {"modules of GPUDirect RDMA", fmt::format("{}", fmt::join(node.modules, ", "))}};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One check as it is made, and the functions that make them: GPUs (gpu_checks.cpp), wires (wire_checks.cpp).
+// One check as it is made, and the functions that make them: GPUs (gpu_checks.cpp), wires (wire_checks.cpp), RoCE
+// (roce_checks.cpp).
 #pragma once
 
 #include <string>
@@ -58,6 +59,8 @@ void look_at_clocks(const NodeFacts& node, const ManagementFacts& management, Ch
 void look_at_pcie(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
 void look_at_numa(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
 void look_at_rdma(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
+void look_at_roce(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
+void look_at_congestion(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
 void look_at_gdr(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
 void look_at_acs(const NodeFacts& node, const ManagementFacts& management, CheckList& list);
 void look_at_iommu(const NodeFacts& node, const ManagementFacts& management, CheckList& list);

@@ -20,11 +20,20 @@ struct NamedLook {
   Look look;
 };
 
-constexpr std::array looks{
-    NamedLook{"driver", look_at_driver}, NamedLook{"peers", look_at_peers}, NamedLook{"fabric", look_at_fabric},
-    NamedLook{"ecc", look_at_ecc},       NamedLook{"xid", look_at_xids},    NamedLook{"clocks", look_at_clocks},
-    NamedLook{"pcie", look_at_pcie},     NamedLook{"numa", look_at_numa},   NamedLook{"rdma", look_at_rdma},
-    NamedLook{"gdr", look_at_gdr},       NamedLook{"acs", look_at_acs},     NamedLook{"iommu", look_at_iommu}};
+constexpr std::array looks{NamedLook{"driver", look_at_driver},
+                           NamedLook{"peers", look_at_peers},
+                           NamedLook{"fabric", look_at_fabric},
+                           NamedLook{"ecc", look_at_ecc},
+                           NamedLook{"xid", look_at_xids},
+                           NamedLook{"clocks", look_at_clocks},
+                           NamedLook{"pcie", look_at_pcie},
+                           NamedLook{"numa", look_at_numa},
+                           NamedLook{"rdma", look_at_rdma},
+                           NamedLook{"roce", look_at_roce},
+                           NamedLook{"congestion", look_at_congestion},
+                           NamedLook{"gdr", look_at_gdr},
+                           NamedLook{"acs", look_at_acs},
+                           NamedLook{"iommu", look_at_iommu}};
 
 constexpr auto names = [] {
   std::array<std::string_view, looks.size()> look_names{};

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
+#include <vector>
 
 #include "validate/cuda/nvml.h"
 #include "validate/health/check_list.h"
@@ -119,13 +121,39 @@ constexpr std::uint64_t set_clocks = 0x2;
 constexpr std::uint64_t power_cap = 0x4;
 constexpr std::uint64_t hot = 0x8 | 0x20 | 0x40 | 0x80;  // hardware slowdown, heat twice, power brake
 
-void look_at_clocks_of(const GpuFacts& gpu, CheckList& list) {
-  if (!gpu.held_back || (*gpu.held_back & ~(idle | power_cap)) == 0) {
-    return;
+/// Enough kernels run that the clocks are those under load.
+bool is_loaded(const GpuFacts& gpu) {
+  constexpr int much = 50;  // percent
+  return gpu.busy_percent.value_or(0) >= much && (gpu.held_back.value_or(0) & idle) == 0;
+}
+
+/// "1410 of 1980 MHz, 98% busy, 690 of 700 W, 61 C"; whatever is known.
+std::string load_in_words(const GpuFacts& gpu) {
+  std::vector<std::string> words;
+  if (gpu.clock_mhz) {
+    words.push_back(gpu.most_clock_mhz ? fmt::format("{} of {} MHz", *gpu.clock_mhz, *gpu.most_clock_mhz)
+                                       : fmt::format("{} MHz", *gpu.clock_mhz));
   }
-  const std::string clocks =
-      fmt::format("{}held back by {}{}", gpu.clock_mhz ? fmt::format("{} MHz, ", *gpu.clock_mhz) : "",
-                  reasons_in_words(*gpu.held_back), gpu.celsius ? fmt::format(", {} C", *gpu.celsius) : "");
+  if (gpu.busy_percent) {
+    words.push_back(fmt::format("{}% busy", *gpu.busy_percent));
+  }
+  if (gpu.watts) {
+    words.push_back(gpu.limit_watts ? fmt::format("{:.0f} of {:.0f} W", *gpu.watts, *gpu.limit_watts)
+                                    : fmt::format("{:.0f} W", *gpu.watts));
+  }
+  if (gpu.celsius) {
+    words.push_back(fmt::format("{} C", *gpu.celsius));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+/// What the driver says that holds the clocks back, but for the power cap, which is a loaded GPU's everyday. True if it
+/// says anything.
+bool look_at_reasons(const GpuFacts& gpu, CheckList& list) {
+  if ((gpu.held_back.value_or(0) & ~(idle | power_cap)) == 0) {
+    return false;
+  }
+  const std::string clocks = fmt::format("held back by {}: {}", reasons_in_words(*gpu.held_back), load_in_words(gpu));
   if ((*gpu.held_back & hot) != 0) {
     list.bad({.subject = subject_of(gpu),
               .found = clocks,
@@ -141,6 +169,60 @@ void look_at_clocks_of(const GpuFacts& gpu, CheckList& list) {
                .found = clocks,
                .wrong = "clocks are lower than they could be",
                .remedy = "look at nvidia-smi -q -d PERFORMANCE while a program uses the GPU"});
+  }
+  return true;
+}
+
+void look_at_power_limit(const GpuFacts& gpu, CheckList& list) {
+  constexpr double rounding = 0.99;
+  if (gpu.limit_watts && gpu.default_watts && *gpu.limit_watts < rounding * *gpu.default_watts) {
+    list.warn({.subject = subject_of(gpu),
+               .found = fmt::format("power limit {:.0f} W, {:.0f} W by default", *gpu.limit_watts, *gpu.default_watts),
+               .wrong = "the GPU lowers its clocks under load before it must",
+               .remedy = fmt::format("nvidia-smi --power-limit={:.0f}, or expect a machine of that limit",
+                                     *gpu.default_watts)});
+  }
+}
+
+/// The median clock of the GPUs that are under load; nothing for fewer than three of them.
+std::optional<int> usual_loaded_clock(const ManagementFacts& management) {
+  constexpr std::size_t least = 3;
+  std::vector<int> clocks;
+  for (const GpuFacts& gpu : management.gpus) {
+    if (is_loaded(gpu) && gpu.clock_mhz) {
+      clocks.push_back(*gpu.clock_mhz);
+    }
+  }
+  std::sort(clocks.begin(), clocks.end());
+  return clocks.size() < least ? std::nullopt : std::optional(clocks[clocks.size() / 2]);
+}
+
+/// Clocks under load, against the other GPUs' and against the most that this one can do.
+void look_at_loaded_clock(const GpuFacts& gpu, std::optional<int> usual, CheckList& list) {
+  constexpr double of_usual = 0.85;
+  constexpr double of_most = 0.5;  // the power cap takes a third of an H100's clocks under large GEMMs
+  if (!is_loaded(gpu) || !gpu.clock_mhz) {
+    return;
+  }
+  if (usual && *gpu.clock_mhz < of_usual * *usual) {
+    list.warn({.subject = subject_of(gpu),
+               .found = fmt::format("{}; {} MHz on the other busy GPUs", load_in_words(gpu), *usual),
+               .wrong = "under load this GPU is slower than the others, and they wait for it",
+               .remedy = "compare power limits and heat (nvidia-smi -q -d POWER,PERFORMANCE,TEMPERATURE); check its "
+                         "heat sink and power cables"});
+  } else if (gpu.most_clock_mhz && *gpu.clock_mhz < of_most * *gpu.most_clock_mhz) {
+    list.warn(
+        {.subject = subject_of(gpu),
+         .found = load_in_words(gpu),
+         .wrong = "under load the clock is below half of what the GPU can do",
+         .remedy = "look at nvidia-smi -q -d POWER,PERFORMANCE,CLOCK for a cap, and at the node's power supplies"});
+  }
+}
+
+void look_at_clocks_of(const GpuFacts& gpu, std::optional<int> usual, CheckList& list) {
+  look_at_power_limit(gpu, list);
+  if (!look_at_reasons(gpu, list)) {
+    look_at_loaded_clock(gpu, usual, list);
   }
 }
 
@@ -355,15 +437,23 @@ void look_at_clocks(const NodeFacts& node, const ManagementFacts& management, Ch
   if (!has_answers(node, management, list)) {
     return;
   }
+  const std::optional<int> usual = usual_loaded_clock(management);
   std::set<std::string> clocks;
+  std::size_t loaded = 0;
   for (const GpuFacts& gpu : management.gpus) {
-    look_at_clocks_of(gpu, list);
+    look_at_clocks_of(gpu, usual, list);
+    loaded += is_loaded(gpu) ? 1 : 0;
     if (gpu.clock_mhz) {
       clocks.insert(fmt::format("{}{} MHz", *gpu.clock_mhz,
                                 gpu.most_clock_mhz ? fmt::format(" of {}", *gpu.most_clock_mhz) : ""));
     }
   }
-  list.otherwise_ok(clocks.empty() ? "not held back" : fmt::format("{}, not held back", fmt::join(clocks, "; ")));
+  const bool is_known =
+      std::ranges::any_of(management.gpus, [](const GpuFacts& gpu) { return gpu.busy_percent.has_value(); });
+  const std::string load = !is_known     ? ""
+                           : loaded == 0 ? "; idle, so look again beside a job for clocks under load"
+                                         : fmt::format("; {} under load", counted(loaded, "GPU"));
+  list.otherwise_ok(fmt::format("{}{}not held back{}", fmt::join(clocks, "; "), clocks.empty() ? "" : ", ", load));
 }
 
 }  // namespace commfuse::validate

@@ -103,6 +103,28 @@ void add_links(const ManagementLibrary& library, Device device, GpuFacts& gpu) {
   }
 }
 
+/// nvmlUtilization_t, in percent.
+struct Utilization {
+  unsigned gpu = 0;
+  unsigned memory = 0;
+};
+
+void add_load(const ManagementLibrary& library, Device device, GpuFacts& gpu) {
+  constexpr unsigned whole_share = 100;
+  if (const auto busy = library.ask<Utilization>("nvmlDeviceGetUtilizationRates", device);
+      busy && busy->gpu <= whole_share) {
+    gpu.busy_percent = static_cast<int>(busy->gpu);
+  }
+  const auto watts = [&](const char* name) -> std::optional<double> {
+    constexpr double milliwatts = 1e3;
+    const std::optional<unsigned> value = library.ask<unsigned>(name, device);
+    return value ? std::optional(*value / milliwatts) : std::nullopt;
+  };
+  gpu.watts = watts("nvmlDeviceGetPowerUsage");
+  gpu.limit_watts = watts("nvmlDeviceGetEnforcedPowerLimit");
+  gpu.default_watts = watts("nvmlDeviceGetPowerManagementDefaultLimit");
+}
+
 GpuFacts gpu_facts(const ManagementLibrary& library, Device device) {
   GpuFacts gpu{
       .name = library.text("nvmlDeviceGetName", device),
@@ -116,6 +138,7 @@ GpuFacts gpu_facts(const ManagementLibrary& library, Device device) {
     held_back = library.ask<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons", device);
   }
   gpu.held_back = held_back ? std::optional(std::uint64_t{*held_back}) : std::nullopt;
+  add_load(library, device, gpu);
   add_memory(library, device, gpu);
   add_links(library, device, gpu);
   return gpu;

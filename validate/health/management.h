@@ -19,7 +19,9 @@ struct GpuFacts {
   std::string name;
   std::string address;  ///< "0000:1b:00.0", as /sys writes it.
   std::optional<int> clock_mhz, most_clock_mhz, celsius;
-  std::optional<std::uint64_t> held_back;  ///< Why clocks are lower than they could be, as bits.
+  std::optional<std::uint64_t> held_back;                   ///< Why clocks are lower than they could be, as bits.
+  std::optional<int> busy_percent;                          ///< Share of the last moments in which a kernel ran.
+  std::optional<double> watts, limit_watts, default_watts;  ///< Drawn now; the limit in force, and as delivered.
   std::optional<bool> has_ecc;
   std::optional<std::uint64_t> uncorrected;  ///< Memory errors since the driver was loaded.
   std::optional<bool> remap_pending, remap_failed;

@@ -19,6 +19,7 @@ const fs::path pci_folder = "sys/bus/pci/devices";
 const fs::path rdma_folder = "sys/class/infiniband";
 constexpr std::size_t most_log = std::size_t{4} << 20U;
 constexpr std::size_t deepest_path = 32;
+constexpr std::int64_t most_gids = 4096;
 
 /// Returns the number before the first blank: "16.0" of "16.0 GT/s PCIe", "400" of "400 Gb/sec (4X NDR)".
 std::optional<double> leading_number(const std::string& text) {
@@ -178,6 +179,91 @@ void add_amd_errors(const NodeFiles& files, NodeFacts& facts) {
   }
 }
 
+/// The entries of a port's table. Linux refuses to say the type of an entry that is not in use.
+std::vector<Gid> gids_in(const NodeFiles& files, const fs::path& port) {
+  std::vector<Gid> gids;
+  for (const std::string& name : files.names(port / "gids")) {
+    const std::optional<std::int64_t> index = parse_integer(name);
+    const std::string address = files.text(port / "gids" / name).value_or("");
+    const bool is_used = address.find_first_not_of("0:") != std::string::npos;
+    if (index && *index >= 0 && *index <= most_gids && is_used) {
+      gids.push_back({.index = static_cast<int>(*index),
+                      .address = address,
+                      .type = files.text(port / "gid_attrs/types" / name).value_or("")});
+    }
+  }
+  std::ranges::sort(gids, {}, &Gid::index);
+  return gids;
+}
+
+/// The interface of the port's first GID; else the only one of the device's.
+std::string interface_of(const NodeFiles& files, const fs::path& port, const fs::path& device,
+                         const std::vector<Gid>& gids) {
+  for (const Gid& gid : gids) {
+    if (std::string name = files.text(port / "gid_attrs/ndevs" / std::to_string(gid.index)).value_or("");
+        !name.empty() && name.find('/') == std::string::npos) {
+      return name;
+    }
+  }
+  const std::vector<std::string> names = files.names(device / "device/net");
+  return names.size() == 1 ? names.front() : "";
+}
+
+std::optional<std::uint64_t> count_in(const NodeFiles& files, const fs::path& path) {
+  const std::optional<std::int64_t> count = parse_integer(files.text(path).value_or(""));
+  return count && *count >= 0 ? std::optional(static_cast<std::uint64_t>(*count)) : std::nullopt;
+}
+
+CongestionFacts congestion_at(const NodeFiles& files, const fs::path& port, const std::string& interface) {
+  constexpr int priorities = 8;
+  const fs::path network = fs::path("sys/class/net") / interface;
+  CongestionFacts facts{.marked = count_in(files, port / "hw_counters/np_ecn_marked_roce_packets"),
+                        .lost = count_in(files, port / "hw_counters/packet_seq_err")};
+  if (interface.empty()) {
+    return facts;
+  }
+  facts.trust = files.text(network / "qos/trust").value_or("");
+  for (int priority = 0; priority < priorities; ++priority) {
+    const std::string name = std::to_string(priority);
+    const std::optional<std::string> notifies = files.text(network / "ecn/roce_np/enable" / name);
+    const std::optional<std::string> reacts = files.text(network / "ecn/roce_rp/enable" / name);
+    facts.has_ecn = facts.has_ecn || (notifies && reacts);
+    if (notifies == "1") {
+      facts.notifying.push_back(priority);
+    }
+    if (reacts == "1") {
+      facts.reacting.push_back(priority);
+    }
+  }
+  return facts;
+}
+
+/// NCCL_IB_GID_INDEX of a file of NCCL's: a variable and its value a line, "#" begins a comment.
+std::optional<int> gid_index_in(const std::string& text) {
+  constexpr std::string_view key = "NCCL_IB_GID_INDEX=";
+  std::optional<int> index;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    if (line.starts_with(key)) {
+      const std::string value = line.substr(key.size());
+      const std::optional<std::int64_t> number = parse_integer(value.substr(0, value.find_last_not_of(" \t\r") + 1));
+      index = number && *number >= 0 && *number <= most_gids ? std::optional(static_cast<int>(*number)) : std::nullopt;
+    }
+    at = end + 1;
+  }
+  return index;
+}
+
+void add_addresses(const NodeFiles& files, RdmaPort& port) {
+  const fs::path device = rdma_folder / port.device;
+  const fs::path folder = device / "ports" / port.number;
+  port.gids = gids_in(files, folder);
+  port.has_gid_types = files.exists(folder / "gids") && files.exists(folder / "gid_attrs/types");
+  port.interface = interface_of(files, folder, device, port.gids);
+  port.congestion = congestion_at(files, folder, port.interface);
+}
+
 void add_ports(const NodeFiles& files, NodeFacts& facts) {
   for (const std::string& device : files.names(rdma_folder)) {
     for (const std::string& number : files.names(rdma_folder / device / "ports")) {
@@ -194,6 +280,9 @@ void add_ports(const NodeFiles& files, NodeFacts& facts) {
                              .gigabits = leading_number(text("rate")),
                              .pci_address = files.link_name(rdma_folder / device / "device").value_or(""),
                              .firmware = files.text(rdma_folder / device / "fw_ver").value_or("")});
+      if (facts.ports.back().layer == "Ethernet") {
+        add_addresses(files, facts.ports.back());
+      }
     }
   }
 }
@@ -225,6 +314,26 @@ std::string generation_in_words(double speed) {
                                : fmt::format("PCIe generation {}", known - speeds.begin() + 1);
 }
 
+std::optional<int> usable_gid_index(const RdmaPort& port) {
+  constexpr std::string_view link_local = "fe80";
+  constexpr std::string_view ipv4 = "0000:0000:0000:0000:0000:ffff:";  // as IPv6 writes it
+  std::optional<int> other;
+  for (const Gid& gid : port.gids) {
+    if (gid.type != roce_version_2 || gid.address.starts_with(link_local)) {
+      continue;
+    }
+    if (gid.address.starts_with(ipv4)) {
+      return gid.index;
+    }
+    other = other ? other : gid.index;
+  }
+  return other;
+}
+
+bool is_active_roce(const RdmaPort& port) {
+  return port.layer == "Ethernet" && port.state.find("ACTIVE") != std::string::npos;
+}
+
 NodeFacts node_facts(const NodeFiles& files) {
   NodeFacts facts{.host = files.text("proc/sys/kernel/hostname").value_or(""),
                   .kernel = files.text("proc/sys/kernel/osrelease").value_or(""),
@@ -242,6 +351,7 @@ NodeFacts node_facts(const NodeFiles& files) {
   add_pci(files, facts);
   add_amd_errors(files, facts);
   add_ports(files, facts);
+  facts.gid_index = gid_index_in(files.text("etc/nccl.conf").value_or(""));
   if (const std::optional<std::string> text = files.kernel_log(most_log)) {
     facts.xids = xids_in(*text);
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "validate/health/kernel_log.h"
@@ -45,6 +46,25 @@ struct PciPath {
 /// "PCIe generation 5" of 32 GT/s; "3.5 GT/s" for a rate of no generation.
 std::string generation_in_words(double speed);
 
+/// An entry of a port's table of addresses (GIDs). Entries without an address are left out.
+struct Gid {
+  int index = 0;        ///< As in NCCL_IB_GID_INDEX.
+  std::string address;  ///< "0000:0000:0000:0000:0000:ffff:0a00:0001"
+  std::string type;     ///< "IB/RoCE v1", "RoCE v2"; empty where Linux does not say.
+};
+
+inline constexpr std::string_view roce_version_2 = "RoCE v2";
+
+/// How a RoCE port handles congestion, as far as /sys shows it: trust and ECN by the drivers of MLNX_OFED and DOCA,
+/// counts by mlx5. Priority flow control (PFC) is in no file: Linux tells it by netlink alone.
+struct CongestionFacts {
+  std::string trust;           ///< What sets a packet's priority: "dscp", "pcp" (the VLAN tag); empty: unknown.
+  bool has_ecn = false;        ///< False: the driver does not show the next two.
+  std::vector<int> notifying;  ///< Priorities whose receivers answer marked packets (roce_np).
+  std::vector<int> reacting;   ///< Priorities whose senders slow down then (roce_rp).
+  std::optional<std::uint64_t> marked, lost;  ///< Marked packets; gaps in sequences that peers reported.
+};
+
 /// A port of an RDMA device (InfiniBand, RoCE, EFA).
 struct RdmaPort {
   std::string device;  ///< "mlx5_0"
@@ -57,7 +77,17 @@ struct RdmaPort {
   std::optional<double> gigabits;
   std::string pci_address;
   std::string firmware;
+  bool has_gid_types = false;  ///< False: Linux does not show the types of its GIDs, or no GIDs.
+  std::vector<Gid> gids;
+  std::string interface;  ///< The network interface of a RoCE port: "eth2".
+  CongestionFacts congestion;
 };
+
+/// The index that NCCL chooses by itself: of RoCE v2, an IPv4 address before another one that routers pass on.
+std::optional<int> usable_gid_index(const RdmaPort& port);
+
+/// True for a port over which RDMA on Ethernet runs now.
+bool is_active_roce(const RdmaPort& port);
 
 struct NodeFacts {
   std::string host;
@@ -70,7 +100,8 @@ struct NodeFacts {
   int numa_nodes = 1;
   std::vector<PciPath> gpus, nics, switches;  ///< NICs that have RDMA; NVSwitches.
   std::vector<RdmaPort> ports;
-  std::vector<AmdErrors> amd_errors;          ///< One for each AMD GPU that counts them.
+  std::optional<int> gid_index;       ///< NCCL_IB_GID_INDEX of /etc/nccl.conf; `doctor` adds that of its environment.
+  std::vector<AmdErrors> amd_errors;  ///< One for each AMD GPU that counts them.
   std::optional<std::vector<XidEvent>> xids;  ///< Nothing where the kernel's log cannot be read.
 };
 

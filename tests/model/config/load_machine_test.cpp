@@ -168,6 +168,21 @@ TEST_F(LoadMachineTest, AFileWithoutTopologyIsAnNvswitch) {
   EXPECT_EQ(machine.pair_peers, nullptr);
 }
 
+TEST_F(LoadMachineTest, TheLinkToTheHostIsInTheFileAndIsTakenOver) {
+  constexpr HostLink generation_5{.generation = 5, .lanes = 16};
+  EXPECT_EQ(load_machine("h100-sxm").plan->host_link, generation_5);
+  EXPECT_EQ(load_machine("h100-sxm-vllm").plan->host_link, generation_5);  // extends it
+  EXPECT_EQ(load_machine("dgx-h100-x2").plan->host_link, generation_5);    // has nodes of it
+  EXPECT_EQ(load_machine("gb200").plan->host_link, HostLink{});
+  const std::string source = "hardware/h100-sxm.yaml";
+  EXPECT_EQ(load_machine(changed(source, "{value: PCIe 5 x16", "{value: PCIe 3 x8")).plan->host_link,
+            (HostLink{.generation = 3, .lanes = 8}));
+  EXPECT_EQ(refusal(source, "{value: PCIe 5 x16", "{value: PCIe 5"),
+            "machine.yaml:" + std::to_string(line_of(source, "host_link:")) +
+                ":12: 'PCIe 5' is not a link to the host; write generation and lanes as in PCIe 5 x16, or remove "
+                "host_link where it is not PCIe");
+}
+
 TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWhereTheyAreWritten) {
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   const std::string box = "hardware/pcie-rtx-pro-6000.yaml";

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <optional>
 #include <string>
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "sim/expect/expected_rows.h"
 #include "sim/expect/measured_nodes.h"
+#include "sim/expect/nccl_version.h"
 #include "sim/expect/thresholds.h"
 
 namespace commfuse::expect {
@@ -69,6 +72,58 @@ TEST(ExpectedRows, ApplySetupsAndRefuseImpossibleOnes) {
   const Message message{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {gib}};
   EXPECT_GT(message_time(with_setup(machine, {.nvls = false}), message), message_time(machine, message));
   EXPECT_EQ(message_time(with_setup(machine, {.nvls = true}), message), message_time(machine, message));
+}
+
+TEST(ExpectedRows, APartOfEachNodeMayTakePart) {
+  const Expectation expectation(load_machine("dgx-h100-x2"));
+  const auto row_of = [&](std::int64_t gpus, std::int64_t of_node) {
+    return expected_rows(expectation,
+                         {.ops = {LinkOp::all_gather}, .gpus = {gpus}, .sizes = {{gib}}, .gpus_per_node = of_node})
+        .at(0);
+  };
+  EXPECT_EQ(row_of(8, 0).message.nodes, 1);
+  EXPECT_EQ(row_of(8, 4).message.nodes, 2);
+  EXPECT_EQ(row_of(2, 1).message.nodes, 2);
+  EXPECT_EQ(row_of(8, 4).time, message_time(expectation.machine(), {LinkOp::all_gather, 8, 2, {gib}}));
+  EXPECT_EQ(why([&] { row_of(8, 9); }), "--gpus-per-node: a node of dgx-h100-x2 has 8 GPUs; use 1 to 8");
+  EXPECT_EQ(why([&] { row_of(16, 4); }),
+            "--ranks: 16 GPUs do not fit dgx-h100-x2, which has 2 nodes of 4; use 2 to 4, or whole nodes up to 8");
+}
+
+TEST(ExpectedRows, AnotherVersionOfNcclWidensRangesAndMayLackNvls) {
+  const Machine machine = load_machine("h100-sxm");
+  EXPECT_EQ(fitted_version(machine), (NcclVersion{2, 29, 2}));
+  EXPECT_EQ(fitted_version(load_machine("dgx-h100-x2")), (NcclVersion{2, 29, 2}));
+  EXPECT_EQ(fitted_version(load_machine("h200-sxm")), std::nullopt);
+  EXPECT_EQ(errors_of(machine, {2, 29, 7}).latency, 0.0);
+  EXPECT_EQ(errors_of(machine, {2, 23, 0}).latency, between_versions.latency);
+  EXPECT_EQ(errors_of(load_machine("h200-sxm"), {2, 29, 2}).bandwidth, between_versions.bandwidth);
+
+  const Message large{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {gib}};
+  const Message small{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {1024}};
+  const Expectation same(machine);
+  const Expectation other(machine, ParameterErrors::every, between_versions);
+  EXPECT_EQ(other.of(large).time, same.of(large).time);
+  EXPECT_NEAR(error_of(other.of(large)), std::hypot(error_of(same.of(large)), 0.03), 1e-12);
+  EXPECT_NEAR(error_of(other.of(small)), std::hypot(error_of(same.of(small)), 0.07), 1e-12);
+
+  const Machine old = with_setup(machine, {.nccl = NcclVersion{2, 16, 5}});
+  EXPECT_EQ(message_time(old, large), message_time(with_setup(machine, {.nvls = false}), large));
+  EXPECT_EQ(why([&] {
+              with_setup(machine, {.nvls = true, .nccl = NcclVersion{2, 16, 5}});
+            }),
+            "--nvls: NCCL 2.16.5 has none, 2.17 was the first; remove it");
+  EXPECT_EQ(with_setup(load_machine("l40s-pcie"), {.nccl = NcclVersion{2, 16, 5}}).name, "l40s-pcie");
+}
+
+TEST(NcclVersions, AreTwoOrThreeNumbers) {
+  EXPECT_EQ(nccl_version_named("2.23"), (NcclVersion{2, 23, 0}));
+  EXPECT_EQ(nccl_version_named("2.28.9"), (NcclVersion{2, 28, 9}));
+  EXPECT_EQ(name_of(NcclVersion{2, 28, 9}), "2.28.9");
+  EXPECT_EQ(name_of(NcclVersion{2, 23, 0}), "2.23");
+  for (const char* const text : {"", "2", "2.", ".23", "2.28.9.1", "2.28.9+cuda12.9", "two", "2.-1", "99999.1"}) {
+    EXPECT_EQ(nccl_version_named(text), std::nullopt) << text;
+  }
 }
 
 TEST(ExpectedRows, SizesArePowersOfTheFactor) {

@@ -73,13 +73,15 @@ TEST(Across, WhatIsNoReportIsRefused) {
 
 TEST(Across, CommonFactsCountDevices) {
   NodeFacts node{.kernel = "6.1.0", .driver = "550.54", .modules = {"nvidia_peermem"}};
-  node.ports = {{.rate = "400 Gb/sec (4X NDR)", .firmware = "28.39"},
+  node.ports = {{.layer = "Ethernet", .state = "4: ACTIVE", .rate = "400 Gb/sec (4X NDR)", .firmware = "28.39"},
                 {.rate = "400 Gb/sec (4X NDR)", .firmware = "28.39"}};
+  node.ports[0].gids = {{.index = 3, .address = "0000:0000:0000:0000:0000:ffff:0a00:0001", .type = "RoCE v2"}};
   const ManagementFacts management{.gpus = {{.name = "H100"}, {.name = "H100"}}};
   EXPECT_EQ(common_facts(node, management), (std::vector<CommonFact>{{"kernel", "6.1.0", HealthStatus::warn},
                                                                      {"driver", "550.54"},
                                                                      {"GPUs", "2 x H100"},
                                                                      {"RDMA ports", "2 x 400 Gb/sec (4X NDR)"},
+                                                                     {"GID index of RoCE v2", "3", HealthStatus::warn},
                                                                      {"NIC firmware", "28.39", HealthStatus::warn},
                                                                      {"modules of GPUDirect RDMA", "nvidia_peermem"}}));
 }

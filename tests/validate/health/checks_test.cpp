@@ -72,6 +72,8 @@ TEST_F(HealthChecks, AHealthyNodeIsOkEverywhere) {
                        "pcie ok: 2 GPUs at PCIe generation 5 x16, 2 NICs at PCIe generation 5 x16",
                        "numa ok: 2 GPUs on 2 NUMA nodes, a NIC near each",
                        "rdma ok: active: 2 ports at 400 Gb/sec (4X NDR)",
+                       "roce ok: no active RoCE port",
+                       "congestion ok: no active RoCE port",
                        "gdr ok: nvidia_peermem is loaded",
                        "acs ok: off at 8 bridges above GPUs and NICs",
                        "iommu ok: off",
@@ -238,7 +240,7 @@ TEST_F(HealthChecks, WhatTheDriversLibrarySaysIsJudged) {
                        "peers, GPU 0 to 1: peer access is disabled by a registry key of the driver",
                        "fabric, 0000:31:00.0: the GPU's registration with the NVSwitches is in progress",
                        "ecc, 0000:31:00.0: a memory row waits for its replacement",
-                       "clocks, 0000:31:00.0: 1980 MHz, held back by heat, by the hardware, 91 C",
+                       "clocks, 0000:31:00.0: held back by heat, by the hardware: 1980 of 1980 MHz, 91 C",
                    }));
   gpu.held_back = 0x4 | 0x1;  // the power cap and idling are a GPU's everyday
   gpu.uncorrected = 2;
@@ -263,10 +265,72 @@ TEST_F(HealthChecks, MemoryWithoutEccAndClocksThatSomebodySetAreWarnings) {
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].found, "ECC is off");
   EXPECT_EQ(found[0].status, HealthStatus::warn);
-  EXPECT_EQ(found[1].found, "1200 MHz, held back by clocks that were set, 40 C");
+  EXPECT_EQ(found[1].found, "held back by clocks that were set: 1200 of 1980 MHz, 40 C");
   EXPECT_EQ(found[1].remedy, "undo it with nvidia-smi --reset-gpu-clocks and --reset-applications-clocks");
   management.gpus[0].remap_failed = true;
   EXPECT_EQ(complaints_of(node, management).at(0).remedy, "replace the GPU");
+}
+
+/// Four GPUs of one node while a job runs: the power cap takes part of their clocks.
+ManagementFacts four_busy_gpus() {
+  ManagementFacts management = two_gpus();
+  for (GpuFacts& gpu : management.gpus) {
+    gpu.clock_mhz = 1410;
+    gpu.held_back = 0x4;
+    gpu.busy_percent = 98;
+    gpu.watts = 690.4;
+    gpu.limit_watts = gpu.default_watts = 700.0;
+  }
+  management.gpus.push_back(management.gpus[0]);
+  management.gpus.push_back(management.gpus[0]);
+  return management;
+}
+
+std::vector<HealthCheck> clock_checks(const PlantedNode& node, const ManagementFacts& management) {
+  std::vector<HealthCheck> checks = checks_of(node, management);
+  std::erase_if(checks, [](const HealthCheck& check) { return check.name != "clocks"; });
+  return checks;
+}
+
+TEST_F(HealthChecks, ClocksUnderLoadAreHeldAgainstTheOthersAndTheMost) {
+  ManagementFacts management = four_busy_gpus();
+  EXPECT_EQ(clock_checks(node, management).at(0).found, "1410 of 1980 MHz, not held back; 4 GPUs under load");
+  management.gpus[1].clock_mhz = 1198;  // 0.8496 of the others' clock
+  std::vector<HealthCheck> found = clock_checks(node, management);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].status, HealthStatus::warn);
+  EXPECT_EQ(found[0].subject, "0000:31:00.0");
+  EXPECT_EQ(found[0].found, "1198 of 1980 MHz, 98% busy, 690 of 700 W, 40 C; 1410 MHz on the other busy GPUs");
+  management.gpus[1].clock_mhz = 1199;
+  EXPECT_EQ(clock_checks(node, management).at(0).status, HealthStatus::ok);
+  for (GpuFacts& gpu : management.gpus) {
+    gpu.clock_mhz = 989;  // all alike, and below half of 1980
+  }
+  found = clock_checks(node, management);
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[0].wrong, "under load the clock is below half of what the GPU can do");
+}
+
+TEST_F(HealthChecks, IdleClocksAreNotHeldAgainstAnything) {
+  ManagementFacts management = four_busy_gpus();
+  for (GpuFacts& gpu : management.gpus) {
+    gpu.clock_mhz = 345;
+    gpu.busy_percent = 0;
+    gpu.held_back = 0x1;
+  }
+  EXPECT_EQ(clock_checks(node, management).at(0).found,
+            "345 of 1980 MHz, not held back; idle, so look again beside a job for clocks under load");
+}
+
+TEST_F(HealthChecks, APowerLimitBelowTheDefaultIsAWarning) {
+  ManagementFacts management = two_gpus();
+  management.gpus[0].limit_watts = 500.0;
+  management.gpus[0].default_watts = 700.0;
+  const std::vector<HealthCheck> found = complaints_of(node, management);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].status, HealthStatus::warn);
+  EXPECT_EQ(found[0].found, "power limit 500 W, 700 W by default");
+  EXPECT_EQ(found[0].remedy, "nvidia-smi --power-limit=700, or expect a machine of that limit");
 }
 
 TEST_F(HealthChecks, NvswitchesWhoseStateIsNotToldAreUnknown) {

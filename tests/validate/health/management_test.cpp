@@ -51,6 +51,22 @@ int reasons(Handle device, unsigned long long* bits) {
   *bits = index_of(device) == 0 ? 0x1 : 0x40;
   return 0;
 }
+struct Utilization {
+  unsigned gpu;
+  unsigned memory;
+};
+int utilization(Handle device, Utilization* percent) {
+  *percent = {index_of(device) == 0 ? 97U : 4000U, 12U};
+  return 0;
+}
+int power(Handle /*device*/, unsigned* milliwatts) {
+  *milliwatts = 650'500;
+  return 0;
+}
+int power_limit(Handle /*device*/, unsigned* milliwatts) {
+  *milliwatts = 700'000;
+  return 0;
+}
 int errors(Handle device, unsigned kind, unsigned counter, unsigned long long* found) {
   *found = kind == 1 && counter == 0 ? index_of(device) : 99;
   return 0;
@@ -93,6 +109,9 @@ std::map<std::string, void*> library() {
           {"nvmlDeviceGetPciInfo_v3", at(pci)},
           {"nvmlDeviceGetClockInfo", at(clock)},
           {"nvmlDeviceGetCurrentClocksThrottleReasons", at(reasons)},
+          {"nvmlDeviceGetUtilizationRates", at(utilization)},
+          {"nvmlDeviceGetPowerUsage", at(power)},
+          {"nvmlDeviceGetEnforcedPowerLimit", at(power_limit)},
           {"nvmlDeviceGetTotalEccErrors", at(errors)},
           {"nvmlDeviceGetRemappedRows", at(rows)},
           {"nvmlDeviceGetNvLinkState", at(link)},
@@ -118,6 +137,11 @@ TEST(Management, ReadsEveryGpuAndPair) {
   EXPECT_EQ(first.clock_mhz, 1980);
   EXPECT_EQ(first.most_clock_mhz, std::nullopt);  // this library has no such function
   EXPECT_EQ(first.held_back, 0x1U);
+  EXPECT_EQ(first.busy_percent, 97);
+  EXPECT_EQ(first.watts, 650.5);
+  EXPECT_EQ(first.limit_watts, 700.0);
+  EXPECT_EQ(first.default_watts, std::nullopt);
+  EXPECT_EQ(facts.gpus[1].busy_percent, std::nullopt);  // 4,000% is none
   EXPECT_EQ(first.uncorrected, 0U);
   EXPECT_EQ(first.remap_pending, false);
   EXPECT_EQ(first.links, 12);

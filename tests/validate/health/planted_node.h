@@ -84,6 +84,39 @@ class PlantedNode {
     write(folder + "/phys_state", physical);
     write(folder + "/rate", rate);
   }
+  /// Makes the NIC's port one of RoCE over `interface`, with GIDs of versions 1 and 2 of a link-local and of an IPv4
+  /// address, as Linux orders them; the settings of congestion are those that MLNX_OFED shows.
+  void make_roce(const std::string& nic, const std::string& interface, const std::string& ipv4) const {
+    const std::string port = "sys/class/infiniband/" + nic + "/ports/1";
+    write(port + "/link_layer", "Ethernet");
+    for (int index = 0; index < 6; ++index) {
+      write(port + "/gids/" + std::to_string(index), "0000:0000:0000:0000:0000:0000:0000:0000");
+    }
+    set_gid(nic, 0, "fe80:0000:0000:0000:0e42:a1ff:fe00:0001", "IB/RoCE v1", interface);
+    set_gid(nic, 1, "fe80:0000:0000:0000:0e42:a1ff:fe00:0001", "RoCE v2", interface);
+    set_gid(nic, 2, "0000:0000:0000:0000:0000:ffff:" + ipv4, "IB/RoCE v1", interface);
+    set_gid(nic, 3, "0000:0000:0000:0000:0000:ffff:" + ipv4, "RoCE v2", interface);
+    write("sys/class/net/" + interface + "/qos/trust", "dscp");
+    for (int priority = 0; priority < 8; ++priority) {
+      set_ecn(interface, priority, priority == 3 ? "1" : "0", priority == 3 ? "1" : "0");
+    }
+    write(port + "/hw_counters/np_ecn_marked_roce_packets", "17");
+    write(port + "/hw_counters/packet_seq_err", "3");
+  }
+  void set_gid(const std::string& nic, int index, const std::string& address, const std::string& type,
+               const std::string& interface) const {
+    const std::string port = "sys/class/infiniband/" + nic + "/ports/1";
+    const std::string name = std::to_string(index);
+    write(port + "/gids/" + name, address);
+    write(port + "/gid_attrs/types/" + name, type);
+    write(port + "/gid_attrs/ndevs/" + name, interface);
+  }
+  void set_ecn(const std::string& interface, int priority, const std::string& notifies,
+               const std::string& reacts) const {
+    const std::string folder = "sys/class/net/" + interface + "/ecn";
+    write(folder + "/roce_np/enable/" + std::to_string(priority), notifies);
+    write(folder + "/roce_rp/enable/" + std::to_string(priority), reacts);
+  }
   /// Now and at most.
   void set_link(const std::string& folder, const std::string& speed, const std::string& width) const {
     write(folder + "/current_link_speed", speed);

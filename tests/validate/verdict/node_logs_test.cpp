@@ -61,6 +61,37 @@ TEST_F(NodeLogsTest, CollectivesOfOneHostAreOneNode) {
   EXPECT_TRUE(logs.passed_over.empty());
 }
 
+// As ROCm's rccl-tests prints it (develop, 2025): a version without "#", devices with and without a name.
+TEST_F(NodeLogsTest, LogsOfRcclTestsAreReadAsThoseOfNcclTests) {
+  machine = load_machine("mi300x");
+  std::string text =
+      "# Collective test starting: all_reduce_perf\n"
+      "# nThread 1 nGpus 8 minBytes 8388608 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 "
+      "validation: 1 graph: 0\n#\nrccl-tests: Version develop:83d38d9\n# Using devices\n";
+  for (int rank = 0; rank < 8; ++rank) {
+    text += fmt::format("#  Rank {:2} Group  0 Pid  37300 on   g100n126 device {:2} [0000:{:02x}:00] {}\n", rank, rank,
+                        5 + rank, rank == 7 ? "" : "AMD Instinct MI300X");
+  }
+  text +=
+      "#\n#                                                              out-of-place                       in-place\n"
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw "
+      "#wrong\n"
+      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n"
+      "     8388608       2097152     float     sum      -1    91.10   92.08  161.14      0    94.94   88.36  154.63   "
+      "   "
+      "0\n# Errors with asterisks indicate errors that have exceeded the maximum threshold.\n"
+      "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 157.885\n";
+  const NodeLogs logs = read({file("a.txt", text)});
+  ASSERT_EQ(logs.nodes.size(), 1U);
+  EXPECT_EQ(logs.nodes[0].name, "g100n126");
+  ASSERT_EQ(logs.nodes[0].rows.size(), 1U);
+  EXPECT_EQ(logs.nodes[0].rows[0].message.op, LinkOp::all_reduce);
+  EXPECT_EQ(logs.nodes[0].rows[0].message.gpus, 8);
+  EXPECT_EQ(logs.nodes[0].rows[0].message.bytes.count, 8388608);
+  EXPECT_DOUBLE_EQ(logs.nodes[0].rows[0].time_us, 91.10);
+  EXPECT_TRUE(logs.passed_over.empty());
+}
+
 TEST_F(NodeLogsTest, FilesTellNodesApartWhereHostsDoNot) {
   const std::vector<std::string> files{file("a.txt", log_of("all_reduce", {"pod", "pod"}, two_rows)),
                                        file("b.txt", log_of("all_reduce", {"pod", "pod"}, two_rows))};

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of RoCE ports: their table of addresses, and what they do under congestion.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "validate/health/check_list.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+std::string name_of_port(const RdmaPort& port) { return fmt::format("{}/{}", port.device, port.number); }
+
+std::string interface_in_words(const RdmaPort& port) { return port.interface.empty() ? "INTERFACE" : port.interface; }
+
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+/// A port that is down is a matter of the check rdma.
+std::vector<const RdmaPort*> roce_ports(const NodeFacts& node) {
+  std::vector<const RdmaPort*> ports;
+  for (const RdmaPort& port : node.ports) {
+    if (is_active_roce(port)) {
+      ports.push_back(&port);
+    }
+  }
+  return ports;
+}
+
+/// "0 v1 fe80:..., 3 v2 0000:...", at most the first few.
+std::string table_in_words(const RdmaPort& port) {
+  constexpr std::size_t few = 6;
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < std::min(few, port.gids.size()); ++i) {
+    const Gid& gid = port.gids[i];
+    const std::string_view version = gid.type == roce_version_2 ? "v2" : gid.type.empty() ? "unknown" : "v1";
+    words.push_back(fmt::format("{} {} {}", gid.index, version, gid.address));
+  }
+  return fmt::format("{}{}", fmt::join(words, ", "),
+                     port.gids.size() > few ? fmt::format(" and {} more", port.gids.size() - few) : "");
+}
+
+/// NCCL_IB_GID_INDEX names an entry that this port does not have, or one of version 1.
+bool look_at_chosen_index(const RdmaPort& port, int index, CheckList& list) {
+  const auto gid = std::ranges::find(port.gids, index, &Gid::index);
+  if (gid != port.gids.end() && gid->type == roce_version_2) {
+    return false;
+  }
+  const std::optional<int> usable = usable_gid_index(port);
+  list.bad(
+      {.subject = name_of_port(port),
+       .found = gid == port.gids.end() ? fmt::format("no GID of index {}: {}", index, table_in_words(port))
+                                       : fmt::format("GID {} is {}", index, gid->type),
+       .wrong = gid == port.gids.end() ? fmt::format("NCCL_IB_GID_INDEX is {}, which this port lacks", index)
+                                       : "NCCL_IB_GID_INDEX names an address that routers do not pass on",
+       .remedy = usable
+                     ? fmt::format("set NCCL_IB_GID_INDEX={}, or unset it: NCCL finds the index from 2.21 on", *usable)
+                     : fmt::format("give {} an IP address, and unset NCCL_IB_GID_INDEX", interface_in_words(port))});
+  return true;
+}
+
+/// True if the port has an address that its peers can use.
+bool look_at_table(const RdmaPort& port, CheckList& list) {
+  const std::string address =
+      fmt::format("give {} an IP address and bring it up (ip address add, ip link set up)", interface_in_words(port));
+  if (port.gids.empty()) {
+    list.bad({.subject = name_of_port(port),
+              .found = "no GID",
+              .wrong = "RDMA over this port cannot connect",
+              .remedy = address});
+  } else if (std::ranges::none_of(port.gids, [](const Gid& gid) { return gid.type == roce_version_2; })) {
+    list.warn({.subject = name_of_port(port),
+               .found = fmt::format("no GID of RoCE v2: {}", table_in_words(port)),
+               .wrong = "messages of RoCE v1 pass no router, and NCCL asks for v2",
+               .remedy = address + "; if v1 stays alone, let the driver speak v2 (cma_roce_mode -d DEVICE -p 1 -m 2)"});
+  } else if (!usable_gid_index(port)) {
+    list.warn({.subject = name_of_port(port),
+               .found = fmt::format("GIDs of link-local addresses alone: {}", table_in_words(port)),
+               .wrong = "messages over this port pass no router",
+               .remedy = address});
+  } else {
+    return true;
+  }
+  return false;
+}
+
+std::string indices_in_words(const std::map<int, std::vector<std::string>>& ports_of_index) {
+  std::vector<std::string> words;
+  for (const auto& [index, ports] : ports_of_index) {
+    words.push_back(fmt::format("{} on {}", index, fmt::join(ports, ", ")));
+  }
+  return fmt::format("{}", fmt::join(words, "; "));
+}
+
+std::string priorities_in_words(const std::vector<int>& priorities) {
+  return priorities.empty() ? "none" : fmt::format("{}", fmt::join(priorities, ", "));
+}
+
+void look_at_ecn(const RdmaPort& port, CheckList& list) {
+  const CongestionFacts& facts = port.congestion;
+  if (!facts.has_ecn || (!facts.notifying.empty() && facts.notifying == facts.reacting)) {
+    return;
+  }
+  const std::string folder = fmt::format("/sys/class/net/{}/ecn", interface_in_words(port));
+  CheckList::Finding finding{
+      .subject = name_of_port(port),
+      .found = fmt::format("ECN: receivers notify on priorities {}, senders react on {}",
+                           priorities_in_words(facts.notifying), priorities_in_words(facts.reacting)),
+      .wrong = "senders do not slow down under congestion, so switches drop packets or pause all ports",
+      .remedy = fmt::format("on RoCE's priority, usually 3: echo 1 > {0}/roce_np/enable/3, and {0}/roce_rp/enable/3; "
+                            "mark on the switches too",
+                            folder)};
+  list.warn(std::move(finding));
+}
+
+void look_at_trust(const RdmaPort& port, CheckList& list) {
+  if (port.congestion.trust != "pcp") {
+    return;
+  }
+  list.warn({.subject = name_of_port(port),
+             .found = "the NIC takes priorities from VLAN tags (trust pcp)",
+             .wrong = "RoCE packets without a tag are on priority 0, which is neither paused nor marked as RoCE's is",
+             .remedy = fmt::format("mlnx_qos -i {} --trust dscp, where RoCE is not in a VLAN with priorities",
+                                   interface_in_words(port))});
+}
+
+/// Losses without a single mark: the switches drop packets before anybody is told.
+bool look_at_losses(const RdmaPort& port, CheckList& list) {
+  const CongestionFacts& facts = port.congestion;
+  constexpr std::uint64_t few = 100;  // a link that came up, or a job that died, leaves some
+  if (facts.lost.value_or(0) < few || facts.marked.value_or(1) > 0) {
+    return false;
+  }
+  list.warn({.subject = name_of_port(port),
+             .found = fmt::format(
+                 "{} gaps that peers reported and no packet marked by ECN, since the driver was loaded", *facts.lost),
+             .wrong = "switches drop RoCE packets instead of marking them or pausing the sender",
+             .remedy = "turn on ECN and PFC for RoCE's priority on the switches, and look at their drops a port"});
+  return true;
+}
+
+}  // namespace
+
+void look_at_roce(const NodeFacts& node, const ManagementFacts& /*management*/, CheckList& list) {
+  std::map<int, std::vector<std::string>> ports_of_index;
+  const std::vector<const RdmaPort*> ports = roce_ports(node);
+  for (const RdmaPort* const port : ports) {
+    if (!port->has_gid_types) {
+      list.unknown({.subject = name_of_port(*port),
+                    .found = "Linux shows no types of GIDs here",
+                    .wrong = "the versions of RoCE were not checked",
+                    .remedy = "run this on the host, or look at show_gids and ibv_devinfo -v"});
+    } else if (const bool is_wrong = node.gid_index && look_at_chosen_index(*port, *node.gid_index, list);
+               !is_wrong && look_at_table(*port, list)) {
+      ports_of_index[*usable_gid_index(*port)].push_back(name_of_port(*port));
+    }
+  }
+  if (ports_of_index.size() > 1) {
+    list.warn({.found = fmt::format("GID index of RoCE v2: {}", indices_in_words(ports_of_index)),
+               .wrong = "no single NCCL_IB_GID_INDEX fits all ports",
+               .remedy = "leave NCCL_IB_GID_INDEX unset (NCCL 2.21 and later finds each), or give all interfaces the "
+                         "same kinds of addresses in the same order"});
+  }
+  list.otherwise_ok(ports.empty() ? "no active RoCE port"
+                                  : fmt::format("{} with RoCE v2, GID index {}", counted(ports.size(), "port"),
+                                                ports_of_index.empty() ? 0 : ports_of_index.begin()->first));
+}
+
+void look_at_congestion(const NodeFacts& node, const ManagementFacts& /*management*/, CheckList& list) {
+  const std::vector<const RdmaPort*> ports = roce_ports(node);
+  std::set<std::string> settings;
+  for (const RdmaPort* const port : ports) {
+    const CongestionFacts& facts = port->congestion;
+    look_at_ecn(*port, list);
+    look_at_trust(*port, list);
+    if (!look_at_losses(*port, list) && !facts.has_ecn && facts.trust.empty()) {
+      list.unknown(
+          {.subject = name_of_port(*port),
+           .found = "the driver shows ECN and trust in no file; MLNX_OFED's and DOCA's do",
+           .wrong = "ECN and PFC were not checked",
+           .remedy = fmt::format("look at dcb pfc show dev {0}, or at mlnx_qos -i {0}", interface_in_words(*port))});
+    }
+    settings.insert(fmt::format("ECN on priority {}, trust {}", priorities_in_words(facts.notifying),
+                                facts.trust.empty() ? "unknown" : facts.trust));
+  }
+  if (settings.size() > 1 && list.empty()) {
+    list.warn(
+        {.found = fmt::format("{}", fmt::join(settings, "; ")),
+         .wrong = "RoCE ports of this node differ in how they handle congestion",
+         .remedy = "give all the same settings with one script at boot (mlnx_qos, and ecn below /sys/class/net)"});
+  }
+  list.otherwise_ok(ports.empty() ? "no active RoCE port"
+                                  : fmt::format("{}; PFC is in no file (dcb pfc show dev {})",
+                                                fmt::join(settings, "; "), interface_in_words(*ports.front())));
+}
+
+}  // namespace commfuse::validate
