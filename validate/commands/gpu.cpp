@@ -276,7 +276,11 @@ std::string Gpu::dry_run_in_words() const {
 }
 
 DeviceReading Gpu::reading(const std::string& when, int rank) const {
-  DeviceReading reading{.when = when, .rank = rank, .gpu = driver_->facts().uuid};
+  return device_reading(driver_->facts().uuid, when, rank);
+}
+
+DeviceReading device_reading(const std::string& uuid, const std::string& when, int rank) {
+  DeviceReading reading{.when = when, .rank = rank, .gpu = uuid};
   if (const std::optional<DeviceState> state = device_state(reading.gpu)) {
     reading.clock_mhz = state->clock_mhz;
     reading.memory_clock_mhz = state->memory_clock_mhz;
@@ -321,8 +325,12 @@ std::string Gpu::attention_by() const { return driver_->attention_by(); }
 
 void Gpu::say_software() const {
   if (is_software()) {
-    fmt::print(stderr, "software GPU: a program on this machine's processor; no time here is a GPU's\n");
+    say_software_gpu();
   }
+}
+
+void say_software_gpu() {
+  fmt::print(stderr, "software GPU: a program on this machine's processor; no time here is a GPU's\n");
 }
 
 void Gpu::say_attention() const {

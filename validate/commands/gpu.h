@@ -136,6 +136,11 @@ class GpuCrew {
   std::unique_ptr<Communicators> communicators_;
 };
 
+/// Clocks, power and temperature of the GPU with this identity, now.
+DeviceReading device_reading(const std::string& uuid, const std::string& when, int rank);
+/// A line on stderr: no time is a GPU's.
+void say_software_gpu();
+
 /// NCCL_*, CUDA_* and NVIDIA_* variables of the environment as they are now, by name.
 Words gpu_variables();
 

@@ -132,7 +132,7 @@ TEST_F(NodeLogsTest, RecordsOfBenchHaveCollectivesToo) {
   record.links = "mpi";
   record.micro_benchmarks.clear();
   EXPECT_EQ(read({file("c.json", to_json(record))}).unread.front(),
-            "c.json: has no collectives; give a record of commfuse-validate bench");
+            "c.json: has neither collectives nor copies; give a record of commfuse-validate bench or links --copies");
 }
 
 const std::string dcgm =
