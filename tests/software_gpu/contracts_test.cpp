@@ -73,6 +73,43 @@ class Gate {
   std::atomic<bool> open_ = false;
 };
 
+TEST(SoftwareGpuPeers, ReachEachOtherOnceThatIsEnabled) {
+  int can = -1;
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 1), cudaSuccess);
+  EXPECT_EQ(can, 1);
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 1, 1), cudaSuccess);
+  EXPECT_EQ(can, 0);
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 3), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);  // itself
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 1), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 0), cudaSuccess);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 0), cudaErrorPeerAccessAlreadyEnabled);
+}
+
+TEST(SoftwareGpuPeers, CopiesBetweenThemWantMemoryOfTheGpuThatTheyName) {
+  cudaStream_t stream = new_stream();
+  int* const from = new_memory<int>(4);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  int* const to = new_memory<int>(4);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  const std::array values{1, 2, 3, 4};
+  std::array<int, 4> got{};
+  ASSERT_EQ(cudaMemcpy(from, values.data(), sizeof values, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyPeerAsync(to, 1, from, 0, sizeof values, stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(got.data(), to, sizeof got, cudaMemcpyDeviceToHost), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  EXPECT_EQ(got, values);
+  EXPECT_EQ(cudaMemcpyPeerAsync(to, 2, from, 0, sizeof values, stream), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyPeerAsync(to, 1, from, 0, sizeof values + 1, stream), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyPeerAsync(to, 1, from, 7, sizeof values, stream), cudaErrorInvalidDevice);
+  std::array<char, 16> bus{};
+  EXPECT_EQ(cudaDeviceGetPCIBusId(bus.data(), 16, 2), cudaSuccess);
+  EXPECT_STREQ(bus.data(), "FFFF:02:00.0");
+  EXPECT_EQ(cudaDeviceGetPCIBusId(bus.data(), 8, 2), cudaErrorInvalidValue);
+}
+
 TEST(SoftwareGpuKernels, ThreadsMeetAtABarrierInRandomOrders) {
   cudaStream_t stream = new_stream();
   std::vector<int> before(96);

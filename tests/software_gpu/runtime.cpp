@@ -170,7 +170,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* about, int device) {
   about->totalGlobalMem = settings().memory;
   about->major = 9;
   about->multiProcessorCount = settings().multiprocessors;
-  about->l2CacheSize = 50 << 20;
+  about->l2CacheSize = 1 << 20;  // overwritten before every timed run, which takes a processor its time
   return cudaSuccess;
 }
 

@@ -34,6 +34,7 @@ struct GpuArguments {
   std::string multiprocessors = "auto";
   std::string partition = "none";
   std::string attention = "auto";
+  std::string level2 = "cold";
   std::string nvls = "on";
   std::string cta_policy = "default";
   std::string nccl_ctas = "auto";
