@@ -87,6 +87,9 @@ Json json_of(const MicroBenchmark& benchmark) {
   if (benchmark.peer >= 0) {
     json["peer"] = benchmark.peer;
   }
+  if (benchmark.in_place) {
+    json["in_place"] = true;
+  }
   json["samples_ps"] = json_of(benchmark.samples);
   return json;
 }
@@ -181,6 +184,10 @@ class Reader {
   [[nodiscard]] std::string text() const {
     require(value_.is_string(), "it is not text");
     return with_escapes(value_.get<std::string>(), "\t\n");  // It will be shown to people.
+  }
+  [[nodiscard]] bool truth() const {
+    require(value_.is_boolean(), "it is neither true nor false");
+    return value_.get<bool>();
   }
   [[nodiscard]] std::int64_t count(std::int64_t least = 0, std::int64_t largest = unlimited) const {
     const bool fits =
@@ -290,6 +297,7 @@ MicroBenchmark micro_benchmark_in(const Reader& reader) {
   if (reader.has("peer")) {
     benchmark.peer = reader.at("peer").count(0, benchmark.ranks - 1);
   }
+  benchmark.in_place = reader.has("in_place") && reader.at("in_place").truth();
   reader.at("samples_ps").require(!benchmark.samples.empty(), "it has no sample");
   return benchmark;
 }

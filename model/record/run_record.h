@@ -92,7 +92,8 @@ inline constexpr std::string_view inside_schedule = "schedule";
 /// One op on every rank at once, repeated, alone or beside another one. It serves to fit the prices of ops, so it
 /// contains no makespan of a schedule.
 struct MicroBenchmark {
-  /// "product", "add", "copy", "exchange", "all_gather" and so on; "next", "wake", "transfer": see micro_program.h.
+  /// "product", "add", "copy", "exchange", "all_gather" and so on; "next", "wake", "transfer": see micro_program.h;
+  /// "host_to_device_memcpy_ce" and so on: see copies.h.
   std::string op;
   /// Work of another lane of the rank meanwhile: "product", "exchange"; empty: none; inside_schedule: everything that a
   /// schedule does.
@@ -107,6 +108,7 @@ struct MicroBenchmark {
   /// Rank whose time alone this is; for a "transfer" the sender. -1: no single rank.
   std::int64_t rank = -1;
   std::int64_t peer = -1;           ///< receiver of a "transfer"
+  bool in_place = false;            ///< a collective whose smaller buffer is its own part of the larger one
   std::vector<Duration> samples{};  ///< one per repetition: the longest of all ranks; for "next" and "wake" every one
   friend bool operator==(const MicroBenchmark&, const MicroBenchmark&) = default;
 };

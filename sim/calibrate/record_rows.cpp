@@ -39,6 +39,8 @@ class RecordRows {
         ++left_out_["ops of single ranks and links, which commfuse-validate links compares"];
       } else if (!benchmark.beside.empty() && benchmark.beside != inside_schedule) {
         ++left_out_["two ops beside each other, which prices do not know of"];
+      } else if (benchmark.in_place) {
+        ++left_out_["collectives in place, which save the copy of a rank's own part that prices count"];
       } else if (time > Duration{}) {
         add(benchmark, time);
       }

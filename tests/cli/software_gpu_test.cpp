@@ -203,7 +203,56 @@ TEST_F(SoftwareGpu, ProcessesTimeOpsAndLinksThoughSomeAreIdle) {
                                  few_flops);
   EXPECT_NE(links.out.find("both ways at once, 8192 bytes each"), std::string::npos) << links.out;
   EXPECT_NE(links.out.find("all_to_all, 2 ranks, out of place"), std::string::npos) << links.out;
+  EXPECT_NE(links.out.find("all_reduce, 2 ranks, in place"), std::string::npos) << links.out;
   EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
+}
+
+/// GPUs with few multiprocessors: a kernel that copies has a block for each.
+constexpr const char* four_gpus = "SOFTWARE_GPU_DEVICES=4 SOFTWARE_GPU_MULTIPROCESSORS=4 ";
+
+TEST_F(SoftwareGpu, CopiesBetweenFourGpusAreThoseOfNvbandwidth) {
+  const Outcome outcome = on_one(
+      "links --copies all --both-ways --bytes '8 KiB,64 KiB' --iterations 3 --tolerance 1000000 --out copies.json",
+      four_gpus);
+  const RunRecord record = record_of_software("copies.json");
+  // Of each size and engine: 4 copies to the host and 4 from it, 12 reads and 12 writes; as many both ways.
+  EXPECT_EQ(record.micro_benchmarks.size(), 2U * 2U * 2U * (2U * 4U + 2U * 12U));
+  for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
+    EXPECT_EQ(benchmark.samples.size(), 3U) << benchmark.op;
+    EXPECT_GE(benchmark.rank, 0) << benchmark.op;
+  }
+  EXPECT_EQ(record.environment.devices.size(), 2U * 4U);
+  for (const char* title :
+       {"host_to_device_memcpy_ce of 8 KiB by GPU, us", "device_to_device_memcpy_read_sm of 64 KiB, us, GPU (down) <- ",
+        "device_to_device_bidirectional_memcpy_write_ce, 65536 bytes each, GB/s of both together"}) {
+    EXPECT_NE(outcome.out.find(title), std::string::npos) << title << '\n' << outcome.out;
+  }
+  const Outcome again = run_program("commfuse-validate links copies.json --tolerance 1000000 --expect h100-sxm");
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(again.err, "not judged: copies of less than 64 MiB: what a copy costs besides its bytes counts\n");
+}
+
+TEST_F(SoftwareGpu, GpusThatDoNotReachEachOtherHaveNoCopies) {
+  const Outcome outcome =
+      on_one("links --copies ce --bytes '8 KiB' --iterations 3 --tolerance 1000000 --out copies.json",
+             std::string(four_gpus) + "SOFTWARE_GPU_PEERS=2 ");
+  EXPECT_EQ(record_of_software("copies.json").micro_benchmarks.size(), 2U * 4U + 2U * 4U);
+  std::filesystem::remove("copies.json");
+  on_one("links --copies sm --ranks 1 --bytes '8 KiB' --iterations 3 --tolerance 1000000 --out copies.json", four_gpus);
+  EXPECT_EQ(record_of_software("copies.json").micro_benchmarks.size(), 2U);
+}
+
+TEST_F(SoftwareGpu, CopiesAreRefusedWhereTheyMakeNoSense) {
+  for (const auto& [flags, sentence] : {std::pair{"--copies all --executor cuda-virtual", "remove --executor"},
+                                        {"--copies some", "--copies"},
+                                        {"--copies ce --collectives '8 KiB'", "--collectives"},
+                                        {"--copies ce --ranks 9", "--ranks"},
+                                        {"--copies ce --iterations 4", "--iterations"}}) {
+    const Outcome outcome = run_program(std::string("COMMFUSE_CUDA_PLUGIN='" COMMFUSE_SOFTWARE_GPU "' ") + four_gpus +
+                                        "commfuse-validate links " + flags);
+    EXPECT_EQ(outcome.code, 2) << flags << outcome.err;
+    EXPECT_NE(outcome.err.find(sentence), std::string::npos) << outcome.err;
+  }
 }
 
 /// Makes three processes check schedules for ever, until rank 1 gets a signal. Returns how the others end, and the

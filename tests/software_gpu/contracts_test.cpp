@@ -73,6 +73,43 @@ class Gate {
   std::atomic<bool> open_ = false;
 };
 
+TEST(SoftwareGpuPeers, ReachEachOtherOnceThatIsEnabled) {
+  int can = -1;
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 1), cudaSuccess);
+  EXPECT_EQ(can, 1);
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 1, 1), cudaSuccess);
+  EXPECT_EQ(can, 0);
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 3), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);  // itself
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 1), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 0), cudaSuccess);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 0), cudaErrorPeerAccessAlreadyEnabled);
+}
+
+TEST(SoftwareGpuPeers, CopiesBetweenThemWantMemoryOfTheGpuThatTheyName) {
+  cudaStream_t stream = new_stream();
+  int* const from = new_memory<int>(4);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  int* const to = new_memory<int>(4);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  const std::array values{1, 2, 3, 4};
+  std::array<int, 4> got{};
+  ASSERT_EQ(cudaMemcpy(from, values.data(), sizeof values, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyPeerAsync(to, 1, from, 0, sizeof values, stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(got.data(), to, sizeof got, cudaMemcpyDeviceToHost), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  EXPECT_EQ(got, values);
+  EXPECT_EQ(cudaMemcpyPeerAsync(to, 2, from, 0, sizeof values, stream), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyPeerAsync(to, 1, from, 0, sizeof values + 1, stream), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyPeerAsync(to, 1, from, 7, sizeof values, stream), cudaErrorInvalidDevice);
+  std::array<char, 16> bus{};
+  EXPECT_EQ(cudaDeviceGetPCIBusId(bus.data(), 16, 2), cudaSuccess);
+  EXPECT_STREQ(bus.data(), "FFFF:02:00.0");
+  EXPECT_EQ(cudaDeviceGetPCIBusId(bus.data(), 8, 2), cudaErrorInvalidValue);
+}
+
 TEST(SoftwareGpuKernels, ThreadsMeetAtABarrierInRandomOrders) {
   cudaStream_t stream = new_stream();
   std::vector<int> before(96);
@@ -167,13 +204,40 @@ TEST(SoftwareGpuNumbers, Bf16AndFp16AreThoseOfTheReference) {
   }
 }
 
-TEST(SoftwareGpuNumbers, PlacesOfElementsAreThoseOfWideDivisions) {
-  for (const std::int64_t by :
-       {std::int64_t{1}, std::int64_t{7}, std::int64_t{28672}, (std::int64_t{1} << 32) - 1, std::int64_t{1} << 33}) {
-    for (const std::int64_t number : {std::int64_t{0}, std::int64_t{6}, std::int64_t{123456789},
-                                      (std::int64_t{1} << 32) - 1, std::int64_t{1} << 32, std::int64_t{1} << 40}) {
-      EXPECT_EQ(commfuse::validate::divided(number, by).quotient, number / by) << number << " / " << by;
-      EXPECT_EQ(commfuse::validate::divided(number, by).rest, number % by) << number << " / " << by;
+TEST(SoftwareGpuNumbers, AMultiplicationAndAShiftDivide) {
+  constexpr std::uint32_t most = (std::uint32_t{1} << 31) - 1;
+  for (const std::uint32_t by : {1U, 2U, 3U, 7U, 28672U, 53248U, (1U << 30) + 1, most - 1, most}) {
+    const commfuse::validate::Divisor divisor(by);
+    EXPECT_EQ(divisor.by(), by);
+    for (const std::uint32_t near : {0U, by, 2 * std::min(by, most / 2), most / by * by, most}) {
+      for (const std::uint32_t number : {near - (near > 0 ? 1 : 0), near, near + (near < most ? 1 : 0)}) {
+        EXPECT_EQ(divisor.quotient(number), number / by) << number << " / " << by;
+      }
+    }
+  }
+}
+
+TEST(SoftwareGpuNumbers, ThreadsOfAGridVisitEveryElementOnce) {
+  cudaStream_t stream = new_stream();
+  constexpr unsigned threads = 64;
+  for (const auto& [rows, columns] : {std::pair{1, 5}, std::pair{3, 8}, std::pair{70, 33}, std::pair{2, 5000}}) {
+    const commfuse::validate::Tiles tiles = commfuse::validate::tiles_of(rows, columns, threads);
+    for (const std::int64_t most : {1, 3, 1000}) {
+      std::vector<int> visits(static_cast<std::size_t>(rows * columns));
+      const dim3 grid = commfuse::validate::grid_of(tiles, threads, most);
+      EXPECT_LE(grid.x * grid.y, most);
+      EXPECT_EQ(run(stream, {.grid = grid, .block = threads},
+                    [&, width = columns] {
+                      tiles.for_each(commfuse::validate::blocks_of_grid(), threads,
+                                     [&](std::int64_t row, std::int64_t column, int count) {
+                                       for (int i = 0; i < count; ++i) {
+                                         __atomic_fetch_add(&visits[static_cast<std::size_t>(row * width + column + i)],
+                                                            1, __ATOMIC_RELAXED);
+                                       }
+                                     });
+                    }),
+                cudaSuccess);
+      EXPECT_EQ(visits, std::vector<int>(visits.size(), 1)) << rows << " x " << columns << ", " << most;
     }
   }
 }

@@ -118,7 +118,7 @@ class ModuleDouble final : public CudaModule {
 
 /// As cuda_module_entry names it; the caller owns it. Threads of one process that stand for processes share the GPUs,
 /// so there is one module, which lives as long as the process.
-extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_3() {
+extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_4() {
   using commfuse::validate::test::ModuleDouble;
   static ModuleDouble& the_one = *new ModuleDouble;
   class Lent final : public commfuse::validate::CudaModule {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "model/expect/expectation.h"
+#include "validate/bench/copies.h"
 #include "validate/measure/protocol.h"
 
 namespace commfuse::validate {
@@ -22,24 +23,37 @@ std::string size_in_words(Bytes bytes) {
                                       : fmt::format("{:g} KiB", static_cast<double>(bytes.count) / 1024.0);
 }
 
+std::string name_of(const MicroBenchmark& benchmark, bool between_hosts) {
+  if (benchmark.op == "product") {
+    return fmt::format("products of {} x {} x {}", benchmark.m, benchmark.n, benchmark.k);
+  }
+  return fmt::format("{} of {}{}", benchmark.op == "transfer" ? "transfers" : benchmark.op,
+                     size_in_words({benchmark.bytes}), between_hosts ? " between hosts" : "");
+}
+
 PartGroup& group_of(const MicroBenchmark& benchmark, const std::vector<std::string>& hosts,
                     std::vector<PartGroup>& groups) {
   const auto host = [&](std::int64_t rank) {
     return static_cast<std::size_t>(rank) < hosts.size() ? hosts[static_cast<std::size_t>(rank)] : std::string();
   };
-  const bool moves = benchmark.op == "transfer";
-  const bool between = moves && host(benchmark.rank) != host(benchmark.peer);
-  const Bytes bytes{moves ? benchmark.bytes : 0};
+  const bool between = benchmark.op == "transfer" && host(benchmark.rank) != host(benchmark.peer);
+  const Bytes bytes{benchmark.op == "product" ? 0 : benchmark.bytes};
   for (PartGroup& group : groups) {
-    if (group.bytes == bytes && group.between_hosts == between) {
+    if (group.op == benchmark.op && group.bytes == bytes && group.between_hosts == between) {
       return group;
     }
   }
-  const std::string name = moves
-                               ? fmt::format("transfers of {}{}", size_in_words(bytes), between ? " between hosts" : "")
-                               : fmt::format("products of {} x {} x {}", benchmark.m, benchmark.n, benchmark.k);
-  return groups.emplace_back(PartGroup{.name = name, .bytes = bytes, .between_hosts = between});
+  return groups.emplace_back(
+      PartGroup{.name = name_of(benchmark, between), .op = benchmark.op, .bytes = bytes, .between_hosts = between});
 }
+
+/// Whether the parts of the group are pairs of ranks or of GPUs.
+bool has_pairs(const PartGroup& group) {
+  return std::ranges::any_of(group.parts, [](const ComparedPart& part) { return part.peer >= 0; });
+}
+
+/// The noun for what a rank of the group is.
+std::string_view rank_noun(const PartGroup& group) { return copy_test_named(group.op) ? "GPU" : "rank"; }
 
 double ratio_of(Duration time, Duration usual) {
   return usual > Duration{} ? to_seconds(time) / to_seconds(usual) : 1.0;
@@ -127,7 +141,7 @@ void name_ranks(const PartGroup& group, std::vector<bool>& explained, std::vecto
       ratios.push_back(group.parts[place].ratio);
     }
     std::sort(ratios.begin(), ratios.end());
-    sentences.push_back(fmt::format("rank {}: in {} {} of {} of {} take {:.2f} times as long as usual",
+    sentences.push_back(fmt::format("{} {}: in {} {} of {} of {} take {:.2f} times as long as usual", rank_noun(group),
                                     blame->suspect.rank, group.name, blame->off.size(), blame->links,
                                     blame->suspect.in_words(), ratios[ratios.size() / 2]));
   }
@@ -135,14 +149,15 @@ void name_ranks(const PartGroup& group, std::vector<bool>& explained, std::vecto
 
 void name_culprits(const PartGroup& group, std::vector<std::string>& sentences) {
   std::vector<bool> explained(group.parts.size(), false);
-  if (group.bytes.count > 0) {
+  if (has_pairs(group)) {
     name_ranks(group, explained, sentences);
   }
   for (std::size_t i = 0; i < group.parts.size(); ++i) {
     const ComparedPart& part = group.parts[i];
     if (part.off && !explained[i]) {
-      const std::string who =
-          part.peer >= 0 ? fmt::format("rank {} to rank {}", part.rank, part.peer) : fmt::format("rank {}", part.rank);
+      const std::string_view noun = rank_noun(group);
+      const std::string who = part.peer >= 0 ? fmt::format("{} {} to {} {}", noun, part.rank, noun, part.peer)
+                                             : fmt::format("{} {}", noun, part.rank);
       sentences.push_back(fmt::format("{}: {} take {:.2f} times as long as usual{}", who, group.name, part.ratio,
                                       range_in_words(part, group.usual)));
     }
@@ -178,8 +193,14 @@ std::string without_trailing_blanks(std::string line) {
   return line + "\n";
 }
 
+/// What rows and columns of a matrix are. A copy is issued by the GPU of its row.
+std::string_view axes_of(const PartGroup& group) {
+  const std::optional<CopyTest> copy = copy_test_named(group.op);
+  return !copy ? "from (down) to (right)" : copy->reads ? "GPU (down) <- GPU (right)" : "GPU (down) -> GPU (right)";
+}
+
 std::string matrix(const PartGroup& group, std::int32_t ranks) {
-  std::string text = fmt::format("{}, {}, from (down) to (right)\n", group.name, name_of(unit_of(group)));
+  std::string text = fmt::format("{}, {}, {}\n", group.name, name_of(unit_of(group)), axes_of(group));
   std::size_t width = 7;
   for (const ComparedPart& part : group.parts) {
     width = std::max(width, 1 + marked(group, part).size());
@@ -232,9 +253,9 @@ std::string lines_by_rank(const PartGroup& group, std::int32_t ranks) {
   return text;
 }
 
-std::string products(const PartGroup& group) {
+std::string values_by_rank(const PartGroup& group) {
   constexpr std::size_t in_a_line = 8;
-  std::string text = fmt::format("{} by rank, {}\n", group.name, name_of(unit_of(group)));
+  std::string text = fmt::format("{} by {}, {}\n", group.name, rank_noun(group), name_of(unit_of(group)));
   for (std::size_t first = 0; first < group.parts.size(); first += in_a_line) {
     std::string line = fmt::format("{:>4}", group.parts[first].rank);
     for (std::size_t i = first; i < std::min(group.parts.size(), first + in_a_line); ++i) {
@@ -270,8 +291,11 @@ LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::ve
                          double tolerance) {
   LinkFindings findings;
   for (const MicroBenchmark& benchmark : measured) {
+    const std::optional<CopyTest> copy = copy_test_named(benchmark.op);
+    const bool has_peer = benchmark.peer >= 0;
     const bool is_meant =
-        benchmark.rank >= 0 && (benchmark.op == "product" || (benchmark.op == "transfer" && benchmark.peer >= 0));
+        benchmark.rank >= 0 && (benchmark.op == "product" || (benchmark.op == "transfer" && has_peer) ||
+                                (copy && copy->with_host != has_peer));
     if (is_meant && !benchmark.samples.empty()) {
       group_of(benchmark, hosts, findings.groups)
           .parts.push_back({.rank = static_cast<Rank>(benchmark.rank),
@@ -297,7 +321,7 @@ LinksBelow below_expectation(const LinkFindings& findings, const Machine& machin
   for (const PartGroup& group : findings.groups) {
     const Message message{
         .op = LinkOp::send_recv, .gpus = 2, .nodes = group.between_hosts ? 2 : 1, .bytes = group.bytes};
-    const bool is_transfer = group.bytes.count > 0;
+    const bool is_transfer = group.op == "transfer";
     if (is_transfer && fits(machine, message) && expectation.of(message).limit == Limit::bandwidth) {
       groups.push_back({&group, expectation.of(message)});
       below.compared += group.parts.size();
@@ -324,7 +348,7 @@ std::string to_table(const LinkFindings& findings, std::int32_t ranks, double to
   constexpr std::int32_t most_columns = 10;
   std::string text;
   for (const PartGroup& group : findings.groups) {
-    text += group.bytes.count == 0 ? products(group)
+    text += !has_pairs(group)      ? values_by_rank(group)
             : ranks > most_columns ? lines_by_rank(group, ranks)
                                    : matrix(group, ranks);
   }

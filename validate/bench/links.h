@@ -33,9 +33,10 @@ struct ComparedPart {
 };
 
 /// Parts that should take the same time: GEMMs; transfers of one size inside hosts; transfers of one size between
-/// hosts.
+/// hosts; copies of one size by one test of nvbandwidth.
 struct PartGroup {
-  std::string name;  ///< "products", "transfers of 4 MiB", "transfers of 4 MiB between hosts"
+  std::string name;  ///< "products", "transfers of 4 MiB between hosts", "device_to_host_memcpy_ce of 64 MiB"
+  std::string op;    ///< Of its micro-benchmarks.
   Bytes bytes{};     ///< 0: GEMMs
   bool between_hosts = false;
   Duration usual{};  ///< the median of the medians, the lower one for an even number
@@ -47,7 +48,8 @@ struct LinkFindings {
   std::vector<std::string> off;  ///< a sentence for every culprit; empty: none
 };
 
-/// Evaluates the measurements of link_programs() and ignores all others. `hosts` by rank, or empty: all on one host.
+/// Evaluates the measurements of link_programs() and copy_programs(), whose ranks are GPUs, and ignores all others.
+/// `hosts` by rank, or empty: all on one host.
 /// `tolerance` 0.2: up to 20% longer than usual is fine. Where at least two and three quarters of the links out of a
 /// rank, into it, or both are slow, the rank is named in place of its links.
 LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::vector<std::string>& hosts,
@@ -64,8 +66,9 @@ struct LinksBelow {
 /// 0 < false_alarms < 0.5.
 LinksBelow below_expectation(const LinkFindings& findings, const Machine& machine, double false_alarms);
 
-/// Returns one matrix per size, from (down) to (right), a line of GEMMs, and the findings, in at most 80 columns. With
-/// more than ten ranks, there is one line per rank: the medians out of it and into it, and its slowest link.
+/// Returns one matrix per size, from (down) to (right), a line of GEMMs and of copies with the host, and the findings,
+/// in at most 80 columns. With more than ten ranks, there is one line per rank: the medians out of it and into it, and
+/// its slowest link.
 std::string to_table(const LinkFindings& findings, std::int32_t ranks, double tolerance);
 
 }  // namespace commfuse::validate

@@ -175,18 +175,31 @@ MicroProgram exchange_alone(std::int32_t ranks, DType wire, Bytes bytes) {
   return std::move(maker).made({.op = "exchange", .dtype = std::string(name_of(wire)), .bytes = bytes.count});
 }
 
-MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wire, Bytes total) {
+MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wire, Bytes total, Placing placing) {
+  check(placing == Placing::out_of_place || can_be_in_place(kind), "a collective can be in place");
   Maker maker(ranks);
   const Extent rows = maker.extent("rows", total.count / bytes_of(wire) / row_elements, ranks);
   const Extent columns = maker.extent("columns", row_elements);
   const Extent own_rows{rows.dimension, 1};
-  maker.builder().collective(
-      {.kind = kind,
-       .in = maker.filled("in", kind == CollectiveKind::all_gather ? own_rows : rows, columns, wire),
-       .out = maker.empty("out", kind == CollectiveKind::reduce_scatter ? own_rows : rows, columns, wire),
-       .wire = wire});
-  return std::move(maker).made(
-      {.op = std::string(name_of(kind)), .dtype = std::string(name_of(wire)), .bytes = total.count});
+  const bool gathers = kind == CollectiveKind::all_gather;
+  const bool scatters = kind == CollectiveKind::reduce_scatter;
+  Operand in;
+  Operand out;
+  if (placing == Placing::in_place) {
+    const Operand whole = maker.filled("data", rows, columns, wire);
+    ProgramBuilder& builder = maker.builder();
+    const Operand own{builder.rows_of(whole.begin()->buffer, along(builder.mesh(), 0))};
+    in = gathers ? own : whole;
+    out = scatters ? own : whole;
+  } else {
+    in = maker.filled("in", gathers ? own_rows : rows, columns, wire);
+    out = maker.empty("out", scatters ? own_rows : rows, columns, wire);
+  }
+  maker.builder().collective({.kind = kind, .in = in, .out = out, .wire = wire});
+  return std::move(maker).made({.op = std::string(name_of(kind)),
+                                .dtype = std::string(name_of(wire)),
+                                .bytes = total.count,
+                                .in_place = placing == Placing::in_place});
 }
 
 MicroProgram transfers_alone(std::int32_t ranks, Rank from, Rank to, DType wire, Bytes bytes, int count) {

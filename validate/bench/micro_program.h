@@ -32,9 +32,16 @@ MicroProgram kernel_alone(std::int32_t ranks, Function function, DType dtype, By
 /// ranks, and rows of 256 elements that make up `bytes`.
 MicroProgram exchange_alone(std::int32_t ranks, DType wire, Bytes bytes);
 
+/// Place of the buffers of a collective. In place, the input of an all-gather is its own part of the output, the output
+/// of a reduce-scatter its own part of the input, and both buffers of an all-reduce are one.
+enum class Placing : std::uint8_t { out_of_place, in_place };
+/// Returns whether a collective can be in place: all but an all-to-all.
+constexpr bool can_be_in_place(CollectiveKind kind) { return kind != CollectiveKind::all_to_all; }
+
 /// Returns a collective; `total` counts bytes like nccl-tests. Requires rows of 256 elements, at least one per rank,
-/// that make up `total`.
-MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wire, Bytes total);
+/// that make up `total`, and a kind that can be placed so.
+MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wire, Bytes total,
+                              Placing placing = Placing::out_of_place);
 
 /// Returns small copies, each waiting for the one before, on one lane ("next") or alternating between two ("wake"):
 /// they measure the time from an end until the op that waited for it begins.

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
 #include "model/program/names.h"
+#include "validate/bench/copies.h"
 #include "validate/measure/protocol.h"
 
 namespace commfuse::validate {
@@ -36,8 +38,9 @@ std::string line_of_matrix(std::int64_t from, std::int64_t ranks, const std::map
   return line + "\n";
 }
 
-std::string matrix(std::int64_t bytes, std::int64_t ranks, const std::map<Pair, double>& rates) {
-  std::string text = fmt::format("both ways at once, {} bytes each, GB/s of both together\n", bytes);
+std::string matrix(const std::string& name, std::int64_t bytes, std::int64_t ranks,
+                   const std::map<Pair, double>& rates) {
+  std::string text = fmt::format("{}, {} bytes each, GB/s of both together\n", name, bytes);
   if (ranks > most_columns) {
     for (const auto& [pair, rate] : rates) {
       text += fmt::format("  {:>4} and {:>4} {:>10.2f}\n", pair.first, pair.second, rate);
@@ -55,33 +58,40 @@ std::string matrix(std::int64_t bytes, std::int64_t ranks, const std::map<Pair, 
   return text;
 }
 
+/// A pair's transfers both ways have one time, its copies both ways one for each direction.
 std::string matrices(std::span<const MicroBenchmark> measured) {
-  std::map<std::int64_t, std::map<Pair, double>> by_size;
+  std::map<std::pair<std::string, std::int64_t>, std::map<Pair, double>> tables;
   std::int64_t ranks = 0;
   for (const MicroBenchmark& benchmark : measured) {
-    if (benchmark.op == "both_ways" && !benchmark.samples.empty()) {
-      by_size[benchmark.bytes][{benchmark.rank, benchmark.peer}] =
-          gb_per_s(2.0 * static_cast<double>(benchmark.bytes), median_of(benchmark));
-      ranks = std::max(ranks, benchmark.ranks);
+    const std::optional<CopyTest> copy = copy_test_named(benchmark.op);
+    const bool is_transfer = benchmark.op == "both_ways";
+    if (benchmark.samples.empty() || !(is_transfer || (copy && copy->both_ways && !copy->with_host))) {
+      continue;
     }
+    const double bytes = (is_transfer ? 2.0 : 1.0) * static_cast<double>(benchmark.bytes);
+    tables[{is_transfer ? "both ways at once" : benchmark.op, benchmark.bytes}]
+          [{std::min(benchmark.rank, benchmark.peer), std::max(benchmark.rank, benchmark.peer)}] +=
+        gb_per_s(bytes, median_of(benchmark));
+    ranks = std::max(ranks, benchmark.ranks);
   }
   std::string text;
-  for (const auto& [bytes, rates] : by_size) {
-    text += matrix(bytes, ranks, rates);
+  for (const auto& [table, rates] : tables) {
+    text += matrix(table.first, table.second, ranks, rates);
   }
   return text;
 }
 
-std::string table_of(std::string_view collective, std::span<const MicroBenchmark> measured) {
+std::string table_of(std::string_view collective, bool in_place, std::span<const MicroBenchmark> measured) {
   std::string text;
   for (const MicroBenchmark& benchmark : measured) {
-    const bool is_alone = benchmark.op == collective && benchmark.beside.empty() && !benchmark.samples.empty();
+    const bool is_alone = benchmark.op == collective && benchmark.in_place == in_place && benchmark.beside.empty() &&
+                          !benchmark.samples.empty();
     if (!is_alone) {
       continue;
     }
     if (text.empty()) {
-      text = fmt::format("{}, {} ranks, out of place\n{:>12} {:>12} {:>14} {:>14}\n", collective, benchmark.ranks,
-                         "bytes", "time/us", "algbw GB/s", "busbw GB/s");
+      text = fmt::format("{}, {} ranks, {} place\n{:>12} {:>12} {:>14} {:>14}\n", collective, benchmark.ranks,
+                         in_place ? "in" : "out of", "bytes", "time/us", "algbw GB/s", "busbw GB/s");
     }
     const Duration time = median_of(benchmark);
     const double rate = gb_per_s(static_cast<double>(benchmark.bytes), time);
@@ -105,7 +115,11 @@ std::vector<MicroProgram> rate_programs(const RatePlan& plan) {
   const std::int64_t step = plan.ranks * row_elements * bytes_of(plan.dtype);
   for (const CollectiveKind kind : collectives) {
     for (const Bytes bytes : plan.collectives) {
-      programs.push_back(collective_alone(plan.ranks, kind, plan.dtype, {(bytes.count + step - 1) / step * step}));
+      const Bytes whole{(bytes.count + step - 1) / step * step};
+      programs.push_back(collective_alone(plan.ranks, kind, plan.dtype, whole));
+      if (can_be_in_place(kind)) {
+        programs.push_back(collective_alone(plan.ranks, kind, plan.dtype, whole, Placing::in_place));
+      }
     }
   }
   return programs;
@@ -124,7 +138,7 @@ double bus_share(std::string_view collective, std::int64_t ranks) {
 std::string rates_in_words(std::span<const MicroBenchmark> measured) {
   std::string text = matrices(measured);
   for (const CollectiveKind kind : collectives) {
-    text += table_of(name_of(kind), measured);
+    text += table_of(name_of(kind), false, measured) + table_of(name_of(kind), true, measured);
   }
   return text;
 }

@@ -13,10 +13,11 @@
 namespace commfuse::validate {
 
 struct RatePlan {
-  std::int32_t ranks = 2;            ///< At least two.
-  std::vector<Bytes> sizes{};        ///< Message sizes: multiples of 512 bytes.
-  bool both_ways = false;            ///< Every pair of ranks sends both ways at once, while all others do nothing.
-  std::vector<Bytes> collectives{};  ///< Sizes as nccl-tests counts them; rounded up to divide among ranks.
+  std::int32_t ranks = 2;      ///< At least two.
+  std::vector<Bytes> sizes{};  ///< Message sizes: multiples of 512 bytes.
+  bool both_ways = false;      ///< Every pair of ranks sends both ways at once, while all others do nothing.
+  /// Sizes as nccl-tests counts them; rounded up to divide among ranks. Out of place, and in place where that exists.
+  std::vector<Bytes> collectives{};
   DType dtype = DType::bf16;
 };
 
@@ -26,8 +27,9 @@ std::vector<MicroProgram> rate_programs(const RatePlan& plan);
 /// (n - 1) / n of the others, and 0 if no collective has this name.
 double bus_share(std::string_view collective, std::int64_t ranks);
 
-/// Returns a matrix for each size that pairs sent both ways, in GB/s of both together, and a table for each collective:
-/// time, algorithm bandwidth and bus bandwidth, medians. Passes over everything else; at most 80 columns.
+/// Returns a matrix for each size that pairs sent or copied both ways, in GB/s of both together, and tables for each
+/// collective, out of place and in place: time, algorithm bandwidth and bus bandwidth, medians. Passes over everything
+/// else; at most 80 columns.
 std::string rates_in_words(std::span<const MicroBenchmark> measured);
 
 }  // namespace commfuse::validate

@@ -31,14 +31,15 @@ constexpr std::array<std::pair<std::string_view, LaunchMode>, 3> launches{
 constexpr std::array<std::pair<std::string_view, LinkKind>, 2> links{
     {{"copy", LinkKind::copy}, {"bounce", LinkKind::bounce}}};
 constexpr std::array<std::string_view, 2> switches{"on", "off"};
+constexpr std::array<std::string_view, 2> cache_states{"cold", "warm"};
 constexpr std::array<std::pair<std::string_view, int>, 3> cta_policies{
     {{"default", 0}, {"efficiency", 1}, {"zero", 2}}};
 constexpr std::array<std::pair<std::string_view, AttentionKernel>, 3> attention_kernels{
     {{"auto", AttentionKernel::any}, {"cudnn", AttentionKernel::cudnn}, {"cublaslt", AttentionKernel::cublaslt}}};
 constexpr std::array all_flags{
-    "--device",        "--view",         "--issue", "--link",       "--link-ctas", "--multiprocessors",
-    "--partition",     "--attention-by", "--nvls",  "--cta-policy", "--nccl-ctas", "--nccl-p2p-channels",
-    "--nccl-register", "--dry-run"};
+    "--device",    "--view",         "--issue", "--link",       "--link-ctas", "--multiprocessors",   "--l2",
+    "--partition", "--attention-by", "--nvls",  "--cta-policy", "--nccl-ctas", "--nccl-p2p-channels", "--nccl-register",
+    "--dry-run"};
 
 template <class Value, std::size_t count>
 Value chosen(std::string_view flag, const std::string& word,
@@ -96,6 +97,8 @@ VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pac
     options.partition = whole_number("--partition", arguments.partition, 1, 1024);
   }
   sim::require_word("--view", arguments.view, views, "view");
+  sim::require_word("--l2", arguments.level2, cache_states, "state");
+  options.cold_level2 = arguments.level2 == "cold";
   return options;
 }
 
@@ -129,6 +132,12 @@ void add_order_flags(CLI::App& command, GpuArguments& arguments, const std::stri
           ->group(group)
           ->capture_default_str(),
       {"gated", "stream", "graph"});
+  offers_words(command
+                   .add_option("--l2", arguments.level2,
+                               "L2 cache before each timed run: cold, overwritten; warm, as the run before left it")
+                   ->group(group)
+                   ->capture_default_str(),
+               {"cold", "warm"});
 }
 
 void add_link_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
@@ -276,7 +285,11 @@ std::string Gpu::dry_run_in_words() const {
 }
 
 DeviceReading Gpu::reading(const std::string& when, int rank) const {
-  DeviceReading reading{.when = when, .rank = rank, .gpu = driver_->facts().uuid};
+  return device_reading(driver_->facts().uuid, when, rank);
+}
+
+DeviceReading device_reading(const std::string& uuid, const std::string& when, int rank) {
+  DeviceReading reading{.when = when, .rank = rank, .gpu = uuid};
   if (const std::optional<DeviceState> state = device_state(reading.gpu)) {
     reading.clock_mhz = state->clock_mhz;
     reading.memory_clock_mhz = state->memory_clock_mhz;
@@ -321,8 +334,12 @@ std::string Gpu::attention_by() const { return driver_->attention_by(); }
 
 void Gpu::say_software() const {
   if (is_software()) {
-    fmt::print(stderr, "software GPU: a program on this machine's processor; no time here is a GPU's\n");
+    say_software_gpu();
   }
+}
+
+void say_software_gpu() {
+  fmt::print(stderr, "software GPU: a program on this machine's processor; no time here is a GPU's\n");
 }
 
 void Gpu::say_attention() const {
@@ -455,6 +472,7 @@ NcclOptions GpuCrew::options() const {
   return {.mode = gpu_->options().mode,
           .multiprocessors = gpu_->options().multiprocessors,
           .attention = gpu_->options().attention,
+          .cold_level2 = gpu_->options().cold_level2,
           .patience = crew_.patience(),
           .meet = [report] { report({}); },
           .together = [report](const Execution& mine) { return reported_in(report(report_of(mine))); }};
@@ -465,6 +483,7 @@ MakeExecutor GpuCrew::checked() {
   return [this](Lowered lowered, Sizes sizes) {
     NcclOptions streamed = options();
     streamed.mode = LaunchMode::stream;
+    streamed.cold_level2 = false;
     return std::make_unique<NcclExecutor>(std::move(lowered), std::move(sizes), gpu_->device(), *communicators_,
                                           streamed);
   };

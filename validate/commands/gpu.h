@@ -34,6 +34,7 @@ struct GpuArguments {
   std::string multiprocessors = "auto";
   std::string partition = "none";
   std::string attention = "auto";
+  std::string level2 = "cold";
   std::string nvls = "on";
   std::string cta_policy = "default";
   std::string nccl_ctas = "auto";
@@ -139,6 +140,11 @@ class GpuCrew {
   std::unique_ptr<Network> network_;
   std::unique_ptr<Communicators> communicators_;
 };
+
+/// Clocks, power and temperature of the GPU with this identity, now.
+DeviceReading device_reading(const std::string& uuid, const std::string& when, int rank);
+/// A line on stderr: no time is a GPU's.
+void say_software_gpu();
 
 /// Returns the NCCL_*, CUDA_* and NVIDIA_* variables of the environment as they are now, sorted by name.
 Words gpu_variables();

@@ -20,10 +20,9 @@ constexpr std::int64_t largest = std::int64_t{1} << 30U;
 }  // namespace
 
 void add_rate_flags(CLI::App& command, RateArguments& arguments) {
-  command.add_flag("--both-ways", arguments.both_ways, "Also every pair of ranks sending both ways at once");
+  command.add_flag("--both-ways", arguments.both_ways, "Also both ways at once, for every pair");
   command
-      .add_option("--collectives", arguments.collectives,
-                  "Also collectives of these sizes, with algorithm and bus bandwidth")
+      .add_option("--collectives", arguments.collectives, "Also collectives of these sizes, out of place and in place")
       ->type_name("SIZES");
 }
 

@@ -23,6 +23,7 @@
 #include "reports/atomic_file.h"
 #include "sim/commands/setting_flags.h"
 #include "validate/commands/commands.h"
+#include "validate/commands/link_copies.h"
 #include "validate/commands/link_rates.h"
 #include "validate/commands/micro_measurement.h"
 #include "validate/measure/protocol.h"
@@ -35,8 +36,10 @@ namespace {
 struct LinksRequest {
   MicroArguments arguments;
   RateArguments rates;
+  CopyArguments copies;
   std::string record;
-  std::string sizes = "8 KiB,4 MiB";
+  std::string sizes;
+  std::string iterations = "9";
   std::string tolerance = "25";
   std::string format = "table";
   std::string out;
@@ -57,7 +60,22 @@ double tolerance_of(const LinksRequest& request) {
   return *percent / 100.0;
 }
 
+/// Of the first pass one more run of everything does not count.
+BenchOptions options_of(const LinksRequest& request) {
+  constexpr std::int64_t most_iterations = 10'000;
+  constexpr int passes = 3;
+  const std::optional<std::int64_t> iterations = parse_integer(request.iterations);
+  if (!iterations || *iterations < passes || *iterations > most_iterations || *iterations % passes != 0) {
+    throw ConfigError(fmt::format("--iterations: {} is not a multiple of 3 up to 9999; write one, as in --iterations 9",
+                                  in_quotes(request.iterations)));
+  }
+  return {.passes = passes, .repetitions = static_cast<int>(*iterations) / passes, .seed = 1};
+}
+
 std::vector<Bytes> sizes_of(const LinksRequest& request) {
+  if (request.sizes.empty()) {
+    return request.copies.wanted() ? std::vector{usual_copy} : LinkPlan{}.sizes;
+  }
   std::vector<Bytes> sizes;
   for (const std::string_view word : split_list(request.sizes)) {
     const std::optional<Bytes> size = parse_size(word);
@@ -110,14 +128,22 @@ void require_channels(const LinksRequest& request, const RunRecord& record, std:
   }
 }
 
+/// Says which copies are slower than the machine of --expect; whether some are.
+bool tell_slow_copies(const LinksRequest& request, const RunRecord& record, const Machine& machine) {
+  const std::vector<CopyJudgement> judgements = judged_copies(record, machine, false_alarms_of(request));
+  fmt::print(request.format == "table" ? stdout : stderr, "{}", in_words(judgements, machine.name));
+  return std::ranges::any_of(judgements, [](const CopyJudgement& one) { return one.health == Health::bad; });
+}
+
 /// Prints what is slower than the machine of --expect, and returns true if something is.
 bool tell_below(const LinksRequest& request, const RunRecord& record, std::int32_t ranks,
                 const LinkFindings& findings) {
   Machine machine = load_machine(meant_name(Catalogue::hardware, request.expect));
+  const bool are_copies_slow = tell_slow_copies(request, record, machine);
   require_channels(request, record, ranks, machine);
   machine.nodes = machine.network ? std::max(machine.nodes, 2) : 1;
   const LinksBelow below = below_expectation(findings, machine, false_alarms_of(request));
-  if (request.format == "table") {
+  if (request.format == "table" && below.compared + below.left_out > 0) {
     fmt::print("against {}: {} of {} transfers are slower than expected{}\n", machine.name, below.sentences.size(),
                below.compared,
                below.left_out == 0 ? "" : fmt::format("; {} that latency limits are not compared", below.left_out));
@@ -125,7 +151,7 @@ bool tell_below(const LinksRequest& request, const RunRecord& record, std::int32
   for (const std::string& sentence : below.sentences) {
     fmt::print(request.format == "table" ? stdout : stderr, "{}\n", sentence);
   }
-  return !below.sentences.empty();
+  return are_copies_slow || !below.sentences.empty();
 }
 
 int report(const LinksRequest& request, const RunRecord& record, std::int32_t ranks, double tolerance) {
@@ -156,12 +182,41 @@ int of_record(const LinksRequest& request, double tolerance) {
   return report(request, record, static_cast<std::int32_t>(ranks), tolerance);
 }
 
+/// Writes the record where that is wanted, and reports it.
+int finished(const LinksRequest& request, const MicroRecord& measured, std::int32_t ranks) {
+  if (!request.out.empty()) {
+    reports::atomic_write(request.out, to_json(measured.record));
+  }
+  const int code = report(request, measured.record, ranks, tolerance_of(request));
+  return std::max(code, measured.said());
+}
+
+int run_copies(const LinksRequest& request, Launch& launch) {
+  if (!request.arguments.executor.empty() || launch.under_mpi()) {
+    throw ConfigError(
+        "--copies: one process copies between all GPUs that it sees; remove --executor, and start it without mpirun");
+  }
+  if (!request.rates.collectives.empty()) {
+    throw ConfigError("--copies cannot be combined with --collectives, which are of ranks; run them apart");
+  }
+  const MicroRecord measured = copies_measured({.arguments = request.copies,
+                                                .ranks = request.arguments.ranks,
+                                                .sizes = sizes_of(request),
+                                                .both_ways = request.rates.both_ways,
+                                                .options = options_of(request)});
+  return finished(request, measured, static_cast<std::int32_t>(measured.record.micro_benchmarks.front().ranks));
+}
+
 int run(const LinksRequest& request, Launch& launch) {
   sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
   const double tolerance = tolerance_of(request);
   const std::vector<Bytes> sizes = sizes_of(request);
   if (!request.record.empty()) {
     return launch.speaks() ? of_record(request, tolerance) : exit_code::done;
+  }
+  const BenchOptions options = options_of(request);
+  if (request.copies.wanted()) {
+    return run_copies(request, launch);
   }
   constexpr std::int64_t a_pair = 2;
   const MicroWhere where = where_of(request.arguments, launch, a_pair);
@@ -171,8 +226,7 @@ int run(const LinksRequest& request, Launch& launch) {
   const LinkPlan plan{.ranks = where.ranks, .sizes = sizes};
   std::vector<MicroProgram> programs = link_programs(plan);
   std::ranges::move(rate_programs(rate_plan_of(request.rates, where.ranks, sizes)), std::back_inserter(programs));
-  const MicroRecord measured = micro_measured(where, programs, {.passes = 3, .repetitions = 3, .seed = 1});
-  const RunRecord& record = measured.record;
+  const MicroRecord measured = micro_measured(where, programs, options);
   if (!where.leads()) {
     return exit_code::done;
   }
@@ -180,11 +234,7 @@ int run(const LinksRequest& request, Launch& launch) {
     fmt::print("{}\n", where.gpu->dry_run_in_words());
     return measured.said();
   }
-  if (!request.out.empty()) {
-    reports::atomic_write(request.out, to_json(record));
-  }
-  const int code = report(request, record, where.ranks, tolerance);
-  return std::max(code, measured.said());
+  return finished(request, measured, where.ranks);
 }
 
 }  // namespace
@@ -198,9 +248,13 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
     usual(
         command
             .add_option("--bytes", request->sizes, "Sizes of transfers, between commas: one that latency decides first")
-            ->capture_default_str()
+            ->default_str("8 KiB,4 MiB; with --copies 64 MiB")
             ->type_name("SIZES"));
     add_rate_flags(command, request->rates);
+    add_copy_flag(command, request->copies);
+    command.add_option("--iterations", request->iterations, "Samples of each, a multiple of 3")
+        ->capture_default_str()
+        ->type_name("COUNT");
     usual(command.add_option("--tolerance", request->tolerance, "What takes so much longer than the others is off")
               ->capture_default_str()
               ->type_name("PERCENT"));
@@ -224,13 +278,17 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
         "is. A rank most of whose links are off is named instead of the links. --expect\n"
         "compares transfers that bandwidth limits with what the machine should reach, so\n"
         "that links which are slow alike are seen. --both-ways and --collectives add\n"
-        "rates as nvbandwidth and nccl-tests count them.\n\n"
+        "rates as nvbandwidth and nccl-tests count them; collectives out of place, and\n"
+        "in place but for all-to-all. --copies times what nvbandwidth times, in one\n"
+        "process: copies between every pair of GPUs, and between pinned memory of the\n"
+        "host and every GPU; with --both-ways also while another copy goes back.\n\n"
         "Examples:\n"
         "  commfuse-validate links --ranks 4\n"
         "  mpirun -np 8 --hostfile hosts commfuse-validate links --out links.json\n"
         "  commfuse-validate links links.json --tolerance 10\n"
         "  commfuse-validate links links.json --expect h100-sxm\n"
-        "  commfuse-validate links --ranks 4 --both-ways --collectives '8 KiB,1 MiB'\n\n"
+        "  commfuse-validate links --ranks 4 --both-ways --collectives '8 KiB,1 MiB'\n"
+        "  commfuse-validate links --copies all --both-ways --expect h100-sxm\n\n"
         "Exit codes: 0 nothing is off; 4 something is; 1 failed; 2 the input is wrong.");
     command.callback([request, &command, &launch, &status] {
       require_fitting_gpu_flags(command, request->arguments.executor);

@@ -33,13 +33,6 @@ constexpr std::array<std::string_view, 4> executors{"cpu", "cuda-virtual", "mpi"
 constexpr std::int64_t usual_threads = 2;
 constexpr std::int64_t most_threads = 16;
 
-/// Writes one line over and over, on a terminal only.
-void show_progress(std::size_t done, std::size_t visits) {
-  if (::isatty(STDERR_FILENO) != 0 && (done % 16 == 0 || done == visits)) {
-    fmt::print(stderr, "\r{} of {} measurements{}", done, visits, done == visits ? "\n" : "");
-  }
-}
-
 MakeExecutor maker_of(const MicroWhere& where) {
   if (where.gpus) {
     return where.gpus->timed();
@@ -70,6 +63,12 @@ std::int32_t ranks_of(const std::string& text, std::int64_t usual, std::int64_t 
 }
 
 }  // namespace
+
+void show_progress(std::size_t done, std::size_t visits) {
+  if (::isatty(STDERR_FILENO) != 0 && (done % 16 == 0 || done == visits)) {
+    fmt::print(stderr, "\r{} of {} measurements{}", done, visits, done == visits ? "\n" : "");
+  }
+}
 
 bool MicroWhere::takes_part() const { return crew == nullptr || crew->process() < ranks; }
 bool MicroWhere::is_dry() const { return gpu != nullptr && gpu->is_dry(); }

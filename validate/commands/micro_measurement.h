@@ -66,6 +66,9 @@ struct MicroRecord {
   [[nodiscard]] int said() const;
 };
 
+/// Where stderr is a terminal, one line that is written over.
+void show_progress(std::size_t done, std::size_t visits);
+
 /// Returns the dtypes that --dtype lists. Throws ConfigError for an unknown one.
 std::vector<DType> dtypes_of(const std::string& list);
 

@@ -6,14 +6,16 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
+#include "validate/cuda/copier.h"
 #include "validate/cuda/driver.h"
 
 namespace commfuse::validate {
 
 /// Named after the shape of CudaModule and of all it gives; another number where that changes.
-inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_3";
+inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_4";
 
 /// What processes that want to talk to each other by NCCL share.
 using NetworkKey = std::array<std::byte, 128>;
@@ -39,6 +41,10 @@ class CudaModule {
   /// All processes call it, each with its own device open; the driver outlives the network.
   [[nodiscard]] virtual std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
                                                          const NetworkOptions& options) const = 0;
+  /// Of all GPUs that devices() counts. Plugins of tests may do without.
+  [[nodiscard]] virtual std::unique_ptr<Copier> make_copier() const {
+    throw std::runtime_error("this plugin times no copies between GPUs");
+  }
 };
 
 using OpenCudaModule = CudaModule* (*)();

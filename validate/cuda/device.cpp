@@ -56,6 +56,22 @@ EventId Device::timed_event(std::size_t number) {
   return lent(timed_, number, [&] { return driver_.make_event(true); });
 }
 
+struct Device::Room {
+  Bytes bytes;
+  Allocation memory;
+};
+
+void Device::overwrite_level2(StreamId stream) {
+  if (level2_ == nullptr) {
+    const Bytes twice{2 * driver_.facts().level2.count};
+    if (twice.count == 0) {
+      return;
+    }
+    level2_ = std::shared_ptr<Room>(new Room{twice, {driver_, twice}});
+  }
+  driver_.fill(stream, level2_->memory.at(), level2_->bytes, 0);
+}
+
 ClosedGate::ClosedGate(Driver& driver, StreamId stream) : driver_(driver) {
   driver_.close_gate();
   try {

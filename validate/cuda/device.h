@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -30,6 +31,9 @@ class Device {
   const Partition& partition(int multiprocessors);
   EventId event(std::size_t number);
   EventId timed_event(std::size_t number);
+  /// Fills twice as much memory as the second-level cache holds, so that what comes next finds nothing there. The
+  /// memory is made when first asked for, and kept. Nothing where the device has no such cache.
+  void overwrite_level2(StreamId stream);
 
  private:
   struct Apart {
@@ -42,6 +46,8 @@ class Device {
   std::vector<StreamId> streams_, urgent_;
   std::map<int, Apart> apart_;  // by how many were asked for
   std::vector<EventId> events_, timed_;
+  struct Room;
+  std::shared_ptr<Room> level2_;  // what overwrites it
 };
 
 /// A gate that holds a stream back until open() is called, or until the object goes, on whatever way: a gate left

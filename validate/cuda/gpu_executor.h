@@ -19,6 +19,9 @@ struct IssueOptions {
   LaunchMode mode = LaunchMode::stream;
   /// Buffers are filled with random values at the start, and prepare() is not needed: for times at full size.
   bool random_data = false;
+  /// Before every iteration the second-level cache is overwritten, in no time that is measured but makespans of several
+  /// iterations: in a model, other layers have run since an op found its weights there.
+  bool cold_level2 = false;
   Duration patience = std::chrono::seconds(60);
 };
 
@@ -78,6 +81,7 @@ class GpuExecutor : public Executor {
   void join(std::span<const StreamId> streams);
   void framed(std::span<const StreamId> streams, int iterations);
   void issue_all(std::span<const StreamId> streams, const RunOptions& options);
+  void cool(StreamId origin);
 
   Lowered lowered_;
   Sizes sizes_;

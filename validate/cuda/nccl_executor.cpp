@@ -70,7 +70,10 @@ std::size_t Communicators::made_for(std::int32_t lane, const std::vector<int>& c
 NcclExecutor::NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators,
                            NcclOptions options)
     : GpuExecutor(fit_for_nccl(std::move(lowered)), std::move(sizes), device, {communicators.network().rank()},
-                  {.mode = options.mode, .random_data = options.random_data, .patience = options.patience}),
+                  {.mode = options.mode,
+                   .random_data = options.random_data,
+                   .cold_level2 = options.cold_level2,
+                   .patience = options.patience}),
       communicators_(communicators),
       everybody_(communicators.everybody()),
       barrier_(device.driver(), {2 * barrier_spacing}),

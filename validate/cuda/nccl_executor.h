@@ -36,6 +36,7 @@ struct NcclOptions {
   int multiprocessors = 0;  ///< Of products, so that communication finds some free; 0: all.
   AttentionKernel attention = AttentionKernel::any;
   bool random_data = false;  ///< As VirtualOptions.
+  bool cold_level2 = false;  ///< As IssueOptions.
   Duration patience = std::chrono::seconds(60);
   /// All ranks call it before a release, so that they start together; none: each starts when it is ready.
   std::function<void()> meet{};

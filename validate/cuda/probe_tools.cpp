@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace commfuse::validate::probing {
@@ -10,7 +11,8 @@ namespace commfuse::validate::probing {
 namespace {
 
 constexpr Duration patience = std::chrono::seconds(30);
-constexpr std::size_t sets = 3;
+/// More would fill small matrices for longer than they are timed.
+constexpr std::int64_t most_turns = 64;
 
 }  // namespace
 
@@ -55,11 +57,18 @@ std::vector<double> gated_samples(Device& device, const ProbeOptions& options, c
   return sampled(options, [&] { return behind_gate(device, issue) / parts; });
 }
 
-Matrices::Matrices(Device& device, std::int64_t rows, std::int64_t columns, DType dtype)
+std::size_t turns_for(Device& device, Bytes bytes) {
+  const std::int64_t level2 = device.driver().facts().level2.count;
+  const std::int64_t wanted = 2 * level2 / std::max<std::int64_t>(bytes.count, 1) + 1;
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(wanted, Matrices::usual_turns, most_turns));
+}
+
+Matrices::Matrices(Device& device, std::int64_t rows, std::int64_t columns, DType dtype, std::size_t turns)
     : panel_{0, rows, columns, columns, dtype},
       stride_((panel_.bytes().count + 255) / 256 * 256),
-      memory_(device.driver(), {static_cast<std::int64_t>(sets) * stride_}) {
-  for (std::size_t i = 0; i < sets; ++i) {
+      turns_(turns),
+      memory_(device.driver(), {static_cast<std::int64_t>(turns) * stride_}) {
+  for (std::size_t i = 0; i < turns_; ++i) {
     device.driver().randomize(device.stream(0, false), at(i), i + 1);
   }
   finish(device);
@@ -67,7 +76,7 @@ Matrices::Matrices(Device& device, std::int64_t rows, std::int64_t columns, DTyp
 
 Panel Matrices::at(std::size_t turn) const {
   Panel panel = panel_;
-  panel.at = memory_.at() + static_cast<Address>(static_cast<std::int64_t>(turn % sets) * stride_);
+  panel.at = memory_.at() + static_cast<Address>(static_cast<std::int64_t>(turn % turns_) * stride_);
   return panel;
 }
 

@@ -30,16 +30,21 @@ std::vector<double> sampled(const ProbeOptions& options, const std::function<Mic
 std::vector<double> gated_samples(Device& device, const ProbeOptions& options, const std::function<void()>& issue,
                                   int parts = 1);
 
-/// A matrix of the device's memory for every turn, filled. Products and copies take turns on so much memory that none
-/// finds its factors in the second-level cache.
+/// How many turns products take that touch so many bytes each, so that none finds its factors in the second-level
+/// cache: together they touch more than twice what that holds.
+std::size_t turns_for(Device& device, Bytes bytes);
+
+/// A matrix of the device's memory for every turn, filled.
 class Matrices {
  public:
-  Matrices(Device& device, std::int64_t rows, std::int64_t columns, DType dtype);
+  static constexpr std::size_t usual_turns = 3;
+  Matrices(Device& device, std::int64_t rows, std::int64_t columns, DType dtype, std::size_t turns = usual_turns);
   [[nodiscard]] Panel at(std::size_t turn) const;
 
  private:
   Panel panel_;
   std::int64_t stride_;
+  std::size_t turns_;
   Allocation memory_;
 };
 

@@ -28,6 +28,7 @@ using probing::Micros;
 using probing::number;
 using probing::once_in_the_open;
 using probing::sampled;
+using probing::turns_for;
 
 /// Links of a chain: so many that what begins and ends it hardly counts, and all fit behind a gate.
 constexpr int chain = 100;
@@ -129,9 +130,11 @@ std::vector<std::pair<std::string, std::string>> named(const Size& size) {
 std::vector<ProbeRow> ask_products(Device& device, const ProbeOptions& options) {
   std::vector<ProbeRow> rows;
   for (const Size& size : product_sizes(options)) {
-    const Matrices a(device, size.m, size.k, DType::bf16);
-    const Matrices b(device, size.k, size.n, DType::bf16);
-    const Matrices out(device, size.m, size.n, DType::bf16);
+    const std::int64_t elements = size.m * size.k + size.k * size.n + size.m * size.n;
+    const std::size_t turns = turns_for(device, {elements * bytes_of(DType::bf16)});
+    const Matrices a(device, size.m, size.k, DType::bf16, turns);
+    const Matrices b(device, size.k, size.n, DType::bf16, turns);
+    const Matrices out(device, size.m, size.n, DType::bf16, turns);
     for (const int budget : budgets(device, options)) {
       for (const bool accumulate : {false, true}) {
         std::size_t turn = 0;

@@ -29,7 +29,10 @@ bool is_work(Kind kind) { return kind == Kind::compute || kind == Kind::transfer
 
 VirtualExecutor::VirtualExecutor(Lowered lowered, Sizes sizes, Device& device, VirtualOptions options)
     : GpuExecutor(std::move(lowered), std::move(sizes), device, ranks_of(*lowered.program, options),
-                  {.mode = options.mode, .random_data = options.random_data, .patience = options.patience}),
+                  {.mode = options.mode,
+                   .random_data = options.random_data,
+                   .cold_level2 = options.cold_level2,
+                   .patience = options.patience}),
       options_(options),
       ranks_(ranks_of(program(), options)) {
   for (const Rank rank : ranks_) {

@@ -28,6 +28,7 @@ struct VirtualOptions {
   int partition = 0;
   /// Buffers are filled with random values at the start, and prepare() is not needed: for times at full size.
   bool random_data = false;
+  bool cold_level2 = false;  ///< As IssueOptions.
   Duration patience = std::chrono::seconds(60);
 };
 

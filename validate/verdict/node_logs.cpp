@@ -57,8 +57,16 @@ NcclTestsRun run_of(const MicroBenchmark& benchmark, const RunRecord& record) {
   return run;
 }
 
-/// The collectives that `commfuse-validate bench` measured, of all ranks together and with nothing beside.
-std::vector<NcclTestsRun> runs_of_record(const std::string& file) {
+/// Contents of one file: runs of collectives, or the results of another tool.
+struct ReadFile {
+  std::string file;
+  std::vector<NcclTestsRun> runs;
+  std::optional<ToolResults> results;
+};
+
+/// The collectives that `commfuse-validate bench` measured, of all ranks together, out of place and with nothing
+/// beside; the copies that `links --copies` measured.
+ReadFile read_record(const std::string& file) {
   constexpr std::int64_t most_ranks = 1 << 20;
   const RunRecord record = load_run_record(file);
   if (record.links == "emulated") {
@@ -66,24 +74,23 @@ std::vector<NcclTestsRun> runs_of_record(const std::string& file) {
   }
   std::vector<NcclTestsRun> runs;
   for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
-    const bool is_collective = link_op_named(benchmark.op) && benchmark.rank < 0 && benchmark.beside.empty();
+    const bool is_collective =
+        link_op_named(benchmark.op) && benchmark.rank < 0 && benchmark.beside.empty() && !benchmark.in_place;
     if (is_collective && benchmark.ranks >= 2 && benchmark.ranks <= most_ranks && benchmark.bytes > 0 &&
         !benchmark.samples.empty()) {
       runs.push_back(run_of(benchmark, record));
     }
   }
-  if (runs.empty()) {
-    throw ConfigError(fmt::format("{}: has no collectives; give a record of commfuse-validate bench", file));
+  ToolResults results = results_of(record);
+  if (!results.copies.empty() || !results.passed_over.empty()) {
+    return {.file = file, .runs = std::move(runs), .results = std::move(results)};
   }
-  return runs;
+  if (runs.empty()) {
+    throw ConfigError(fmt::format(
+        "{}: has neither collectives nor copies; give a record of commfuse-validate bench or links --copies", file));
+  }
+  return {.file = file, .runs = std::move(runs), .results = {}};
 }
-
-/// Contents of one file: runs of collectives, or the results of another tool.
-struct ReadFile {
-  std::string file;
-  std::vector<NcclTestsRun> runs;
-  std::optional<ToolResults> results;
-};
 
 /// True if one of the keys is near the beginning of a text that has JSON.
 bool has_key(std::string_view text, std::initializer_list<std::string_view> keys) {
@@ -107,7 +114,7 @@ ReadFile read_one(const std::string& file) {
     throw ConfigError(fmt::format("{}: is larger than 64 MiB; leave out what is not of nccl-tests", file));
   }
   if (is_run_record(text)) {
-    return {.file = file, .runs = runs_of_record(file), .results = {}};
+    return read_record(file);
   }
   if (has_key(text, {"\"nvbandwidth\""})) {
     const BandwidthRun run = read_nvbandwidth(text, file);

@@ -8,6 +8,7 @@
 #include "model/expect/copies.h"
 #include "model/formats/dcgm_diag.h"
 #include "model/formats/nvbandwidth.h"
+#include "model/record/run_record.h"
 
 namespace commfuse::validate {
 
@@ -35,6 +36,10 @@ struct ToolResults {
 /// One copy at a time in one direction, between GPUs or with the host, by copy engines or, between GPUs, SMs. Tests of
 /// both directions, of several copies at once, of latency and of several nodes are passed over.
 ToolResults results_of(const BandwidthRun& run);
+
+/// The same of a record of `commfuse-validate links --copies`: of its largest copies, where these are so large that
+/// what a copy costs besides its bytes does not count.
+ToolResults results_of(const RunRecord& record);
 
 /// A result for each failed test and each warning of a test that did not pass.
 ToolResults results_of(const DcgmDiagnostic& diagnostic);

@@ -85,6 +85,8 @@ inline float __shfl_xor_sync(unsigned /*mask*/, float value, int lane_mask) {
   return value;
 }
 
+/// The upper half of a product.
+inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>((std::uint64_t{a} * b) >> 32U); }
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline double __dadd_rn(double a, double b) { return a + b; }

@@ -16,9 +16,11 @@
 #include "model/config/catalogue.h"
 #include "model/expect/message.h"
 #include "model/program/lower.h"
+#include "model/program/names.h"
 #include "validate/bench/bench.h"
 #include "validate/bench/rates.h"
 #include "validate/cpu/cpu_executor.h"
+#include "validate/reference/data.h"
 
 namespace commfuse::validate {
 namespace {
@@ -259,9 +261,12 @@ TEST(MicroProgram, TransfersBothWaysLastUntilBothHaveArrived) {
 TEST(Rates, PairsBothWaysAndCollectivesAreMeasuredOnThreads) {
   const std::vector<MicroProgram> programs =
       rate_programs({.ranks = 3, .sizes = {{4096}}, .both_ways = true, .collectives = {{1}, {6000}}});
-  ASSERT_EQ(programs.size(), 3U + 4U * 2U);
+  ASSERT_EQ(programs.size(), 3U + (4U + 3U) * 2U);
   EXPECT_EQ(programs[3].what.bytes, 3 * 512);
-  EXPECT_EQ(programs[4].what.bytes, 4 * 3 * 512);
+  EXPECT_FALSE(programs[3].what.in_place);
+  EXPECT_EQ(programs[4].what.bytes, 3 * 512);
+  EXPECT_TRUE(programs[4].what.in_place);
+  EXPECT_EQ(programs[5].what.bytes, 4 * 3 * 512);
   const std::vector<MicroBenchmark> measured =
       bench(programs, {.passes = 1, .repetitions = 2}, [](Lowered lowered, Sizes sizes) {
         return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
@@ -270,11 +275,45 @@ TEST(Rates, PairsBothWaysAndCollectivesAreMeasuredOnThreads) {
   EXPECT_EQ(measured.front().samples.size(), 2U * 4U);
 }
 
+TEST(Rates, SumsInPlaceAreThoseOutOfPlace) {
+  constexpr std::int32_t ranks = 3;
+  for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
+    std::vector<Matrix<float>> sums;
+    for (const Placing placing : {Placing::out_of_place, Placing::in_place}) {
+      const MicroProgram micro = collective_alone(ranks, kind, DType::fp32, {ranks * 1024}, placing);
+      const Lowered lowered = lower(micro.program);
+      const Rectangle out = commands_of(lowered, 1).front().outputs.front().front();
+      CpuExecutor executor(lower(micro.program), micro.sizes, {});
+      executor.prepare(input_data(*micro.program, micro.sizes, DataKind::random, 1));
+      executor.run({});
+      sums.push_back(executor.fetch(1, out));
+    }
+    EXPECT_EQ(sums[0], sums[1]) << name_of(kind);
+  }
+}
+
+TEST(Rates, InPlaceIsARanksOwnPart) {
+  const auto command = [](CollectiveKind kind) {
+    return commands_of(lower(collective_alone(4, kind, DType::bf16, {4 * 512}, Placing::in_place).program), 2).front();
+  };
+  const Command gather = command(CollectiveKind::all_gather);
+  const Rectangle whole = gather.outputs.front().front();
+  const Rectangle own = gather.inputs.front().front();
+  EXPECT_EQ(own.buffer, whole.buffer);
+  EXPECT_EQ(own.row, 2);
+  EXPECT_EQ(own.rows, 1);
+  EXPECT_EQ(whole.rows, 4);
+  EXPECT_EQ(command(CollectiveKind::reduce_scatter).outputs.front().front(), own);
+  EXPECT_EQ(command(CollectiveKind::all_reduce).outputs.front(), command(CollectiveKind::all_reduce).inputs.front());
+  EXPECT_FALSE(can_be_in_place(CollectiveKind::all_to_all));
+}
+
 TEST(Rates, AreCountedAsNvbandwidthAndNcclTestsDo) {
   std::vector<MicroBenchmark> measured{
       {.op = "both_ways", .bytes = 1'000'000, .ranks = 2, .rank = 0, .peer = 1, .samples = around(100us)},
       {.op = "all_reduce", .bytes = 4'000'000, .ranks = 4, .samples = around(100us)},
-      {.op = "all_gather", .bytes = 4'000'000, .ranks = 4, .samples = around(100us)}};
+      {.op = "all_gather", .bytes = 4'000'000, .ranks = 4, .samples = around(100us)},
+      {.op = "all_gather", .bytes = 4'000'000, .ranks = 4, .in_place = true, .samples = around(50us)}};
   EXPECT_EQ(rates_in_words(measured),
             "both ways at once, 1000000 bytes each, GB/s of both together\n"
             "           0       1\n"
@@ -283,6 +322,9 @@ TEST(Rates, AreCountedAsNvbandwidthAndNcclTestsDo) {
             "all_gather, 4 ranks, out of place\n"
             "       bytes      time/us     algbw GB/s     busbw GB/s\n"
             "     4000000        100.0          40.00          30.00\n"
+            "all_gather, 4 ranks, in place\n"
+            "       bytes      time/us     algbw GB/s     busbw GB/s\n"
+            "     4000000         50.0          80.00          60.00\n"
             "all_reduce, 4 ranks, out of place\n"
             "       bytes      time/us     algbw GB/s     busbw GB/s\n"
             "     4000000        100.0          40.00          60.00\n");

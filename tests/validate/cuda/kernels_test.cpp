@@ -118,6 +118,51 @@ TEST_F(CudaKernels, AnAddOfWhatCameOverAWireRoundsEveryTermFirst) {
   EXPECT_EQ(get(call.out), sum(terms));
 }
 
+// Kernels know the dtypes of inputs, output and wire; of inputs of several they look at each.
+TEST_F(CudaKernels, AnAddHasTheReferencesBitsInAllDtypes) {
+  std::uint64_t seed = 300;
+  for (unsigned how = 0; how < 81; ++how) {
+    const std::array dtypes{stored_dtypes[how % 3], stored_dtypes[how / 3 % 3], stored_dtypes[how / 9 % 3]};
+    const DType wire = stored_dtypes[how / 27];
+    std::vector<Matrix<float>> terms;
+    FunctionCall call{.function = Function::add, .block = 19, .wire = wire};
+    for (const DType dtype : {dtypes[0], dtypes[1]}) {
+      const Matrix<float> term = some_values(2, 19, dtype, ++seed);
+      call.inputs.push_back(put(term, dtype, how % 2 == 0 ? 0 : 5));
+      terms.push_back(stored_as(wire, term));
+    }
+    call.out = room(2, 19, dtypes[2], 3);
+    driver().function(stream(), call);
+    EXPECT_EQ(get(call.out), stored_as(dtypes[2], sum(terms))) << how;
+    EXPECT_TRUE(is_untouched_beside(call.out));
+  }
+}
+
+TEST_F(CudaKernels, FunctionsOfOneDtypeLeaveAnother) {
+  for (const FunctionCase& one : {FunctionCase{Function::swiglu, Functions::real},
+                                  {Function::gelu, Functions::real},
+                                  {Function::norm, Functions::real},
+                                  {Function::residual, Functions::real, 2}}) {
+    FunctionCall call{.function = one.function, .block = 24};
+    std::vector<Matrix<float>> inputs;
+    for (std::int64_t i = 0; i < one.inputs; ++i) {
+      inputs.push_back(some_values(3, one.function == Function::swiglu ? 48 : 24, DType::bf16, 400));
+      call.inputs.push_back(put(inputs.back(), DType::bf16));
+    }
+    call.out = room(3, 24, DType::fp32);
+    driver().function(stream(), call);
+    EXPECT_EQ(get(call.out), expected_function(one, 24, inputs)) << static_cast<int>(one.function);
+  }
+}
+
+TEST_F(CudaKernels, ProductsOfTwoDtypesHaveTheInterpretersBits) {
+  const Matrix<float> a = some_values(5, 9, DType::bf16, 1);
+  const Matrix<float> b = some_values(9, 6, DType::fp32, 2);
+  ProductCall call{.a = put(a, DType::bf16), .b = put(b, DType::fp32), .out = room(5, 6, DType::fp16)};
+  driver().product(stream(), call);
+  EXPECT_EQ(get(call.out), expected_product(a, b, call, {}));
+}
+
 TEST_F(CudaKernels, AnAddInPlaceAndAZeroGoWhereTheyShould) {
   const Matrix<float> before = some_values(4, 9, DType::fp32, 1);
   const Matrix<float> more = some_values(4, 9, DType::fp32, 2);
@@ -229,6 +274,16 @@ TEST_F(CudaAttention, ByProductsItIsCloseToTheReference) {
   EXPECT_EQ(driver().attention_by(), "cuBLASLt");
 }
 
+// A thread of the softmax keeps 8, 16 or 32 of a row's keys, and none of longer rows.
+TEST_F(CudaAttention, ByProductsRowsOfAnyLengthAreCloseToTheReference) {
+  for (const std::int64_t keys : {31, 2100, 4500, 8200}) {
+    for (const bool causal : {false, true}) {
+      expect_close({{.qkv = 24, .out = 8, .head = 8, .batch = 1, .causal = causal}, 1, keys, keys - 3, 2},
+                   AttentionKernel::cublaslt);
+    }
+  }
+}
+
 TEST_F(CudaAttention, ByCudnnWhereItIsFoundItIsCloseToo) {
   for (const AttentionCase& one : attention_cases) {
     expect_close(one, AttentionKernel::any);
@@ -249,6 +304,35 @@ Matrix<float> tags_of_the_host(std::int64_t rows, std::int64_t columns, DType dt
                       .columns = {.dimension = static_cast<DimensionId>(1), .blocks = 1},
                       .dtype = dtype}};
   return input_data(program, {.block = {rows, columns}}, DataKind::tags, seed).front();
+}
+
+TEST_F(CudaKernels, TagsOfAlignedRowsAreThoseOfTheHostToo) {
+  for (const DType dtype : stored_dtypes) {
+    const Matrix<float> whole = tags_of_the_host(3, 24, dtype, 5);
+    const Panel panel = room(3, 24, dtype);
+    TagCall call{.panel = panel, .state = Random(5).next(), .columns = 24};
+    driver().fill_tags(stream(), call);
+    EXPECT_EQ(get(panel), whole) << name_of(dtype);
+    EXPECT_EQ(driver().count_wrong_tags(stream(), call), 0);
+    const std::byte other{0x5a};
+    driver().upload(panel.at + 5, {&other, 1});
+    EXPECT_EQ(driver().count_wrong_tags(stream(), call), 1) << name_of(dtype);
+  }
+}
+
+TEST_F(CudaKernels, RandomValuesDependOnTheirPlaceAlone) {
+  const auto values_in = [&](DType dtype, std::int64_t beside) {
+    const Panel panel = room(5, 21, dtype, beside);
+    driver().randomize(stream(), panel, 3);
+    Matrix<float> values = get(panel);
+    EXPECT_TRUE(is_untouched_beside(panel));
+    return values;
+  };
+  const Matrix<float> values = values_in(DType::fp32, 0);
+  EXPECT_EQ(values_in(DType::fp32, 3), values);
+  EXPECT_EQ(values_in(DType::bf16, 1), stored_as(DType::bf16, values));
+  EXPECT_TRUE(std::ranges::all_of(values.values(), [](float value) { return value >= -1.0F && value < 1.0F; }));
+  EXPECT_NE(values.at(0, 1), values.at(1, 0));
 }
 
 TEST_F(CudaKernels, TagsAreThoseOfTheHost) {
@@ -277,7 +361,8 @@ struct MoveCase {
 
 // Whole rows, odd ones, such that begin in the middle of 16 bytes, and one that several CTAs share.
 constexpr std::array move_cases{MoveCase{1, 1, 0, 0}, MoveCase{7, 24, 0, 0}, MoveCase{5, 13, 3, 0},
-                                MoveCase{9, 8, 8, 0}, MoveCase{4, 40, 0, 8}, MoveCase{300, 97, 0, 0}};
+                                MoveCase{9, 8, 8, 0}, MoveCase{4, 40, 0, 8}, MoveCase{300, 97, 0, 0},
+                                MoveCase{3, 12, 4, 4}};
 
 class CudaMoves : public test::OnDevice {
  protected:
@@ -309,6 +394,18 @@ TEST_F(CudaMoves, ValuesAreRoundedToTheWire) {
   expect_moved({.kind = LinkKind::copy, .ctas = 2}, DType::fp32, DType::bf16, DType::fp32);
   expect_moved({.kind = LinkKind::copy, .ctas = 1}, DType::fp32, DType::fp32, DType::fp16);
   expect_moved({.kind = LinkKind::copy, .ctas = 1}, DType::bf16, DType::fp32, DType::fp32);
+  expect_moved({.kind = LinkKind::copy, .ctas = 3}, DType::fp32, DType::fp16, DType::bf16);
+}
+
+TEST_F(CudaMoves, PartsOfOneMoveMayChangeTheirDtypesInSeveralWays) {
+  const Matrix<float> values = some_values(4, 30, DType::bf16, 2);
+  MoveCall call{.parts = {{put(values, DType::bf16), room(4, 30, DType::fp32)},
+                          {put(values, DType::fp32), room(4, 30, DType::fp16)},
+                          {put(values, DType::bf16), room(4, 30, DType::bf16)}}};
+  driver().move(stream(), call);
+  for (const MoveCall::Part& part : call.parts) {
+    EXPECT_EQ(get(part.to), stored_as(part.to.dtype, values)) << name_of(part.to.dtype);
+  }
 }
 
 TEST_F(CudaMoves, APacedLinkMovesTheSame) {

@@ -150,6 +150,7 @@ TEST_F(NodeLogsTest, RecordsOfBenchHaveCollectivesToo) {
        .ranks = 2,
        .samples = {microseconds(30), microseconds(10), microseconds(20)}},
       {.op = "all_gather", .beside = "product", .bytes = 1 << 20, .ranks = 2, .samples = {microseconds(99)}},
+      {.op = "all_gather", .bytes = 1 << 20, .ranks = 2, .in_place = true, .samples = {microseconds(99)}},
       {.op = "transfer", .bytes = 1 << 20, .ranks = 2, .rank = 0, .peer = 1, .samples = {microseconds(99)}}};
   const NodeLogs logs = read({file("a.json", to_json(record))});
   ASSERT_TRUE(logs.unread.empty()) << logs.unread.front();
@@ -163,7 +164,22 @@ TEST_F(NodeLogsTest, RecordsOfBenchHaveCollectivesToo) {
   record.links = "mpi";
   record.micro_benchmarks.clear();
   EXPECT_EQ(read({file("c.json", to_json(record))}).unread.front(),
-            "c.json: has no collectives; give a record of commfuse-validate bench");
+            "c.json: has neither collectives nor copies; give a record of commfuse-validate bench or links --copies");
+}
+
+TEST_F(NodeLogsTest, RecordsOfLinksHaveCopies) {
+  RunRecord record{.executor = "cuda", .compute = "real", .links = "copies"};
+  record.micro_benchmarks = {{.op = "device_to_device_memcpy_write_ce",
+                              .bytes = 64 << 20,
+                              .ranks = 2,
+                              .rank = 0,
+                              .peer = 1,
+                              .samples = {std::chrono::milliseconds(1)}}};
+  const NodeLogs logs = read({file("a.json", to_json(record))});
+  ASSERT_TRUE(logs.unread.empty()) << logs.unread.front();
+  ASSERT_EQ(logs.nodes.size(), 1U);
+  ASSERT_EQ(logs.nodes[0].copies.size(), 1U);
+  EXPECT_EQ(logs.nodes[0].copies[0].copies.size(), 1U);
 }
 
 const std::string dcgm =

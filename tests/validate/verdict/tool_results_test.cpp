@@ -88,5 +88,40 @@ TEST(ToolResults, DcgmThatDidNotRunFindsNothing) {
   EXPECT_FALSE(results.has_passed_tests);
 }
 
+TEST(ToolResults, RecordsOfCopiesAreReadAsNvbandwidthsMatricesAre) {
+  constexpr std::int64_t large = std::int64_t{64} << 20U;
+  using std::chrono::milliseconds;
+  const auto copy = [](const std::string& op, std::int64_t bytes, std::int64_t rank, std::int64_t peer) {
+    return MicroBenchmark{.op = op,
+                          .bytes = bytes,
+                          .ranks = 2,
+                          .rank = rank,
+                          .peer = peer,
+                          .samples = {milliseconds(9), milliseconds(1), milliseconds(2)}};
+  };
+  RunRecord record;
+  record.micro_benchmarks = {
+      copy("device_to_device_memcpy_read_sm", large, 1, 0), copy("device_to_device_memcpy_read_sm", 8192, 1, 0),
+      copy("device_to_host_memcpy_ce", large, 1, -1),
+      copy("device_to_device_bidirectional_memcpy_read_sm", large, 1, 0), copy("transfer", large, 1, 0)};
+  const ToolResults results = results_of(record);
+  ASSERT_EQ(results.copies.size(), 2U);
+  EXPECT_EQ(results.copies[0].test, "device_to_device_memcpy_read_sm");
+  EXPECT_TRUE(results.copies[0].by_sms);
+  ASSERT_EQ(results.copies[0].copies.size(), 1U);
+  EXPECT_EQ(results.copies[0].copies[0].from, 1);
+  EXPECT_EQ(results.copies[0].copies[0].to, 0);
+  EXPECT_DOUBLE_EQ(results.copies[0].copies[0].rate.value, static_cast<double>(large) / 2e-3);
+  ASSERT_EQ(results.copies[1].copies.size(), 1U);
+  EXPECT_EQ(results.copies[1].copies[0].from, host_side);
+  EXPECT_EQ(results.copies[1].copies[0].to, 1);
+
+  record.micro_benchmarks = {copy("device_to_host_memcpy_ce", large / 2, 1, -1)};
+  EXPECT_TRUE(results_of(record).copies.empty());
+  EXPECT_EQ(results_of(record).passed_over.size(), 1U);
+  record.micro_benchmarks = {copy("transfer", large, 1, 0)};
+  EXPECT_TRUE(results_of(record).passed_over.empty());
+}
+
 }  // namespace
 }  // namespace commfuse::validate

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "validate/cuda/build_id.h"
+#include "validate/cuda/module/cuda_copier.h"
 #include "validate/cuda/module/cuda_driver.h"
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/versions.h"
@@ -51,6 +52,7 @@ class Module final : public CudaModule {
   }
 
   [[nodiscard]] std::unique_ptr<Driver> open(int device) const override { return std::make_unique<CudaDriver>(device); }
+  [[nodiscard]] std::unique_ptr<Copier> make_copier() const override { return make_cuda_copier(devices()); }
 
 #ifdef COMMFUSE_WITH_NCCL
   [[nodiscard]] std::string nccl_absence() const override { return NcclLibrary::instance().absence(); }
@@ -94,7 +96,7 @@ class Module final : public CudaModule {
 }  // namespace commfuse::validate
 
 /// As cuda_module_entry names it; the caller owns it.
-extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_3() {
+extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_4() {
   commfuse::validate::prepare_environment();
   return new commfuse::validate::Module;
 }

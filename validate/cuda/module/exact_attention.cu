@@ -45,13 +45,14 @@ __device__ Query query_of(const ExactAttention& of) {
 }
 
 /// q k of the visible rows, scaled where they are to become weights.
+template <class In>
 __device__ void fill_scores(const ExactAttention& of, const Query& query, double* scores) {
   for (std::int64_t j = threadIdx.x; j < query.keys; j += threads) {
     const std::int64_t key = query.first_key + j * of.batch;
     double score = 0.0;
     for (std::int64_t i = 0; i < of.head; ++i) {
-      score = __dadd_rn(score, __dmul_rn(static_cast<double>(load(of.queries, query.row, query.q + i)),
-                                         static_cast<double>(load(of.keys, key, query.k + i))));
+      score = __dadd_rn(score, __dmul_rn(static_cast<double>(load<In>(of.queries, query.row, query.q + i)),
+                                         static_cast<double>(load<In>(of.keys, key, query.k + i))));
     }
     scores[j] = of.real ? score / sqrt(static_cast<double>(of.head)) : score;
   }
@@ -87,10 +88,12 @@ __device__ void fill_weights(const Query& query, double* weights) {
   __syncthreads();
 }
 
+/// In, Out: dtypes of queries and keys, and of the output.
+template <class In, class Out>
 __global__ void __launch_bounds__(threads) exact_attention(const __grid_constant__ ExactAttention of) {
   double* const weights = dynamic_shared<double>();
   const Query query = query_of(of);
-  fill_scores(of, query, weights);
+  fill_scores<In>(of, query, weights);
   if (of.real && query.keys > 0) {
     fill_weights(query, weights);
   }
@@ -98,10 +101,21 @@ __global__ void __launch_bounds__(threads) exact_attention(const __grid_constant
     double sum = 0.0;
     for (std::int64_t j = 0; j < query.keys; ++j) {
       const std::int64_t key = query.first_key + j * of.batch;
-      sum = __dadd_rn(sum, __dmul_rn(weights[j], static_cast<double>(load(of.keys, key, query.v + i))));
+      sum = __dadd_rn(sum, __dmul_rn(weights[j], static_cast<double>(load<In>(of.keys, key, query.v + i))));
     }
-    store(of.out, query.row, query.out + i, static_cast<float>(of.real ? sum : remainder(sum, 5.0)));
+    store<Out>(of.out, query.row, query.out + i, static_cast<float>(of.real ? sum : remainder(sum, 5.0)));
   }
+}
+
+using Kernel = void (*)(ExactAttention);
+
+Kernel kernel_of(DType queries, DType keys, DType out_dtype) {
+  if (queries != keys) {
+    return exact_attention<AnyDtype, AnyDtype>;
+  }
+  return with_known(keys, [&](auto in) {
+    return with_known(out_dtype, [](auto out) -> Kernel { return exact_attention<decltype(in), decltype(out)>; });
+  });
 }
 
 /// The most keys whose weights fit into shared memory.
@@ -121,8 +135,6 @@ void launch_exact_attention(cudaStream_t stream, const AttentionCall& call) {
   const std::int64_t keys = groups_of(call.keys.rows, layout.batch);
   require(keys <= most_keys(), "exact attention is for checks: fewer keys, or products blocked");
   const auto room = static_cast<int>(std::max<std::int64_t>(keys, 1) * static_cast<std::int64_t>(sizeof(double)));
-  require(cudaFuncSetAttribute(exact_attention, cudaFuncAttributeMaxDynamicSharedMemorySize, room),
-          "cudaFuncSetAttribute");
   for (const AttentionCall::Part& part : call.parts) {
     const std::int64_t blocks = part.queries.columns / layout.qkv;
     const std::int64_t heads = blocks * (layout.out / layout.head);
@@ -134,7 +146,9 @@ void launch_exact_attention(cudaStream_t stream, const AttentionCall& call) {
       continue;
     }
     const dim3 grid(static_cast<unsigned>(part.queries.rows), static_cast<unsigned>(heads));
-    launch("exact_attention", exact_attention, {grid, threads, stream, static_cast<std::size_t>(room)}, of);
+    const Kernel kernel = kernel_of(part.queries.dtype, call.keys.dtype, part.out.dtype);
+    require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, room), "cudaFuncSetAttribute");
+    launch("exact_attention", kernel, {grid, threads, stream, static_cast<std::size_t>(room)}, of);
     require(cudaGetLastError(), "an attention kernel");
   }
 }

@@ -53,6 +53,8 @@ __device__ void add_tile(float (&sums)[own][own], const float (&a)[depth][tile +
   }
 }
 
+/// In, Out: dtypes of both factors, and of the output.
+template <class In, class Out>
 __global__ void __launch_bounds__(width* width) exact_product(const __grid_constant__ ExactProduct of) {
   __shared__ float a[depth][tile + 1];
   __shared__ float b[depth][tile + 1];
@@ -60,10 +62,12 @@ __global__ void __launch_bounds__(width* width) exact_product(const __grid_const
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * tile;
   float sums[own][own] = {};
   for (std::int64_t k = 0; k < of.depth; k += depth) {
-    fill_tile(a, row, of.rows, k, of.depth, !of.transpose_a,
-              [&](std::int64_t i, std::int64_t at) { return of.transpose_a ? load(of.a, at, i) : load(of.a, i, at); });
-    fill_tile(b, column, of.columns, k, of.depth, of.transpose_b,
-              [&](std::int64_t j, std::int64_t at) { return of.transpose_b ? load(of.b, j, at) : load(of.b, at, j); });
+    fill_tile(a, row, of.rows, k, of.depth, !of.transpose_a, [&](std::int64_t i, std::int64_t at) {
+      return of.transpose_a ? load<In>(of.a, at, i) : load<In>(of.a, i, at);
+    });
+    fill_tile(b, column, of.columns, k, of.depth, of.transpose_b, [&](std::int64_t j, std::int64_t at) {
+      return of.transpose_b ? load<In>(of.b, j, at) : load<In>(of.b, at, j);
+    });
     __syncthreads();
     add_tile(sums, a, b, static_cast<int>(of.depth - k < depth ? of.depth - k : depth));
     __syncthreads();
@@ -73,10 +77,21 @@ __global__ void __launch_bounds__(width* width) exact_product(const __grid_const
       const std::int64_t r = row + static_cast<int>(threadIdx.x) / width + i * width;
       const std::int64_t c = column + static_cast<int>(threadIdx.x) % width + j * width;
       if (r < of.rows && c < of.columns) {
-        store(of.out, r, c, of.accumulate ? __fadd_rn(load(of.out, r, c), sums[i][j]) : sums[i][j]);
+        store<Out>(of.out, r, c, of.accumulate ? __fadd_rn(load<Out>(of.out, r, c), sums[i][j]) : sums[i][j]);
       }
     }
   }
+}
+
+using Kernel = void (*)(ExactProduct);
+
+Kernel kernel_of(const ProductCall& call) {
+  if (call.a.dtype != call.b.dtype) {
+    return exact_product<AnyDtype, AnyDtype>;
+  }
+  return with_known(call.a.dtype, [&](auto in) {
+    return with_known(call.out.dtype, [](auto out) -> Kernel { return exact_product<decltype(in), decltype(out)>; });
+  });
 }
 
 }  // namespace
@@ -97,7 +112,7 @@ void launch_exact_product(cudaStream_t stream, const ProductCall& call) {
     return;
   }
   const dim3 grid(static_cast<unsigned>(groups_of(of.columns, tile)), static_cast<unsigned>(tall));
-  launch("exact_product", exact_product, {grid, width * width, stream}, of);
+  launch("exact_product", kernel_of(call), {grid, width * width, stream}, of);
   require(cudaGetLastError(), "an exact product");
 }
 

@@ -34,7 +34,8 @@ struct Elementwise {
   int terms = 0;
   bool aligned = false;
   DType wire = DType::fp32;
-  std::int64_t rows = 0, columns = 0, block = 0;
+  Tiles tiles;
+  Divisor block;  // columns of a block of the output, of functions of pairs
 };
 
 // Written so that NaN falls through every comparison and stays.
@@ -64,68 +65,65 @@ __device__ float of_pair(float gate, float up) {
                                                  : clipped(relu(gate) * static_cast<double>(up)));
 }
 
+template <class In>
 __device__ Eight pairs_at(const Elementwise& of, std::int64_t row, std::int64_t column, int count, Eight& up) {
   const View& from = of.inputs[0];
+  const std::uint32_t block = of.block.by();
+  // Column c of the output is column c % block of block c / block, and those of the input are twice as many.
   const auto gate_at = [&](std::int64_t of_out) {
-    const Divided place = divided(of_out, of.block);
-    return place.quotient * 2 * of.block + place.rest;
+    return of_out + static_cast<std::int64_t>(of.block.quotient(static_cast<std::uint32_t>(of_out))) * block;
   };
-  if (of.block % Eight::size == 0) {
+  if (block % Eight::size == 0) {
     const std::int64_t gate = gate_at(column);
-    up = load_eight(from, row, gate + of.block, count, of.aligned);
-    return load_eight(from, row, gate, count, of.aligned);
+    up = load_eight<In>(from, row, gate + block, count, of.aligned);
+    return load_eight<In>(from, row, gate, count, of.aligned);
   }
   Eight out{};
 #pragma unroll
   for (int i = 0; i < Eight::size; ++i) {
     const std::int64_t at = gate_at(column + i);
-    out.value[i] = i < count ? load(from, row, at) : 0.0F;
-    up.value[i] = i < count ? load(from, row, at + of.block) : 0.0F;
+    out.value[i] = i < count ? load<In>(from, row, at) : 0.0F;
+    up.value[i] = i < count ? load<In>(from, row, at + block) : 0.0F;
   }
   return out;
 }
 
+template <class In, class Wire>
 __device__ Eight sum_at(const Elementwise& of, std::int64_t row, std::int64_t column, int count) {
   Eight sums{};
   for (int term = 0; term < of.terms; ++term) {
-    const Eight next = load_eight(of.inputs[term], row, column, count, of.aligned);
+    const Eight next = load_eight<In>(of.inputs[term], row, column, count, of.aligned);
 #pragma unroll
     for (int i = 0; i < Eight::size; ++i) {
-      const float value = rounded(of.wire, next.value[i]);
+      const float value = rounded(Wire::of(of.wire), next.value[i]);
       sums.value[i] = term == 0 ? value : __fadd_rn(sums.value[i], value);
     }
   }
   return sums;
 }
 
-template <Rule rule>
+/// In, Out, Wire: dtypes of all inputs, of the output, and what inputs are rounded to first.
+template <Rule rule, class In, class Out, class Wire>
 __global__ void __launch_bounds__(threads) elementwise(const __grid_constant__ Elementwise of) {
   constexpr bool pairs = rule == Rule::swiglu || rule == Rule::fast_swiglu || rule == Rule::integer_swiglu;
-  const std::int64_t across = groups_of(of.columns, Eight::size);
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < of.rows * across;
-       i += step) {
-    const Divided place = divided(i, across);
-    const std::int64_t row = place.quotient;
-    const std::int64_t column = place.rest * Eight::size;
-    const int count = static_cast<int>(min(of.columns - column, static_cast<std::int64_t>(Eight::size)));
+  of.tiles.for_each(blocks_of_grid(), threads, [&](std::int64_t row, std::int64_t column, int count) {
     Eight out{};
     if constexpr (pairs) {
       Eight up{};
-      out = pairs_at(of, row, column, count, up);
+      out = pairs_at<In>(of, row, column, count, up);
 #pragma unroll
       for (int k = 0; k < Eight::size; ++k) {
         out.value[k] = of_pair<rule>(out.value[k], up.value[k]);
       }
     } else if constexpr (rule != Rule::zero) {
-      out = sum_at(of, row, column, count);
+      out = sum_at<In, Wire>(of, row, column, count);
 #pragma unroll
       for (int k = 0; k < Eight::size; ++k) {
         out.value[k] = of_one<rule>(out.value[k]);
       }
     }
-    store_eight(of.out, row, column, out, count, of.aligned);
-  }
+    store_eight<Out>(of.out, row, column, out, count, of.aligned);
+  });
 }
 
 struct Norm {
@@ -140,9 +138,10 @@ struct Norm {
 constexpr int ascending_columns = 1024;
 
 /// Squares of fp32 are exact in double.
+template <class In>
 __device__ double ascending_squares(const Norm& of, std::int64_t row, float* room) {
   for (std::int64_t column = threadIdx.x; column < of.columns; column += threads) {
-    room[column] = load(of.in, row, column);
+    room[column] = load<In>(of.in, row, column);
   }
   __syncthreads();
   double squares = 0.0;
@@ -155,13 +154,13 @@ __device__ double ascending_squares(const Norm& of, std::int64_t row, float* roo
 }
 
 /// In thread 0; always in the same order.
-template <class Number>
+template <class Number, class In>
 __device__ Number shared_squares(const Norm& of, std::int64_t row, Number* room) {
   Number squares = 0;
   for (std::int64_t column = static_cast<std::int64_t>(threadIdx.x) * Eight::size; column < of.columns;
        column += threads * Eight::size) {
     const int count = static_cast<int>(min(of.columns - column, static_cast<std::int64_t>(Eight::size)));
-    const Eight part = load_eight(of.in, row, column, count, of.aligned);
+    const Eight part = load_eight<In>(of.in, row, column, count, of.aligned);
 #pragma unroll
     for (const float value : part.value) {
       squares += static_cast<Number>(value) * static_cast<Number>(value);
@@ -178,7 +177,7 @@ __device__ Number shared_squares(const Norm& of, std::int64_t row, Number* room)
 }
 
 /// Number: of the sum and the quotient.
-template <class Number>
+template <class Number, class In, class Out>
 __global__ void __launch_bounds__(threads) norm(const __grid_constant__ Norm of) {
   constexpr bool exact = sizeof(Number) == sizeof(double);
   __shared__ union {
@@ -188,8 +187,8 @@ __global__ void __launch_bounds__(threads) norm(const __grid_constant__ Norm of)
   __shared__ Number divisor;
   for (std::int64_t row = blockIdx.x; row < of.rows; row += gridDim.x) {
     const Number squares = exact && of.columns <= ascending_columns
-                               ? static_cast<Number>(ascending_squares(of, row, room.narrow))
-                               : shared_squares(of, row, room.wide);
+                               ? static_cast<Number>(ascending_squares<In>(of, row, room.narrow))
+                               : shared_squares<Number, In>(of, row, room.wide);
     if (threadIdx.x == 0) {
       divisor = sqrt(squares / static_cast<Number>(of.columns) + static_cast<Number>(norm_epsilon));
     }
@@ -197,12 +196,12 @@ __global__ void __launch_bounds__(threads) norm(const __grid_constant__ Norm of)
     for (std::int64_t column = static_cast<std::int64_t>(threadIdx.x) * Eight::size; column < of.columns;
          column += threads * Eight::size) {
       const int count = static_cast<int>(min(of.columns - column, static_cast<std::int64_t>(Eight::size)));
-      Eight part = load_eight(of.in, row, column, count, of.aligned);
+      Eight part = load_eight<In>(of.in, row, column, count, of.aligned);
 #pragma unroll
       for (float& value : part.value) {
         value = static_cast<float>(static_cast<Number>(value) / divisor);
       }
-      store_eight(of.out, row, column, part, count, of.aligned);
+      store_eight<Out>(of.out, row, column, part, count, of.aligned);
     }
     __syncthreads();  // before the next row takes the room
   }
@@ -230,20 +229,93 @@ Rule rule_of(const FunctionCall& call) {
 
 using Kernel = void (*)(Elementwise);
 
-Kernel kernel_of(Rule rule) {
+/// The dtypes of a call. Inputs of several are rare, and go by kernels that look at every view's.
+struct Dtypes {
+  DType in = DType::fp32;
+  DType out = DType::fp32;
+  DType wire = DType::fp32;
+  bool are_mixed = false;
+};
+
+Dtypes dtypes_of(const FunctionCall& call) {
+  Dtypes dtypes{.in = call.inputs.empty() ? call.out.dtype : call.inputs.front().dtype,
+                .out = call.out.dtype,
+                .wire = call.wire.value_or(DType::fp32)};
+  dtypes.are_mixed =
+      std::any_of(call.inputs.begin(), call.inputs.end(), [&](const Panel& input) { return input.dtype != dtypes.in; });
+  return dtypes;
+}
+
+using NoWire = Known<DType::fp32>;
+
+template <Rule rule>
+constexpr Kernel for_any = elementwise<rule, AnyDtype, AnyDtype, AnyDtype>;
+
+/// Sums are what schedules time: for every dtype of inputs, output and wire.
+Kernel sum_kernel(const Dtypes& dtypes) {
+  if (dtypes.are_mixed) {
+    return for_any<Rule::sum>;
+  }
+  return with_known(dtypes.in, [&](auto in) {
+    return with_known(dtypes.out, [&](auto out) {
+      return with_known(dtypes.wire, [&](auto wire) -> Kernel {
+        return elementwise<Rule::sum, decltype(in), decltype(out), decltype(wire)>;
+      });
+    });
+  });
+}
+
+/// Functions in fp32, which are timed too: for every dtype of input and output.
+template <Rule rule>
+Kernel timed_kernel(const Dtypes& dtypes) {
+  if (dtypes.wire != DType::fp32) {
+    return for_any<rule>;
+  }
+  return with_known(dtypes.in, [&](auto in) {
+    return with_known(dtypes.out,
+                      [](auto out) -> Kernel { return elementwise<rule, decltype(in), decltype(out), NoWire>; });
+  });
+}
+
+/// Functions of checks: where input and output have one dtype, as in all programs.
+template <Rule rule>
+Kernel checked_kernel(const Dtypes& dtypes) {
+  if (dtypes.are_mixed || dtypes.in != dtypes.out || dtypes.wire != DType::fp32) {
+    return for_any<rule>;
+  }
+  return with_known(dtypes.in,
+                    [](auto both) -> Kernel { return elementwise<rule, decltype(both), decltype(both), NoWire>; });
+}
+
+Kernel kernel_of(Rule rule, const Dtypes& dtypes) {
   switch (rule) {
-    case Rule::sum: return elementwise<Rule::sum>;
-    case Rule::clipped_sum: return elementwise<Rule::clipped_sum>;
-    case Rule::zero: return elementwise<Rule::zero>;
-    case Rule::swiglu: return elementwise<Rule::swiglu>;
-    case Rule::fast_swiglu: return elementwise<Rule::fast_swiglu>;
-    case Rule::integer_swiglu: return elementwise<Rule::integer_swiglu>;
-    case Rule::gelu: return elementwise<Rule::gelu>;
-    case Rule::fast_gelu: return elementwise<Rule::fast_gelu>;
-    case Rule::integer_gelu: return elementwise<Rule::integer_gelu>;
-    case Rule::integer_norm: return elementwise<Rule::integer_norm>;
+    case Rule::sum: return sum_kernel(dtypes);
+    case Rule::clipped_sum: return checked_kernel<Rule::clipped_sum>(dtypes);
+    case Rule::zero: return checked_kernel<Rule::zero>(dtypes);
+    case Rule::swiglu: return checked_kernel<Rule::swiglu>(dtypes);
+    case Rule::fast_swiglu: return timed_kernel<Rule::fast_swiglu>(dtypes);
+    case Rule::integer_swiglu: return checked_kernel<Rule::integer_swiglu>(dtypes);
+    case Rule::gelu: return checked_kernel<Rule::gelu>(dtypes);
+    case Rule::fast_gelu: return timed_kernel<Rule::fast_gelu>(dtypes);
+    case Rule::integer_gelu: return checked_kernel<Rule::integer_gelu>(dtypes);
+    case Rule::integer_norm: return checked_kernel<Rule::integer_norm>(dtypes);
   }
   return nullptr;
+}
+
+using NormKernel = void (*)(Norm);
+
+NormKernel norm_kernel(const FunctionCall& call) {
+  const DType in_dtype = call.inputs.front().dtype;
+  if (!is_fast(call) && in_dtype != call.out.dtype) {
+    return norm<double, AnyDtype, AnyDtype>;
+  }
+  if (!is_fast(call)) {
+    return with_known(in_dtype, [](auto both) -> NormKernel { return norm<double, decltype(both), decltype(both)>; });
+  }
+  return with_known(in_dtype, [&](auto in) {
+    return with_known(call.out.dtype, [](auto out) -> NormKernel { return norm<float, decltype(in), decltype(out)>; });
+  });
 }
 
 bool all_aligned(const FunctionCall& call) {
@@ -268,8 +340,7 @@ void launch_norm(cudaStream_t stream, const FunctionCall& call) {
   const Panel& in = call.inputs.front();
   const Norm of{view_of(in), view_of(call.out), all_aligned(call), call.out.rows, call.out.columns};
   const auto blocks = static_cast<unsigned>(std::min(of.rows, most_blocks));
-  const auto kernel = is_fast(call) ? norm<float> : norm<double>;
-  launch("norm", kernel, {blocks, threads, stream}, of);
+  launch("norm", norm_kernel(call), {blocks, threads, stream}, of);
   require(cudaGetLastError(), "a norm kernel");
 }
 
@@ -284,17 +355,17 @@ void launch_function(cudaStream_t stream, const FunctionCall& call) {
     launch_norm(stream, call);
     return;
   }
+  constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
+  require(call.out.rows <= most && 2 * call.out.columns <= most, "a function has less than 2^30 rows and columns");
   Elementwise of{.out = view_of(call.out),
                  .terms = static_cast<int>(call.inputs.size()),
                  .aligned = all_aligned(call),
                  .wire = call.wire.value_or(DType::fp32),
-                 .rows = call.out.rows,
-                 .columns = call.out.columns,
-                 .block = call.block};
+                 .tiles = tiles_of(call.out.rows, call.out.columns, threads),
+                 .block = Divisor(std::max<std::int64_t>(call.block, 1))};
   std::transform(call.inputs.begin(), call.inputs.end(), of.inputs, view_of);
-  const std::int64_t work = of.rows * groups_of(of.columns, Eight::size);
-  const auto blocks = static_cast<unsigned>(std::min(groups_of(work, threads), most_blocks));
-  launch("elementwise", kernel_of(rule_of(call)), {blocks, threads, stream}, of);
+  launch("elementwise", kernel_of(rule_of(call), dtypes_of(call)),
+         {grid_of(of.tiles, threads, most_blocks), threads, stream}, of);
   require(cudaGetLastError(), "a function kernel");
 }
 

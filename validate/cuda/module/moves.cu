@@ -2,7 +2,7 @@
 // Kernels that move data between virtual ranks: so many CTAs, and as long as a link of a stated pace would take.
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <span>
 #include <vector>
 
 #include "validate/cuda/module/clocks.cuh"
@@ -14,19 +14,20 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr int threads = 512;
+constexpr unsigned threads = 512;
 /// Loads in flight of a thread: 512 threads of 4 x 16 bytes keep one multiprocessor's share of a fast link busy.
-constexpr int at_once = 4;
+constexpr unsigned at_once = 4;
 constexpr std::size_t most_pieces = 32;  // of a launch: their table travels with it
 
 /// A rectangle of units of memory, or of elements that change their dtype.
 struct Piece {
-  View from, to;  // bytes: strides are in bytes
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;  // bytes: units
-  std::int16_t unit = 0;     // bytes of a unit; 0: elements
-  std::int16_t width = 1;    // bytes: neighbouring threads in a row, a power of two
+  View from, to;              // bytes: strides are in bytes
+  std::uint32_t rows = 0;     // bytes
+  std::uint32_t columns = 0;  // bytes: units
+  std::int16_t unit = 0;      // bytes of a unit; 0: elements
+  std::int16_t bits = 0;      // bytes: of the number of neighbouring threads in a row
   bool aligned = false;
+  Tiles tiles;  // elements
 };
 
 struct Batch {
@@ -41,46 +42,54 @@ struct Batch {
 
 template <class Unit>
 __device__ void copy_units(const Piece& piece) {
-  const std::int64_t x = threadIdx.x % static_cast<unsigned>(piece.width);
-  const std::int64_t tall = threads / piece.width;
-  const std::int64_t step = gridDim.x * tall;
-  const std::int64_t first = blockIdx.x * tall + threadIdx.x / static_cast<unsigned>(piece.width);
-  for (std::int64_t row = first; row < piece.rows; row += at_once * step) {
-    for (std::int64_t column = x; column < piece.columns; column += piece.width) {
+  const std::uint32_t width = 1U << piece.bits;
+  const std::uint32_t tall = threads >> piece.bits;
+  const std::uint32_t step = gridDim.x * tall;
+  const auto at = [](const View& view, std::uint32_t row) {
+    return view.at + static_cast<Address>(std::int64_t{row} * view.stride);
+  };
+  for (std::uint32_t row = blockIdx.x * tall + (threadIdx.x >> piece.bits); row < piece.rows; row += at_once * step) {
+    for (std::uint32_t column = threadIdx.x & (width - 1U); column < piece.columns; column += width) {
       Unit held[at_once];
 #pragma unroll
-      for (int i = 0; i < at_once; ++i) {
-        if (const std::int64_t at = row + i * step; at < piece.rows) {
-          held[i] = reinterpret_cast<const Unit*>(piece.from.at + static_cast<Address>(at * piece.from.stride))[column];
+      for (unsigned i = 0; i < at_once; ++i) {
+        if (row + i * step < piece.rows) {
+          held[i] = reinterpret_cast<const Unit*>(at(piece.from, row + i * step))[column];
         }
       }
 #pragma unroll
-      for (int i = 0; i < at_once; ++i) {
-        if (const std::int64_t at = row + i * step; at < piece.rows) {
-          reinterpret_cast<Unit*>(piece.to.at + static_cast<Address>(at * piece.to.stride))[column] = held[i];
+      for (unsigned i = 0; i < at_once; ++i) {
+        if (row + i * step < piece.rows) {
+          reinterpret_cast<Unit*>(at(piece.to, row + i * step))[column] = held[i];
         }
       }
     }
   }
 }
 
+template <DType wire>
+__device__ void round_all(Eight& part) {
+#pragma unroll
+  for (float& value : part.value) {
+    value = rounded(wire, value);
+  }
+}
+
+template <class From, class To>
 __device__ void convert(const Piece& piece, DType wire) {
-  const std::int64_t across = groups_of(piece.columns, Eight::size);
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < piece.rows * across;
-       i += step) {
-    const Divided place = divided(i, across);
-    const std::int64_t column = place.rest * Eight::size;
-    const int count = static_cast<int>(min(piece.columns - column, static_cast<std::int64_t>(Eight::size)));
-    Eight part = load_eight(piece.from, place.quotient, column, count, piece.aligned);
-#pragma unroll
-    for (float& value : part.value) {
-      value = rounded(wire, value);
+  piece.tiles.for_each(blocks_along_rows(), threads, [&](std::int64_t row, std::int64_t column, int count) {
+    Eight part = load_eight<From>(piece.from, row, column, count, piece.aligned);
+    if (wire == DType::bf16) {
+      round_all<DType::bf16>(part);
+    } else if (wire == DType::fp16) {
+      round_all<DType::fp16>(part);
     }
-    store_eight(piece.to, place.quotient, column, part, count, piece.aligned);
-  }
+    store_eight<To>(piece.to, row, column, part, count, piece.aligned);
+  });
 }
 
+/// From, To: dtypes of all pieces that change theirs.
+template <class From, class To>
 __global__ void __launch_bounds__(threads) move(const __grid_constant__ Batch batch) {
   const bool keeps_time = batch.notes_start || batch.hold_ns >= 0;
   const std::int64_t begin = keeps_time ? device_time() : 0;
@@ -91,10 +100,11 @@ __global__ void __launch_bounds__(threads) move(const __grid_constant__ Batch ba
     const Piece& piece = batch.pieces[i];
     switch (piece.unit) {
       case 16: copy_units<uint4>(piece); break;
+      case 8: copy_units<std::uint64_t>(piece); break;
       case 4: copy_units<std::uint32_t>(piece); break;
       case 2: copy_units<std::uint16_t>(piece); break;
       case 1: copy_units<std::uint8_t>(piece); break;
-      default: convert(piece, batch.wire);
+      default: convert<From, To>(piece, batch.wire);
     }
   }
   if (batch.hold_ns >= 0) {
@@ -107,7 +117,7 @@ __global__ void __launch_bounds__(threads) move(const __grid_constant__ Batch ba
 
 /// The largest unit that divides all of these.
 std::int16_t unit_of(std::int64_t all) {
-  for (const std::int16_t unit : {std::int16_t{16}, std::int16_t{4}, std::int16_t{2}}) {
+  for (const std::int16_t unit : {std::int16_t{16}, std::int16_t{8}, std::int16_t{4}, std::int16_t{2}}) {
     if (all % unit == 0) {
       return unit;
     }
@@ -119,13 +129,17 @@ Piece bytes_piece(Address from, Address to, std::int64_t rows, std::int64_t byte
                   std::int64_t to_stride) {
   const auto addresses = static_cast<std::int64_t>((from | to) % 16);
   const std::int16_t unit = unit_of(rows == 1 ? addresses | bytes : addresses | bytes | from_stride | to_stride);
-  const auto units = static_cast<std::uint64_t>(bytes / unit);
-  return {.from = {from, from_stride},
-          .to = {to, to_stride},
-          .rows = rows,
-          .columns = bytes / unit,
-          .unit = unit,
-          .width = static_cast<std::int16_t>(std::min<std::uint64_t>(std::bit_ceil(units), threads))};
+  constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
+  require(rows <= most && bytes / unit <= most, "a move has less than 2^31 rows, and units in a row");
+  Piece piece{.from = {from, from_stride},
+              .to = {to, to_stride},
+              .rows = static_cast<std::uint32_t>(rows),
+              .columns = static_cast<std::uint32_t>(bytes / unit),
+              .unit = unit};
+  while ((1U << piece.bits) < piece.columns && (1U << piece.bits) < threads) {
+    ++piece.bits;
+  }
+  return piece;
 }
 
 /// What lies one behind the other is cut into rows that keep all threads of a CTA busy, and a rest.
@@ -142,6 +156,31 @@ void add_flat(std::vector<Piece>& pieces, Address from, Address to, std::int64_t
   }
 }
 
+Piece changed_piece(const Panel& from, const Panel& to) {
+  return {.from = view_of(from),
+          .to = view_of(to),
+          .aligned = is_aligned(from) && is_aligned(to),
+          .tiles = tiles_of(from.rows, from.columns, threads)};
+}
+
+/// Elements that change their dtype. What lies one behind the other is cut as in add_flat().
+void add_changed(std::vector<Piece>& pieces, const Panel& from, const Panel& to) {
+  constexpr std::int64_t row = std::int64_t{threads} * Eight::size;
+  const std::int64_t all = from.rows * from.columns;
+  if (!from.contiguous() || !to.contiguous() || all < row) {
+    pieces.push_back(changed_piece(from, to));
+    return;
+  }
+  const std::int64_t rows = all / row;
+  const auto part = [&](const Panel& panel, std::int64_t first, std::int64_t tall, std::int64_t columns) {
+    return Panel{panel.at + static_cast<Address>(first * bytes_of(panel.dtype)), tall, columns, columns, panel.dtype};
+  };
+  pieces.push_back(changed_piece(part(from, 0, rows, row), part(to, 0, rows, row)));
+  if (const std::int64_t rest = all - rows * row; rest > 0) {
+    pieces.push_back(changed_piece(part(from, rows * row, 1, rest), part(to, rows * row, 1, rest)));
+  }
+}
+
 std::vector<Piece> pieces_of(const MoveCall& call) {
   std::vector<Piece> pieces;
   for (const MoveCall::Part& part : call.parts) {
@@ -153,11 +192,7 @@ std::vector<Piece> pieces_of(const MoveCall& call) {
     }
     const std::int64_t size = bytes_of(from.dtype);
     if (!moves_bytes(part, call.wire)) {
-      pieces.push_back({.from = view_of(from),
-                        .to = view_of(to),
-                        .rows = from.rows,
-                        .columns = from.columns,
-                        .aligned = is_aligned(from) && is_aligned(to)});
+      add_changed(pieces, from, to);
     } else if (from.contiguous() && to.contiguous()) {
       add_flat(pieces, from.at, to.at, from.bytes().count);
     } else {
@@ -182,6 +217,28 @@ std::int64_t hold_of(const MoveCall& call) {
   return std::chrono::ceil<std::chrono::nanoseconds>(time).count();
 }
 
+using Kernel = void (*)(Batch);
+
+/// Known are the dtypes of pieces that change theirs in the same way, as all of one message do.
+Kernel kernel_of(std::span<const Piece> pieces) {
+  const Piece* changed = nullptr;
+  for (const Piece& piece : pieces) {
+    if (piece.unit != 0) {
+      continue;
+    }
+    if (changed != nullptr && (piece.from.dtype != changed->from.dtype || piece.to.dtype != changed->to.dtype)) {
+      return move<AnyDtype, AnyDtype>;
+    }
+    changed = &piece;
+  }
+  const View bytes{.at = 0, .stride = 0, .dtype = DType::fp32};
+  const View& from_view = changed == nullptr ? bytes : changed->from;
+  const View& to_view = changed == nullptr ? bytes : changed->to;
+  return with_known(from_view.dtype, [&](auto from) {
+    return with_known(to_view.dtype, [](auto to) -> Kernel { return move<decltype(from), decltype(to)>; });
+  });
+}
+
 }  // namespace
 
 bool moves_bytes(const MoveCall::Part& part, DType wire) { return part.from.dtype == wire && part.to.dtype == wire; }
@@ -200,7 +257,8 @@ void launch_move(cudaStream_t stream, const MoveCall& call, int ctas, std::int64
                 .since_clock = launches > 1,
                 .hold_ns = i + 1 == launches ? hold : -1};
     std::copy_n(table.begin(), batch.count, batch.pieces);
-    launch("move", move, {static_cast<unsigned>(ctas), threads, stream}, batch);
+    launch("move", kernel_of(table.first(static_cast<std::size_t>(batch.count))),
+           {static_cast<unsigned>(ctas), threads, stream}, batch);
     require(cudaGetLastError(), "a move kernel");
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in device memory: read to fp32, rounded once when stored, as rounding.h has it.
+// Elements in device memory: read to fp32, rounded once when stored, as rounding.h has it. A kernel knows their dtypes
+// at compile time (Known), unless they are of a mixture that is rare (AnyDtype).
 #pragma once
 
 #include <cuda_bf16.h>
@@ -10,21 +11,50 @@
 
 namespace commfuse::validate {
 
-struct Divided {
-  std::int64_t quotient = 0;
-  std::int64_t rest = 0;
+/// A dtype that the compiler knows, so that loads and stores have no branch for it.
+template <DType dtype>
+struct Known {
+  static constexpr bool is_known = true;
+  static constexpr DType value = dtype;
+  __device__ static constexpr DType of(DType /*dtype*/) { return dtype; }
+};
+/// A dtype that a view says when the kernel runs.
+struct AnyDtype {
+  static constexpr bool is_known = false;
+  __device__ static DType of(DType dtype) { return dtype; }
 };
 
-/// Of numbers that are not negative; `by` is at least 1. Where both have 32 bits they are divided so: a GPU divides
-/// 64-bit numbers by a subroutine, which would take longer than the element that is looked for.
-__device__ inline Divided divided(std::int64_t number, std::int64_t by) {
-  if (((number | by) >> 32) == 0) {
-    const auto narrow = static_cast<std::uint32_t>(number);
-    const std::uint32_t quotient = narrow / static_cast<std::uint32_t>(by);
-    return {quotient, narrow - quotient * static_cast<std::uint32_t>(by)};
+/// Returns what `use` returns for the Known of a dtype that is stored.
+template <class Use>
+auto with_known(DType dtype, const Use& use) {
+  switch (dtype) {
+    case DType::bf16: return use(Known<DType::bf16>{});
+    case DType::fp16: return use(Known<DType::fp16>{});
+    default: return use(Known<DType::fp32>{});
   }
-  return {number / by, number % by};
 }
+
+/// Divides by a number that the host knows: a multiplication and a shift in place of a division, of which a GPU makes a
+/// subroutine. `by` is at least 1; it and what is divided are at most 2^31 - 1. (Granlund and Montgomery 1994.)
+class Divisor {
+ public:
+  Divisor() = default;
+  explicit Divisor(std::int64_t by) : by_(static_cast<std::uint32_t>(by)) {
+    while ((std::uint64_t{1} << shift_) < by_) {
+      ++shift_;
+    }
+    multiplier_ = static_cast<std::uint32_t>((((std::uint64_t{1} << shift_) - by_) << 32U) / by_ + 1);
+  }
+  __device__ std::uint32_t quotient(std::uint32_t number) const {
+    return (__umulhi(number, multiplier_) + number) >> shift_;
+  }
+  [[nodiscard]] __device__ std::uint32_t by() const { return by_; }
+
+ private:
+  std::uint32_t by_ = 1;
+  std::uint32_t multiplier_ = 1;
+  std::uint32_t shift_ = 0;
+};
 
 /// The nearest value of `dtype`, ties to even; infinity beyond its range, NaN stays NaN.
 __device__ inline float rounded(DType dtype, float value) {
@@ -35,34 +65,38 @@ __device__ inline float rounded(DType dtype, float value) {
   }
 }
 
+template <class Dtype = AnyDtype>
 __device__ inline float load(const View& from, std::int64_t row, std::int64_t column) {
   const std::int64_t at = row * from.stride + column;
-  switch (from.dtype) {
+  switch (Dtype::of(from.dtype)) {
     case DType::bf16: return __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(from.at)[at]);
     case DType::fp16: return __half2float(reinterpret_cast<const __half*>(from.at)[at]);
     default: return reinterpret_cast<const float*>(from.at)[at];
   }
 }
 
+template <class Dtype = AnyDtype>
 __device__ inline void store(const View& to, std::int64_t row, std::int64_t column, float value) {
   const std::int64_t at = row * to.stride + column;
-  switch (to.dtype) {
+  switch (Dtype::of(to.dtype)) {
     case DType::bf16: reinterpret_cast<__nv_bfloat16*>(to.at)[at] = __float2bfloat16_rn(value); return;
     case DType::fp16: reinterpret_cast<__half*>(to.at)[at] = __float2half_rn(value); return;
     default: reinterpret_cast<float*>(to.at)[at] = value;
   }
 }
 
-/// Neighbours in a row: what one thread handles in one go.
+/// Neighbours in a row: what one thread handles in one go, by accesses of 16 bytes where rows are aligned to them.
 struct Eight {
   static constexpr int size = 8;
   float value[size];
 };
 
+template <class Dtype = AnyDtype>
 __device__ inline Eight load_aligned(const View& from, std::int64_t row, std::int64_t column) {
   Eight out;
   const std::int64_t at = row * from.stride + column;
-  if (from.dtype == DType::fp32) {
+  const DType dtype = Dtype::of(from.dtype);
+  if (dtype == DType::fp32) {
     const float4* vectors = reinterpret_cast<const float4*>(reinterpret_cast<const float*>(from.at) + at);
     const float4 low = vectors[0];
     const float4 high = vectors[1];
@@ -79,14 +113,16 @@ __device__ inline Eight load_aligned(const View& from, std::int64_t row, std::in
   for (int i = 0; i < Eight::size; ++i) {
     const auto bits = static_cast<unsigned short>(words[i / 2] >> (16 * (i % 2)));
     out.value[i] =
-        from.dtype == DType::bf16 ? __bfloat162float(__ushort_as_bfloat16(bits)) : __half2float(__ushort_as_half(bits));
+        dtype == DType::bf16 ? __bfloat162float(__ushort_as_bfloat16(bits)) : __half2float(__ushort_as_half(bits));
   }
   return out;
 }
 
+template <class Dtype = AnyDtype>
 __device__ inline void store_aligned(const View& to, std::int64_t row, std::int64_t column, const Eight& from) {
   const std::int64_t at = row * to.stride + column;
-  if (to.dtype == DType::fp32) {
+  const DType dtype = Dtype::of(to.dtype);
+  if (dtype == DType::fp32) {
     float4* vectors = reinterpret_cast<float4*>(reinterpret_cast<float*>(to.at) + at);
     vectors[0] = {from.value[0], from.value[1], from.value[2], from.value[3]};
     vectors[1] = {from.value[4], from.value[5], from.value[6], from.value[7]};
@@ -95,38 +131,96 @@ __device__ inline void store_aligned(const View& to, std::int64_t row, std::int6
   unsigned words[Eight::size / 2] = {};
 #pragma unroll
   for (int i = 0; i < Eight::size; ++i) {
-    const unsigned short bits = to.dtype == DType::bf16 ? __bfloat16_as_ushort(__float2bfloat16_rn(from.value[i]))
-                                                        : __half_as_ushort(__float2half_rn(from.value[i]));
+    const unsigned short bits = dtype == DType::bf16 ? __bfloat16_as_ushort(__float2bfloat16_rn(from.value[i]))
+                                                     : __half_as_ushort(__float2half_rn(from.value[i]));
     words[i / 2] |= static_cast<unsigned>(bits) << (16 * (i % 2));
   }
   *reinterpret_cast<uint4*>(reinterpret_cast<std::uint16_t*>(to.at) + at) = {words[0], words[1], words[2], words[3]};
 }
 
 /// `count` elements from `column` on; the rest is zero.
+template <class Dtype = AnyDtype>
 __device__ inline Eight load_eight(const View& from, std::int64_t row, std::int64_t column, int count, bool aligned) {
   if (aligned && count == Eight::size) {
-    return load_aligned(from, row, column);
+    return load_aligned<Dtype>(from, row, column);
   }
   Eight out{};
 #pragma unroll
   for (int i = 0; i < Eight::size; ++i) {
-    out.value[i] = i < count ? load(from, row, column + i) : 0.0F;
+    out.value[i] = i < count ? load<Dtype>(from, row, column + i) : 0.0F;
   }
   return out;
 }
 
+template <class Dtype = AnyDtype>
 __device__ inline void store_eight(const View& to, std::int64_t row, std::int64_t column, const Eight& from, int count,
                                    bool aligned) {
   if (aligned && count == Eight::size) {
-    store_aligned(to, row, column, from);
+    store_aligned<Dtype>(to, row, column, from);
     return;
   }
 #pragma unroll
   for (int i = 0; i < Eight::size; ++i) {
     if (i < count) {
-      store(to, row, column + i, from.value[i]);
+      store<Dtype>(to, row, column + i, from.value[i]);
     }
   }
+}
+
+/// How the threads of a grid share a rectangle of eights: neighbours have neighbouring eights of a row, as many as a
+/// power of two, and the rows of a block lie one below the other. So no thread divides to know where it stands.
+struct Tiles {
+  std::uint32_t rows = 0;
+  std::uint32_t columns = 0;  ///< Elements; the last eight of a row may hold fewer.
+  std::uint32_t across = 0;   ///< Eights of a row.
+  std::uint32_t bits = 0;     ///< Of the number of threads of a block that share a row.
+
+  /// Blocks that stand beside each other along the columns, and below each other along the rows.
+  struct Blocks {
+    uint3 index;
+    uint3 count;
+  };
+
+  /// Calls visit(row, column, count) for every eight of this thread's.
+  template <class Visit>
+  __device__ void for_each(const Blocks& blocks, unsigned threads, const Visit& visit) const {
+    const std::uint32_t x = threadIdx.x & ((1U << bits) - 1U);
+    const std::uint32_t y = threadIdx.x >> bits;
+    const std::uint32_t tall = threads >> bits;
+    for (std::uint32_t row = blocks.index.y * tall + y; row < rows; row += blocks.count.y * tall) {
+      for (std::uint32_t eight = (blocks.index.x << bits) + x; eight < across; eight += blocks.count.x << bits) {
+        const std::uint32_t column = eight * Eight::size;
+        const std::uint32_t rest = columns - column;
+        visit(std::int64_t{row}, std::int64_t{column}, rest < Eight::size ? static_cast<int>(rest) : Eight::size);
+      }
+    }
+  }
+};
+
+/// The grid of a kernel that works on one rectangle.
+__device__ inline Tiles::Blocks blocks_of_grid() { return {{blockIdx.x, blockIdx.y, 0}, {gridDim.x, gridDim.y, 1}}; }
+/// All blocks of a row of blocks below each other, where a kernel works on several rectangles.
+__device__ inline Tiles::Blocks blocks_along_rows() { return {{0, blockIdx.x, 0}, {1, gridDim.x, 1}}; }
+
+/// The same on the host. Requires rows and columns below 2^31, and a power of two of threads.
+inline Tiles tiles_of(std::int64_t rows, std::int64_t columns, std::uint32_t threads) {
+  Tiles tiles{.rows = static_cast<std::uint32_t>(rows),
+              .columns = static_cast<std::uint32_t>(columns),
+              .across = static_cast<std::uint32_t>(groups_of(columns, Eight::size))};
+  while ((1U << tiles.bits) < tiles.across && (2U << tiles.bits) <= threads) {
+    ++tiles.bits;
+  }
+  return tiles;
+}
+
+/// A grid that has an eight for every thread, as long as that takes no more blocks than `most`.
+inline dim3 grid_of(const Tiles& tiles, std::uint32_t threads, std::int64_t most) {
+  constexpr std::int64_t most_along_y = 65535;
+  const std::int64_t wide = groups_of(tiles.across, std::int64_t{1} << tiles.bits);
+  const std::int64_t tall = groups_of(tiles.rows, threads >> tiles.bits);
+  const std::int64_t x = wide < most ? wide : most;
+  const std::int64_t left = most / x < most_along_y ? most / x : most_along_y;
+  return {static_cast<unsigned>(x), static_cast<unsigned>(tall < left ? tall : left), 1};
 }
 
 }  // namespace commfuse::validate

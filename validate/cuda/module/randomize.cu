@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that look random, for times: what a product draws of power, and so how fast it is, depends on its bits.
-#include <algorithm>
-
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/kernels.h"
 #include "validate/cuda/module/numbers.cuh"
@@ -20,25 +18,34 @@ __device__ std::uint64_t mixed(std::uint64_t z) {
   return z ^ (z >> 31U);
 }
 
-__global__ void randomize(View to, std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < rows * columns;
-       i += step) {
-    const std::uint64_t bits = mixed(mixed(seed) + static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15U);
-    const Divided place = divided(i, columns);
-    store(to, place.quotient, place.rest, static_cast<float>(bits >> 40U) * 0x1p-23F - 1.0F);
-  }
+template <class Out>
+__global__ void __launch_bounds__(threads) randomize(View to, Tiles tiles, bool aligned, std::uint64_t seed) {
+  const std::uint64_t start = mixed(seed);
+  tiles.for_each(blocks_of_grid(), threads, [&](std::int64_t row, std::int64_t column, int count) {
+    const auto first = static_cast<std::uint64_t>(row * tiles.columns + column);
+    Eight out{};
+#pragma unroll
+    for (unsigned i = 0; i < Eight::size; ++i) {
+      const std::uint64_t bits = mixed(start + (first + i) * 0x9e3779b97f4a7c15U);
+      out.value[i] = static_cast<float>(bits >> 40U) * 0x1p-23F - 1.0F;
+    }
+    store_eight<Out>(to, row, column, out, count, aligned);
+  });
 }
+
+using Kernel = void (*)(View, Tiles, bool, std::uint64_t);
 
 }  // namespace
 
 void launch_randomize(cudaStream_t stream, const Panel& panel, std::uint64_t seed) {
-  const std::int64_t blocks = std::min((panel.rows * panel.columns + threads - 1) / threads, most_blocks);
-  if (blocks > 0) {
-    launch("randomize", randomize, {static_cast<unsigned>(blocks), threads, stream}, view_of(panel), panel.rows,
-           panel.columns, seed);
-    require(cudaGetLastError(), "a kernel that fills memory");
+  if (panel.rows <= 0 || panel.columns <= 0) {
+    return;
   }
+  const auto kernel = with_known(panel.dtype, [](auto out) -> Kernel { return randomize<decltype(out)>; });
+  const Tiles tiles = tiles_of(panel.rows, panel.columns, threads);
+  launch("randomize", kernel, {grid_of(tiles, threads, most_blocks), threads, stream}, view_of(panel), tiles,
+         is_aligned(panel), seed);
+  require(cudaGetLastError(), "a kernel that fills memory");
 }
 
 }  // namespace commfuse::validate

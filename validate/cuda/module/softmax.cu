@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmax between the two products of fast attention, in fp32.
+// The softmax between the two products of fast attention, in fp32. A block of threads has one row of scores: it reads
+// them once, keeps them in registers, and writes weights; every exp() is computed once. Rows that are too long for
+// that are read twice.
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/kernels.h"
 #include "validate/cuda/module/numbers.cuh"
@@ -8,8 +10,10 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr int threads = 256;
-constexpr int warp = 32;
+constexpr unsigned most_threads = 256;
+constexpr unsigned warp = 32;
+/// Eights of scores that one thread keeps at most: rows of up to 8,192 keys are read once.
+constexpr int most_kept = 4;
 
 struct Largest {
   static constexpr float none = -INFINITY;
@@ -23,7 +27,7 @@ struct Sum {
 /// Of the values of all threads, in all threads; always in the same order.
 template <class Combine>
 __device__ float over_block(float value, const Combine& combine) {
-  __shared__ float warps[threads / warp];
+  __shared__ float warps[most_threads / warp];
   for (int half = warp / 2; half > 0; half /= 2) {
     value = combine(value, __shfl_xor_sync(0xffffffffU, value, half));
   }
@@ -33,38 +37,164 @@ __device__ float over_block(float value, const Combine& combine) {
   }
   __syncthreads();
   float all = Combine::none;
-  for (const float one : warps) {
-    all = combine(all, one);
+  for (unsigned i = 0; i < blockDim.x / warp; ++i) {
+    all = combine(all, warps[i]);
   }
   return all;
 }
 
-__global__ void __launch_bounds__(threads) softmax(SoftmaxCall of) {
-  const std::int64_t row = blockIdx.y * of.queries + blockIdx.x;
-  const float* scores = of.scores + row * of.stride;
-  const View weights{reinterpret_cast<Address>(of.weights), of.stride, of.dtype};
-  const std::int64_t position = of.first_position + blockIdx.x;
-  const std::int64_t seen = of.causal ? min(of.keys, position + 1) : of.keys;
+/// One row: where it lies, and how much of it the query sees.
+struct Row {
+  View scores, weights;
+  std::int64_t number = 0;
+  std::uint32_t seen = 0;
+  std::uint32_t room = 0;  // of weights, zeros beyond what is seen
+  bool aligned = false;
+
+  /// Scores from `key` on; -infinity beyond what is seen.
+  __device__ Eight scores_at(std::uint32_t key) const {
+    if (key + Eight::size <= seen) {
+      return load_eight<Known<DType::fp32>>(scores, number, key, Eight::size, aligned);
+    }
+    const int count = key < seen ? static_cast<int>(seen - key) : 0;
+    Eight part = load_eight<Known<DType::fp32>>(scores, number, key, count, false);
+#pragma unroll
+    for (int i = 0; i < Eight::size; ++i) {
+      part.value[i] = i < count ? part.value[i] : -INFINITY;
+    }
+    return part;
+  }
+  template <class Out>
+  __device__ void put_weights(std::uint32_t key, const Eight& part) const {
+    const int count = room - key < Eight::size ? static_cast<int>(room - key) : Eight::size;
+    store_eight<Out>(weights, number, key, part, count, aligned);
+  }
+};
+
+__device__ float largest_of(const Eight& part) {
   float largest = Largest::none;
-  for (std::int64_t key = threadIdx.x; key < seen; key += threads) {
-    largest = fmaxf(largest, scores[key]);
+#pragma unroll
+  for (const float value : part.value) {
+    largest = fmaxf(largest, value);
+  }
+  return largest;
+}
+
+/// The part becomes exp(part - largest); its sum.
+__device__ float exponentials(Eight& part, float largest) {
+  float sum = 0.0F;
+#pragma unroll
+  for (float& value : part.value) {
+    value = __expf(value - largest);
+    sum += value;
+  }
+  return sum;
+}
+
+__device__ void divide(Eight& part, float by) {
+#pragma unroll
+  for (float& value : part.value) {
+    value /= by;
+  }
+}
+
+/// Thread t has the keys 8 t to 8 t + 7 of every stretch of 8 keys a thread.
+template <class Out, int kept>
+__device__ void keep_row(const Row& row) {
+  const std::uint32_t step = blockDim.x * Eight::size;
+  const std::uint32_t first = threadIdx.x * Eight::size;
+  Eight part[kept];
+  float largest = Largest::none;
+#pragma unroll
+  for (unsigned i = 0; i < kept; ++i) {
+    part[i] = row.scores_at(first + i * step);
+    largest = fmaxf(largest, largest_of(part[i]));
   }
   largest = over_block(largest, Largest{});
   float total = 0.0F;
-  for (std::int64_t key = threadIdx.x; key < seen; key += threads) {
-    total += __expf(scores[key] - largest);
+#pragma unroll
+  for (unsigned i = 0; i < kept; ++i) {
+    total += exponentials(part[i], largest);
   }
   total = over_block(total, Sum{});
-  for (std::int64_t key = threadIdx.x; key < of.stride; key += threads) {
-    store(weights, row, key, key < seen ? __expf(scores[key] - largest) / total : 0.0F);
+#pragma unroll
+  for (unsigned i = 0; i < kept; ++i) {
+    if (first + i * step < row.room) {
+      divide(part[i], total);
+      row.put_weights<Out>(first + i * step, part[i]);
+    }
+  }
+}
+
+/// The largest score and the sum in one pass: a sum so far is scaled where a larger score comes (Milakov and
+/// Gimelshein 2018).
+template <class Out>
+__device__ void read_row_twice(const Row& row) {
+  const std::uint32_t step = blockDim.x * Eight::size;
+  const std::uint32_t first = threadIdx.x * Eight::size;
+  float mine = Largest::none;
+  float sum = 0.0F;
+  for (std::uint32_t key = first; key < row.seen; key += step) {
+    Eight part = row.scores_at(key);
+    const float larger = fmaxf(mine, largest_of(part));
+    sum = sum * (mine == larger ? 1.0F : __expf(mine - larger)) + exponentials(part, larger);
+    mine = larger;
+  }
+  const float largest = over_block(mine, Largest{});
+  const float total = over_block(sum == 0.0F ? 0.0F : sum * __expf(mine - largest), Sum{});
+  for (std::uint32_t key = first; key < row.room; key += step) {
+    Eight part = row.scores_at(key);
+    exponentials(part, largest);
+    divide(part, total);
+    row.put_weights<Out>(key, part);
+  }
+}
+
+/// kept: how many eights a thread keeps; 0: none.
+template <class Out, int kept>
+__global__ void __launch_bounds__(most_threads) softmax(SoftmaxCall of, bool aligned) {
+  const std::int64_t position = of.first_position + blockIdx.x;
+  const Row row{.scores = {reinterpret_cast<Address>(of.scores), of.stride, DType::fp32},
+                .weights = {reinterpret_cast<Address>(of.weights), of.stride, of.dtype},
+                .number = blockIdx.y * of.queries + blockIdx.x,
+                .seen = static_cast<std::uint32_t>(of.causal ? min(of.keys, position + 1) : of.keys),
+                .room = static_cast<std::uint32_t>(of.stride),
+                .aligned = aligned};
+  if constexpr (kept > 0) {
+    keep_row<Out, kept>(row);
+  } else {
+    read_row_twice<Out>(row);
+  }
+}
+
+using Kernel = void (*)(SoftmaxCall, bool);
+
+template <class Out>
+Kernel kernel_for(std::int64_t eights) {
+  switch (groups_of(eights, most_threads)) {
+    case 1: return softmax<Out, 1>;
+    case 2: return softmax<Out, 2>;
+    case 3:
+    case 4: return softmax<Out, most_kept>;
+    default: return softmax<Out, 0>;
   }
 }
 
 }  // namespace
 
 void launch_softmax(cudaStream_t stream, const SoftmaxCall& call) {
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  require(call.keys <= call.stride && call.stride <= most, "a row of scores has at most 2^30 keys");
   const dim3 grid(static_cast<unsigned>(call.queries), static_cast<unsigned>(call.heads));
-  launch("softmax", softmax, {grid, threads, stream}, call);
+  const std::int64_t eights = groups_of(call.stride, Eight::size);
+  unsigned threads = warp;
+  while (threads < most_threads && threads < eights) {
+    threads *= 2;
+  }
+  const auto at = reinterpret_cast<Address>(call.scores) | reinterpret_cast<Address>(call.weights);
+  const bool aligned = at % 16 == 0 && call.stride % Eight::size == 0;
+  const Kernel kernel = with_known(call.dtype, [&](auto out) { return kernel_for<decltype(out)>(eights); });
+  launch("softmax", kernel, {grid, threads, stream}, call, aligned);
   require(cudaGetLastError(), "a softmax kernel");
 }
 

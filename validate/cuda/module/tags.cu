@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hashes of where an element stands, made and looked for where the data lies.
-#include <algorithm>
+#include <type_traits>
 
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/kernels.h"
@@ -15,54 +15,108 @@ constexpr std::int64_t most_blocks = 4096;
 
 struct Tags {
   View panel;
-  std::int64_t rows = 0, columns = 0;
+  bool aligned = false;
+  Tiles tiles;
   std::uint64_t state = 0;
   std::int64_t first_row = 0, first_column = 0, tensor_columns = 0;
 };
 
-/// What the tensor's Random gives as its element number `at`, in the bits of the dtype, as data.cpp makes of it.
-__device__ unsigned tag(const Tags& of, std::int64_t row, std::int64_t column) {
+/// The bits of neighbours in a row, each in the low end of its word.
+struct EightBits {
+  unsigned bits[Eight::size];
+};
+
+/// What the tensor's Random gives as its elements from number `at` on, in the bits of the dtype, as data.cpp makes of
+/// it.
+template <class Dtype>
+__device__ EightBits tags_at(const Tags& of, std::int64_t row, std::int64_t column) {
   const std::int64_t at = (of.first_row + row) * of.tensor_columns + of.first_column + column;
-  std::uint64_t z = of.state + (static_cast<std::uint64_t>(at) + 1U) * 0x9e3779b97f4a7c15U;
-  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-  z ^= z >> 31U;
-  switch (of.panel.dtype) {
-    case DType::bf16: return static_cast<unsigned>(z >> 48U) & ~0x0080U;
-    case DType::fp16: return static_cast<unsigned>(z >> 48U) & ~0x0400U;
-    default: return static_cast<unsigned>(z >> 32U) & ~0x00800000U;
+  EightBits out;
+#pragma unroll
+  for (unsigned i = 0; i < Eight::size; ++i) {
+    std::uint64_t z = of.state + (static_cast<std::uint64_t>(at) + i + 1U) * 0x9e3779b97f4a7c15U;
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+    z ^= z >> 31U;
+    switch (Dtype::value) {
+      case DType::bf16: out.bits[i] = static_cast<unsigned>(z >> 48U) & ~0x0080U; break;
+      case DType::fp16: out.bits[i] = static_cast<unsigned>(z >> 48U) & ~0x0400U; break;
+      default: out.bits[i] = static_cast<unsigned>(z >> 32U) & ~0x00800000U;
+    }
   }
+  return out;
 }
 
-__device__ unsigned bits_at(const View& from, std::int64_t at) {
-  return from.dtype == DType::fp32 ? reinterpret_cast<const std::uint32_t*>(from.at)[at]
-                                   : reinterpret_cast<const std::uint16_t*>(from.at)[at];
+template <class Dtype>
+constexpr bool is_wide = Dtype::value == DType::fp32;
+template <class Dtype>
+using Word = std::conditional_t<is_wide<Dtype>, std::uint32_t, std::uint16_t>;
+
+/// Where an element lies.
+template <class Dtype>
+__device__ Word<Dtype>* place_of(const View& view, std::int64_t row, std::int64_t column) {
+  return reinterpret_cast<Word<Dtype>*>(view.at) + row * view.stride + column;
 }
 
-__global__ void __launch_bounds__(threads) fill_tags(const __grid_constant__ Tags of) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < of.rows * of.columns;
-       i += step) {
-    const std::int64_t row = i / of.columns;
-    const std::int64_t at = row * of.panel.stride + i % of.columns;
-    const unsigned bits = tag(of, row, i % of.columns);
-    if (of.panel.dtype == DType::fp32) {
-      reinterpret_cast<std::uint32_t*>(of.panel.at)[at] = bits;
+template <class Dtype>
+__device__ void put_bits(Word<Dtype>* to, const EightBits& from, int count, bool aligned) {
+  const unsigned* const all = from.bits;
+  if (aligned && count == Eight::size) {
+    auto* const vectors = reinterpret_cast<uint4*>(to);
+    if constexpr (is_wide<Dtype>) {
+      vectors[0] = {all[0], all[1], all[2], all[3]};
+      vectors[1] = {all[4], all[5], all[6], all[7]};
     } else {
-      reinterpret_cast<std::uint16_t*>(of.panel.at)[at] = static_cast<std::uint16_t>(bits);
+      vectors[0] = {all[0] | all[1] << 16U, all[2] | all[3] << 16U, all[4] | all[5] << 16U, all[6] | all[7] << 16U};
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < Eight::size; ++i) {
+    if (i < count) {
+      to[i] = static_cast<Word<Dtype>>(all[i]);
     }
   }
 }
 
+/// Of the first `count`.
+template <class Dtype>
+__device__ unsigned wrong_bits(const Word<Dtype>* from, const EightBits& expected, int count, bool aligned) {
+  unsigned wrong = 0;
+  if (aligned && count == Eight::size) {
+    const auto* const vectors = reinterpret_cast<const uint4*>(from);
+    const uint4 low = vectors[0];
+    const uint4 high = is_wide<Dtype> ? vectors[1] : low;
+    const unsigned words[] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+    for (int i = 0; i < Eight::size; ++i) {
+      const unsigned bits = is_wide<Dtype> ? words[i] : words[i / 2] >> (16 * (i % 2)) & 0xffffU;
+      wrong += bits != expected.bits[i] ? 1U : 0U;
+    }
+    return wrong;
+  }
+#pragma unroll
+  for (int i = 0; i < Eight::size; ++i) {
+    wrong += i < count && from[i] != expected.bits[i] ? 1U : 0U;
+  }
+  return wrong;
+}
+
+template <class Dtype>
+__global__ void __launch_bounds__(threads) fill_tags(const __grid_constant__ Tags of) {
+  of.tiles.for_each(blocks_of_grid(), threads, [&](std::int64_t row, std::int64_t column, int count) {
+    put_bits<Dtype>(place_of<Dtype>(of.panel, row, column), tags_at<Dtype>(of, row, column), count, of.aligned);
+  });
+}
+
+template <class Dtype>
 __global__ void __launch_bounds__(threads)
     count_wrong_tags(const __grid_constant__ Tags of, unsigned long long* count) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   unsigned long long wrong = 0;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < of.rows * of.columns;
-       i += step) {
-    const std::int64_t row = i / of.columns;
-    wrong += bits_at(of.panel, row * of.panel.stride + i % of.columns) != tag(of, row, i % of.columns) ? 1U : 0U;
-  }
+  of.tiles.for_each(blocks_of_grid(), threads, [&](std::int64_t row, std::int64_t column, int elements) {
+    wrong += wrong_bits<Dtype>(place_of<Dtype>(of.panel, row, column), tags_at<Dtype>(of, row, column), elements,
+                               of.aligned);
+  });
   if (wrong != 0) {
     atomicAdd(count, wrong);
   }
@@ -70,28 +124,39 @@ __global__ void __launch_bounds__(threads)
 
 Tags tags_of(const TagCall& call) {
   return {.panel = view_of(call.panel),
-          .rows = call.panel.rows,
-          .columns = call.panel.columns,
+          .aligned = is_aligned(call.panel),
+          .tiles = tiles_of(call.panel.rows, call.panel.columns, threads),
           .state = call.state,
           .first_row = call.row,
           .first_column = call.column,
           .tensor_columns = call.columns};
 }
 
-unsigned blocks_for(const TagCall& call) {
-  const std::int64_t all = call.panel.rows * call.panel.columns;
-  return static_cast<unsigned>(std::clamp<std::int64_t>(groups_of(all, threads), 1, most_blocks));
-}
+bool is_empty(const TagCall& call) { return call.panel.rows <= 0 || call.panel.columns <= 0; }
+
+using FillKernel = void (*)(Tags);
+using CountKernel = void (*)(Tags, unsigned long long*);
 
 }  // namespace
 
 void launch_tags(cudaStream_t stream, const TagCall& call) {
-  launch("fill_tags", fill_tags, {blocks_for(call), threads, stream}, tags_of(call));
+  if (is_empty(call)) {
+    return;
+  }
+  const Tags of = tags_of(call);
+  const auto kernel = with_known(call.panel.dtype, [](auto dtype) -> FillKernel { return fill_tags<decltype(dtype)>; });
+  launch("fill_tags", kernel, {grid_of(of.tiles, threads, most_blocks), threads, stream}, of);
   require(cudaGetLastError(), "a tag kernel");
 }
 
 void launch_count_of_wrong_tags(cudaStream_t stream, const TagCall& call, unsigned long long* count) {
-  launch("count_wrong_tags", count_wrong_tags, {blocks_for(call), threads, stream}, tags_of(call), count);
+  if (is_empty(call)) {
+    return;
+  }
+  const Tags of = tags_of(call);
+  const auto kernel =
+      with_known(call.panel.dtype, [](auto dtype) -> CountKernel { return count_wrong_tags<decltype(dtype)>; });
+  launch("count_wrong_tags", kernel, {grid_of(of.tiles, threads, most_blocks), threads, stream}, of, count);
   require(cudaGetLastError(), "a count of tags");
 }
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPUs that reach each other's memory, copies between them, and where they stand on the bus. A kernel that touches
+// memory of a GPU that its own may not reach is not noticed: all of it is memory of this process.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "tests/software_gpu/handles.h"
+
+namespace software_gpu {
+
+namespace {
+
+std::mutex& peers_mutex() {
+  static auto& one = *new std::mutex;
+  return one;
+}
+/// Pairs of a GPU and one that it reaches.
+std::set<std::pair<int, int>>& enabled_peers() {
+  static auto& pairs = *new std::set<std::pair<int, int>>;
+  return pairs;
+}
+
+int devices_here() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+bool is_device(int device) { return device >= 0 && device < devices_here(); }
+
+/// How many neighbours stand below one switch: only they may reach each other. 0: all.
+int neighbours() {
+  static const int count = [] {
+    const char* text = std::getenv("SOFTWARE_GPU_PEERS");  // NOLINT(concurrency-mt-unsafe): nobody changes it
+    return text == nullptr ? 0 : std::atoi(text);          // NOLINT(cert-err34-c): what is no number is 0
+  }();
+  return count;
+}
+
+bool may_reach(int device, int peer) {
+  return device != peer && (neighbours() <= 0 || device / neighbours() == peer / neighbours());
+}
+
+}  // namespace
+
+}  // namespace software_gpu
+
+using namespace software_gpu;  // NOLINT(google-build-using-namespace): this file defines its C interface
+
+extern "C" {
+
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  if (!is_device(device) || !is_device(peer)) {
+    return said(cudaErrorInvalidDevice);
+  }
+  *can = may_reach(device, peer) ? 1 : 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  if (flags != 0) {
+    return said(cudaErrorInvalidValue);
+  }
+  const int device = current_device();
+  if (!is_device(peer) || device == peer) {
+    return said(cudaErrorInvalidDevice);
+  }
+  if (!may_reach(device, peer)) {
+    return said(cudaErrorPeerAccessUnsupported);
+  }
+  const std::lock_guard lock(peers_mutex());
+  return said(enabled_peers().insert({device, peer}).second ? cudaSuccess : cudaErrorPeerAccessAlreadyEnabled);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+                                cudaStream_t stream) {
+  if (!is_device(to_device) || !is_device(from_device)) {
+    return said(cudaErrorInvalidDevice);
+  }
+  if (device_of(stream) < 0) {
+    return said(cudaErrorInvalidResourceHandle);
+  }
+  const auto are_there = [=] {
+    return is_device_memory(to, bytes, to_device) && is_device_memory(from, bytes, from_device);
+  };
+  if (!are_there()) {
+    return said(cudaErrorInvalidValue);
+  }
+  return said(enqueue(stream, {.kind = WorkKind::copy, .name = "a copy between GPUs", .run = [=] {
+                                 if (!are_there()) {
+                                   return cudaErrorIllegalAddress;
+                                 }
+                                 std::memmove(to, from, bytes);
+                                 return cudaSuccess;
+                               }}));
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
+  if (!is_device(device)) {
+    return said(cudaErrorInvalidDevice);
+  }
+  std::array<char, 32> address{};  // of no domain that a machine has
+  const int needed = std::snprintf(address.data(), address.size(), "FFFF:%02X:00.0", device & 0xff);
+  if (text == nullptr || length <= needed) {
+    return said(cudaErrorInvalidValue);
+  }
+  std::memcpy(text, address.data(), static_cast<std::size_t>(needed) + 1);
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/bench/copies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "validate/measure/protocol.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+/// As many as nvbandwidth runs between its two events.
+constexpr int repetitions = 16;
+
+std::string test_name(std::string_view ends, const CopyTest& test) {
+  const std::string_view way = test.with_host ? "" : test.reads ? "_read" : "_write";
+  return fmt::format("{}_{}memcpy{}_{}", ends, test.both_ways ? "bidirectional_" : "", way,
+                     test.by_kernels ? "sm" : "ce");
+}
+
+/// The programs of one engine, one size, and one or both directions.
+class Maker {
+ public:
+  Maker(const CopyPlan& plan, const Copier& copier, Bytes bytes, bool by_kernels, bool both_ways)
+      : plan_(plan), copier_(copier), bytes_(bytes), by_kernels_(by_kernels), both_ways_(both_ways) {}
+
+  void add_all(std::vector<CopyProgram>& programs) const {
+    for (const bool to_gpu : {true, false}) {
+      for (int gpu = 0; gpu < plan_.gpus; ++gpu) {
+        programs.push_back(with_host(gpu, to_gpu));
+      }
+    }
+    for (const bool reads : {true, false}) {
+      for (int gpu = 0; gpu < plan_.gpus; ++gpu) {
+        for (int peer = both_ways_ ? gpu + 1 : 0; peer < plan_.gpus; ++peer) {
+          if (gpu != peer && copier_.reaches(gpu, peer) && (!both_ways_ || copier_.reaches(peer, gpu))) {
+            programs.push_back(between(gpu, peer, reads));
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] TimedCopy copy(int issuer, int from, int to, int times = 1) const {
+    return {.issuer = issuer,
+            .from = from,
+            .to = to,
+            .by = by_kernels_ ? CopiedBy::kernel : CopiedBy::copy_engine,
+            .bytes = bytes_,
+            .repetitions = times * repetitions};
+  }
+  [[nodiscard]] MicroBenchmark what(std::string op, int rank, int peer) const {
+    return {.op = std::move(op), .bytes = bytes_.count, .ranks = plan_.gpus, .rank = rank, .peer = peer};
+  }
+
+  /// The copy that disturbs the timed one is twice as long, so that it lasts to the end.
+  [[nodiscard]] CopyProgram with_host(int gpu, bool to_gpu) const {
+    const CopyTest test{.with_host = true, .by_kernels = by_kernels_, .both_ways = both_ways_};
+    CopyProgram program{.copies = {to_gpu ? copy(gpu, host_end, gpu) : copy(gpu, gpu, host_end)}, .what = {}};
+    program.what.push_back(what(test_name(to_gpu ? "host_to_device" : "device_to_host", test), gpu, -1));
+    if (both_ways_) {
+      program.copies.push_back(to_gpu ? copy(gpu, gpu, host_end, 2) : copy(gpu, host_end, gpu, 2));
+      program.what.push_back(what("", gpu, -1));
+    }
+    return program;
+  }
+
+  [[nodiscard]] CopyProgram between(int gpu, int peer, bool reads) const {
+    const std::string name =
+        test_name("device_to_device", {.by_kernels = by_kernels_, .both_ways = both_ways_, .reads = reads});
+    CopyProgram program;
+    for (const auto& [issuer, other] : {std::pair{gpu, peer}, std::pair{peer, gpu}}) {
+      program.copies.push_back(reads ? copy(issuer, other, issuer) : copy(issuer, issuer, other));
+      program.what.push_back(what(name, issuer, other));
+      if (!both_ways_) {
+        break;
+      }
+    }
+    return program;
+  }
+
+  const CopyPlan& plan_;
+  const Copier& copier_;
+  Bytes bytes_;
+  bool by_kernels_;
+  bool both_ways_;
+};
+
+std::string in_words(const CopyProgram& program) {
+  const MicroBenchmark& first = program.what.front();
+  return fmt::format("{} of {} bytes, GPU {}{}", first.op, first.bytes, first.rank,
+                     first.peer < 0 ? "" : fmt::format(" and GPU {}", first.peer));
+}
+
+}  // namespace
+
+std::vector<CopyProgram> copy_programs(const CopyPlan& plan, const Copier& copier) {
+  std::vector<CopyProgram> programs;
+  for (const Bytes bytes : plan.sizes) {
+    for (const bool both_ways : {false, true}) {
+      for (const bool by_kernels : {false, true}) {
+        if ((by_kernels ? plan.by_kernels : plan.by_engines) && (!both_ways || plan.both_ways)) {
+          Maker(plan, copier, bytes, by_kernels, both_ways).add_all(programs);
+        }
+      }
+    }
+  }
+  return programs;
+}
+
+BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOptions& options, Copier& copier,
+                        const std::function<void(std::size_t done, std::size_t visits)>& after_each) {
+  Bytes most{};
+  std::vector<std::vector<MicroBenchmark>> measured;
+  for (const CopyProgram& program : programs) {
+    measured.push_back(program.what);
+    for (const TimedCopy& copy : program.copies) {
+      most = std::max(most, copy.bytes);
+    }
+  }
+  copier.make_room(most);
+  BenchResult result;
+  std::vector<bool> failed(programs.size(), false);
+  const auto visit = [&](std::size_t place) {
+    const std::vector<TimedCopy>& copies = programs[place].copies;
+    copier.check(copies);
+    static_cast<void>(copier.time(copies));  // the first does not count
+    for (int i = 0; i < options.repetitions; ++i) {
+      const std::vector<Duration> times = copier.time(copies);
+      for (std::size_t which = 0; which < times.size(); ++which) {
+        measured[place][which].samples.push_back(times[which]);
+      }
+    }
+  };
+  std::size_t done = 0;
+  for (const std::vector<std::size_t>& order : turns(programs.size(), options.passes, options.seed)) {
+    for (const std::size_t place : order) {
+      try {
+        if (!failed[place]) {
+          visit(place);
+        }
+      } catch (const std::runtime_error& error) {
+        failed[place] = true;
+        result.failures.push_back(fmt::format("{}: not measured: {}", in_words(programs[place]), error.what()));
+      }
+      ++done;
+      if (after_each) {
+        after_each(done, programs.size() * static_cast<std::size_t>(options.passes));
+      }
+    }
+  }
+  for (std::size_t place = 0; place < programs.size(); ++place) {
+    for (MicroBenchmark& benchmark : measured[place]) {
+      if (!failed[place] && !benchmark.op.empty() && !benchmark.samples.empty()) {
+        result.measured.push_back(std::move(benchmark));
+      }
+    }
+  }
+  return result;
+}
+
+std::optional<CopyTest> copy_test_named(std::string_view op) {
+  for (const std::string_view ends : {"host_to_device", "device_to_host", "device_to_device"}) {
+    for (const unsigned bits : {0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U}) {
+      const CopyTest test{.with_host = ends != "device_to_device",
+                          .by_kernels = (bits & 1U) != 0,
+                          .both_ways = (bits & 2U) != 0,
+                          .reads = (bits & 4U) != 0};
+      if (!(test.with_host && test.reads) && op == test_name(ends, test)) {
+        return test;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies between the GPUs of one process, and between its host and its GPUs, timed as nvbandwidth times them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/units.h"
+
+namespace commfuse::validate {
+
+/// Pinned memory of the host as an end of a copy, in place of a GPU's number.
+inline constexpr int host_end = -1;
+
+enum class CopiedBy : std::uint8_t {
+  copy_engine,  ///< The runtime's memcpy.
+  kernel,       ///< A kernel of 512 threads on every SM.
+};
+
+struct TimedCopy {
+  int issuer = 0;  ///< GPU whose stream runs the copy: one of the two ends.
+  int from = 0;    ///< GPU or host_end.
+  int to = 0;
+  CopiedBy by = CopiedBy::copy_engine;
+  Bytes bytes;
+  int repetitions = 1;  ///< Copies of the same bytes, one after another; at most 100 fit behind the gate.
+};
+
+/// Memory of all GPUs and of the host beside each of them, filled with hashes. Used by one thread. Whatever goes wrong
+/// throws std::runtime_error with what failed.
+class Copier {
+ public:
+  Copier() = default;
+  Copier(const Copier&) = delete;
+  Copier& operator=(const Copier&) = delete;
+  virtual ~Copier() = default;
+
+  [[nodiscard]] virtual int gpus() const = 0;
+  /// Whether kernels and copies of one GPU may touch memory of another one.
+  [[nodiscard]] virtual bool reaches(int gpu, int other) const = 0;
+  /// Makes room for copies of up to so many bytes, a multiple of 512. Called first, and once.
+  virtual void make_room(Bytes bytes) = 0;
+  /// Runs all of them at once, each one time, with nothing held back. Throws where a byte did not arrive.
+  virtual void check(std::span<const TimedCopy> copies) = 0;
+  /// Issues all of them behind one gate, lets them go at the same moment, and returns for each of them the time of one
+  /// repetition. At most two have the same issuer. Requires that check() ran the same before.
+  [[nodiscard]] virtual std::vector<Duration> time(std::span<const TimedCopy> copies) = 0;
+};
+
+}  // namespace commfuse::validate

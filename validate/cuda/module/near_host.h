@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of the host that lies near a GPU: a thread that makes it runs on the processors beside the GPU meanwhile. On a
+// host of two sockets a copy through the other one is up to a third slower.
+#pragma once
+
+#include <sched.h>
+
+#include <cctype>
+#include <charconv>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace commfuse::validate {
+
+/// The numbers in "0-2,8"; none where the text is not such a list.
+inline std::vector<int> processors_in(std::string_view list) {
+  constexpr int most = CPU_SETSIZE - 1;
+  std::vector<int> processors;
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  while (at != end) {
+    int first = 0;
+    const auto read = std::from_chars(at, end, first);
+    int last = first;
+    at = read.ptr;
+    const bool is_range = read.ec == std::errc{} && at != end && *at == '-';
+    const auto read_last = is_range ? std::from_chars(at + 1, end, last) : read;
+    at = read_last.ptr;
+    const bool is_wrong = read.ec != std::errc{} || read_last.ec != std::errc{} || first < 0 || last < first ||
+                          last > most || (at != end && *at != ',');
+    if (is_wrong) {
+      return {};
+    }
+    for (int processor = first; processor <= last; ++processor) {
+      processors.push_back(processor);
+    }
+    at += at != end ? 1 : 0;
+  }
+  return processors;
+}
+
+/// Of the device with this address on the bus, "0000:1B:00.0". None where the system does not say.
+inline std::vector<int> processors_near(std::string bus_address, const std::string& root = "/sys/bus/pci/devices/") {
+  for (char& letter : bus_address) {
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  std::ifstream file(root + bus_address + "/local_cpulist");
+  std::string list;
+  std::getline(file, list);
+  return processors_in(list);
+}
+
+/// The calling thread runs on these processors alone until the object goes. It stays where it is where they are none,
+/// or where the process may use none of them.
+class OnProcessors {
+ public:
+  explicit OnProcessors(const std::vector<int>& processors) {
+    if (processors.empty() || ::sched_getaffinity(0, sizeof before_, &before_) != 0) {
+      return;
+    }
+    cpu_set_t wanted;
+    CPU_ZERO(&wanted);
+    for (const int processor : processors) {
+      if (CPU_ISSET(static_cast<std::size_t>(processor), &before_)) {
+        CPU_SET(static_cast<std::size_t>(processor), &wanted);
+      }
+    }
+    moved_ = CPU_COUNT(&wanted) > 0 && ::sched_setaffinity(0, sizeof wanted, &wanted) == 0;
+  }
+  OnProcessors(const OnProcessors&) = delete;
+  OnProcessors& operator=(const OnProcessors&) = delete;
+  ~OnProcessors() {
+    if (moved_) {
+      static_cast<void>(::sched_setaffinity(0, sizeof before_, &before_));
+    }
+  }
+  [[nodiscard]] bool moved() const { return moved_; }
+
+ private:
+  cpu_set_t before_{};
+  bool moved_ = false;
+};
+
+}  // namespace commfuse::validate
