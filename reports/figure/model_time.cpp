@@ -28,7 +28,7 @@ struct ModelPart {
   std::string_view legend{};
 };
 constexpr std::array training_parts{
-    ModelPart{"compute", "compute_ms", Role::essential, false, "compute, and collectives between"},
+    ModelPart{"compute", "compute_ms", Role::essential, false, "compute, and the collectives between"},
     ModelPart{"waiting", "waiting_ms", Role::exposed, true, "waiting: pipeline bubble, sends, host"},
     ModelPart{"gradients", "gradients_ms", Role::communication, false, "gradients: exposed reduction"},
     ModelPart{"optimizer", "optimizer_ms", Role::local, false, "optimizer"}};
@@ -96,6 +96,9 @@ Figure model_time_figure(std::span<const StepRow* const> plan, std::string id, c
   figure.x.ticks = round_ticks(figure.x.low, figure.x.high, 8);
   if (able.front()->has("compute_ms")) {
     for (const ModelPart& part : training_parts) {
+      if (std::ranges::none_of(able, [&](const StepRow* row) { return row->number(part.column) > 0.0; })) {
+        continue;  // No bar has it.
+      }
       figure.legend.push_back({std::string(part.legend), part.role, part.hatched});
     }
   }

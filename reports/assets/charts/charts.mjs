@@ -43,7 +43,7 @@ function ticksOf(axis, scale, room) {
   const steady = axis.logarithmic || !axis.ticks.every(isValue);
   if (!steady || axis.ticks.length === 0) {
     const stands = (end) => axis.ticks.some(([at]) => at === end); // An end of the axis is no round number but by chance.
-    const formatter = (value) => String(Number(Number(value).toPrecision(6)));
+    const formatter = (value) => String(Number(Number(value).toPrecision(6))).replace(/^-/, "\u2212");
     return { axisTick: { show: false }, axisLabel: { show: axis.ticks.length > 0, hideOverlap: true, showMinLabel: stands(axis.low), showMaxLabel: stands(axis.high), formatter } };
   }
   const labels = new Map(axis.ticks.map(([at, label]) => [scale.to(at).toPrecision(9), label]));
