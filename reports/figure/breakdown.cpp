@@ -114,7 +114,8 @@ Figure breakdown_figure(std::span<const TracedRun> runs, std::string id) {
   figure.id = std::move(id);
   figure.title = title_of(runs);
   figure.height = row_height * static_cast<double>(runs.size());
-  figure.x = {.label = "time", .unit = unit.name(), .low = 0.0, .high = unit.value(longest) * room_for_total, .grid = true};
+  figure.x = {
+      .label = "time", .unit = unit.name(), .low = 0.0, .high = unit.value(longest) * room_for_total, .grid = true};
   figure.y = {.low = -0.5, .high = static_cast<double>(runs.size()) - 0.5, .reversed = true};
   figure.data.columns = {"schedule", "part", "time_us"};
   std::vector<TextMark> totals;

@@ -268,9 +268,8 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
     const bool wins = std::ranges::any_of(map.cells, [&](const MapCell& cell) {
       return at_first_bandwidths(cell) && cell.wins() && cell.winner == map.strategies[i];
     });
-    figure.legend.push_back(
-        {fmt::format("{}{}: {}", wins ? "" : "\u2248 ", names[i], map.strategies[i]),
-         wins ? style_of(i).role : Role::tie});
+    figure.legend.push_back({fmt::format("{}{}: {}", wins ? "" : "\u2248 ", names[i], map.strategies[i]),
+                             wins ? style_of(i).role : Role::tie});
   }
   if (std::ranges::any_of(map.cells, [](const MapCell& cell) { return at_first_bandwidths(cell) && !cell.wins(); })) {
     figure.legend.push_back({"\u2248 a tie, with the fastest of those that tie", Role::tie});

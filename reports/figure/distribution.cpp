@@ -96,8 +96,7 @@ void set_axes(std::span<const SampledRun> runs, const TimeUnit& unit, Figure& fi
               .high = unit.value(most) + 3 * room,
               .grid = true};
   figure.x.ticks = round_ticks(figure.x.low, figure.x.high, 7);
-  figure.y = {
-      .label = "share of runs that take longer", .low = 0.0008, .high = 1.0, .logarithmic = true, .grid = true};
+  figure.y = {.label = "share of runs that take longer", .low = 0.0008, .high = 1.0, .logarithmic = true, .grid = true};
   for (const auto& [per_mille, name] : marked) {
     const double share = 1.0 - per_mille / 1000.0;
     figure.y.ticks.push_back({share, fmt::format("{} ({:g}%)", name, 100.0 * share)});

@@ -303,9 +303,8 @@ Figure saving_map(std::span<const ResultRow> rows, std::string id, const Verdict
           return {.tip = "no result"};
         }
         const PayVerdict& verdict = cells.verdicts.at(cell.own);
-        CellMark mark{.level = scale.level(verdict.saved),
-                      .text = signed_share(verdict.saved),
-                      .tip = saving_tip(verdict)};
+        CellMark mark{
+            .level = scale.level(verdict.saved), .text = signed_share(verdict.saved), .tip = saving_tip(verdict)};
         mark.role = verdict.pays == Pays::close ? std::optional(Role::tie) : std::nullopt;
         return mark;
       },

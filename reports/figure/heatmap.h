@@ -13,8 +13,8 @@
 
 namespace commfuse::reports {
 
-/// The colours of shares of serial's time: from 0 on where overlap loses nowhere, else from the largest loss to as large
-/// a saving.
+/// The colours of shares of serial's time: from 0 on where overlap loses nowhere, else from the largest loss to as
+/// large a saving.
 class SavingScale {
  public:
   /// What is too close to call has no colour of the scale.

@@ -39,9 +39,10 @@ constexpr std::array words{
         "bound", "Bound",
         "The time with free communication: no schedule of this strategy can be faster. Communication still meets "
         "and is still issued by the host."},
-    Definition{"error", "Error",
-               "One standard error of the time, from those of the parameters and the residuals of their fits. Errors that "
-               "two strategies share cancel between them, so a winner can be surer than its time."},
+    Definition{
+        "error", "Error",
+        "One standard error of the time, from those of the parameters and the residuals of their fits. Errors that "
+        "two strategies share cancel between them, so a winner can be surer than its time."},
     Definition{"behind", "Behind", "How much longer than the fastest strategy of the same point."},
     Definition{"serial", "vs serial", "Time against the serial schedule of the same point; less than 0 is faster."},
     Definition{"tie", "Tie",

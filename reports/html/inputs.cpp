@@ -70,13 +70,14 @@ std::string strategies_html(std::span<const std::string> names) {
       items += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, escaped(strategy->summary));
     }
   }
-  return items.empty() ? items
-                       : fmt::format(
-                             "<h3>What the strategies do</h3>\n<dl class=\"words\">\n{}</dl>\n<p class=\"quiet\">In "
-                             "brackets stand options of a schedule: k slices, m sub-slices of a shard, g shards a GEMM, "
-                             "its form and lanes. <code>commfuse-sim list strategies</code> has all strategies, "
-                             "<code>commfuse-sim run --help-all</code> all options.</p>\n",
-                             items);
+  return items.empty()
+             ? items
+             : fmt::format(
+                   "<h3>What the strategies do</h3>\n<dl class=\"words\">\n{}</dl>\n<p class=\"quiet\">In "
+                   "brackets stand options of a schedule: k slices, m sub-slices of a shard, g shards a GEMM, "
+                   "its form and lanes. <code>commfuse-sim list strategies</code> has all strategies, "
+                   "<code>commfuse-sim run --help-all</code> all options.</p>\n",
+                   items);
 }
 
 }  // namespace
@@ -125,11 +126,11 @@ std::string subject_in_words(const AskedSettings& asked, std::size_t points) {
     return {};
   }
   constexpr std::size_t most_named = 3;
-  return fmt::format("{} {} on {}, batch {}, {}; ranks {}; seq {}; {}, predicted", joined(asked.values("Model"), most_named),
-                     joined(asked.values("Scope"), most_named), joined(asked.values("Hardware"), most_named),
-                     ends_of(asked.values("Batch")), joined(asked.values("Dtype"), most_named),
-                     ends_of(asked.values("Ranks")), ends_of(asked.values("Sequence length")),
-                     counted(points, "point"));
+  return fmt::format("{} {} on {}, batch {}, {}; ranks {}; seq {}; {}, predicted",
+                     joined(asked.values("Model"), most_named), joined(asked.values("Scope"), most_named),
+                     joined(asked.values("Hardware"), most_named), ends_of(asked.values("Batch")),
+                     joined(asked.values("Dtype"), most_named), ends_of(asked.values("Ranks")),
+                     ends_of(asked.values("Sequence length")), counted(points, "point"));
 }
 
 std::string subject_in_words(const std::vector<StepRow>& models) {
@@ -172,11 +173,11 @@ std::vector<std::string> kinds_of(const RowTable& rows) {
 
 std::string digests_html(const RowTable& rows) {
   const RowColumns& of = rows.columns();
-  const std::vector<std::string> digests = distinct(
-      rows, {&of.strategy.numbers(), &of.parameters.numbers(), &of.ranks, &of.schedule_sha256.numbers()},
-      [](const ResultRow& row) {
-        return fmt::format("{}, {} ranks: {}", label_of(row), row.ranks, row.schedule_sha256);
-      });
+  const std::vector<std::string> digests =
+      distinct(rows, {&of.strategy.numbers(), &of.parameters.numbers(), &of.ranks, &of.schedule_sha256.numbers()},
+               [](const ResultRow& row) {
+                 return fmt::format("{}, {} ranks: {}", label_of(row), row.ranks, row.schedule_sha256);
+               });
   std::string html = fmt::format("<details><summary>SHA-256 of the schedules ({})</summary>\n<ul>\n", digests.size());
   for (std::size_t i = 0; i < digests.size() && i < most_digests; ++i) {
     html += fmt::format("<li><code>{}</code></li>\n", escaped(digests[i]));

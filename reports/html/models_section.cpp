@@ -89,10 +89,11 @@ std::string row_html(const StepRow& row, const StepRow* serial, const PlanVerdic
     return html + fmt::format("<td colspan=\"{}\" class=\"none\">no result: {}</td></tr>\n", shown.size() + 1,
                               escaped(row.text("reason")));
   }
-  html += fmt::format("<td>{}</td>",
-                      serial == nullptr || serial == &row
-                          ? std::string(absent)
-                          : with_minus(fmt::format("{:+.1f}", 100.0 * (row.number("time_ms") / serial->number("time_ms") - 1.0))));
+  html += fmt::format(
+      "<td>{}</td>",
+      serial == nullptr || serial == &row
+          ? std::string(absent)
+          : with_minus(fmt::format("{:+.1f}", 100.0 * (row.number("time_ms") / serial->number("time_ms") - 1.0))));
   for (const ModelCell& cell : shown) {
     html += fmt::format("<td>{}</td>", row.has(cell.column)
                                            ? fmt::format("{:.{}f}", cell.factor * row.number(cell.column), cell.digits)
@@ -116,7 +117,8 @@ std::string terms_html(const std::vector<ModelCell>& shown) {
   }};
   std::string text;
   for (const auto& [column, words] : terms) {
-    const bool is_shown = std::ranges::any_of(shown, [&, name = column](const ModelCell& cell) { return cell.column == name; });
+    const bool is_shown =
+        std::ranges::any_of(shown, [&, name = column](const ModelCell& cell) { return cell.column == name; });
     text += is_shown ? fmt::format("{}{}", text.empty() ? "" : " ", words) : "";
   }
   return fmt::format("<p class=\"note\">{} \u25b8 the fastest, \u2248 a tie of the fastest.</p>\n", text);
@@ -133,11 +135,10 @@ std::string plan_sentence(const Plan& plan, const PlanVerdict& verdict) {
 
 std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
   const std::vector<ModelCell> shown = cells_of(rows);
-  std::string html =
-      terms_html(shown) +
-      "<div class=\"scroll\" role=\"region\" aria-label=\"Whole models\" tabindex=\"0\">\n<table>\n"
-      "<caption>Whole models, plan by plan</caption>\n" +
-      header(shown);
+  std::string html = terms_html(shown) +
+                     "<div class=\"scroll\" role=\"region\" aria-label=\"Whole models\" tabindex=\"0\">\n<table>\n"
+                     "<caption>Whole models, plan by plan</caption>\n" +
+                     header(shown);
   std::size_t count = 0;
   for (const Plan& plan : plans_of(rows)) {
     if (count > 0 && count + plan.size() > most_rows) {
@@ -185,7 +186,8 @@ std::string times_html(std::span<const StepRow> rows, Charts& charts, const Verd
   }
   return number <= most_figures
              ? html
-             : html + fmt::format("<p class=\"note\">{} of {} plans are drawn; the table has all.</p>\n", most_figures, number);
+             : html + fmt::format("<p class=\"note\">{} of {} plans are drawn; the table has all.</p>\n", most_figures,
+                                  number);
 }
 
 /// What overlap saves, and who wins where several do.

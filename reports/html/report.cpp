@@ -69,8 +69,8 @@ class Page {
           take);
     }
     take(page_scripts());
-    take(page_foot(fmt::format("{} \u00b7 model version {} \u00b7 schema {}", input_.version, model_version,
-                               result_schema)));
+    take(page_foot(
+        fmt::format("{} \u00b7 model version {} \u00b7 schema {}", input_.version, model_version, result_schema)));
   }
   /// Returns the figures of the page, then those that only `plot` shows.
   std::vector<Figure> figures() {
@@ -232,13 +232,13 @@ std::string Page::reason_of(const ResultRow& row) const {
     return range && point_of(other) == point_of(row) && setting_title(other) == setting_title(row);
   };
   const bool has_savings = overview_.savings.points > 0;
-  return overview_.points < 2               ? ""
-         : is_at(overview_.loss)            ? "where overlap loses most"
-         : !is_at(overview_.decisive)       ? is_at(overview_.largest)    ? "the largest point"
-                                              : is_at(overview_.smallest) ? "the smallest point"
-                                                                          : ""
-         : has_savings                      ? "where overlap saves most"
-                                            : "where the fastest is the farthest ahead";
+  return overview_.points < 2         ? ""
+         : is_at(overview_.loss)      ? "where overlap loses most"
+         : !is_at(overview_.decisive) ? is_at(overview_.largest)    ? "the largest point"
+                                        : is_at(overview_.smallest) ? "the smallest point"
+                                                                    : ""
+         : has_savings                ? "where overlap saves most"
+                                      : "where the fastest is the farthest ahead";
 }
 
 /// "ranks 8, seq 32K: where overlap saves most", of the point that is taken apart.

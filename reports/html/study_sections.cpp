@@ -41,8 +41,9 @@ std::string hangs_on(const PointStudy& study, Charts& charts) {
     return quiet("No parameter behind these times has a standard error, so nothing is known of their uncertainty.");
   }
   return charts.add(tornado_figure(*study.explanation), "Sensitivity of the time") +
-         quiet("The change of the time when one parameter, or the residual of one fit, moves by one standard error and "
-               "everything else stays.");
+         quiet(
+             "The change of the time when one parameter, or the residual of one fit, moves by one standard error and "
+             "everything else stays.");
 }
 
 }  // namespace
@@ -80,14 +81,15 @@ std::string parameters_table(const Explanation& explanation) {
         with_minus(fmt::format("{:+.2f}", 100.0 * change)), escaped(hold.source.empty() ? "\u2013" : hold.source));
   }
   std::string html =
-      rows.empty() ? std::string{}
-                   : fmt::format(
-                         "<div class=\"scroll\" role=\"region\" aria-label=\"Parameters\" tabindex=\"0\">\n<table "
-                         "class=\"parameters\">\n<caption>Parameters behind the time of {}, {}</caption>\n<thead><tr><th "
-                         "scope=\"col\">Parameter</th><th scope=\"col\" class=\"words\">Kind</th><th scope=\"col\">"
-                         "Standard error</th><th scope=\"col\">It changes the time by</th><th scope=\"col\" "
-                         "class=\"words\">Source</th></tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n",
-                         escaped(label_of(explanation.row)), escaped(point_of(explanation.row)), rows);
+      rows.empty()
+          ? std::string{}
+          : fmt::format(
+                "<div class=\"scroll\" role=\"region\" aria-label=\"Parameters\" tabindex=\"0\">\n<table "
+                "class=\"parameters\">\n<caption>Parameters behind the time of {}, {}</caption>\n<thead><tr><th "
+                "scope=\"col\">Parameter</th><th scope=\"col\" class=\"words\">Kind</th><th scope=\"col\">"
+                "Standard error</th><th scope=\"col\">It changes the time by</th><th scope=\"col\" "
+                "class=\"words\">Source</th></tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n",
+                escaped(label_of(explanation.row)), escaped(point_of(explanation.row)), rows);
   if (!others.empty()) {
     html += fmt::format("<p class=\"note screen\">Less than 0.005% each: {}.</p>\n",
                         escaped(fmt::format("{}", fmt::join(others, ", "))));

@@ -31,8 +31,7 @@ TEST(CommfuseSimMap, TheShippedSweepMapsSequenceRanksAndLinkBandwidth) {
             std::string::npos)
       << outcome.out;
   EXPECT_NE(outcome.out.find("\nWhere the winner changes\n  along "), std::string::npos);
-  EXPECT_NE(outcome.out.find("Strong scaling: the work is fixed. From 2 to 8 ranks"),
-            std::string::npos);
+  EXPECT_NE(outcome.out.find("Strong scaling: the work is fixed. From 2 to 8 ranks"), std::string::npos);
   const json map = json::parse(contents_of(folder / "map.json"));
   EXPECT_EQ(map.at("maps").size(), 1U);
   EXPECT_EQ(map.at("maps")[0].at("cells").size(), 3U * 5U * 6U);
@@ -73,9 +72,7 @@ TEST(CommfuseSimMap, WorksOnWholeModelsAndSaysWeakScaling) {
                                          "  - zip: {ranks: [2, 4, 8], seq: [2K, 4K, 8K]}\n";
   const Outcome weak =
       run_program("commfuse-sim sweep " + (folder / "weak.yaml").string() + " --out " + (folder / "out").string());
-  EXPECT_NE(weak.out.find("Weak scaling: 1K tokens a rank. From 2 to 8 ranks, 100%"),
-            std::string::npos)
-      << weak.out;
+  EXPECT_NE(weak.out.find("Weak scaling: 1K tokens a rank. From 2 to 8 ranks, 100%"), std::string::npos) << weak.out;
   std::filesystem::remove_all(folder);
 }
 

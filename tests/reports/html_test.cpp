@@ -188,8 +188,7 @@ TEST(Html, TheIntervalStandsWithTheSavingAndNowhereElse) {
   TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
   run.row = rows[2];
   input.study = PointStudy{.runs = {run}};
-  input.study->saving =
-      SavingInterval{.winner = "commfuse", .next = "serial", .saved = 0.25, .low = 0.2, .high = 0.3};
+  input.study->saving = SavingInterval{.winner = "commfuse", .next = "serial", .saved = 0.25, .low = 0.2, .high = 0.3};
   const std::string html = html_report(input);
   EXPECT_NE(html.find("25.0% of serial&#39;s time at ranks 2, seq 2K (95% interval: 20.0% to 30.0%). commfuse wins"),
             std::string::npos);
@@ -202,25 +201,27 @@ TEST(Html, TheIntervalStandsWithTheSavingAndNowhereElse) {
 
 TEST(Html, ThePageSaysBelowItsTitleWhatItIsOf) {
   const std::vector<ResultRow> rows = small_rows();
-  const std::string subject = fmt::format("<p class=\"subject\">{} {} on {}, batch {}, {}; ranks 2, 4; seq 1K, 2K; 4 "
-                                          "points, predicted.</p>",
-                                          escaped(rows[0].model), rows[0].scope, escaped(machine_in_words(rows[0])),
-                                          rows[0].batch, rows[0].dtype);
+  const std::string subject = fmt::format(
+      "<p class=\"subject\">{} {} on {}, batch {}, {}; ranks 2, 4; seq 1K, 2K; 4 "
+      "points, predicted.</p>",
+      escaped(rows[0].model), rows[0].scope, escaped(machine_in_words(rows[0])), rows[0].batch, rows[0].dtype);
   EXPECT_NE(html_report(small_sweep()).find(subject), std::string::npos) << subject;
   EXPECT_EQ(html_report(ReportInput{.title = "nothing"}).find("class=\"subject\""), std::string::npos);
 }
 
 TEST(Html, WhatTheWordsMeanStandsBelowTheVerdict) {
   const std::string html = html_report(small_sweep());
-  EXPECT_NE(html.find("serial, the baseline, hides none. To pay or to lose takes more than 2% and a probability of 80%"),
-            std::string::npos);
+  EXPECT_NE(
+      html.find("serial, the baseline, hides none. To pay or to lose takes more than 2% and a probability of 80%"),
+      std::string::npos);
   EXPECT_EQ(html.find("A bound is what"), std::string::npos);
   std::vector<ResultRow> rows = small_rows();
   ResultRow bound = row("fused_kernel", 2, 2048, 1400us);
   bound.bound = true;
   rows.insert(rows.begin() + 4, bound);
   EXPECT_NE(html_report(small_sweep(rows)).find("A bound is what no implementation reaches"), std::string::npos);
-  EXPECT_NE(html_report(small_sweep(rows)).find("<dt>commfuse</dt><dd>ranks-1 point-to-point steps"), std::string::npos);
+  EXPECT_NE(html_report(small_sweep(rows)).find("<dt>commfuse</dt><dd>ranks-1 point-to-point steps"),
+            std::string::npos);
 }
 
 TEST(Html, OnePointIsJudgedWithWhatItLeavesExposed) {
@@ -293,9 +294,9 @@ TEST(Html, TheTableHasEveryRowWithTheWinnerMarked) {
   EXPECT_EQ(count(html, "<tr class=\"fastest\">"), 3U);
   EXPECT_EQ(count(html, "tie: </span>"), 2U);
   EXPECT_NE(
-      html.find(
-          "<tr class=\"fastest\"><th scope=\"row\"><span class=\"mark\" aria-hidden=\"true\">\u25b8</span><span "
-          "class=\"unseen\">fastest: </span>commfuse</th><td>1500.0</td><td>\u2014</td><td>\u221225.0</td><td>\u2014</td>"),
+      html.find("<tr class=\"fastest\"><th scope=\"row\"><span class=\"mark\" aria-hidden=\"true\">\u25b8</span><span "
+                "class=\"unseen\">fastest: "
+                "</span>commfuse</th><td>1500.0</td><td>\u2014</td><td>\u221225.0</td><td>\u2014</td>"),
       std::string::npos);
   EXPECT_NE(html.find("<td>2000.0</td><td>\u2014</td><td>\u2014</td><td>+33.3</td>"), std::string::npos);
 }

@@ -156,8 +156,8 @@ TEST(Tornado, TheLargestEffectStandsFirstAndBothWays) {
   ASSERT_EQ(figure.y.ticks.size(), 2U);
   EXPECT_EQ(figure.y.ticks[0].label, "link.rate");
   EXPECT_EQ(figure.y.ticks[1].label, "GEMM 4K \u00d7 7K \u00d7 8K");
-  EXPECT_EQ(figure.title, fmt::format("Largest uncertainty of the time of {}: link.rate, \u00b14.9%",
-                                      label_of(explanation.row)));
+  EXPECT_EQ(figure.title,
+            fmt::format("Largest uncertainty of the time of {}: link.rate, \u00b14.9%", label_of(explanation.row)));
   EXPECT_NEAR(marks_of<RectMark>(figure)[0].from.x, 100.0 * (std::exp(-0.05) - 1.0), 1e-12);
   explanation.holds.erase(explanation.holds.begin(), explanation.holds.begin() + 2);
   EXPECT_FALSE(has_effects(explanation));
@@ -180,9 +180,10 @@ TEST(Inputs, EveryParameterStandsWithItsKindItsErrorAndItsSource) {
        .effect = 0.01},
       {.name = "launch_cost", .provenance = Provenance::prior, .source = {}, .standard_error = 0.5, .effect = 0.0}};
   const std::string html = parameters_table(explanation);
-  EXPECT_NE(html.find("<th scope=\"row\">link.rate</th><td class=\"words\">fitted</td><td>10.0%</td><td>\u22124.88%</td>"
-                      "<td class=\"words source\">&lt;b&gt;a.csv</td>"),
-            std::string::npos)
+  EXPECT_NE(
+      html.find("<th scope=\"row\">link.rate</th><td class=\"words\">fitted</td><td>10.0%</td><td>\u22124.88%</td>"
+                "<td class=\"words source\">&lt;b&gt;a.csv</td>"),
+      std::string::npos)
       << html;
   // What changes nothing is named, without a row of zeros.
   EXPECT_NE(html.find("Less than 0.005% each: launch_cost (prior)."), std::string::npos);

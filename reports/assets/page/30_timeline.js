@@ -4,6 +4,7 @@
 
 const ROW = 22; // pixels of a lane
 const HEAD = 30; // of the line above the lanes of a rank
+const LINE = 16; // more where the name of a schedule fills that line
 const AXIS = 34; // below everything
 const MAX_HEIGHT = { one: 1600, all: 640 }; // of a rank a schedule, of all ranks: what is below is reached by scrolling
 const KINDS = ["essential", "local", "communication"];
