@@ -86,7 +86,7 @@ class Page {
     summary_section();
     map_section();
     time_section();
-    html_ += input_.study ? study_section(*input_.study, study_title(), charts_) : std::string{};
+    html_ += input_.study ? study_section(*input_.study, title_of(input_.study->runs), charts_) : std::string{};
     html_ += agreement_section(input_.measured, charts_);
     if (has_layers()) {
       table_section();
@@ -118,7 +118,7 @@ class Page {
   [[nodiscard]] std::string where(const ResultRow& row) const;
   [[nodiscard]] std::string reason_of(const ResultRow& row) const;
   [[nodiscard]] std::string interval_at(const ResultRow& row) const;
-  [[nodiscard]] std::string study_title() const;
+  [[nodiscard]] std::string title_of(const std::vector<TracedRun>& runs) const;
   [[nodiscard]] std::string terms() const;
   [[nodiscard]] bool has_interval() const;
   void tiles();
@@ -173,10 +173,10 @@ void Page::open() {
   link(has_maps(), "ahead", overview_.savings.points > 0 ? "Where overlap pays" : "Who wins where");
   link(!input_.gantts.empty(), "time", "Where the time goes");
   link(input_.study && !input_.study->runs.empty(), "point", "One point");
-  link(!input_.measured.empty(), "measured", "Measured");
+  link(!input_.measured.empty(), "measured", "Predicted against measured");
   link(has_layers(), "results", "All results");
   link(!input_.models.empty(), "models", "Whole models");
-  link(!input_.fits.empty(), "fits", "Fits");
+  link(!input_.fits.empty(), "fits", "Fits of single operations");
   link(has_layers(), "inputs", "Inputs");
   link(has_layers(), "words", "Definitions");
   link(true, "again", "Run it again");
@@ -241,14 +241,14 @@ std::string Page::reason_of(const ResultRow& row) const {
                                       : "where the fastest is the farthest ahead";
 }
 
-/// "ranks 8, seq 32K: where overlap saves most", of the point that is taken apart.
-std::string Page::study_title() const {
-  if (!input_.study || input_.study->runs.empty()) {
+/// "ranks 8, seq 32K: where overlap saves most".
+std::string Page::title_of(const std::vector<TracedRun>& runs) const {
+  if (runs.empty()) {
     return {};
   }
-  const ResultRow& row = input_.study->runs.front().row;
-  const std::string reason = reason_of(row);
-  return where(row) + (reason.empty() ? "" : ": ") + reason;
+  const bool is_measured = std::ranges::any_of(runs, &TracedRun::measured);
+  const std::string reason = is_measured ? "the measured point" : reason_of(runs.front().row);
+  return where(runs.front().row) + (reason.empty() ? "" : ": ") + reason;
 }
 
 /// " (95% interval: 15.2% to 29.9%)" of what overlap saves at this point; empty where it is not known.
@@ -304,9 +304,11 @@ std::string Page::point_sentence() const {
   if (!overview_.largest) {
     return {};
   }
-  const bool is_said = first_sentence().find("(95% interval: ") != std::string::npos;
-  if (input_.study && input_.study->saving && !input_.study->runs.empty() && !is_said) {
-    return fmt::format("At {}, {}", where(input_.study->runs.front().row), interval_in_words(*input_.study->saving));
+  if (input_.study && input_.study->saving && !input_.study->runs.empty()) {
+    const bool is_said = first_sentence().find("(95% interval: ") != std::string::npos;
+    return is_said ? std::string{}
+                   : fmt::format("At {}, {}", where(input_.study->runs.front().row),
+                                 interval_in_words(*input_.study->saving));
   }
   if (overview_.points > 1) {
     return {};
@@ -333,16 +335,21 @@ bool Page::has_interval() const {
 
 /// What the words of the verdict mean, for those who meet them here first.
 std::string Page::terms() const {
+  constexpr std::string_view overlap = "Overlap hides communication under computation";
+  const std::string rule =
+      fmt::format("To pay or to lose takes {}; everything else is too close to call.", rule_in_words(input_.rule));
+  if (!has_layers()) {
+    const PlanSavings savings = plan_savings(input_.models, input_.rule);
+    return savings.decisive ? fmt::format("{}; {} is the baseline. {}", overlap, savings.baseline, rule)
+                            : std::string{};
+  }
   if (!overview_.largest) {
     return {};
   }
   const std::vector<ResultRow> rows = results_of(shown_point());
   std::string text;
   if (overview_.savings.points > 0) {
-    text = fmt::format(
-        "Overlap hides communication under computation; serial, the baseline, hides none. To pay or to lose takes {}; "
-        "everything else is too close to call.",
-        rule_in_words(input_.rule));
+    text = fmt::format("{}; serial, the baseline, hides none. {}", overlap, rule);
   }
   if (std::ranges::any_of(rows, [](const ResultRow& row) { return row.bound; })) {
     text += fmt::format("{}A bound is what no implementation reaches: it stands beside the others and never wins.",
@@ -478,14 +485,14 @@ void Page::tiles() {
   html_ += "</dl>\n";
 }
 
-/// "compute; aux, small kernels beside it; copy, copy engines": the lanes that the runs have.
+/// "compute, aux (small kernels), copy (copy engines)": the lanes that the runs have.
 std::string lanes_in_words(const std::vector<std::vector<TracedRun>>& gantts) {
   constexpr std::array<std::pair<LaneKind, std::string_view>, 5> words{{
       {LaneKind::compute, "compute"},
-      {LaneKind::aux, "aux, small kernels beside it"},
-      {LaneKind::comm, "comm, communication kernels"},
-      {LaneKind::copy, "copy, the copy engines"},
-      {LaneKind::kernel, "kernel, data moved by the compute kernel itself"},
+      {LaneKind::aux, "aux (small kernels)"},
+      {LaneKind::comm, "comm (communication kernels)"},
+      {LaneKind::copy, "copy (copy engines)"},
+      {LaneKind::kernel, "kernel (data that the compute kernel moves)"},
   }};
   std::string text;
   for (const auto& [kind, word] : words) {
@@ -494,7 +501,7 @@ std::string lanes_in_words(const std::vector<std::vector<TracedRun>>& gantts) {
         return std::ranges::any_of(run.program->lanes, [&](const Lane& one) { return one.kind == lane; });
       });
     });
-    text += is_there ? fmt::format("{}{}", text.empty() ? "" : "; ", word) : "";
+    text += is_there ? fmt::format("{}{}", text.empty() ? "" : ", ", word) : "";
   }
   return text;
 }
@@ -504,10 +511,11 @@ void Page::time_section() {
     return;
   }
   section("time", "Where the time goes");
-  add("<p class=\"quiet\">Each strategy on the rank whose last op ends last. Hatched: exposed time, in which neither "
-      "compute nor local work runs. Lanes: {}. A number on a bar: the part of its buffer that the op writes.<span "
-      "class=\"screen\"> Click a timeline; then the wheel zooms, dragging moves, and arrow keys go from op to "
-      "op.</span></p>\n",
+  add("<p class=\"quiet\">Each strategy on the rank whose last op ends last. Lanes: {}. A number on a bar is the part "
+      "of "
+      "its buffer that the op writes.</p>\n<p class=\"note scripted\">Click a timeline; then the wheel zooms, dragging "
+      "moves, "
+      "and arrow keys go from op to op.</p>\n",
       lanes_in_words(input_.gantts));
   for (std::size_t i = 0; i < input_.gantts.size(); ++i) {
     if (!input_.gantts[i].empty()) {
@@ -520,8 +528,7 @@ void Page::time_section() {
 /// The first one and measured ones stand open; the others are for comparison.
 void Page::timeline(const std::vector<TracedRun>& runs, std::size_t place) {
   const ResultRow& row = runs.front().row;
-  const std::string reason = reason_of(row);
-  const std::string title = where(row) + (reason.empty() ? "" : ": ") + reason;
+  const std::string title = title_of(runs);
   const Figure figure = gantt_figure(runs, fmt::format("gantt-{}", place + 1), input_.rule);
   const bool is_folded = place > 0 && std::ranges::none_of(runs, &TracedRun::measured);
   html_ += is_folded    ? fmt::format("<details><summary>Timeline of {}</summary>\n", escaped(title))
@@ -670,9 +677,8 @@ std::vector<std::size_t> Page::points_on_paper() const {
 void Page::table_section() {
   section("results", "All results");
   add("<p class=\"quiet\">Time = compute + slicing + stretch + local + exposed; exposed = head + bubble + tail "
-      "\xe2\x88\x92 local (<a href=\"#words\">definitions</a>). \xe2\x96\xb8 the fastest, \xe2\x89\x88 a {} of the "
-      "fastest.</p>\n",
-      defined("tie"));
+      "\xe2\x88\x92 local (<a href=\"#words\">definitions</a>). \xe2\x96\xb8 the fastest, \xe2\x89\x88 a "
+      "<a href=\"#def-tie\">tie</a> of the fastest.</p>\n");
   if (page_rows_.points > 0) {
     add("<p class=\"note\">This page holds {} of {} rows: those of {} points, evenly spread over {}. What stands above "
         "the "
@@ -722,10 +728,15 @@ void Page::input_section() {
 
 void Page::again_section() {
   section("again", "Run it again");
-  add("<pre tabindex=\"0\"><code>{}</code></pre>\n</section>\n", escaped(input_.command));
+  add("<pre tabindex=\"0\"><code>{}</code></pre>\n", escaped(input_.command));
+  if (input_.command.find("settings.yaml") != std::string::npos) {
+    html_ += "<p class=\"note\">settings.yaml is in the folder of the sweep.</p>\n";
+  }
+  html_ += "</section>\n";
 }
 
 void Page::about_section() {
+  html_ += "<div class=\"screen\">\n";  // Paper has the foot of the page.
   section("about", "About");
   add("<p>Made by {}. This file loads nothing from any network. {}</p>\n", escaped(input_.version),
       no_charts().empty() ? "Charts are drawn by Apache ECharts, with zrender and tslib, which are part of this file; "
@@ -734,7 +745,7 @@ void Page::about_section() {
   html_ += no_charts().empty() ? "<details><summary>Licences and notices</summary><pre id=\"licences\" "
                                  "class=\"licences\" tabindex=\"0\">They are shown where scripts run.</pre></details>\n"
                                : "";
-  html_ += "</section>\n<div id=\"announced\" class=\"unseen\" aria-live=\"polite\"></div>\n";
+  html_ += "</section>\n</div>\n<div id=\"announced\" class=\"unseen\" aria-live=\"polite\"></div>\n";
 }
 
 }  // namespace

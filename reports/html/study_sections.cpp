@@ -110,9 +110,10 @@ std::string fits_section(std::span<const FitCheck> fits, Charts& charts) {
   if (fits.empty()) {
     return {};
   }
-  std::string html =
-      section_head("fits", "How well the model fits single operations") +
-      quiet("Each mark is a measured row. Held back: rows that no fit has seen. Beyond 50% marks stand at the edge.");
+  std::string html = section_head("fits", "Fits of single operations") +
+                     quiet(
+                         "Each mark is a measured row. Held back: rows that no fit has seen. Rows that are off by more "
+                         "than 50% stand at the edge.");
   for (std::size_t i = 0; i < fits.size(); ++i) {
     html += charts.add(residual_figure(fits[i], fmt::format("fit-{}", i + 1)), "Residuals, " + fits[i].name);
   }

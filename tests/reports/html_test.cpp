@@ -334,7 +334,7 @@ TEST(Html, OtherTimelinesAreFoldedAndSayWhyTheyAreThere) {
   for (TracedRun& run : input.gantts[1]) {
     run.measured = true;
   }
-  EXPECT_NE(html_report(input).find("<h3>ranks 4, seq 2K: the largest point</h3>"), std::string::npos);
+  EXPECT_NE(html_report(input).find("<h3>ranks 4, seq 2K: the measured point</h3>"), std::string::npos);
 }
 
 TEST(Html, APointWithoutAResultIsARowToo) {

@@ -30,8 +30,11 @@ function shortened(label, room) {
     return label;
   }
   const most = Math.floor(room / LETTER);
-  if (label.length <= most || label.includes(" ")) {
+  if (label.length <= most) {
     return label;
+  }
+  if (label.includes(" ")) { // Breaks by itself; of a schedule's options there is room for two lines.
+    return label.length > 1.6 * most ? `${label.slice(0, Math.floor(1.6 * most)).replace(/[ ,(]+$/, "")}\u2026` : label;
   }
   const name = label.includes(".") ? `\u2026${label.slice(label.lastIndexOf(".") + 1)}` : label;
   const bar = name.length > most ? name.lastIndexOf("_", most - 1) : -1; // Two lines, broken between words.
@@ -152,7 +155,7 @@ function optionOf(figure, scales, colours, width) {
   return {
     animation: false,
     aria: { enabled: true, label: { description: `${figure.title}. ${figure.description}` } },
-    grid: { left, right: 24, top: figure.y.label ? 34 : 12, bottom: figure.x.label ? 50 : 30 },
+    grid: { left, right: figure.marks.some((mark) => mark.kind === "text") ? Math.min(64, 0.16 * width) : 24, top: figure.y.label ? 34 : 12, bottom: figure.x.label ? 50 : 30 },
     xAxis: axisOf(figure.x, "x", scales.x, colours, null),
     yAxis: axisOf(figure.y, "y", scales.y, colours, left < leftOf(figure.y, Infinity) ? left - 12 : Infinity),
     tooltip: {
