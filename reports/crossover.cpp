@@ -54,12 +54,10 @@ std::optional<double> rate_of(const StepRow& row, std::string_view name) {
 
 std::string kind_in_words(const Scaling& one) {
   return one.kind == ScalingKind::strong
-             ? fmt::format(
-                   "Along ranks this is strong scaling: the work is fixed. From {} to {} ranks, of {:.3g} times "
-                   "the speed:",
-                   one.fewest.ranks, one.most.ranks,
-                   static_cast<double>(one.most.ranks) / static_cast<double>(one.fewest.ranks))
-             : fmt::format("Along ranks this is weak scaling: {} tokens a rank. From {} to {} ranks, of the same time:",
+             ? fmt::format("Strong scaling: the work is fixed. From {} to {} ranks, 100% is {:.3g} times the speed:",
+                           one.fewest.ranks, one.most.ranks,
+                           static_cast<double>(one.most.ranks) / static_cast<double>(one.fewest.ranks))
+             : fmt::format("Weak scaling: {} tokens a rank. From {} to {} ranks, 100% is the same time:",
                            format_count(one.fewest.batch * one.fewest.seq / one.fewest.ranks), one.fewest.ranks,
                            one.most.ranks);
 }

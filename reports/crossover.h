@@ -61,7 +61,7 @@ std::vector<std::string> short_names(const CrossoverMap& map);
 /// Tables of winners, at most 80 columns wide, and below them the ties by name and the changes that are clear; a
 /// sentence where there is no map.
 std::string map_text(std::span<const CrossoverMap> maps, const VerdictRule& rule = {});
-/// "Along ranks this is strong scaling: ..." with how near the ideal it comes; empty where ranks do not vary by a rule.
+/// "Strong scaling: ..." with how near the ideal it comes; empty where ranks do not vary by a rule.
 std::string scaling_text(std::span<const Scaling> scalings);
 
 /// One line a cell.

@@ -179,7 +179,7 @@ Figure residual_figure(const FitCheck& fit, std::string id) {
               .grid = true};
   figure.x.ticks = log_ticks(figure.x.low, figure.x.high);
   figure.y = {
-      .label = "fitted / measured - 1", .unit = "%", .low = -110.0 * widest, .high = 110.0 * widest, .grid = true};
+      .label = "fitted / measured \u2212 1", .unit = "%", .low = -110.0 * widest, .high = 110.0 * widest, .grid = true};
   figure.y.ticks = round_ticks(figure.y.low, figure.y.high, 5);
   figure.marks.emplace_back(LineMark{.points = {{figure.x.low, 0.0}, {figure.x.high, 0.0}}, .role = Role::muted});
   for (const bool held_back : {false, true}) {

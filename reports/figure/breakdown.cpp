@@ -16,6 +16,7 @@ namespace {
 
 constexpr double row_height = 34.0;
 constexpr double bar_share = 0.7;
+constexpr double room_for_total = 1.14;  // of the axis, over the longest time
 
 /// Head, bubble and tail as the timeline has them; nothing where it is of another run than the row.
 std::vector<TimePart> exposed_parts(const TracedRun& run) {
@@ -48,6 +49,7 @@ std::string title_of(std::span<const TracedRun> runs) {
 struct Bars {
   Figure& figure;
   const TimeUnit& unit;
+  std::vector<TextMark>& totals;  ///< Behind each bar, drawn after all of them.
 
   /// Parts below zero (compute lanes overlap) begin left of the axis, so that the last part ends at the makespan.
   void add(const TracedRun& run, double y) const {
@@ -64,7 +66,9 @@ struct Bars {
         at += part.time;
       }
     }
-    figure.description += fmt::format("{}: {}. ", label_of(run.row), unit.text(makespan_of(run.row)));
+    const std::string total = unit.text(makespan_of(run.row));
+    totals.push_back({.at = {unit.value(makespan_of(run.row)) * (1.0 + 0.01), y + 0.15}, .strong = total, .text = ""});
+    figure.description += fmt::format("{}: {}. ", label_of(run.row), total);
   }
 
   void draw(const TracedRun& run, const TimePart& part, Duration at, double y) const {
@@ -110,14 +114,17 @@ Figure breakdown_figure(std::span<const TracedRun> runs, std::string id) {
   figure.id = std::move(id);
   figure.title = title_of(runs);
   figure.height = row_height * static_cast<double>(runs.size());
-  figure.x = {.label = "time", .unit = unit.name(), .low = 0.0, .high = unit.value(longest) * 1.01, .grid = true};
+  figure.x = {
+      .label = "time", .unit = unit.name(), .low = 0.0, .high = unit.value(longest) * room_for_total, .grid = true};
   figure.y = {.low = -0.5, .high = static_cast<double>(runs.size()) - 0.5, .reversed = true};
   figure.data.columns = {"schedule", "part", "time_us"};
+  std::vector<TextMark> totals;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto y = static_cast<double>(i);
     figure.y.ticks.push_back({y, label_of(runs[i].row)});
-    Bars{figure, unit}.add(runs[i], y);
+    Bars{figure, unit, totals}.add(runs[i], y);
   }
+  figure.marks.insert(figure.marks.end(), totals.begin(), totals.end());
   figure.x.ticks = round_ticks(figure.x.low, figure.x.high, 8);
   figure.legend = {{"compute", Role::essential},
                    {"slicing: what cutting it costs", Role::sixth},

@@ -60,9 +60,9 @@ Figure frame_of(const ShownAxis& seq, const ShownAxis& ranks, std::string id) {
   const double rows = ranks.size();
   Figure figure;
   figure.id = std::move(id);
-  figure.plot_width = std::min(860.0, 72.0 * columns);
-  figure.width = std::max(560.0, figure.plot_width + 64.0);
-  figure.height = std::min(700.0, 34.0 * rows);
+  figure.plot_width = std::min(860.0, 64.0 * columns);
+  figure.width = std::max(440.0, figure.plot_width + 64.0);
+  figure.height = std::min(700.0, 32.0 * rows);
   figure.x = {.label = "sequence length", .unit = "tokens", .low = -0.5, .high = columns - 0.5};
   figure.y = {.label = "ranks", .low = -0.5, .high = rows - 0.5};
   figure.x.ticks = seq.ticks(44.0, figure.plot_width);
@@ -268,11 +268,11 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
     const bool wins = std::ranges::any_of(map.cells, [&](const MapCell& cell) {
       return at_first_bandwidths(cell) && cell.wins() && cell.winner == map.strategies[i];
     });
-    figure.legend.push_back(
-        {fmt::format("{}: {}", names[i], map.strategies[i]), wins ? style_of(i).role : Role::muted});
+    figure.legend.push_back({fmt::format("{}{}: {}", wins ? "" : "\u2248 ", names[i], map.strategies[i]),
+                             wins ? style_of(i).role : Role::tie});
   }
   if (std::ranges::any_of(map.cells, [](const MapCell& cell) { return at_first_bandwidths(cell) && !cell.wins(); })) {
-    figure.legend.push_back({"\u2248 grey: a tie", Role::muted});
+    figure.legend.push_back({"\u2248 a tie, with the fastest of those that tie", Role::tie});
   }
   for (const MapCell& cell : map.cells) {
     const auto x = sequences.at(cell.place[index_of(MapAxis::seq)]);
@@ -292,7 +292,7 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
                  .text = cell.wins() ? fmt::format("{} {}", names[strategy], share) : "\u2248 " + names[strategy],
                  .tip = fmt::format("ranks {}, seq {}: {}{}{}", ranks, seq, cell.winner, saving,
                                     cell.wins() ? "" : ", ties with " + names_in_words(cell.tied)),
-                 .role = cell.wins() ? style_of(strategy).role : Role::muted});
+                 .role = cell.wins() ? style_of(strategy).role : Role::tie});
     figure.data.rows.push_back({ranks, seq, cell.winner, cell.second, cell.saved ? fmt::format("{}", *cell.saved) : "",
                                 cell.wins() ? "0" : "1"});
   }
@@ -306,11 +306,11 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
   Figure figure = frame_of(sequences, rank_counts, std::move(id));
   figure.data.columns = {"ranks", "seq", "strategy", "saved_share_of_serial"};
   SavingTally tally;
-  double largest = 0.01;
+  SavingScale scale;
   for (const MapCell& cell : map.cells) {
     if (const std::optional<CellSaving> saving = saving_of(cell); saving && at_first_bandwidths(cell)) {
       tally.add(saving->saved, saving->pays);
-      largest = std::max(largest, std::ceil(100.0 * std::abs(saving->saved) - 1e-9) / 100.0);
+      scale.add(saving->saved, saving->pays);
     }
   }
   const SavingCount count = tally.count();
@@ -328,25 +328,21 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
     const std::string& seq = sequences.text(cell.place[index_of(MapAxis::seq)]);
     CellMark mark{
         .at = {*x, *y},
-        .level = 0.5 + saving->saved / (2.0 * largest),
+        .level = scale.level(saving->saved),
         .text = signed_share(saving->saved),
         .tip = fmt::format("ranks {}, seq {}: {} takes {} {} time than serial{}", ranks, seq, saving->strategy,
                            percent(std::abs(saving->saved)), saving->saved < 0.0 ? "more" : "less",
                            saving->pays == Pays::close ? "; too close to call" : "")};
-    mark.role = saving->pays == Pays::close ? std::optional(Role::muted) : std::nullopt;
+    mark.role = saving->pays == Pays::close ? std::optional(Role::tie) : std::nullopt;
     figure.data.rows.push_back({ranks, seq, saving->strategy, fmt::format("{}", saving->saved)});
     figure.marks.emplace_back(std::move(mark));
   }
   figure.title = fmt::format("Overlap saves {} of serial's time in the median of {} points: it {}",
                              percent(count.median), count.points, counts_in_words(count));
   figure.description = figure.title + "; the data say it point by point.";
-  figure.scale = LevelScale{.label = "time that overlap saves against serial",
-                            .low = signed_share(-largest),
-                            .middle = "0",
-                            .high = signed_share(largest),
-                            .diverging = true};
+  figure.scale = scale.scale();
   if (count.close > 0) {
-    figure.legend.push_back({"grey: too close to call", Role::muted});
+    figure.legend.push_back({"grey: too close to call", Role::tie});
   }
   return figure;
 }

@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "model/analysis/percentiles.h"
+#include "model/analysis/verdict.h"
 #include "model/check.h"
 #include "reports/figure/line_styles.h"
 #include "reports/figure/ticks.h"
@@ -62,8 +66,18 @@ std::string title_of(std::span<const SampledRun> runs, const TimeUnit& unit) {
   const auto best =
       std::min_element(runs.begin(), runs.end(), [&](const auto& a, const auto& b) { return p99(a) < p99(b); });
   const Duration median = percentile(best->sorted, 500).value;
-  return fmt::format("{} has the lowest p99: {}, {} above its median", best->name, unit.text(p99(*best)),
-                     percent(to_seconds(p99(*best)) / to_seconds(median) - 1.0));
+  const std::string own = fmt::format("{}, {} above its median", unit.text(p99(*best)),
+                                      percent(to_seconds(p99(*best)) / to_seconds(median) - 1.0));
+  const std::optional<TimeRange> range = percentile(best->sorted, 990).range;
+  std::vector<std::string> close;
+  for (const SampledRun& run : runs) {
+    if (&run != &*best && range && p99(run) <= range->high) {
+      close.push_back(run.name);
+    }
+  }
+  return close.empty() ? fmt::format("{} has the lowest p99: {}", best->name, own)
+                       : fmt::format("The p99 of {} is {}; that of {} lies within its 95% interval", best->name, own,
+                                     names_in_words(close));
 }
 
 void set_axes(std::span<const SampledRun> runs, const TimeUnit& unit, Figure& figure) {
@@ -76,14 +90,13 @@ void set_axes(std::span<const SampledRun> runs, const TimeUnit& unit, Figure& fi
                                       unit.text(percentile(run.sorted, 990).value));
   }
   const double room = std::max(unit.value(most - least) * 0.04, unit.value(most) * 1e-6);
-  figure.x = {.label = "time of a step",
+  figure.x = {.label = "time of a run",
               .unit = unit.name(),
               .low = unit.value(least) - room,
               .high = unit.value(most) + 3 * room,
               .grid = true};
   figure.x.ticks = round_ticks(figure.x.low, figure.x.high, 7);
-  figure.y = {
-      .label = "share of steps that take longer", .low = 0.0008, .high = 1.0, .logarithmic = true, .grid = true};
+  figure.y = {.label = "share of runs that take longer", .low = 0.0008, .high = 1.0, .logarithmic = true, .grid = true};
   for (const auto& [per_mille, name] : marked) {
     const double share = 1.0 - per_mille / 1000.0;
     figure.y.ticks.push_back({share, fmt::format("{} ({:g}%)", name, 100.0 * share)});

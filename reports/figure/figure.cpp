@@ -4,9 +4,9 @@
 namespace commfuse::reports {
 
 std::string_view name_of(Role role) {
-  constexpr std::array<std::string_view, 13> names{"ink",     "muted", "essential", "local", "communication",
+  constexpr std::array<std::string_view, 14> names{"ink",     "muted", "essential", "local", "communication",
                                                    "exposed", "first", "second",    "third", "fourth",
-                                                   "fifth",   "sixth", "seventh"};
+                                                   "fifth",   "sixth", "seventh",   "tie"};
   return names[static_cast<std::size_t>(role)];
 }
 

@@ -28,7 +28,8 @@ enum class Role : std::uint8_t {
   fourth,
   fifth,
   sixth,
-  seventh
+  seventh,
+  tie  // cells that are too close to call
 };
 inline constexpr std::array series_roles{Role::first, Role::second, Role::third,  Role::fourth,
                                          Role::fifth, Role::sixth,  Role::seventh};

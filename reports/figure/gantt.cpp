@@ -124,8 +124,7 @@ std::string_view name_of(ExposedTime::Place place) {
   return place == ExposedTime::Place::head ? "head" : place == ExposedTime::Place::bubble ? "bubble" : "tail";
 }
 
-/// The whole name; without the kind; only the position: "gemm y[3]", "y[3]", "3"; "y[0; 4]", "y[0\u2026]",
-/// "0\u2026".
+/// The whole name; without the kind; only the position: "gemm y[3]", "y[3]", "3"; "y[0; 4]", "y[0\u2026]".
 std::vector<std::string> shorter_and_shorter(const std::string& label) {
   std::vector<std::string> labels{label};
   const std::size_t space = label.find(' ');
@@ -143,7 +142,6 @@ std::vector<std::string> shorter_and_shorter(const std::string& label) {
       const std::string first = place.substr(0, digits) + "\u2026";
       labels.push_back(place.find(';') == std::string::npos ? place
                                                             : label.substr(space + 1, open - space) + first + "]");
-      labels.push_back(first);
     }
   }
   return labels;
@@ -232,9 +230,9 @@ std::optional<std::string> Gantt::saving_title(const std::vector<const Panel*>& 
   const Duration own = exposed_of(verdict->overlap);
   const Duration serial = exposed_of(verdict->serial);
   const TimeUnit unit(std::max(own, serial));
-  return fmt::format("{}{} takes {} {} time than serial: {} against {} exposed",
+  return fmt::format("{}{} takes {} {} time than serial; exposed time {} against {}",
                      verdict->pays == Pays::close ? "Too close to call: " : "", label_of(*verdict->overlap),
-                     percent(std::abs(verdict->saved)), verdict->saved < 0.0 ? "more" : "less", unit.digits(own),
+                     percent(std::abs(verdict->saved)), verdict->saved < 0.0 ? "more" : "less", unit.text(own),
                      unit.text(serial));
 }
 
@@ -258,7 +256,7 @@ std::string Gantt::title() const {
           ? fmt::format("Tie: {} and {} end within {}", name, label_of(second.run->row), percent(ratio - 1.0))
           : fmt::format("{} takes {} less time than {}", name, percent(1.0 - 1.0 / ratio), label_of(second.run->row));
   const TimeUnit unit(std::max(first.parts.exposed, second.parts.exposed));
-  return fmt::format("{}: {} against {} exposed", lead, unit.digits(first.parts.exposed),
+  return fmt::format("{}; exposed time {} against {}", lead, unit.text(first.parts.exposed),
                      unit.text(second.parts.exposed));
 }
 

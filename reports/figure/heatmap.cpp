@@ -86,7 +86,7 @@ Map map_of(std::span<const ResultRow> rows, std::string_view strategy) {
 
 /// Axes by name and an empty plot of the right size.
 Figure frame_of(const Map& map, std::string id) {
-  constexpr double cell_width = 58.0;
+  constexpr double cell_width = 64.0;  // as of the map of winners that stands beside it
   constexpr double cell_height = 32.0;
   constexpr double widest = 860.0;
   Figure figure;
@@ -256,6 +256,26 @@ std::string saving_tip(const PayVerdict& verdict) {
 
 }  // namespace
 
+void SavingScale::add(double saved, Pays pays) {
+  if (pays != Pays::close) {
+    largest_ = std::max(largest_, std::ceil(100.0 * std::abs(saved) - rounding) / 100.0);
+    loses_ = loses_ || saved < 0.0;
+  }
+}
+
+double SavingScale::level(double saved) const {
+  const double level = loses_ ? 0.5 + saved / (2.0 * largest_) : saved / largest_;
+  return std::clamp(level, 0.0, 1.0);
+}
+
+LevelScale SavingScale::scale() const {
+  return {.label = "share of serial's time that overlap saves",
+          .low = loses_ ? signed_share(-largest_) : "0%",
+          .middle = loses_ ? "0%" : "",
+          .high = signed_share(largest_),
+          .diverging = loses_};
+}
+
 std::string signed_share(double share) {
   const std::string digits = fmt::format("{:.0f}", std::abs(100.0 * share));
   return digits == "0" ? "0%" : fmt::format("{}{}%", share < 0.0 ? "\u2212" : "+", digits);
@@ -263,22 +283,18 @@ std::string signed_share(double share) {
 
 Figure saving_map(std::span<const ResultRow> rows, std::string id, const VerdictRule& rule) {
   const SavingCells cells = saving_cells(rows, rule);
-  double largest = 0.01;
+  SavingScale scale;
   bool any_close = false;
   for (const auto& [row, verdict] : cells.verdicts) {
-    largest = std::max(largest, std::ceil(100.0 * std::abs(verdict.saved) - rounding) / 100.0);
+    scale.add(verdict.saved, verdict.pays);
     any_close = any_close || verdict.pays == Pays::close;
   }
   Figure figure = frame_of(cells.map, std::move(id));
   figure.title = saving_title(cells);
   figure.data.columns = {"ranks", "seq", "saved_share_of_serial"};
-  figure.scale = LevelScale{.label = "time that overlap saves against serial",
-                            .low = signed_share(-largest),
-                            .middle = "0",
-                            .high = signed_share(largest),
-                            .diverging = true};
+  figure.scale = scale.scale();
   if (any_close) {
-    figure.legend.push_back({"grey: too close to call", Role::muted});
+    figure.legend.push_back({"grey: too close to call", Role::tie});
   }
   add_cells(
       cells.map, figure,
@@ -287,10 +303,9 @@ Figure saving_map(std::span<const ResultRow> rows, std::string id, const Verdict
           return {.tip = "no result"};
         }
         const PayVerdict& verdict = cells.verdicts.at(cell.own);
-        CellMark mark{.level = 0.5 + verdict.saved / (2.0 * largest),
-                      .text = signed_share(verdict.saved),
-                      .tip = saving_tip(verdict)};
-        mark.role = verdict.pays == Pays::close ? std::optional(Role::muted) : std::nullopt;
+        CellMark mark{
+            .level = scale.level(verdict.saved), .text = signed_share(verdict.saved), .tip = saving_tip(verdict)};
+        mark.role = verdict.pays == Pays::close ? std::optional(Role::tie) : std::nullopt;
         return mark;
       },
       [&](const Cell& cell) {

@@ -9,8 +9,23 @@
 #include "model/analysis/verdict.h"
 #include "model/record/result.h"
 #include "reports/figure/figure.h"
+#include "reports/savings.h"
 
 namespace commfuse::reports {
+
+/// The colours of shares of serial's time: from 0 on where overlap loses nowhere, else from the largest loss to as
+/// large a saving.
+class SavingScale {
+ public:
+  /// What is too close to call has no colour of the scale.
+  void add(double saved, Pays pays);
+  [[nodiscard]] double level(double saved) const;
+  [[nodiscard]] LevelScale scale() const;
+
+ private:
+  double largest_ = 0.01;
+  bool loses_ = false;
+};
 
 /// "+21%", "\u22125%", "0%"; of a share.
 std::string signed_share(double share);

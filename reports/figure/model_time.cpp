@@ -28,7 +28,7 @@ struct ModelPart {
   std::string_view legend{};
 };
 constexpr std::array training_parts{
-    ModelPart{"compute", "compute_ms", Role::essential, false, "compute, and collectives between"},
+    ModelPart{"compute", "compute_ms", Role::essential, false, "compute, and the collectives between"},
     ModelPart{"waiting", "waiting_ms", Role::exposed, true, "waiting: pipeline bubble, sends, host"},
     ModelPart{"gradients", "gradients_ms", Role::communication, false, "gradients: exposed reduction"},
     ModelPart{"optimizer", "optimizer_ms", Role::local, false, "optimizer"}};
@@ -42,7 +42,7 @@ std::string text_of(const StepRow& row, double ms) {
   return fmt::format("{:.{}f} ms", ms, row.has("cache_gb") ? 3 : 1);
 }
 
-void add_bar(const StepRow& row, double y, Figure& figure) {
+void add_bar(const StepRow& row, double y, Figure& figure, std::vector<TextMark>& totals) {
   double at = 0.0;
   for (const ModelPart& part : parts_of(row)) {
     const double ms = row.number(part.column);
@@ -60,6 +60,7 @@ void add_bar(const StepRow& row, double y, Figure& figure) {
     }
     at += ms;
   }
+  totals.push_back({.at = {at * 1.01, y + 0.15}, .strong = model_time_text(row), .text = ""});
   figure.description += fmt::format("{}: {}. ", row.text("strategy"), model_time_text(row));
 }
 
@@ -86,16 +87,21 @@ Figure model_time_figure(std::span<const StepRow* const> plan, std::string id, c
       : sentence.empty() ? fmt::format("{} takes {}", able.front()->text("strategy"), model_time_text(*able.front()))
                          : sentence.substr(0, sentence.size() - 1);
   figure.height = row_height * static_cast<double>(able.size());
-  figure.x = {.label = "time", .unit = "ms", .low = 0.0, .high = longest * 1.01, .grid = true};
+  figure.x = {.label = "time", .unit = "ms", .low = 0.0, .high = longest * 1.14, .grid = true};
   figure.y = {.low = -0.5, .high = static_cast<double>(able.size()) - 0.5, .reversed = true};
   figure.data.columns = {"strategy", "part", "time_ms"};
+  std::vector<TextMark> totals;  // behind each bar, drawn after all of them
   for (std::size_t i = 0; i < able.size(); ++i) {
     figure.y.ticks.push_back({static_cast<double>(i), able[i]->text("strategy")});
-    add_bar(*able[i], static_cast<double>(i), figure);
+    add_bar(*able[i], static_cast<double>(i), figure, totals);
   }
+  figure.marks.insert(figure.marks.end(), totals.begin(), totals.end());
   figure.x.ticks = round_ticks(figure.x.low, figure.x.high, 8);
   if (able.front()->has("compute_ms")) {
     for (const ModelPart& part : training_parts) {
+      if (std::ranges::none_of(able, [&](const StepRow* row) { return row->number(part.column) > 1e-3 * longest; })) {
+        continue;  // No bar shows it.
+      }
       figure.legend.push_back({std::string(part.legend), part.role, part.hatched});
     }
   }

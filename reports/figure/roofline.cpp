@@ -29,10 +29,10 @@ std::string title_of(const Roofline& roofline) {
       std::minmax_element(roofline.products.begin(), roofline.products.end(),
                           [&](const RoofedProduct& a, const RoofedProduct& b) { return share(a) < share(b); });
   if (share(*most) - share(*least) < 0.0005) {
-    return fmt::format("Products reach {} of the peak of {}", percent(share(*most)), roofline.accelerator);
+    return fmt::format("GEMMs reach {} of the peak of {}", percent(share(*most)), roofline.accelerator);
   }
-  return fmt::format("Products reach from {} ({}) to {} ({}) of the peak of {}", percent(share(*least)),
-                     least->schedule, percent(share(*most)), most->schedule, roofline.accelerator);
+  return fmt::format("GEMMs reach from {} ({}) to {} ({}) of the peak of {}", percent(share(*least)), least->schedule,
+                     percent(share(*most)), most->schedule, roofline.accelerator);
 }
 
 void add_roof(const Roofline& roofline, Figure& figure) {
@@ -60,9 +60,9 @@ void add_products(const Roofline& roofline, Figure& figure) {
       marks.push_back({.role = style.role, .symbol = style.symbol, .size = 6.0, .name = product.schedule});
       figure.legend.push_back({product.schedule, style.role});
     }
-    const std::string text =
-        fmt::format("{}: {} of them, {:.0f} FLOP/byte, {:.1f} TFLOP/s, {} of the peak", product.shape, product.count,
-                    intensity(product), rate(product) / tera, percent(rate(product) / roofline.peak.value));
+    const std::string text = fmt::format("{}: {} of them, {:.0f} FLOP/byte, {:.1f} TFLOP/s, {} of the peak",
+                                         op_in_words(product.shape), product.count, intensity(product),
+                                         rate(product) / tera, percent(rate(product) / roofline.peak.value));
     marks[place].points.push_back({intensity(product), rate(product) / tera});
     marks[place].tips.push_back(fmt::format("{}, {}", product.schedule, text));
     figure.description += fmt::format("{}, {}. ", product.schedule, text);

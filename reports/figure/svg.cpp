@@ -11,6 +11,7 @@
 #include "model/check.h"
 #include "model/math/functions.h"
 #include "reports/figure/markup.h"
+#include "reports/figure/wording.h"
 
 namespace commfuse::reports {
 
@@ -242,14 +243,14 @@ void Writer::axes() {
     if (figure_.x.grid) {
       line(x, layout_.top, x, layout_.bottom, "cf-grid");
     }
-    words(x, layout_.bottom + 16.0, "cf-quiet", Anchor::middle, tick.label);
+    words(x, layout_.bottom + 16.0, "cf-quiet", Anchor::middle, with_minus(tick.label));
   }
   for (const Tick& tick : figure_.y.ticks) {
     const double y = y_of(tick.at);
     if (figure_.y.grid) {
       line(layout_.left, y, layout_.right, y, "cf-grid");
     }
-    words(layout_.left - 8.0, y + 4.0, "cf-quiet", Anchor::end, tick.label);
+    words(layout_.left - 8.0, y + 4.0, "cf-quiet", Anchor::end, with_minus(tick.label));
   }
   if (figure_.x.grid || figure_.y.grid) {
     line(layout_.left, layout_.bottom, layout_.right, layout_.bottom, "cf-axis");

@@ -30,6 +30,7 @@ std::string_view figure_style() {
 .cf-line-first{stroke:#0072b2}.cf-line-second{stroke:#d55e00}.cf-line-third{stroke:#009e73}.cf-line-fourth{stroke:#cc79a7}.cf-line-fifth{stroke:#e69f00}.cf-line-sixth{stroke:#56b4e9}.cf-line-seventh{stroke:#6b7785}
 .cf-figure .cf-on-first,.cf-figure .cf-on-seventh{fill:#ffffff}
 .cf-figure .cf-on-second,.cf-figure .cf-on-third,.cf-figure .cf-on-fourth,.cf-figure .cf-on-fifth,.cf-figure .cf-on-sixth{fill:#101418}
+.cf-tie{fill:#c9cfd6}
 .cf-cell{stroke:#ffffff;stroke-width:1}
 .cf-frame{fill:none;stroke:#1b1f24;stroke-width:1.5;stroke-dasharray:3 2}
 .cf-nothing{fill:#f3f4f6}
@@ -58,6 +59,7 @@ std::string_view figure_style() {
 .cf-first{fill:#56b4e9}.cf-second{fill:#ff8a3d}.cf-third{fill:#2bc296}.cf-fourth{fill:#e79fc4}.cf-fifth{fill:#f0c040}.cf-sixth{fill:#a9cdec}.cf-seventh{fill:#9aa7b4}
 .cf-line-first{stroke:#56b4e9}.cf-line-second{stroke:#ff8a3d}.cf-line-third{stroke:#2bc296}.cf-line-fourth{stroke:#e79fc4}.cf-line-fifth{stroke:#f0c040}.cf-line-sixth{stroke:#a9cdec}.cf-line-seventh{stroke:#9aa7b4}
 .cf-figure .cf-on-first,.cf-figure .cf-on-seventh{fill:#101418}
+.cf-tie{fill:#49535e}
 .cf-frame{stroke:#e6edf3}
 .cf-nothing{fill:#1c2229}
 .cf-cross{stroke:#6b7785}

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t most = 12;
 
 std::string kind_of(const Hold& hold) {
-  return hold.provenance ? std::string{name_of(*hold.provenance)} : std::string{"what its fit leaves"};
+  return hold.provenance ? std::string{name_of(*hold.provenance)} : std::string{"residual of its fit"};
 }
 
 /// In percent of the time.
@@ -28,8 +28,10 @@ double change(double effect) { return 100.0 * (math::exp(effect) - 1.0); }
 void add_bar(const Hold& hold, double y, Figure& figure) {
   const double up = change(hold.effect);
   const double down = change(-hold.effect);
-  const std::string tip = fmt::format("{} ({}): one standard error, {}, makes {:+.2f}% and {:+.2f}% of time", hold.name,
-                                      kind_of(hold), percent(hold.standard_error), up, down);
+  const std::string name = op_in_words(hold.name);
+  const std::string tip = fmt::format("{} ({}): one standard error, {}, changes the time by {}% or {}%", name,
+                                      kind_of(hold), percent(hold.standard_error),
+                                      with_minus(fmt::format("{:+.2f}", up)), with_minus(fmt::format("{:+.2f}", down)));
   const auto bar = [&](double to, Role role) {
     figure.marks.emplace_back(RectMark{.from = {std::min(0.0, to), y - 0.35},
                                        .to = {std::max(0.0, to), y + 0.35},
@@ -39,7 +41,7 @@ void add_bar(const Hold& hold, double y, Figure& figure) {
   };
   bar(up, Role::second);
   bar(down, Role::first);
-  figure.y.ticks.push_back({y, hold.name});
+  figure.y.ticks.push_back({y, name});
   figure.description += tip + ". ";
   figure.data.rows.push_back({hold.name, kind_of(hold), hold.source, fmt::format("{}", hold.standard_error),
                               fmt::format("{}", up), fmt::format("{}", down),
@@ -57,8 +59,8 @@ Figure tornado_figure(const Explanation& explanation, std::string id) {
   Figure figure;
   figure.id = std::move(id);
   const Hold& first = explanation.holds.front();
-  figure.title = fmt::format("{} decides most how sure the time of {} is: one standard error makes {:.1f}%", first.name,
-                             label_of(explanation.row), std::abs(change(first.effect)));
+  figure.title = fmt::format("Largest uncertainty of the time of {}: {}, \u00b1{:.1f}%", label_of(explanation.row),
+                             op_in_words(first.name), std::abs(change(first.effect)));
   figure.data.columns = {"what", "kind", "source", "standard_error", "up_percent", "down_percent", "elasticity"};
   double widest = 0.0;
   std::size_t rows = 0;
@@ -74,7 +76,7 @@ Figure tornado_figure(const Explanation& explanation, std::string id) {
   figure.y.low = -0.5;
   figure.y.high = static_cast<double>(rows) - 0.5;
   figure.y.reversed = true;
-  figure.legend = {{"one standard error up", Role::second}, {"one standard error down", Role::first}};
+  figure.legend = {{"+1 standard error", Role::second}, {"\u22121 standard error", Role::first}};
   return figure;
 }
 

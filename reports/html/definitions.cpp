@@ -19,8 +19,8 @@ constexpr std::array words{
         "time", "Time",
         "The makespan: from the common release of all ranks to the last end on any rank. It is exactly compute + "
         "slicing + stretch + local + exposed, all on the rank whose last op ends last."},
-    Definition{"compute", "Compute", "The essential work, that is the compute of the unfused operator, priced uncut."},
-    Definition{"slicing", "Slicing", "What cutting the essential work costs: the price of the pieces less compute."},
+    Definition{"compute", "Compute", "Essential work: the compute of the unfused operator, priced in one piece."},
+    Definition{"slicing", "Slicing", "What cutting the essential work costs: the price of its pieces less compute."},
     Definition{
         "stretch", "Stretch",
         "How much longer essential work runs than it is priced at: interference and jitter. Negative where pieces "
@@ -39,10 +39,10 @@ constexpr std::array words{
         "bound", "Bound",
         "The time with free communication: no schedule of this strategy can be faster. Communication still meets "
         "and is still issued by the host."},
-    Definition{"error", "Error",
-               "One standard error of the time, carried from those of the parameters and from what fits leave. Errors "
-               "that two "
-               "strategies share cancel between them, so a winner can be surer than its time."},
+    Definition{
+        "error", "Error",
+        "One standard error of the time, from those of the parameters and the residuals of their fits. Errors that "
+        "two strategies share cancel between them, so a winner can be surer than its time."},
     Definition{"behind", "Behind", "How much longer than the fastest strategy of the same point."},
     Definition{"serial", "vs serial", "Time against the serial schedule of the same point; less than 0 is faster."},
     Definition{"tie", "Tie",

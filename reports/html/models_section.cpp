@@ -38,11 +38,11 @@ struct ModelCell {
   double factor = 1.0;
   int digits = 1;
 };
-constexpr std::array cells{ModelCell{"Time", "ms", "time_ms", 1.0, 3},
-                           ModelCell{"Standard error", "%", "time_error", 100.0},
+constexpr std::array cells{ModelCell{"Time", "ms", "time_ms"},
+                           ModelCell{"Error", "%", "time_error", 100.0},
                            ModelCell{"p99", "ms", "time_p99_ms"},
-                           ModelCell{"Tokens per second", "", "tokens_per_second", 1.0, 0},
-                           ModelCell{"per GPU", "", "tokens_per_second_gpu", 1.0, 0},
+                           ModelCell{"Tokens", "per s", "tokens_per_second", 1.0, 0},
+                           ModelCell{"Per GPU", "per s", "tokens_per_second_gpu", 1.0, 0},
                            ModelCell{"MFU", "%", "mfu", 100.0},
                            ModelCell{"HFU", "%", "hfu", 100.0},
                            ModelCell{"Compute", "ms", "compute_ms"},
@@ -50,7 +50,7 @@ constexpr std::array cells{ModelCell{"Time", "ms", "time_ms", 1.0, 3},
                            ModelCell{"Gradients", "ms", "gradients_ms"},
                            ModelCell{"Optimizer", "ms", "optimizer_ms"},
                            ModelCell{"Weights", "GB", "weights_gb"},
-                           ModelCell{"Keys and values", "GB", "cache_gb"},
+                           ModelCell{"KV cache", "GB", "cache_gb"},
                            ModelCell{"Memory", "GB", "memory_gb"}};
 
 /// Those that some row has.
@@ -89,16 +89,39 @@ std::string row_html(const StepRow& row, const StepRow* serial, const PlanVerdic
     return html + fmt::format("<td colspan=\"{}\" class=\"none\">no result: {}</td></tr>\n", shown.size() + 1,
                               escaped(row.text("reason")));
   }
-  html += fmt::format("<td>{}</td>",
-                      serial == nullptr || serial == &row
-                          ? std::string(absent)
-                          : fmt::format("{:+.1f}", 100.0 * (row.number("time_ms") / serial->number("time_ms") - 1.0)));
+  html += fmt::format(
+      "<td>{}</td>",
+      serial == nullptr || serial == &row
+          ? std::string(absent)
+          : with_minus(fmt::format("{:+.1f}", 100.0 * (row.number("time_ms") / serial->number("time_ms") - 1.0))));
   for (const ModelCell& cell : shown) {
     html += fmt::format("<td>{}</td>", row.has(cell.column)
                                            ? fmt::format("{:.{}f}", cell.factor * row.number(cell.column), cell.digits)
                                            : std::string(absent));
   }
   return html + "</tr>\n";
+}
+
+/// What the columns of the table hold, of those that are there.
+std::string terms_html(const std::vector<ModelCell>& shown) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> terms{{
+      {"time_error", "Error: one standard error of the time."},
+      {"mfu", "MFU: FLOPs of the model over time \u00d7 GPUs \u00d7 dense peak."},
+      {"hfu", "HFU: the same with what the backward pass computes again."},
+      {"compute_ms", "Compute: kernels of the slowest stage and the collectives between them."},
+      {"waiting_ms", "Waiting: pipeline bubble, sends, and a host that is slower than its GPU."},
+      {"gradients_ms", "Gradients: the part of their reduction that shows behind the last backward pass."},
+      {"optimizer_ms", "Optimizer: one pass over weights, moments and gradients."},
+      {"cache_gb", "KV cache: keys and values on one GPU."},
+      {"memory_gb", "Memory: of the GPU that needs the most; 1 GB is 10\u2079 bytes."},
+  }};
+  std::string text;
+  for (const auto& [column, words] : terms) {
+    const bool is_shown =
+        std::ranges::any_of(shown, [&, name = column](const ModelCell& cell) { return cell.column == name; });
+    text += is_shown ? fmt::format("{}{}", text.empty() ? "" : " ", words) : "";
+  }
+  return fmt::format("<p class=\"note\">{} \u25b8 the fastest, \u2248 a tie of the fastest.</p>\n", text);
 }
 
 /// The verdict, and what of the plan does not fit.
@@ -112,10 +135,10 @@ std::string plan_sentence(const Plan& plan, const PlanVerdict& verdict) {
 
 std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
   const std::vector<ModelCell> shown = cells_of(rows);
-  std::string html =
-      "<div class=\"scroll\" role=\"region\" aria-label=\"Whole models\" tabindex=\"0\">\n<table>\n"
-      "<caption>Whole models, plan by plan</caption>\n" +
-      header(shown);
+  std::string html = terms_html(shown) +
+                     "<div class=\"scroll\" role=\"region\" aria-label=\"Whole models\" tabindex=\"0\">\n<table>\n"
+                     "<caption>Whole models, plan by plan</caption>\n" +
+                     header(shown);
   std::size_t count = 0;
   for (const Plan& plan : plans_of(rows)) {
     if (count > 0 && count + plan.size() > most_rows) {
@@ -163,7 +186,8 @@ std::string times_html(std::span<const StepRow> rows, Charts& charts, const Verd
   }
   return number <= most_figures
              ? html
-             : html + fmt::format("<p class=\"note\">Figures of {} plans of {}.</p>\n", most_figures, number);
+             : html + fmt::format("<p class=\"note\">{} of {} plans are drawn; the table has all.</p>\n", most_figures,
+                                  number);
 }
 
 /// What overlap saves, and who wins where several do.
@@ -231,7 +255,7 @@ std::string models_section(std::span<const StepRow> rows, bool leads, Charts& ch
   }
   std::string html = section_head("models", "Whole models");
   if (leads) {
-    for (const std::string& sentence : {models_sentence(rows, rule), models_sum(rows, rule), memory_sentence(rows)}) {
+    for (const std::string& sentence : {memory_sentence(rows), models_sentence(rows, rule), models_sum(rows, rule)}) {
       html += sentence.empty() ? "" : fmt::format("<p class=\"lead\">{}</p>\n", escaped(sentence));
     }
   }

@@ -26,7 +26,7 @@ class Walk {
   Walk(const RowTable& rows, const VerdictRule& rule) : rows_(rows), rule_(rule) {}
 
   Overview walk() {
-    found_.wins_alone.reserve(rows_.size());
+    found_.front.reserve(rows_.size());
     const RowTable::Groups points = rows_.runs(rows_.point_columns());
     const RowTable::Groups settings = rows_.runs(rows_.setting_columns());
     auto setting = settings.begin();
@@ -61,7 +61,7 @@ class Walk {
     count_results(rows, point);
     compare_with_serial(rows);
     for (const ResultRow& row : rows) {
-      found_.wins_alone.push_back(point.front.size() == 1 && point.in_front(row) ? 1 : 0);
+      found_.front.push_back(!point.in_front(row) ? 0 : point.front.size() == 1 ? 1 : 2);
     }
     if (point.ranking.empty()) {
       return;

@@ -56,9 +56,9 @@ struct Overview {
   /// The point to show first: where overlap surely saves the largest share of serial's time, else where it surely loses
   /// the most; without serial where the fastest is the farthest ahead. Nothing where no point is decided.
   std::optional<RowRange> decisive;
-  std::optional<RowRange> loss;          ///< Where overlap surely loses the most.
-  std::vector<std::uint8_t> wins_alone;  ///< By row: 1 where it wins its point.
-  NarrowColumn against_serial;  ///< By row, as RowColumns hold numbers: against_serial() where it has a result.
+  std::optional<RowRange> loss;     ///< Where overlap surely loses the most.
+  std::vector<std::uint8_t> front;  ///< By row: 1 where it wins its point, 2 where it ties in front.
+  NarrowColumn against_serial;      ///< By row, as RowColumns hold numbers: against_serial() where it has a result.
 };
 
 /// Requires that rows of one point stand together.

@@ -21,7 +21,8 @@ std::string content_policy(std::string_view scripts) {
 
 }  // namespace
 
-std::string page_head(std::string_view title, std::span<const SectionLink> links, std::string_view scripts) {
+std::string page_head(std::string_view title, std::span<const SectionLink> links, std::string_view scripts,
+                      std::string_view subject) {
   const std::string name = escaped(title);
   std::string html = fmt::format(
       "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
@@ -33,6 +34,7 @@ std::string page_head(std::string_view title, std::span<const SectionLink> links
   html +=
       fmt::format("<div class=\"page\">\n<a class=\"skip\" href=\"#{}\">Skip to the {}</a>\n<header>\n<h1>{}</h1>\n",
                   links.front().id, links.front().id, name);
+  html += subject.empty() ? std::string{} : fmt::format("<p class=\"subject\">{}</p>\n", escaped(subject));
   html += "<nav aria-label=\"Sections\"><ul>";
   for (const SectionLink& link : links) {
     html += fmt::format("<li><a href=\"#{}\">{}</a></li>", link.id, link.text);

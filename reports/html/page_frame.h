@@ -16,8 +16,9 @@ struct SectionLink {
 };
 
 /// Up to the first section. The first link is where "skip" leads. `scripts` are the sources of scripts that may run, as
-/// content policies name them; empty: none. Requires a link.
-std::string page_head(std::string_view title, std::span<const SectionLink> links, std::string_view scripts = {});
+/// content policies name them; empty: none. `subject` says below the title what the page is of. Requires a link.
+std::string page_head(std::string_view title, std::span<const SectionLink> links, std::string_view scripts = {},
+                      std::string_view subject = {});
 /// After the last section; any text may stand in the words.
 std::string page_foot(std::string_view words);
 

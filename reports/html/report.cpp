@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -27,6 +25,7 @@
 #include "reports/html/blocks.h"
 #include "reports/html/charts.h"
 #include "reports/html/definitions.h"
+#include "reports/html/inputs.h"
 #include "reports/html/models_section.h"
 #include "reports/html/page_frame.h"
 #include "reports/html/page_link.h"
@@ -50,7 +49,6 @@ namespace {
 constexpr std::size_t most_rows = 400;
 constexpr std::size_t most_rows_on_paper = 42;
 constexpr std::size_t most_settings = 4;
-constexpr std::size_t most_digests = 60;
 
 class Page {
  public:
@@ -58,6 +56,7 @@ class Page {
       : input_(input),
         overview_(input.overview ? *input.overview : own_.emplace(overview_of(input.rows, input.rule))),
         page_rows_(page_rows(input.rows)),
+        asked_(asked_settings(input.rows)),
         winners_(winners_section(input.rows, overview_, input.rule)) {}
 
   void write(const TakeBytes& take) {
@@ -70,8 +69,8 @@ class Page {
           take);
     }
     take(page_scripts());
-    take(page_foot(fmt::format("{} \u00b7 model version {} \u00b7 rows of form {}", input_.version, model_version,
-                               result_schema)));
+    take(page_foot(
+        fmt::format("{} \u00b7 model version {} \u00b7 schema {}", input_.version, model_version, result_schema)));
   }
   /// Returns the figures of the page, then those that only `plot` shows.
   std::vector<Figure> figures() {
@@ -87,7 +86,7 @@ class Page {
     summary_section();
     map_section();
     time_section();
-    html_ += input_.study ? study_section(*input_.study, charts_) : std::string{};
+    html_ += input_.study ? study_section(*input_.study, title_of(input_.study->runs), charts_) : std::string{};
     html_ += agreement_section(input_.measured, charts_);
     if (has_layers()) {
       table_section();
@@ -117,6 +116,10 @@ class Page {
   [[nodiscard]] std::string point_sentence() const;
   [[nodiscard]] const RowRange& shown_point() const;
   [[nodiscard]] std::string where(const ResultRow& row) const;
+  [[nodiscard]] std::string reason_of(const ResultRow& row) const;
+  [[nodiscard]] std::string interval_at(const ResultRow& row) const;
+  [[nodiscard]] std::string title_of(const std::vector<TracedRun>& runs) const;
+  [[nodiscard]] std::string terms() const;
   [[nodiscard]] bool has_interval() const;
   void tiles();
   void saving_tiles();
@@ -124,15 +127,16 @@ class Page {
   void winner_tile();
   void exposed_tile();
   void time_section();
+  void timeline(const std::vector<TracedRun>& runs, std::size_t place);
   void map_section();
   void maps_of(const Overview::Setting& setting, std::size_t number);
+  [[nodiscard]] bool has_gaps(const Overview::Setting& setting) const;
+  [[nodiscard]] std::vector<std::size_t> points_on_paper() const;
   [[nodiscard]] std::vector<const Overview::Setting*> shown_settings() const;
   void add_more(std::vector<Figure>& figures) const;
   void table_section();
   void input_section();
   void again_section();
-  void asked();
-  void digests();
   void about_section();
 
   /// A page without any rows says that of layers.
@@ -153,6 +157,7 @@ class Page {
   std::optional<Overview> own_;
   const Overview& overview_;
   PageRows page_rows_;
+  AskedSettings asked_;
   std::string winners_;
   Charts charts_;
   std::string html_;
@@ -165,18 +170,21 @@ void Page::open() {
       links.push_back({id, text});
     }
   };
-  link(has_maps(), "ahead", overview_.savings.points > 0 ? "Where it pays" : "Who wins where");
+  link(has_maps(), "ahead", overview_.savings.points > 0 ? "Where overlap pays" : "Who wins where");
   link(!input_.gantts.empty(), "time", "Where the time goes");
   link(input_.study && !input_.study->runs.empty(), "point", "One point");
-  link(!input_.measured.empty(), "measured", "Measured");
+  link(!input_.measured.empty(), "measured", "Predicted against measured");
   link(has_layers(), "results", "All results");
   link(!input_.models.empty(), "models", "Whole models");
-  link(!input_.fits.empty(), "fits", "Fits");
+  link(!input_.fits.empty(), "fits", "Fits of single operations");
   link(has_layers(), "inputs", "Inputs");
   link(has_layers(), "words", "Definitions");
   link(true, "again", "Run it again");
   link(true, "about", "About");
-  html_ += page_head(input_.title, links, script_sources());
+  const std::string of_models = subject_in_words(input_.models);
+  std::string subject = subject_in_words(asked_, overview_.points);
+  subject += subject.empty() || of_models.empty() ? of_models : ". " + of_models;
+  html_ += page_head(input_.title, links, script_sources(), subject + (subject.empty() ? "" : "."));
 }
 
 std::string number(std::size_t count) { return with_commas(static_cast<std::int64_t>(count)); }
@@ -204,15 +212,55 @@ const RowRange& Page::shown_point() const { return overview_.decisive ? *overvie
 std::string Page::where(const ResultRow& row) const {
   return overview_.settings.size() == 1
              ? point_of(row)
-             : fmt::format("{} {} on {}, {}", row.model, row.scope, machine_in_words(row), point_of(row));
+             : fmt::format("{} of {} {} on {}", point_of(row), row.model, row.scope, machine_in_words(row));
 }
 
-/// "overlap saves 22.9% of serial's time": of ideal schedules, whose verdict compares them with each other.
-std::string saving_in_words(const PayVerdict& verdict) {
+/// "Overlap saves 22.9% of serial's time at ranks 8, seq 32K": of ideal schedules, whose verdict compares them with
+/// each other.
+std::string saving_in_words(const PayVerdict& verdict, std::string_view where, std::string_view interval) {
   const std::string share = percent(std::abs(verdict.saved));
-  const std::string text = verdict.saved < 0.0 ? fmt::format("overlap takes {} more time than serial", share)
-                                               : fmt::format("overlap saves {} of serial's time", share);
-  return verdict.pays == Pays::close ? text + ", too close to call" : text;
+  return fmt::format("Overlap {} at {}{}{}.",
+                     verdict.saved < 0.0 ? fmt::format("takes {} more time than serial", share)
+                                         : fmt::format("saves {} of serial's time", share),
+                     where, interval, verdict.pays == Pays::close ? ", too close to call" : "");
+}
+
+/// Why a point is shown in time and taken apart; empty for a point that the user chose.
+std::string Page::reason_of(const ResultRow& row) const {
+  const auto is_at = [&](const std::optional<RowRange>& range) {
+    const ResultRow other = range ? input_.rows[range->first] : ResultRow{};
+    return range && point_of(other) == point_of(row) && setting_title(other) == setting_title(row);
+  };
+  const bool has_savings = overview_.savings.points > 0;
+  return overview_.points < 2         ? ""
+         : is_at(overview_.loss)      ? "where overlap loses most"
+         : !is_at(overview_.decisive) ? is_at(overview_.largest)    ? "the largest point"
+                                        : is_at(overview_.smallest) ? "the smallest point"
+                                                                    : ""
+         : has_savings                ? "where overlap saves most"
+                                      : "where the fastest is the farthest ahead";
+}
+
+/// "ranks 8, seq 32K: where overlap saves most".
+std::string Page::title_of(const std::vector<TracedRun>& runs) const {
+  if (runs.empty()) {
+    return {};
+  }
+  const bool is_measured = std::ranges::any_of(runs, &TracedRun::measured);
+  const std::string reason = is_measured ? "the measured point" : reason_of(runs.front().row);
+  return where(runs.front().row) + (reason.empty() ? "" : ": ") + reason;
+}
+
+/// " (95% interval: 15.2% to 29.9%)" of what overlap saves at this point; empty where it is not known.
+std::string Page::interval_at(const ResultRow& row) const {
+  if (!input_.study || !input_.study->saving || input_.study->runs.empty()) {
+    return {};
+  }
+  const ResultRow& of = input_.study->runs.front().row;
+  const SavingInterval& saving = *input_.study->saving;
+  return saving.next == "serial" && point_of(of) == point_of(row) && setting_title(of) == setting_title(row)
+             ? fmt::format(" (95% interval: {} to {})", percent(saving.low), percent(saving.high))
+             : std::string{};
 }
 
 /// What does not fit, then what `run -o verdict` says of the point that decides most.
@@ -229,18 +277,20 @@ std::string Page::first_sentence() const {
   const PointView point = view_of(rows, input_.rule);
   const std::optional<PayVerdict> pays = pay_verdict(point.ranking, input_.rule);
   if (pays && pays->overlap->implements.empty() && point.ranking.size() > 2) {
-    return memory + fmt::format("At {} {}. {}", where(rows.front()), saving_in_words(*pays), text);
+    const ResultRow& row = rows.front();
+    return fmt::format("{}{} {}", memory, saving_in_words(*pays, where(row), interval_at(row)), text);
   }
   return memory + (overview_.points == 1 ? text : fmt::format("At {}: {}", where(rows.front()), text));
 }
 
-/// Returns the sentence on all points together.
+/// Returns the sentence on all points together; empty where tiles say it.
 std::string Page::second_sentence() const {
   if (!has_layers()) {
-    return models_sum(input_.models, input_.rule);
+    const std::string best = best_plan(input_.models, input_.rule);
+    const PlanSavings savings = plan_savings(input_.models, input_.rule);
+    return savings.count.points < 2 ? models_sum(input_.models, input_.rule) : best + (best.empty() ? "" : ".");
   }
-  const std::string savings = savings_in_words(overview_.savings);
-  return savings.empty() ? on_one_line(overview_.wins_words) : savings;
+  return overview_.savings.points > 1 ? std::string{} : on_one_line(overview_.wins_words);
 }
 
 /// "commfuse saves 12.3% of the time of serial (95% interval: 10.1% to 14.4%)."
@@ -255,7 +305,10 @@ std::string Page::point_sentence() const {
     return {};
   }
   if (input_.study && input_.study->saving && !input_.study->runs.empty()) {
-    return fmt::format("At {}, {}", where(input_.study->runs.front().row), interval_in_words(*input_.study->saving));
+    const bool is_said = first_sentence().find("(95% interval: ") != std::string::npos;
+    return is_said ? std::string{}
+                   : fmt::format("At {}, {}", where(input_.study->runs.front().row),
+                                 interval_in_words(*input_.study->saving));
   }
   if (overview_.points > 1) {
     return {};
@@ -280,10 +333,36 @@ bool Page::has_interval() const {
   return pays && pays->overlap->saving_error;
 }
 
+/// What the words of the verdict mean, for those who meet them here first.
+std::string Page::terms() const {
+  constexpr std::string_view overlap = "Overlap hides communication under computation";
+  const std::string rule =
+      fmt::format("To pay or to lose takes {}; everything else is too close to call.", rule_in_words(input_.rule));
+  if (!has_layers()) {
+    const PlanSavings savings = plan_savings(input_.models, input_.rule);
+    return savings.decisive ? fmt::format("{}; {} is the baseline. {}", overlap, savings.baseline, rule)
+                            : std::string{};
+  }
+  if (!overview_.largest) {
+    return {};
+  }
+  const std::vector<ResultRow> rows = results_of(shown_point());
+  std::string text;
+  if (overview_.savings.points > 0) {
+    text = fmt::format("{}; serial, the baseline, hides none. {}", overlap, rule);
+  }
+  if (std::ranges::any_of(rows, [](const ResultRow& row) { return row.bound; })) {
+    text += fmt::format("{}A bound is what no implementation reaches: it stands beside the others and never wins.",
+                        text.empty() ? "" : " ");
+  }
+  return text;
+}
+
 void Page::summary_section() {
   section("verdict", "Verdict");
+  // What does not fit comes first: it cannot be run, however much it would save.
   const std::string memory = has_layers() ? std::string{} : memory_sentence(input_.models);
-  for (const std::string& sentence : {first_sentence(), second_sentence(), memory}) {
+  for (const std::string& sentence : {memory, first_sentence(), second_sentence()}) {
     html_ += sentence.empty() ? "" : fmt::format("<p class=\"lead\">{}</p>\n", escaped(sentence));
   }
   tiles();
@@ -291,7 +370,8 @@ void Page::summary_section() {
     html_ += sentence.empty() ? "" : fmt::format("<p class=\"quiet\">{}</p>\n", escaped(sentence));
   };
   quiet(point_sentence());
-  html_ += savings_tables(overview_, input_.rule);
+  quiet(terms());
+  html_ += savings_tables(overview_);
   if (has_layers() && !has_interval()) {
     html_ += "<p class=\"note\">No interval: it is made of the errors of the parameters, with uncertainty on.</p>\n";
   }
@@ -307,7 +387,7 @@ void Page::summary_section() {
 
 /// "loses at 2, too close to call at 4".
 std::string rest_in_words(const SavingCount& count) {
-  return fmt::format("{}{}{}", count.loses > 0 ? fmt::format("loses at {}", number(count.loses)) : "",
+  return fmt::format("{}{}{}", count.loses > 0 ? fmt::format("it loses at {}", number(count.loses)) : "",
                      count.loses > 0 && count.close > 0 ? ", " : "",
                      count.close > 0 ? fmt::format("too close to call at {}", number(count.close)) : "");
 }
@@ -320,7 +400,7 @@ void Page::saving_tiles() {
   const std::optional<PayVerdict> shown = pay_verdict(point.ranking, input_.rule);
   if (count.points > 1) {
     tile("Saved in the median", percent(count.median),
-         fmt::format("of serial's time; {} to {} at eight of ten points", percent(count.low), percent(count.high)));
+         fmt::format("of serial's time; middle 80% of points: {} to {}", percent(count.low), percent(count.high)));
   }
   if (shown) {
     const char* name = count.points == 1 ? "Saved against serial" : "Saved at best";
@@ -328,13 +408,22 @@ void Page::saving_tiles() {
          fmt::format("of serial's time by {}, {}", label_of(*shown->overlap), point_of(*shown->overlap)));
   }
   if (count.points > 1) {
-    tile("Overlap pays", fmt::format("{} of {}", number(count.pays), number(count.points)),
-         count.pays == count.points ? "points" : fmt::format("points; {}", rest_in_words(count)));
+    tile("Overlap pays at", fmt::format("{} of {}", number(count.pays), number(count.points)),
+         count.pays == count.points ? "points; it loses at none" : fmt::format("points; {}", rest_in_words(count)));
   }
 }
 
 void Page::winner_tile() {
   const std::vector<Wins>& wins = overview_.wins;
+  if (wins.empty() && overview_.points == 1) {
+    const std::vector<ResultRow> rows = rows_of(shown_point());
+    std::vector<std::string> names;
+    for (const ResultRow* row : view_of(rows, input_.rule).front) {
+      names.push_back(row->strategy);
+    }
+    tile("Fastest strategy", "a tie", "of " + names_in_words(names));
+    return;
+  }
   tile("Fastest strategy", wins.empty() ? "none wins" : wins.front().strategy,
        overview_.points == 1
            ? point_of(input_.rows[overview_.largest->first])
@@ -363,7 +452,7 @@ void Page::model_tiles() {
   html_ += "<dl class=\"tiles\">\n";
   if (count.points > 1) {
     tile("Saved in the median", percent(count.median),
-         fmt::format("{}; {} to {} at eight of ten plans", of, percent(count.low), percent(count.high)));
+         fmt::format("{}; middle 80% of plans: {} to {}", of, percent(count.low), percent(count.high)));
   }
   tile(shown.saved < 0.0  ? "Lost"
        : count.points > 1 ? "Saved at best"
@@ -372,8 +461,8 @@ void Page::model_tiles() {
        fmt::format("{} by {}, {} GPUs, seq {}", of, shown.overlap->text("strategy"), shown.overlap->count("gpus"),
                    format_count(shown.overlap->count("seq"))));
   if (count.points > 1) {
-    tile("Overlap pays", fmt::format("{} of {}", number(count.pays), number(count.points)),
-         count.pays == count.points ? "plans" : fmt::format("plans; {}", rest_in_words(count)));
+    tile("Overlap pays at", fmt::format("{} of {}", number(count.pays), number(count.points)),
+         count.pays == count.points ? "plans; it loses at none" : fmt::format("plans; {}", rest_in_words(count)));
   }
   html_ += "</dl>\n";
 }
@@ -396,33 +485,61 @@ void Page::tiles() {
   html_ += "</dl>\n";
 }
 
+/// "compute, aux (small kernels), copy (copy engines)": the lanes that the runs have.
+std::string lanes_in_words(const std::vector<std::vector<TracedRun>>& gantts) {
+  constexpr std::array<std::pair<LaneKind, std::string_view>, 5> words{{
+      {LaneKind::compute, "compute"},
+      {LaneKind::aux, "aux (small kernels)"},
+      {LaneKind::comm, "comm (communication kernels)"},
+      {LaneKind::copy, "copy (copy engines)"},
+      {LaneKind::kernel, "kernel (data that the compute kernel moves)"},
+  }};
+  std::string text;
+  for (const auto& [kind, word] : words) {
+    const bool is_there = std::ranges::any_of(gantts, [&, lane = kind](const std::vector<TracedRun>& runs) {
+      return std::ranges::any_of(runs, [&](const TracedRun& run) {
+        return std::ranges::any_of(run.program->lanes, [&](const Lane& one) { return one.kind == lane; });
+      });
+    });
+    text += is_there ? fmt::format("{}{}", text.empty() ? "" : ", ", word) : "";
+  }
+  return text;
+}
+
 void Page::time_section() {
   if (input_.gantts.empty()) {
     return;
   }
   section("time", "Where the time goes");
-  html_ +=
-      "<p class=\"quiet\">Each strategy on the rank whose last op ends last. Hatched: exposed time.<span "
-      "class=\"screen\"> Click a timeline, then the wheel zooms, dragging moves, and arrow keys go from op to "
-      "op.</span></p>\n";
+  add("<p class=\"quiet\">Each strategy on the rank whose last op ends last. Lanes: {}. A number on a bar is the part "
+      "of "
+      "its buffer that the op writes.</p>\n<p class=\"note scripted\">Click a timeline; then the wheel zooms, dragging "
+      "moves, "
+      "and arrow keys go from op to op.</p>\n",
+      lanes_in_words(input_.gantts));
   for (std::size_t i = 0; i < input_.gantts.size(); ++i) {
-    const std::vector<TracedRun>& runs = input_.gantts[i];
-    if (runs.empty()) {
-      continue;
+    if (!input_.gantts[i].empty()) {
+      timeline(input_.gantts[i], i);
     }
-    const ResultRow& row = runs.front().row;
-    const std::string point =
-        fmt::format("{} {} on {}, {}", row.model, row.scope, machine_in_words(row), point_of(row));
-    const Figure figure = gantt_figure(runs, fmt::format("gantt-{}", i + 1), input_.rule);
-    add("<div{}>\n<h3>{}</h3>\n{}", i == 0 ? "" : " class=\"screen\"", escaped(point),
-        charts_.add_timeline(figure, "Timeline, " + point, timeline_block(runs, figure.id, figure.title)));
-    if (!input_.page.empty()) {
-      add("<p class=\"screen\"><a href=\"{}\">Change this point in the page</a></p>\n",
-          escaped(input_.page + page_hash(row, implementations_of(runs))));
-    }
-    html_ += "</div>\n";
   }
   html_ += "</section>\n";
+}
+
+/// The first one and measured ones stand open; the others are for comparison.
+void Page::timeline(const std::vector<TracedRun>& runs, std::size_t place) {
+  const ResultRow& row = runs.front().row;
+  const std::string title = title_of(runs);
+  const Figure figure = gantt_figure(runs, fmt::format("gantt-{}", place + 1), input_.rule);
+  const bool is_folded = place > 0 && std::ranges::none_of(runs, &TracedRun::measured);
+  html_ += is_folded    ? fmt::format("<details><summary>Timeline of {}</summary>\n", escaped(title))
+           : place == 0 ? fmt::format("<div>\n<h3>{}</h3>\n", escaped(title))
+                        : fmt::format("<div class=\"screen\">\n<h3>{}</h3>\n", escaped(title));
+  html_ += charts_.add_timeline(figure, "Timeline, " + title, timeline_block(runs, figure.id, figure.title));
+  if (!input_.page.empty()) {
+    add("<p class=\"screen\"><a href=\"{}\">Change this point in the page</a></p>\n",
+        escaped(input_.page + page_hash(row, implementations_of(runs))));
+  }
+  html_ += is_folded ? "</details>\n" : "</div>\n";
 }
 
 /// Those with a map; of many some that are evenly spread from the largest saving to the least, in the order of the
@@ -450,7 +567,9 @@ void Page::map_section() {
     return;
   }
   section("ahead", overview_.savings.points > 0 ? "Where overlap pays" : "Who wins where");
-  html_ += "<p class=\"quiet\">Grey: too close to call. Crossed: no result.</p>\n";
+  if (std::ranges::any_of(overview_.settings, [&](const Overview::Setting& setting) { return has_gaps(setting); })) {
+    html_ += "<p class=\"quiet\">Crossed: no result.</p>\n";
+  }
   std::size_t number = 0;
   const std::vector<const Overview::Setting*> shown = shown_settings();
   for (const Overview::Setting* setting : shown) {
@@ -469,9 +588,23 @@ void Page::map_section() {
   html_ += "</section>\n";
 }
 
+/// Whether a point of it, or serial there, has no result.
+bool Page::has_gaps(const Overview::Setting& setting) const {
+  const auto& times = input_.rows.columns().makespan;
+  for (std::size_t row = setting.rows.first; row < setting.rows.first + setting.rows.count; ++row) {
+    if (times[input_.rows.place_of(row)] <= 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void Page::maps_of(const Overview::Setting& setting, std::size_t number) {
   const std::vector<ResultRow> rows = rows_of(setting.rows);
-  add("<h3>{}</h3>\n<div class=\"maps\">\n", escaped(setting.title));
+  if (overview_.settings.size() > 1) {  // Of one alone the page says it below its title.
+    add("<h3>{}</h3>\n", escaped(setting.title));
+  }
+  html_ += "<div class=\"maps\">\n";
   const bool has_savings = setting.savings.points > 0;
   if (has_savings) {
     const Figure figure = saving_map(rows, fmt::format("saving-{}", number), input_.rule);
@@ -517,12 +650,35 @@ void Page::add_more(std::vector<Figure>& figures) const {
   }
 }
 
+/// The points that are printed, by their first rows: evenly spread over those of the table without scripts, and the one
+/// that the verdict is about.
+std::vector<std::size_t> Page::points_on_paper() const {
+  const RowTable::Groups points = input_.rows.runs(input_.rows.point_columns());
+  std::vector<std::size_t> able;
+  for (std::size_t i = 0; i + 1 < points.size() && (i == 0 || points[i + 1] <= most_rows); ++i) {
+    able.push_back(points[i]);
+  }
+  if (able.empty()) {
+    return able;
+  }
+  const std::size_t rows_of_point = std::max<std::size_t>(1, points[1] - points[0]);
+  std::vector<std::size_t> chosen;
+  for (const std::size_t place : spread(able.size(), std::max<std::size_t>(1, most_rows_on_paper / rows_of_point))) {
+    chosen.push_back(able[place]);
+  }
+  if (overview_.decisive && std::ranges::find(able, overview_.decisive->first) != able.end() &&
+      std::ranges::find(chosen, overview_.decisive->first) == chosen.end()) {
+    const auto near = std::ranges::lower_bound(chosen, overview_.decisive->first);
+    *(near == chosen.end() ? near - 1 : near) = overview_.decisive->first;
+  }
+  return chosen;
+}
+
 void Page::table_section() {
   section("results", "All results");
-  add("<p class=\"quiet\">{} is {} + {} + {} + {} + {}, and {} is {} + {} + {} \xe2\x88\x92 {}. \xe2\x96\xb8 fastest; "
-      "\xe2\x89\x88 {}.</p>\n",
-      defined("time"), defined("compute"), defined("slicing"), defined("stretch"), defined("local"), defined("exposed"),
-      defined("exposed"), defined("head"), defined("bubble"), defined("tail"), defined("local"), defined("tie"));
+  add("<p class=\"quiet\">Time = compute + slicing + stretch + local + exposed; exposed = head + bubble + tail "
+      "\xe2\x88\x92 local (<a href=\"#words\">definitions</a>). \xe2\x96\xb8 the fastest, \xe2\x89\x88 a "
+      "<a href=\"#def-tie\">tie</a> of the fastest.</p>\n");
   if (page_rows_.points > 0) {
     add("<p class=\"note\">This page holds {} of {} rows: those of {} points, evenly spread over {}. What stands above "
         "the "
@@ -532,19 +688,19 @@ void Page::table_section() {
         number(page_rows_.all_points));
   }
   html_ += "<div id=\"all-rows\"></div>\n<div id=\"first-rows\">\n";
-  RowLimits left{.on_screen = most_rows, .on_paper = most_rows_on_paper};
+  RowLimits left{.on_screen = most_rows, .on_paper = points_on_paper()};
   std::size_t shown = 0;
   for (const Overview::Setting& setting : overview_.settings) {
     if (left.on_screen == 0) {
       break;
     }
+    left.first_row = setting.rows.first;
     html_ += results_table(setting.title, rows_of(setting.rows), left, input_.rule);
     left.on_screen -= std::min(left.on_screen, setting.rows.count);
-    left.on_paper -= std::min(left.on_paper, setting.rows.count);
     ++shown;
   }
   if (input_.rows.size() > most_rows_on_paper) {
-    html_ += "<p class=\"note paper\">Paper shows the first points; the page itself has more.</p>\n";
+    html_ += "<p class=\"note paper\">Paper shows some points, evenly spread; the page itself has more.</p>\n";
   }
   if (shown < overview_.settings.size()) {
     add("<p class=\"note\">{} more settings are in the CSV and JSON of these results.</p>\n",
@@ -556,127 +712,40 @@ void Page::table_section() {
   html_ += "</div>\n</section>\n";
 }
 
-/// Each different text once, in the order of first appearance; `columns` are what it is made of.
-std::vector<std::string> distinct(const RowTable& rows, const RowTable::Columns& columns,
-                                  const std::function<std::string(const ResultRow&)>& text) {
-  std::set<std::string> known;
-  std::vector<std::string> values;
-  const RowTable::Groups groups = rows.groups(columns);
-  std::uint32_t next = 0;
-  for (std::size_t row = 0; row < groups.size(); ++row) {
-    if (groups[row] == next) {
-      ++next;
-      if (std::string value = text(rows[row]); known.insert(value).second) {
-        values.push_back(std::move(value));
-      }
-    }
-  }
-  return values;
-}
-
-std::string joined(const std::vector<std::string>& values, std::size_t most) {
-  std::string text;
-  for (std::size_t i = 0; i < values.size() && i < most; ++i) {
-    text += (i == 0 ? "" : ", ") + values[i];
-  }
-  return values.size() > most ? fmt::format("{} and {} more", text, values.size() - most) : text;
-}
-
-void Page::asked() {
-  struct Field {
-    const char* name;
-    RowTable::Columns columns;
-    std::string (*text)(const ResultRow&);
-  };
-  const RowColumns& of = input_.rows.columns();
-  const std::array<Field, 11> fields{{
-      {"Model", {&of.model.numbers()}, [](const ResultRow& row) { return row.model; }},
-      {"Hardware",
-       {&of.hardware.numbers(), &of.link_bandwidth.numbers(), &of.network_bandwidth.numbers()},
-       [](const ResultRow& row) { return machine_in_words(row); }},
-      {"Scope", {&of.scope.numbers()}, [](const ResultRow& row) { return row.scope; }},
-      {"Ranks", {&of.ranks}, [](const ResultRow& row) { return fmt::format("{}", row.ranks); }},
-      {"Batch", {&of.batch}, [](const ResultRow& row) { return format_count(row.batch); }},
-      {"Sequence length", {&of.seq}, [](const ResultRow& row) { return format_count(row.seq); }},
-      {"Dtype", {&of.dtype.numbers()}, [](const ResultRow& row) { return row.dtype; }},
-      {"Strategies", {&of.strategy.numbers(), &of.parameters.numbers()}, label_of},
-      {"Evaluator", {&of.evaluator.numbers()}, [](const ResultRow& row) { return row.evaluator; }},
-      {"Interference",
-       {&of.priced_as[price_place(&PricedAs::interference)].numbers()},
-       [](const ResultRow& row) { return row.interference; }},
-      {"Launch",
-       {&of.priced_as[price_place(&PricedAs::launch)].numbers()},
-       [](const ResultRow& row) { return row.launch; }},
-  }};
-  html_ += "<dl class=\"words\">\n";
-  for (const Field& field : fields) {
-    add("<div><dt>{}</dt><dd>{}</dd></div>\n", field.name,
-        escaped(joined(distinct(input_.rows, field.columns, field.text), 24)));
-  }
-  html_ += "</dl>\n";
-}
-
-/// The kinds in "prior+fitted" of all rows.
-std::vector<std::string> kinds_of(const RowTable& rows) {
-  std::vector<std::string> kinds;
-  for (const std::string& all :
-       distinct(rows, {&rows.columns().leans_on.numbers()}, [](const ResultRow& row) { return row.leans_on; })) {
-    for (std::size_t from = 0; from < all.size();) {
-      const std::size_t to = std::min(all.find('+', from), all.size());
-      kinds.push_back(all.substr(from, to - from));
-      from = to + 1;
-    }
-  }
-  return kinds;
-}
-
-void Page::digests() {
-  const RowColumns& of = input_.rows.columns();
-  const std::vector<std::string> all = distinct(
-      input_.rows, {&of.strategy.numbers(), &of.parameters.numbers(), &of.ranks, &of.schedule_sha256.numbers()},
-      [](const ResultRow& row) {
-        return fmt::format("{}, {} ranks: {}", label_of(row), row.ranks, row.schedule_sha256);
-      });
-  add("<details><summary>SHA-256 of the schedules ({})</summary>\n<ul>\n", all.size());
-  for (std::size_t i = 0; i < all.size() && i < most_digests; ++i) {
-    add("<li><code>{}</code></li>\n", escaped(all[i]));
-  }
-  html_ += all.size() > most_digests ? "<li>the others are in the CSV and JSON</li>\n</ul></details>\n"
-                                     : "</ul></details>\n";
-}
-
 void Page::input_section() {
-  section("inputs", "Inputs, and how sure they are");
-  asked();
+  section("inputs", "Inputs");
+  html_ += asked_html(asked_);
   html_ +=
       "<h3>What the numbers depend on</h3>\n<p>Every parameter of the model says where it comes from. Numbers are "
-      "predictions; "
-      "they are as good as the weakest kind behind them.</p>\n";
+      "predictions; they are as good as the weakest kind behind them.</p>\n";
   html_ += provenances_html(kinds_of(input_.rows));
   html_ += input_.study && input_.study->explanation ? parameters_table(*input_.study->explanation) : std::string{};
-  digests();
+  html_ += digests_html(input_.rows);
   html_ += "</section>\n";
-  section("words", "How the numbers are defined");
+  section("words", "Definitions");
   html_ += definitions_html() + "</section>\n";
 }
 
 void Page::again_section() {
   section("again", "Run it again");
-  add("<pre tabindex=\"0\"><code>{}</code></pre>\n</section>\n", escaped(input_.command));
+  add("<pre tabindex=\"0\"><code>{}</code></pre>\n", escaped(input_.command));
+  if (input_.command.find("settings.yaml") != std::string::npos) {
+    html_ += "<p class=\"note\">settings.yaml is in the folder of the sweep.</p>\n";
+  }
+  html_ += "</section>\n";
 }
 
 void Page::about_section() {
-  section("about", "About this report");
-  add("<p>Made by {}. The page asks nothing of any network, and only its own scripts run. Colours are those of Okabe "
-      "and "
-      "Ito (2008).</p>\n",
-      escaped(input_.version));
-  html_ += no_charts().empty()
-               ? "<p>Charts are drawn by Apache ECharts, with zrender and tslib, which are part of this file; commfuse "
-                 "itself is under the Apache License 2.0.</p>\n<details><summary>Licences and notices</summary><pre "
-                 "id=\"licences\" class=\"licences\" tabindex=\"0\">They are shown where scripts run.</pre></details>\n"
-               : fmt::format("<p>This program holds no chart library: {}.</p>\n", no_charts());
-  html_ += "</section>\n<div id=\"announced\" class=\"unseen\" aria-live=\"polite\"></div>\n";
+  html_ += "<div class=\"screen\">\n";  // Paper has the foot of the page.
+  section("about", "About");
+  add("<p>Made by {}. This file loads nothing from any network. {}</p>\n", escaped(input_.version),
+      no_charts().empty() ? "Charts are drawn by Apache ECharts, with zrender and tslib, which are part of this file; "
+                            "commfuse is under the Apache License 2.0. Colours by Okabe and Ito (2008)."
+                          : fmt::format("This program holds no chart library: {}.", no_charts()));
+  html_ += no_charts().empty() ? "<details><summary>Licences and notices</summary><pre id=\"licences\" "
+                                 "class=\"licences\" tabindex=\"0\">They are shown where scripts run.</pre></details>\n"
+                               : "";
+  html_ += "</section>\n</div>\n<div id=\"announced\" class=\"unseen\" aria-live=\"polite\"></div>\n";
 }
 
 }  // namespace

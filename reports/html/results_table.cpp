@@ -37,7 +37,7 @@ constexpr std::size_t columns = time_columns.size() + 7;  // strategy, time, err
 
 // In microseconds always, as in CSV and JSON, so that all points of a table compare.
 constexpr std::string_view unit = "\xc2\xb5s";
-std::string digits(Duration duration) { return fmt::format("{:.1f}", to_microseconds(duration)); }
+std::string digits(Duration duration) { return with_minus(fmt::format("{:.1f}", to_microseconds(duration))); }
 
 std::string header() {
   const auto cell = [](std::string_view id, std::string_view of_unit, bool on_paper = true) {
@@ -76,8 +76,8 @@ std::string row_html(const PointView& point, const ResultRow& row) {
   cell(digits(makespan_of(row)));
   cell(row.makespan_error ? fmt::format("\xc2\xb1{:.1f}", 100.0 * *row.makespan_error) : "\xe2\x80\x94");
   const std::optional<double> share = against_serial(row, serial_of(point.rows));
-  cell(share ? fmt::format("{:+.1f}", 100.0 * *share) : "\xe2\x80\x94");
-  cell(&row == point.ranking.front() ? "\xe2\x80\x94" : fmt::format("{:+.1f}", 100.0 * behind));
+  cell(share ? with_minus(fmt::format("{:+.1f}", 100.0 * *share)) : "\xe2\x80\x94");
+  cell(&row == point.ranking.front() ? "\xe2\x80\x94" : with_minus(fmt::format("{:+.1f}", 100.0 * behind)));
   cell(fmt::format("{:.1f}", 100.0 * row.mfu));
   for (const TimeColumn& column : time_columns) {
     html += fmt::format("<td{}>{}</td>", paper_class(is_on_paper(column.definition)),
@@ -111,29 +111,34 @@ std::string point_html(const PointView& point, bool on_paper, const VerdictRule&
 
 }  // namespace
 
-std::string results_table(std::string_view setting, std::span<const ResultRow> rows, RowLimits limits,
+std::string results_table(std::string_view setting, std::span<const ResultRow> rows, const RowLimits& limits,
                           const VerdictRule& rule) {
   const std::string title = escaped(setting);
-  std::string html = fmt::format(
-      "<div class=\"scroll{2}\" role=\"region\" aria-label=\"{0}\" "
-      "tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n{1}",
-      title, header(), limits.on_paper > 0 ? "" : " screen");
-  std::size_t shown = 0;
-  const auto is_on_paper_at = [&](std::size_t before, std::size_t count) {
-    return before + count <= limits.on_paper || (before == 0 && limits.on_paper > 0);
+  const auto prints = [&](const ResultRow& first) {
+    const std::size_t row = limits.first_row + static_cast<std::size_t>(&first - rows.data());
+    return std::ranges::find(limits.on_paper, row) != limits.on_paper.end();
   };
+  std::string points;
+  std::size_t shown = 0;
+  bool any_prints = false;
   for (const PointView& point : points_of(rows, rule)) {
     if (shown > 0 && shown + point.rows.size() > limits.on_screen) {
       break;
     }
-    html += point_html(point, is_on_paper_at(shown, point.rows.size()), rule);
+    const bool on_paper = prints(point.rows.front());
+    points += point_html(point, on_paper, rule);
+    any_prints = any_prints || on_paper;
     shown += point.rows.size();
   }
-  html += "</table>\n</div>\n";
+  const std::string_view screen = any_prints ? "" : " screen";
+  std::string html = fmt::format(
+      "<div class=\"scroll{2}\" role=\"region\" aria-label=\"{0}\" "
+      "tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n{1}{3}</table>\n</div>\n",
+      title, header(), screen, points);
   if (shown < rows.size()) {
     html += fmt::format(
         "<p class=\"note{}\">The first {} rows of {}; all of them are in the CSV and JSON of these results.</p>\n",
-        limits.on_paper > 0 ? "" : " screen", shown, rows.size());
+        screen, shown, rows.size());
   }
   return html;
 }

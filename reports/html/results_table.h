@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "reports/html/points.h"
 
@@ -13,12 +14,13 @@ namespace commfuse::reports {
 
 struct RowLimits {
   std::size_t on_screen = 0;
-  std::size_t on_paper = 0;  ///< 0: the table does not print.
+  std::vector<std::size_t> on_paper{};  ///< First rows of the points that print, in the table of all results.
+  std::size_t first_row = 0;            ///< Of the rows at hand, in that table.
 };
 
 /// Of the rows of a setting, by its title: the first points that have at most so many rows together; at least one
 /// point.
-std::string results_table(std::string_view setting, std::span<const ResultRow> rows, RowLimits limits,
+std::string results_table(std::string_view setting, std::span<const ResultRow> rows, const RowLimits& limits,
                           const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

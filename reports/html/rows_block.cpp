@@ -208,7 +208,7 @@ void write_rows_block(const RowTable& rows, const PageRows& page, const Overview
   }
   std::vector<std::uint8_t> front;
   for (const std::size_t row : page.rows) {
-    front.push_back(overview.wins_alone[row]);
+    front.push_back(overview.front[row]);
   }
   block.add("front", std::move(front));
   const Json head{{"rows", page.rows.size()}, {"columns", std::move(columns)}};

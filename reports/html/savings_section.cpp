@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "reports/commas.h"
-#include "reports/comparison.h"
 #include "reports/figure/markup.h"
 #include "reports/figure/spread.h"
+#include "reports/figure/wording.h"
 
 namespace commfuse::reports {
 
@@ -23,30 +23,36 @@ struct Line {
   const SavingCount* count = nullptr;
 };
 
-std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 * share); }
+std::string signed_percent(double share) { return with_minus(fmt::format("{:+.1f}%", 100.0 * share)); }
 
 std::string number(std::size_t count) { return with_commas(static_cast<std::int64_t>(count)); }
 
-std::string line_html(const Line& line) {
+std::string line_html(const Line& line, bool has_points) {
   const SavingCount& count = *line.count;
   return fmt::format(
-      "<tr><th class=\"where\" scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
-      "<td>{}</td><td>{} to {}</td></tr>\n",
+      "<tr><th class=\"where\" scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}<td>{}</td><td>{} to "
+      "{}</td></tr>\n",
       escaped(line.name), signed_percent(count.median), number(count.pays), number(count.loses), number(count.close),
-      number(count.points), signed_percent(count.best), signed_percent(count.low), signed_percent(count.high));
+      has_points ? fmt::format("<td>{}</td>", number(count.points)) : "", signed_percent(count.best),
+      signed_percent(count.low), signed_percent(count.high));
 }
 
-std::string table_html(std::string_view caption, std::string_view first, const std::vector<Line>& lines) {
+/// How many points there are stands in the caption where it is the same of all lines, else in a column.
+std::string table_html(std::string_view title, std::string_view first, const std::vector<Line>& lines) {
+  const std::size_t points = lines.empty() ? 0 : lines.front().count->points;
+  const bool has_points = std::ranges::any_of(lines, [&](const Line& line) { return line.count->points != points; });
+  const std::string caption = has_points ? std::string{title} : fmt::format("{} ({} points)", title, number(points));
   std::string html = fmt::format(
       "<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table class=\"savings\">\n"
       "<caption>{0}</caption>\n<thead><tr><th scope=\"col\">{1}</th>",
       caption, first);
-  for (const std::string_view head : {"Median", "Pays", "Loses", "Close", "Points", "At best", "8 in 10 points"}) {
-    html += fmt::format("<th scope=\"col\">{}</th>", head);
+  for (const std::string_view head :
+       {"Median", "Pays at", "Loses at", "Too close at", "Points", "At best", "Middle 80%"}) {
+    html += head != "Points" || has_points ? fmt::format("<th scope=\"col\">{}</th>", head) : "";
   }
   html += "</tr></thead>\n<tbody>\n";
   for (const std::size_t place : spread(lines.size(), most_lines)) {
-    html += line_html(lines[place]);
+    html += line_html(lines[place], has_points);
   }
   html += "</tbody>\n</table>\n</div>\n";
   return lines.size() <= most_lines
@@ -58,7 +64,7 @@ std::string table_html(std::string_view caption, std::string_view first, const s
 
 }  // namespace
 
-std::string savings_tables(const Overview& overview, const VerdictRule& rule) {
+std::string savings_tables(const Overview& overview) {
   if (overview.savings.points < 2) {
     return {};
   }
@@ -67,11 +73,7 @@ std::string savings_tables(const Overview& overview, const VerdictRule& rule) {
     strategies.push_back({strategy.strategy, &strategy.count});
   }
   std::string html = table_html("Time saved against serial, by strategy", "Strategy", strategies);
-  html += fmt::format(
-      "<p class=\"note\">Shares of serial's time; below 0 a strategy takes longer. To pay or to lose takes {}; where "
-      "no "
-      "probability is known, the difference alone decides.</p>\n",
-      escaped(rule_in_words(rule)));
+  html += "<p class=\"note\">Shares of serial's time; below 0 a strategy takes longer than serial.</p>\n";
   std::vector<Line> settings;
   for (const Overview::Setting& setting : overview.settings) {
     if (setting.savings.points > 0) {

@@ -4,12 +4,11 @@
 
 #include <string>
 
-#include "model/analysis/verdict.h"
 #include "reports/html/overview.h"
 
 namespace commfuse::reports {
 
 /// A row a strategy, and where there are several settings a row a setting; empty for fewer than two points with serial.
-std::string savings_tables(const Overview& overview, const VerdictRule& rule = {});
+std::string savings_tables(const Overview& overview);
 
 }  // namespace commfuse::reports

@@ -4,10 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <iterator>
+#include <string>
 #include <vector>
 
 #include "model/math/functions.h"
+#include "reports/commas.h"
 #include "reports/figure/agreement.h"
 #include "reports/figure/breakdown.h"
 #include "reports/figure/distribution.h"
@@ -24,61 +28,73 @@ std::string quiet(std::string_view text) { return fmt::format("<p class=\"quiet\
 
 std::string sampled(const PointStudy& study, Charts& charts) {
   if (study.samples.empty()) {
-    return quiet("No jitter was asked for, so there are no percentiles; add --jitter and --samples to the run.");
+    return quiet("No percentiles: these results are without jitter. Add --jitter default to the report.");
   }
-  return charts.add(distribution_figure(study.samples), "How often a step takes how long") +
-         quiet(fmt::format("{} runs of each schedule under the same draws. Bands: where each percentile lies with 95% "
-                           "confidence, by order statistics.",
-                           study.samples.front().sorted.size()));
+  return charts.add(distribution_figure(study.samples), "Percentiles of the time") +
+         quiet(fmt::format("{} runs of each schedule with the same random draws. Bands: the 95% interval of each "
+                           "percentile, by order statistics; the last percentiles have too few runs for one.",
+                           with_commas(static_cast<std::int64_t>(study.samples.front().sorted.size()))));
 }
 
 std::string hangs_on(const PointStudy& study, Charts& charts) {
   if (!study.explanation || !has_effects(*study.explanation)) {
-    return quiet("No parameter behind these times has an error, so nothing says how sure they are.");
+    return quiet("No parameter behind these times has a standard error, so nothing is known of their uncertainty.");
   }
   return charts.add(tornado_figure(*study.explanation), "Sensitivity of the time") +
-         quiet("Each parameter, and what each fit leaves, one standard error up and down, everything else as it is.");
+         quiet(
+             "The change of the time when one parameter, or the residual of one fit, moves by one standard error and "
+             "everything else stays.");
 }
 
 }  // namespace
 
-std::string study_section(const PointStudy& study, Charts& charts) {
+std::string study_section(const PointStudy& study, std::string_view title, Charts& charts) {
   std::vector<TracedRun> predicted;
   std::copy_if(study.runs.begin(), study.runs.end(), std::back_inserter(predicted),
                [](const TracedRun& run) { return !run.measured; });
   if (predicted.empty()) {
     return {};
   }
-  const ResultRow& row = predicted.front().row;
-  std::string html =
-      section_head("point", "One point, taken apart") +
-      quiet(escaped(fmt::format("{} {} on {}, {}.", row.model, row.scope, machine_in_words(row), point_of(row))));
+  std::string html = section_head("point", "One point") + quiet(fmt::format("{}.", escaped(title)));
   html += "<h3>What the time is made of</h3>\n" + charts.add(breakdown_figure(predicted), "What the time is made of");
   html += "<h3>Jitter</h3>\n" + sampled(study, charts);
   return html + "<h3>How sure the time is</h3>\n" + hangs_on(study, charts) + "</section>\n";
 }
 
 std::string parameters_table(const Explanation& explanation) {
+  constexpr double least = 0.00005;  // of the time: what the table would show as 0.00%
   std::string rows;
+  std::vector<std::string> others;
   for (const Hold& hold : explanation.holds) {
-    if (hold.provenance) {
-      rows += fmt::format(
-          "<tr><th scope=\"row\">{}</th><td class=\"words\">{}</td><td>{}</td><td>{:+.2f}%</td><td "
-          "class=\"words source\">{}</td></tr>\n",
-          escaped(hold.name), name_of(*hold.provenance), percent(hold.standard_error), 100.0 * math::expm1(hold.effect),
-          escaped(hold.source.empty() ? "\u2013" : hold.source));
+    if (!hold.provenance) {
+      continue;
     }
+    const double change = math::expm1(hold.effect);
+    if (std::abs(change) < least) {
+      others.push_back(fmt::format("{} ({})", hold.name, name_of(*hold.provenance)));
+      continue;
+    }
+    rows += fmt::format(
+        "<tr><th scope=\"row\">{}</th><td class=\"words\">{}</td><td>{}</td><td>{}%</td><td "
+        "class=\"words source\">{}</td></tr>\n",
+        escaped(hold.name), name_of(*hold.provenance), percent(hold.standard_error),
+        with_minus(fmt::format("{:+.2f}", 100.0 * change)), escaped(hold.source.empty() ? "\u2013" : hold.source));
   }
-  return rows.empty()
-             ? std::string{}
-             : fmt::format(
-                   "<div class=\"scroll\" role=\"region\" aria-label=\"Parameters\" tabindex=\"0\">\n<table "
-                   "class=\"parameters\">\n<caption>Parameters behind the time of {}, {}</caption>\n<thead><tr><th "
-                   "scope=\"col\">Parameter</th><th scope=\"col\" class=\"words\">Kind</th><th scope=\"col\">Standard "
-                   "error</th><th scope=\"col\">Moves the time by</th><th scope=\"col\" "
-                   "class=\"words\">Source</th></tr>"
-                   "</thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n",
-                   escaped(label_of(explanation.row)), escaped(point_of(explanation.row)), rows);
+  std::string html =
+      rows.empty()
+          ? std::string{}
+          : fmt::format(
+                "<div class=\"scroll\" role=\"region\" aria-label=\"Parameters\" tabindex=\"0\">\n<table "
+                "class=\"parameters\">\n<caption>Parameters behind the time of {}, {}</caption>\n<thead><tr><th "
+                "scope=\"col\">Parameter</th><th scope=\"col\" class=\"words\">Kind</th><th scope=\"col\">"
+                "Standard error</th><th scope=\"col\">It changes the time by</th><th scope=\"col\" "
+                "class=\"words\">Source</th></tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n",
+                escaped(label_of(explanation.row)), escaped(point_of(explanation.row)), rows);
+  if (!others.empty()) {
+    html += fmt::format("<p class=\"note screen\">Less than 0.005% each: {}.</p>\n",
+                        escaped(fmt::format("{}", fmt::join(others, ", "))));
+  }
+  return html;
 }
 
 std::string agreement_section(std::span<const MeasuredPair> pairs, Charts& charts) {
@@ -87,16 +103,17 @@ std::string agreement_section(std::span<const MeasuredPair> pairs, Charts& chart
   }
   return section_head("measured", "Predicted against measured") +
          charts.add(agreement_figure(pairs), "Predicted against measured") +
-         quiet("Marks: the median round. Lines: where eight of ten rounds lie.") + "</section>\n";
+         quiet("Marks: the median round. Lines: the middle 80% of rounds.") + "</section>\n";
 }
 
 std::string fits_section(std::span<const FitCheck> fits, Charts& charts) {
   if (fits.empty()) {
     return {};
   }
-  std::string html =
-      section_head("fits", "How well the model fits single operations") +
-      quiet("Each mark is a measured row. Held back: rows that no fit has seen. Beyond 50% marks stand at the edge.");
+  std::string html = section_head("fits", "Fits of single operations") +
+                     quiet(
+                         "Each mark is a measured row. Held back: rows that no fit has seen. Rows that are off by more "
+                         "than 50% stand at the edge.");
   for (std::size_t i = 0; i < fits.size(); ++i) {
     html += charts.add(residual_figure(fits[i], fmt::format("fit-{}", i + 1)), "Residuals, " + fits[i].name);
   }

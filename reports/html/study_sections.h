@@ -4,16 +4,18 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "reports/html/charts.h"
 #include "reports/study.h"
 
 namespace commfuse::reports {
 
-/// Breakdown, distribution under jitter, roofline, what the time hangs on; what there is of these.
-std::string study_section(const PointStudy& study, Charts& charts);
+/// Breakdown, distribution under jitter, sensitivity; what there is of these. The title says which point it is.
+std::string study_section(const PointStudy& study, std::string_view title, Charts& charts);
 
-/// Every parameter that a time hangs on, with its kind, its error and where it is from. Empty without any.
+/// Every parameter that a time depends on, with its kind, its error and its source; those that hardly change it by name
+/// alone. Empty without any.
 std::string parameters_table(const Explanation& explanation);
 
 /// Predicted against measured. Empty without pairs.

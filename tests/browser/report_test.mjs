@@ -102,6 +102,9 @@ async function checkTable(page) {
   const first = await page.value('[...document.querySelectorAll("#first-rows tbody tr:not(.point)")][0].innerText.trim().split(/\\s*\\t\\s*/)');
   const at = await page.value('commfuseReport.table.columns.findIndex((c) => c.name === "makespan_us")');
   checks.that((await page.value('document.querySelector("#first-rows").textContent')).includes(shown[at]), `the two tables show the same digits: ${shown[at]} in ${first}`);
+  const marks = await page.value('[...document.querySelectorAll("table.grid tbody th .mark")].map((m) => m.textContent)');
+  const front = await page.value("[...commfuseReport.table.block.data.front]");
+  checks.equal(marks, front.slice(0, marks.length).map((one) => ["", "\u25b8", "\u2248"][one]), "the marks of winners and ties that the text above the table explains");
   await page.value('(() => { const t = commfuseReport.table; t.filterBox.value = "strategy=serial"; t.filterBox.dispatchEvent(new Event("input")); })()');
   const serial = csv.filter((row) => row.strategy === "serial").length;
   checks.equal(await page.value("commfuseReport.table.rows.length"), serial, "rows behind the filter strategy=serial");
@@ -126,12 +129,29 @@ async function checkNames(page) {
   checks.equal(nameless, [], "everything that one can use has a name");
 }
 
+/// Nothing below the table moves when its rows come, so that links to sections lead where they should.
+async function checkLinks(browser) {
+  const page = await opened(browser, false);
+  const before = await page.value("document.documentElement.scrollHeight");
+  await page.value('document.getElementById("all-rows").scrollIntoView({ behavior: "instant" })');
+  await page.until("commfuseReport.table");
+  const after = await page.value("document.documentElement.scrollHeight");
+  checks.that(Math.abs(after - before) < 100, `the page keeps its height when the table comes: ${before}, then ${after}`);
+  checks.that(await page.value('document.getElementById("first-rows").getClientRects().length === 0'), "the rows without scripts have gone");
+  checks.that(await page.value('[...document.querySelectorAll("nav a")].every((a) => document.querySelector(a.hash).textContent === a.textContent)'), "links are called as the headings they lead to");
+}
+
 /// On a telephone nothing but tables scrolls sideways, and headings of figures have lines of several words.
 async function checkTelephone(page) {
   await page.size(390, 844, false);
   checks.that((await page.value("document.documentElement.scrollWidth")) <= 390, "the page is no wider than a telephone");
   const narrow = await page.value(`[...document.querySelectorAll("figcaption > span")].filter((e) => e.getClientRects().length > 0 && e.getBoundingClientRect().width < 240).map((e) => e.textContent)`);
   checks.equal(narrow, [], "headings of figures that are narrow columns");
+  const told = await page.value(`commfuseReport.timelines[0].rows.filter((row) => row.head).map(({ words }) => ({ words, room: commfuseReport.timelines[0].canvas.clientWidth }))`);
+  checks.that(told.length > 2 && told.every(({ words }) => /^[0-9.]+ (ms|\u00b5s) \u00b7 MFU/.test(words.told)), `time and MFU of every schedule: ${JSON.stringify(told)}`);
+  const pen = "commfuseReport.timelines[0].pen";
+  checks.that(await page.value(`commfuseReport.timelines[0].rows.filter((row) => row.head).every(({ words }) => { ${pen}.font = '600 13px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
+    return words.lines.every((line) => ${pen}.measureText(line).width <= commfuseReport.timelines[0].canvas.clientWidth - 16); })`), "no name of a schedule runs out of the timeline");
   await page.picture(join(pictures, "telephone.png"));
   await page.size(1280, 900, false);
 }
@@ -166,6 +186,7 @@ try {
       await checkNames(page);
       await checkText(page);
       await checkTelephone(page);
+      await checkLinks(browser);
     }
     checks.equal(page.errors, [], `errors on the console, ${theme}`);
     await checkPrint(page, checks, theme === "dark", pictures);

@@ -167,8 +167,7 @@ ReportInput small_sweep(const std::vector<ResultRow>& rows = small_rows()) {
 TEST(Html, TheVerdictOnTheMostDecidedPointComesFirst) {
   const std::string html = html_report(small_sweep());
   EXPECT_NE(html.find("<p class=\"lead\">At ranks 2, seq 2K: commfuse wins, probability unknown (--uncertainty off): "
-                      "25.0% less time than serial.</p>\n<p class=\"lead\">Over 4 points overlap saves 12.9% of "
-                      "serial&#39;s time in the median: it pays at 3 and is too close to call at 1.</p>"),
+                      "25.0% less time than serial.</p>\n<dl class=\"tiles\">"),
             std::string::npos)
       << html.substr(html.find("class=\"lead\""), 500);
   EXPECT_LT(html.find("class=\"lead\""), html.find("<svg"));
@@ -178,7 +177,50 @@ TEST(Html, OfManySchedulesWhatOverlapSavesComesBeforeWhoWins) {
   std::vector<ResultRow> rows = small_rows();
   rows.insert(rows.begin() + 3, row("sliced", 2, 2048, 1800us));
   EXPECT_NE(html_report(small_sweep(rows))
-                .find("<p class=\"lead\">At ranks 2, seq 2K overlap saves 25.0% of serial&#39;s time. commfuse wins"),
+                .find("<p class=\"lead\">Overlap saves 25.0% of serial&#39;s time at ranks 2, seq 2K. commfuse wins"),
+            std::string::npos);
+}
+
+TEST(Html, TheIntervalStandsWithTheSavingAndNowhereElse) {
+  std::vector<ResultRow> rows = small_rows();
+  rows.insert(rows.begin() + 3, row("sliced", 2, 2048, 1800us));
+  ReportInput input = small_sweep(rows);
+  TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
+  run.row = rows[2];
+  input.study = PointStudy{.runs = {run}};
+  input.study->saving = SavingInterval{.winner = "commfuse", .next = "serial", .saved = 0.25, .low = 0.2, .high = 0.3};
+  const std::string html = html_report(input);
+  EXPECT_NE(html.find("25.0% of serial&#39;s time at ranks 2, seq 2K (95% interval: 20.0% to 30.0%). commfuse wins"),
+            std::string::npos);
+  EXPECT_EQ(count(html, "95% interval: "), 1U);
+  input.study->saving->next = "sliced";
+  EXPECT_NE(html_report(input).find("<p class=\"quiet\">At ranks 2, seq 2K, commfuse saves 25.0% of the time of sliced "
+                                    "(95% interval: 20.0% to 30.0%).</p>"),
+            std::string::npos);
+}
+
+TEST(Html, ThePageSaysBelowItsTitleWhatItIsOf) {
+  const std::vector<ResultRow> rows = small_rows();
+  const std::string subject = fmt::format(
+      "<p class=\"subject\">{} {} on {}, batch {}, {}; ranks 2, 4; seq 1K, 2K; 4 "
+      "points, predicted.</p>",
+      escaped(rows[0].model), rows[0].scope, escaped(machine_in_words(rows[0])), rows[0].batch, rows[0].dtype);
+  EXPECT_NE(html_report(small_sweep()).find(subject), std::string::npos) << subject;
+  EXPECT_EQ(html_report(ReportInput{.title = "nothing"}).find("class=\"subject\""), std::string::npos);
+}
+
+TEST(Html, WhatTheWordsMeanStandsBelowTheVerdict) {
+  const std::string html = html_report(small_sweep());
+  EXPECT_NE(
+      html.find("serial, the baseline, hides none. To pay or to lose takes more than 2% and a probability of 80%"),
+      std::string::npos);
+  EXPECT_EQ(html.find("A bound is what"), std::string::npos);
+  std::vector<ResultRow> rows = small_rows();
+  ResultRow bound = row("fused_kernel", 2, 2048, 1400us);
+  bound.bound = true;
+  rows.insert(rows.begin() + 4, bound);
+  EXPECT_NE(html_report(small_sweep(rows)).find("A bound is what no implementation reaches"), std::string::npos);
+  EXPECT_NE(html_report(small_sweep(rows)).find("<dt>commfuse</dt><dd>ranks-1 point-to-point steps"),
             std::string::npos);
 }
 
@@ -197,8 +239,8 @@ TEST(Html, OnePointIsJudgedWithWhatItLeavesExposed) {
 TEST(Html, TheTilesSayTheSameAsTheRows) {
   const std::string html = html_report(small_sweep());
   EXPECT_NE(
-      html.find("<div class=\"value\">12.9%</div><div class=\"about\">of serial&#39;s time; 3.4% to 22.5% at eight "
-                "of ten points</div>"),
+      html.find("<div class=\"value\">12.9%</div><div class=\"about\">of serial&#39;s time; middle 80% of points: 3.4% "
+                "to 22.5%</div>"),
       std::string::npos);
   EXPECT_NE(html.find("<div class=\"value\">25.0%</div><div class=\"about\">of serial&#39;s time by commfuse, ranks 2, "
                       "seq 2K</div>"),
@@ -214,7 +256,10 @@ TEST(Html, EachStrategyHasItsSavings) {
   EXPECT_NE(html.find("scope=\"row\">commfuse</th><td>+12.9%</td><td>3</td><td>0</td><td>1</td><td>4</td>"
                       "<td>+25.0%</td><td>+3.4% to +22.5%</td>"),
             std::string::npos);
-  EXPECT_NE(html.find("scope=\"row\">sliced</th><td>-10.0%</td><td>0</td><td>1</td><td>0</td><td>1</td>"),
+  EXPECT_NE(html.find("scope=\"row\">sliced</th><td>\u221210.0%</td><td>0</td><td>1</td><td>0</td><td>1</td>"),
+            std::string::npos);
+  EXPECT_NE(html.find(">Points</th>"), std::string::npos);
+  EXPECT_NE(html_report(small_sweep()).find("<caption>Time saved against serial, by strategy (4 points)</caption>"),
             std::string::npos);
 }
 
@@ -249,11 +294,47 @@ TEST(Html, TheTableHasEveryRowWithTheWinnerMarked) {
   EXPECT_EQ(count(html, "<tr class=\"fastest\">"), 3U);
   EXPECT_EQ(count(html, "tie: </span>"), 2U);
   EXPECT_NE(
-      html.find(
-          "<tr class=\"fastest\"><th scope=\"row\"><span class=\"mark\" aria-hidden=\"true\">\u25b8</span><span "
-          "class=\"unseen\">fastest: </span>commfuse</th><td>1500.0</td><td>\u2014</td><td>-25.0</td><td>\u2014</td>"),
+      html.find("<tr class=\"fastest\"><th scope=\"row\"><span class=\"mark\" aria-hidden=\"true\">\u25b8</span><span "
+                "class=\"unseen\">fastest: "
+                "</span>commfuse</th><td>1500.0</td><td>\u2014</td><td>\u221225.0</td><td>\u2014</td>"),
       std::string::npos);
   EXPECT_NE(html.find("<td>2000.0</td><td>\u2014</td><td>\u2014</td><td>+33.3</td>"), std::string::npos);
+}
+
+TEST(Html, PaperShowsThePointOfTheVerdict) {
+  std::vector<ResultRow> rows;
+  for (std::int64_t i = 1; i <= 50; ++i) {
+    rows.push_back(row("serial", 2, 1024 * i, 1000us));
+    rows.push_back(row("commfuse", 2, 1024 * i, i == 30 ? 500us : 900us));
+  }
+  const std::string html = html_report(small_sweep(rows));
+  const std::string table = html.substr(html.find("<div id=\"first-rows\">"));
+  EXPECT_EQ(count(table, "<tbody>"), 21U);  // 42 rows
+  EXPECT_EQ(count(table, "<tbody class=\"screen\">"), 29U);
+  const std::size_t point = table.find("<span class=\"which\">ranks 2, seq 30K");
+  ASSERT_NE(point, std::string::npos);
+  EXPECT_EQ(table.compare(table.rfind("<tbody", point), 7, "<tbody>"), 0);
+}
+
+TEST(Html, OtherTimelinesAreFoldedAndSayWhyTheyAreThere) {
+  std::vector<ResultRow> rows = small_rows();
+  ReportInput input = small_sweep(rows);
+  input.gantts.push_back(input.gantts[0]);
+  for (TracedRun& run : input.gantts[0]) {
+    run.row.ranks = rows[2].ranks;
+    run.row.seq = rows[2].seq;
+  }
+  for (TracedRun& run : input.gantts[1]) {
+    run.row.ranks = rows[6].ranks;
+    run.row.seq = rows[6].seq;
+  }
+  const std::string html = html_report(input);
+  EXPECT_NE(html.find("<h3>ranks 2, seq 2K: where overlap saves most</h3>"), std::string::npos);
+  EXPECT_NE(html.find("<details><summary>Timeline of ranks 4, seq 2K: the largest point</summary>"), std::string::npos);
+  for (TracedRun& run : input.gantts[1]) {
+    run.measured = true;
+  }
+  EXPECT_NE(html_report(input).find("<h3>ranks 4, seq 2K: the measured point</h3>"), std::string::npos);
 }
 
 TEST(Html, APointWithoutAResultIsARowToo) {
@@ -510,7 +591,7 @@ TEST(Overview, TellsWhatTheWholeTableSays) {
   ASSERT_EQ(overview.strategies.size(), 1U);
   EXPECT_EQ(overview.strategies[0].strategy, "commfuse");
   // Rows 0 and 1 tie.
-  EXPECT_EQ(overview.wins_alone, (std::vector<std::uint8_t>{0, 0, 0, 1, 0, 1, 0, 1, 0}));
+  EXPECT_EQ(overview.front, (std::vector<std::uint8_t>{2, 2, 0, 1, 0, 1, 0, 1, 0}));
   EXPECT_DOUBLE_EQ(number_of_bits(overview.against_serial[3]), -0.25);
   EXPECT_TRUE(std::isnan(number_of_bits(overview.against_serial[2])));
   EXPECT_TRUE(std::isnan(number_of_bits(overview.against_serial[8])));

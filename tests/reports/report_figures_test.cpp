@@ -75,6 +75,9 @@ TEST(Breakdown, BarsEndAtTheMakespanEvenWhereAPartIsNegative) {
   EXPECT_DOUBLE_EQ(right, 140.0);
   EXPECT_DOUBLE_EQ(figure.x.low, -10.0);
   EXPECT_EQ(figure.title, "serial leaves 42.9% of its time exposed");  // 60 of 140
+  ASSERT_EQ(marks_of<TextMark>(figure).size(), 1U);
+  EXPECT_EQ(marks_of<TextMark>(figure)[0].strong, "140.0 \u00b5s");  // the whole, behind its bar
+  EXPECT_GT(marks_of<TextMark>(figure)[0].at.x, right);
 }
 
 TEST(Breakdown, ATimelineOfAnotherRunShowsExposedTimeInOnePiece) {
@@ -107,6 +110,13 @@ TEST(Distribution, TheP99OfAThousandIsThe990thAndItsBandIsThatOfOrderStatistics)
   EXPECT_EQ(marks_of<LineMark>(figure).size(), 2U);
 }
 
+TEST(Distribution, APercentileThatCannotBeToldApartIsNoWinner) {
+  const std::vector<SampledRun> runs{thousand("serial", 1000us), thousand("sliced", 500us + 1ns),
+                                     thousand("commfuse", 500us)};
+  EXPECT_EQ(distribution_figure(runs).title,
+            "The p99 of commfuse is 501.0 \u00b5s, 0.1% above its median; that of sliced lies within its 95% interval");
+}
+
 TEST(Distribution, FewSamplesTellNoFarPercentiles) {
   const SampledRun run{"serial", {1us, 2us, 3us, 4us, 5us, 6us, 7us, 8us, 9us, 10us}};
   const Figure figure = distribution_figure({&run, 1});
@@ -128,7 +138,7 @@ TEST(RooflineFigure, AProductStandsAtItsIntensityAndRate) {
   const PointsMark point = marks_of<PointsMark>(figure).at(0);
   EXPECT_DOUBLE_EQ(point.points[0].x, 500.0);  // FLOP a byte
   EXPECT_DOUBLE_EQ(point.points[0].y, 500.0);  // TFLOP/s
-  EXPECT_EQ(figure.title, "Products reach 50.0% of the peak of h100-sxm");
+  EXPECT_EQ(figure.title, "GEMMs reach 50.0% of the peak of h100-sxm");
   const LineMark roof = marks_of<LineMark>(figure).at(0);
   EXPECT_DOUBLE_EQ(roof.points[1].x, 250.0);  // The ridge: 1e15 / 4e12.
   EXPECT_DOUBLE_EQ(roof.points[1].y, 1000.0);
@@ -138,13 +148,16 @@ TEST(Tornado, TheLargestEffectStandsFirstAndBothWays) {
   Explanation explanation;
   explanation.row = traced("serial", SiteKind::ag_gemm, 2).row;
   explanation.holds = {{.name = "link.rate", .provenance = Provenance::fitted, .standard_error = 0.1, .effect = -0.05},
-                       {.name = "product", .standard_error = 0.05, .effect = 0.02},
+                       {.name = "product 4K x 7K x 8K", .standard_error = 0.05, .effect = 0.02},
                        {.name = "unused", .effect = 0.0}};
   ASSERT_TRUE(has_effects(explanation));
   const Figure figure = tornado_figure(explanation);
   EXPECT_EQ(marks_of<RectMark>(figure).size(), 4U);
   ASSERT_EQ(figure.y.ticks.size(), 2U);
   EXPECT_EQ(figure.y.ticks[0].label, "link.rate");
+  EXPECT_EQ(figure.y.ticks[1].label, "GEMM 4K \u00d7 7K \u00d7 8K");
+  EXPECT_EQ(figure.title,
+            fmt::format("Largest uncertainty of the time of {}: link.rate, \u00b14.9%", label_of(explanation.row)));
   EXPECT_NEAR(marks_of<RectMark>(figure)[0].from.x, 100.0 * (std::exp(-0.05) - 1.0), 1e-12);
   explanation.holds.erase(explanation.holds.begin(), explanation.holds.begin() + 2);
   EXPECT_FALSE(has_effects(explanation));
@@ -167,12 +180,14 @@ TEST(Inputs, EveryParameterStandsWithItsKindItsErrorAndItsSource) {
        .effect = 0.01},
       {.name = "launch_cost", .provenance = Provenance::prior, .source = {}, .standard_error = 0.5, .effect = 0.0}};
   const std::string html = parameters_table(explanation);
-  EXPECT_NE(html.find("<th scope=\"row\">link.rate</th><td class=\"words\">fitted</td><td>10.0%</td><td>-4.88%</td>"
-                      "<td class=\"words source\">&lt;b&gt;a.csv</td>"),
-            std::string::npos)
+  EXPECT_NE(
+      html.find("<th scope=\"row\">link.rate</th><td class=\"words\">fitted</td><td>10.0%</td><td>\u22124.88%</td>"
+                "<td class=\"words source\">&lt;b&gt;a.csv</td>"),
+      std::string::npos)
       << html;
-  EXPECT_NE(html.find("<td class=\"words\">prior</td><td>50.0%</td><td>+0.00%</td><td class=\"words source\">\u2013<"),
-            std::string::npos);
+  // What changes nothing is named, without a row of zeros.
+  EXPECT_NE(html.find("Less than 0.005% each: launch_cost (prior)."), std::string::npos);
+  EXPECT_EQ(html.find("0.00%"), std::string::npos);
   EXPECT_EQ(html.find("product"), std::string::npos);  // what a fit leaves is no input
 }
 
@@ -206,14 +221,16 @@ TEST(WinnerMap, NamesTheWinnerOfEveryCellAndGreysTies) {
   const std::vector<CellMark> cells = marks_of<CellMark>(figure);
   ASSERT_EQ(cells.size(), 2U);
   EXPECT_EQ(cells[0].text, "se 9.1%");
-  EXPECT_NE(cells[0].role, Role::muted);
+  EXPECT_NE(cells[0].role, Role::tie);
   EXPECT_EQ(cells[1].text, "\u2248 co");
-  EXPECT_EQ(cells[1].role, Role::muted);
+  EXPECT_EQ(cells[1].role, Role::tie);
   EXPECT_EQ(figure.title, "serial wins 1 of 2 points, 1 ties");
   // Who wins nowhere has no colour of its own.
   ASSERT_EQ(figure.legend.size(), 3U);
-  EXPECT_EQ(figure.legend[0].role, Role::muted);  // commfuse
-  EXPECT_NE(figure.legend[1].role, Role::muted);
+  EXPECT_EQ(figure.legend[0].role, Role::tie);
+  EXPECT_EQ(figure.legend[0].text, "\u2248 co: commfuse");  // As its cells say it.
+  EXPECT_NE(figure.legend[1].role, Role::tie);
+  EXPECT_EQ(figure.legend[1].text, "se: serial");
 }
 
 TEST(SavingMap, ShowsWhatOverlapSavesAndGreysWhatIsTooClose) {
@@ -232,12 +249,17 @@ TEST(SavingMap, ShowsWhatOverlapSavesAndGreysWhatIsTooClose) {
   EXPECT_DOUBLE_EQ(*cells[0].level, 1.0);
   EXPECT_FALSE(cells[0].role);
   EXPECT_EQ(cells[1].text, "+1%");
-  EXPECT_EQ(cells[1].role, Role::muted);
+  EXPECT_EQ(cells[1].role, Role::tie);
   EXPECT_EQ(cells[2].text, "\u221210%");
   EXPECT_NEAR(*cells[2].level, 0.25, 1e-12);
   EXPECT_FALSE(cells[3].level);
   EXPECT_EQ(figure.data.rows[1], (std::vector<std::string>{"2", "2048", "0.010000000000000009"}));
+  EXPECT_TRUE(figure.scale->diverging);
   rows.erase(rows.begin() + 2, rows.end());
+  // Where nothing loses the scale begins at 0 and has one colour.
+  EXPECT_FALSE(saving_map(rows).scale->diverging);
+  EXPECT_EQ(saving_map(rows).scale->low, "0%");
+  EXPECT_DOUBLE_EQ(*marks_of<CellMark>(saving_map(rows))[0].level, 1.0);
   EXPECT_EQ(saving_map(rows).title,
             "Overlap saves up to 20.0% of serial's time (ranks 2, seq 1K); it pays at every point");
   EXPECT_TRUE(saving_map(rows).legend.empty());

@@ -30,8 +30,11 @@ function shortened(label, room) {
     return label;
   }
   const most = Math.floor(room / LETTER);
-  if (label.length <= most || label.includes(" ")) {
+  if (label.length <= most) {
     return label;
+  }
+  if (label.includes(" ")) { // Breaks by itself; of a schedule's options there is room for two lines.
+    return label.length > 1.6 * most ? `${label.slice(0, Math.floor(1.6 * most)).replace(/[ ,(]+$/, "")}\u2026` : label;
   }
   const name = label.includes(".") ? `\u2026${label.slice(label.lastIndexOf(".") + 1)}` : label;
   const bar = name.length > most ? name.lastIndexOf("_", most - 1) : -1; // Two lines, broken between words.
@@ -43,7 +46,7 @@ function ticksOf(axis, scale, room) {
   const steady = axis.logarithmic || !axis.ticks.every(isValue);
   if (!steady || axis.ticks.length === 0) {
     const stands = (end) => axis.ticks.some(([at]) => at === end); // An end of the axis is no round number but by chance.
-    const formatter = (value) => String(Number(Number(value).toPrecision(6)));
+    const formatter = (value) => String(Number(Number(value).toPrecision(6))).replace(/^-/, "\u2212");
     return { axisTick: { show: false }, axisLabel: { show: axis.ticks.length > 0, hideOverlap: true, showMinLabel: stands(axis.low), showMaxLabel: stands(axis.high), formatter } };
   }
   const labels = new Map(axis.ticks.map(([at, label]) => [scale.to(at).toPrecision(9), label]));
@@ -152,7 +155,7 @@ function optionOf(figure, scales, colours, width) {
   return {
     animation: false,
     aria: { enabled: true, label: { description: `${figure.title}. ${figure.description}` } },
-    grid: { left, right: 24, top: figure.y.label ? 34 : 12, bottom: figure.x.label ? 50 : 30 },
+    grid: { left, right: figure.marks.some((mark) => mark.kind === "text") ? Math.min(64, 0.16 * width) : 24, top: figure.y.label ? 34 : 12, bottom: figure.x.label ? 50 : 30 },
     xAxis: axisOf(figure.x, "x", scales.x, colours, null),
     yAxis: axisOf(figure.y, "y", scales.y, colours, left < leftOf(figure.y, Infinity) ? left - 12 : Infinity),
     tooltip: {

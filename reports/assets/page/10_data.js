@@ -128,7 +128,7 @@ function csvCell(value) {
 const csvOf = (columns, rows) => [columns, ...rows].map((row) => row.map(csvCell).join(",") + "\r\n").join("");
 
 const ROLES = ["ground", "ink", "muted", "essential", "local", "communication", "exposed", "first", "second", "third", "fourth",
-  "fifth", "sixth", "seventh", "nothing", ...Array.from({ length: 9 }, (_, i) => `s${i}`), ...Array.from({ length: 9 }, (_, i) => `d${i}`)];
+  "fifth", "sixth", "seventh", "tie", "nothing", ...Array.from({ length: 9 }, (_, i) => `s${i}`), ...Array.from({ length: 9 }, (_, i) => `d${i}`)];
 
 /// The colours of figures, from the style sheet that draws the static ones.
 function palette() {

@@ -4,6 +4,7 @@
 
 const ROW = 22; // pixels of a lane
 const HEAD = 30; // of the line above the lanes of a rank
+const LINE = 16; // more where the name of a schedule fills that line
 const AXIS = 34; // below everything
 const MAX_HEIGHT = { one: 1600, all: 640 }; // of a rank a schedule, of all ranks: what is below is reached by scrolling
 const KINDS = ["essential", "local", "communication"];
@@ -134,17 +135,50 @@ class Timeline {
       }
       const name = `${lane.panel} ${lane.rank}`;
       if (name !== panel) {
-        y += panel === "" ? HEAD : HEAD + 8;
+        const words = this.wordsOf(lane);
+        const tall = HEAD + LINE * (words.lines.length - 1 + (words.below ? 1 : 0));
+        y += panel === "" ? tall : tall + 8;
         panel = name;
-        this.rows.push({ lane, y: y - HEAD, head: true });
+        this.rows.push({ lane, y: y - tall, tall, head: true, words });
       }
       this.rows.push({ lane, y, head: false });
       y += ROW;
     }
+    this.chosenFor = this.canvas.clientWidth;
     this.content = y + 4;
     this.height = Math.min(this.content, this.all ? MAX_HEIGHT.all : MAX_HEIGHT.one) + AXIS;
     this.scroll = Math.min(this.scroll, this.content - (this.height - AXIS));
     this.canvas.style.height = `${this.height}px`;
+  }
+
+  get pen() {
+    return (this.pencil ??= this.canvas.getContext("2d", { alpha: false }));
+  }
+
+  /// What stands above the lanes of a rank: the name of the schedule, broken between words where it is wider than the
+  /// canvas, and what is known of the run, behind it or on a line of its own.
+  wordsOf(lane) {
+    const { panels } = this.block;
+    const panel = panels[lane.panel];
+    const critical = this.lanes.filter((one) => one.critical).map((one) => one.rank);
+    const tellsRank = this.all || critical.some((rank) => rank !== critical[0]);
+    const parts = [...(panels.some((one) => one.kind === "measured") ? [panel.kind] : []), panel.text,
+      ...(panel.mfu ? [`MFU ${panel.mfu}`] : []), ...(tellsRank ? [`rank ${lane.rank}`] : [])];
+    const told = parts.join(" \u00b7 ");
+    const room = Math.max(this.canvas.clientWidth - 16, 120);
+    this.pen.font = FONT(13, 600);
+    const lines = [""];
+    for (const word of lane.run.split(" ")) {
+      const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
+      if (lines.at(-1) && this.pen.measureText(longer).width > room) {
+        lines.push(word);
+      } else {
+        lines[lines.length - 1] = longer;
+      }
+    }
+    const end = this.pen.measureText(lines.at(-1)).width + 10;
+    this.pen.font = FONT(12);
+    return { lines, told, end, below: end + this.pen.measureText(told).width > room };
   }
 
   recolour() {
@@ -152,7 +186,12 @@ class Timeline {
   }
 
   observe() {
-    new ResizeObserver(() => this.draw()).observe(this.canvas);
+    new ResizeObserver(() => {
+      if (this.canvas.clientWidth !== this.chosenFor) {
+        this.choose(); // Names break elsewhere.
+      }
+      this.draw();
+    }).observe(this.canvas);
     darkness.addEventListener("change", () => {
       this.recolour();
       this.draw();
@@ -204,7 +243,7 @@ class Timeline {
     if (canvas.width !== width || canvas.height !== height) {
       [canvas.width, canvas.height] = [width, height];
     }
-    const pen = (this.pen ??= canvas.getContext("2d", { alpha: false }));
+    const { pen } = this;
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.fillStyle = this.colours.ground;
     pen.fillRect(0, 0, canvas.clientWidth, this.height);
@@ -215,7 +254,7 @@ class Timeline {
     pen.translate(0, -this.scroll);
     this.drawGrid(pen);
     for (const row of this.rows) {
-      if (row.y + HEAD >= this.scroll && row.y <= this.scroll + this.height - AXIS) {
+      if (row.y + (row.tall ?? ROW) >= this.scroll && row.y <= this.scroll + this.height - AXIS) {
         row.head ? this.drawHead(pen, row) : this.drawLane(pen, row);
       }
     }
@@ -276,24 +315,20 @@ class Timeline {
     }
   }
 
-  drawHead(pen, { lane, y }) {
+  drawHead(pen, { y, tall, words }) {
     pen.textAlign = "left";
     pen.textBaseline = "alphabetic";
+    const { lines, told, end, below } = words;
+    let at = y + tall - 9 - LINE * (lines.length - 1 + (below ? 1 : 0));
     pen.fillStyle = this.colours.text;
     pen.font = FONT(13, 600);
-    const name = lane.run;
-    pen.fillText(name, 8, y + HEAD - 9);
-    const end = 8 + pen.measureText(name).width;
+    for (const line of lines) {
+      pen.fillText(line, 8, at);
+      at += LINE;
+    }
     pen.fillStyle = this.colours.quiet;
     pen.font = FONT(12);
-    const panel = this.block.panels[lane.panel];
-    const parts = [panel.kind, panel.text, ...(panel.mfu ? [`MFU ${panel.mfu}`] : []), `rank ${lane.rank}`];
-    const room = this.canvas.clientWidth - end - 14;
-    // The kind goes first where the line is short: it is said of measured ones alone.
-    while (parts.length > 1 && pen.measureText(parts.join(" \u00b7 ")).width > room) {
-      parts.splice(parts[0] === "predicted" ? 0 : parts.length - 1, 1);
-    }
-    pen.fillText(parts.join(" \u00b7 "), end + 10, y + HEAD - 9);
+    pen.fillText(told, below ? 8 : 8 + end, below ? at : at - LINE);
   }
 
   drawLane(pen, { lane, y }) {

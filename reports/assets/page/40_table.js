@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All results as a table that sorts, filters and pages; its rows are columns of numbers and words, so a million are fine.
 
-const PAGE = 50;
+const PAGE = 25;
 
 /// "seq>=8K strategy=commfuse mlp": every part must hold; a part without an operator is looked for in all words.
 function parseFilter(text, columns) {
@@ -21,6 +21,9 @@ function numberIn(text) {
   const found = /^([-+0-9.e]+)([KMG]?)$/i.exec(text);
   return found ? Number(found[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[found[2].toUpperCase()] : NaN;
 }
+
+/// By the column `front`: 1 wins its point, 2 ties in front.
+const MARKS = { 1: { sign: "\u25b8", word: "fastest: ", wins: true }, 2: { sign: "\u2248", word: "tie: " } };
 
 const compares = {
   "=": (a, b) => a === b,
@@ -67,7 +70,8 @@ class ResultsTable {
   headOf(column) {
     const sorter = element("button", { type: "button", onclick: () => this.sort(column) }, column.title);
     const unit = column.unit ? [element("span", { class: "unit" }, column.unit)] : [];
-    return element("th", { scope: "col", class: column.words ? "words" : "", "aria-sort": "none" }, sorter, ...unit);
+    const classes = `${column.words ? "words" : ""}${column.name === "strategy" ? " name" : ""}`;
+    return element("th", { scope: "col", class: classes, "aria-sort": "none" }, sorter, ...unit);
   }
 
   /// NaN: the row has no such value.
@@ -82,7 +86,9 @@ class ResultsTable {
     if (Number.isNaN(value)) {
       return "\u2014";
     }
-    return column.kind === "time" ? fixed(value / 1e6, 1) : column.kind === "share" ? fixed(100 * value, 1) : String(value);
+    const text = column.kind === "time" ? fixed(value / 1e6, 1) : column.kind === "share" ? fixed(100 * value, 1) : String(value);
+    const sign = column.name === "against_serial" && value > 0 ? "+" : "";
+    return sign + text.replace(/^-/, "\u2212");
   }
   /// As the tool's own CSV has it: times in microseconds with all digits.
   exact(column, row) {
@@ -158,9 +164,14 @@ class ResultsTable {
     this.body.replaceChildren(...Array.from(this.rows.subarray(first, last), (row) => this.rowOf(row)));
   }
   rowOf(row) {
-    const wins = this.block.data.front[row] === 1;
-    return element("tr", { class: wins ? "fastest" : null },
-      ...this.columns.map((column) => element("td", { class: column.words ? "words" : null }, this.shown(column, row))));
+    const front = MARKS[this.block.data.front[row]];
+    const cell = (column) => (column.name === "strategy" ? this.nameOf(column, row, front) : element("td", { class: column.words ? "words" : null }, this.shown(column, row)));
+    return element("tr", { class: front?.wins ? "fastest" : null }, ...this.columns.map(cell));
+  }
+  /// Names the row, and stays in sight where the table scrolls.
+  nameOf(column, row, front) {
+    const mark = front ? [element("span", { class: "mark", "aria-hidden": "true" }, front.sign), element("span", { class: "unseen" }, front.word)] : [element("span", { class: "mark" })];
+    return element("th", { scope: "row", class: "words name" }, ...mark, this.shown(column, row));
   }
 }
 
@@ -171,26 +182,36 @@ function ranksOf(words) {
   return ranks;
 }
 
-/// Its rows are many: they are unpacked when the table comes near the screen.
+/// Takes the place of the rows that stand in the page for those without scripts.
 async function fillTable(place) {
   const block = await blockColumns("rows");
   if (block) {
     report.table = new ResultsTable(place, block);
-    document.getElementById("first-rows")?.classList.add("replaced");
   }
 }
 
+/// Its rows may be many: they are unpacked when the table comes near the screen. The rows that it replaces go at once,
+/// and room is kept for it, so that nothing moves below when it comes.
 function startTable() {
   const place = document.getElementById("all-rows");
-  if (!place || !document.getElementById("block-rows")) {
+  const packed = document.getElementById("block-rows");
+  const first = document.getElementById("first-rows");
+  if (!place || !packed) {
     return;
   }
-  place.append(element("p", { class: "quiet" }, "All rows are being unpacked."));
+  place.append(element("p", { class: "quiet" }, "The rows are being unpacked."));
+  place.style.minHeight = `${90 + 24 * Math.min(PAGE, first.querySelectorAll("tbody tr:not(.point)").length)}px`;
+  first.classList.add("replaced");
+  const fail = (error) => {
+    report.failures.push(`table: ${error.message}`);
+    place.replaceChildren();
+    first.classList.remove("replaced");
+  };
   const seen = new IntersectionObserver(
     (entries) => {
       if (entries.some((entry) => entry.isIntersecting)) {
         seen.disconnect();
-        fillTable(place).catch((error) => report.failures.push(`table: ${error.message}`));
+        fillTable(place).catch(fail);
       }
     },
     { rootMargin: "1500px" },

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/html/inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <span>
+#include <string_view>
+
+#include "model/check.h"
+#include "model/strategies/strategies.h"
+#include "model/text/quantity.h"
+#include "reports/commas.h"
+#include "reports/figure/markup.h"
+#include "reports/figure/wording.h"
+#include "reports/step_rows.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+constexpr std::size_t most_values = 24;
+constexpr std::size_t most_digests = 60;
+
+/// Each different text once, in the order of first appearance; `columns` are what it is made of.
+std::vector<std::string> distinct(const RowTable& rows, const RowTable::Columns& columns,
+                                  const std::function<std::string(const ResultRow&)>& text) {
+  std::set<std::string> known;
+  std::vector<std::string> values;
+  const RowTable::Groups groups = rows.groups(columns);
+  std::uint32_t next = 0;
+  for (std::size_t row = 0; row < groups.size(); ++row) {
+    if (groups[row] == next) {
+      ++next;
+      if (std::string value = text(rows[row]); known.insert(value).second) {
+        values.push_back(std::move(value));
+      }
+    }
+  }
+  return values;
+}
+
+std::string joined(std::span<const std::string> values, std::size_t most) {
+  const std::size_t shown = std::min(values.size(), most);
+  const std::string text = fmt::format("{}", fmt::join(values.first(shown), ", "));
+  return values.size() > most ? fmt::format("{} and {} more", text, values.size() - most) : text;
+}
+
+/// "2, 4, 8"; of many values the ends: "1K to 128K (8 values)".
+std::string ends_of(std::span<const std::string> values) {
+  constexpr std::size_t most_listed = 5;
+  return values.size() <= most_listed
+             ? joined(values, most_listed)
+             : fmt::format("{} to {} ({} values)", values.front(), values.back(), values.size());
+}
+
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", with_commas(static_cast<std::int64_t>(count)), noun, count == 1 ? "" : "s");
+}
+
+/// What each of the strategies does; implementations and strategies of other versions have no entry.
+std::string strategies_html(std::span<const std::string> names) {
+  std::string items;
+  for (const std::string& name : names) {
+    if (const Strategy* strategy = find_strategy(name)) {
+      items += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, escaped(strategy->summary));
+    }
+  }
+  return items.empty()
+             ? items
+             : fmt::format(
+                   "<h3>What the strategies do</h3>\n<dl class=\"words\">\n{}</dl>\n<p class=\"quiet\">In "
+                   "brackets stand options of a schedule: k slices, m sub-slices of a shard, g shards a GEMM, "
+                   "its form and lanes. <code>commfuse-sim list strategies</code> has all strategies, "
+                   "<code>commfuse-sim run --help-all</code> all options.</p>\n",
+                   items);
+}
+
+}  // namespace
+
+const std::vector<std::string>& AskedSettings::values(std::string_view name) const {
+  const auto field = std::ranges::find(fields, name, [](const auto& one) { return one.first; });
+  check(field != fields.end(), "a setting that is asked for by name is among the fields");
+  return field->second;
+}
+
+AskedSettings asked_settings(const RowTable& rows) {
+  struct Field {
+    const char* name;
+    RowTable::Columns columns;
+    std::string (*text)(const ResultRow&);
+  };
+  const RowColumns& of = rows.columns();
+  const std::array<Field, 11> fields{{
+      {"Model", {&of.model.numbers()}, [](const ResultRow& row) { return row.model; }},
+      {"Hardware",
+       {&of.hardware.numbers(), &of.link_bandwidth.numbers(), &of.network_bandwidth.numbers()},
+       [](const ResultRow& row) { return machine_in_words(row); }},
+      {"Scope", {&of.scope.numbers()}, [](const ResultRow& row) { return row.scope; }},
+      {"Ranks", {&of.ranks}, [](const ResultRow& row) { return fmt::format("{}", row.ranks); }},
+      {"Batch", {&of.batch}, [](const ResultRow& row) { return format_count(row.batch); }},
+      {"Sequence length", {&of.seq}, [](const ResultRow& row) { return format_count(row.seq); }},
+      {"Dtype", {&of.dtype.numbers()}, [](const ResultRow& row) { return row.dtype; }},
+      {"Strategies", {&of.strategy.numbers()}, [](const ResultRow& row) { return row.strategy; }},
+      {"Evaluator", {&of.evaluator.numbers()}, [](const ResultRow& row) { return row.evaluator; }},
+      {"Interference",
+       {&of.priced_as[price_place(&PricedAs::interference)].numbers()},
+       [](const ResultRow& row) { return row.interference; }},
+      {"Launch",
+       {&of.priced_as[price_place(&PricedAs::launch)].numbers()},
+       [](const ResultRow& row) { return row.launch; }},
+  }};
+  AskedSettings asked;
+  for (const Field& field : fields) {
+    asked.fields.emplace_back(field.name, distinct(rows, field.columns, field.text));
+  }
+  return asked;
+}
+
+std::string subject_in_words(const AskedSettings& asked, std::size_t points) {
+  if (asked.values("Model").empty()) {
+    return {};
+  }
+  constexpr std::size_t most_named = 3;
+  return fmt::format("{} {} on {}, batch {}, {}; ranks {}; seq {}; {}, predicted",
+                     joined(asked.values("Model"), most_named), joined(asked.values("Scope"), most_named),
+                     joined(asked.values("Hardware"), most_named), ends_of(asked.values("Batch")),
+                     joined(asked.values("Dtype"), most_named), ends_of(asked.values("Ranks")),
+                     ends_of(asked.values("Sequence length")), counted(points, "point"));
+}
+
+std::string subject_in_words(const std::vector<StepRow>& models) {
+  if (models.empty()) {
+    return {};
+  }
+  const auto values_of = [&](std::string_view column) {
+    std::vector<std::string> values;
+    for (const StepRow& row : models) {
+      if (row.has(column) && std::ranges::find(values, row.text(column)) == values.end()) {
+        values.push_back(row.text(column));
+      }
+    }
+    return joined(values, 3);
+  };
+  return fmt::format("{} {} on {}; {}, predicted", values_of("model"), values_of("scope"), values_of("hardware"),
+                     counted(plans_of(models).size(), "plan"));
+}
+
+std::string asked_html(const AskedSettings& asked) {
+  std::string html = "<dl class=\"words\">\n";
+  for (const auto& [name, values] : asked.fields) {
+    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, escaped(joined(values, most_values)));
+  }
+  return html + "</dl>\n" + strategies_html(asked.values("Strategies"));
+}
+
+std::vector<std::string> kinds_of(const RowTable& rows) {
+  std::vector<std::string> kinds;
+  for (const std::string& text :
+       distinct(rows, {&rows.columns().leans_on.numbers()}, [](const ResultRow& row) { return row.leans_on; })) {
+    for (std::size_t from = 0; from < text.size();) {
+      const std::size_t to = std::min(text.find('+', from), text.size());
+      kinds.push_back(text.substr(from, to - from));
+      from = to + 1;
+    }
+  }
+  return kinds;
+}
+
+std::string digests_html(const RowTable& rows) {
+  const RowColumns& of = rows.columns();
+  const std::vector<std::string> digests =
+      distinct(rows, {&of.strategy.numbers(), &of.parameters.numbers(), &of.ranks, &of.schedule_sha256.numbers()},
+               [](const ResultRow& row) {
+                 return fmt::format("{}, {} ranks: {}", label_of(row), row.ranks, row.schedule_sha256);
+               });
+  std::string html = fmt::format("<details><summary>SHA-256 of the schedules ({})</summary>\n<ul>\n", digests.size());
+  for (std::size_t i = 0; i < digests.size() && i < most_digests; ++i) {
+    html += fmt::format("<li><code>{}</code></li>\n", escaped(digests[i]));
+  }
+  return html + (digests.size() > most_digests ? "<li>the others are in the CSV and JSON</li>\n</ul></details>\n"
+                                               : "</ul></details>\n");
+}
+
+}  // namespace commfuse::reports

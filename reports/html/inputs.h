@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the results of a report are of, and what was asked for.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/record/row_table.h"
+#include "model/record/step_row.h"
+
+namespace commfuse::reports {
+
+/// Values of the settings of all rows, each once, in the order of first appearance.
+struct AskedSettings {
+  std::vector<std::pair<std::string, std::vector<std::string>>> fields;  ///< {"Model", {"llama-3.1-8b", ...}}
+  [[nodiscard]] const std::vector<std::string>& values(std::string_view name) const;
+};
+AskedSettings asked_settings(const RowTable& rows);
+
+/// "llama-3.1-70b mlp on h100-sxm, batch 1, bf16; ranks 2, 4, 8; seq 1K to 128K (8 values); 24 points, predicted": what
+/// the page is of, below its title. Empty without rows.
+std::string subject_in_words(const AskedSettings& asked, std::size_t points);
+/// The same of whole models.
+std::string subject_in_words(const std::vector<StepRow>& models);
+
+/// The settings as a list of words, and what each strategy of them does.
+std::string asked_html(const AskedSettings& asked);
+/// The kinds of provenance behind the rows: "prior", "fitted".
+std::vector<std::string> kinds_of(const RowTable& rows);
+/// Digests of all schedules, folded.
+std::string digests_html(const RowTable& rows);
+
+}  // namespace commfuse::reports
