@@ -119,7 +119,7 @@ export async function checkWords(page, checks) {
   await of(`surerSentence(${runs}[0], ${runs}, "$")`, "To be over 99% sure, take 16 h100 for 1.0% more money: 18.8 days, $20.2k.");
   const texts = (changes) => JSON.stringify({ tokens: "2T", gpus: "h100", price: "2.80", deadline: "90d", available: "", budget: "", ...changes });
   await of(`planMistake(${texts({})})`, "");
-  await of(`planMistake(${texts({ gpus: "1024 h100" })})`, "Kind of GPU: a plan finds how many GPUs it takes; write h100 here, and 1024 under \u201cAt most so many GPUs\u201d");
+  await of(`planMistake(${texts({ gpus: "1024 h100" })})`, "Kind of GPU: a plan finds how many GPUs it takes; write h100 here, and 1024 under \u201cGPUs available\u201d");
   await of(`planMistake(${texts({ price: "", tokens: "" })})`, "Tokens to train on is missing; write it, as in 2T\nPrice of a GPU-hour is missing; write it, as in 2.80");
   await of(`planMistake(${texts({ deadline: "" })})`, "Deadline and Budget are both empty; write one, as in 90d or 2M");
   await of('["price -20 %", "links x0.5"].map((change) => changeText({ change }))', ["price \u221220%", "links \u00d70.5"]);
