@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import { Browser, Checks } from "../browser/browser.mjs";
 import { inked } from "../browser/timeline_checks.mjs";
 import { checkDeployed, checkFolded, checkFromLink, checkReal, checkRealParts } from "./implementation_checks.mjs";
-import { checkFiles, checkGuide, checkHints, checkMap, checkNarrowGuide, checkPhone, checkPlan, checkSlow, checkWhy, checkWords } from "./parts_checks.mjs";
+import { checkFiles, checkGuide, checkHints, checkMap, checkNarrowGuide, checkPaper, checkPhone, checkPlan, checkSlow, checkWhy, checkWords } from "./parts_checks.mjs";
 
 const [program, folder, kind] = process.argv.slice(2);
 const real = kind === "real";
@@ -321,6 +321,9 @@ try {
       await checkFolded(page, checks);
       await checkPhone(page, checks);
       await checkNarrowGuide(page, checks, settled);
+    }
+    if (name === "desktop-dark") {
+      await checkPaper(page, checks);
     }
     checks.equal(await page.value("commfusePage.failures"), [], `parts that failed, ${name}`);
     checks.equal(page.errors, [], `errors on the console, ${name}`);

@@ -190,6 +190,19 @@ export async function checkNarrowGuide(page, checks, settled) {
   checks.that((await place("canvas.timeline")) > (await place("#in-model")), "until it ends");
 }
 
+/// On paper: no buttons, no table cut off, few sheets. The window has to be opened anew afterwards.
+export async function checkPaper(page, checks) {
+  await page.size(703, 1031, false); // A4 less margins of 12 mm
+  await page.send("Emulation.setEmulatedMedia", { media: "print", features: [] });
+  const shown = (what) => page.value(`[...document.querySelectorAll("${what}")].filter((e) => e.getClientRects().length > 0).map((e) => e.textContent.slice(0, 40))`);
+  checks.equal(await shown("button:not(.hint, .cell),input,select"), [], "nothing to press on paper");
+  const cut = await page.value('[...document.querySelectorAll("table,canvas,.bars,svg.chart")].filter((e) => e.getClientRects().length > 0 && e.getBoundingClientRect().right > 703.5).map((e) => e.textContent.slice(0, 40))');
+  checks.equal(cut, [], "cut off on paper");
+  const { data } = await page.send("Page.printToPDF", { preferCSSPageSize: true, printBackground: true });
+  const sheets = Buffer.from(data, "base64").toString("latin1").match(/\/Type\s*\/Page\b/g).length;
+  checks.that(sheets <= 4, `one layer prints on four sheets at most: ${sheets}`);
+}
+
 export async function checkGuide(page, checks, settled, pictures) {
   const before = await page.value("JSON.stringify(commfusePage.state.settings)");
   await page.value('document.getElementById("guide-begin").click()');
