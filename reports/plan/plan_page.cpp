@@ -206,7 +206,8 @@ class Page {
     add("<div class=\"scroll plan\" role=\"region\" aria-label=\"{0}\" "
         "tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n",
         escaped(table.title));
-    const bool is_named = std::ranges::any_of(table.columns, [](const PlanColumn& one) { return !one.name.empty(); });
+    const bool is_named =
+        std::ranges::any_of(table.columns, [](const PlanColumn& column) { return !column.name.empty(); });
     if (is_named) {
       html_ += "<thead><tr>";
       for (const PlanColumn& column : table.columns) {

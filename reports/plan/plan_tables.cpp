@@ -172,7 +172,7 @@ std::string place_of(const CapacityPlan& plan, std::size_t kind, std::size_t run
   const auto on_front =
       std::ranges::find_if(plan.pareto, [&](const RunPlace& place) { return place.kind == kind && place.run == run; });
   std::string text = plan.kinds[kind].runs[run].misses;
-  std::ranges::replace(text, '_', ' ');
+  std::replace(text.begin(), text.end(), '_', ' ');
   text = text.empty() ? "" : "misses " + text;
   const auto add = [&](const char* word) { text = text.empty() ? word : fmt::format("{}; {}", word, text); };
   if (on_front != plan.pareto.end()) {
@@ -248,8 +248,8 @@ PlanTable what_if_table(const CapacityPlan& plan) {
                               {"more GPU-hours", false, true},
                               {"cost"},
                               {"cost, 5 to 95%", false, true},
-                              {"per GPU-hour"},
-                              {"per GPU"}}};
+                              {"/GPU-hour"},
+                              {"/GPU"}}};
   const CapacityRun& answer = *plan.best_kind()->best();
   for (const WhatIf& change : plan.what_ifs) {
     if (is_between_rates(change)) {
@@ -264,8 +264,7 @@ PlanTable what_if_table(const CapacityPlan& plan) {
                           change.break_even_gpu ? money(plan, *change.break_even_gpu) : ""});
   }
   table.note =
-      "vs plan: difference in days. links: inside a node; network: between nodes. per GPU-hour, per GPU: the premium "
-      "at "
+      "vs plan: difference in days. links: inside a node; network: between nodes. /GPU-hour, /GPU: the premium at "
       "which such links stop paying, over an hour and over the whole run.";
   return table;
 }
@@ -287,8 +286,7 @@ PlanTable rates_table(const CapacityPlan& plan) {
   }
   table.note =
       "All are times today's rate. hidden at: this layout is within 1% of its time at any rate; below x1 it is today. "
-      "95% "
-      "at: 95% of the tokens per second at x4. knee: the bend of the curve, its point farthest from the chord.";
+      "95% at: 95% of the tokens per second at x4. knee: the bend of the curve, its point farthest from the chord.";
   return table;
 }
 
@@ -298,9 +296,9 @@ PlanTable sensitivity_table(const CapacityPlan& plan) {
   PlanTable table{.id = "sensitivity",
                   .title = "One input changed at a time, the layout kept",
                   .columns = {{"input", true}, {"days " + less}, {"days " + more}, {"cost " + less}, {"cost " + more}}};
-  for (const Sensitivity* one : by_effect(plan.sensitivities)) {
-    table.rows.push_back({input_in_words(one->input), days(one->days_low), days(one->days_high),
-                          money(plan, one->cost_low), money(plan, one->cost_high)});
+  for (const Sensitivity* input : by_effect(plan.sensitivities)) {
+    table.rows.push_back({input_in_words(input->input), days(input->days_low), days(input->days_high),
+                          money(plan, input->cost_low), money(plan, input->cost_high)});
   }
   return table;
 }

@@ -7,7 +7,6 @@
 #include <array>
 #include <cctype>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
 #include <utility>
@@ -197,11 +196,12 @@ std::string deadline_in_words(const CapacityPlan& plan) {
 
 std::vector<const Sensitivity*> by_effect(const std::vector<Sensitivity>& sensitivities) {
   std::vector<const Sensitivity*> sorted;
-  for (const Sensitivity& one : sensitivities) {
-    sorted.push_back(&one);
+  for (const Sensitivity& sensitivity : sensitivities) {
+    sorted.push_back(&sensitivity);
   }
-  std::ranges::stable_sort(sorted, std::greater<>{},
-                           [](const Sensitivity* one) { return std::abs(one->cost_high - one->cost_low); });
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Sensitivity* a, const Sensitivity* b) {
+    return std::abs(a->cost_high - a->cost_low) > std::abs(b->cost_high - b->cost_low);
+  });
   return sorted;
 }
 
@@ -217,7 +217,7 @@ double longest_shown_days(const CapacityPlan& plan) {
   }
   constexpr double near = 3.0;
   constexpr double far = 5.0;
-  const auto shown = std::ranges::count_if(all_days, [&](double one) { return one <= near * shortest; });
+  const auto shown = std::ranges::count_if(all_days, [&](double length) { return length <= near * shortest; });
   return (shown < 4 ? far : near) * shortest;
 }
 
@@ -299,8 +299,8 @@ std::string plan_reasons(const CapacityPlan& plan) {
   const CapacityKind* kind = plan.best_kind();
   if (kind == nullptr) {
     std::string text;
-    for (const CapacityKind& one : plan.kinds) {
-      text += fmt::format("{}For {}, {}.", text.empty() ? "" : " ", one.name, one.reason);
+    for (const CapacityKind& missed : plan.kinds) {
+      text += fmt::format("{}For {}, {}.", text.empty() ? "" : " ", missed.name, missed.reason);
     }
     return text;
   }
