@@ -20,8 +20,13 @@ function lean(source, name) {
   if (lines.some((line) => !line.startsWith("//") && (line.split("`").length - 1) % 2 === 1)) {
     throw new Error(`${name} has a template literal of several lines, whose spaces would be lost; join short ones`);
   }
-  return lines.filter((line) => line !== "" && !line.startsWith("//") && !/^\/\*.*\*\/$/.test(line)).join("\n");
+  const kept = lines.filter((line) => line !== "" && !line.startsWith("//") && !/^\/\*.*\*\/$/.test(line));
+  // A line that opens something needs no end of its own, unless a comment stands behind it.
+  return kept.map((line) => (/[({[,]$/.test(line) && !line.includes("//") ? line : `${line}\n`)).join("").trimEnd();
 }
+
+/// Without the spaces around signs, of which a style has thousands. No text of ours in quotes has any of these signs.
+const leanStyle = (source, name) => lean(source, name).replace(/\s*([{};,])\s*/g, "$1").replace(/:\s+/g, ":").replace(/;}/g, "}");
 
 const LICENCE = "SPDX-License-Identifier: Apache-2.0";
 const text = (name) => readFileSync(join(folder, name), "utf8");
@@ -34,7 +39,7 @@ const script = readdirSync(folder)
   .sort()
   .reduce((all, name) => `${all}\n${lean(text(name), name)}`, `// ${LICENCE}`);
 const palette = readFileSync(join(folder, "../../reports/assets/palette.css"), "utf8");
-const style = `/* ${LICENCE} */\n${lean(palette, "palette.css")}\n${lean(text("page.css"), "page.css")}`;
+const style = `/* ${LICENCE} */\n${leanStyle(palette, "palette.css")}${leanStyle(text("page.css"), "page.css")}`;
 for (const [name, content] of [
   ["a script", script],
   ["page.css", style],

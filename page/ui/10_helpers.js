@@ -64,12 +64,9 @@ function plainCount(text) {
   return found && Number.isInteger(value) ? String(value) : String(text).trim();
 }
 
-/// Microseconds below 10 ms, milliseconds from there on, for all times that stand together.
+/// Microseconds below 10 ms, milliseconds below 10 s, then seconds, for all times that stand together.
 function timeUnit(longestUs) {
-  const milliseconds = longestUs >= 1e4;
-  const name = milliseconds ? "ms" : "\u00b5s";
-  const scale = milliseconds ? 1e-3 : 1;
-  const decimals = milliseconds ? 3 : 1;
+  const [name, scale, decimals] = longestUs >= 1e7 ? ["s", 1e-6, 3] : longestUs >= 1e6 ? ["ms", 1e-3, 1] : longestUs >= 1e4 ? ["ms", 1e-3, 3] : ["\u00b5s", 1, 1];
   const digits = (us) => `${us < 0 && Number((us * scale).toFixed(decimals)) !== 0 ? MINUS : ""}${Math.abs(us * scale).toFixed(decimals)}`;
   return { name, scale, digits, text: (us) => `${digits(us)}${NARROW}${name}` };
 }

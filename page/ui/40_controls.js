@@ -277,7 +277,7 @@ function showControls() {
   controls.forEach(({ show }, key) => key in state.presets && show());
   const network = $("in-network_bandwidth");
   if (network && live.rows) {
-    const unused = live.rows[0]?.network_rate_gb_s === null && setting("network_bandwidth") === state.presets.network_bandwidth;
+    const unused = (live.rows[0]?.network_rate_gb_s ?? null) === null && setting("network_bandwidth") === state.presets.network_bandwidth;
     network.disabled = unused;
   }
 }

@@ -165,6 +165,14 @@ const STEP_PARTS = [
   ["optimizer", "local"],
 ];
 
+/// What the bars of whole models show: parts of a training step, or times alone.
+function stepLegend(rows) {
+  const known = STEP_PARTS.filter(([name]) => rows.some((row) => row[`${name}_ms`] !== undefined));
+  return known.length > 0
+    ? known.map(([name, look]) => [look === "exposed" ? "exposed hatched" : look, name])
+    : [["essential", "time; its parts are known for training steps and parts of a layer"]];
+}
+
 /// [name, look, microseconds] of a row; exposed time in head, bubble and tail where its timeline shows them.
 function partsOf(row, timeline) {
   if (row.makespan_us === undefined) {
@@ -235,10 +243,7 @@ class Results {
               ["local", "local: adds, copies"],
               ["exposed hatched", "exposed: head (before the first work), bubble (between), tail (after the last)"],
             ]
-          : STEP_PARTS.filter(([name]) => rows.some((row) => row[`${name}_ms`] !== undefined)).map(([name, look]) => [
-              look === "exposed" ? "exposed hatched" : look,
-              name,
-            ]),
+          : stepLegend(rows),
       ),
     );
     this.table(rows, serial, best, unit, layer, labels);

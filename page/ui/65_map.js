@@ -3,9 +3,9 @@
 
 const LOOKING = "Looking nearby\u2026";
 const MAP_LEGEND = [
-  ["pays", "pays3", "overlap pays; the darker, the more"],
+  ["pays", "pays3", "overlap pays; the stronger the colour, the more"],
   ["unclear", "unclear", "too close to call"],
-  ["loses", "loses3", "overlap does not pay; the darker, the more it costs"],
+  ["loses", "loses3", "overlap does not pay; the stronger the colour, the more it costs"],
   ["alone", "unclear", "nothing to compare with"],
   ["none", "none", "cannot be run"],
 ];
@@ -246,7 +246,7 @@ class WinnersMap {
         return [...others.slice(0, 1), ...(clear === undefined ? [] : [clear])]; // "too close to call", and behind it the opposite
       };
       const sides = [[...values].reverse().filter((one) => one < chosen), values.filter((one) => one > chosen)];
-      return sides.flatMap(find).map((one) => `at ${words(one)} ${name(saidAt(one))}`);
+      return sides.flatMap(find).map((one) => [`at ${words(one)}`, name(saidAt(one))]);
     };
     const rates = this.rates()
       .map((cell) => ({ cell, said: this.known(cell) }))
@@ -254,7 +254,7 @@ class WinnersMap {
       .map(({ cell, said }) => {
         const [[key, rate]] = Object.entries(cell);
         const times = sizeOf(rate) < sizeOf(setting(key)) ? "half" : "twice";
-        return `with ${key === "link_bandwidth" ? "links" : "a network"} ${times} as fast ${name(said)}`;
+        return [`with ${key === "link_bandwidth" ? "links" : "a network"} ${times} as fast`, name(said)];
       });
     const changes = [
       ...nearest(seqs, "seq", (one) => `${count(one)} tokens`),
@@ -270,8 +270,11 @@ class WinnersMap {
       ...along(ran(ranks, "ranks"), String, "ranks"),
       ...(rated ? ["with links half and twice as fast"] : []),
     ];
+    // Places with one outcome share its words: "at 2 ranks and with links twice as fast it is too close to call".
+    const outcomes = [...new Set(changes.map(([, outcome]) => outcome))];
+    const said = outcomes.map((outcome) => `${listed(changes.filter(([, one]) => one === outcome).map(([at]) => at))} ${outcome}`);
     return changes.length > 0
-      ? `What would change it: ${listed(changes)}.`
+      ? `What would change it: ${said.join("; ")}.`
       : same.length > 0
         ? `This holds ${listed(same)}: ${name(here)}.`
         : "";

@@ -33,8 +33,8 @@ class Why {
     const order = shownOrder(rows).filter((i) => ran(rows[i]));
     const able = order.map((i) => idOf(rows[i]));
     this.names = new Map(order.map((i) => [idOf(rows[i]), shortLabel(rows[i], rows)]));
-    this.place.parentElement.hidden = able.length < 2;
-    if (able.length < 2) {
+    this.place.parentElement.hidden = able.length < 2 || live.whole; // Whole models have no ops to compare.
+    if (able.length < 2 || live.whole) {
       return;
     }
     const fastest = havingOf(rows)?.have ?? fastestOf(rows);
@@ -62,14 +62,11 @@ class Why {
   async fill() {
     const [a, b] = [this.first.value, this.second.value];
     const asking = (this.asking = (this.asking ?? 0) + 1);
-    if (!a || !b || a === b || live.whole) {
-      this.out.replaceChildren(
-        element(
-          "p",
-          { class: "note" },
-          live.whole ? "Op by op comparisons are of a part of a layer; choose one under What runs." : "Choose two different schedules.",
-        ),
-      );
+    if (live.whole) {
+      return;
+    }
+    if (!a || !b || a === b) {
+      this.out.replaceChildren(element("p", { class: "note" }, "Choose two different schedules."));
       this.out.classList.remove("stale-part");
       return;
     }
@@ -146,7 +143,8 @@ function opTable(one, two, a, b, unit) {
       lines.set(key, line);
     }),
   );
-  const said = (side) => (side ? `${side.count} \u00d7 ${unit.digits(side.us / side.count)} = ${unit.digits(side.us)}` : "\u2013");
+  const said = (side) =>
+    side ? [element("span", { class: "each" }, `${side.count} \u00d7 ${unit.digits(side.us / side.count)} = `), unit.digits(side.us)] : ["\u2013"];
   const weight = (line) => Math.max(...line.sides.map((side) => side?.us ?? 0));
   const body = kinds.flatMap((kind) => {
     const own = [...lines.values()].filter((line) => line.kind === kind).sort((x, y) => weight(y) - weight(x));
@@ -169,8 +167,8 @@ function opTable(one, two, a, b, unit) {
                 "tr",
                 {},
                 element("th", { scope: "row" }, line.shape),
-                element("td", {}, said(line.sides[0])),
-                element("td", {}, said(line.sides[1])),
+                element("td", {}, ...said(line.sides[0])),
+                element("td", {}, ...said(line.sides[1])),
                 element("td", { class: "words" }, line.how.replace(/(\d) x (\d)/g, "$1 \u00d7 $2")),
               ),
             ),
@@ -183,7 +181,7 @@ function opTable(one, two, a, b, unit) {
     ...[a, b].map((name) => element("th", { scope: "col" }, name, element("span", { class: "unit" }, unit.name))),
     element("th", { scope: "col", class: "words" }, "How it runs"),
   );
-  return element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
+  return element("table", { class: "ops" }, element("thead", {}, head), element("tbody", {}, ...body));
 }
 
 /// A parameter, or what a fit leaves, as sentences name it.

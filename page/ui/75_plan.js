@@ -4,7 +4,7 @@
 const PLAN_FIELDS = [
   ["tokens", "Tokens to train on", "as in 2T"],
   ["gpus", "Kind of GPU", "as in h100; how many is what a plan finds"],
-  ["available", "At most so many GPUs", "as in 1024; empty for 8,192, or for one node without a network"],
+  ["available", "GPUs available", "as in 1024; empty: 8,192, or one node without a network"],
   ["price", "Price of a GPU-hour", "in dollars; 2.80 is assumed, set yours"],
   ["deadline", "Deadline", "as in 90d; empty for none"],
   ["budget", "Budget", "in dollars, as in 2M; empty for none"],
@@ -171,7 +171,7 @@ class Plan {
         { class: "verdict" },
         element("p", { class: "headline" }, planHeadline(best, plan, currency)),
         surer ? element("p", { class: "second surer" }, surer) : null,
-        element("p", { class: "second" }, planVerdict(plan, text)),
+        element("p", { class: "second" }, best ? planReasons(planVerdict(plan, text)) : planVerdict(plan, text).replace(/^No(?:thing keeps| option meets) the limits[^.]*\. */, "")),
         ...countedSentences(best, plan).map((words) => element("p", { class: "size counted" }, words)),
         best?.layout.tensor === 1
           ? element("p", { class: "size" }, "The chosen layout has no tensor parallelism, so overlap changes nothing here.")
@@ -207,7 +207,7 @@ const limitsOf = ({ deadline_days: deadline, budget }) => (deadline && budget ? 
 /// "256 h100 have a 92% chance of meeting the deadline: 74.5 days, $1.28M."
 function planHeadline(best, plan, currency) {
   if (!best) {
-    return "No option meets the limits.";
+    return /^No option meets the limits[^.]*\./.exec(plan.verdict ?? "")?.[0] ?? "No option meets the limits.";
   }
   const what = `${best.days.value.toFixed(1)} days, ${money(best.cost.value, currency)}`;
   const name = `${grouped(best.gpus)} ${best.kind}`;
@@ -224,6 +224,16 @@ function planVerdict(plan, text) {
   const counted = / with \S+ at \d+ of \d+ sites(?:, \S+ at \d+)*/;
   const verdict = (plan.verdict || text).replace(counted, () => ` with ${listed(words)}`).replace(" at every site", " at every GEMM that meets a collective");
   return inTerms(verdict).replace(/(\d) %/g, "$1%");
+}
+
+/// The verdict without what headline and tiles say: days, cost and the chance.
+function planReasons(verdict) {
+  const said = verdict
+    .replace(/^Train on [\d,]+ \S+ \(([^)]*)\)(?= with)/, "Layout: $1,")
+    .replace(/^Train on [\d,]+ \S+ \(([^)]*)\)/, "Layout: $1")
+    .replace(/: [\d.,]+ days \([^)]*\), \S+ \([^)]*\), (\S+) (?:a|per) million tokens\./, ", for $1 per million tokens.")
+    .replace(/ The chance of meeting [^;.]* is [^;]*; (\S)/, (_, first) => ` ${first.toUpperCase()}`);
+  return said;
 }
 
 /// A refusal in words of the form, whose list has the known kinds.
@@ -265,14 +275,15 @@ function surerSentence(best, runs, currency, shortest = false) {
   return `To be ${chance(surer.confidence)} sure, take ${grouped(surer.gpus)} ${surer.kind} for ${cost}: ${what}.`;
 }
 
+/// A degree and its number stay on one line.
 const layoutText = ({ tensor, pipeline, data, context }) =>
-  `TP ${tensor}, PP ${pipeline}, DP ${data}${context > 1 ? `, CP ${context}` : ""}`;
+  `TP ${tensor}, PP ${pipeline}, DP ${data}${context > 1 ? `, CP ${context}` : ""}`.replace(/P (\d)/g, "P\u00a0$1");
 
 function planTiles(best, plan, currency) {
-  const tile = (name, value, range) =>
+  const tile = (name, value, range, look = "tile") =>
     element(
       "div",
-      { class: "tile" },
+      { class: look },
       element("dt", {}, name),
       element("dd", { class: "value" }, value),
       element("dd", { class: "range" }, range),
@@ -303,18 +314,27 @@ function planTiles(best, plan, currency) {
       between(best.mfu, (one) => percent(one)),
     ),
     tile("Memory", `${best.memory_gb.toFixed(1)}${NARROW}GB`, "of the fullest GPU"),
-    tile("Layout", layoutText(best.layout), `step ${best.step_s.value.toFixed(2)}${NARROW}s`),
+    tile("Layout", layoutText(best.layout), `step ${best.step_s.value.toFixed(2)}${NARROW}s`, "tile long"),
   );
 }
 
 const TICKS = [1, 1.5, 2, 3, 5, 7]; // times a power of ten, where an axis is short
 
-/// Both axes logarithmic; dashed: nine in ten draws.
+/// "deadline, 90 days; budget, $2.00M"
+function limitWords({ asked: { deadline_days: deadline, budget } }, currency) {
+  return [deadline && `deadline, ${Number(deadline.toFixed(1))} days`, budget && `budget, ${money(budget, currency)}`].filter(Boolean).join("; ");
+}
+
+/// Both axes logarithmic; dotted: nine in ten draws; dashed: deadline and budget.
 function planChart(runs, plan, currency) {
   const [wide, high, left, bottom] = narrow() ? [366, 300, 60, 46] : [900, 380, 76, 46]; // A phone would shrink its words.
-  const range = (of) => [Math.min(...runs.map((run) => of(run).low)) / 1.08, Math.max(...runs.map((run) => of(run).high)) * 1.08];
-  const [d0, d1] = range((run) => run.days);
-  const [c0, c1] = range((run) => run.cost);
+  const { deadline_days: deadline, budget } = plan.asked;
+  const range = (of, limit) => {
+    const all = [...runs.flatMap((run) => [of(run).low, of(run).high]), ...(limit ? [limit] : [])];
+    return [Math.min(...all) / 1.08, Math.max(...all) * 1.08];
+  };
+  const [d0, d1] = range((run) => run.days, deadline);
+  const [c0, c1] = range((run) => run.cost, budget);
   const x = (days) => left + (Math.log(days / d0) / Math.log(d1 / d0)) * (wide - left - 16);
   const y = (cost) => high - bottom - (Math.log(cost / c0) / Math.log(c1 / c0)) * (high - bottom - 16);
   const steps = (from, to) =>
@@ -345,6 +365,8 @@ function planChart(runs, plan, currency) {
     ),
   );
   svg.append(label((left + wide) / 2, high - 6, "middle", "days"), label(4, 14, "start", "cost"));
+  deadline && svg.append(line(x(deadline), 16, x(deadline), high - bottom, "limit"));
+  budget && svg.append(line(left, y(budget), wide - 16, y(budget), "limit"));
   for (const run of [...runs].sort((a, b) => a.isAnswer - b.isAnswer)) {
     const look = run.isAnswer ? "dot answer" : run.isFront ? "dot front" : "dot";
     if (run.isAnswer || run.isFront) {
@@ -373,10 +395,11 @@ function planChart(runs, plan, currency) {
     element(
       "ul",
       { class: "legend" },
-      element("li", {}, answer, "the answer"),
+      runs.some((run) => run.isAnswer) ? element("li", {}, answer, "the answer") : null,
       element("li", {}, front, "no other run is both shorter and cheaper"),
       element("li", {}, other, "other numbers of GPUs"),
-      element("li", {}, "dashed: 90% of the draws"),
+      element("li", {}, "dotted: 90% of the draws"),
+      ...(deadline || budget ? [element("li", {}, element("span", { class: "swatch limit" }), limitWords(plan, currency))] : []),
     ),
   );
 }
@@ -423,10 +446,13 @@ function whatIfTable(plan, currency) {
   const head = element("tr", {}, ...["Change", "Days", "Cost", "Days vs plan"].map((one) => element("th", { scope: "col" }, one)));
   const usual = plan.answer === null || plan.answer < 0 ? null : plan.kinds[plan.answer];
   const cost = usual?.runs[usual.answer]?.cost.value;
+  // The halves and doubles beside them say enough.
+  const isBetween = ({ change }) => /^(links|network) x(0\.75|1\.5|3)$/.test(change);
   const isSame = (one) =>
     Number.parseFloat(percent(Math.abs(one.days_share))) === 0 && cost !== undefined && money(one.cost.value, currency) === money(cost, currency);
-  const same = plan.what_if.filter(isSame);
-  const body = plan.what_if.filter((one) => !isSame(one)).map((one) =>
+  const changes = plan.what_if.filter((one) => !isBetween(one));
+  const same = changes.filter(isSame);
+  const body = changes.filter((one) => !isSame(one)).map((one) =>
     element(
       "tr",
       {},

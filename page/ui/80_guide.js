@@ -115,6 +115,7 @@ class Guide {
 
   show() {
     const step = this.step;
+    document.documentElement.classList.toggle("guiding", step > 0);
     this.begin.hidden = step > 0;
     this.box.hidden = step === 0;
     this.steps.forEach((button, i) =>

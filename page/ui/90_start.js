@@ -111,6 +111,7 @@ const live = {
     $("verdict").classList.toggle("refused", text !== "");
     document.querySelector(".results").hidden = !this.rows;
     $("pending").hidden = Boolean(this.rows);
+    text && put("pending", "Nothing to show for these settings.");
     $("timelines").classList.toggle("stale-part", text !== "");
     $("bars").classList.toggle("stale-part", text !== "");
   },
@@ -127,6 +128,8 @@ const live = {
     parts.timelines.show(timelines, rows, shownIds(rows));
     $("timelines").parentElement.classList.toggle("whole", this.whole);
     $("no-timelines").hidden = timelines.length > 0;
+    put("h-time", this.whole ? "Schedules of a whole model" : "Every schedule on one time axis");
+    document.documentElement.classList.toggle("whole-model", this.whole);
     $("timelines").hidden = timelines.length === 0;
     $("timelines").nextElementSibling.hidden = timelines.length === 0;
     $("chips").hidden = timelines.length === 0;

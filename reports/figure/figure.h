@@ -139,7 +139,9 @@ struct LegendEntry {
   Role role = Role::ink;
   bool hatched = false;
   bool line = false;
-  std::string dashes{};  // of the line
+  std::string dashes{};            // of the line
+  bool band = false;               // as pale as a BandMark
+  std::optional<Symbol> symbol{};  // in place of a box
 };
 
 /// What a figure shows as a table: for files, and for those who want the numbers.

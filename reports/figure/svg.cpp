@@ -179,6 +179,7 @@ class Writer {
   }
 
   void symbol(Place at, const PointsMark& like, const std::string& tip);
+  void shape(Place pixels, const PointsMark& like, const std::string& tip);
   void open();
   void legend();
   void axes();
@@ -228,8 +229,14 @@ void Writer::legend() {
       words(x + swatch, y + 10.5, "cf-quiet", Anchor::start, entry.text);
       continue;
     }
-    const std::string fill = entry.hatched ? fmt::format(R"~(fill="url(#{}-hatch)" class="cf-hatched")~", figure_.id)
-                                           : fmt::format(R"(class="cf-{}")", name_of(entry.role));
+    if (entry.symbol) {
+      shape({x + 8.0, y + 6.0}, {.role = entry.role, .symbol = *entry.symbol, .size = 7.0}, "");
+      words(x + swatch, y + 10.5, "cf-quiet", Anchor::start, entry.text);
+      continue;
+    }
+    const std::string fill = entry.hatched
+                                 ? fmt::format(R"~(fill="url(#{}-hatch)" class="cf-hatched")~", figure_.id)
+                                 : fmt::format(R"(class="{}cf-{}")", entry.band ? "cf-band " : "", name_of(entry.role));
     add(R"(<rect x="{}" y="{}" width="16" height="12" {}/>)"
         "\n",
         px(x), px(y), fill);
@@ -318,11 +325,16 @@ void Writer::operator()(const BandMark& mark) {
 }
 
 void Writer::symbol(Place at, const PointsMark& like, const std::string& tip) {
-  const double x = x_of(at.x);
-  const double y = y_of(at.y);
+  shape({x_of(at.x), y_of(at.y)}, like, tip);
+}
+
+/// The same at a place in pixels.
+void Writer::shape(Place pixels, const PointsMark& like, const std::string& tip) {
+  const double x = pixels.x;
+  const double y = pixels.y;
   const double r = like.size;
   const std::string title = tip.empty() ? "" : fmt::format("<title>{}</title>", escaped(tip));
-  const auto shape = [&]() -> std::string {
+  const auto outline = [&]() -> std::string {
     switch (like.symbol) {
       case Symbol::circle:
         return fmt::format("M{} {}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0", px(x - r), px(y), fmt::arg("r", px(r)),
@@ -336,7 +348,7 @@ void Writer::symbol(Place at, const PointsMark& like, const std::string& tip) {
   };
   add(R"(<path d="{}Z" class="cf-point cf-{}">{}</path>)"
       "\n",
-      shape(), name_of(like.role), title);
+      outline(), name_of(like.role), title);
 }
 
 void Writer::operator()(const PointsMark& mark) {

@@ -24,23 +24,9 @@ constexpr std::array kind_roles{Role::essential, Role::communication, Role::loca
 
 Role role_of(std::size_t kind) { return kind_roles[kind % kind_roles.size()]; }
 
-/// Days of the answer, else of the shortest run.
-double days_to_show(const CapacityPlan& plan) {
-  if (const CapacityKind* best = plan.best_kind()) {
-    return best->best()->days.value;
-  }
-  double shortest = std::numeric_limits<double>::infinity();
-  for (const CapacityKind& kind : plan.kinds) {
-    for (const CapacityRun& run : kind.runs) {
-      shortest = std::min(shortest, run.days.value);
-    }
-  }
-  return shortest;
-}
-
-/// What is shown of a kind: runs that are shorter than all with fewer GPUs, none five times as long as the answer.
+/// What is shown of a kind: runs that are shorter than all with fewer GPUs, none much longer than the answer.
 std::vector<const CapacityRun*> shown_runs(const CapacityPlan& plan, std::size_t kind) {
-  const double longest = 5.0 * days_to_show(plan);
+  const double longest = longest_shown_days(plan);
   std::vector<const CapacityRun*> shown;
   for (const CapacityRun& run : plan.kinds[kind].runs) {
     if (run.days.value <= longest && (shown.empty() || run.days.value < shown.back()->days.value)) {
@@ -101,22 +87,16 @@ void add_kinds_to_legend(const CapacityPlan& plan, Figure& figure) {
   }
 }
 
-/// A ring around a place, and what it marks, in the legend: there it covers no data.
+/// A diamond at a place, and what it marks, in the legend: there it covers no data.
 void mark(Figure& figure, Place at, Role role, std::string text) {
   figure.marks.emplace_back(
       PointsMark{.points = {at}, .role = role, .symbol = Symbol::diamond, .size = 9.0, .tips = {text}});
-  figure.legend.push_back({std::move(text), role, false});
+  figure.legend.push_back({.text = std::move(text), .role = role, .symbol = Symbol::diamond});
 }
 
 /// A dot a run, joined by lines or not, and the answer marked.
 template <class PlaceOf>
 void add_kinds(const CapacityPlan& plan, Figure& figure, bool joined, const PlaceOf& place_of) {
-  if (const CapacityKind* kind = plan.best_kind()) {
-    const CapacityRun& run = *kind->best();
-    mark(figure, place_of(run), Role::ink,
-         fmt::format("the answer: {} {}, {} days, {}", with_commas(run.gpus), run.kind, days(run.days.value),
-                     money(plan, run.cost.value)));
-  }
   for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
     LineMark line{.role = role_of(kind)};
     std::vector<RectMark> dots;
@@ -128,6 +108,12 @@ void add_kinds(const CapacityPlan& plan, Figure& figure, bool joined, const Plac
       figure.marks.emplace_back(std::move(line));
     }
     figure.marks.insert(figure.marks.end(), dots.begin(), dots.end());
+  }
+  if (const CapacityKind* kind = plan.best_kind()) {
+    const CapacityRun& run = *kind->best();
+    mark(figure, place_of(run), Role::ink,
+         fmt::format("the answer: {} {}, {} days, {}", with_commas(run.gpus), run.kind, days(run.days.value),
+                     money(plan, run.cost.value)));
   }
 }
 
@@ -157,16 +143,15 @@ void add_band(const CapacityPlan& plan, Figure& figure) {
   if (!plan.answer) {
     return;
   }
-  LineMark low{.role = Role::muted, .dashed = true};
-  LineMark high = low;
+  BandMark band{.role = role_of(*plan.answer)};
   for (const CapacityRun* run : shown_runs(plan, *plan.answer)) {
-    low.points.push_back({gpus_of(*run), run->days.low});
-    high.points.push_back({gpus_of(*run), run->days.high});
+    band.low.push_back({gpus_of(*run), run->days.low});
+    band.high.push_back({gpus_of(*run), run->days.high});
   }
-  figure.marks.emplace_back(std::move(low));
-  figure.marks.emplace_back(std::move(high));
-  figure.legend.push_back(
-      {fmt::format("{}, nine times in ten", plan.kinds[*plan.answer].name), Role::muted, false, true, "5 4"});
+  figure.marks.emplace_back(std::move(band));
+  figure.legend.push_back({.text = fmt::format("{}, 90% of draws", plan.kinds[*plan.answer].name),
+                           .role = role_of(*plan.answer),
+                           .band = true});
 }
 
 /// "the deadline needs about 6,100 h100"
@@ -201,14 +186,15 @@ std::string days_title(const CapacityPlan& plan) {
                        days(best->best()->days.value),
                        plan.deadline_days ? fmt::format(" of {}", days(*plan.deadline_days)) : std::string{});
   }
-  std::string needs;
-  for (const CapacityKind& kind : plan.kinds) {
-    if (const std::optional<std::int64_t> needed = gpus_for_deadline(plan, kind)) {
-      needs +=
-          fmt::format("{}{} {}", needs.empty() ? "The deadline needs about " : " or ", with_commas(*needed), kind.name);
-    }
-  }
-  return needs.empty() ? "No number of GPUs keeps the limits" : needs;
+  const std::string needed = needed_gpus(plan);
+  return needed.empty() ? "No number of GPUs meets the limits" : "The deadline needs " + needed;
+}
+
+/// The deadline's own label on the axis of days, in place of round ones that it would touch.
+void add_deadline_tick(FigureAxis& axis, double deadline) {
+  const double near = 0.08 * (axis.high - axis.low);
+  std::erase_if(axis.ticks, [&](const Tick& tick) { return tick.at > 0.0 && std::abs(tick.at - deadline) < near; });
+  axis.ticks.push_back({deadline, fmt::format("{:.4g}", deadline)});
 }
 
 Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun*>& runs, Figure figure) {
@@ -234,7 +220,9 @@ Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun
   figure.x = doubling_axis("GPUs", 0.8 * *least, 1.25 * widest);
   figure.y = axis_of("time", "days", {0.0, range_of(all_days, 0.12).second});
   add_kinds_to_legend(plan, figure);
+  add_band(plan, figure);
   if (plan.deadline_days) {
+    add_deadline_tick(figure.y, *plan.deadline_days);
     figure.marks.emplace_back(
         LineMark{.points = {{figure.x.low, *plan.deadline_days}, {figure.x.high, *plan.deadline_days}},
                  .role = Role::ink,
@@ -242,22 +230,40 @@ Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun
     figure.legend.push_back(
         {fmt::format("deadline, {} days", days(*plan.deadline_days)), Role::ink, false, true, "5 4"});
   }
-  add_band(plan, figure);
   add_needs(plan, figure);
   add_kinds(plan, figure, true, [](const CapacityRun& run) { return Place{gpus_of(run), days_of(run)}; });
   return figure;
 }
 
+/// The next run of the front that is clearly shorter than the answer.
+std::string pareto_title(const CapacityPlan& plan) {
+  const CapacityRun* shorter = nullptr;
+  const CapacityRun* answer = plan.best_kind() != nullptr ? plan.best_kind()->best() : nullptr;
+  for (const RunPlace& place : plan.pareto) {  // the shortest first
+    const CapacityRun& run = plan.kinds[place.kind].runs[place.run];
+    shorter = answer != nullptr && run.days.value < 0.9 * answer->days.value ? &run : shorter;
+  }
+  if (shorter == nullptr) {
+    return "What a shorter run costs";
+  }
+  const double share = shorter->cost.value / answer->cost.value - 1.0;
+  const std::string cost = answer->cost.value > 0.0
+                               ? fmt::format(" ({} {})", share_percent(std::abs(share)), share < 0.0 ? "less" : "more")
+                               : std::string{};
+  return fmt::format("A shorter run: {} {} take {} days for {}{}", with_commas(shorter->gpus), shorter->kind,
+                     days(shorter->days.value), money(plan, shorter->cost.value), cost);
+}
+
 Figure pareto_figure(const CapacityPlan& plan, const std::vector<const CapacityRun*>& runs, Figure figure) {
   figure.id.insert(0, "plan-pareto");
-  figure.title = "What a shorter run costs";
+  figure.title = pareto_title(plan);
   figure.description = "Cost of the run over its days, a dot a number of GPUs; the counts table has the numbers.";
   figure.x = axis_of("time", "days", range_of(values_of(runs, days_of), 0.06));
   figure.y = axis_of("cost", "", range_of(values_of(runs, cost_of), 0.15));
   for (Tick& tick : figure.y.ticks) {
-    tick.label = money(plan, tick.at);
+    tick.label = tick_money(plan, tick.at);
   }
-  LineMark front{.role = Role::muted, .dashed = true, .steps = true};
+  LineMark front{.role = Role::muted, .steps = true, .dashes = "2 3"};
   for (const RunPlace& place : plan.pareto) {
     const CapacityRun& run = plan.kinds[place.kind].runs[place.run];
     if (run.days.value <= figure.x.high) {
@@ -265,7 +271,7 @@ Figure pareto_figure(const CapacityPlan& plan, const std::vector<const CapacityR
     }
   }
   add_kinds_to_legend(plan, figure);
-  figure.legend.push_back({"front: nothing is both shorter and cheaper", Role::muted, false, true, "5 4"});
+  figure.legend.push_back({"front: no run is both shorter and cheaper", Role::muted, false, true, "2 3"});
   if (!front.points.empty()) {
     figure.marks.emplace_back(std::move(front));
   }
@@ -277,9 +283,9 @@ std::string rates_title(const CapacityPlan& plan) {
   std::string text;
   for (const RateCurve& curve : plan.curves) {
     const double gain = curve.points.back().tokens_per_second / plan.best_kind()->best()->tokens_per_second.value - 1.0;
-    text += fmt::format("{}{} x{:g} bring {}", text.empty() ? "" : ", ",
-                        curve.links == "network" ? "a network" : "Links in a node", curve.points.back().times,
-                        signed_percent(gain));
+    text += fmt::format("{}{} x{:g}: {}{}", text.empty() ? "" : "; ",
+                        curve.links == "network" ? (text.empty() ? "Network" : "network") : "Links in a node",
+                        curve.points.back().times, signed_percent(gain), text.empty() ? " tokens per second" : "");
   }
   return text;
 }
@@ -288,15 +294,15 @@ Figure rates_figure(const CapacityPlan& plan, Figure figure) {
   constexpr std::array roles{Role::essential, Role::communication};
   figure.id.insert(0, "plan-rates");
   figure.title = rates_title(plan);
-  figure.description = "Tokens a second over the rate of the links, the layout chosen anew at every point.";
+  figure.description = "Tokens per second over the rate of the links, the layout chosen anew at every point.";
   std::vector<double> rates;
   for (const RateCurve& curve : plan.curves) {
     for (const RateCurve::Point& point : curve.points) {
       rates.push_back(point.tokens_per_second);
     }
   }
-  figure.x = doubling_axis("rate, times today's", 0.45, 4.4);
-  figure.y = axis_of("tokens a second", "", range_of(rates, 0.15));
+  figure.x = doubling_axis("rate of the links, times today's", 0.45, 4.4);
+  figure.y = axis_of("tokens per second", "", range_of(rates, 0.15));
   for (Tick& tick : figure.y.ticks) {
     tick.label = large(tick.at);
   }
@@ -318,8 +324,8 @@ Figure rates_figure(const CapacityPlan& plan, Figure figure) {
     figure.legend.push_back({curve.links == "network" ? "network" : "links in a node", role, false});
   }
   if (!knees.points.empty()) {
-    figure.legend.push_back({"knee", Role::ink, false});
-    figure.marks.insert(figure.marks.begin(), Mark(std::move(knees)));
+    figure.legend.push_back({.text = "knee: the bend of a curve", .role = Role::ink, .symbol = Symbol::diamond});
+    figure.marks.emplace_back(std::move(knees));
   }
   return figure;
 }
@@ -344,24 +350,13 @@ void thin_ticks(Figure& figure) {
   }
 }
 
-/// The widest first.
-std::vector<const Sensitivity*> by_width(const std::vector<Sensitivity>& all) {
-  std::vector<const Sensitivity*> sorted;
-  for (const Sensitivity& one : all) {
-    sorted.push_back(&one);
-  }
-  std::ranges::stable_sort(sorted, std::greater<>{},
-                           [](const Sensitivity* one) { return std::abs(one->cost_high - one->cost_low); });
-  return sorted;
-}
-
 Figure tornado_figure(const CapacityPlan& plan, Figure figure) {
-  const std::vector<const Sensitivity*> sorted = by_width(plan.sensitivities);
+  const std::vector<const Sensitivity*> sorted = by_effect(plan.sensitivities);
   const double base = plan.best_kind()->best()->cost.value;
   std::vector<double> costs{base};
   figure.id.insert(0, "plan-tornado");
   figure.height = 34.0 * static_cast<double>(sorted.size());
-  figure.title = fmt::format("{} counts most for the cost", sorted.front()->input);
+  figure.title = fmt::format("{} counts most for the cost", input_in_words(sorted.front()->input));
   figure.title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(figure.title.front())));
   figure.description = "Cost with one input lower and higher by the same share; the sensitivity table has the numbers.";
   figure.y = {.low = 0.0, .high = static_cast<double>(sorted.size()), .reversed = true};
@@ -369,23 +364,24 @@ Figure tornado_figure(const CapacityPlan& plan, Figure figure) {
     const double top = static_cast<double>(i);
     const auto bar = [&](double cost, Role role, const std::string& change) {
       costs.push_back(cost);
-      figure.marks.emplace_back(RectMark{.from = {std::min(base, cost), top + 0.18},
-                                         .to = {std::max(base, cost), top + 0.82},
-                                         .role = role,
-                                         .tip = fmt::format("{} {}: {}", sorted[i]->input, change, money(plan, cost))});
+      figure.marks.emplace_back(
+          RectMark{.from = {std::min(base, cost), top + 0.18},
+                   .to = {std::max(base, cost), top + 0.82},
+                   .role = role,
+                   .tip = fmt::format("{} {}: {}", input_in_words(sorted[i]->input), change, money(plan, cost))});
     };
-    bar(sorted[i]->cost_low, Role::essential, fmt::format("-{:.0f} %", 100.0 * plan.change));
-    bar(sorted[i]->cost_high, Role::communication, fmt::format("+{:.0f} %", 100.0 * plan.change));
-    figure.y.ticks.push_back({top + 0.5, sorted[i]->input});
+    bar(sorted[i]->cost_low, Role::essential, fmt::format("-{:.0f}%", 100.0 * plan.change));
+    bar(sorted[i]->cost_high, Role::communication, fmt::format("+{:.0f}%", 100.0 * plan.change));
+    figure.y.ticks.push_back({top + 0.5, input_in_words(sorted[i]->input)});
   }
   figure.x = axis_of("cost", "", range_of(costs, 0.06));
   for (Tick& tick : figure.x.ticks) {
-    tick.label = money(plan, tick.at);
+    tick.label = tick_money(plan, tick.at);
   }
   figure.marks.emplace_back(
       LineMark{.points = {{base, 0.0}, {base, static_cast<double>(sorted.size())}}, .role = Role::ink});
-  figure.legend = {{fmt::format("the input {:.0f} % lower", 100.0 * plan.change), Role::essential, false},
-                   {fmt::format("{:.0f} % higher", 100.0 * plan.change), Role::communication, false}};
+  figure.legend = {{fmt::format("input {:.0f}% lower", 100.0 * plan.change), Role::essential, false},
+                   {fmt::format("input {:.0f}% higher", 100.0 * plan.change), Role::communication, false}};
   return figure;
 }
 

@@ -10,7 +10,7 @@
 
 namespace commfuse::reports {
 
-/// Days over GPUs with the deadline; cost over days; tokens a second over the rate of links; what cost hangs on. Those
+/// Days over GPUs with the deadline; cost over days; tokens per second over the rate of links; sensitivity of the cost. Those
 /// for which the plan has nothing to show are left out. Narrow ones are for telephones: as wide as one, with ids that
 /// end in "-narrow".
 enum class FigureWidth : std::uint8_t { wide, narrow };

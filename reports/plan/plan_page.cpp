@@ -44,20 +44,20 @@ const std::vector<Section>& sections() {
 }
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> formulas{{
-    {"A step", "Predicted for every layout: compute, pipeline bubble, gradients, optimizer, the slowest GPU of all."},
-    {"Tokens a second", "Tokens of a step over its time, while nothing fails."},
+    {"Step",
+     "Predicted for every layout: compute, pipeline bubble, gradients, optimizer, and the wait for the slowest "
+     "GPU."},
+    {"Tokens per second", "Tokens of a step over its time, while nothing fails."},
     {"Goodput",
      "Work over wall time: T / (M exp(R / M) (exp((T + d) / M) - 1)), with M the mean time between failures of all "
-     "GPUs, "
-     "d a checkpoint, R a restart, T the work between checkpoints (Daly 2006, after Young 1974)."},
-    {"Days", "Tokens / (tokens a second x goodput) / 86400."},
+     "GPUs, d the time of a checkpoint, R of a restart, T the work between checkpoints (Daly 2006, after Young 1974)."},
+    {"Days", "Tokens / (tokens per second x goodput) / 86400."},
     {"GPU-hours", "GPUs x days x 24."},
     {"Cost", "GPU-hours x price, and energy x its price where one is given."},
-    {"Energy", "GPUs x power of one x PUE x hours."},
+    {"Energy", "GPUs x power per GPU x PUE x hours."},
     {"Intervals",
-     "Monte Carlo with a seed over the step's time, the price and the rate of failures, each lognormal. The step's "
-     "error "
-     "is that of the machine's parameters and the model's own on steps it was not fitted to, added as squares."},
+     "Seeded Monte Carlo over the step's time, the price and the rate of failures, each lognormal. The step's error is "
+     "that of the machine's parameters and the model's own on steps it was not fitted to, added as squares."},
 }};
 
 std::string_view to_the_left(const PlanColumn& column) { return column.is_text ? " class=\"prose\"" : ""; }
@@ -114,8 +114,9 @@ class Page {
 
   void body(const Section& section) {
     if (section.id == "verdict") {
-      add("<p class=\"lead\">{}</p>\n", escaped(plan_verdict(plan_)));
+      add("<p class=\"quiet\">{}</p>\n<p class=\"lead\">{}</p>\n", escaped(asked()), escaped(plan_headline(plan_)));
       tiles();
+      add("<p>{}</p>\n", escaped(plan_reasons(plan_)));
     } else if (section.id == "formulas") {
       words();
     } else if (section.id == "again") {
@@ -139,40 +140,57 @@ class Page {
         name, escaped(value), escaped(about));
   }
 
-  /// Where no run keeps the deadline, how many GPUs would.
-  void need_tiles() {
-    std::string tiles;
-    std::swap(tiles, html_);
+  /// What the plan is for: the title is the user's and need not say it.
+  [[nodiscard]] std::string asked() const {
+    std::string text = fmt::format("{}, {} tokens", plan_.model, large(plan_.tokens));
+    text += plan_.deadline_days ? ", deadline " + deadline_in_words(plan_) : std::string{};
+    text += plan_.budget ? ", budget " + money(plan_, *plan_.budget) : std::string{};
     for (const CapacityKind& kind : plan_.kinds) {
-      const std::optional<std::int64_t> needed = gpus_for_deadline(plan_, kind);
-      if (needed) {
-        const CapacityRun& shortest =
-            *std::ranges::min_element(kind.runs, {}, [](const CapacityRun& run) { return run.days.value; });
-        tile("Needs", fmt::format("about {} {}", with_commas(*needed), kind.name),
-             fmt::format("for {} days; {} take {} days; guessed from how days fall with more GPUs",
-                         days(*plan_.deadline_days), with_commas(shortest.gpus), days(shortest.days.value)));
-      }
+      text += fmt::format("; {} at {} per GPU-hour, {} available", kind.name, money(plan_, kind.price),
+                          with_commas(kind.available));
     }
-    std::swap(tiles, html_);
-    html_ += tiles.empty() ? tiles : "<dl class=\"tiles\">\n" + tiles + "</dl>\n";
+    return text + ".";
+  }
+
+  /// Without an answer: how many GPUs the deadline needs, and the run that comes nearest to the limits.
+  void missed_tiles(const CapacityKind& kind) {
+    if (const std::optional<std::int64_t> needed = gpus_for_deadline(plan_, kind)) {
+      tile("Needs", fmt::format("about {} {}", with_commas(*needed), kind.name),
+           fmt::format("guessed from how days fall with more GPUs; {} are available", with_commas(kind.available)));
+    }
+    if (kind.runs.empty()) {
+      return;
+    }
+    const bool by_time = plan_.deadline_days.has_value();
+    const CapacityRun& nearest = *std::ranges::min_element(
+        kind.runs, {}, [&](const CapacityRun& run) { return by_time ? run.days.value : run.cost.value; });
+    const std::string what = fmt::format("{} {}", with_commas(nearest.gpus), kind.name);
+    by_time ? tile("Shortest run", days(nearest.days.value) + " days",
+                   fmt::format("{}, {}; {} days are allowed", what, money(plan_, nearest.cost.value),
+                               days(*plan_.deadline_days)))
+            : tile("Cheapest run", money(plan_, nearest.cost.value),
+                   fmt::format("{}, {} days; {} is allowed", what, days(nearest.days.value),
+                               money(plan_, plan_.budget.value_or(0.0))));
   }
 
   void tiles() {
     const CapacityKind* kind = plan_.best_kind();
+    html_ += "<dl class=\"tiles\">\n";
     if (kind == nullptr) {
-      need_tiles();
+      std::ranges::for_each(plan_.kinds, [&](const CapacityKind& missed) { missed_tiles(missed); });
+      html_ += "</dl>\n";
       return;
     }
     const CapacityRun& run = *kind->best();
-    html_ += "<dl class=\"tiles\">\n";
-    tile("GPUs", fmt::format("{}", run.gpus), fmt::format("{}, {}", kind->name, layout_in_words(run.layout)));
+    tile("GPUs", with_commas(run.gpus), fmt::format("{} on {} nodes", kind->name, with_commas(run.nodes)));
     tile("Days", days(run.days.value),
-         fmt::format("{} to {}, nine times in ten", days(run.days.low), days(run.days.high)));
+         fmt::format("{} to {} in 90% of draws", days(run.days.low), days(run.days.high)));
     tile("Cost", money(plan_, run.cost.value),
-         fmt::format("{} to {}; {} a million tokens", money(plan_, run.cost.low), money(plan_, run.cost.high),
+         fmt::format("{} to {}; {} per million tokens", money(plan_, run.cost.low), money(plan_, run.cost.high),
                      money(plan_, run.cost_per_mtok.value)));
-    tile("MFU", share_percent(run.mfu.value),
-         fmt::format("goodput {}, a step {} s", share_percent(run.goodput.value), step_seconds(run.step_s.value)));
+    std::string most = plan_.deadline_days ? fmt::format("at most {} days", days(*plan_.deadline_days)) : "";
+    most += plan_.budget ? fmt::format("{}{}", most.empty() ? "at most " : " and ", money(plan_, *plan_.budget)) : "";
+    tile(fmt::format("Chance of meeting {}", limits_in_words(plan_)), likelihood(run.confidence), most);
     html_ += "</dl>\n";
   }
 
@@ -185,23 +203,36 @@ class Page {
   }
 
   void table(const PlanTable& table) {
-    add("<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n"
-        "<thead><tr>",
+    add("<div class=\"scroll plan\" role=\"region\" aria-label=\"{0}\" "
+        "tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n",
         escaped(table.title));
-    for (const PlanColumn& column : table.columns) {
-      add("<th scope=\"col\"{}>{}</th>", to_the_left(column), escaped(column.name));
-    }
-    html_ += "</tr></thead>\n<tbody>\n";
-    for (const std::vector<std::string>& row : table.rows) {
-      add("<tr><th scope=\"row\">{}</th>", escaped(row.front()));
-      for (std::size_t i = 1; i < row.size(); ++i) {
-        add("<td{}>{}</td>", to_the_left(table.columns[i]), escaped(row[i]));
+    const bool is_named =
+        std::ranges::any_of(table.columns, [](const PlanColumn& column) { return !column.name.empty(); });
+    if (is_named) {
+      html_ += "<thead><tr>";
+      for (const PlanColumn& column : table.columns) {
+        add("<th scope=\"col\"{}>{}</th>", to_the_left(column), escaped(column.name));
       }
+      html_ += "</tr></thead>\n";
+    }
+    html_ += "<tbody>\n";
+    for (std::size_t row = 0; row < table.rows.size(); ++row) {
+      html_ += table.answer_row == row ? "<tr class=\"fastest\">" : "<tr>";
+      cells(table, table.rows[row]);
       html_ += "</tr>\n";
     }
     html_ += "</tbody>\n</table>\n</div>\n";
     if (!table.note.empty()) {
       add("<p class=\"note\">{}</p>\n", escaped(table.note));
+    }
+  }
+
+  void cells(const PlanTable& table, const std::vector<std::string>& row) {
+    const std::string& name = row.front();
+    add("<th scope=\"row\"{}>{}</th>", name.starts_with("  ") ? " class=\"part\"" : "",
+        escaped(name.substr(std::min(name.find_first_not_of(' '), name.size()))));
+    for (std::size_t i = 1; i < row.size(); ++i) {
+      add("<td{}>{}</td>", to_the_left(table.columns[i]), escaped(row[i]));
     }
   }
 

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <utility>
 
 #include "model/math/functions.h"
-#include "model/text/quantity.h"
+#include "reports/commas.h"
 #include "reports/plan/plan_words.h"
 
 namespace commfuse::reports {
@@ -34,28 +36,37 @@ std::string better_without_limits(const CapacityPlan& plan) {
   return text;
 }
 
+constexpr const char* layout_words = "TPxPPxDPxCP: tensor, pipeline, data and context ranks.";
+
+/// Empty where there is one kind, of which the verdict says all.
 PlanTable kinds_table(const CapacityPlan& plan) {
   PlanTable table{
       .id = "kinds",
-      .title = "What each kind of GPUs takes",
-      .columns = {{"kind", true}, {"GPUs"}, {layout_name}, {"days"}, {"cost"}, {"a Mtoken"}, {"kept"}, {"ties at"}}};
+      .title = "What each kind of GPU takes",
+      .columns = {
+          {"kind", true}, {"GPUs"}, {layout_name}, {"days"}, {"cost"}, {"per Mtoken"}, {"chance"}, {"break-even"}}};
+  if (plan.kinds.size() < 2) {
+    return table;
+  }
   for (const CapacityKind& kind : plan.kinds) {
     const CapacityRun* run = kind.best();
     if (run == nullptr) {
       table.rows.push_back({kind.name, "none", "", "", "", "", "", ""});
-      table.note += fmt::format("{}{}: {}.", table.note.empty() ? "" : " ", kind.name, kind.reason);
+      table.note += plan.answer ? fmt::format("For {}, {}. ", kind.name, kind.reason) : "";
       continue;
     }
-    table.rows.push_back({kind.name, fmt::format("{}", run->gpus), layout_in_short(run->layout), days(run->days.value),
+    if (plan.best_kind() == &kind) {
+      table.answer_row = table.rows.size();
+    }
+    table.rows.push_back({kind.name, with_commas(run->gpus), layout_in_short(run->layout), days(run->days.value),
                           money(plan, run->cost.value), money(plan, run->cost_per_mtok.value),
                           likelihood(run->confidence),
                           kind.break_even_price ? money(plan, *kind.break_even_price) : "-"});
   }
-  table.note += (table.note.empty() ? "" : " ") + better_without_limits(plan);
+  table.note += better_without_limits(plan);
   table.note += fmt::format(
-      "kept: how likely {}. ties at: the price of a GPU-hour at which it costs as much as the cheapest other kind.",
-      plan.deadline_days ? (plan.budget ? "deadline and budget are kept" : "the deadline is kept")
-                         : "the budget is kept");
+      "{} chance: of meeting {}. break-even: price per GPU-hour at which it costs as much as the cheapest other kind.",
+      layout_words, limits_in_words(plan));
   return table;
 }
 
@@ -70,7 +81,7 @@ void add_run_rows(const CapacityPlan& plan, const CapacityRun& run, std::vector<
   rows.push_back(with_interval("days", run.days, days));
   rows.push_back(with_interval("GPU-hours", run.gpu_hours, large));
   rows.push_back(with_interval("cost", run.cost, in_money));
-  rows.push_back(with_interval("cost of a million tokens", run.cost_per_mtok, in_money));
+  rows.push_back(with_interval("cost per million tokens", run.cost_per_mtok, in_money));
   if (run.energy_mwh) {
     rows.push_back(with_interval("energy, MWh", *run.energy_mwh, large));
     rows.push_back(alone("power, MW", plain(*run.power_mw)));
@@ -79,26 +90,28 @@ void add_run_rows(const CapacityPlan& plan, const CapacityRun& run, std::vector<
     }
   }
   rows.push_back(with_interval("goodput", run.goodput, share_percent));
-  rows.push_back(alone("failures in the run", plain(run.failures)));
-  rows.push_back(alone("work between checkpoints, min", plain(run.checkpoint_every_s / 60.0)));
+  rows.push_back(alone("  failures in the run", plain(run.failures)));
+  rows.push_back(alone("  minutes between checkpoints", plain(run.checkpoint_every_s / 60.0)));
 }
 
 void add_step_rows(const CapacityPlan& plan, const CapacityKind& kind, const CapacityRun& run, std::vector<Row>& rows) {
+  const auto seconds = [&](const char* name, double time) { rows.push_back(alone(name, step_seconds(time))); };
   rows.push_back(with_interval("step, s", run.step_s, step_seconds));
-  rows.push_back(alone("  of it the wait for the slowest GPU",
+  seconds("  compute, s", run.compute_s);
+  seconds("  waiting, s", run.waiting_s);
+  seconds("  gradients, s", run.gradients_s);
+  seconds("  optimizer, s", run.optimizer_s);
+  rows.push_back(alone("  share lost to the slowest GPU",
                        share_percent(1.0 - run.step_alike_s / std::max(run.step_s.value, 1e-12))));
-  rows.push_back(alone("  p50, p95 over machines, s",
-                       fmt::format("{} {}", step_seconds(run.step_p50_s), step_seconds(run.step_p95_s))));
-  rows.push_back(alone("  p99, p99.9 over machines, s",
-                       fmt::format("{} {}", step_seconds(run.step_p99_s), step_seconds(run.step_p99_9_s))));
-  rows.push_back(
-      alone("  compute, waiting, s", fmt::format("{} {}", step_seconds(run.compute_s), step_seconds(run.waiting_s))));
-  rows.push_back(alone("  gradients, optimizer, s",
-                       fmt::format("{} {}", step_seconds(run.gradients_s), step_seconds(run.optimizer_s))));
-  rows.push_back(with_interval("tokens a second", run.tokens_per_second, large));
+  seconds("  p50 over machines, s", run.step_p50_s);
+  seconds("  p95 over machines, s", run.step_p95_s);
+  seconds("  p99 over machines, s", run.step_p99_s);
+  seconds("  p99.9 over machines, s", run.step_p99_9_s);
+  rows.push_back(with_interval("tokens per second", run.tokens_per_second, large));
   const double gpus = static_cast<double>(run.gpus);
-  rows.push_back(alone("tokens a second and GPU", plain(run.tokens_per_second.value / gpus)));
-  rows.push_back(alone("model TFLOP/s a GPU", plain(run.tokens_per_second.value / gpus * plan.flops_per_token / 1e12)));
+  rows.push_back(alone("  per GPU", plain(run.tokens_per_second.value / gpus)));
+  rows.push_back(
+      alone("model TFLOP/s per GPU", plain(run.tokens_per_second.value / gpus * plan.flops_per_token / 1e12)));
   rows.push_back(with_interval("MFU", run.mfu, share_percent));
   rows.push_back(alone("HFU", share_percent(run.hfu)));
   rows.push_back(
@@ -107,13 +120,14 @@ void add_step_rows(const CapacityPlan& plan, const CapacityKind& kind, const Cap
 
 PlanTable answer_table(const CapacityPlan& plan, const CapacityKind& kind, const CapacityRun& run) {
   PlanTable table{.id = "answer",
-                  .title = fmt::format("The answer: {} {} on {} nodes", run.gpus, kind.name, run.nodes),
-                  .columns = {{"", true}, {"value"}, {"5 %"}, {"95 %"}}};
+                  .title = fmt::format("The answer: {} {} on {} nodes", with_commas(run.gpus), kind.name, run.nodes),
+                  .columns = {{"", true}, {"value"}, {"5%"}, {"95%"}}};
   add_run_rows(plan, run, table.rows);
   add_step_rows(plan, kind, run, table.rows);
-  table.note = fmt::format(
-      "Nine in ten of {} draws lie between 5 % and 95 %. A step varies by {} (one standard error, "
-      "of which the model's own is {}), prices and failures by what the plan says.",
+  table.note = plan.kinds.size() < 2 ? better_without_limits(plan) : "";
+  table.note += fmt::format(
+      "90% of {} draws lie between 5% and 95%. They vary the time of a step by {} (one standard error, of which the "
+      "model's own is {}), and prices and failures as the plan says.",
       plan.draws, share_percent(kind.step_error), share_percent(plan.model_error));
   return table;
 }
@@ -123,39 +137,42 @@ PlanTable layout_table(const CapacityKind& kind, const CapacityRun& run) {
   const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
   return {
       .id = "layout",
-      .title = fmt::format("Its layout, the best of {} that fit the memory, of {} possible ones", kind.fitting,
-                           kind.layouts),
-      .note = "Counted over all numbers of GPUs that were looked at.",
+      .title = fmt::format("Layout: the fastest of {} GPUs", with_commas(run.gpus)),
+      .note = fmt::format("{} layouts considered over all numbers of GPUs; {} fit in memory.",
+                          with_commas(static_cast<std::int64_t>(kind.layouts)),
+                          with_commas(static_cast<std::int64_t>(kind.fitting))),
       .columns = {{"", true}, {""}, {"", true}, {""}},
-      .rows = {{"tensor ranks", number(layout.tensor), "micro-batch, sequences", number(layout.micro_batch)},
-               {"stages", number(layout.pipeline), "recompute", std::string(name_of(layout.recompute))},
-               {"pieces a stage", number(layout.interleave), "ZeRO", number(static_cast<int>(layout.zero))},
+      .rows = {{"tensor ranks", number(layout.tensor), "sequences per micro-batch", number(layout.micro_batch)},
+               {"pipeline stages", number(layout.pipeline), "recompute", std::string(name_of(layout.recompute))},
+               {"chunks per stage", number(layout.interleave), "ZeRO", number(static_cast<int>(layout.zero))},
                {"context ranks", number(layout.context), "sequence parallel", layout.sequence_parallel ? "yes" : "no"},
                {"Ulysses ranks", number(layout.ulysses), "expert ranks", number(layout.expert)},
-               {"replicas", number(layout.data), "pipeline schedule", std::string(name_of(layout.schedule))}}};
+               {"data replicas", number(layout.data), "pipeline schedule", std::string(name_of(layout.schedule))}}};
 }
 
 PlanTable sites_table(const CapacityKind& kind) {
   PlanTable table{
       .id = "schedules",
-      .title = "The schedule of every product that meets a collective, one micro-batch",
-      .columns = {{"site", true}, {"serial us"}, {"best us"}, {"compute us"}, {"hidden at"}, {"schedule", true}}};
+      .title = "Schedule of every GEMM that meets a collective, for one micro-batch",
+      .columns = {{"site", true}, {"serial us"}, {"chosen us"}, {"compute us"}, {"hidden at"}, {"schedule", true}}};
   for (const CapacitySite& site : kind.sites) {
     const auto us = [](double time) { return fmt::format("{:.1f}", time); };
     table.rows.push_back({site.name, us(site.serial_us), us(site.best_us), us(site.compute_us),
                           site.rate_to_hide ? fmt::format("x{:.2f}", *site.rate_to_hide) : "never", site.schedule});
   }
   table.note =
-      "hidden at: how many times as fast as they are the node's links must be for the schedule to come within "
-      "1 % of its time with free communication; never: 16 times is not enough.";
+      "hidden at: rate of the node's links, times today's, at which communication costs the chosen schedule at most "
+      "1%; "
+      "never: more than x16.";
   return table;
 }
 
-/// "answer", "knee", "front"; the limits that are missed.
+/// "answer", "knee", "front", "tie"; the limits that are missed.
 std::string place_of(const CapacityPlan& plan, std::size_t kind, std::size_t run) {
   const auto on_front =
       std::ranges::find_if(plan.pareto, [&](const RunPlace& place) { return place.kind == kind && place.run == run; });
   std::string text = plan.kinds[kind].runs[run].misses;
+  std::replace(text.begin(), text.end(), '_', ' ');
   text = text.empty() ? "" : "misses " + text;
   const auto add = [&](const char* word) { text = text.empty() ? word : fmt::format("{}; {}", word, text); };
   if (on_front != plan.pareto.end()) {
@@ -170,51 +187,85 @@ std::string place_of(const CapacityPlan& plan, std::size_t kind, std::size_t run
   return text;
 }
 
+/// Takes the column of the kind away where all rows have the same.
+void drop_the_only_kind(const CapacityPlan& plan, PlanTable& table) {
+  if (plan.kinds.size() > 1) {
+    return;
+  }
+  table.columns.erase(table.columns.begin());
+  for (Row& row : table.rows) {
+    row.erase(row.begin());
+  }
+}
+
 PlanTable counts_table(const CapacityPlan& plan) {
   PlanTable table{
       .id = "counts",
-      .title = "Every number of GPUs with its best layout",
-      .columns = {{"kind", true}, {"GPUs"}, {layout_name}, {"step s"}, {"MFU"}, {"days"}, {"cost"}, {"", true}}};
+      .title = "Every number of GPUs with its fastest layout",
+      .columns = {{"kind", true}, {"GPUs"}, {layout_name}, {"step s"}, {"MFU"}, {"days"}, {"cost"}, {"notes", true}}};
+  const double longest = longest_shown_days(plan);
+  std::size_t longer = 0;
   for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
     for (std::size_t i = 0; i < plan.kinds[kind].runs.size(); ++i) {
       const CapacityRun& run = plan.kinds[kind].runs[i];
-      table.rows.push_back({run.kind, fmt::format("{}", run.gpus), layout_in_short(run.layout),
+      if (run.days.value > longest) {
+        ++longer;
+        continue;
+      }
+      if (plan.answer == kind && plan.kinds[kind].answer == i) {
+        table.answer_row = table.rows.size();
+      }
+      table.rows.push_back({run.kind, with_commas(run.gpus), layout_in_short(run.layout),
                             step_seconds(run.step_s.value), share_percent(run.mfu.value), days(run.days.value),
                             money(plan, run.cost.value), place_of(plan, kind, i)});
     }
   }
-  table.note =
-      "tie: as good as the answer within its rule; front: no other run is both shorter and cheaper; knee: of those the "
-      "farthest from the line between the ends. Counts are those that layouts divide into.";
+  table.note = fmt::format(
+      "{}{} front: no other run is both shorter and cheaper; knee: the bend of the front{}. Only numbers that some "
+      "layout divides evenly.",
+      longer > 0
+          ? fmt::format("Left out: {} that take more than {} days; JSON and CSV have them. ", longer, days(longest))
+          : "",
+      layout_words, plan.ties.empty() ? "" : "; tie: as good as the answer within its rule");
+  drop_the_only_kind(plan, table);
   return table;
+}
+
+/// Rates that the figure shows and the table leaves out: the halves and doubles beside them say enough.
+bool is_between_rates(const WhatIf& change) {
+  return std::ranges::any_of(std::array{" x0.75", " x1.5", " x3"},
+                             [&](const char* end) { return change.break_even_gpu && change.change.ends_with(end); });
 }
 
 PlanTable what_if_table(const CapacityPlan& plan) {
   PlanTable table{.id = "what-if",
-                  .title = "What if: the same GPUs, spread anew",
-                  .columns = {{"what", true},
+                  .title = "What if: the same number of GPUs, the layout chosen anew",
+                  .columns = {{"change", true},
                               {layout_name},
                               {"days"},
-                              {"5 to 95 %", false, true},
-                              {""},
-                              {"GPU-hours more", false, true},
+                              {"days, 5 to 95%", false, true},
+                              {"vs plan"},
+                              {"more GPU-hours", false, true},
                               {"cost"},
-                              {"5 to 95 %", false, true},
-                              {"a GPU-hour"},
-                              {"a GPU"}}};
+                              {"cost, 5 to 95%", false, true},
+                              {"/GPU-hour"},
+                              {"/GPU"}}};
   const CapacityRun& answer = *plan.best_kind()->best();
-  for (const WhatIf& one : plan.what_ifs) {
-    const double hours_more = 24.0 * static_cast<double>(answer.gpus) * (one.days.value - answer.days.value);
-    table.rows.push_back({one.change, layout_in_short(one.layout), days(one.days.value),
-                          fmt::format("{} to {}", days(one.days.low), days(one.days.high)),
-                          signed_percent(one.days_share), large(hours_more), money(plan, one.cost.value),
-                          fmt::format("{} to {}", money(plan, one.cost.low), money(plan, one.cost.high)),
-                          one.break_even_gpu_hour ? money(plan, *one.break_even_gpu_hour) : "",
-                          one.break_even_gpu ? money(plan, *one.break_even_gpu) : ""});
+  for (const WhatIf& change : plan.what_ifs) {
+    if (is_between_rates(change)) {
+      continue;
+    }
+    const double hours_more = 24.0 * static_cast<double>(answer.gpus) * (change.days.value - answer.days.value);
+    table.rows.push_back({change_in_words(change.change), layout_in_short(change.layout), days(change.days.value),
+                          fmt::format("{} to {}", days(change.days.low), days(change.days.high)),
+                          signed_percent(change.days_share), large(hours_more), money(plan, change.cost.value),
+                          fmt::format("{} to {}", money(plan, change.cost.low), money(plan, change.cost.high)),
+                          change.break_even_gpu_hour ? money(plan, *change.break_even_gpu_hour) : "",
+                          change.break_even_gpu ? money(plan, *change.break_even_gpu) : ""});
   }
   table.note =
-      "a GPU-hour, a GPU: how much more such links may cost until they do not pay, an hour of one GPU and one "
-      "GPU over the whole run.";
+      "vs plan: difference in days. links: inside a node; network: between nodes. /GPU-hour, /GPU: the premium at "
+      "which such links stop paying, over an hour and over the whole run.";
   return table;
 }
 
@@ -224,93 +275,102 @@ std::string rate_or(const std::optional<double>& times, const char* other) {
 
 PlanTable rates_table(const CapacityPlan& plan) {
   PlanTable table{.id = "rates",
-                  .title = "Which links it takes",
-                  .columns = {{"", true}, {"now GB/s"}, {"knee"}, {"95 % at"}, {"hidden at"}, {"GB/s"}}};
+                  .title = "Rates of links that this run needs",
+                  .columns = {{"links", true}, {"now, GB/s"}, {"hidden at"}, {"that is, GB/s"}, {"95% at"}, {"knee"}}};
   for (const RateCurve& curve : plan.curves) {
     const CapacityKind& kind = *plan.best_kind();
     const double now = curve.links == "network" ? kind.network_gb_s.value_or(0.0) : kind.link_gb_s;
     table.rows.push_back({curve.links == "network" ? "between nodes" : "inside a node", plain(now),
-                          rate_or(curve.knee, "none"), rate_or(curve.plateau, "none"), rate_or(curve.to_hide, "never"),
-                          curve.to_hide_gb_s ? plain(*curve.to_hide_gb_s) : "-"});
+                          rate_or(curve.to_hide, "never"), curve.to_hide_gb_s ? plain(*curve.to_hide_gb_s) : "-",
+                          rate_or(curve.plateau, "none"), rate_or(curve.knee, "none")});
   }
   table.note =
-      "knee: the rate farthest from the chord of tokens a second over the rate, x0.5 to x4; 95 % at: where they "
-      "reach 95 % of those at x4; hidden at: the least rate with which this "
-      "layout comes within 1 % of any rate's.";
+      "All are times today's rate. hidden at: this layout is within 1% of its time at any rate; below x1 it is today. "
+      "95% at: 95% of the tokens per second at x4. knee: the bend of the curve, its point farthest from the chord.";
   return table;
 }
 
 PlanTable sensitivity_table(const CapacityPlan& plan) {
-  const std::string less = fmt::format("-{:.0f} %", 100.0 * plan.change);
-  const std::string more = fmt::format("+{:.0f} %", 100.0 * plan.change);
+  const std::string less = fmt::format("-{:.0f}%", 100.0 * plan.change);
+  const std::string more = fmt::format("+{:.0f}%", 100.0 * plan.change);
   PlanTable table{.id = "sensitivity",
-                  .title = "Sensitivity: one input changed at a time",
+                  .title = "One input changed at a time, the layout kept",
                   .columns = {{"input", true}, {"days " + less}, {"days " + more}, {"cost " + less}, {"cost " + more}}};
-  for (const Sensitivity& one : plan.sensitivities) {
-    table.rows.push_back(
-        {one.input, days(one.days_low), days(one.days_high), money(plan, one.cost_low), money(plan, one.cost_high)});
+  for (const Sensitivity* input : by_effect(plan.sensitivities)) {
+    table.rows.push_back({input_in_words(input->input), days(input->days_low), days(input->days_high),
+                          money(plan, input->cost_low), money(plan, input->cost_high)});
   }
   return table;
 }
 
 PlanTable doubts_table(const CapacityKind& kind) {
   PlanTable table{.id = "doubts",
-                  .title = "Whose errors carry farthest into the time of a step",
-                  .note = "Longer (+) or shorter (-) with the parameter one standard error higher.",
-                  .columns = {{"kind", true}, {"step"}, {"parameter", true}}};
+                  .title = "Parameters whose errors change the time of a step most",
+                  .note = "step: longer (+) or shorter (-) with the parameter one standard error higher.",
+                  .columns = {{"known from", true}, {"step"}, {"parameter", true}}};
   for (const CapacityDoubt& doubt : kind.doubts) {
     table.rows.push_back(
-        {doubt.provenance, fmt::format("{:+.2f} %", 100.0 * math::expm1(doubt.effect)), doubt.parameter});
+        {doubt.provenance, fmt::format("{:+.2f}%", 100.0 * math::expm1(doubt.effect)), doubt.parameter});
   }
   return table;
 }
 
+std::string failures_in_words(double per_gpu_hour) {
+  return per_gpu_hour > 0.0 ? fmt::format("one per {} GPU-hours", with_commas(std::llround(1.0 / per_gpu_hour)))
+                            : "none";
+}
+
 void add_asked(const CapacityPlan& plan, std::vector<Row>& rows) {
-  rows.push_back({"model", fmt::format("{}, {} parameters, {} active", plan.model, large(plan.parameters),
-                                       large(plan.active_parameters))});
-  rows.push_back({"its shape", plan.shape});
+  const std::string active = plan.active_parameters < plan.parameters
+                                 ? fmt::format(", {} active", large(plan.active_parameters))
+                                 : std::string{};
+  rows.push_back({"model", fmt::format("{}, {} parameters{}", plan.model, large(plan.parameters), active)});
+  rows.push_back({"shape", plan.shape});
   rows.push_back({"tokens", large(plan.tokens)});
-  rows.push_back({"a step", fmt::format("{} sequences of {} tokens, {} together, {}", format_count(plan.batch),
-                                        format_count(plan.seq), format_count(plan.batch * plan.seq), plan.dtype)});
+  rows.push_back(
+      {"step", fmt::format("{} sequences of {} tokens: {} tokens, {}", with_commas(plan.batch), with_commas(plan.seq),
+                           large(static_cast<double>(plan.batch * plan.seq)), plan.dtype)});
   if (!plan.framework.empty()) {
     rows.push_back({"run by", plan.framework});
   }
-  rows.push_back({"FLOPs a token", fmt::format("{}, attention counted causally, half of the scores; 6 N would be {}",
-                                               large(plan.flops_per_token), large(plan.six_n))});
+  rows.push_back({"FLOPs per token", fmt::format("{} with causal attention (half of the scores); 6N would be {}",
+                                                 large(plan.flops_per_token), large(plan.six_n))});
   if (plan.deadline_days) {
-    rows.push_back({"deadline", fmt::format("{}: {} days", plan.deadline_text, days(*plan.deadline_days))});
+    rows.push_back({"deadline", deadline_in_words(plan)});
   }
   if (plan.budget) {
     rows.push_back({"budget", money(plan, *plan.budget)});
   }
-  rows.push_back({"wanted", fmt::format("{:.0f} % chance of meeting it", 100.0 * plan.asked_confidence)});
+  rows.push_back(
+      {"required", fmt::format("{:.0f}% chance of meeting {}", 100.0 * plan.asked_confidence, limits_in_words(plan))});
   if (plan.p99_limit_s) {
-    rows.push_back({"p99 of a step", fmt::format("at most {} s", step_seconds(*plan.p99_limit_s))});
+    rows.push_back({"p99 of a step", fmt::format("at most {} s", plain(*plan.p99_limit_s))});
   }
   if (plan.power_limit_mw) {
     rows.push_back({"power", fmt::format("at most {} MW", plain(*plan.power_limit_mw))});
   }
   rows.push_back({"memory", fmt::format("at most {} of a GPU", share_percent(plan.memory_share))});
-  rows.push_back(
-      {"failures", fmt::format("{} a GPU-hour; a checkpoint takes {} s, a restart {} s", plan.failures_per_gpu_hour,
-                               plain(plan.checkpoint_s), plain(plan.restart_s))});
-  rows.push_back({"energy", fmt::format("PUE {}, {} a kWh", plain(plan.pue), money(plan, plan.energy_price))});
+  rows.push_back({"failures", fmt::format("{}; a checkpoint takes {} s, a restart {} s",
+                                          failures_in_words(plan.failures_per_gpu_hour), plain(plan.checkpoint_s),
+                                          plain(plan.restart_s))});
+  rows.push_back({"energy", plan.energy_price > 0.0
+                                ? fmt::format("PUE {}, {} per kWh", plain(plan.pue), money(plan, plan.energy_price))
+                                : fmt::format("PUE {}, no price of its own", plain(plan.pue))});
   rows.push_back({"jitter", fmt::format("{}, seed {}", plan.jitter, plan.seed)});
 }
 
 PlanTable inputs_table(const CapacityPlan& plan) {
-  PlanTable table{.id = "inputs",
-                  .title = "What was asked: inputs, not facts of this program",
-                  .columns = {{"", true}, {"", true}}};
+  PlanTable table{.id = "inputs", .title = "What was asked", .columns = {{"", true}, {"", true}}};
   add_asked(plan, table.rows);
   for (const CapacityKind& kind : plan.kinds) {
     std::string links = fmt::format("{} GB/s in a node", plain(kind.link_gb_s));
     links += kind.network_gb_s ? fmt::format(", {} between nodes", plain(*kind.network_gb_s)) : "";
     table.rows.push_back(
         {kind.name,
-         fmt::format("{}, {}; {} a GPU-hour on {}{}; {} available{}", kind.machine, links, money(plan, kind.price),
+         fmt::format("{}, {}; {} per GPU-hour on {}{}; {} available{}", kind.machine, links, money(plan, kind.price),
                      kind.price_date, kind.price_source.empty() ? "" : fmt::format(" ({})", kind.price_source),
-                     kind.available, kind.power_w > 0.0 ? fmt::format(", {} W each", plain(kind.power_w)) : "")});
+                     with_commas(kind.available),
+                     kind.power_w > 0.0 ? fmt::format(", {} W each", plain(kind.power_w)) : "")});
   }
   return table;
 }
@@ -318,9 +378,9 @@ PlanTable inputs_table(const CapacityPlan& plan) {
 PlanTable hardware_table(const CapacityPlan& plan) {
   PlanTable table{
       .id = "hardware",
-      .title = "What the machines are taken to be",
+      .title = "What is assumed of the machines",
       .note = "error: one standard error, where it is known.",
-      .columns = {{"kind", true}, {"what", true}, {"value"}, {"error"}, {"from", true}, {"source", true, true}}};
+      .columns = {{"kind", true}, {"what", true}, {"value"}, {"error"}, {"known from", true}, {"source", true, true}}};
   for (const CapacityKind& kind : plan.kinds) {
     for (const CapacityInput& input : kind.inputs) {
       table.rows.push_back({kind.name, input.what, input.value,
@@ -328,6 +388,7 @@ PlanTable hardware_table(const CapacityPlan& plan) {
                             input.source});
     }
   }
+  drop_the_only_kind(plan, table);
   return table;
 }
 

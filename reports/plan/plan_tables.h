@@ -2,6 +2,8 @@
 // A capacity plan as tables: Markdown and HTML show these very cells, text all but the wide ones.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +23,8 @@ struct PlanTable {
   std::string title;
   std::string note;  ///< May be empty.
   std::vector<PlanColumn> columns;
-  std::vector<std::vector<std::string>> rows;
+  std::vector<std::vector<std::string>> rows;  ///< A first cell that begins with spaces is a part of the row above it.
+  std::optional<std::size_t> answer_row{};     ///< The row of the answer, where the table has others.
 };
 
 /// In the order of reading; those that have no row are left out.

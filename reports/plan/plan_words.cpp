@@ -5,19 +5,23 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "model/analysis/verdict.h"
 #include "model/math/functions.h"
+#include "reports/commas.h"
 
 namespace commfuse::reports {
 
 namespace {
 
-/// "commfuse at 6 of 8 sites, sliced at 2", or the framework that runs them; empty where no site has a collective.
+/// " with commfuse at 6 of 8 sites, sliced at 2", or the framework that runs them; empty where no site has a
+/// collective.
 std::string schedules_in_words(const CapacityPlan& plan, const CapacityKind& kind) {
   if (!plan.framework.empty()) {
     return fmt::format(" as {} runs it", plan.framework);
@@ -41,7 +45,7 @@ std::string schedules_in_words(const CapacityPlan& plan, const CapacityKind& kin
 }
 
 std::string first_sentence(const CapacityPlan& plan, const CapacityKind& kind, const CapacityRun& run) {
-  return fmt::format("Train on {} {} ({}){}: {} days ({} to {}), {} ({} to {}), {} a million tokens.", run.gpus,
+  return fmt::format("Train on {} {} ({}){}: {} days ({} to {}), {} ({} to {}), {} per million tokens.", run.gpus,
                      kind.name, layout_in_words(run.layout), schedules_in_words(plan, kind), days(run.days.value),
                      days(run.days.low), days(run.days.high), money(plan, run.cost.value), money(plan, run.cost.low),
                      money(plan, run.cost.high), money(plan, run.cost_per_mtok.value));
@@ -52,14 +56,14 @@ std::string against_commfuse(const CapacityPlan& plan) {
   const auto found = std::ranges::find(plan.what_ifs, "CommFuse at every site", &WhatIf::change);
   const double longer = found == plan.what_ifs.end() ? 0.0 : 100.0 * found->days_share;
   return std::abs(longer) < 0.05 ? "CommFuse at every site would take as long"
-                                 : fmt::format("CommFuse at every site would take {:.1f} % {}", std::abs(longer),
+                                 : fmt::format("CommFuse at every site would take {:.1f}% {}", std::abs(longer),
                                                longer < 0.0 ? "less" : "longer");
 }
 
-/// "serial collectives would take 13.5 % longer, data slicing (CoC) 4.2 %"; without a difference it says so.
+/// "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%"; without a difference it says so.
 std::string against_schedules(const CapacityPlan& plan) {
   if (plan.best_kind()->sites.empty()) {
-    return "no product meets a collective that a schedule could hide";
+    return "no GEMM meets a collective that a schedule could hide";
   }
   if (!plan.framework.empty()) {
     return against_commfuse(plan);
@@ -69,8 +73,8 @@ std::string against_schedules(const CapacityPlan& plan) {
     const auto found = std::ranges::find(plan.what_ifs, name, &WhatIf::change);
     if (found != plan.what_ifs.end() && found->days_share >= 0.0005) {
       const double longer = 100.0 * found->days_share;
-      text += text.empty() ? fmt::format("{} would take {:.1f} % longer", name, longer)
-                           : fmt::format(", {} {:.1f} %", name, longer);
+      text += text.empty() ? fmt::format("{} would take {:.1f}% longer", name, longer)
+                           : fmt::format(", {} {:.1f}%", name, longer);
     }
   }
   return text.empty() ? "other schedules would take as long" : text;
@@ -89,13 +93,12 @@ std::string against_kinds(const CapacityPlan& plan, const CapacityRun& run) {
     return {};
   }
   const double more = 100.0 * (next->cost.value / run.cost.value - 1.0);
-  return fmt::format("; {} {} would cost {:.1f} % {}", next->gpus, next->kind, std::abs(more),
+  return fmt::format("; {} {} would cost {:.1f}% {}", next->gpus, next->kind, std::abs(more),
                      more < 0.0 ? "less" : "more");
 }
 
 std::string second_sentence(const CapacityPlan& plan, const CapacityRun& run) {
-  const char* limits = plan.deadline_days ? (plan.budget ? "deadline and budget" : "the deadline") : "the budget";
-  return fmt::format("The chance of meeting {} is {}; {}{}.", limits, likelihood(run.confidence),
+  return fmt::format("The chance of meeting {} is {}; {}{}.", limits_in_words(plan), likelihood(run.confidence),
                      against_schedules(plan), against_kinds(plan, run));
 }
 
@@ -146,13 +149,76 @@ std::string money(const CapacityPlan& plan, double amount) {
 
 std::string days(double number) { return fmt::format("{:.1f}", number); }
 std::string step_seconds(double number) { return fmt::format("{:.3f}", number); }
-std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100.0 * share); }
-std::string share_percent(double share) { return fmt::format("{:.1f} %", 100.0 * share); }
+std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 * share); }
+std::string share_percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
 std::string likelihood(double share) {
-  return share > 0.995 ? "over 99 %" : share < 0.005 ? "below 1 %" : fmt::format("{:.0f} %", 100.0 * share);
+  return share > 0.995 ? "over 99%" : share < 0.005 ? "below 1%" : fmt::format("{:.0f}%", 100.0 * share);
 }
 std::string plain(double number) {
   return std::abs(number) >= 1e4 ? fmt::format("{:.0f}", number) : fmt::format("{:.4g}", number);
+}
+
+std::string tick_money(const CapacityPlan& plan, double amount) {
+  std::string text = money(plan, amount);
+  const std::size_t point = text.rfind('.');
+  if (point == std::string::npos) {
+    return text;
+  }
+  std::size_t end = text.find_first_not_of("0123456789", point + 1);
+  end = std::min(end, text.size());
+  const std::size_t last = text.find_last_not_of('0', end - 1);
+  text.erase(last == point ? point : last + 1, end - (last == point ? point : last + 1));
+  return text;
+}
+
+std::string change_in_words(std::string change) {
+  if (const std::size_t gap = change.find(" %"); gap != std::string::npos) {
+    change.erase(gap, 1);
+  }
+  return change;
+}
+
+std::string input_in_words(const std::string& input) {
+  static const std::map<std::string, const char*, std::less<>> words{{"rate of links", "rate of links in a node"},
+                                                                     {"rate of network", "rate of the network"},
+                                                                     {"spread of the GPUs", "differences between GPUs"},
+                                                                     {"price of a GPU", "price per GPU-hour"},
+                                                                     {"failures", "rate of failures"}};
+  const auto known = words.find(input);
+  return known == words.end() ? input : known->second;
+}
+
+std::string deadline_in_words(const CapacityPlan& plan) {
+  const bool is_day = plan.deadline_text.find('-') != std::string::npos;
+  return is_day ? fmt::format("{} ({} days)", plan.deadline_text, days(*plan.deadline_days))
+                : days(*plan.deadline_days) + " days";
+}
+
+std::vector<const Sensitivity*> by_effect(const std::vector<Sensitivity>& sensitivities) {
+  std::vector<const Sensitivity*> sorted;
+  for (const Sensitivity& sensitivity : sensitivities) {
+    sorted.push_back(&sensitivity);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Sensitivity* a, const Sensitivity* b) {
+    return std::abs(a->cost_high - a->cost_low) > std::abs(b->cost_high - b->cost_low);
+  });
+  return sorted;
+}
+
+double longest_shown_days(const CapacityPlan& plan) {
+  const CapacityKind* best = plan.best_kind();
+  double shortest = best != nullptr ? best->best()->days.value : std::numeric_limits<double>::infinity();
+  std::vector<double> all_days;
+  for (const CapacityKind& kind : plan.kinds) {
+    for (const CapacityRun& run : kind.runs) {
+      shortest = best != nullptr ? shortest : std::min(shortest, run.days.value);
+      all_days.push_back(run.days.value);
+    }
+  }
+  constexpr double near = 3.0;
+  constexpr double far = 5.0;
+  const auto shown = std::ranges::count_if(all_days, [&](double length) { return length <= near * shortest; });
+  return (shown < 4 ? far : near) * shortest;
 }
 
 std::string layout_in_words(const TrainingPlan& layout) {
@@ -202,14 +268,52 @@ std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const Ca
   return static_cast<std::int64_t>(std::ceil(needed / unit) * unit);
 }
 
+const char* limits_in_words(const CapacityPlan& plan) {
+  return plan.deadline_days ? (plan.budget ? "deadline and budget" : "the deadline") : "the budget";
+}
+
+std::string needed_gpus(const CapacityPlan& plan) {
+  std::string text;
+  for (const CapacityKind& kind : plan.kinds) {
+    if (const std::optional<std::int64_t> needed = gpus_for_deadline(plan, kind)) {
+      text += fmt::format("{}{} {}", text.empty() ? "about " : " or ", with_commas(*needed), kind.name);
+    }
+  }
+  return text;
+}
+
+std::string plan_headline(const CapacityPlan& plan) {
+  const CapacityKind* kind = plan.best_kind();
+  if (kind == nullptr) {
+    const std::string needed = needed_gpus(plan);
+    return needed.empty() ? "No option meets the limits."
+                          : fmt::format("No option meets the limits: the deadline needs {}.", needed);
+  }
+  const CapacityRun& run = *kind->best();
+  return fmt::format("{} {} take {} days and {}. The chance of meeting {} is {}.", with_commas(run.gpus), kind->name,
+                     days(run.days.value), money(plan, run.cost.value), limits_in_words(plan),
+                     likelihood(run.confidence));
+}
+
+std::string plan_reasons(const CapacityPlan& plan) {
+  const CapacityKind* kind = plan.best_kind();
+  if (kind == nullptr) {
+    std::string text;
+    for (const CapacityKind& missed : plan.kinds) {
+      text += fmt::format("{}For {}, {}.", text.empty() ? "" : " ", missed.name, missed.reason);
+    }
+    return text;
+  }
+  std::string others = against_schedules(plan) + against_kinds(plan, *kind->best());
+  others.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(others.front())));
+  return fmt::format("Run {}{}. {}.{}", layout_in_words(kind->best()->layout), schedules_in_words(plan, *kind), others,
+                     ties_sentence(plan, *kind->best()));
+}
+
 std::string plan_verdict(const CapacityPlan& plan) {
   const CapacityKind* kind = plan.best_kind();
   if (kind == nullptr) {
-    std::string text = "Nothing keeps the limits.";
-    for (const CapacityKind& one : plan.kinds) {
-      text += fmt::format(" {}: {}.", one.name, one.reason);
-    }
-    return text;
+    return plan_headline(plan) + " " + plan_reasons(plan);
   }
   return first_sentence(plan, *kind, *kind->best()) + " " + second_sentence(plan, *kind->best()) +
          ties_sentence(plan, *kind->best());

@@ -48,9 +48,9 @@ std::string no_layout(const PlanFile& file, const CapacityKind& kind, const Layo
 std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t limit) {
   const std::int64_t node = std::max<std::int64_t>(1, run.gpus / run.nodes);
   if (limit < kind.available && run.gpus + node > limit) {
-    return fmt::format(", all that limits.power of {:.4g} MW allows,", file.power->value / 1e6);
+    return fmt::format(" (all that limits.power of {:.4g} MW allows)", file.power->value / 1e6);
   }
-  return run.gpus + node > kind.available ? ", all that are available," : "";
+  return run.gpus + node > kind.available ? " (all that are available)" : "";
 }
 
 constexpr double least_goodput = 0.01;  // below this, a run hardly progresses
@@ -66,14 +66,14 @@ std::string failures_bind(const PlanFile& file, const CapacityRun& run) {
 std::string deadline_binds(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t limit) {
   const double allowed = file.deadline->count() / day;
   return fmt::format(
-      "the deadline binds: the shortest run, on {} GPUs{} takes {:.1f} days, {:.2f} times the {:.4g} "
-      "that are allowed",
-      run.gpus, why_no_more(file, kind, run, limit), days_of(run), days_of(run) / allowed, allowed);
+      "the deadline binds: the shortest run takes {:.1f} days on {} GPUs{}, {:.2f} times the {:.4g} days that are "
+      "allowed",
+      days_of(run), run.gpus, why_no_more(file, kind, run, limit), days_of(run) / allowed, allowed);
 }
 
 std::string budget_binds(const PlanFile& file, const CapacityRun& run, std::string_view which) {
-  return fmt::format("the budget binds: {}, on {} GPUs, costs {}{:.0f}, {:.2f} times the {}{:.0f} that are allowed",
-                     which, run.gpus, file.currency, cost_of(run), cost_of(run) / *file.budget, file.currency,
+  return fmt::format("the budget binds: {} costs {}{:.0f} on {} GPUs, {:.2f} times the {}{:.0f} that are allowed",
+                     which, file.currency, cost_of(run), run.gpus, cost_of(run) / *file.budget, file.currency,
                      *file.budget);
 }
 
@@ -118,14 +118,15 @@ std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const 
   if (file.budget) {
     const CapacityRun cheapest = least(left, cost_of);
     if (cost_of(cheapest) > *file.budget) {
-      return budget_binds(file, cheapest,
-                          left.size() < kind.runs.size() ? "the cheapest that keeps the other limits" : "the cheapest");
+      return budget_binds(
+          file, cheapest,
+          left.size() < kind.runs.size() ? "the cheapest run that meets the other limits" : "the cheapest run");
     }
   }
   const CapacityRun likeliest = least(left, [](const CapacityRun& run) { return -run.confidence; });
   return fmt::format(
-      "confidence binds: the likeliest run, on {} GPUs, keeps the limits with {:.0f} %, and {:.0f} % are "
-      "wanted",
+      "confidence binds: the likeliest run, on {} GPUs, has a {:.0f}% chance of meeting the limits, and {:.0f}% is "
+      "required",
       likeliest.gpus, 100.0 * likeliest.confidence, 100.0 * file.confidence);
 }
 

@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import { Browser, Checks } from "../browser/browser.mjs";
 import { inked } from "../browser/timeline_checks.mjs";
 import { checkDeployed, checkFolded, checkFromLink, checkReal, checkRealParts } from "./implementation_checks.mjs";
-import { checkFiles, checkGuide, checkHints, checkMap, checkPhone, checkPlan, checkSlow, checkWhy, checkWords } from "./parts_checks.mjs";
+import { checkFiles, checkGuide, checkHints, checkMap, checkNarrowGuide, checkPaper, checkPhone, checkPlan, checkSlow, checkWhy, checkWords } from "./parts_checks.mjs";
 
 const [program, folder, kind] = process.argv.slice(2);
 const real = kind === "real";
@@ -165,10 +165,15 @@ async function checkLinks(page) {
   );
   checks.equal(await page.value(`document.querySelector("#problem button").textContent`), "ranks 8", "and offers what to choose");
   checks.equal(await page.value(text("headline")), "This point cannot be simulated.", "and keeps no old verdict");
+  const below = 'document.getElementById("share").getBoundingClientRect().top > document.getElementById("problem").getBoundingClientRect().top';
+  checks.that(await page.value(below), "the reason comes first");
   await page.value('location.hash = "#scope=prefill&seq=4096"');
   await page.until('commfusePage.live.whole && document.getElementById("problem").hidden');
   await settled(page);
   checks.equal(await page.value('document.getElementById("timelines").hidden'), true, "whole models have no timelines");
+  checks.equal(await page.value(text("h-time")), "Schedules of a whole model", "and no heading that promises one");
+  checks.equal(await page.value('document.getElementById("why").parentElement.hidden'), true, "nor ops to compare");
+  checks.that(await page.value('document.querySelectorAll("#bars + div li").length > 0'), "a legend says what the bars are");
   checks.that(/^With ideal kernels overlap pays: commfuse takes /.test(await page.value(text("headline"))), "but a verdict");
   await page.value('location.hash = "#seq=4096&show=serial,commfuse"');
   await page.until("!commfusePage.live.whole");
@@ -315,6 +320,10 @@ try {
     if (width < 700) {
       await checkFolded(page, checks);
       await checkPhone(page, checks);
+      await checkNarrowGuide(page, checks, settled);
+    }
+    if (name === "desktop-dark") {
+      await checkPaper(page, checks);
     }
     checks.equal(await page.value("commfusePage.failures"), [], `parts that failed, ${name}`);
     checks.equal(page.errors, [], `errors on the console, ${name}`);

@@ -119,9 +119,16 @@ export async function checkWords(page, checks) {
   await of(`surerSentence(${runs}[0], ${runs}, "$")`, "To be over 99% sure, take 16 h100 for 1.0% more money: 18.8 days, $20.2k.");
   const texts = (changes) => JSON.stringify({ tokens: "2T", gpus: "h100", price: "2.80", deadline: "90d", available: "", budget: "", ...changes });
   await of(`planMistake(${texts({})})`, "");
-  await of(`planMistake(${texts({ gpus: "1024 h100" })})`, "Kind of GPU: a plan finds how many GPUs it takes; write h100 here, and 1024 under \u201cAt most so many GPUs\u201d");
+  await of(`planMistake(${texts({ gpus: "1024 h100" })})`, "Kind of GPU: a plan finds how many GPUs it takes; write h100 here, and 1024 under \u201cGPUs available\u201d");
   await of(`planMistake(${texts({ price: "", tokens: "" })})`, "Tokens to train on is missing; write it, as in 2T\nPrice of a GPU-hour is missing; write it, as in 2.80");
   await of(`planMistake(${texts({ deadline: "" })})`, "Deadline and Budget are both empty; write one, as in 90d or 2M");
+  await of('timeUnit(28182276).text(28182276)', "28.182\u202fs");
+  await of('timeUnit(9999).text(9999) + timeUnit(147120).text(147120)', "9999.0\u202f\u00b5s147.120\u202fms");
+  const told = "Train on 256 h100 (TP 4, PP 4 with 4 pieces each, DP 16) with commfuse at 7 of 8 sites, sliced at 1: 75.3 days (61.2 to 93.4), $1.30M ($1.05M to $1.61M), $0.6477 per million tokens. The chance of meeting the deadline is 91%; serial collectives would take 12.7% longer, data slicing (CoC) 4.3%.";
+  await of(`planReasons(${JSON.stringify(told)})`, "Layout: TP 4, PP 4 with 4 pieces each, DP 16, with commfuse at 7 of 8 sites, sliced at 1, for $0.6477 per million tokens. Serial collectives would take 12.7% longer, data slicing (CoC) 4.3%.");
+  const none = JSON.stringify({ asked: {}, verdict: "No option meets the limits: the deadline needs about 17,000 h100. For h100, the deadline binds: the shortest run takes 43.4 days on 5248 GPUs, 2.29 times the 19 days that are allowed." });
+  await of(`planHeadline(undefined, ${none}, "$")`, "No option meets the limits: the deadline needs about 17,000 h100.");
+  await of('limitWords({ asked: { deadline_days: 90, budget: 2e6 } }, "$")', "deadline, 90 days; budget, $2.00M");
   await of('["price -20 %", "links x0.5"].map((change) => changeText({ change }))', ["price \u221220%", "links \u00d70.5"]);
   await of(`surerSentence(${runs}[0], ${runs}, "$", true)`, "To be over 99% sure, take 32 h100 for 2.0% more money: 9.5 days, $20.4k.");
   await of('planRefusal("--gpus: unknown hardware \'zzz\'; known: a, b; a path holds \'/\'")', "Kind of GPU: unknown hardware 'zzz'; choose one of this field's list, or a short name such as h100");
@@ -168,6 +175,32 @@ export async function checkPhone(page, checks) {
     titles.every(([title, label]) => title === label.replace(/[()]/g, "")),
     `titles are whole: ${titles.map(([title]) => title)}`,
   );
+}
+
+/// On a narrow window the timelines that the first minute speaks of come right below its words.
+export async function checkNarrowGuide(page, checks, settled) {
+  await page.value('document.getElementById("guide-begin").click()');
+  await page.until('commfusePage.live.rows[0].scope === "down"');
+  await settled(page);
+  const place = (what) => page.value(`document.querySelector("${what}").getBoundingClientRect().top`);
+  checks.that((await place("canvas.timeline")) < (await place("#in-model")), "timelines stand above the settings");
+  checks.that((await place("canvas.timeline")) - (await place(".guide-text")) < 500, `and near the words: ${(await place("canvas.timeline")) - (await place(".guide-text"))}`);
+  await page.value('[...document.querySelectorAll(".guide-steps button")].at(-1).click()');
+  await settled(page);
+  checks.that((await place("canvas.timeline")) > (await place("#in-model")), "until it ends");
+}
+
+/// On paper: no buttons, no table cut off, few sheets. The window has to be opened anew afterwards.
+export async function checkPaper(page, checks) {
+  await page.size(703, 1031, false); // A4 less margins of 12 mm
+  await page.send("Emulation.setEmulatedMedia", { media: "print", features: [] });
+  const shown = (what) => page.value(`[...document.querySelectorAll("${what}")].filter((e) => e.getClientRects().length > 0).map((e) => e.textContent.slice(0, 40))`);
+  checks.equal(await shown("button:not(.hint, .cell),input,select"), [], "nothing to press on paper");
+  const cut = await page.value('[...document.querySelectorAll("table,canvas,.bars,svg.chart")].filter((e) => e.getClientRects().length > 0 && e.getBoundingClientRect().right > 703.5).map((e) => e.textContent.slice(0, 40))');
+  checks.equal(cut, [], "cut off on paper");
+  const { data } = await page.send("Page.printToPDF", { preferCSSPageSize: true, printBackground: true });
+  const sheets = Buffer.from(data, "base64").toString("latin1").match(/\/Type\s*\/Page\b/g).length;
+  checks.that(sheets <= 4, `one layer prints on four sheets at most: ${sheets}`);
 }
 
 export async function checkGuide(page, checks, settled, pictures) {
@@ -275,6 +308,12 @@ export async function checkPlan(page, checks, pictures) {
     worth.length > 2 && worth.every((one, i) => i === 0 || one > worth[i - 1]),
     `ticks of cost rise, so that none lost its zeros: ${ticks}`,
   );
+  checks.equal(await page.value('document.querySelectorAll("#panel-plan .chart .limit").length'), 1, "the deadline is a line of the chart");
+  checks.that((await page.value('document.querySelector("#panel-plan .legend").textContent')).includes("deadline, 90 days"), "which its legend names");
+  checks.that(!/75\.3 days \(|The chance of meeting/.test(said), `nothing is said twice: ${said}`);
+  const rates = await page.value('[...document.querySelectorAll("#panel-plan tbody th")].map((e) => e.textContent).filter((one) => one.startsWith("links"))');
+  checks.equal(rates, ["links \u00d70.5", "links \u00d72", "links \u00d74"], "what halves and doubles of rates change");
+  checks.that(await page.value('getComputedStyle(document.querySelector("footer .of-plans")).display !== "none" && getComputedStyle(document.querySelector("footer .of-layers")).display === "none"'), "the footer speaks of plans");
   checks.equal(
     await page.value('[...document.querySelectorAll("#panel-plan td")].filter((e) => /^[+\u2212]?0\\.0%$/.test(e.textContent)).length'),
     0,

@@ -68,13 +68,80 @@ CapacityPlan made(const std::string& text = "h100") {
 TEST(CapacityReport, TheVerdictIsTwoSentencesWithIntervals) {
   EXPECT_EQ(plan_verdict(made()),
             "Train on 2048 h100 (TP 8, PP 2, DP 128) with commfuse at 1 of 2 sites, sliced at 1: 78.6 days (62.9 to "
-            "98.2), $9.66M ($7.73M to $12.07M), $0.9660 a million tokens. The chance of meeting the deadline is 85 %; "
-            "serial collectives would take 13.5 % longer, data slicing (CoC) 4.2 %.");
+            "98.2), $9.66M ($7.73M to $12.07M), $0.9660 per million tokens. The chance of meeting the deadline is 85%; "
+            "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%.");
   CapacityPlan none = made();
   none.kinds.erase(none.kinds.begin());
   none.answer.reset();
   EXPECT_EQ(plan_verdict(none),
-            "Nothing keeps the limits. a100: the deadline binds: the shortest run takes 99.0 days.");
+            "No option meets the limits. For a100, the deadline binds: the shortest run takes 99.0 days.");
+}
+
+TEST(CapacityReport, TheHeadlineSaysTheChanceAndReasonsSayTheRest) {
+  CapacityPlan plan = made();
+  EXPECT_EQ(plan_headline(plan), "2048 h100 take 78.6 days and $9.66M. The chance of meeting the deadline is 85%.");
+  EXPECT_EQ(plan_reasons(plan),
+            "Run TP 8, PP 2, DP 128 with commfuse at 1 of 2 sites, sliced at 1. Serial collectives would take 13.5% "
+            "longer, data slicing (CoC) 4.2%.");
+  plan.budget = 1e7;
+  EXPECT_TRUE(plan_headline(plan).ends_with("The chance of meeting deadline and budget is 85%."));
+  const std::string page = plan_page({plan, "c", "v"});
+  EXPECT_NE(page.find("<dt>Chance of meeting deadline and budget</dt><dd><div class=\"value\">85%</div><div "
+                      "class=\"about\">at most 90.0 days and $10.00M</div>"),
+            std::string::npos);
+  EXPECT_NE(page.find("<p class=\"quiet\">llama-3.1-70b, 10.00T tokens, deadline 90.0 days, budget $10.00M; h100 at "
+                      "$2.50 per GPU-hour, 0 available; a100 at $0.00 per GPU-hour, 0 available.</p>"),
+            std::string::npos);
+  plan.deadline_text = "2027-03-01";
+  EXPECT_EQ(deadline_in_words(plan), "2027-03-01 (90.0 days)");
+}
+
+TEST(CapacityReport, OneKindIsNotRepeatedInATable) {
+  CapacityPlan plan = made();
+  const auto has = [&](const char* id) {
+    const std::vector<PlanTable> tables = plan_tables(plan);
+    return std::ranges::find(tables, id, &PlanTable::id) != tables.end();
+  };
+  EXPECT_TRUE(has("kinds"));
+  plan.kinds.pop_back();
+  EXPECT_FALSE(has("kinds"));
+  const std::vector<PlanTable> tables = plan_tables(plan);
+  const auto counts = std::ranges::find(tables, "counts", &PlanTable::id);
+  ASSERT_NE(counts, tables.end());
+  EXPECT_EQ(counts->columns.front().name, "GPUs");
+  EXPECT_EQ(counts->rows.front().front(), "1024");
+}
+
+TEST(CapacityReport, TheAnswerIsMarkedAndMuchLongerRunsAreCounted) {
+  CapacityPlan plan = made();
+  plan.kinds[0].runs.insert(plan.kinds[0].runs.begin(), run("h100", 64, 2000.0, 9e6));  // over five times 78.6 days
+  plan.kinds[0].answer = 2;
+  plan.pareto = {{0, 3}, {0, 2}, {0, 1}, {0, 0}};
+  EXPECT_EQ(longest_shown_days(plan), 5.0 * 78.6);  // Three times the answer's would leave three runs.
+  const std::vector<PlanTable> tables = plan_tables(plan);
+  const auto counts = std::ranges::find(tables, "counts", &PlanTable::id);
+  ASSERT_NE(counts, tables.end());
+  ASSERT_EQ(counts->rows.size(), 3U);
+  EXPECT_EQ(counts->answer_row, 1U);
+  EXPECT_EQ(counts->rows[1].back(), "answer; knee");
+  EXPECT_TRUE(counts->note.starts_with("Left out: 1 that take more than 393.0 days; JSON and CSV have them. "));
+  const std::string page = plan_page({plan, "c", "v"});
+  EXPECT_NE(page.find("<tr class=\"fastest\"><th scope=\"row\">h100</th><td>2048</td>"), std::string::npos);
+  EXPECT_NE(page.find("<th scope=\"row\" class=\"part\">waiting, s</th>"), std::string::npos);
+  EXPECT_NE(plan_csv(plan).find(",2000,"), std::string::npos);
+}
+
+TEST(CapacityReport, TablesLeaveRatesBetweenDoublesToTheFigure) {
+  CapacityPlan plan = made();
+  for (const char* change : {"network x1.5", "links x3", "price -20 %"}) {
+    plan.what_ifs.push_back(plan.what_ifs.back());
+    plan.what_ifs.back().change = change;
+  }
+  const std::string shown = plan_markdown(plan);
+  EXPECT_EQ(shown.find("| network x1.5 |"), std::string::npos);
+  EXPECT_EQ(shown.find("| links x3 |"), std::string::npos);
+  EXPECT_NE(shown.find("| price -20% |"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(plan_json(plan)).at("what_if").size(), 6U);
 }
 
 TEST(CapacityReport, PlansThatTieAreNamedWithTheRuleThatBrokeTheTie) {
@@ -97,8 +164,8 @@ TEST(CapacityReport, ARunThatIsBetterAndMissesALimitIsNamedWithIt) {
   EXPECT_EQ(plan_text(plan).find("shorter and cheaper ("), std::string::npos);
   plan.kinds[0].runs[2].cost.value = 9e6;
   plan.kinds[0].runs[2].misses = "p99_step";
-  const std::string text = plan_text(plan);  // in lines of 80
-  EXPECT_NE(text.find("4096 h100 would be\n  both shorter and cheaper (41.5 days, $9.00M) but miss a limit:"),
+  const std::string text = plan_markdown(plan);
+  EXPECT_NE(text.find("4096 h100 would be both shorter and cheaper (41.5 days, $9.00M) but miss a limit: p99\\_step."),
             std::string::npos)
       << text;
 }
@@ -114,7 +181,7 @@ TEST(CapacityReport, TextMarkdownAndPageShowTheSameCells) {
       ASSERT_EQ(row.size(), table.columns.size()) << table.id;
       for (std::size_t column = 0; column < row.size(); ++column) {
         const std::string& cell = row[column];
-        const bool is_number = !cell.empty() && cell.find_first_not_of("+-$.0123456789xMkB% ") == std::string::npos;
+        const bool is_number = !cell.empty() && cell.find_first_not_of("+-$.0123456789xMkB%") == std::string::npos;
         if (is_number) {
           EXPECT_TRUE(table.columns[column].is_wide || text.find(cell) != std::string::npos)
               << table.id << ": " << cell;
@@ -132,7 +199,7 @@ TEST(CapacityReport, WhatIfsHaveTheirIntervalsWhereThereIsRoom) {
   const CapacityPlan plan = made();
   const std::string shown = plan_markdown(plan);
   EXPECT_NE(
-      shown.find("| network x2 | 8x2x128x1 | 70.2 | 60.0 to 80.0 | -10.7 % | -412.9k | $8.63M | $8.00M to $9.00M | "
+      shown.find("| network x2 | 8x2x128x1 | 70.2 | 60.0 to 80.0 | -10.7% | -412.9k | $8.63M | $8.00M to $9.00M | "
                  "$0.2984 | $502.90 |"),  // 2048 GPUs x 24 h x (70.2 - 78.6) days = -412,877
       std::string::npos)
       << shown;
@@ -153,12 +220,12 @@ TEST(CapacityReport, TheAnswerHasItsPercentilesRatesAndInputs) {
   plan.kinds[0].inputs = {{"dense peak, bf16", "989 TFLOP/s", 0.0, "published", "a data sheet"},
                           {"NVLink, one pair", "361 GB/s", 0.002, "fitted", "a.csv"}};
   const std::string shown = plan_markdown(plan);
-  for (const char* row : {"|   p99, p99.9 over machines, s | 7.400 7.500 |  |  |",
-                          "|   of it the wait for the slowest GPU | 2.0 % |  |  |",
-                          "| model TFLOP/s a GPU | 507.6 |  |  |",    // 2.31e6 / 2048 x 4.5e11
+  for (const char* row : {"|   p99 over machines, s | 7.400 |  |  |", "|   p99.9 over machines, s | 7.500 |  |  |",
+                          "|   share lost to the slowest GPU | 2.0% |  |  |",
+                          "| model TFLOP/s per GPU | 507.6 |  |  |",  // 2.31e6 / 2048 x 4.5e11
                           "| cost of that energy | $600.0k |  |  |",  // 6000 MWh at $0.10 a kWh
                           "| h100 | dense peak, bf16 | 989 TFLOP/s | - | published | a data sheet |",
-                          "| h100 | NVLink, one pair | 361 GB/s | 0.2 % | fitted | a.csv |"}) {
+                          "| h100 | NVLink, one pair | 361 GB/s | 0.2% | fitted | a.csv |"}) {
     EXPECT_NE(shown.find(row), std::string::npos) << row << "\n" << shown;
   }
 }
@@ -244,6 +311,12 @@ TEST(CapacityReport, NoLabelStandsInTheFiguresAndTelephonesHaveTheirOwn) {
   };
   EXPECT_EQ(std::ranges::count_if(wide[0].legend, is_answer), 1);
   EXPECT_EQ(wide[0].title, "2048 h100 are enough: 78.6 days of 90.0");
+  EXPECT_EQ(wide[1].title, "A shorter run: 4096 h100 take 41.5 days for $10.20M (5.6% more)");  // 10.2 / 9.66
+  const auto answer = std::ranges::find_if(wide[0].legend, is_answer);
+  EXPECT_EQ(answer->symbol, Symbol::diamond);                             // as it is drawn
+  EXPECT_TRUE(std::holds_alternative<PointsMark>(wide[0].marks.back()));  // The answer lies on top of its dot.
+  EXPECT_EQ(std::ranges::count(wide[0].y.ticks, std::string("90"), &Tick::label), 1);   // the deadline, on the axis
+  EXPECT_EQ(std::ranges::count(wide[0].y.ticks, std::string("100"), &Tick::label), 0);  // It would touch the deadline.
   const std::string page = plan_page({plan, "c", "v"});
   EXPECT_NE(page.find("aria-labelledby=\"plan-days-narrow-title"), std::string::npos);
 }
@@ -265,14 +338,29 @@ TEST(CapacityReport, AMissedDeadlineSaysHowManyGpusItNeeds) {
   EXPECT_EQ(plan_figures(plan).front().title, "The deadline needs about 19,000 h100");
   EXPECT_NE(plan_page({plan, "c", "v"}).find("<dt>Needs</dt><dd><div class=\"value\">about 19,000 h100</div>"),
             std::string::npos);
+  EXPECT_EQ(plan_headline(plan), "No option meets the limits: the deadline needs about 19,000 h100.");
+  plan.kinds[0].available = 4096;
+  EXPECT_NE(plan_page({plan, "c", "v"}).find("guessed from how days fall with more GPUs; 4096 are available</div>"),
+            std::string::npos);
+  EXPECT_NE(plan_page({plan, "c", "v"})
+                .find("<dt>Shortest run</dt><dd><div class=\"value\">41.5 days</div><div class=\"about\">4096 h100, "
+                      "$10.20M; 10.4 days are allowed</div>"),
+            std::string::npos);
   plan.kinds[0].runs[2].days.value = 75.0;  // Twice the GPUs hardly shorten the run.
   EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));
+  EXPECT_EQ(plan_headline(plan), "No option meets the limits.");
 }
 
 TEST(CapacityReport, NumbersAreWrittenInOneWay) {
   const CapacityPlan plan = made();
   EXPECT_EQ(money(plan, 9.664e6), "$9.66M");
   EXPECT_EQ(money(plan, 2.5), "$2.50");
+  EXPECT_EQ(tick_money(plan, 14e6), "$14M");
+  EXPECT_EQ(tick_money(plan, 9.5e6), "$9.5M");
+  EXPECT_EQ(tick_money(plan, 300e3), "$300k");
+  EXPECT_EQ(tick_money(plan, 100.0), "$100");
+  EXPECT_EQ(input_in_words("rate of network"), "rate of the network");
+  EXPECT_EQ(input_in_words("speed of kernels"), "speed of kernels");
   EXPECT_EQ(money(plan, 0.64389), "$0.6439");
   EXPECT_EQ(money(plan, 0.0), "$0.00");
   EXPECT_EQ(money(plan, -159.476), "-$159.48");
@@ -280,7 +368,7 @@ TEST(CapacityReport, NumbersAreWrittenInOneWay) {
   EXPECT_EQ(large(123.4e9), "123.4B");
   EXPECT_EQ(large(418.73), "418.7");
   EXPECT_EQ(plain(18264.4), "18264");
-  EXPECT_EQ(likelihood(0.999), "over 99 %");
+  EXPECT_EQ(likelihood(0.999), "over 99%");
   EXPECT_EQ(layout_in_short({.tensor = 8, .pipeline = 2, .data = 4, .context = 2}), "8x2x4x2");
 }
 

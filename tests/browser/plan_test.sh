@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Two plans as people get them, one that meets its deadline and one that does not, in a headless Chromium:
+# `plan_test.sh BINARIES SOURCE FOLDER`. Exits with 77, and says so, where Chromium or node is missing. FOLDER/pictures gets
+# what was looked at.
+set -euo pipefail
+PATH=$1:$PATH
+source=$2
+folder=$3
+
+skip() {
+  printf 'skipped: %s\n' "$*"
+  exit 77
+}
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "there is no Chromium"
+command -v node >/dev/null || skip "there is no node"
+
+rm -rf "$folder"
+mkdir -p "$folder/pictures"
+cd "$folder"
+export COMMFUSE_CONFIG_DIR=$source/configs
+commfuse-sim plan train-70b --out met >/dev/null
+sed 's/^deadline: .*/deadline: 2026-12-20/' "$source/configs/plans/train-70b.yaml" >late.yaml
+status=0
+commfuse-sim plan late.yaml --out missed >/dev/null || status=$?
+[[ $status -eq 4 ]] || {
+  printf 'a plan that misses its deadline exits with 4, not %s\n' "$status"
+  exit 1
+}
+node "$source/tests/browser/plan_test.mjs" "$chromium" .
