@@ -8,6 +8,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/field.h"
 #include "model/config/implementation.h"
+#include "model/config/overlap_keys.h"
 #include "model/config/read_described.h"
 #include "model/config/yaml_reader.h"
 #include "model/config_error.h"
@@ -75,7 +76,9 @@ std::vector<T> list_of(YamlMap map, std::string_view key, const All& choices) {
   return values;
 }
 
-void read_strategy(YamlMap map, Implementation& into) {
+/// Fills the strategy, its options and which of them the file fixes.
+template <class Into>
+void read_strategy(YamlMap map, Into& into) {
   const std::string word = map.text("strategy");
   const auto strategy = named(map, "strategy", word, all_strategies, [](const Strategy* known) { return known->name; });
   into.strategy = strategy ? *strategy : &serial_strategy;
@@ -152,6 +155,38 @@ void read_fitted(YamlMap map, Implementation& into) {
   }
 }
 
+/// Reads the schedule of one key: that of a strategy at a scope, or one of a file.
+OverlapKey read_overlap_key(YamlMap map, const std::string& key) {
+  OverlapKey into{.key = key, .method = map.text("method"), .fixed = {}};
+  const auto scope = named(map, "scope", map.text("scope"), all_scopes, [](Scope known) { return name_of(known); });
+  into.scope = scope.value_or(Scope::qkv);
+  if (map.optional_value("schedule")) {
+    into.file = map.text("schedule");
+    try {
+      find_config(Catalogue::schedules, into.file);
+    } catch (const ConfigError& error) {
+      map.mistake("schedule", error.what());
+    }
+    return into;
+  }
+  read_strategy(map, into);
+  if (scope && !applies(*into.strategy, kinds_of(*scope))) {
+    map.mistake("strategy", fmt::format("strategy {} has no schedule for scope {}; choose another strategy or scope",
+                                        into.strategy->name, name_of(*scope)));
+  }
+  return into;
+}
+
+std::vector<OverlapKey> read_overlap_keys(YamlMap root) {
+  std::vector<OverlapKey> keys;
+  if (std::optional<YamlMap> map = root.optional_map("keys")) {
+    for (const std::string& key : map->keys()) {
+      keys.push_back(read_overlap_key(map->map(key), key));
+    }
+  }
+  return keys;
+}
+
 template <class All, class Name>
 std::string names_of(const All& values, const Name& name) {
   std::vector<std::string> names;
@@ -161,9 +196,12 @@ std::string names_of(const All& values, const Name& name) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-}  // namespace
+struct ReadFile {
+  std::shared_ptr<const Implementation> implementation;
+  std::vector<OverlapKey> keys;
+};
 
-std::shared_ptr<const Implementation> load_implementation(std::string_view name_or_path) {
+ReadFile read_file(std::string_view name_or_path) {
   YamlFile file(find_config(Catalogue::implementations, name_or_path));
   YamlMap root = file.root();
   root.schema(schema);
@@ -186,9 +224,18 @@ std::shared_ptr<const Implementation> load_implementation(std::string_view name_
       loaded->without[table] = read_costs(without->map(table), loaded->name, loaded->transport);
     }
   }
+  std::vector<OverlapKey> keys = read_overlap_keys(root);
   file.finish();
-  return loaded;
+  return {std::move(loaded), std::move(keys)};
 }
+
+}  // namespace
+
+std::shared_ptr<const Implementation> load_implementation(std::string_view name_or_path) {
+  return read_file(name_or_path).implementation;
+}
+
+std::vector<OverlapKey> load_overlap_keys(std::string_view name_or_path) { return read_file(name_or_path).keys; }
 
 std::vector<std::shared_ptr<const Implementation>> load_implementations(std::string_view names) {
   std::vector<std::shared_ptr<const Implementation>> loaded;

@@ -13,17 +13,61 @@
 // GEMM c, pull p, sum s: makespan m + c + (N-1) max(c, p) for ag_gemm; c + (N-1) max(c, p) + s for gemm_rs, and
 // min(c, p) more for an odd N > 1, where the own GEMM follows the last pull on its stream.
 //
+// Backward, the compiler pass that fuses (torch/_inductor/fx_passes/micro_pipeline_tp.py) finds dx = dy w^T behind its
+// gather or before its scatter. A gather whose result is transposed into dw = x^T dy is not fused: x is gathered again
+// by a collective with nothing beside it, or was saved, since the forward pass returns it (return_A). dy stays gathered
+// for dw; the own shard is copied to the others beside the last product:
+//
+//   ag_gemm_backward   compute  |(as gemm_rs: dx)|+|          |dw ...........|
+//                      comm                        |= ag x ==|
+//
+//   gemm_rs_backward   compute  |m|dx[r]  |dx[r+1]  |dx[r+2]  |dx[r+3] |dw ...........|
+//                      copy       |<- r+1 |<- r+2   |<- r+3   |
+//
+// With a gather g (0 if x was saved) and dw's GEMM w: the time of gemm_rs + g + w, and m + c + (N-1) max(c, p) + w. One
+// rank takes c + w.
+//
 // The source says that "cp" of different streams cannot overlap, so they share a lane; that lane's kind costs no SMs.
 // Its barriers appear here as the wait of a pull for its source: a pull starts when both ranks are ready for it. GEMMs
 // of the two streams do not run at the same time here.
+#include <functional>
+
+#include "model/strategies/fuse_steps.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/strategy_parts.h"
+#include "model/strategies/whole_backward.h"
 
 namespace commfuse {
 
 namespace {
 
 constexpr Lane copy_engine{LaneKind::copy, 0};
+
+/// Puts the input into symmetric memory and pulls the shards of the others, each under the product of the one before.
+/// `pulled` is the place of the shard of rank r + step, `multiply` adds the product of an operand of that shard.
+/// Returns the products. Requires more than one rank.
+std::vector<OpId> pull_and_multiply(
+    const Stage& stage, const StrategyOptions& options, const std::function<Region(std::int32_t step)>& pulled,
+    const std::function<OpId(std::int32_t step, const Region& shard, const std::vector<OpId>& waits)>& multiply) {
+  ProgramBuilder& builder = stage.builder;
+  const BufferId symmetric = stage.scratch("symmetric", 1, stage.input);
+  const OpId put = builder.elementwise({.function = Function::copy,
+                                        .inputs = {{builder.whole(stage.input)}},
+                                        .out = {builder.whole(symmetric)},
+                                        .waits = stage.ready});
+  std::vector<OpId> products{multiply(0, builder.whole(stage.input), {})};
+  for (std::int32_t step = 1; step < stage.ranks; ++step) {
+    const OpId pull = builder.exchange({.lane = copy_engine,
+                                        .axis = stage.axis,
+                                        .shift = -step,
+                                        .send = {builder.whole(symmetric)},
+                                        .receive = {pulled(step)},
+                                        .wire = options.dtype,
+                                        .waits = {step == 1 ? put : products[static_cast<std::size_t>(step) - 2]}});
+    products.push_back(multiply(step, pulled(step), {pull}));
+  }
+  return products;
+}
 
 Done async_tp_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
@@ -36,34 +80,22 @@ Done async_tp_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   if (stage.ranks == 1) {
     return {product(0, builder.whole(stage.input), stage.ready)};
   }
-  const BufferId symmetric = stage.scratch("symmetric", 1, stage.input);
   const BufferId gathered = stage.scratch("gathered", stage.ranks - 1, stage.input);
-  const OpId put = builder.elementwise({.function = Function::copy,
-                                        .inputs = {{builder.whole(stage.input)}},
-                                        .out = {builder.whole(symmetric)},
-                                        .waits = stage.ready});
-  std::vector<OpId> products{product(0, builder.whole(stage.input), {})};
-  for (std::int32_t step = 1; step < stage.ranks; ++step) {
-    const Region pulled = builder.rows_of(gathered, step - 1);
-    const OpId pull = builder.exchange({.lane = copy_engine,
-                                        .axis = stage.axis,
-                                        .shift = -step,
-                                        .send = {builder.whole(symmetric)},
-                                        .receive = {pulled},
-                                        .wire = options.dtype,
-                                        .waits = {step == 1 ? put : products[static_cast<std::size_t>(step) - 2]}});
-    products.push_back(product(step, pulled, {pull}));
-  }
-  return {products.back()};
+  const auto pulled = [&](std::int32_t step) { return builder.rows_of(gathered, step - 1); };
+  return {pull_and_multiply(stage, options, pulled, product).back()};
 }
 
-Done async_tp_gemm_rs(const Stage& stage, const StrategyOptions& options) {
+/// Adds the products of all shards and their scatter; `transposed`: the second factor is w^T.
+Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t ranks = stage.ranks;
   const auto product = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
     const Index shard = along(builder.mesh(), stage.axis, step);
-    return builder.gemm(
-        {.a = {builder.rows_of(stage.input, shard)}, .b = {builder.whole(stage.weight)}, .out = {out}, .waits = waits});
+    return builder.gemm({.a = {builder.rows_of(stage.input, shard)},
+                         .b = {builder.whole(stage.weight)},
+                         .out = {out},
+                         .waits = waits,
+                         .transpose_b = transposed});
   };
   if (ranks == 1) {
     return {product(0, builder.whole(stage.output), stage.ready)};
@@ -96,6 +128,40 @@ Done async_tp_gemm_rs(const Stage& stage, const StrategyOptions& options) {
       {.function = Function::add, .inputs = parts, .out = {builder.whole(stage.output)}, .waits = {pulls.back()}})};
 }
 
+Done async_tp_gemm_rs(const Stage& stage, const StrategyOptions& options) { return scatter(stage, options, false); }
+
+Done async_tp_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return backward_alone(stage);
+  }
+  const Done scattered = scatter(stage, options, true);
+  const GatheredInput x = gather_input(stage, options, scattered);
+  whole_gradient(stage, x.buffer, stage.input, x.complete);
+  return scattered;
+}
+
+Done async_tp_gemm_rs_backward(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return backward_alone(stage);
+  }
+  ProgramBuilder& builder = stage.builder;
+  const auto shard = [&](std::int32_t step) { return along(builder.mesh(), stage.axis, step); };
+  const BufferId dy = stage.scratch("gathered", stage.ranks, stage.input);
+  const std::vector<OpId> products = pull_and_multiply(
+      stage, options, [&](std::int32_t step) { return builder.rows_of(dy, shard(step)); },
+      [&](std::int32_t step, const Region& operand, const std::vector<OpId>& waits) {
+        return builder.gemm({.a = {operand},
+                             .b = {builder.whole(stage.weight)},
+                             .out = {builder.rows_of(stage.output, shard(step))},
+                             .waits = waits,
+                             .transpose_b = true});
+      });
+  // The copy is on the stream of the last but one product, so it runs beside the last.
+  const OpId own = copy_own_shard(stage, stage.input, dy, {products[products.size() - 2]});
+  whole_gradient(stage, stage.saved, dy, {own});
+  return {products.back()};
+}
+
 }  // namespace
 
 constexpr Strategy async_tp_strategy{
@@ -103,12 +169,15 @@ constexpr Strategy async_tp_strategy{
     .summary = "copy engines pull shards from symmetric memory, two streams take turns (PyTorch)",
     .exposed = "what a pull is longer than a product; one more of the two when the ranks are odd",
     .source = "PyTorch async-TP, torch.distributed._symmetric_memory",
+    .uses = {Option::regather},
     .cuts = parts::one_cut,
     .ag_gemm = async_tp_ag_gemm,
     .gemm_rs = async_tp_gemm_rs,
-    .relevant = parts::no_options,
+    .ag_gemm_backward = async_tp_ag_gemm_backward,
+    .gemm_rs_backward = async_tp_gemm_rs_backward,
+    .relevant = parts::with_regather<parts::no_options>,
     .tried = parts::only,
-    .proved = parts::only_this,
+    .proved = parts::both_regathers<parts::only_this>,
     .describe = parts::nothing,
 };
 

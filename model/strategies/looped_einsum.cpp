@@ -12,50 +12,81 @@
 // The accumulator of gemm_rs begins as zeros and is sent at the start of every iteration, even of the first; the
 // partial product is added at the iteration's end. GEMM c, transfer p, add a, zeroing z: makespan c + (N-1) max(c, p)
 // for ag_gemm, z + N (max(c, p) + a) for gemm_rs.
+//
+// The backward passes are loops of the same two kinds, one after the other. dw sums over tokens, so the loop of the
+// column-parallel one multiplies every shard of x that passes into it (a window over a contracted dimension); of dy,
+// which two GEMMs need, the row-parallel one keeps all shards and multiplies dw once (XLA caches what a loop gathered):
+//
+//   ag_gemm_backward   compute  (as gemm_rs: dx)  |dw=     =|dw+=     =|dw+=     =|dw+=    |
+//                      comm                       |x[r] -> =|x[r-1] ->=|x[r-2] ->=|
+//
+//   gemm_rs_backward   compute  |dx[r]   =|dx[r-1]    =|dx[r-2]    =|dx[r-3]|dw ...........|
+//                      comm     |dy[r]-> =|dy[r-1] -> =|dy[r-2] -> =|
+//
+// With w one shard's part of dw: z + N (max(c, p) + a) + w + (N-1) max(w, p); with x saved gathered dw is one GEMM w:
+// z + N (max(c, p) + a) + w. Row-parallel c + (N-1) max(c, p) + w. One rank takes c + w.
 #include <algorithm>
+#include <functional>
 
+#include "model/strategies/fuse_steps.h"
+#include "model/strategies/rings.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/strategy_parts.h"
+#include "model/strategies/whole_backward.h"
 
 namespace commfuse {
 
 namespace {
 
-Done looped_einsum_ag_gemm(const Stage& stage, const StrategyOptions& options) {
-  ProgramBuilder& builder = stage.builder;
-  const std::int32_t windows = std::min(stage.ranks - 1, 2);
-  const BufferId window = windows > 0 ? stage.scratch("window", windows, stage.input) : stage.input;
-  Operand current{builder.whole(stage.input)};
-  std::vector<OpId> ready = stage.ready;  // ops that end the previous iteration
-  Done done;
+/// Returns the place of the shard that iteration i of a gather multiplies: shard r - i of rank r.
+using PlaceOf = std::function<Operand(std::int32_t i)>;
+/// Adds the GEMM of iteration i.
+using Multiply = std::function<OpId(std::int32_t i, const std::vector<OpId>& waits)>;
+
+/// Adds the loop that passes shards on while it multiplies them. Returns the last GEMM.
+OpId gather_loop(const Stage& stage, const StrategyOptions& options, std::vector<OpId> ready, const PlaceOf& place,
+                 const Multiply& multiply) {
+  OpId product{};
   for (std::int32_t step = 0; step < stage.ranks; ++step) {
-    std::vector<OpId> ends;
-    const Operand next{builder.rows_of(window, windows > 1 ? step % 2 : 0)};
+    std::vector<OpId> ends;  // ops that end this iteration
     if (step + 1 < stage.ranks) {
-      ends = {builder.exchange(
-          {.axis = stage.axis, .shift = 1, .send = current, .receive = next, .wire = options.dtype, .waits = ready})};
+      ends = {stage.builder.exchange({.axis = stage.axis,
+                                      .shift = 1,
+                                      .send = place(step),
+                                      .receive = place(step + 1),
+                                      .wire = options.dtype,
+                                      .waits = ready})};
     }
-    done = {builder.gemm({.a = current,
-                          .b = {builder.whole(stage.weight)},
-                          .out = {builder.rows_of(stage.output, along(builder.mesh(), stage.axis, -step))},
-                          .waits = ready})};
-    ends.push_back(done.front());
+    product = multiply(step, ready);
+    ends.push_back(product);
     ready = ends;
-    current = next;
   }
-  return done;
+  return product;
 }
 
-Done looped_einsum_gemm_rs(const Stage& stage, const StrategyOptions& options) {
-  ProgramBuilder& builder = stage.builder;
-  const auto product = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
-    const Index shard = along(builder.mesh(), stage.axis, -1 - step);
-    return builder.gemm(
-        {.a = {builder.rows_of(stage.input, shard)}, .b = {builder.whole(stage.weight)}, .out = {out}, .waits = waits});
+/// Returns places in which two windows take turns, behind the own shard.
+PlaceOf windows_of(const Stage& stage, BufferId own) {
+  const std::int32_t windows = std::min(stage.ranks - 1, 2);
+  const BufferId window = windows > 0 ? stage.scratch("window", windows, own) : own;
+  return [&stage, own, windows, window](std::int32_t i) {
+    return Operand{i == 0 ? stage.builder.whole(own) : stage.builder.rows_of(window, windows > 1 ? (i - 1) % 2 : 0)};
   };
-  if (stage.ranks == 1) {
-    return {product(0, builder.whole(stage.output), stage.ready)};
-  }
+}
+
+Done looped_einsum_ag_gemm(const Stage& stage, const StrategyOptions& options) {
+  ProgramBuilder& builder = stage.builder;
+  const PlaceOf place = windows_of(stage, stage.input);
+  return {gather_loop(stage, options, stage.ready, place, [&](std::int32_t step, const std::vector<OpId>& waits) {
+    return builder.gemm({.a = place(step),
+                         .b = {builder.whole(stage.weight)},
+                         .out = {builder.rows_of(stage.output, along(builder.mesh(), stage.axis, -step))},
+                         .waits = waits});
+  })};
+}
+
+/// Adds the loop that scatters partial products; `transposed`: the second factor is w^T.
+OpId scatter_loop(const Stage& stage, const StrategyOptions& options, bool transposed) {
+  ProgramBuilder& builder = stage.builder;
   const BufferId accumulator = stage.scratch("accumulator", 2, stage.output);
   const BufferId partial = stage.scratch("partial", 1, stage.output);
   OpId ended =
@@ -68,14 +99,65 @@ Done looped_einsum_gemm_rs(const Stage& stage, const StrategyOptions& options) {
                                             .receive = {received},
                                             .wire = options.dtype,
                                             .waits = {ended}});
-    product(step, builder.whole(partial), {});
+    builder.gemm({.a = {builder.rows_of(stage.input, along(builder.mesh(), stage.axis, -1 - step))},
+                  .b = {builder.whole(stage.weight)},
+                  .out = {builder.whole(partial)},
+                  .transpose_b = transposed});
     const bool last = step + 1 == stage.ranks;
     ended = builder.elementwise({.function = Function::add,
                                  .inputs = {{received}, {builder.whole(partial)}},
                                  .out = {last ? builder.whole(stage.output) : received},
                                  .waits = {exchange}});
   }
-  return {ended};
+  return ended;
+}
+
+Done looped_einsum_gemm_rs(const Stage& stage, const StrategyOptions& options) {
+  return stage.ranks == 1 ? multiply_alone(stage) : Done{scatter_loop(stage, options, false)};
+}
+
+Done looped_einsum_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return backward_alone(stage);
+  }
+  ProgramBuilder& builder = stage.builder;
+  const OpId scattered = scatter_loop(stage, options, true);
+  if (options.regather == Regather::saved) {
+    whole_gradient(stage, stage.saved, stage.input, {});
+    return {scattered};
+  }
+  const PlaceOf place = windows_of(stage, stage.saved);
+  gather_loop(stage, options, {scattered}, place, [&](std::int32_t step, const std::vector<OpId>& waits) {
+    return builder.gemm({.a = place(step),
+                         .b = {builder.rows_of(stage.input, along(builder.mesh(), stage.axis, -step))},
+                         .out = {builder.whole(stage.gradient)},
+                         .accumulate = step > 0,
+                         .waits = waits,
+                         .transpose_a = true});
+  });
+  return {scattered};
+}
+
+Done looped_einsum_gemm_rs_backward(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return backward_alone(stage);
+  }
+  ProgramBuilder& builder = stage.builder;
+  const BufferId dy = stage.scratch("gathered", stage.ranks, stage.input);
+  const auto shard = [&](std::int32_t step) { return along(builder.mesh(), stage.axis, -step); };
+  const PlaceOf place = [&](std::int32_t step) {
+    return Operand{step == 0 ? builder.whole(stage.input) : builder.rows_of(dy, shard(step))};
+  };
+  const OpId product =
+      gather_loop(stage, options, stage.ready, place, [&](std::int32_t step, const std::vector<OpId>& waits) {
+        return builder.gemm({.a = place(step),
+                             .b = {builder.whole(stage.weight)},
+                             .out = {builder.rows_of(stage.output, shard(step))},
+                             .waits = waits,
+                             .transpose_b = true});
+      });
+  whole_gradient(stage, stage.saved, dy, {copy_own_shard(stage, stage.input, dy, stage.ready)});
+  return {product};
 }
 
 }  // namespace
@@ -85,12 +167,15 @@ constexpr Strategy looped_einsum_strategy{
     .summary = "a loop that moves a shard while it multiplies one, synchronised every iteration (XLA)",
     .exposed = "what a transfer is longer than a product, every step; one transfer of zeros",
     .source = "Wang et al., ASPLOS 2023; XLA windowed einsum",
+    .uses = {Option::regather},
     .cuts = parts::one_cut,
     .ag_gemm = looped_einsum_ag_gemm,
     .gemm_rs = looped_einsum_gemm_rs,
-    .relevant = parts::no_options,
+    .ag_gemm_backward = looped_einsum_ag_gemm_backward,
+    .gemm_rs_backward = looped_einsum_gemm_rs_backward,
+    .relevant = parts::with_regather<parts::no_options>,
     .tried = parts::only,
-    .proved = parts::only_this,
+    .proved = parts::both_regathers<parts::only_this>,
     .describe = parts::nothing,
 };
 

@@ -15,7 +15,8 @@ Done partials_to_owners(const Stage& stage, const StrategyOptions& options, cons
                              .b = {builder.whole(stage.weight)},
                              .out = {builder.rows_of(partial, step * cuts + block)},
                              .waits = step + block == 0 ? stage.ready : std::vector<OpId>{},
-                             .kernel_rows = how.one_kernel ? ranks * cuts : 0});
+                             .kernel_rows = how.one_kernel ? ranks * cuts : 0,
+                             .transpose_b = how.transposed});
   };
   if (ranks == 1) {
     for (std::int32_t block = 0; block < cuts; ++block) {

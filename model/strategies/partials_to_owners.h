@@ -13,10 +13,12 @@ struct PartialsToOwners {
   Lane transfers{LaneKind::comm, 0};
   Lane sum{LaneKind::compute, 0};
   bool one_kernel = false;  // the GEMMs are parts of one kernel
+  bool transposed = false;  // the second factor is w^T, as in a backward pass
 };
 
-/// Adds the schedule of a gemm_rs site: step i computes the partial product of shard r+1+i, block after block, the own
-/// shard last, and sends each block by shift i+1. Every partial product has a buffer of its own.
+/// Adds the schedule of a gemm_rs site, or the scatter of an ag_gemm_backward site: step i computes the partial product
+/// of shard r+1+i, block after block, the own shard last, and sends each block by shift i+1. Every partial product has
+/// a buffer of its own.
 Done partials_to_owners(const Stage& stage, const StrategyOptions& options, const PartialsToOwners& how);
 
 }  // namespace commfuse

@@ -16,10 +16,25 @@
 // GEMM of one shard c, of a group C; transfer of one p, of a group P; sum s; g | N: makespan
 // (g-1) p + C + (N/g - 1) max(C, P) for ag_gemm (g = 1: c + (N-1) max(c, p)), c + (N-1) max(c, p) + s for gemm_rs.
 //
+// Backward (transformer_engine/pytorch/module/linear.py). dy enters by a copy into the buffer that the ring fills (m),
+// where it stays for dw. Where dx is scattered by this method and not in bulk, which is the default (`sliced` has that
+// schedule), x is gathered by NCCL beside the products, and the sum comes before dw on the main stream:
+//
+//   gemm_rs_backward   compute  |m|dx[r]  |dx[r-1] |dx[r-2] |dx[r-3] |dw ...........|      proj_dgrad, fc2_dgrad
+//                      copy       |r ->   |r-1 ->  |r-2 ->  |
+//
+//   ag_gemm_backward   compute  |p[r+1]  |p[r+2]  |p[r+3]  |p[r]    |+|dw ...........|     qkv_dgrad, fc1_dgrad
+//                      copy              |-> r+1  |-> r+2  |-> r+3  |
+//                      comm     |==== ag x ====|
+//
+// dw's GEMM w, gather of x g (0 if x was saved): m more than ag_gemm and w; max(c + (N-1) max(c, p) + s, g) + w. One
+// rank takes c + w.
+//
 // With aggregate, TransformerEngine's ranks 2i and 2i+1 swap their shards and need an even N. Here every rank takes the
 // shard of its predecessor: there are as many transfers of the same sizes, they are the same on all ranks, and an odd N
 // ends with a single shard.
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,6 +42,7 @@
 #include "model/strategies/partials_to_owners.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/strategy_parts.h"
+#include "model/strategies/whole_backward.h"
 
 namespace commfuse {
 
@@ -34,23 +50,26 @@ namespace {
 
 constexpr Lane copy_engine{LaneKind::copy, 0};
 
-Done ring_exchange_ag_gemm(const Stage& stage, const StrategyOptions& options) {
+/// Returns the place of shard r - i of rank r.
+using PlaceOf = std::function<Region(std::int32_t i)>;
+/// Adds the GEMM of some shards into rows of the output.
+using Multiply = std::function<OpId(const Operand& shards, const Operand& rows, const std::vector<OpId>& waits)>;
+
+/// Passes shards on round the ring, `options.group` at a time, each group under the product of the one before. `own`
+/// completes the own shard. Returns the last product.
+OpId pass_on(const Stage& stage, const StrategyOptions& options, const std::vector<OpId>& own, const PlaceOf& place,
+             const Multiply& multiply) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t ranks = stage.ranks;
   const std::int32_t group = std::min(options.group, ranks);
-  const BufferId gathered = ranks > 1 ? stage.scratch("gathered", ranks - 1, stage.input) : stage.input;
-  // Returns shard r - i of rank r, by i.
-  const auto shard = [&](std::int32_t i) {
-    return i == 0 ? builder.whole(stage.input) : builder.rows_of(gathered, i - 1);
-  };
   const auto shards = [&](std::int32_t first, std::int32_t count) {
     Operand rows;
     for (std::int32_t i = first; i < first + count; ++i) {
-      rows.push_back(shard(i));
+      rows.push_back(place(i));
     }
     return rows;
   };
-  std::vector<OpId> arrived = stage.ready;
+  std::vector<OpId> arrived = own;
   const auto move = [&](std::int32_t from, std::int32_t shift, std::int32_t count) {
     return builder.exchange({.lane = copy_engine,
                              .axis = stage.axis,
@@ -63,7 +82,7 @@ Done ring_exchange_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   for (std::int32_t i = 1; i < group; ++i) {
     arrived = {move(i - 1, 1, 1)};
   }
-  Done done;
+  OpId product{};
   for (std::int32_t first = 0; first < ranks; first += group) {
     const std::int32_t count = std::min(group, ranks - first);
     const std::int32_t next = std::min(group, ranks - first - count);
@@ -75,11 +94,51 @@ Done ring_exchange_ag_gemm(const Stage& stage, const StrategyOptions& options) {
     for (std::int32_t i = first; i < first + count; ++i) {
       rows.push_back(builder.rows_of(stage.output, along(builder.mesh(), stage.axis, -i)));
     }
-    done = {
-        builder.gemm({.a = shards(first, count), .b = {builder.whole(stage.weight)}, .out = rows, .waits = arrived})};
+    product = multiply(shards(first, count), rows, arrived);
     arrived = std::move(moved);
   }
-  return done;
+  return product;
+}
+
+Done ring_exchange_ag_gemm(const Stage& stage, const StrategyOptions& options) {
+  ProgramBuilder& builder = stage.builder;
+  const BufferId gathered = stage.ranks > 1 ? stage.scratch("gathered", stage.ranks - 1, stage.input) : stage.input;
+  const auto place = [&](std::int32_t i) {
+    return i == 0 ? builder.whole(stage.input) : builder.rows_of(gathered, i - 1);
+  };
+  return {pass_on(stage, options, stage.ready, place,
+                  [&](const Operand& shards, const Operand& rows, const std::vector<OpId>& waits) {
+                    return builder.gemm({.a = shards, .b = {builder.whole(stage.weight)}, .out = rows, .waits = waits});
+                  })};
+}
+
+Done ring_exchange_gemm_rs_backward(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return backward_alone(stage);
+  }
+  ProgramBuilder& builder = stage.builder;
+  const BufferId dy = stage.scratch("gathered", stage.ranks, stage.input);
+  const auto place = [&](std::int32_t i) { return builder.rows_of(dy, along(builder.mesh(), stage.axis, -i)); };
+  const OpId entered = builder.elementwise(
+      {.function = Function::copy, .inputs = {{builder.whole(stage.input)}}, .out = {place(0)}, .waits = stage.ready});
+  const OpId product = pass_on(
+      stage, options, {entered}, place,
+      [&](const Operand& shards, const Operand& rows, const std::vector<OpId>& waits) {
+        return builder.gemm(
+            {.a = shards, .b = {builder.whole(stage.weight)}, .out = rows, .waits = waits, .transpose_b = true});
+      });
+  whole_gradient(stage, stage.saved, dy, {});
+  return {product};
+}
+
+Done ring_exchange_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return backward_alone(stage);
+  }
+  const GatheredInput x = gather_input(stage, options, {});
+  const Done scattered = partials_to_owners(stage, options, {.transfers = copy_engine, .transposed = true});
+  whole_gradient(stage, x.buffer, stage.input, x.complete);
+  return scattered;
 }
 
 Done ring_exchange_gemm_rs(const Stage& stage, const StrategyOptions& options) {
@@ -87,7 +146,7 @@ Done ring_exchange_gemm_rs(const Stage& stage, const StrategyOptions& options) {
 }
 
 OptionSet group_of_gather(SiteKind kind, const StrategyOptions&) {
-  return kind == SiteKind::ag_gemm ? OptionSet{Option::group} : OptionSet{};
+  return kind == SiteKind::ag_gemm || kind == SiteKind::gemm_rs_backward ? OptionSet{Option::group} : OptionSet{};
 }
 
 std::vector<StrategyOptions> groups(const StrategyOptions& base, OptionSet fixed) {
@@ -106,13 +165,15 @@ constexpr Strategy ring_exchange_strategy{
     .summary = "copy engines pass shards on, one or two a product (TransformerEngine)",
     .exposed = "what a transfer is longer than a product; the first transfer when two go together",
     .source = "TransformerEngine userbuffers, tp_comm_overlap method ring_exchange (g=2: aggregate)",
-    .uses = {Option::group},
+    .uses = {Option::group, Option::regather},
     .cuts = parts::one_cut,
     .ag_gemm = ring_exchange_ag_gemm,
     .gemm_rs = ring_exchange_gemm_rs,
-    .relevant = group_of_gather,
+    .ag_gemm_backward = ring_exchange_ag_gemm_backward,
+    .gemm_rs_backward = ring_exchange_gemm_rs_backward,
+    .relevant = parts::with_regather<group_of_gather>,
     .tried = groups,
-    .proved = all_groups,
+    .proved = parts::both_regathers<all_groups>,
     .describe = group_in_words,
 };
 

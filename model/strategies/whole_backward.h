@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The column-parallel backward pass with one gather and one scatter, and either backward pass on one rank.
+// The column-parallel backward pass with one gather and one scatter, its parts, and either backward pass on one rank.
 #pragma once
 
 #include "model/strategies/options.h"
@@ -10,6 +10,18 @@ namespace commfuse {
 /// Adds the gather of x, unless it was saved gathered; the GEMM; the scatter of dx; the gradient. `overlapped`: the
 /// gather runs beside the GEMM and the scatter beside the gradient; otherwise each waits for the one before.
 Done whole_ag_gemm_backward(const Stage& stage, const StrategyOptions& options, bool overlapped);
+
+/// x of all ranks at an ag_gemm_backward site, in the order of the shards, and the ops after which it is complete.
+struct GatheredInput {
+  BufferId buffer{};
+  std::vector<OpId> complete;
+};
+
+/// Adds one collective that gathers x; adds nothing and returns `waits` where x was saved gathered.
+GatheredInput gather_input(const Stage& stage, const StrategyOptions& options, const std::vector<OpId>& waits);
+
+/// Adds the gradient of the weight as one GEMM, x^T dy. `x` and `dy` hold all tokens.
+OpId whole_gradient(const Stage& stage, BufferId x, BufferId dy, const std::vector<OpId>& waits);
 
 /// Adds either backward pass of one rank, which holds all of x and dy: dx, then the gradient.
 Done backward_alone(const Stage& stage);

@@ -9,6 +9,7 @@
 #include "model/dtype.h"
 #include "model/hardware/nccl_tuning.h"
 #include "model/strategies/options.h"
+#include "model/strategies/scope.h"
 #include "model/strategies/strategies.h"
 #include "model/workload/sites.h"
 #include "sim/schema/described_shape.h"
@@ -52,6 +53,19 @@ Shape supports() {
               {"generations", list(word_of(all_nccl_generations)), "GPUs on which it runs"}});
 }
 
+/// A key of a library's overlap configuration. Loading the file checks that the schedule is there.
+Shape overlap_key() {
+  std::vector<std::string> scopes;
+  for (const Scope scope : all_scopes) {
+    scopes.emplace_back(name_of(scope));
+  }
+  return map({{"method", text(), "Default method in the words of the library"},
+              {"scope", word(std::move(scopes)), "Part of a layer"},
+              optional({"strategy", strategy(), "Strategy with the same schedule"}),
+              optional({"options", options(), "Options of the strategy that are fixed"}),
+              optional({"schedule", text(), "In place of a strategy: a file with the schedule"})});
+}
+
 std::vector<ShapeKey> cost_keys() {
   std::vector<ShapeKey> by_generation;
   for (const NcclGeneration generation : all_nccl_generations) {
@@ -77,6 +91,8 @@ Shape implementation_shape() {
       {"transport", word_of(all_transports), "What moves its bytes"},
       {"supports", supports()},
       optional({"fit", list(pattern(fitted)), "Costs that score --implementations fits"}),
+      optional(
+          {"keys", table("^.+$", overlap_key()), "Keys of the library's overlap configuration, and their schedules"}),
       optional({"without", table("^.+$", map(cost_keys())), "Costs fitted without the tables of a thread, by thread"})};
   for (ShapeKey& key : cost_keys()) {
     keys.push_back(std::move(key));

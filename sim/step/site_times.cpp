@@ -216,7 +216,7 @@ std::vector<const Strategy*> strategies_for_steps() {
     const bool everywhere = std::all_of(all_sites.begin(), all_sites.end(), [&](SiteName name) {
       return applies(strategy, kinds_of(scope_of(name, false))) && applies(strategy, kinds_of(scope_of(name, true)));
     });
-    if (everywhere && !strategy.bound) {
+    if (everywhere && applies(strategy, kinds_of(Scope::ulysses)) && !strategy.bound) {
       candidates.push_back(&strategy);
     }
   }

@@ -14,7 +14,8 @@
 
 namespace commfuse {
 
-/// Returns the strategies that may win at a site: those with schedules for all sites, without bounds.
+/// Returns the strategies that may win at a site when nobody names any: those with schedules for all sites of a step
+/// whatever its plan, Ulysses included, without bounds.
 std::vector<const Strategy*> strategies_for_steps();
 
 struct Implementation;

@@ -21,16 +21,21 @@ TEST(Backward, HasTheseSchedules) {
   EXPECT_EQ(names(schedules_of(Scope::gate_up_backward, 4)),
             (std::vector<std::string>{
                 "serial gate_up_backward", "serial (x saved) gate_up_backward", "sliced gate_up_backward",
-                "sliced (x saved) gate_up_backward", "commfuse (ring) gate_up_backward",
+                "sliced (x saved) gate_up_backward", "looped_einsum gate_up_backward",
+                "looped_einsum (x saved) gate_up_backward", "async_tp gate_up_backward",
+                "async_tp (x saved) gate_up_backward", "ring_exchange gate_up_backward",
+                "ring_exchange (x saved) gate_up_backward", "commfuse (ring) gate_up_backward",
                 "commfuse (ring, x saved) gate_up_backward", "commfuse (ring, add on aux) gate_up_backward",
                 "commfuse (ring, add on aux, x saved) gate_up_backward", "commfuse (direct) gate_up_backward",
                 "commfuse (direct, x saved) gate_up_backward"}));
-  EXPECT_EQ(
-      names(schedules_of(Scope::down_backward, 4)),
-      (std::vector<std::string>{"serial down_backward", "sliced (k=1) down_backward", "sliced (k=2) down_backward",
-                                "sliced (k=4) down_backward", "sliced (k=8) down_backward",
-                                "commfuse (ring) down_backward", "commfuse (ring, dw by shard) down_backward",
-                                "commfuse (direct) down_backward", "commfuse (direct, dw by shard) down_backward"}));
+  EXPECT_EQ(names(schedules_of(Scope::down_backward, 4)),
+            (std::vector<std::string>{
+                "serial down_backward", "sliced (k=1) down_backward", "sliced (k=2) down_backward",
+                "sliced (k=4) down_backward", "sliced (k=8) down_backward", "looped_einsum down_backward",
+                "async_tp down_backward", "ring_exchange (g=1) down_backward", "ring_exchange (g=2) down_backward",
+                "ring_exchange (g=3) down_backward", "commfuse (ring) down_backward",
+                "commfuse (ring, dw by shard) down_backward", "commfuse (direct) down_backward",
+                "commfuse (direct, dw by shard) down_backward"}));
 }
 
 TEST(Backward, EveryScheduleIsProvedAndReadsBack) { expect_proved_and_read_back(backward_scopes); }
@@ -64,6 +69,30 @@ TEST(Backward, RowRingGathersUnderTheProductsAndTakesTheGradientAtTheEnd) {
 TEST(Backward, RowRingFeedsTwoProductsWithEveryShardThatComes) {
   const std::string table = fused(Scope::down_backward, {.sum = Sum::arrival});
   EXPECT_EQ(table, golden_text("fuse_gemm_rs_backward_ring_by_shard.txt", table));
+}
+
+/// Expects the step table of a schedule of another project to be the golden text, which was checked by hand against the
+/// picture in the strategy's file.
+void expect_table(Scope scope, const char* strategy, const StrategyOptions& options, const char* golden) {
+  SCOPED_TRACE(golden);
+  const std::string table = step_table(generate(operation_of(scope, true), 4, *find_strategy(strategy), options));
+  EXPECT_EQ(table, golden_text(golden, table));
+}
+
+TEST(Backward, LoopedEinsumRunsOneLoopAfterTheOther) {
+  expect_table(Scope::qkv_backward, "looped_einsum", {}, "looped_einsum_ag_gemm_backward.txt");
+  expect_table(Scope::down_backward, "looped_einsum", {}, "looped_einsum_gemm_rs_backward.txt");
+}
+
+TEST(Backward, AsyncTpGathersForTheGradientBehindItsScatter) {
+  expect_table(Scope::qkv_backward, "async_tp", {}, "async_tp_ag_gemm_backward.txt");
+  expect_table(Scope::down_backward, "async_tp", {}, "async_tp_gemm_rs_backward.txt");
+}
+
+TEST(Backward, RingExchangeKeepsWhatItsRingBringsForTheGradient) {
+  expect_table(Scope::qkv_backward, "ring_exchange", {}, "ring_exchange_ag_gemm_backward.txt");
+  expect_table(Scope::down_backward, "ring_exchange", {}, "ring_exchange_gemm_rs_backward.txt");
+  expect_table(Scope::down_backward, "ring_exchange", {.group = 2}, "ring_exchange_gemm_rs_backward_pairs.txt");
 }
 
 TEST(Backward, EverySmallMistakeIsCaughtOrProvedToBeNone) {

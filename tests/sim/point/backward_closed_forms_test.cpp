@@ -150,6 +150,57 @@ TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnComputeHidesItsLastStep) {
   });
 }
 
+TEST(BackwardClosedForms, LoopedEinsumRunsALoopForEachGradientOfAColumn) {
+  for_all([](std::int32_t ranks, Duration p, Duration w) {
+    const auto makespan = [&](SiteKind kind, Regather regather) {
+      return Played(one_site("looped_einsum", kind, ranks, {.regather = regather}),
+                    {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}})
+          .makespan();
+    };
+    // Zeroing costs what an add does. One rank has no loop.
+    const Duration scattered = ranks == 1 ? c : a + ranks * (std::max(c, p) + a);
+    EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::again), scattered + w + (ranks - 1) * std::max(w, p));
+    EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::saved), scattered + w);
+    EXPECT_EQ(makespan(SiteKind::gemm_rs_backward, Regather::again), c + (ranks - 1) * std::max(c, p) + w);
+  });
+}
+
+TEST(BackwardClosedForms, AsyncTpHidesNothingUnderTheGradient) {
+  for_all([](std::int32_t ranks, Duration p, Duration w) {
+    constexpr Duration all_gather = 6us;
+    const OpCosts costs{.gemm = c, .exchange = p, .collective = all_gather, .elementwise = a, .gradient = w};
+    const bool alone = ranks == 1;
+    const Duration gap = !alone && ranks % 2 == 1 ? std::min(c, p) : Duration{};
+    const Duration scattered = c + (ranks - 1) * std::max(c, p) + gap + (alone ? Duration{} : a);
+    const auto makespan = [&](SiteKind kind, Regather regather) {
+      return Played(one_site("async_tp", kind, ranks, {.regather = regather}), costs).makespan();
+    };
+    EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::again), scattered + (alone ? Duration{} : all_gather) + w);
+    EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::saved), scattered + w);
+    // The copy into symmetric memory comes first; that of the own shard runs beside the last product.
+    EXPECT_EQ(makespan(SiteKind::gemm_rs_backward, Regather::again),
+              (alone ? Duration{} : a) + c + (ranks - 1) * std::max(c, p) + w);
+  });
+}
+
+TEST(BackwardClosedForms, RingExchangeGathersBesideItsScatterAndSumsFirst) {
+  for_all([](std::int32_t ranks, Duration p, Duration w) {
+    constexpr Duration all_gather = 150us;  // longer than most of the scatters
+    const OpCosts costs{.gemm = c, .exchange = p, .collective = all_gather, .elementwise = a, .gradient = w};
+    const bool alone = ranks == 1;
+    const Duration scattered = c + (ranks - 1) * std::max(c, p) + (alone ? Duration{} : a);
+    const auto makespan = [&](SiteKind kind, Regather regather) {
+      return Played(one_site("ring_exchange", kind, ranks, {.regather = regather}), costs).makespan();
+    };
+    EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::again),
+              std::max(scattered, alone ? Duration{} : all_gather) + w);
+    EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::saved), scattered + w);
+    // dy is copied into the buffer of the ring first.
+    EXPECT_EQ(makespan(SiteKind::gemm_rs_backward, Regather::again),
+              (alone ? Duration{} : a) + c + (ranks - 1) * std::max(c, p) + w);
+  });
+}
+
 TEST(BackwardClosedForms, NothingIsExposedWhileTransfersAreAsShortAsTheFilesSay) {
   for_all([](std::int32_t ranks, Duration p, Duration) {
     const Duration w = ranks * c;
