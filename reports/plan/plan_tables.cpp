@@ -161,9 +161,8 @@ PlanTable sites_table(const CapacityKind& kind) {
                           site.rate_to_hide ? fmt::format("x{:.2f}", *site.rate_to_hide) : "never", site.schedule});
   }
   table.note =
-      "hidden at: rate of the node's links, times today's, at which communication costs the schedule at most 1%; "
-      "never: "
-      "more than x16.";
+      "hidden at: rate of the node's links, times today's, at which communication costs at most 1% of the time; "
+      "never: more than x16.";
   return table;
 }
 
