@@ -107,7 +107,7 @@ class Page {
   }
 
   [[nodiscard]] bool has_part(const Section& section) const {
-    return (section.tables.empty() && section.figures.empty()) ||
+    return section.id == "verdict" || (section.tables.empty() && section.figures.empty()) ||
            std::ranges::any_of(section.tables, [&](std::string_view id) { return table_of(id) != nullptr; }) ||
            std::ranges::any_of(section.figures, [&](std::string_view id) { return figure_of(id) != nullptr; });
   }
@@ -229,8 +229,10 @@ class Page {
 
   void cells(const PlanTable& table, const std::vector<std::string>& row) {
     const std::string& name = row.front();
-    add("<th scope=\"row\"{}>{}</th>", name.starts_with("  ") ? " class=\"part\"" : "",
-        escaped(name.substr(std::min(name.find_first_not_of(' '), name.size()))));
+    constexpr std::size_t long_name = 17;  // A telephone has room for no longer name beside three numbers.
+    const char* look = name.starts_with("  ") ? (name.size() > long_name ? " class=\"part long\"" : " class=\"part\"")
+                                              : (name.size() > long_name ? " class=\"long\"" : "");
+    add("<th scope=\"row\"{}>{}</th>", look, escaped(name.substr(std::min(name.find_first_not_of(' '), name.size()))));
     for (std::size_t i = 1; i < row.size(); ++i) {
       add("<td{}>{}</td>", to_the_left(table.columns[i]), escaped(row[i]));
     }

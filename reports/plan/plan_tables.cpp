@@ -44,7 +44,7 @@ PlanTable kinds_table(const CapacityPlan& plan) {
       .id = "kinds",
       .title = "What each kind of GPU takes",
       .columns = {
-          {"kind", true}, {"GPUs"}, {layout_name}, {"days"}, {"cost"}, {"per Mtoken"}, {"chance"}, {"break-even"}}};
+          {"kind", true}, {"GPUs"}, {"days"}, {"cost"}, {"per Mtoken"}, {"chance"}, {"break-even"}, {layout_name}}};
   if (plan.kinds.size() < 2) {
     return table;
   }
@@ -58,10 +58,10 @@ PlanTable kinds_table(const CapacityPlan& plan) {
     if (plan.best_kind() == &kind) {
       table.answer_row = table.rows.size();
     }
-    table.rows.push_back({kind.name, with_commas(run->gpus), layout_in_short(run->layout), days(run->days.value),
-                          money(plan, run->cost.value), money(plan, run->cost_per_mtok.value),
-                          likelihood(run->confidence),
-                          kind.break_even_price ? money(plan, *kind.break_even_price) : "-"});
+    table.rows.push_back({kind.name, with_commas(run->gpus), days(run->days.value), money(plan, run->cost.value),
+                          money(plan, run->cost_per_mtok.value), likelihood(run->confidence),
+                          kind.break_even_price ? money(plan, *kind.break_even_price) : "-",
+                          layout_in_short(run->layout)});
   }
   table.note += better_without_limits(plan);
   table.note += fmt::format(
@@ -137,7 +137,7 @@ PlanTable layout_table(const CapacityKind& kind, const CapacityRun& run) {
   const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
   return {
       .id = "layout",
-      .title = fmt::format("Layout: the fastest of {} GPUs", with_commas(run.gpus)),
+      .title = fmt::format("Layout: the fastest on {} GPUs", with_commas(run.gpus)),
       .note = fmt::format("{} layouts considered over all numbers of GPUs; {} fit in memory.",
                           with_commas(static_cast<std::int64_t>(kind.layouts)),
                           with_commas(static_cast<std::int64_t>(kind.fitting))),
@@ -161,8 +161,7 @@ PlanTable sites_table(const CapacityKind& kind) {
                           site.rate_to_hide ? fmt::format("x{:.2f}", *site.rate_to_hide) : "never", site.schedule});
   }
   table.note =
-      "hidden at: rate of the node's links, times today's, at which communication costs the chosen schedule at most "
-      "1%; "
+      "hidden at: rate of the node's links, times today's, at which communication costs at most 1% of the time; "
       "never: more than x16.";
   return table;
 }
@@ -202,7 +201,7 @@ PlanTable counts_table(const CapacityPlan& plan) {
   PlanTable table{
       .id = "counts",
       .title = "Every number of GPUs with its fastest layout",
-      .columns = {{"kind", true}, {"GPUs"}, {layout_name}, {"step s"}, {"MFU"}, {"days"}, {"cost"}, {"notes", true}}};
+      .columns = {{"kind", true}, {"GPUs"}, {"days"}, {"cost"}, {"MFU"}, {"step s"}, {layout_name}, {"notes", true}}};
   const double longest = longest_shown_days(plan);
   std::size_t longer = 0;
   for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
@@ -215,9 +214,9 @@ PlanTable counts_table(const CapacityPlan& plan) {
       if (plan.answer == kind && plan.kinds[kind].answer == i) {
         table.answer_row = table.rows.size();
       }
-      table.rows.push_back({run.kind, with_commas(run.gpus), layout_in_short(run.layout),
-                            step_seconds(run.step_s.value), share_percent(run.mfu.value), days(run.days.value),
-                            money(plan, run.cost.value), place_of(plan, kind, i)});
+      table.rows.push_back({run.kind, with_commas(run.gpus), days(run.days.value), money(plan, run.cost.value),
+                            share_percent(run.mfu.value), step_seconds(run.step_s.value), layout_in_short(run.layout),
+                            place_of(plan, kind, i)});
     }
   }
   table.note = fmt::format(
@@ -241,27 +240,28 @@ PlanTable what_if_table(const CapacityPlan& plan) {
   PlanTable table{.id = "what-if",
                   .title = "What if: the same number of GPUs, the layout chosen anew",
                   .columns = {{"change", true},
-                              {layout_name},
                               {"days"},
-                              {"days, 5 to 95%", false, true},
                               {"vs plan"},
-                              {"more GPU-hours", false, true},
                               {"cost"},
-                              {"cost, 5 to 95%", false, true},
                               {"/GPU-hour"},
-                              {"/GPU"}}};
+                              {"/GPU"},
+                              {"days, 5 to 95%", false, true},
+                              {"cost, 5 to 95%", false, true},
+                              {"more GPU-hours", false, true},
+                              {layout_name}}};
   const CapacityRun& answer = *plan.best_kind()->best();
   for (const WhatIf& change : plan.what_ifs) {
     if (is_between_rates(change)) {
       continue;
     }
     const double hours_more = 24.0 * static_cast<double>(answer.gpus) * (change.days.value - answer.days.value);
-    table.rows.push_back({change_in_words(change.change), layout_in_short(change.layout), days(change.days.value),
-                          fmt::format("{} to {}", days(change.days.low), days(change.days.high)),
-                          signed_percent(change.days_share), large(hours_more), money(plan, change.cost.value),
-                          fmt::format("{} to {}", money(plan, change.cost.low), money(plan, change.cost.high)),
+    table.rows.push_back({change_in_words(change.change), days(change.days.value), signed_percent(change.days_share),
+                          money(plan, change.cost.value),
                           change.break_even_gpu_hour ? money(plan, *change.break_even_gpu_hour) : "",
-                          change.break_even_gpu ? money(plan, *change.break_even_gpu) : ""});
+                          change.break_even_gpu ? money(plan, *change.break_even_gpu) : "",
+                          fmt::format("{} to {}", days(change.days.low), days(change.days.high)),
+                          fmt::format("{} to {}", money(plan, change.cost.low), money(plan, change.cost.high)),
+                          large(hours_more), layout_in_short(change.layout)});
   }
   table.note =
       "vs plan: difference in days. links: inside a node; network: between nodes. /GPU-hour, /GPU: the premium at "
@@ -285,8 +285,8 @@ PlanTable rates_table(const CapacityPlan& plan) {
                           rate_or(curve.plateau, "none"), rate_or(curve.knee, "none")});
   }
   table.note =
-      "All are times today's rate. hidden at: this layout is within 1% of its time at any rate; below x1 it is today. "
-      "95% at: 95% of the tokens per second at x4. knee: the bend of the curve, its point farthest from the chord.";
+      "x: times today's rate. hidden at: communication costs this layout at most 1%; below x1, today's links do. 95% "
+      "at: 95% of the tokens per second at x4. knee: the bend of the curve, its point farthest from the chord.";
   return table;
 }
 
