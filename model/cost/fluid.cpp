@@ -237,8 +237,9 @@ Fluid price_fluid(const Program& program, const std::vector<Meetings>& meetings,
   bool exchanges = false;
   bool collectives = false;
   for (const Op& op : program.ops) {
-    exchanges = exchanges || (op.kind == OpKind::exchange && exchange_holds_sms(program.lanes[op.lane].kind));
-    collectives = collectives || op.kind == OpKind::collective;
+    const bool holds_sms = exchange_holds_sms(program.lanes[op.lane].kind);
+    exchanges = exchanges || (op.kind == OpKind::exchange && holds_sms);
+    collectives = collectives || (op.kind == OpKind::collective && holds_sms);
   }
   for (const unsigned beside : {1U, 2U, 3U}) {
     const bool exchange = (beside & 1U) != 0;

@@ -55,8 +55,8 @@ bool exchange_holds_sms(LaneKind lane) { return lane != LaneKind::copy && lane !
 
 namespace {
 
-bool holds_sms(const Program& program, const Op& op) {
-  return op.kind == OpKind::exchange && exchange_holds_sms(program.lanes[op.lane].kind);
+bool holds_sms(const Program& program, const Op& op, OpKind kind) {
+  return op.kind == kind && exchange_holds_sms(program.lanes[op.lane].kind);
 }
 
 /// One lane, with the number of ops of either kind of communication among its first ops.
@@ -68,8 +68,8 @@ struct Queue {
   Queue(const Program& program, const std::vector<OpId>& on_lane) : ops(on_lane) {
     for (const OpId op : ops) {
       const Op& record = program.ops[position(op)];
-      exchanges.push_back(exchanges.back() + (holds_sms(program, record) ? 1 : 0));
-      collectives.push_back(collectives.back() + (record.kind == OpKind::collective ? 1 : 0));
+      exchanges.push_back(exchanges.back() + (holds_sms(program, record, OpKind::exchange) ? 1 : 0));
+      collectives.push_back(collectives.back() + (holds_sms(program, record, OpKind::collective) ? 1 : 0));
     }
   }
 };

@@ -157,8 +157,8 @@ Done async_tp_gemm_rs_backward(const Stage& stage, const StrategyOptions& option
                              .transpose_b = true});
       });
   // The copy is on the stream of the last but one product, so it runs beside the last.
-  const OpId own = copy_own_shard(stage, stage.input, dy, {products[products.size() - 2]});
-  whole_gradient(stage, stage.saved, dy, {own});
+  const OpId copied = copy_own_shard(stage, stage.input, dy, {products[products.size() - 2]});
+  whole_gradient(stage, stage.saved, dy, {copied});
   return {products.back()};
 }
 

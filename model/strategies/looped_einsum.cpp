@@ -65,11 +65,12 @@ OpId gather_loop(const Stage& stage, const StrategyOptions& options, std::vector
 }
 
 /// Returns places in which two windows take turns, behind the own shard.
-PlaceOf windows_of(const Stage& stage, BufferId own) {
+PlaceOf windows_of(const Stage& stage, BufferId own_shard) {
   const std::int32_t windows = std::min(stage.ranks - 1, 2);
-  const BufferId window = windows > 0 ? stage.scratch("window", windows, own) : own;
-  return [&stage, own, windows, window](std::int32_t i) {
-    return Operand{i == 0 ? stage.builder.whole(own) : stage.builder.rows_of(window, windows > 1 ? (i - 1) % 2 : 0)};
+  const BufferId window = windows > 0 ? stage.scratch("window", windows, own_shard) : own_shard;
+  return [&stage, own_shard, windows, window](std::int32_t i) {
+    return Operand{i == 0 ? stage.builder.whole(own_shard)
+                          : stage.builder.rows_of(window, windows > 1 ? (i - 1) % 2 : 0)};
   };
 }
 

@@ -69,7 +69,7 @@ OpId pass_on(const Stage& stage, const StrategyOptions& options, const std::vect
     }
     return rows;
   };
-  std::vector<OpId> arrived = own;
+  std::vector<OpId> arrived = ready;
   const auto move = [&](std::int32_t from, std::int32_t shift, std::int32_t count) {
     return builder.exchange({.lane = copy_engine,
                              .axis = stage.axis,

@@ -348,8 +348,8 @@ void Engine::refuse_too_long(Rank rank) {
 
 void Engine::hold_sms(std::uint32_t slot, const PlannedOp& op, int change) {
   const Slot& state = slots_[slot];
-  if (op.kind == OpKind::collective ||
-      (op.kind == OpKind::exchange && exchange_holds_sms(program_->lanes[state.lane].kind))) {
+  const bool communicates = op.kind == OpKind::collective || op.kind == OpKind::exchange;
+  if (communicates && exchange_holds_sms(program_->lanes[state.lane].kind)) {
     fluid_.resident(state.rank, op.kind, change);
   }
 }

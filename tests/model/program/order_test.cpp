@@ -30,7 +30,10 @@ class Sketch {
         {.lane = lane, .send = {builder_.rows_of(buffer_, 0)}, .receive = {builder_.rows_of(buffer_, 1)}});
   }
   OpId all_reduce(std::uint16_t lane, const std::vector<OpId>& waits = {}) {
-    return builder_.collective({.lane = {LaneKind::comm, lane},
+    return all_reduce_on({LaneKind::comm, lane}, waits);
+  }
+  OpId all_reduce_on(Lane lane, const std::vector<OpId>& waits = {}) {
+    return builder_.collective({.lane = lane,
                                 .kind = CollectiveKind::all_reduce,
                                 .in = {builder_.whole(buffer_)},
                                 .out = {builder_.whole(buffer_)},
@@ -130,6 +133,19 @@ TEST(Meetings, LeaveOutExchangesThatHoldNoSms) {
   EXPECT_TRUE(meets_one({LaneKind::comm, 3}));
   EXPECT_FALSE(meets_one({LaneKind::copy, 0}));
   EXPECT_FALSE(meets_one({LaneKind::kernel, 0}));
+}
+
+TEST(Meetings, LeaveOutCollectivesThatCopyEnginesMove) {
+  const auto meets_one = [](Lane lane) {
+    Sketch sketch;
+    sketch.all_reduce_on(lane);
+    sketch.copy(LaneKind::compute);
+    const Program program = sketch.build();
+    return meetings_of(program, Order(program, 0)).back().collective;
+  };
+  EXPECT_TRUE(meets_one({LaneKind::comm, 0}));
+  EXPECT_TRUE(meets_one({LaneKind::aux, 0}));
+  EXPECT_FALSE(meets_one({LaneKind::copy, 0}));
 }
 
 TEST(Meetings, TellExchangesFromCollectives) {
