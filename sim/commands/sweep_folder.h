@@ -26,7 +26,7 @@ OutputFile file_of(std::string name, std::string text);
 /// The command that writes to a folder; messages name its argument and its remedies.
 enum class FolderUse : std::uint8_t {
   sweep,
-  forced_sweep,  ///< Anything in the folder may be replaced.
+  forced_sweep,  ///< Replaces results of another sweep.
   merge,
 };
 

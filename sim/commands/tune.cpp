@@ -69,7 +69,9 @@ void require_used(const Settings& settings) {
 std::string cluster_named(const std::string& name) {
   const std::vector<std::string> known = known_names(Catalogue::hardware);
   const std::string with_nodes = name + "-x2";
-  const auto has = [&](const std::string& name) { return std::find(known.begin(), known.end(), name) != known.end(); };
+  const auto has = [&](const std::string& cluster) {
+    return std::find(known.begin(), known.end(), cluster) != known.end();
+  };
   return !has(name) && has(with_nodes) ? with_nodes : name;
 }
 

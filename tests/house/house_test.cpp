@@ -252,6 +252,7 @@ TEST(House, ARetiredPhraseIsFoundInLiteralsAndPagesAlone) {
 TEST(House, RewrittenFoldersStayInPlainWords) {
   EXPECT_EQ(comment_fragments(COMMFUSE_SOURCE_DIR), Sentences{});
   EXPECT_EQ(retired_names(COMMFUSE_SOURCE_DIR), Sentences{});
+  EXPECT_EQ(odd_test_names(COMMFUSE_SOURCE_DIR), Sentences{});
 }
 
 TEST(House, AFragmentAtTheStartOfACommentIsFound) {
@@ -296,6 +297,22 @@ TEST(House, ANameThatSaysNothingIsFound) {
   };
   EXPECT_EQ(retired_names(tree.root(), folders), (Sentences{mended("sim/a.cpp:1", "most"), mended("sim/a.cpp:3", "all"),
                                                             mended("model/program/program.h:2", "there")}));
+}
+
+TEST(House, ANameOfATestThatIsNotCamelCaseIsFound) {
+  const Tree tree;
+  constexpr std::array<std::string_view, 1> folders{"tests/model"};
+  const std::string longest(60, 'A');
+  tree.write("tests/model/a_test.cpp",
+             "TEST(A, Holds) {}\nTEST(A, holds) {}\nTEST_F(A,\n       Holds_too) {}\n// TEST(A, no)\n" +
+                 ("TEST_P(A, " + longest + ") {}\nTYPED_TEST(A, " + longest + "B) {}\n"));
+  tree.write("tests/sim/a_test.cpp", "TEST(A, elsewhere) {}\n");
+  const auto mended = [](int line, const std::string& name) {
+    return "tests/model/a_test.cpp:" + std::to_string(line) + ": test '" + name +
+           "'; name it in CamelCase of at most 60 characters";
+  };
+  EXPECT_EQ(odd_test_names(tree.root(), folders),
+            (Sentences{mended(2, "holds"), mended(3, "Holds_too"), mended(7, longest + "B")}));
 }
 
 TEST(House, ThePageHasEveryAlgorithmThatSourcesName) {

@@ -301,6 +301,24 @@ void find_names(std::string_view line, const std::string& path, std::size_t numb
   }
 }
 
+constexpr std::array<std::string_view, 4> test_macros{"TEST(", "TEST_F(", "TEST_P(", "TYPED_TEST("};
+constexpr std::size_t longest_test_name = 60;
+
+/// Returns the name of a test, the second argument of the macro that begins at `begin`; empty if no macro begins there.
+std::string_view test_name_at(std::string_view code, std::size_t begin) {
+  const std::string_view rest = code.substr(begin);
+  if (std::none_of(test_macros.begin(), test_macros.end(), [&](auto macro) { return rest.starts_with(macro); })) {
+    return {};
+  }
+  const std::size_t comma = std::min(rest.find(','), rest.size());
+  const std::size_t first = std::min(rest.find_first_not_of(" \n", comma + 1), rest.size());
+  std::size_t end = first;
+  while (end < rest.size() && is_name_letter(rest[end])) {
+    ++end;
+  }
+  return rest.substr(first, end - first);
+}
+
 }  // namespace
 
 std::span<const std::string_view> rewritten_folders() { return rewritten; }
@@ -341,6 +359,28 @@ std::vector<std::string> retired_names(const fs::path& root, std::span<const std
         const std::size_t end = std::min(code.find('\n', begin), code.size());
         find_names(std::string_view(code).substr(begin, end - begin), path, number, breaches);
         begin = end + 1;
+      }
+    }
+  }
+  return breaches;
+}
+
+std::vector<std::string> odd_test_names(const fs::path& root, std::span<const std::string_view> folders) {
+  std::vector<std::string> breaches;
+  for (const std::string_view folder : folders) {
+    for (const fs::path& file : sources_in(root / folder)) {
+      const std::string path = file.lexically_relative(root).generic_string();
+      const std::string code = source_of(file).code;
+      std::size_t number = 1;
+      for (std::size_t begin = 0; begin < code.size(); ++number) {
+        const std::string_view name = test_name_at(code, begin);
+        const bool is_camel = !name.empty() && std::isupper(static_cast<unsigned char>(name.front())) != 0 &&
+                              name.find('_') == std::string_view::npos && name.size() <= longest_test_name;
+        if (!name.empty() && !is_camel) {
+          breaches.push_back(fmt::format("{}:{}: test '{}'; name it in CamelCase of at most {} characters", path,
+                                         number, name, longest_test_name));
+        }
+        begin = std::min(code.find('\n', begin), code.size()) + 1;
       }
     }
   }

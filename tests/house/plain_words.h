@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the sources that a machine can check: comments that begin with a fragment, and names that say nothing.
+// Words of the sources that a machine can check: comments that begin with a fragment, names that say nothing, and names
+// of tests.
 #pragma once
 
 #include <filesystem>
@@ -24,5 +25,10 @@ std::vector<std::string> comment_fragments(const std::filesystem::path& root,
 /// keep theirs.
 std::vector<std::string> retired_names(const std::filesystem::path& root,
                                        std::span<const std::string_view> folders = rewritten_folders());
+
+/// Returns, as `path:line: sentence`, every test in these folders whose name is not CamelCase of at most 60 characters,
+/// which is what reports of test runs show in full.
+std::vector<std::string> odd_test_names(const std::filesystem::path& root,
+                                        std::span<const std::string_view> folders = rewritten_folders());
 
 }  // namespace commfuse::house
