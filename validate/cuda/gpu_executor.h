@@ -20,6 +20,8 @@ struct IssueOptions {
   /// Buffers are filled with random values at the start, and prepare() is not needed: for times at full size.
   bool random_data = false;
   Duration patience = std::chrono::seconds(60);
+  /// Where its buffers lie; nothing: in memory of its own.
+  std::optional<Address> memory{};
 };
 
 class GpuExecutor : public Executor {
