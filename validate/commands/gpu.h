@@ -14,6 +14,7 @@
 #include "validate/cuda/device.h"
 #include "validate/cuda/load.h"
 #include "validate/cuda/nccl_executor.h"
+#include "validate/cuda/peer_executor.h"
 #include "validate/cuda/virtual_executor.h"
 #include "validate/executor.h"
 #include "validate/pace.h"
@@ -106,13 +107,21 @@ class Gpu {
 
 class Crew;
 
-/// One GPU of each process, and NCCL between them: rank r is process r. Executors are on it in turns.
+/// What processes with a GPU each communicate by.
+enum class CrewLinks : std::uint8_t {
+  nccl,
+  peers,  ///< Copies into each other's memory: all on one machine.
+};
+/// Of --executor nccl and cuda-peer; nothing: of any other, whose ranks have no GPU each.
+std::optional<CrewLinks> crew_links_of(std::string_view executor);
+
+/// One GPU of each process, and NCCL or their memory between them: rank r is process r. Executors are on it in turns.
 class GpuCrew {
  public:
   /// The first `ranks` processes make one; others have no part in it. Of the visible GPUs of its machine a process
   /// takes the one that --device says, else its own by its place among the processes there. Throws HardwareAbsent, and
-  /// ConfigError for flags that make no sense or two processes with the same GPU.
-  GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks);
+  /// ConfigError for flags that make no sense, two processes with the same GPU, or peers on several machines.
+  GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks, CrewLinks links);
 
   [[nodiscard]] MakeExecutor checked();
   [[nodiscard]] MakeExecutor timed();
@@ -120,20 +129,32 @@ class GpuCrew {
   [[nodiscard]] MakeExecutor oracle() { return gpu_->all_ranks(true); }
   /// Those of all ranks, on the leader.
   [[nodiscard]] std::vector<DeviceReading> readings(const std::string& when) const;
+  /// Whether sums of collectives have an order of their own.
+  [[nodiscard]] bool library_sums() const { return network_ != nullptr; }
+  /// "nccl" or "peers", as records have it.
+  [[nodiscard]] std::string links() const { return network_ != nullptr ? "nccl" : "peers"; }
+  /// "nccl" or "cuda-peer".
+  [[nodiscard]] std::string executor() const { return network_ != nullptr ? "nccl" : "cuda-peer"; }
   /// "NVIDIA H200, ...; 8 GPUs; NVLS on"
   [[nodiscard]] std::string in_words() const;
   [[nodiscard]] std::string attention_by() const { return gpu_->attention_by(); }
   void say_attention() const { gpu_->say_attention(); }
 
  private:
-  [[nodiscard]] NcclOptions options() const;
+  void connect_by_nccl();
+  void open_peers();
+  [[nodiscard]] MakeExecutor executor_of(LaunchMode mode, bool random_data);
+  template <class Options>
+  [[nodiscard]] Options options(LaunchMode mode, bool random_data) const;
 
   Crew& crew_;
   int ranks_;
   std::unique_ptr<Gpu> gpu_;
   NetworkOptions network_options_;
-  std::unique_ptr<Network> network_;
+  std::unique_ptr<Network> network_;  // none: peers
   std::unique_ptr<Communicators> communicators_;
+  std::unique_ptr<Peers> peers_;
+  std::unique_ptr<PeerWindows> windows_;
 };
 
 /// NCCL_*, CUDA_* and NVIDIA_* variables of the environment as they are now, by name.

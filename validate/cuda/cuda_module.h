@@ -9,11 +9,12 @@
 #include <string>
 
 #include "validate/cuda/driver.h"
+#include "validate/cuda/peers.h"
 
 namespace commfuse::validate {
 
 /// Named after the shape of CudaModule and of all it gives; another number where that changes.
-inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_3";
+inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_4";
 
 /// What processes that want to talk to each other by NCCL share.
 using NetworkKey = std::array<std::byte, 128>;
@@ -31,6 +32,9 @@ class CudaModule {
   /// How many devices the driver shows; why none, if there is no driver.
   [[nodiscard]] virtual int devices() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Driver> open(int device) const = 0;
+  /// The device beside those of other processes of this machine, which need not be visible here. The driver outlives
+  /// it.
+  [[nodiscard]] virtual std::unique_ptr<Peers> peers(Driver& driver) const = 0;
   /// Whether it was built with NCCL and finds the library; the members below require it.
   [[nodiscard]] bool has_nccl() const { return nccl_absence().empty(); }
   /// Why NCCL cannot be used, in one line with a remedy; empty where it can.

@@ -92,8 +92,11 @@ void PeerWindows::give_back_free() {
 void PeerWindows::abandon(PeerWindow& window) {
   is_abandoned_ = true;
   constexpr FlagValue beyond_all = 1U << 30U;
-  peers_.set(window.flag(rank_, 0), static_cast<std::size_t>(window.size.flags),
-             std::max(window.iterations, window.barriers) + beyond_all);
+  try {
+    peers_.set(window.flag(rank_, 0), static_cast<std::size_t>(window.size.flags),
+               std::max(window.iterations, window.barriers) + beyond_all);
+  } catch (const std::exception&) {  // the device is lost, and nothing waits on it
+  }
 }
 
 }  // namespace commfuse::validate

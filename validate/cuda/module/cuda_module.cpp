@@ -9,6 +9,7 @@
 #include "validate/cuda/build_id.h"
 #include "validate/cuda/module/cuda_driver.h"
 #include "validate/cuda/module/failures.h"
+#include "validate/cuda/module/peer_memory.h"
 #include "validate/cuda/module/versions.h"
 #ifdef COMMFUSE_WITH_NCCL
 #include "validate/cuda/module/nccl_library.h"
@@ -52,6 +53,10 @@ class Module final : public CudaModule {
 
   [[nodiscard]] std::unique_ptr<Driver> open(int device) const override { return std::make_unique<CudaDriver>(device); }
 
+  [[nodiscard]] std::unique_ptr<Peers> peers(Driver& driver) const override {
+    return make_peers(static_cast<CudaDriver&>(driver));  // all drivers of this process came from open()
+  }
+
 #ifdef COMMFUSE_WITH_NCCL
   [[nodiscard]] std::string nccl_absence() const override { return NcclLibrary::instance().absence(); }
   [[nodiscard]] NetworkKey make_key() const override { return make_nccl_key(NcclLibrary::instance()); }
@@ -94,7 +99,7 @@ class Module final : public CudaModule {
 }  // namespace commfuse::validate
 
 /// As cuda_module_entry names it; the caller owns it.
-extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_3() {
+extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_4() {
   commfuse::validate::prepare_environment();
   return new commfuse::validate::Module;
 }
