@@ -28,7 +28,7 @@ namespace {
 constexpr std::array<std::string_view, 2> views{"middle-rank", "all-ranks"};
 constexpr std::array<std::pair<std::string_view, LaunchMode>, 3> launches{
     {{"gated", LaunchMode::gated}, {"stream", LaunchMode::stream}, {"graph", LaunchMode::graph}}};
-constexpr std::array<std::pair<std::string_view, LinkKind>, 2> links{
+constexpr std::array<std::pair<std::string_view, LinkKind>, 2> link_kinds{
     {{"copy", LinkKind::copy}, {"bounce", LinkKind::bounce}}};
 constexpr std::array<std::string_view, 2> switches{"on", "off"};
 constexpr std::array<std::pair<std::string_view, int>, 3> cta_policies{
@@ -78,7 +78,7 @@ VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pac
   static_cast<void>(network_options_of(arguments));
   VirtualOptions options{.mode = chosen("--issue", arguments.issue, launches, "mode"),
                          .attention = chosen("--attention-by", arguments.attention, attention_kernels, "kernel")};
-  options.link = {.kind = chosen("--link", arguments.link, links, "link"),
+  options.link = {.kind = chosen("--link", arguments.link, link_kinds, "link"),
                   .ctas = whole_number("--link-ctas", arguments.ctas, 1, 64)};
   if (pace) {
     if (options.link.kind != LinkKind::copy) {

@@ -103,7 +103,7 @@ Address PeerRoom::take(Extent rows, Extent columns, DType dtype, const Sizes& si
   return at;
 }
 
-PeerExecutor::Built PeerExecutor::built(Lowered lowered, const Sizes& sizes, PeerWindows& windows) {
+PeerExecutor::Built PeerExecutor::built(Lowered lowered, Sizes sizes, PeerWindows& windows) {
   require_storable(*lowered.program);
   const std::vector<std::string> findings = peer_findings(*lowered.program);
   if (!findings.empty()) {
@@ -112,14 +112,14 @@ PeerExecutor::Built PeerExecutor::built(Lowered lowered, const Sizes& sizes, Pee
   }
   auto room = std::make_unique<PeerRoom>(*lowered.program, sizes);
   auto lease = std::make_unique<PeerLease>(windows, room->size());
-  return {std::move(lowered), std::move(room), std::move(lease)};
+  return {std::move(lowered), std::move(sizes), std::move(room), std::move(lease)};
 }
 
 PeerExecutor::PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, PeerOptions options)
-    : PeerExecutor(built(std::move(lowered), sizes, windows), std::move(sizes), device, std::move(options)) {}
+    : PeerExecutor(built(std::move(lowered), std::move(sizes), windows), device, std::move(options)) {}
 
-PeerExecutor::PeerExecutor(Built built, Sizes sizes, Device& device, PeerOptions options)
-    : GpuExecutor(std::move(built.lowered), std::move(sizes), device, {built.lease->windows().rank()},
+PeerExecutor::PeerExecutor(Built built, Device& device, PeerOptions options)
+    : GpuExecutor(std::move(built.lowered), std::move(built.sizes), device, {built.lease->windows().rank()},
                   {.mode = options.mode,
                    .random_data = options.random_data,
                    .patience = options.patience,

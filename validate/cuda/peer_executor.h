@@ -72,12 +72,13 @@ class PeerExecutor final : public GpuExecutor {
   };
   struct Built {
     Lowered lowered;
+    Sizes sizes;
     std::unique_ptr<PeerRoom> room;
     std::unique_ptr<PeerLease> lease;
   };
 
-  PeerExecutor(Built built, Sizes sizes, Device& device, PeerOptions options);
-  static Built built(Lowered lowered, const Sizes& sizes, PeerWindows& windows);
+  PeerExecutor(Built built, Device& device, PeerOptions options);
+  static Built built(Lowered lowered, Sizes sizes, PeerWindows& windows);
 
   void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most);
   [[nodiscard]] Parts parts_of(const PeerStep& step, const Calls& calls, Scratch& scratch) const;
