@@ -197,6 +197,13 @@ TEST_P(MissingWaits, ForArrivalsAreSeen) {
   EXPECT_TRUE(is_seen(program, flags_of(*program, OpKind::exchange, arrivals)));
 }
 
+TEST(PeerExecutor, RingsThatAddUpKeepTheirBitsInEveryOrder) {
+  const auto program = shared(program_of({&operation("gemm_rs"), &commfuse_strategy, {}, 4, 1}));
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    EXPECT_TRUE(verified(program, LaunchMode::stream, seed).ok()) << seed;
+  }
+}
+
 // Most receivers are ready before anybody can send to them; rings that add up use their buffers again and again.
 TEST(PeerExecutor, AMissingWaitForTheReceiverIsSeen) {
   const auto program = shared(program_of({&operation("gemm_rs"), &commfuse_strategy, {}, 4, 1}));
