@@ -80,6 +80,18 @@ TEST_P(SoftwareGpuOnRanks, CheckOfProcessesIsRight) {
   EXPECT_NE(outcome.out.find("schedules right on nccl"), std::string::npos) << outcome.out;
 }
 
+TEST_P(SoftwareGpuOnRanks, CheckOfPeersIsRight) {
+  const Outcome outcome =
+      on_ranks(GetParam(), "check --executor cuda-peer --scope gemm_rs --strategy " + strategies_on(GetParam()));
+  EXPECT_NE(outcome.out.find("schedules right on cuda-peer"), std::string::npos) << outcome.out;
+}
+
+TEST_F(SoftwareGpu, PeersCheckEveryProtocolAndStrategy) {
+  on_ranks(4, "check --executor cuda-peer " COMMFUSE_SOURCE_DIR "/configs/schedules/push-ring.yaml");
+  on_ranks(3, "check --executor cuda-peer --scope ag_gemm,gemm_rs --strategy commfuse,async_tp,ring_exchange");
+  on_ranks(2, "check --executor cuda-peer --scope ulysses --strategy serial,commfuse");
+}
+
 TEST_F(SoftwareGpu, AttentionAndItsAllToAllsAreRight) {
   on_one("check --executor cuda-virtual --scope attention,ulysses --strategy serial --ranks 2");
 }
@@ -255,14 +267,49 @@ TEST_F(SoftwareGpu, CopiesAreRefusedWhereTheyMakeNoSense) {
   }
 }
 
+TEST_F(SoftwareGpu, PeersRunAndAreCompared) {
+  for (const char* how : {"", "--issue stream", "--spans"}) {
+    std::filesystem::remove("run.json");
+    on_ranks(4, std::string("run --executor cuda-peer --ranks 4 --out run.json ") + how + small_point);
+    const RunRecord record = record_of_software("run.json");
+    EXPECT_EQ(record.executor, "cuda-peer");
+    EXPECT_EQ(record.links, "peers");
+    ASSERT_EQ(record.runs.size(), 2U) << how;
+    for (const MeasuredRun& run : record.runs) {
+      EXPECT_EQ(run.status, RunStatus::done) << how << ": " << run.message;
+      EXPECT_EQ(run.spans.empty(), std::string(how) != "--spans") << how;
+      std::set<std::pair<Rank, OpId>> ops;  // one span an op and rank
+      for (const OpSpan& span : run.spans) {
+        EXPECT_TRUE(ops.emplace(span.rank, span.op).second) << how;
+      }
+    }
+    EXPECT_NE(record.environment.gpu.find("4 GPUs, copies into peers' memory"), std::string::npos)
+        << record.environment.gpu;
+  }
+  const Outcome outcome = run_program("commfuse-validate compare run.json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("Measured and predicted differ"), std::string::npos) << outcome.out;
+}
+
+TEST_F(SoftwareGpu, PeersTimeOpsAndLinksThoughSomeAreIdle) {
+  on_ranks(2, "bench --executor cuda-peer --quick --only neighbours --out bench.json", few_flops);
+  EXPECT_FALSE(record_of_software("bench.json").micro_benchmarks.empty());
+  on_ranks(3,
+           "links --executor cuda-peer --ranks 2 --bytes '8 KiB' --both-ways --collectives '8 KiB' --tolerance 1000000 "
+           "--out links.json",
+           few_flops);
+  EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
+}
+
 /// Makes three processes check schedules for ever, until rank 1 gets a signal. Returns how the others end, and the
 /// first one's output.
-Outcome signalled(const std::string& signal, int port) {
+Outcome signalled(const std::string& executor, const std::string& signal, int port) {
   std::ofstream("signalled.sh") << "for r in 0 1 2; do\n"
                                 << "  RANK=$r WORLD_SIZE=3 LOCAL_RANK=$r MASTER_ADDR=127.0.0.1 MASTER_PORT=" << port
                                 << " SOFTWARE_GPU_DEVICES=3 CUDA_VISIBLE_DEVICES=$r"
                                 << " COMMFUSE_CUDA_PLUGIN='" COMMFUSE_SOFTWARE_GPU "' exec -a rank$r"
-                                << " commfuse-validate check --executor nccl --scope layer,mlp --long --patience 5s"
+                                << " commfuse-validate check --executor " << executor
+                                << " --scope layer,mlp --long --patience 5s"
                                 << " -o csv >out.$r 2>err.$r &\n"
                                 << "  pids[$r]=$!\n"
                                 << "done\n"
@@ -282,8 +329,16 @@ Outcome signalled(const std::string& signal, int port) {
   return run_program("bash signalled.sh");
 }
 
-TEST_F(SoftwareGpu, AKilledRankEndsAllWithinTheirPatience) {
-  const Outcome outcome = signalled("KILL", 12000 + static_cast<int>(::getpid() % 4000));
+class SoftwareGpuSignalled : public SoftwareGpu, public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Processes, SoftwareGpuSignalled, testing::Values("nccl", "cuda-peer"),
+                         [](const auto& executor) { return std::string(executor.param) == "nccl" ? "Nccl" : "Peers"; });
+
+int port_for(const std::string& executor, int first) {
+  return first + (executor == "nccl" ? 0 : 2000) + static_cast<int>(::getpid() % 2000);
+}
+
+TEST_P(SoftwareGpuSignalled, AKilledRankEndsAllWithinTheirPatience) {
+  const Outcome outcome = signalled(GetParam(), "KILL", port_for(GetParam(), 12000));
   EXPECT_EQ(outcome.out, "rank 0: 1\nrank 2: 1\n") << outcome.err;
   // Its place in the run decides which of the two it notices first.
   const bool is_said = outcome.err.find("process 1 has gone") != std::string::npos ||
@@ -291,8 +346,8 @@ TEST_F(SoftwareGpu, AKilledRankEndsAllWithinTheirPatience) {
   EXPECT_TRUE(is_said) << outcome.err;
 }
 
-TEST_F(SoftwareGpu, ARankThatHangsEndsAllAfterTheirPatience) {
-  const Outcome outcome = signalled("STOP", 16000 + static_cast<int>(::getpid() % 4000));
+TEST_P(SoftwareGpuSignalled, ARankThatHangsEndsAllAfterTheirPatience) {
+  const Outcome outcome = signalled(GetParam(), "STOP", port_for(GetParam(), 16000));
   EXPECT_EQ(outcome.out, "rank 0: 1\nrank 2: 1\n") << outcome.err;
   EXPECT_NE(outcome.err.find("5 s"), std::string::npos) << outcome.err;
 }

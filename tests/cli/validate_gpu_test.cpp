@@ -39,7 +39,7 @@ TEST(ValidateGpu, FlagsOfAGpuAreRefusedElsewhere) {
   for (const char* command : {"run --device 1", "bench --view all-ranks", "check --device 0", "compare --nvls off"}) {
     const Outcome outcome = run_program(std::string("commfuse-validate ") + command);
     EXPECT_EQ(outcome.code, 2) << command;
-    EXPECT_NE(outcome.err.find("needs a GPU; add --executor cuda-virtual or --executor nccl"), std::string::npos)
+    EXPECT_NE(outcome.err.find("needs a GPU; add --executor cuda-virtual, cuda-peer or nccl"), std::string::npos)
         << outcome.err;
   }
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/validate/cuda/fake_driver.h"
+#include "tests/validate/cuda/fake_peers.h"
 #include "validate/cuda/build_id.h"
 #include "validate/cuda/cuda_module.h"
 
@@ -85,12 +86,20 @@ class ModuleDouble final : public CudaModule {
       : cluster_(FakeOptions{.devices = devices_here(),
                              .most_work = most_work,
                              .stated_times = true,
-                             .name = "NVIDIA H100 80GB HBM3, a double without hardware"}) {}
+                             .name = "NVIDIA H100 80GB HBM3, a double without hardware"}),
+        machine_(cluster_.devices()) {}
 
   [[nodiscard]] const char* build_id() const override { return id_.c_str(); }
   [[nodiscard]] int devices() const override { return cluster_.devices(); }
   [[nodiscard]] std::unique_ptr<Driver> open(int device) const override {
     return std::make_unique<LentDriver>(cluster_.device(device));
+  }
+  [[nodiscard]] std::unique_ptr<Peers> peers(Driver& driver) const override {
+    int rank = 0;
+    while (&static_cast<LentDriver&>(driver).fake() != &cluster_.device(rank)) {
+      ++rank;
+    }
+    return std::make_unique<FakePeers>(machine_, cluster_, rank);
   }
   [[nodiscard]] std::string nccl_absence() const override { return ""; }
   /// Which of the networks of this process it is.
@@ -109,6 +118,7 @@ class ModuleDouble final : public CudaModule {
  private:
   std::string id_ = build_id_in_words();
   mutable FakeCluster cluster_;
+  mutable FakeMachine machine_;
   mutable std::atomic<unsigned> networks_ = 0;
 };
 
@@ -127,6 +137,9 @@ extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_4() {
     [[nodiscard]] int devices() const override { return the_one.devices(); }
     [[nodiscard]] std::unique_ptr<commfuse::validate::Driver> open(int device) const override {
       return the_one.open(device);
+    }
+    [[nodiscard]] std::unique_ptr<commfuse::validate::Peers> peers(commfuse::validate::Driver& driver) const override {
+      return the_one.peers(driver);
     }
     [[nodiscard]] std::string nccl_absence() const override { return the_one.nccl_absence(); }
     [[nodiscard]] commfuse::validate::NetworkKey make_key() const override { return the_one.make_key(); }

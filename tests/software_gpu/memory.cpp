@@ -11,9 +11,11 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "tests/software_gpu/handles.h"
 #include "tests/software_gpu/misuse.h"
+#include "tests/software_gpu/sharing.h"
 
 namespace software_gpu {
 
@@ -31,6 +33,11 @@ struct Block {
   std::size_t bytes = 0;
   int device = of_host;
   bool freed = false;
+  Ledger* ledger = nullptr;  // of memory that processes share
+  bool opened = false;       // it is another process's
+
+  /// Whether its owner has freed it, or it was closed here.
+  [[nodiscard]] bool is_gone() const { return freed || (ledger != nullptr && ledger->freed != 0); }
 };
 
 class Memory {
@@ -61,18 +68,53 @@ class Memory {
   bool release(void* at, bool of_device) {
     const std::lock_guard lock(mutex_);
     const auto block = blocks_.find(number_of(at));
-    if (block == blocks_.end() || block->second.freed || (block->second.device != of_host) != of_device) {
+    if (block == blocks_.end() || block->second.freed || block->second.opened ||
+        (block->second.device != of_host) != of_device) {
       return false;
+    }
+    if (block->second.ledger != nullptr) {
+      end_sharing(*block->second.ledger);
     }
     block->second.freed = true;
     const std::uintptr_t room = up(std::max<std::size_t>(block->second.bytes, 1), alignment);
     used_[block->second.device] -= room;
-    const std::uintptr_t first = block->first / page * page;
-    // The addresses stay taken, so that who uses them later is noticed.
-    auto* pages = reinterpret_cast<void*>(first);  // NOLINT(*-no-int-to-ptr)
-    const std::size_t mapped = up(block->first + room, page) - first;
-    ::mmap(pages, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    take_pages(block->first, room);
     return true;
+  }
+
+  /// The whole pages of a block of a device's own that begins there.
+  std::optional<Pages> pages_of(const void* at, int device) {
+    const std::lock_guard lock(mutex_);
+    const auto block = blocks_.find(number_of(at));
+    if (block == blocks_.end() || block->second.freed || block->second.opened || block->second.device != device) {
+      return std::nullopt;
+    }
+    const std::uintptr_t first = block->first / page * page;
+    const std::uintptr_t end = up(block->first + up(std::max<std::size_t>(block->second.bytes, 1), alignment), page);
+    return Pages{.first = reinterpret_cast<std::byte*>(first),  // NOLINT(*-no-int-to-ptr)
+                 .bytes = end - first,
+                 .offset = block->first - first,
+                 .block_bytes = block->second.bytes,
+                 .ledger = block->second.ledger};
+  }
+  void set_ledger(const void* at, Ledger* ledger) {
+    const std::lock_guard lock(mutex_);
+    blocks_[number_of(at)].ledger = ledger;
+  }
+  void add_opened(const void* at, std::size_t bytes, int device, Ledger* ledger) {
+    const std::lock_guard lock(mutex_);
+    blocks_[number_of(at)] = {.bytes = bytes, .device = device, .freed = false, .ledger = ledger, .opened = true};
+  }
+  /// Null: it is not open here.
+  Ledger* close(const void* at) {
+    const std::lock_guard lock(mutex_);
+    const auto block = blocks_.find(number_of(at));
+    if (block == blocks_.end() || block->second.freed || !block->second.opened) {
+      return nullptr;
+    }
+    block->second.freed = true;
+    take_pages(block->first, up(std::max<std::size_t>(block->second.bytes, 1), alignment));
+    return block->second.ledger;
   }
 
   /// What lies at an address that a kernel may not touch, in words; false: none of this memory. For a thread that is
@@ -106,7 +148,7 @@ class Memory {
   [[nodiscard]] bool contains(const void* at, std::size_t bytes, int device) {
     const std::lock_guard lock(mutex_);
     const Block* block = find(at);
-    return block != nullptr && !block->freed && block->device == device &&
+    return block != nullptr && !block->is_gone() && block->device == device &&
            number_of(at) + bytes <= start_ + block->bytes;
   }
   /// Of any device, freed or not.
@@ -117,6 +159,14 @@ class Memory {
   }
 
  private:
+  /// The addresses stay taken, so that who uses them later is noticed.
+  static void take_pages(std::uintptr_t block, std::uintptr_t room) {
+    const std::uintptr_t first = block / page * page;
+    auto* pages = reinterpret_cast<void*>(first);  // NOLINT(*-no-int-to-ptr)
+    ::mmap(pages, up(block + room, page) - first, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+           -1, 0);
+  }
+
   const Block* find(const void* at) {
     auto after = blocks_.upper_bound(number_of(at));
     if (after == blocks_.begin()) {
@@ -232,6 +282,13 @@ bool is_kind(cudaMemcpyKind kind) {
 }
 
 }  // namespace
+
+std::optional<Pages> pages_of(const void* at, int device) { return memory().pages_of(at, device); }
+void set_ledger(const void* at, Ledger* ledger) { memory().set_ledger(at, ledger); }
+void add_opened(const void* at, std::size_t bytes, int device, Ledger* ledger) {
+  memory().add_opened(at, bytes, device, ledger);
+}
+Ledger* close_opened(const void* at) { return memory().close(at); }
 
 void set_kernel_here(const char* name) {
   listen_for_faults();

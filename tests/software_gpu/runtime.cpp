@@ -14,6 +14,7 @@
 #include "tests/software_gpu/fibers.h"
 #include "tests/software_gpu/handles.h"
 #include "tests/software_gpu/misuse.h"
+#include "tests/software_gpu/sharing.h"
 
 struct CUdevResourceDesc_st {
   CUdevResource resource;
@@ -183,6 +184,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
     case cudaDevAttrMemoryClockRate: *value = clock_khz; return cudaSuccess;
     case cudaDevAttrMultiProcessorCount: *value = settings().multiprocessors; return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = most_shared_bytes; return cudaSuccess;
+    case cudaDevAttrCanFlushRemoteWrites: *value = 1; return cudaSuccess;
   }
   return said(cudaErrorInvalidValue);
 }
@@ -222,7 +224,10 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaErrorInsufficientDriver: return "CUDA driver version is insufficient for CUDA runtime version";
     case cudaErrorNoDevice: return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice: return "invalid device ordinal";
+    case cudaErrorDeviceUninitialized: return "invalid device context";
+    case cudaErrorMapBufferObjectFailed: return "mapping of buffer object failed";
     case cudaErrorPeerAccessUnsupported: return "peer access is not supported between these two devices";
+    case cudaErrorTooManyPeers: return "peer mapping resources exhausted";
     case cudaErrorInvalidResourceHandle: return "invalid resource handle";
     case cudaErrorIllegalState: return "the operation cannot be performed in the present state";
     case cudaErrorNotReady: return "device not ready";
@@ -401,7 +406,9 @@ extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void
       {"cuDevResourceGenerateDesc", {12040, reinterpret_cast<void*>(&describe)}},
       {"cuGreenCtxCreate", {12040, reinterpret_cast<void*>(&create_context)}},
       {"cuGreenCtxDestroy", {12040, reinterpret_cast<void*>(&destroy_context)}},
-      {"cuGreenCtxStreamCreate", {12050, reinterpret_cast<void*>(&create_stream)}}};
+      {"cuGreenCtxStreamCreate", {12050, reinterpret_cast<void*>(&create_stream)}},
+      {"cuStreamWriteValue32", {11070, reinterpret_cast<void*>(&write_value)}},
+      {"cuStreamWaitValue32", {11070, reinterpret_cast<void*>(&wait_value)}}};
   *function = nullptr;
   const auto found = all.find(symbol);
   if (flags != cudaEnableDefault) {

@@ -53,7 +53,7 @@ struct CheckRequest {
 
 constexpr int seeds_of_chaos = 20;
 constexpr int many_seeds_of_chaos = 200;
-constexpr std::array<std::string_view, 5> executors{"reference", "cpu", "cuda-virtual", "mpi", "nccl"};
+constexpr std::array<std::string_view, 6> executors{"reference", "cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"};
 
 using Render = std::string (*)(std::span<const CheckResult>);
 constexpr std::array renderers{std::pair<std::string_view, Render>{"table", to_table},
@@ -161,7 +161,7 @@ CheckHow how_of(const CheckRequest& request, Crew* crew, GpuCrew* gpus, Gpu* gpu
                .chaos = seed_of("--chaos", request.chaos, 1)};
   if (gpus != nullptr) {
     how.oracle = gpus->oracle();
-    how.library_sums = true;
+    how.library_sums = gpus->library_sums();
   }
   if (crew != nullptr) {
     const MakeExecutor processes = [crew](Lowered lowered, Sizes sizes) {
@@ -354,14 +354,15 @@ int run_on_processes(const CheckRequest& request, Crew& crew) {
   const std::vector<CheckPoint> points = all_points_of(request);
   const int ranks = std::ranges::max(points, {}, &CheckPoint::ranks).ranks;
   require_processes(ranks, crew);
-  const bool on_gpus = request.executor == "nccl";
-  if (on_gpus && std::ranges::any_of(points, [&](const CheckPoint& point) { return point.ranks != ranks; })) {
-    throw ConfigError("with nccl all schedules have the same ranks; give --ranks one number");
+  const std::optional<CrewLinks> links = crew_links_of(request.executor);
+  if (links && std::ranges::any_of(points, [&](const CheckPoint& point) { return point.ranks != ranks; })) {
+    throw ConfigError(
+        fmt::format("with {} all schedules have the same ranks; give --ranks one number", request.executor));
   }
-  if (on_gpus && crew.process() >= ranks) {
+  if (links && crew.process() >= ranks) {
     return exit_code::done;
   }
-  const std::unique_ptr<GpuCrew> gpus = on_gpus ? std::make_unique<GpuCrew>(request.gpu, crew, ranks) : nullptr;
+  const std::unique_ptr<GpuCrew> gpus = links ? std::make_unique<GpuCrew>(request.gpu, crew, ranks, *links) : nullptr;
   const CheckHow how = how_of(request, &crew, gpus.get(), nullptr);
   References references;
   std::vector<CheckResult> results;
@@ -387,7 +388,7 @@ int run_here(CheckRequest request, Launch& launch) {
   chosen_one("--executor", request.executor, executors, "executors");
   renderer_of(request.format);
   const std::chrono::nanoseconds patience = patience_of(request);
-  if (request.executor == "nccl") {
+  if (crew_links_of(request.executor)) {
     Crew& crew = launch.crew_anyhow(patience);
     request.ranks = request.ranks.empty() ? fmt::format("{}", crew.processes()) : request.ranks;
     return run_on_processes(request, crew);
@@ -439,9 +440,10 @@ void add_how(CLI::App& command, CheckRequest& request) {
                    .add_option("--executor", request.executor,
                                "reference; cpu: ranks and lanes are threads; cuda-virtual: ranks are virtual "
                                "ones on one GPU; mpi: "
-                               "ranks are processes, the default under mpirun; nccl: with a GPU each")
+                               "ranks are processes, the default under mpirun; nccl: with a GPU each; cuda-peer: "
+                               "the same on one machine, by copies into each other's memory")
                    ->default_str("reference"),
-               {"reference", "cpu", "cuda-virtual", "mpi", "nccl"});
+               {"reference", "cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"});
   command
       .add_option("--chaos", request.chaos,
                   "Chaos: the first of 20 seeds of random yields and of waits of up to 20 us; needs an executor")

@@ -28,7 +28,7 @@ namespace {
 constexpr std::array<std::string_view, 2> views{"middle-rank", "all-ranks"};
 constexpr std::array<std::pair<std::string_view, LaunchMode>, 3> launches{
     {{"gated", LaunchMode::gated}, {"stream", LaunchMode::stream}, {"graph", LaunchMode::graph}}};
-constexpr std::array<std::pair<std::string_view, LinkKind>, 2> links{
+constexpr std::array<std::pair<std::string_view, LinkKind>, 2> link_kinds{
     {{"copy", LinkKind::copy}, {"bounce", LinkKind::bounce}}};
 constexpr std::array<std::string_view, 2> switches{"on", "off"};
 constexpr std::array<std::string_view, 2> cache_states{"cold", "warm"};
@@ -79,7 +79,7 @@ VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pac
   static_cast<void>(network_options_of(arguments));
   VirtualOptions options{.mode = chosen("--issue", arguments.issue, launches, "mode"),
                          .attention = chosen("--attention-by", arguments.attention, attention_kernels, "kernel")};
-  options.link = {.kind = chosen("--link", arguments.link, links, "link"),
+  options.link = {.kind = chosen("--link", arguments.link, link_kinds, "link"),
                   .ctas = whole_number("--link-ctas", arguments.ctas, 1, 64)};
   if (pace) {
     if (options.link.kind != LinkKind::copy) {
@@ -105,7 +105,9 @@ VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pac
 }  // namespace
 
 void add_device_flag(CLI::App& command, GpuArguments& arguments, const std::string& group) {
-  command.add_option("--device", arguments.device, "GPU, counted from 0; with nccl each process takes its own")
+  command
+      .add_option("--device", arguments.device,
+                  "GPU, counted from 0; with nccl and cuda-peer each process takes its own")
       ->group(group)
       ->capture_default_str()
       ->type_name("NUMBER");
@@ -220,13 +222,13 @@ void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string
 std::span<const char* const> gpu_flags() { return all_flags; }
 
 void require_fitting_gpu_flags(const CLI::App& command, const std::string& executor) {
-  if (executor == "cuda-virtual" || executor == "nccl") {
+  if (executor == "cuda-virtual" || crew_links_of(executor)) {
     return;
   }
   for (const char* flag : all_flags) {
     if (command.get_option_no_throw(flag) != nullptr && command.count(flag) > 0) {
       throw ConfigError(
-          fmt::format("{} needs a GPU; add --executor cuda-virtual or --executor nccl, or remove it", flag));
+          fmt::format("{} needs a GPU; add --executor cuda-virtual, cuda-peer or nccl, or remove it", flag));
     }
   }
 }
@@ -350,13 +352,52 @@ void Gpu::say_attention() const {
 
 namespace {
 
-void require_flags_of_nccl(const GpuArguments& arguments) {
+void require_flags_of_crews(const GpuArguments& arguments, CrewLinks links) {
   if (arguments.partition != "none") {
     throw ConfigError("--partition requires cuda-virtual; with nccl, use --multiprocessors to leave SMs free");
   }
   if (arguments.dry_run) {
     throw ConfigError("--dry-run requires cuda-virtual: it counts what one GPU is given");
   }
+  if (links == CrewLinks::peers && arguments.issue == "graph") {
+    throw ConfigError(
+        "--issue graph is not available with cuda-peer, whose flags count iterations; use gated or stream");
+  }
+}
+
+/// Throws ConfigError, on all ranks, where they are on several machines: memory is shared on one.
+void require_one_host(Crew& crew, int ranks) {
+  const std::vector<Payload> hosts = crew.gather(ranks, text_payload(crew.world().host()));
+  std::string other;
+  for (const Payload& host : hosts) {
+    const std::string name = PayloadReader(host).get_text();
+    other = name == crew.world().host() || !other.empty() ? other : name;
+  }
+  const std::vector<Payload> to_all(hosts.size(), text_payload(other));
+  if (const std::string refusal = PayloadReader(crew.scatter(ranks, to_all)).get_text(); !refusal.empty()) {
+    throw ConfigError(fmt::format("cuda-peer shares memory on one machine, but a rank is on {}; use nccl", refusal));
+  }
+}
+
+/// Every rank's key, on all ranks.
+std::vector<MemoryKey> all_keys(Crew& crew, int ranks, const MemoryKey& mine) {
+  PayloadWriter writer;
+  writer.put(mine);
+  Payload together;
+  for (const Payload& key : crew.gather(ranks, writer.take())) {
+    together.insert(together.end(), key.begin(), key.end());
+  }
+  std::vector<Payload> to_all;
+  if (crew.leads()) {
+    to_all.assign(static_cast<std::size_t>(ranks), together);
+  }
+  const Payload given = crew.scatter(ranks, std::move(to_all));
+  PayloadReader reader(given);
+  std::vector<MemoryKey> keys;
+  while (!reader.empty()) {
+    keys.push_back(reader.get<MemoryKey>());
+  }
+  return keys;
 }
 
 /// Returns this process's place among the processes of its machine, in order of process.
@@ -371,8 +412,8 @@ int place_on_host(Crew& crew, int ranks) {
   return PayloadReader(crew.scatter(ranks, std::move(places))).get<int>();
 }
 
-/// Throws ConfigError on all ranks if two of them share a GPU, which NCCL refuses. The message names the first two.
-void require_own_gpus(Crew& crew, int ranks, const std::string& gpu) {
+/// Throws ConfigError on all ranks if two of them share a GPU, which `who` refuses. The message names the first two.
+void require_own_gpus(Crew& crew, int ranks, const std::string& gpu, std::string_view who) {
   std::map<std::string, std::size_t> owners;
   std::string sentence;
   const std::vector<Payload> gpus = crew.gather(ranks, text_payload(crew.world().host() + ", " + gpu));
@@ -381,9 +422,9 @@ void require_own_gpus(Crew& crew, int ranks, const std::string& gpu) {
     const auto [owner, is_new] = owners.emplace(mine, rank);
     if (!is_new) {
       sentence = fmt::format(
-          "ranks {} and {} both have the GPU {}, but NCCL needs one for each; start no more processes on a machine "
+          "ranks {} and {} both have the GPU {}, but {} needs one for each; start no more processes on a machine "
           "than it has GPUs, or let each see its own by CUDA_VISIBLE_DEVICES",
-          owner->second, rank, mine);
+          owner->second, rank, mine, who);
     }
   }
   const std::vector<Payload> to_all(gpus.size(), text_payload(sentence));
@@ -405,25 +446,45 @@ NetworkKey shared_key(Crew& crew, int ranks, const CudaModule& module) {
 
 }  // namespace
 
-GpuCrew::GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks)
+std::optional<CrewLinks> crew_links_of(std::string_view executor) {
+  return executor == "nccl"        ? std::optional(CrewLinks::nccl)
+         : executor == "cuda-peer" ? std::optional(CrewLinks::peers)
+                                   : std::nullopt;
+}
+
+GpuCrew::GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks, CrewLinks links)
     : crew_(crew), ranks_(ranks), network_options_(network_options_of(arguments)) {
   network_options_.patience = crew.patience();
-  require_flags_of_nccl(arguments);
+  require_flags_of_crews(arguments, links);
   CudaPlugin plugin = usable_plugin();
-  if (!plugin.module->has_nccl()) {
+  if (links == CrewLinks::nccl && !plugin.module->has_nccl()) {
     throw HardwareAbsent(fmt::format("--executor nccl cannot run here: {}", plugin.module->nccl_absence()));
+  }
+  if (links == CrewLinks::peers) {
+    require_one_host(crew, ranks);
   }
   const int place = place_on_host(crew, ranks);
   const int visible = plugin.module->devices();
   gpu_ = std::make_unique<Gpu>(arguments, std::move(plugin), place % visible);
-  require_own_gpus(crew, ranks, gpu_->driver().facts().uuid);
+  require_own_gpus(crew, ranks, gpu_->driver().facts().uuid, links == CrewLinks::nccl ? "NCCL" : "cuda-peer");
   network_options_.graphs = gpu_->options().mode == LaunchMode::graph;
-  network_ = gpu_->module().connect(gpu_->driver(), shared_key(crew, ranks, gpu_->module()), crew.process(), ranks,
-                                    network_options_);
-  communicators_ = std::make_unique<Communicators>(*network_);
+  links == CrewLinks::nccl ? connect_by_nccl() : open_peers();
   if (crew.leads()) {
     gpu_->say_software();
   }
+}
+
+void GpuCrew::connect_by_nccl() {
+  network_ = gpu_->module().connect(gpu_->driver(), shared_key(crew_, ranks_, gpu_->module()), crew_.process(), ranks_,
+                                    network_options_);
+  communicators_ = std::make_unique<Communicators>(*network_);
+}
+
+void GpuCrew::open_peers() {
+  peers_ = gpu_->module().peers(gpu_->driver());
+  windows_ = std::make_unique<PeerWindows>(
+      *peers_, crew_.process(), ranks_,
+      [crew = &crew_, ranks = ranks_](const MemoryKey& mine) { return all_keys(*crew, ranks, mine); });
 }
 
 std::vector<DeviceReading> GpuCrew::readings(const std::string& when) const {
@@ -467,37 +528,39 @@ Words gpu_variables() {
   return variables;
 }
 
-NcclOptions GpuCrew::options() const {
+template <class Options>
+Options GpuCrew::options(LaunchMode mode, bool timed) const {
   const auto report = [crew = &crew_, ranks = ranks_](const Payload& mine) { return crew->gather(ranks, mine); };
-  return {.mode = gpu_->options().mode,
+  return {.mode = mode,
           .multiprocessors = gpu_->options().multiprocessors,
           .attention = gpu_->options().attention,
-          .cold_level2 = gpu_->options().cold_level2,
+          .random_data = timed,
+          .cold_level2 = timed && gpu_->options().cold_level2,
           .patience = crew_.patience(),
           .meet = [report] { report({}); },
           .together = [report](const Execution& mine) { return reported_in(report(report_of(mine))); }};
 }
 
-/// Uses streams, because the first messages of a program connect, and nothing behind a gate can connect.
-MakeExecutor GpuCrew::checked() {
-  return [this](Lowered lowered, Sizes sizes) {
-    NcclOptions streamed = options();
-    streamed.mode = LaunchMode::stream;
-    streamed.cold_level2 = false;
-    return std::make_unique<NcclExecutor>(std::move(lowered), std::move(sizes), gpu_->device(), *communicators_,
-                                          streamed);
+MakeExecutor GpuCrew::executor_of(LaunchMode mode, bool timed) {
+  return [this, mode, timed](Lowered lowered, Sizes sizes) -> std::unique_ptr<Executor> {
+    if (network_ != nullptr) {
+      return std::make_unique<NcclExecutor>(std::move(lowered), std::move(sizes), gpu_->device(), *communicators_,
+                                            options<NcclOptions>(mode, timed));
+    }
+    return std::make_unique<PeerExecutor>(std::move(lowered), std::move(sizes), gpu_->device(), *windows_,
+                                          options<PeerOptions>(mode, timed));
   };
 }
 
-MakeExecutor GpuCrew::timed() {
-  return [this](Lowered lowered, Sizes sizes) {
-    NcclOptions timed = options();
-    timed.random_data = true;
-    return std::make_unique<NcclExecutor>(std::move(lowered), std::move(sizes), gpu_->device(), *communicators_, timed);
-  };
-}
+/// Streamed: the first messages of a program connect, which nothing behind a gate can.
+MakeExecutor GpuCrew::checked() { return executor_of(LaunchMode::stream, false); }
+
+MakeExecutor GpuCrew::timed() { return executor_of(gpu_->options().mode, true); }
 
 std::string GpuCrew::in_words() const {
+  if (network_ == nullptr) {
+    return fmt::format("{}; {} GPUs, copies into peers' memory", gpu_->in_words(), ranks_);
+  }
   std::string text = fmt::format("{}; {} GPUs, NVLS {}, NCCL {} at run time", gpu_->in_words(), ranks_,
                                  network_options_.nvls ? "on" : "off", network_->version());
   if (network_options_.least_p2p_channels > 0) {

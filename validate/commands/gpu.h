@@ -14,6 +14,7 @@
 #include "validate/cuda/device.h"
 #include "validate/cuda/load.h"
 #include "validate/cuda/nccl_executor.h"
+#include "validate/cuda/peer_executor.h"
 #include "validate/cuda/virtual_executor.h"
 #include "validate/executor.h"
 #include "validate/pace.h"
@@ -110,13 +111,22 @@ class Gpu {
 
 class Crew;
 
-/// One GPU of each process, and NCCL between them: rank r is process r. Executors use it in turns.
+/// What processes with a GPU each communicate by.
+enum class CrewLinks : std::uint8_t {
+  nccl,
+  peers,  ///< Copies into each other's memory: all on one machine.
+};
+/// Returns the links of --executor nccl and cuda-peer, and nothing for any other executor, whose ranks have no GPU
+/// each.
+std::optional<CrewLinks> crew_links_of(std::string_view executor);
+
+/// One GPU of each process, and NCCL or their memory between them: rank r is process r. Executors use it in turns.
 class GpuCrew {
  public:
   /// The first `ranks` processes form one; others have no part in it. A process takes the GPU that --device names, or
   /// else the visible GPU of its machine at its place among the processes there. Throws HardwareAbsent, and ConfigError
-  /// for flags that make no sense or for two processes with the same GPU.
-  GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks);
+  /// for flags that make no sense, for two processes with the same GPU, and for peers on several machines.
+  GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks, CrewLinks links);
 
   [[nodiscard]] MakeExecutor checked();
   [[nodiscard]] MakeExecutor timed();
@@ -125,20 +135,32 @@ class GpuCrew {
   [[nodiscard]] MakeExecutor oracle() { return gpu_->all_ranks(true); }
   /// Returns the readings of all ranks, on the leader.
   [[nodiscard]] std::vector<DeviceReading> readings(const std::string& when) const;
+  /// Returns whether sums of collectives have an order of their own.
+  [[nodiscard]] bool library_sums() const { return network_ != nullptr; }
+  /// Returns "nccl" or "peers", as records have it.
+  [[nodiscard]] std::string links() const { return network_ != nullptr ? "nccl" : "peers"; }
+  /// Returns "nccl" or "cuda-peer".
+  [[nodiscard]] std::string executor() const { return network_ != nullptr ? "nccl" : "cuda-peer"; }
   /// Returns "NVIDIA H200, ...; 8 GPUs; NVLS on".
   [[nodiscard]] std::string in_words() const;
   [[nodiscard]] std::string attention_by() const { return gpu_->attention_by(); }
   void say_attention() const { gpu_->say_attention(); }
 
  private:
-  [[nodiscard]] NcclOptions options() const;
+  void connect_by_nccl();
+  void open_peers();
+  [[nodiscard]] MakeExecutor executor_of(LaunchMode mode, bool timed);
+  template <class Options>
+  [[nodiscard]] Options options(LaunchMode mode, bool timed) const;
 
   Crew& crew_;
   int ranks_;
   std::unique_ptr<Gpu> gpu_;
   NetworkOptions network_options_;
-  std::unique_ptr<Network> network_;
+  std::unique_ptr<Network> network_;  // none: peers
   std::unique_ptr<Communicators> communicators_;
+  std::unique_ptr<Peers> peers_;
+  std::unique_ptr<PeerWindows> windows_;
 };
 
 /// Clocks, power and temperature of the GPU with this identity, now.

@@ -27,7 +27,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> executors{"cpu", "cuda-virtual", "mpi", "nccl"};
+constexpr std::array<std::string_view, 5> executors{"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"};
 constexpr std::array<std::string_view, 2> computes{"emulated", "real"};
 /// An emulated op should last so long that waking up hardly counts.
 constexpr Duration shortest_step = std::chrono::milliseconds(2);
@@ -174,10 +174,12 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
               .add_option(
                   "--executor", arguments.executor,
                   "Who runs it: cpu, ranks and lanes are threads; cuda-virtual, ranks are virtual ones on one GPU; run "
-                  "also knows mpi, ranks are processes, the default under mpirun, and nccl, with a GPU each")
+                  "also knows mpi, ranks are processes, the default under mpirun, nccl, with a GPU each, and "
+                  "cuda-peer, "
+                  "by copies into each other's memory")
               ->group(group)
               ->default_str("cpu")),
-      {"cpu", "cuda-virtual", "mpi", "nccl"});
+      {"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"});
   offers_words(
 
       command
@@ -315,7 +317,7 @@ How how_of(const PredictedPoint& point, const MeasureArguments& arguments, bool 
   }
   sim::require_word("--executor", how.executor, executors, "executor");
   sim::require_word("--compute", how.compute, computes, "kind of compute");
-  if ((how.executor == "mpi" || how.executor == "nccl") != on_processes_here) {
+  if ((how.executor == "mpi" || crew_links_of(how.executor)) != on_processes_here) {
     throw ConfigError(fmt::format(
         "--executor {} is measured by run; write its record with --out, and give that to compare", how.executor));
   }
@@ -364,10 +366,10 @@ struct Ground {
 /// Opens the GPUs that are asked for. Throws HardwareAbsent.
 Ground ground_of(const How& how, const GpuArguments& arguments, Crew* crew, int ranks) {
   Ground ground;
-  if (crew != nullptr && how.executor == "nccl") {
-    ground.gpus = std::make_unique<GpuCrew>(arguments, *crew, ranks);
+  if (const std::optional<CrewLinks> links = crew_links_of(how.executor); crew != nullptr && links) {
+    ground.gpus = std::make_unique<GpuCrew>(arguments, *crew, ranks, *links);
     ground.runner = on_gpus(*ground.gpus, *crew, ranks);
-    ground.links = "nccl";
+    ground.links = ground.gpus->links();
   } else if (crew != nullptr) {
     ground.runner = on_processes(*crew, ranks);
     ground.links = "mpi";

@@ -29,7 +29,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> executors{"cpu", "cuda-virtual", "mpi", "nccl"};
+constexpr std::array<std::string_view, 5> executors{"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"};
 constexpr std::int64_t usual_threads = 2;
 constexpr std::int64_t most_threads = 16;
 
@@ -83,9 +83,11 @@ void add_where_flags(CLI::App& command, MicroArguments& arguments) {
           .add_option(
               "--executor", arguments.executor,
               "Who runs it: cpu, ranks and lanes are threads; cuda-virtual, ranks are virtual ones on one GPU; mpi, "
-              "ranks are processes, the default under mpirun; nccl, with a GPU each")
+              "ranks are processes, the default under mpirun; nccl, with a GPU each; cuda-peer, the same by copies "
+              "into each "
+              "other's memory")
           ->default_str("cpu"),
-      {"cpu", "cuda-virtual", "mpi", "nccl"}));
+      {"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"}));
   usual(
       command
           .add_option("--ranks", arguments.ranks, "So many do it at once; under mpirun as many as there are processes")
@@ -150,20 +152,20 @@ MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_
     sim::require_word("--executor", arguments.executor, executors, "executor");
   }
   MicroWhere where{.pace = pace_of(arguments.pace)};
-  const bool has_gpus = arguments.executor == "nccl";
-  if (has_gpus || arguments.executor == "mpi" || (arguments.executor.empty() && launch.under_mpi())) {
+  const std::optional<CrewLinks> links = crew_links_of(arguments.executor);
+  if (links || arguments.executor == "mpi" || (arguments.executor.empty() && launch.under_mpi())) {
     if (where.pace) {
       throw ConfigError("processes send for real; leave out --link-bandwidth and --link-latency");
     }
-    where.crew = has_gpus ? &launch.crew_anyhow(default_patience) : &launch.crew(default_patience);
+    where.crew = links ? &launch.crew_anyhow(default_patience) : &launch.crew(default_patience);
     const int processes = where.crew->processes();
     if (processes < fewest) {
       throw ConfigError(fmt::format("it takes {} ranks, but there is {} process; start more, as in mpirun -np {}",
                                     fewest, processes, fewest));
     }
     where.ranks = ranks_of(arguments.ranks, processes, fewest, processes);
-    if (has_gpus && where.takes_part()) {
-      where.gpus = std::make_shared<GpuCrew>(arguments.gpu, *where.crew, where.ranks);
+    if (links && where.takes_part()) {
+      where.gpus = std::make_shared<GpuCrew>(arguments.gpu, *where.crew, where.ranks, *links);
     }
   } else {
     where.ranks = ranks_of(arguments.ranks, usual_threads, fewest, most_threads);
@@ -205,12 +207,12 @@ int MicroRecord::said() const {
 
 MicroRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram>& programs, BenchOptions options) {
   options.alone = where.crew == nullptr;
-  RunRecord record{.executor = where.gpus              ? "nccl"
+  RunRecord record{.executor = where.gpus              ? where.gpus->executor()
                                : where.crew != nullptr ? "mpi"
                                : where.gpu             ? "cuda-virtual"
                                                        : "cpu",
                    .compute = "real",
-                   .links = where.gpus              ? "nccl"
+                   .links = where.gpus              ? where.gpus->links()
                             : where.crew != nullptr ? "mpi"
                             : where.gpu             ? where.gpu->links()
                             : where.pace            ? "paced"

@@ -82,7 +82,7 @@ Runner on_gpus(GpuCrew& gpus, Crew& crew, int ranks) {
   return {.checked = gpus.checked(),
           .timed = gpus.timed(),
           .oracle = gpus.oracle(),
-          .library_sums = true,
+          .library_sums = gpus.library_sums(),
           .together = [&crew, ranks](const Verdict& mine) { return of_all_ranks(crew, ranks, mine); }};
 }
 

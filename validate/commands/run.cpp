@@ -83,7 +83,7 @@ int run_on_processes(const RunRequest& request, Crew& crew) {
 
 int run(const RunRequest& request, Launch& launch) {
   sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
-  if (request.arguments.executor == "nccl") {
+  if (crew_links_of(request.arguments.executor)) {
     return run_on_processes(request, launch.crew_anyhow(default_patience));
   }
   if (request.arguments.executor == "mpi" || (request.arguments.executor.empty() && launch.under_mpi())) {

@@ -11,6 +11,7 @@
 
 #include "validate/cuda/copier.h"
 #include "validate/cuda/driver.h"
+#include "validate/cuda/peers.h"
 
 namespace commfuse::validate {
 
@@ -33,6 +34,9 @@ class CudaModule {
   /// How many devices the driver shows; why none, if there is no driver.
   [[nodiscard]] virtual int devices() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Driver> open(int device) const = 0;
+  /// The device beside those of other processes of this machine, which need not be visible here. The driver outlives
+  /// it.
+  [[nodiscard]] virtual std::unique_ptr<Peers> peers(Driver& driver) const = 0;
   /// Whether it was built with NCCL and finds the library; the members below require it.
   [[nodiscard]] bool has_nccl() const { return nccl_absence().empty(); }
   /// Why NCCL cannot be used, in one line with a remedy; empty where it can.

@@ -111,13 +111,14 @@ ScratchRoom::ScratchRoom(Driver& driver, std::span<const Bytes> most) {
   }
 }
 
-DeviceMemory::DeviceMemory(const Program& program, const Sizes& sizes, Driver& driver, std::vector<Rank> ranks)
+DeviceMemory::DeviceMemory(const Program& program, const Sizes& sizes, Driver& driver, std::vector<Rank> ranks,
+                           std::optional<Address> at)
     : program_(program),
       sizes_(sizes),
       driver_(driver),
       ranks_(std::move(ranks)),
-      allocation_(driver, bytes_of_all(program, sizes, ranks_.size())),
-      layout_(program, sizes, allocation_.at()) {}
+      base_(at ? *at : allocation_.emplace(driver, bytes_of_all(program, sizes, ranks_.size())).at()),
+      layout_(program, sizes, base_) {}
 
 bool DeviceMemory::holds(Rank rank) const { return std::ranges::find(ranks_, rank) != ranks_.end(); }
 
@@ -158,11 +159,11 @@ void DeviceMemory::randomize(Device& device) {
 
 std::vector<std::byte> DeviceMemory::snapshot() const {
   std::vector<std::byte> bytes(static_cast<std::size_t>(bytes_of_all(program_, sizes_, ranks_.size()).count));
-  driver_.download(bytes, allocation_.at());
+  driver_.download(bytes, base_);
   return bytes;
 }
 
-void DeviceMemory::restore(std::span<const std::byte> bytes) { driver_.upload(allocation_.at(), bytes); }
+void DeviceMemory::restore(std::span<const std::byte> bytes) { driver_.upload(base_, bytes); }
 
 Matrix<float> DeviceMemory::read(Rank rank, const Rectangle& area) const {
   const Panel panel = layout_.panel(place_of(rank), area);

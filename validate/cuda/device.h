@@ -95,7 +95,9 @@ class ScratchRoom {
 /// The buffers of some ranks: the i-th of `ranks` stands at place i. Program, sizes and driver outlive it.
 class DeviceMemory {
  public:
-  DeviceMemory(const Program& program, const Sizes& sizes, Driver& driver, std::vector<Rank> ranks);
+  /// `at`: memory of the caller's that is large enough; nothing: it allocates its own.
+  DeviceMemory(const Program& program, const Sizes& sizes, Driver& driver, std::vector<Rank> ranks,
+               std::optional<Address> at = {});
 
   [[nodiscard]] const Layout& layout() const { return layout_; }
   [[nodiscard]] bool holds(Rank rank) const;
@@ -115,7 +117,8 @@ class DeviceMemory {
   const Sizes& sizes_;
   Driver& driver_;
   std::vector<Rank> ranks_;
-  Allocation allocation_;
+  std::optional<Allocation> allocation_;  // none: the caller has it
+  Address base_;
   Layout layout_;
 };
 

@@ -13,7 +13,8 @@ GpuExecutor::GpuExecutor(Lowered&& lowered, Sizes&& sizes, Device& device, std::
       sizes_(std::move(sizes)),
       device_(device),
       issue_(issue),
-      memory_((require_storable(*lowered_.program), *lowered_.program), sizes_, device.driver(), std::move(ranks)) {
+      memory_((require_storable(*lowered_.program), *lowered_.program), sizes_, device.driver(), std::move(ranks),
+              issue.memory) {
   if (issue_.random_data) {
     memory_.randomize(device_);
   }

@@ -23,6 +23,8 @@ struct IssueOptions {
   /// iterations: in a model, other layers have run since an op found its weights there.
   bool cold_level2 = false;
   Duration patience = std::chrono::seconds(60);
+  /// Where its buffers lie; nothing: in memory of its own.
+  std::optional<Address> memory{};
 };
 
 class GpuExecutor : public Executor {

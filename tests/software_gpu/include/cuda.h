@@ -11,6 +11,9 @@
 
 using CUdevice = int;
 using CUdevice_v1 = CUdevice;
+using CUdeviceptr = unsigned long long;
+using CUdeviceptr_v2 = CUdeviceptr;
+using cuuint32_t = std::uint32_t;
 using CUcontext = struct CUctx_st*;
 using CUgreenCtx = struct CUgreenCtx_st*;
 using CUstream = struct CUstream_st*;
@@ -31,6 +34,8 @@ enum cudaError_enum {
 using CUresult = cudaError_enum;
 
 enum CUstream_flags { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
+enum CUstreamWaitValue_flags { CU_STREAM_WAIT_VALUE_GEQ = 0, CU_STREAM_WAIT_VALUE_FLUSH = 1 << 30 };
+enum CUstreamWriteValue_flags { CU_STREAM_WRITE_VALUE_DEFAULT = 0 };
 enum CUgreenCtxCreate_flags { CU_GREEN_CTX_DEFAULT_STREAM = 1 };
 enum CUdevResourceType { CU_DEV_RESOURCE_TYPE_INVALID = 0, CU_DEV_RESOURCE_TYPE_SM = 1 };
 enum CUgraphNodeType { CU_GRAPH_NODE_TYPE_KERNEL = 0, CU_GRAPH_NODE_TYPE_MEMCPY = 1, CU_GRAPH_NODE_TYPE_MEMSET = 2 };

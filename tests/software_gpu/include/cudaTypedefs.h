@@ -13,3 +13,5 @@ using PFN_cuDevResourceGenerateDesc_v12040 = CUresult (*)(CUdevResourceDesc*, CU
 using PFN_cuDevSmResourceSplitByCount_v12040 = CUresult (*)(CUdevResource*, unsigned*, const CUdevResource*,
                                                             CUdevResource*, unsigned, unsigned);
 using PFN_cuGreenCtxStreamCreate_v12050 = CUresult (*)(CUstream*, CUgreenCtx, unsigned, int);
+using PFN_cuStreamWriteValue32_v11070 = CUresult (*)(CUstream, CUdeviceptr_v2, cuuint32_t, unsigned);
+using PFN_cuStreamWaitValue32_v11070 = CUresult (*)(CUstream, CUdeviceptr_v2, cuuint32_t, unsigned);

@@ -19,12 +19,15 @@ enum cudaError {
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
+  cudaErrorDeviceUninitialized = 201,
+  cudaErrorMapBufferObjectFailed = 205,
   cudaErrorPeerAccessUnsupported = 217,
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorIllegalState = 401,
   cudaErrorNotReady = 600,
   cudaErrorIllegalAddress = 700,
   cudaErrorPeerAccessAlreadyEnabled = 704,
+  cudaErrorTooManyPeers = 711,
   cudaErrorStreamCaptureUnsupported = 900,
   cudaErrorStreamCaptureInvalidated = 901,
   cudaErrorStreamCaptureMerge = 902,
@@ -52,6 +55,7 @@ enum cudaDeviceAttr {
   cudaDevAttrMultiProcessorCount = 16,
   cudaDevAttrMemoryClockRate = 36,
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
+  cudaDevAttrCanFlushRemoteWrites = 98,
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 enum cudaStreamCaptureMode {
@@ -71,6 +75,7 @@ constexpr unsigned cudaEventDisableTiming = 2;
 constexpr unsigned cudaEventRecordDefault = 0;
 constexpr unsigned cudaEventRecordExternal = 1;
 constexpr unsigned cudaHostAllocMapped = 2;
+constexpr unsigned cudaIpcMemLazyEnablePeerAccess = 1;
 constexpr unsigned long long cudaEnableDefault = 0;
 
 struct cudaUUID_t {
@@ -84,6 +89,9 @@ struct cudaDeviceProp {
   int minor;
   int multiProcessorCount;
   int l2CacheSize;
+};
+struct cudaIpcMemHandle_t {
+  char reserved[64];
 };
 struct uint3 {
   unsigned x, y, z;
@@ -124,6 +132,9 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, 
                               std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
                                 cudaStream_t stream);
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* at);
+cudaError_t cudaIpcOpenMemHandle(void** at, cudaIpcMemHandle_t handle, unsigned flags);
+cudaError_t cudaIpcCloseMemHandle(void* at);
 cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t stream);
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);

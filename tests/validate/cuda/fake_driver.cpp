@@ -553,6 +553,7 @@ bool FakeDriver::ready(const FakeOp& op) const {
       return std::ranges::all_of(op.sent, [](char done) { return done != 0; }) &&
              std::ranges::all_of(op.received, [](char done) { return done != 0; });
     case FakeOp::Kind::collective: return !op.sent.empty();
+    case FakeOp::Kind::await: return op.reached();
   }
   return false;
 }

@@ -71,6 +71,7 @@ class FakeCluster {
   void meet(std::size_t rank, FakeOp& mine);
 
   friend class FakeDriver;
+  friend class FakePeers;
 
   FakeOptions options_;
   std::vector<std::unique_ptr<FakeDriver>> devices_;
@@ -87,9 +88,10 @@ class FakeCluster {
 
 /// What a stream has in its queue.
 struct FakeOp {
-  enum class Kind : std::uint8_t { work, record, wait, gate, exchange, collective };
+  enum class Kind : std::uint8_t { work, record, wait, gate, exchange, collective, await };
   Kind kind = Kind::work;
   std::function<void()> work{};
+  std::function<bool()> reached{};  // of an await
   std::size_t event = 0;
   int version = 0;
   std::size_t communicator = 0;  // of messages and collectives

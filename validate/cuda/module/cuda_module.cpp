@@ -10,6 +10,7 @@
 #include "validate/cuda/module/cuda_copier.h"
 #include "validate/cuda/module/cuda_driver.h"
 #include "validate/cuda/module/failures.h"
+#include "validate/cuda/module/peer_memory.h"
 #include "validate/cuda/module/versions.h"
 #ifdef COMMFUSE_WITH_NCCL
 #include "validate/cuda/module/nccl_library.h"
@@ -53,6 +54,10 @@ class Module final : public CudaModule {
 
   [[nodiscard]] std::unique_ptr<Driver> open(int device) const override { return std::make_unique<CudaDriver>(device); }
   [[nodiscard]] std::unique_ptr<Copier> make_copier() const override { return make_cuda_copier(devices()); }
+
+  [[nodiscard]] std::unique_ptr<Peers> peers(Driver& driver) const override {
+    return make_peers(static_cast<CudaDriver&>(driver));  // all drivers of this process came from open()
+  }
 
 #ifdef COMMFUSE_WITH_NCCL
   [[nodiscard]] std::string nccl_absence() const override { return NcclLibrary::instance().absence(); }

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/software_gpu/sharing.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "tests/software_gpu/handles.h"
+#include "tests/software_gpu/misuse.h"
+
+namespace software_gpu {
+
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::uint64_t mark = 0x736f667477617265;
+
+/// What stands in a handle.
+struct Name {
+  std::uint64_t is_one = 0;  ///< The mark.
+  pid_t owner = 0;
+  int file = -1;  ///< In the owner's process.
+  Pages pages;
+
+  friend bool operator<(const Name& a, const Name& b) {
+    return std::pair(a.owner, a.file) < std::pair(b.owner, b.file);
+  }
+};
+static_assert(sizeof(Name) <= sizeof(cudaIpcMemHandle_t));
+static_assert(sizeof(Ledger) <= page);
+
+std::mutex& mutex_here() {
+  static auto& one = *new std::mutex;
+  return one;
+}
+/// Files of this process, by the ledger of what it shares.
+std::map<const Ledger*, int>& files() {
+  static auto& all = *new std::map<const Ledger*, int>;
+  return all;
+}
+struct Opened {
+  void* at = nullptr;
+  int count = 0;
+};
+std::map<Name, Opened>& opened() {
+  static auto& all = *new std::map<Name, Opened>;
+  return all;
+}
+
+/// One that has ended, and that nobody has asked after, is not.
+bool is_alive(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string words = text.str();
+  const std::size_t state = words.rfind(')');
+  return state != std::string::npos && state + 2 < words.size() && words[state + 2] != 'Z' && words[state + 2] != 'X';
+}
+
+/// Takes the pages of a block into a file, at the addresses they have.
+bool move_into_file(Pages& pages, int file) {
+  if (::ftruncate(file, static_cast<off_t>(pages.bytes + page)) != 0) {
+    return false;
+  }
+  static const std::array<std::byte, page> nothing{};
+  for (std::size_t at = 0; at < pages.bytes; at += page) {  // pages that nobody wrote stay unused
+    if (std::memcmp(pages.first + at, nothing.data(), page) != 0 &&
+        ::pwrite(file, pages.first + at, page, static_cast<off_t>(at)) != static_cast<ssize_t>(page)) {
+      return false;
+    }
+  }
+  void* ledger = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(pages.bytes));
+  if (ledger == MAP_FAILED) {
+    return false;
+  }
+  pages.ledger = new (ledger) Ledger;
+  return ::mmap(pages.first, pages.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == pages.first;
+}
+
+/// Maps what another process shares, before a page that nobody may touch. Null: it cannot be.
+void* map_shared(const Name& name, Ledger** ledger) {
+  const std::string path = "/proc/" + std::to_string(name.owner) + "/fd/" + std::to_string(name.file);
+  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) {
+    return nullptr;
+  }
+  const std::size_t bytes = name.pages.bytes;
+  void* room = ::mmap(nullptr, bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* at = ::mmap(room, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+  void* behind = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(bytes));
+  ::close(file);
+  if (room == MAP_FAILED || at == MAP_FAILED || behind == MAP_FAILED) {
+    return nullptr;
+  }
+  *ledger = static_cast<Ledger*>(behind);
+  return static_cast<std::byte*>(at) + name.pages.offset;
+}
+
+std::atomic_ref<unsigned> flag_at(unsigned long long at) {
+  return std::atomic_ref<unsigned>(*reinterpret_cast<unsigned*>(at));  // NOLINT(*-no-int-to-ptr)
+}
+
+/// What both stream memory operations demand.
+CUresult refusal(CUstream stream, unsigned long long at) {
+  const int device = device_of(stream);
+  if (device < 0) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  const auto* flag = reinterpret_cast<const void*>(at);  // NOLINT(*-no-int-to-ptr)
+  return at % sizeof(unsigned) == 0 && is_device_memory(flag, sizeof(unsigned), device) ? CUDA_SUCCESS
+                                                                                        : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult given(cudaError_t status) { return status == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
+
+bool is_reached(unsigned long long at, unsigned value) { return static_cast<int>(flag_at(at).load() - value) >= 0; }
+
+}  // namespace
+
+void end_sharing(Ledger& ledger) {
+  for (const std::atomic<pid_t>& opener : ledger.openers) {
+    if (const pid_t process = opener; process != 0 && is_alive(process)) {
+      misuse("memory is freed that process " + std::to_string(process) + " has open; it closes it first");
+    }
+  }
+  ledger.freed = 1;
+  const std::lock_guard lock(mutex_here());
+  if (const auto file = files().find(&ledger); file != files().end()) {
+    ::close(file->second);
+    files().erase(file);
+  }
+}
+
+CUresult write_value(CUstream stream, unsigned long long at, unsigned value, unsigned flags) {
+  if (flags != CU_STREAM_WRITE_VALUE_DEFAULT) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (const CUresult no = refusal(stream, at); no != CUDA_SUCCESS) {
+    return no;
+  }
+  const auto write = [at, value, device = device_of(stream)] {
+    const auto* flag = reinterpret_cast<const void*>(at);  // NOLINT(*-no-int-to-ptr)
+    if (!is_device_memory(flag, sizeof(unsigned), device)) {
+      return cudaErrorIllegalAddress;
+    }
+    flag_at(at).store(value);
+    return cudaSuccess;
+  };
+  return given(enqueue(stream, {.name = "a flag", .run = write}));
+}
+
+CUresult wait_value(CUstream stream, unsigned long long at, unsigned value, unsigned flags) {
+  if ((flags & ~unsigned{CU_STREAM_WAIT_VALUE_FLUSH}) != CU_STREAM_WAIT_VALUE_GEQ) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (const CUresult no = refusal(stream, at); no != CUDA_SUCCESS) {
+    return no;
+  }
+  const auto wait = [at, value, device = device_of(stream)] {
+    constexpr std::chrono::microseconds pause{50};
+    const auto* flag = reinterpret_cast<const void*>(at);  // NOLINT(*-no-int-to-ptr)
+    for (;; std::this_thread::sleep_for(pause)) {
+      if (!is_device_memory(flag, sizeof(unsigned), device)) {
+        return cudaErrorIllegalAddress;
+      }
+      if (is_reached(at, value) || software_gpu::device(device).error() != cudaSuccess) {
+        return cudaSuccess;
+      }
+    }
+  };
+  return given(enqueue(stream, {.name = "a wait for a flag", .run = wait}));
+}
+
+}  // namespace software_gpu
+
+using namespace software_gpu;  // NOLINT(google-build-using-namespace): this file defines its C interface
+
+extern "C" {
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* at) {
+  if (const cudaError_t status = wait_to_allocate("cudaIpcGetMemHandle"); status != cudaSuccess) {
+    return said(status);
+  }
+  std::optional<Pages> pages = pages_of(at, current_device());
+  if (!pages) {
+    return said(cudaErrorInvalidValue);
+  }
+  const std::lock_guard lock(mutex_here());
+  if (pages->ledger == nullptr) {
+    const int file = ::memfd_create("software GPU", MFD_CLOEXEC);
+    if (file < 0 || !move_into_file(*pages, file)) {
+      return said(cudaErrorMapBufferObjectFailed);
+    }
+    files()[pages->ledger] = file;
+    set_ledger(at, pages->ledger);
+  }
+  const Name name{.is_one = mark, .owner = ::getpid(), .file = files()[pages->ledger], .pages = *pages};
+  *handle = {};
+  std::memcpy(handle->reserved, &name, sizeof name);
+  return cudaSuccess;
+}
+
+cudaError_t cudaIpcOpenMemHandle(void** at, cudaIpcMemHandle_t handle, unsigned flags) {
+  Name name;
+  std::memcpy(static_cast<void*>(&name), handle.reserved, sizeof name);
+  if (flags != cudaIpcMemLazyEnablePeerAccess || name.is_one != mark) {
+    return said(cudaErrorInvalidValue);
+  }
+  if (name.owner == ::getpid()) {  // in words, "invalid device context"
+    return said(cudaErrorDeviceUninitialized);
+  }
+  const std::lock_guard lock(mutex_here());
+  if (const auto known = opened().find(name); known != opened().end()) {
+    ++known->second.count;
+    *at = known->second.at;
+    return cudaSuccess;
+  }
+  Ledger* ledger = nullptr;
+  void* mapped = map_shared(name, &ledger);
+  if (mapped == nullptr || ledger->freed != 0) {
+    return said(cudaErrorMapBufferObjectFailed);
+  }
+  const auto place = std::ranges::find_if(ledger->openers, [](std::atomic<pid_t>& opener) {
+    pid_t nobody = 0;
+    return opener.compare_exchange_strong(nobody, ::getpid());
+  });
+  if (place == ledger->openers.end()) {
+    return said(cudaErrorTooManyPeers);
+  }
+  add_opened(mapped, name.pages.block_bytes, current_device(), ledger);
+  opened()[name] = {mapped, 1};
+  *at = mapped;
+  return cudaSuccess;
+}
+
+cudaError_t cudaIpcCloseMemHandle(void* at) {
+  const std::lock_guard lock(mutex_here());
+  const auto known = std::ranges::find_if(opened(), [&](const auto& one) { return one.second.at == at; });
+  if (known == opened().end()) {
+    return said(cudaErrorInvalidValue);
+  }
+  if (--known->second.count > 0) {
+    return cudaSuccess;
+  }
+  opened().erase(known);
+  Ledger* ledger = close_opened(at);
+  for (std::atomic<pid_t>& opener : ledger->openers) {
+    if (pid_t mine = ::getpid(); opener.compare_exchange_strong(mine, 0)) {
+      break;
+    }
+  }
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices of a cluster that reach each other's memory. Copies and flags are done in the random order of their streams,
+// so that a wait that is missing shows in the values. What CUDA leaves undefined throws: memory that is opened by its
+// owner, or given back while somebody has it open.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "tests/validate/cuda/fake_driver.h"
+#include "validate/cuda/peers.h"
+
+namespace commfuse::validate::test {
+
+/// What the processes of a machine know of each other: shared memory, and a place to give keys to all.
+class FakeMachine {
+ public:
+  explicit FakeMachine(int ranks) : keys_(static_cast<std::size_t>(ranks)) {}
+  /// As PeerWindows::Exchange.
+  std::vector<MemoryKey> exchange(int rank, const MemoryKey& mine);
+
+ private:
+  friend class FakePeers;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<MemoryKey> keys_;
+  std::vector<MemoryKey> given_;
+  std::size_t count_ = 0;
+  std::size_t round_ = 0;
+  std::map<Address, int> opened_;  // shared memory, and how many have it open
+};
+
+class FakePeers final : public Peers {
+ public:
+  FakePeers(FakeMachine& machine, FakeCluster& cluster, int rank) : machine_(machine), cluster_(cluster), rank_(rank) {}
+  /// Waits for flags of such numbers are left out from now on.
+  void leave_out(std::function<bool(std::int64_t flag)> which) { left_out_ = std::move(which); }
+
+  Shared share(Bytes bytes) override;
+  void unshare(Address at) override;
+  Address open(const MemoryKey& key) override;
+  void close(Address at) override;
+  void set(Address flags, std::size_t count, FlagValue value) override;
+  void signal(StreamId stream, Address flag, FlagValue value) override;
+  void await(StreamId stream, Address flag, FlagValue value) override;
+  void copy(StreamId stream, const Panel& from, const Panel& to) override;
+
+ private:
+  [[nodiscard]] FakeDriver& driver() { return cluster_.device(rank_); }
+
+  FakeMachine& machine_;
+  FakeCluster& cluster_;
+  int rank_;
+  std::vector<Address> own_;
+  std::function<bool(std::int64_t)> left_out_;
+};
+
+}  // namespace commfuse::validate::test

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// One device per rank, and copies and flags in each other's memory: the same bits, in every order that the streams of
+// all ranks allow, and other bits as soon as one kind of wait is missing.
+#include "validate/cuda/peer_executor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <string>
+#include <thread>
+
+#include "model/program/builder.h"
+#include "tests/validate/cuda/fake_peers.h"
+#include "tests/validate/reference/matrices.h"
+#include "validate/reference/check_point.h"
+#include "validate/reference/data.h"
+#include "validate/reference/interpreter.h"
+#include "validate/reference/verify.h"
+
+namespace commfuse::validate {
+namespace {
+
+using test::FakeCluster;
+using test::FakeMachine;
+using test::FakePeers;
+using test::points_of;
+using test::shared;
+
+/// Which waits are left out: by the number of their flag.
+using LeftOut = std::function<bool(std::int64_t flag)>;
+
+/// Runs `work` on every rank, a thread each with a device of its own. The first exception is thrown on.
+template <class Work>
+void on_ranks(int ranks, std::uint64_t seed, const LeftOut& left_out, const Work& work) {
+  FakeCluster cluster(ranks, seed);
+  FakeMachine machine(ranks);
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
+  std::vector<std::jthread> threads;
+  threads.reserve(failures.size());
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        FakePeers peers(machine, cluster, rank);
+        peers.leave_out(left_out);
+        PeerWindows windows(peers, rank, ranks, [&](const MemoryKey& mine) { return machine.exchange(rank, mine); });
+        Device device(cluster.device(rank));
+        work(rank, device, windows);
+      } catch (...) {
+        failures[static_cast<std::size_t>(rank)] = std::current_exception();
+      }
+    });
+  }
+  threads.clear();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) {
+      std::rethrow_exception(failure);
+    }
+  }
+}
+
+/// What the ranks find of a program together.
+Verdict verified(const std::shared_ptr<const Program>& program, LaunchMode mode, std::uint64_t seed = 11,
+                 const LeftOut& left_out = {}) {
+  std::vector<Verdict> verdicts(static_cast<std::size_t>(program->mesh.ranks()));
+  on_ranks(program->mesh.ranks(), seed, left_out, [&](int rank, Device& device, PeerWindows& windows) {
+    VerifyOptions mine{.orders = 2};
+    mine.executor = [&](Lowered lowered, Sizes sizes) {
+      return std::make_unique<PeerExecutor>(std::move(lowered), std::move(sizes), device, windows,
+                                            PeerOptions{.mode = mode, .patience = std::chrono::seconds(20)});
+    };
+    verdicts[static_cast<std::size_t>(rank)] = verify(program, checked_sizes(*program)[0], mine);
+  });
+  Verdict all = verdicts.front();
+  for (std::size_t rank = 1; rank < verdicts.size(); ++rank) {
+    all += verdicts[rank];
+  }
+  return all;
+}
+
+const CheckedOperation& operation(std::string_view name) {
+  return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
+}
+
+class PeersOnEveryRankCount : public testing::TestWithParam<std::int32_t> {};
+INSTANTIATE_TEST_SUITE_P(OneToFour, PeersOnEveryRankCount, testing::Range(1, 5));
+
+TEST_P(PeersOnEveryRankCount, EveryKindOfScheduleGivesTheInterpretersBits) {
+  int run = 0;
+  for (const CheckedOperation& operation : checked_operations()) {
+    for (const CheckPoint& point : points_of(operation, GetParam(), DType::bf16)) {
+      const auto program = shared(program_of(point));
+      const Verdict verdict = verified(program, LaunchMode::stream);
+      EXPECT_TRUE(verdict.ok()) << program->name;
+      EXPECT_TRUE(verdict.same_order.has_value()) << program->name;  // sums of collectives too
+      ++run;
+    }
+  }
+  EXPECT_GT(run, GetParam() == 1 ? 5 : 20);
+}
+
+TEST(PeerExecutor, GivesTheSameBitsBehindAGate) {
+  const auto program = shared(program_of({&operation("mlp_swiglu"), &commfuse_strategy, {}, 4, 1}));
+  EXPECT_TRUE(verified(program, LaunchMode::gated).ok());
+}
+
+/// Every rank ends with the rows of all, which go round a ring of so many. A rank may be written to by a push, and read
+/// by a pull, until its neighbour says that it has gone on: a credit.
+Program ring(std::int32_t ranks, Protocol protocol, DType stored = DType::bf16, DType wire = DType::bf16) {
+  ProgramBuilder builder("ring", Mesh{{{"tp", ranks}}});
+  const DimensionId tokens = builder.dimension("tokens", ranks);
+  const DimensionId hidden = builder.dimension("hidden", 1);
+  const TensorId x = builder.input_tensor("x", {tokens, ranks}, {hidden, 1}, stored);
+  const BufferId own = builder.buffer("own", BufferRole::input, {tokens, 1}, {hidden, 1}, stored);
+  const BufferId all = builder.buffer("all", BufferRole::output, {tokens, ranks}, {hidden, 1}, stored);
+  builder.initially(builder.whole(own), x, along(builder.mesh(), 0), 0);
+  builder.finally(builder.whole(all), x, 0, 0);
+  const auto row = [&](std::int32_t step) { return builder.rows_of(all, along(builder.mesh(), 0, step)); };
+  OpId last = builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(own)}}, .out = {row(0)}});
+  for (std::int32_t step = 0; step + 1 < ranks; ++step) {
+    last = builder.exchange(
+        {.send = {row(-step)}, .receive = {row(-step - 1)}, .wire = wire, .protocol = protocol, .waits = {last}});
+  }
+  builder.credit({.shift = -1, .waits = {last}});
+  return std::move(builder).build();
+}
+
+/// `iterations` of a program, from the interpreter's memory: whether all ranks end with the interpreter's.
+bool ends_as_interpreted(const std::shared_ptr<const Program>& program, int iterations, std::uint64_t seed,
+                         const LeftOut& left_out = {}) {
+  const Sizes sizes = checked_sizes(*program)[0];
+  const std::vector<Matrix<float>> data = input_data(*program, sizes, DataKind::random, 3);
+  Interpreter interpreter(lower(program), sizes);
+  interpreter.prepare(data);
+  interpreter.run({.iterations = iterations});
+  std::atomic<bool> same = true;
+  on_ranks(program->mesh.ranks(), seed, left_out, [&](int rank, Device& device, PeerWindows& windows) {
+    PeerExecutor executor(lower(program), sizes, device, windows, {.patience = std::chrono::seconds(20)});
+    executor.prepare(data);
+    executor.run({.iterations = iterations});
+    for (const Content& content : program->final) {
+      const Rectangle area = rectangle_of(*program, content.here, program->mesh.coordinates(rank));
+      const Matrix<float> mine = executor.fetch(rank, area);
+      const Matrix<float> theirs = interpreter.fetch(rank, area);
+      same = same && std::ranges::equal(mine.values(), theirs.values());
+    }
+  });
+  return same;
+}
+
+/// Whether some order of the streams shows that these waits are missing.
+bool is_seen(const std::shared_ptr<const Program>& program, const LeftOut& left_out) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    try {
+      if (!verified(program, LaunchMode::stream, seed, left_out).ok()) {
+        return true;
+      }
+    } catch (const Stuck&) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Numbers of the flags that `of` picks of every exchange, or of every collective, of the program.
+template <class Pick>
+LeftOut flags_of(const Program& program, OpKind kind, const Pick& pick) {
+  std::vector<std::int64_t> numbers;
+  const PeerFlags flags(program);
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    if (program.ops[i].kind == kind) {
+      pick(flags, OpId{static_cast<std::int32_t>(i)}, numbers);
+    }
+  }
+  return [numbers](std::int64_t flag) { return std::ranges::find(numbers, flag) != numbers.end(); };
+}
+
+using Numbers = std::vector<std::int64_t>;
+const auto arrivals = [](const PeerFlags& flags, OpId op, Numbers& to) { to.push_back(flags.arrived(op)); };
+const auto readiness = [](const PeerFlags& flags, OpId op, Numbers& to) { to.push_back(flags.ready(op)); };
+
+class MissingWaits : public testing::TestWithParam<Protocol> {};
+INSTANTIATE_TEST_SUITE_P(OfEveryProtocol, MissingWaits,
+                         testing::Values(Protocol::rendezvous, Protocol::push, Protocol::pull),
+                         [](const auto& protocol) {
+                           return protocol.param == Protocol::push   ? "Push"
+                                  : protocol.param == Protocol::pull ? "Pull"
+                                                                     : "Rendezvous";
+                         });
+
+TEST_P(MissingWaits, ForArrivalsAreSeen) {
+  const auto program = shared(ring(4, GetParam()));
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    EXPECT_TRUE(verified(program, LaunchMode::stream, seed).ok());
+  }
+  EXPECT_TRUE(is_seen(program, flags_of(*program, OpKind::exchange, arrivals)));
+}
+
+TEST(PeerExecutor, RingsThatAddUpKeepTheirBitsInEveryOrder) {
+  const auto program = shared(program_of({&operation("gemm_rs"), &commfuse_strategy, {}, 4, 1}));
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    EXPECT_TRUE(verified(program, LaunchMode::stream, seed).ok()) << seed;
+  }
+}
+
+// Most receivers are ready before anybody can send to them; rings that add up use their buffers again and again.
+TEST(PeerExecutor, AMissingWaitForTheReceiverIsSeen) {
+  const auto program = shared(program_of({&operation("gemm_rs"), &commfuse_strategy, {}, 4, 1}));
+  EXPECT_TRUE(verified(program, LaunchMode::stream).ok());
+  EXPECT_TRUE(is_seen(program, flags_of(*program, OpKind::exchange, readiness))) << program->name;
+}
+
+TEST(PeerExecutor, ConvertsToTheWireAndBack) {
+  for (const Protocol protocol : {Protocol::rendezvous, Protocol::push}) {
+    const auto program = shared(ring(3, protocol, DType::fp32, DType::bf16));
+    EXPECT_TRUE(ends_as_interpreted(program, 2, 3));
+  }
+  const Program pulled = ring(3, Protocol::pull, DType::fp32, DType::bf16);
+  ASSERT_FALSE(peer_findings(pulled).empty());
+  EXPECT_NE(peer_findings(pulled).front().find("pulls fp32 over a wire of bf16"), std::string::npos)
+      << peer_findings(pulled).front();
+}
+
+bool has_all_reduce(const Program& program) {
+  return std::ranges::any_of(program.ops, [&](const Op& op) {
+    return op.kind == OpKind::collective &&
+           std::get<CollectiveShape>(program.shapes[op.shape]).kind == CollectiveKind::all_reduce;
+  });
+}
+
+/// Flags of the members of all collectives of three ranks.
+template <class Pick>
+LeftOut flags_of_members(const Program& program, const Pick& pick) {
+  return flags_of(program, OpKind::collective, [&](const PeerFlags& flags, OpId op, Numbers& to) {
+    for (std::size_t member = 0; member < 3; ++member) {
+      to.push_back(pick(flags, op, member));
+    }
+  });
+}
+
+TEST(PeerExecutor, MissingWaitsOfCollectivesAreSeen) {
+  const auto scattered = shared(program_of({&operation("gemm_rs"), &serial_strategy, {}, 3, 1}));
+  EXPECT_TRUE(verified(scattered, LaunchMode::stream).ok());
+  EXPECT_TRUE(is_seen(scattered, flags_of_members(*scattered, [](const PeerFlags& flags, OpId op, std::size_t member) {
+                        return flags.open(op, member);
+                      })));
+  int reduced = 0;
+  for (const CheckedOperation& operation : checked_operations()) {
+    const auto program = shared(program_of({&operation, &serial_strategy, {}, 3, 1}));
+    if (!has_all_reduce(*program)) {
+      continue;
+    }
+    ++reduced;
+    EXPECT_TRUE(verified(program, LaunchMode::stream).ok()) << program->name;
+    EXPECT_TRUE(
+        is_seen(program, flags_of_members(*program, [](const PeerFlags& flags, OpId op,
+                                                       std::size_t member) { return flags.done(op, member, 3); })))
+        << program->name;
+  }
+  EXPECT_GT(reduced, 0);
+}
+
+TEST(PeerExecutor, SeveralIterationsKeepTheirBitsInEveryOrder) {
+  for (const Protocol protocol : {Protocol::rendezvous, Protocol::push, Protocol::pull}) {
+    const auto program = shared(ring(4, protocol));
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      EXPECT_TRUE(ends_as_interpreted(program, 3, seed)) << program->name;
+    }
+  }
+  for (const char* name : {"ag_gemm", "gemm_rs"}) {
+    const auto program = shared(program_of({&operation(name), &serial_strategy, {}, 4, 1}));
+    EXPECT_TRUE(ends_as_interpreted(program, 3, 5)) << program->name;
+  }
+}
+
+TEST(PeerExecutor, ARankThatNeverComesEndsTheOthers) {
+  const auto program = shared(program_of({&operation("gemm_rs"), &serial_strategy, {}, 3, 1}));
+  const Sizes sizes = checked_sizes(*program)[0];
+  std::atomic<int> stuck = 0;
+  const auto work = [&](int rank, Device& device, PeerWindows& windows) {
+    PeerExecutor executor(lower(program), sizes, device, windows, {.patience = std::chrono::milliseconds(200)});
+    executor.prepare(input_data(*program, sizes, DataKind::random, 3));
+    if (rank == 1) {
+      throw std::logic_error("rank 1 has gone");
+    }
+    EXPECT_THROW(executor.run({}), Stuck);
+    ++stuck;
+  };
+  EXPECT_THROW(on_ranks(3, 1, {}, work), std::logic_error);
+  EXPECT_EQ(stuck, 2);
+}
+
+TEST(PeerWindows, AreLentAnewAndGrowOnceAllHaveClosedThem) {
+  on_ranks(3, 1, {}, [&](int rank, Device& /*device*/, PeerWindows& windows) {
+    Address first = 0;
+    {
+      const PeerLease lease(windows, {.flags = 10, .data = {1000}});
+      first = lease.window().at[static_cast<std::size_t>(rank)];
+      const PeerLease beside(windows, {.flags = 10, .data = {1000}});
+      EXPECT_NE(beside.window().at[static_cast<std::size_t>(rank)], first);
+      lease.window().iterations = 7;
+    }
+    const PeerLease again(windows, {.flags = 20, .data = {2000}});
+    EXPECT_EQ(again.window().at[static_cast<std::size_t>(rank)], first);
+    EXPECT_EQ(again.window().iterations, 7U);
+    const PeerLease larger(windows, {.flags = 10, .data = {std::int64_t{5} << 20U}});
+    EXPECT_GE(larger.window().size.data.count, std::int64_t{5} << 20U);
+    EXPECT_EQ(larger.window().iterations, 0U);
+  });
+}
+
+std::string in_words(const PeerPlan& plan) {
+  constexpr std::array<const char*, 12> words{"record", "wait",  "compute", "signal", "await", "pack",
+                                              "send",   "fetch", "unpack",  "take",   "add",   "place"};
+  std::string text;
+  for (const PeerStep& step : plan.steps) {
+    if (step.command >= 0 && step.kind != PeerStep::Kind::compute) {
+      text += std::string(words[static_cast<std::size_t>(step.kind)]) +
+              (step.peer >= 0 ? " " + std::to_string(step.peer) : "") + "; ";
+    }
+  }
+  return text;
+}
+
+TEST(PeerPlan, CollectivesMeetTwice) {
+  const auto program = shared(program_of({&operation("gemm_rs"), &serial_strategy, {}, 3, 1}));
+  const std::vector<Command> commands = commands_of(lower(program), 1);
+  EXPECT_EQ(in_words(peer_plan(*program, PeerFlags(*program), 1, commands)),
+            "signal 0; signal 2; await 0; await 2; take; add; signal 0; signal 2; await 0; await 2; place; ");
+}
+
+}  // namespace
+}  // namespace commfuse::validate

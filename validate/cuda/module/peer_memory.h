@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The peers interface over CUDA: memory by cudaIpc handles, flags by the driver's stream memory operations, copies by
+// copy engines.
+#pragma once
+
+#include <memory>
+
+#include "validate/cuda/module/nccl_device.h"
+#include "validate/cuda/peers.h"
+
+namespace commfuse::validate {
+
+/// Throws std::runtime_error where the driver lacks stream memory operations. The device outlives it.
+std::unique_ptr<Peers> make_peers(NcclDevice& device);
+
+}  // namespace commfuse::validate

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cuda/peer_executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+#include "model/check.h"
+#include "validate/reference/interpreter.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+using Kind = PeerStep::Kind;
+
+constexpr std::int64_t alignment = 256;
+
+bool adds(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce; }
+
+/// A move inside the rank's memory, which also converts; nothing where everything is in its place.
+std::optional<Call> local(const Stack& from, const Stack& to, DType wire) {
+  MoveCall call{.parts = {}, .wire = wire, .link = {.kind = LinkKind::copy, .ctas = 0}};
+  for (const std::vector<Panel>& piece : rows_in_step(std::array{from, to})) {
+    if (!(piece[0] == piece[1])) {
+      call.parts.push_back({piece[0], piece[1]});
+    }
+  }
+  return call.parts.empty() ? std::nullopt : std::optional<Call>(std::move(call));
+}
+
+template <class Parts>
+void put(Parts& parts, std::optional<Call> call) {
+  if (call) {
+    parts.emplace_back(*std::move(call));
+  }
+}
+
+/// The rows of a sum that a member makes for all, of so many.
+struct RowRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+RowRange share_of(std::int64_t rows, std::size_t member, std::size_t members) {
+  const auto cut = [&](std::size_t at) {
+    return rows * static_cast<std::int64_t>(at) / static_cast<std::int64_t>(members);
+  };
+  return {cut(member), cut(member + 1) - cut(member)};
+}
+
+/// One span for each op of each rank, from the first of its copies to the last: its own process saw some, its peers the
+/// others.
+Timeline merged(const Timeline& spans) {
+  std::map<OpHere, OpSpan> by_op;
+  for (const OpSpan& span : spans) {
+    const auto [known, is_new] = by_op.emplace(OpHere(span.rank, span.op), span);
+    if (!is_new) {
+      known->second.start = std::min(known->second.start, span.start);
+      known->second.end = std::max(known->second.end, span.end);
+    }
+  }
+  Timeline timeline;
+  for (const auto& [op, span] : by_op) {
+    timeline.push_back(span);
+  }
+  return timeline;
+}
+
+}  // namespace
+
+PeerRoom::PeerRoom(const Program& program, const Sizes& sizes)
+    : flags_(program), bytes_(Layout(program, sizes, 0).per_rank().count) {
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    const Op& op = program.ops[i];
+    const OpId id{static_cast<std::int32_t>(i)};
+    if (op.kind == OpKind::exchange) {
+      const auto& shape = std::get<ExchangeShape>(program.shapes[op.shape]);
+      if (packs(program, op)) {
+        packed_[id] = take(shape.rows, shape.columns, shape.wire, sizes);
+      }
+      if (unpacks(program, op)) {
+        arrived_[id] = take(shape.rows, shape.columns, shape.wire, sizes);
+      }
+    } else if (op.kind == OpKind::collective) {
+      const auto& shape = std::get<CollectiveShape>(program.shapes[op.shape]);
+      if (packs(program, op)) {
+        packed_[id] = take(shape.rows, shape.columns, shape.wire, sizes);
+      }
+      if (shape.kind == CollectiveKind::all_reduce) {
+        sums_[id] = take(shape.rows, shape.columns, DType::fp32, sizes);  // room for any dtype
+      }
+    }
+  }
+}
+
+Address PeerRoom::take(Extent rows, Extent columns, DType dtype, const Sizes& sizes) {
+  const auto at = static_cast<Address>(bytes_);
+  const std::int64_t bytes = sizes.elements(rows) * sizes.elements(columns) * bytes_of(dtype);
+  bytes_ += (bytes + alignment - 1) / alignment * alignment;
+  return at;
+}
+
+PeerExecutor::Built PeerExecutor::built(Lowered lowered, Sizes sizes, PeerWindows& windows) {
+  require_storable(*lowered.program);
+  const std::vector<std::string> findings = peer_findings(*lowered.program);
+  if (!findings.empty()) {
+    throw std::runtime_error(
+        fmt::format("{} cannot run on cuda-peer: {}; run it with nccl", lowered.program->name, findings.front()));
+  }
+  auto room = std::make_unique<PeerRoom>(*lowered.program, sizes);
+  auto lease = std::make_unique<PeerLease>(windows, room->size());
+  return {std::move(lowered), std::move(sizes), std::move(room), std::move(lease)};
+}
+
+PeerExecutor::PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, PeerOptions options)
+    : PeerExecutor(built(std::move(lowered), std::move(sizes), windows), device, std::move(options)) {}
+
+PeerExecutor::PeerExecutor(Built built, Device& device, PeerOptions options)
+    : GpuExecutor(std::move(built.lowered), std::move(built.sizes), device, {built.lease->windows().rank()},
+                  {.mode = options.mode,
+                   .random_data = options.random_data,
+                   .cold_level2 = options.cold_level2,
+                   .patience = options.patience,
+                   .memory = built.lease->window().data(built.lease->windows().rank())}),
+      room_(std::move(built.room)),
+      lease_(std::move(built.lease)),
+      options_(std::move(options)),
+      rank_(lease_->windows().rank()) {
+  check(program().mesh.ranks() == lease_->windows().ranks(), "every process has a rank");
+  check(options_.mode != LaunchMode::graph, "flags count iterations, and the values of a graph are fixed");
+  for (Rank rank = 0; rank < program().mesh.ranks(); ++rank) {
+    layouts_.emplace_back(program(), this->sizes(), lease_->window().data(rank));
+    commands_.push_back(commands_of(this->lowered(), rank));
+    places_.emplace_back();
+    for (std::size_t i = 0; i < commands_.back().size(); ++i) {
+      places_.back()[commands_.back()[i].op] = i;
+    }
+  }
+  plan_ = peer_plan(program(), room_->flags(), rank_, commands_[static_cast<std::size_t>(rank_)]);
+}
+
+StreamId PeerExecutor::stream(std::int32_t lane) {
+  const LaneKind kind = program().lanes[static_cast<std::size_t>(lane)].kind;
+  return device().stream(static_cast<std::size_t>(lane), kind == LaneKind::comm || kind == LaneKind::copy);
+}
+
+const Command& PeerExecutor::command_of(Rank rank, OpId op) const {
+  const auto r = static_cast<std::size_t>(rank);
+  return commands_[r][places_[r].at(op)];
+}
+
+Stack PeerExecutor::input(Rank rank, const Command& command) const {
+  return joined(layouts_[static_cast<std::size_t>(rank)].stack(0, command.inputs[0]));
+}
+
+Stack PeerExecutor::output(Rank rank, const Command& command) const {
+  return joined(layouts_[static_cast<std::size_t>(rank)].stack(0, command.outputs[0]));
+}
+
+Panel PeerExecutor::in_room(Rank rank, Address at, std::int64_t rows, std::int64_t columns, DType dtype) const {
+  return {lease_->window().data(rank) + at, rows, columns, columns, dtype};
+}
+
+namespace {
+
+DType wire_of(const Program& program, const Command& command) {
+  const Shape& shape = program.shapes[command.shape];
+  return command.kind == OpKind::exchange ? std::get<ExchangeShape>(shape).wire : std::get<CollectiveShape>(shape).wire;
+}
+
+}  // namespace
+
+Stack PeerExecutor::given(Rank rank, const Command& command) const {
+  const Stack raw = input(rank, command);
+  if (!packs(program(), op_of(command))) {
+    return raw;
+  }
+  return {in_room(rank, room_->packed(command.op), rows_of(raw), raw.front().columns, wire_of(program(), command))};
+}
+
+Stack PeerExecutor::landing(Rank rank, const Command& command) const {
+  const Stack raw = output(rank, command);
+  if (!unpacks(program(), op_of(command))) {
+    return raw;
+  }
+  return {in_room(rank, room_->arrived(command.op), rows_of(raw), raw.front().columns, wire_of(program(), command))};
+}
+
+namespace {
+
+template <class Copy, class Parts>
+void put_copies(const Stack& from, const Stack& to, Parts& parts) {
+  for (const std::vector<Panel>& piece : rows_in_step(std::array{from, to})) {
+    if (!(piece[0] == piece[1])) {
+      parts.emplace_back(Copy{piece[0], piece[1]});
+    }
+  }
+}
+
+}  // namespace
+
+void PeerExecutor::take(const Stack& from, const Stack& to, DType wire, Scratch& scratch, Parts& parts) const {
+  if (to.front().dtype == wire) {
+    put_copies<Copy>(from, to, parts);
+    return;
+  }
+  const Stack landed{scratch.like(rows_of(from), from.front().columns, wire)};
+  put_copies<Copy>(from, landed, parts);
+  put(parts, local(landed, to, wire));
+}
+
+PeerExecutor::Parts PeerExecutor::parts_of(const PeerStep& step, const Calls& calls, Scratch& scratch) const {
+  const Command& command = commands_[static_cast<std::size_t>(rank_)][static_cast<std::size_t>(step.command)];
+  Parts parts;
+  switch (step.kind) {
+    case Kind::compute:
+      for (Call& call : calls.compute({0, &command}, scratch)) {
+        parts.emplace_back(std::move(call));
+      }
+      break;
+    case Kind::pack:
+      put(parts, local(input(rank_, command), given(rank_, command), wire_of(program(), command)));
+      break;
+    case Kind::send:
+      put_copies<Copy>(given(rank_, command), landing(step.peer, command_of(step.peer, command.target_op)), parts);
+      break;
+    case Kind::fetch:
+      put_copies<Copy>(given(step.peer, command_of(step.peer, command.source_op)), landing(rank_, command), parts);
+      break;
+    case Kind::unpack:
+      put(parts, local(landing(rank_, command), output(rank_, command), wire_of(program(), command)));
+      break;
+    default: break;
+  }
+  return parts;
+}
+
+PeerExecutor::Meeting PeerExecutor::meeting(const Command& command, const RunOptions& options, Scratch& scratch) const {
+  scratch.reset();
+  const CollectiveKind kind = std::get<CollectiveShape>(program().shapes[command.shape]).kind;
+  if (!adds(kind)) {
+    return gathering(command, scratch);
+  }
+  return options.functions == Functions::none ? Meeting{} : summing(command, options, scratch);
+}
+
+/// Members begin with the one behind them, so that not all copy from the same one.
+PeerExecutor::Meeting PeerExecutor::gathering(const Command& command, Scratch& scratch) const {
+  const auto& shape = std::get<CollectiveShape>(program().shapes[command.shape]);
+  const std::size_t members = command.group.size();
+  const auto mine = static_cast<std::size_t>(std::ranges::find(command.group, rank_) - command.group.begin());
+  const Stack to = output(rank_, command);
+  Meeting meeting;
+  for (std::size_t step = 1; step <= members; ++step) {
+    const std::size_t from = (mine + step) % members;
+    const Rank peer = command.group[from];
+    const Command& theirs = command_of(peer, command.op);
+    const auto part = [&](const Stack& whole) {
+      return shape.kind == CollectiveKind::all_to_all ? part_of(whole, mine, members) : whole;
+    };
+    if (from == mine) {
+      put(meeting.take, local(part(input(rank_, command)), part_of(to, from, members), shape.wire));
+    } else {
+      take(part(given(peer, theirs)), part_of(to, from, members), shape.wire, scratch, meeting.take);
+    }
+  }
+  return meeting;
+}
+
+/// In the order of the members, as the interpreter sums. All inputs have been read before an output is written.
+PeerExecutor::Meeting PeerExecutor::summing(const Command& command, const RunOptions& options, Scratch& scratch) const {
+  const auto& shape = std::get<CollectiveShape>(program().shapes[command.shape]);
+  const bool scatters = shape.kind == CollectiveKind::reduce_scatter;
+  const std::size_t members = command.group.size();
+  const auto mine = static_cast<std::size_t>(std::ranges::find(command.group, rank_) - command.group.begin());
+  const Stack to = output(rank_, command);
+  const std::int64_t rows = rows_of(to);
+  const std::int64_t columns = to.front().columns;
+  const RowRange share =
+      scatters ? RowRange{static_cast<std::int64_t>(mine) * rows, rows} : share_of(rows, mine, members);
+  // Where each member's sums lie, of all rows.
+  const auto sums_on = [&](Rank rank) {
+    return Stack{in_room(rank, room_->sums(command.op), rows, columns, to.front().dtype)};
+  };
+  Meeting meeting;
+  if (share.count > 0) {
+    const Stack sum = scatters ? Stack{scratch.like(rows, columns, to.front().dtype)}
+                               : slice_of(sums_on(rank_), share.first, share.count);
+    std::vector<Stack> stacks{sum};
+    stacks.resize(1 + members);
+    for (std::size_t step = 0; step < members; ++step) {
+      const std::size_t from = (mine + step) % members;
+      const Rank peer = command.group[from];
+      const Stack theirs = slice_of(given(peer, command_of(peer, command.op)), share.first, share.count);
+      Stack& term = stacks[1 + from];
+      term = from == mine ? theirs : Stack{scratch.like(share.count, columns, shape.wire)};
+      if (from != mine) {
+        put_copies<Copy>(theirs, term, meeting.take);
+      }
+    }
+    for (const std::vector<Panel>& piece : rows_in_step(stacks)) {
+      meeting.add.emplace_back(Call(FunctionCall{.function = Function::add,
+                                                 .functions = options.functions,
+                                                 .block = columns,
+                                                 .inputs = {piece.begin() + 1, piece.end()},
+                                                 .out = piece.front(),
+                                                 .wire = shape.wire}));
+    }
+    if (scatters) {
+      put(meeting.place, local(sum, to, to.front().dtype));
+    }
+  }
+  for (std::size_t step = 0; step < members && !scatters; ++step) {
+    const std::size_t from = (mine + step) % members;
+    const RowRange theirs = share_of(rows, from, members);
+    if (theirs.count > 0) {
+      const Stack sums = slice_of(sums_on(command.group[from]), theirs.first, theirs.count);
+      put_copies<Copy>(sums, slice_of(to, theirs.first, theirs.count), meeting.place);
+    }
+  }
+  return meeting;
+}
+
+void PeerExecutor::work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most) {
+  const Calls calls(program(), sizes(), memory().layout(),
+                    {.functions = options.functions,
+                     .products = options.products,
+                     .multiprocessors = options_.multiprocessors,
+                     .attention = options_.attention});
+  std::vector<Scratch> scratch;
+  for (const Address base : bases) {
+    scratch.emplace_back(base);
+  }
+  work_.clear();
+  Meeting meeting;  // of the collective whose steps these are
+  for (const PeerStep& step : plan_.steps) {
+    if (step.command < 0) {
+      work_.emplace_back();
+      continue;
+    }
+    Scratch& mine = scratch[static_cast<std::size_t>(step.lane)];
+    switch (step.kind) {
+      case Kind::take:
+        meeting = this->meeting(commands_[static_cast<std::size_t>(rank_)][static_cast<std::size_t>(step.command)],
+                                options, mine);
+        work_.push_back(std::move(meeting.take));
+        break;
+      case Kind::add: work_.push_back(std::move(meeting.add)); break;
+      case Kind::place: work_.push_back(std::move(meeting.place)); break;
+      default: work_.push_back(parts_of(step, calls, mine));
+    }
+  }
+  most.clear();
+  for (const Scratch& room : scratch) {
+    most.push_back(room.most());
+  }
+}
+
+void PeerExecutor::get_ready(const RunOptions& options) {
+  if (made_for_ && made_for_->functions == options.functions && made_for_->products == options.products) {
+    return;
+  }
+  made_for_ = options;
+  scratch_.reset();
+  std::vector<Address> bases(program().lanes.size(), 0);
+  std::vector<Bytes> most;
+  work_out(options, bases, most);
+  scratch_.emplace(driver(), most);
+  work_out(options, scratch_->bases(), most);
+  warm_up();
+}
+
+void PeerExecutor::issue_part(StreamId on, const Part& part) {
+  if (const Copy* copy = std::get_if<Copy>(&part)) {
+    lease_->windows().peers().copy(on, copy->from, copy->to);
+  } else {
+    issue(driver(), on, std::get<Call>(part));
+  }
+}
+
+void PeerExecutor::issue_step(std::size_t which, FlagValue iteration) {
+  const PeerStep& step = plan_.steps[which];
+  const StreamId on = stream(step.lane);
+  Peers& peers = lease_->windows().peers();
+  const PeerWindow& window = lease_->window();
+  switch (step.kind) {
+    case Kind::record: driver().record(device().event(static_cast<std::size_t>(step.event)), on); return;
+    case Kind::wait: driver().wait(on, device().event(static_cast<std::size_t>(step.event))); return;
+    case Kind::signal: peers.signal(on, window.flag(step.peer, step.flag), iteration); return;
+    case Kind::await: peers.await(on, window.flag(rank_, step.flag), iteration); return;
+    default: break;
+  }
+  driver().label(first_step_label + which);
+  for (const Part& part : work_[which]) {
+    issue_part(on, part);
+  }
+}
+
+void PeerExecutor::issue_once() {
+  const FlagValue iteration = ++lease_->window().iterations;
+  for (std::size_t step = 0; step < plan_.steps.size(); ++step) {
+    issue_step(step, iteration);
+  }
+}
+
+std::vector<StreamId> PeerExecutor::streams() {
+  std::vector<StreamId> streams;
+  for (const std::int32_t lane : plan_.used) {
+    streams.push_back(stream(lane));
+  }
+  if (streams.empty()) {
+    streams.push_back(stream(0));
+  }
+  return streams;
+}
+
+std::size_t PeerExecutor::deepest_queue() const {
+  std::vector<std::size_t> commands(program().lanes.size(), 0);
+  for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+    const bool is_work = plan_.steps[i].kind != Kind::record && plan_.steps[i].kind != Kind::wait &&
+                         plan_.steps[i].kind != Kind::signal && plan_.steps[i].kind != Kind::await;
+    commands[static_cast<std::size_t>(plan_.steps[i].lane)] += is_work ? work_[i].size() : 1;
+  }
+  return *std::ranges::max_element(commands);
+}
+
+void PeerExecutor::meet() {
+  if (options_.meet) {
+    options_.meet();
+  }
+}
+
+void PeerExecutor::meet_on_device(StreamId origin) {
+  PeerWindows& windows = lease_->windows();
+  PeerWindow& window = lease_->window();
+  const FlagValue barrier = ++window.barriers;
+  for (int other = 0; other < windows.ranks(); ++other) {
+    if (other != rank_) {
+      windows.peers().signal(origin, window.flag(other, PeerFlags::barrier(rank_)), barrier);
+    }
+  }
+  for (int other = 0; other < windows.ranks(); ++other) {
+    if (other != rank_) {
+      windows.peers().await(origin, window.flag(rank_, PeerFlags::barrier(other)), barrier);
+    }
+  }
+}
+
+void PeerExecutor::align(StreamId origin) {
+  meet_on_device(origin);
+  driver().spin(origin, std::chrono::microseconds(1));
+}
+
+void PeerExecutor::finish() {
+  driver().label(frame_label);
+  meet_on_device(streams().front());
+  if (!driver().finish(patience())) {
+    throw Stuck(fmt::format("rank {} has not come to its end within {:.0f} s", rank_,
+                            std::chrono::duration<double>(patience()).count()));
+  }
+}
+
+/// Whose time each step's copies and kernels are: what is sent is its receiver's too, which has no copy of its own.
+std::vector<std::vector<OpHere>> PeerExecutor::ops_by_step() const {
+  std::vector<std::vector<OpHere>> ops(plan_.steps.size());
+  for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+    const PeerStep& step = plan_.steps[i];
+    if (step.command < 0) {
+      continue;
+    }
+    const Command& command = commands_[static_cast<std::size_t>(rank_)][static_cast<std::size_t>(step.command)];
+    ops[i].emplace_back(rank_, command.op);
+    if (step.kind == Kind::send) {
+      ops[i].emplace_back(step.peer, command.target_op);
+    }
+  }
+  return ops;
+}
+
+Execution PeerExecutor::run(const RunOptions& options) {
+  try {
+    Execution mine = GpuExecutor::run(options);
+    Execution result = options_.together ? options_.together(mine) : std::move(mine);
+    result.timeline = merged(result.timeline);
+    return result;
+  } catch (...) {
+    lease_->windows().abandon(lease_->window());
+    throw;
+  }
+}
+
+}  // namespace commfuse::validate

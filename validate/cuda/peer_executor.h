@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// One GPU per process, all on one machine, without NCCL: rank r is process r. Ranks copy into each other's memory by
+// copy engines and keep step by flags there, so that communication takes no multiprocessor; collectives are copies of
+// all members, and sums by kernels.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "validate/cuda/calls.h"
+#include "validate/cuda/gpu_executor.h"
+#include "validate/cuda/peer_plan.h"
+#include "validate/cuda/peer_windows.h"
+
+namespace commfuse::validate {
+
+/// Where a program's buffers, and what they hold rounded to a wire's dtype, lie in the data of a window: the same on
+/// all ranks.
+class PeerRoom {
+ public:
+  PeerRoom(const Program& program, const Sizes& sizes);
+  [[nodiscard]] PeerSize size() const { return {flags_.count(), {bytes_}}; }
+  [[nodiscard]] const PeerFlags& flags() const { return flags_; }
+  /// From the start of the data: of what an op sends or gives, of what it receives, and of sums of an all-reduce.
+  [[nodiscard]] Address packed(OpId op) const { return packed_.at(op); }
+  [[nodiscard]] Address arrived(OpId op) const { return arrived_.at(op); }
+  [[nodiscard]] Address sums(OpId op) const { return sums_.at(op); }
+
+ private:
+  Address take(Extent rows, Extent columns, DType dtype, const Sizes& sizes);
+
+  PeerFlags flags_;
+  std::int64_t bytes_ = 0;
+  std::map<OpId, Address> packed_, arrived_, sums_;
+};
+
+struct PeerOptions {
+  LaunchMode mode = LaunchMode::stream;  ///< Not graph: flags count iterations, and a graph's values are fixed.
+  int multiprocessors = 0;               ///< Of products; 0: all.
+  AttentionKernel attention = AttentionKernel::any;
+  bool random_data = false;  ///< As VirtualOptions.
+  bool cold_level2 = false;  ///< As IssueOptions.
+  Duration patience = std::chrono::seconds(60);
+  /// As NcclOptions.
+  std::function<void()> meet{};
+  std::function<Execution(const Execution& mine)> together{};
+};
+
+class PeerExecutor final : public GpuExecutor {
+ public:
+  /// The device and the windows outlive it. All ranks make the same executors and call the same members in the same
+  /// order. Throws std::runtime_error for what it does not store, fp8, and for the sentences of peer_findings().
+  PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, PeerOptions options);
+
+  [[nodiscard]] std::string_view name() const override { return "cuda-peer"; }
+  /// Throws Stuck, once all waits of this rank have been let go, when the device does not come to its end. Makespan and
+  /// timeline are of this rank, or as options.together makes them.
+  Execution run(const RunOptions& options) override;
+
+ private:
+  struct Copy {
+    Panel from, to;
+  };
+  using Part = std::variant<Call, Copy>;
+  using Parts = std::vector<Part>;
+  /// The steps of a collective that are no flags.
+  struct Meeting {
+    Parts take, add, place;
+  };
+  struct Built {
+    Lowered lowered;
+    Sizes sizes;
+    std::unique_ptr<PeerRoom> room;
+    std::unique_ptr<PeerLease> lease;
+  };
+
+  PeerExecutor(Built built, Device& device, PeerOptions options);
+  static Built built(Lowered lowered, Sizes sizes, PeerWindows& windows);
+
+  void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most);
+  [[nodiscard]] Parts parts_of(const PeerStep& step, const Calls& calls, Scratch& scratch) const;
+  [[nodiscard]] Meeting meeting(const Command& command, const RunOptions& options, Scratch& scratch) const;
+  [[nodiscard]] Meeting gathering(const Command& command, Scratch& scratch) const;
+  [[nodiscard]] Meeting summing(const Command& command, const RunOptions& options, Scratch& scratch) const;
+  /// Copies from another rank's memory; where the wire's dtype is not the target's, through scratch.
+  void take(const Stack& from, const Stack& to, DType wire, Scratch& scratch, Parts& parts) const;
+  [[nodiscard]] const Command& command_of(Rank rank, OpId op) const;
+  [[nodiscard]] Stack input(Rank rank, const Command& command) const;
+  [[nodiscard]] Stack output(Rank rank, const Command& command) const;
+  /// What a rank sends or gives, as the wire has it.
+  [[nodiscard]] Stack given(Rank rank, const Command& command) const;
+  /// Where what a rank receives arrives, as the wire has it.
+  [[nodiscard]] Stack landing(Rank rank, const Command& command) const;
+  [[nodiscard]] Panel in_room(Rank rank, Address at, std::int64_t rows, std::int64_t columns, DType dtype) const;
+  [[nodiscard]] const Op& op_of(const Command& command) const { return program().ops[position(command.op)]; }
+  [[nodiscard]] StreamId stream(std::int32_t lane);
+  void issue_step(std::size_t which, FlagValue iteration);
+  void issue_part(StreamId on, const Part& part);
+  void meet_on_device(StreamId origin);
+
+  void get_ready(const RunOptions& options) override;
+  /// At least one: a rank without an op still takes part in every barrier.
+  [[nodiscard]] std::vector<StreamId> streams() override;
+  [[nodiscard]] std::size_t first_free_event() const override { return static_cast<std::size_t>(plan_.events); }
+  void issue_once() override;
+  [[nodiscard]] std::size_t deepest_queue() const override;
+  void meet() override;
+  /// A barrier of all ranks by flags, and a kernel whose end a trace knows it by.
+  void align(StreamId origin) override;
+  /// No rank begins anything new before all have ended: one that fetches may be behind.
+  void finish() override;
+  [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const override;
+
+  std::unique_ptr<PeerRoom> room_;
+  std::unique_ptr<PeerLease> lease_;
+  PeerOptions options_;
+  Rank rank_;
+  std::vector<Layout> layouts_;                      // by rank
+  std::vector<std::vector<Command>> commands_;       // by rank
+  std::vector<std::map<OpId, std::size_t>> places_;  // by rank, of a command
+  PeerPlan plan_;
+  std::optional<RunOptions> made_for_;
+  std::vector<Parts> work_;  // by step
+  std::optional<ScratchRoom> scratch_;
+};
+
+}  // namespace commfuse::validate

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cuda/peer_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "model/program/recorder.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+using Kind = PeerStep::Kind;
+
+/// The dtype of an operand's buffer; operands are of one.
+DType dtype_of(const Program& program, Slice operand) {
+  return program.buffers[position(program.regions_of(operand).front().buffer)].dtype;
+}
+
+DType wire_of(const Program& program, const Op& op) {
+  const Shape& shape = program.shapes[op.shape];
+  return op.kind == OpKind::exchange ? std::get<ExchangeShape>(shape).wire : std::get<CollectiveShape>(shape).wire;
+}
+
+bool communicates(const Op& op) { return op.kind == OpKind::exchange || op.kind == OpKind::collective; }
+
+class Planner {
+ public:
+  Planner(const Program& program, const PeerFlags& flags, Rank rank, std::span<const Command> commands)
+      : program_(program), flags_(flags), rank_(rank), commands_(commands) {
+    ended_.resize(commands.size(), -1);
+    awaited_.resize(commands.size(), 0);
+    for (const Command& command : commands) {
+      for (const std::int32_t wait : command.waits) {
+        awaited_[static_cast<std::size_t>(wait)] |= commands[static_cast<std::size_t>(wait)].lane != command.lane;
+      }
+    }
+  }
+
+  PeerPlan plan() {
+    std::set<std::int32_t> used;
+    for (std::size_t i = 0; i < commands_.size(); ++i) {
+      add(i);
+      used.insert(commands_[i].lane);
+    }
+    plan_.used.assign(used.begin(), used.end());
+    join();
+    return std::move(plan_);
+  }
+
+ private:
+  void add(std::size_t i) {
+    const Command& command = commands_[i];
+    for (const std::int32_t wait : command.waits) {
+      if (commands_[static_cast<std::size_t>(wait)].lane != command.lane) {
+        plan_.steps.push_back(
+            {.kind = Kind::wait, .lane = command.lane, .event = ended_[static_cast<std::size_t>(wait)]});
+      }
+    }
+    step_ = {.lane = command.lane, .command = static_cast<std::int32_t>(i)};
+    switch (command.kind) {
+      case OpKind::exchange: exchange(command); break;
+      case OpKind::collective: collective(command); break;
+      default: put(Kind::compute);
+    }
+    if (awaited_[i] != 0) {
+      ended_[i] = record(command.lane);
+    }
+  }
+
+  void put(Kind kind, Rank peer = -1, std::int64_t flag = -1) {
+    PeerStep step = step_;
+    step.kind = kind;
+    step.peer = peer;
+    step.flag = flag;
+    plan_.steps.push_back(step);
+  }
+
+  /// Whatever others wait for comes before what this rank waits for: two ranks that send to each other go on.
+  void exchange(const Command& command) {
+    const Op& op = program_.ops[position(command.op)];
+    const Protocol protocol = std::get<ExchangeShape>(program_.shapes[command.shape]).protocol;
+    if (command.source >= 0 && protocol == Protocol::rendezvous) {
+      put(Kind::signal, command.source, flags_.ready(command.source_op));
+    }
+    if (command.target >= 0) {
+      send(command, op, protocol);
+    }
+    if (command.source >= 0) {
+      put(Kind::await, command.source, flags_.arrived(command.op));
+      if (!command.outputs.empty()) {
+        if (protocol == Protocol::pull) {
+          put(Kind::fetch, command.source);
+        }
+        if (unpacks(program_, op)) {
+          put(Kind::unpack);
+        }
+      }
+    }
+  }
+
+  void send(const Command& command, const Op& op, Protocol protocol) {
+    if (protocol != Protocol::pull) {
+      if (!command.inputs.empty() && packs(program_, op)) {
+        put(Kind::pack);
+      }
+      if (protocol == Protocol::rendezvous) {
+        put(Kind::await, command.target, flags_.ready(command.op));
+      }
+      if (!command.inputs.empty()) {
+        put(Kind::send, command.target);
+      }
+    }
+    put(Kind::signal, command.target, flags_.arrived(command.target_op));
+  }
+
+  /// All members read the others' inputs, and none ends before all have. Sums of an all-reduce are made in parts, one a
+  /// member, which the others then read too.
+  void collective(const Command& command) {
+    const CollectiveKind kind = std::get<CollectiveShape>(program_.shapes[command.shape]).kind;
+    const std::size_t members = command.group.size();
+    const auto mine = static_cast<std::size_t>(std::ranges::find(command.group, rank_) - command.group.begin());
+    if (packs(program_, program_.ops[position(command.op)])) {
+      put(Kind::pack);
+    }
+    const auto meet = [&](auto flag) {
+      for (const Kind half : {Kind::signal, Kind::await}) {
+        for (std::size_t other = 0; other < members; ++other) {
+          if (other != mine) {
+            put(half, command.group[other], flag(half == Kind::signal ? mine : other));
+          }
+        }
+      }
+    };
+    meet([&](std::size_t member) { return flags_.open(command.op, member); });
+    put(Kind::take);
+    const bool adds = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
+    if (adds) {
+      put(Kind::add);
+    }
+    meet([&](std::size_t member) { return flags_.done(command.op, member, members); });
+    if (adds) {
+      put(Kind::place);
+    }
+  }
+
+  std::int32_t record(std::int32_t lane) {
+    plan_.steps.push_back({.kind = Kind::record, .lane = lane, .event = plan_.events});
+    return plan_.events++;
+  }
+
+  /// Between iterations a rank joins its own lanes.
+  void join() {
+    const std::int32_t first = plan_.events;
+    for (const std::int32_t lane : plan_.used) {
+      record(lane);
+    }
+    for (const std::int32_t lane : plan_.used) {
+      for (std::size_t other = 0; other < plan_.used.size(); ++other) {
+        if (plan_.used[other] != lane) {
+          plan_.steps.push_back({.kind = Kind::wait, .lane = lane, .event = first + static_cast<std::int32_t>(other)});
+        }
+      }
+    }
+  }
+
+  const Program& program_;
+  const PeerFlags& flags_;
+  Rank rank_;
+  std::span<const Command> commands_;
+  PeerPlan plan_;
+  PeerStep step_;
+  std::vector<std::int32_t> ended_;
+  std::vector<char> awaited_;
+};
+
+}  // namespace
+
+PeerFlags::PeerFlags(const Program& program) : count_(program.mesh.ranks()) {
+  for (const Op& op : program.ops) {
+    first_.push_back(count_);
+    if (op.kind == OpKind::exchange) {
+      count_ += 2;
+    } else if (op.kind == OpKind::collective) {
+      const auto axis = static_cast<std::size_t>(std::get<CollectiveShape>(program.shapes[op.shape]).axis);
+      count_ += 2 * std::int64_t{program.mesh.axes[axis].extent};
+    }
+  }
+}
+
+bool packs(const Program& program, const Op& op) {
+  return communicates(op) && op.inputs.count > 0 &&
+         dtype_of(program, program.inputs_of(op).front()) != wire_of(program, op);
+}
+
+/// Sums are rounded once, to the dtype of their buffer.
+bool unpacks(const Program& program, const Op& op) {
+  return communicates(op) && op.outputs.count > 0 &&
+         dtype_of(program, program.outputs_of(op).front()) != wire_of(program, op);
+}
+
+PeerPlan peer_plan(const Program& program, const PeerFlags& flags, Rank rank, std::span<const Command> commands) {
+  return Planner(program, flags, rank, commands).plan();
+}
+
+std::vector<std::string> peer_findings(const Program& program) {
+  std::vector<std::string> sentences;
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    const Op& op = program.ops[i];
+    if (op.kind == OpKind::exchange && packs(program, op) &&
+        std::get<ExchangeShape>(program.shapes[op.shape]).protocol == Protocol::pull) {
+      sentences.push_back(
+          fmt::format("{} pulls {} over a wire of {}, and nobody converts what is fetched from another GPU's memory",
+                      op_in_words(program, OpId{static_cast<std::int32_t>(i)}),
+                      name_of(dtype_of(program, program.inputs_of(op).front())), name_of(wire_of(program, op))));
+    }
+  }
+  return sentences;
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of all ranks that every rank has open, lent to one executor after another: opening takes a while, and all
+// ranks take part in it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "validate/cuda/peers.h"
+
+namespace commfuse::validate {
+
+/// What an executor needs of every rank's memory.
+struct PeerSize {
+  std::int64_t flags = 0;
+  Bytes data;
+};
+
+/// Memory of one size on every rank: flags first, then data. Flags keep their place and their values for ever, whoever
+/// borrows the window, so that one who counts on from them never takes an old value for a new one.
+struct PeerWindow {
+  PeerSize size;
+  std::vector<Address> at;   ///< By rank, as this process sees it.
+  FlagValue iterations = 0;  ///< Counted by all borrowers, on all ranks alike.
+  FlagValue barriers = 0;    ///< The same.
+  bool is_lent = false;
+
+  [[nodiscard]] Address flag(int rank, std::int64_t number) const {
+    return at[static_cast<std::size_t>(rank)] + static_cast<Address>(number * flag_bytes);
+  }
+  [[nodiscard]] Address data(int rank) const { return flag(rank, size.flags); }
+};
+
+class PeerWindows {
+ public:
+  /// Gives every rank's key to all ranks, by rank, once all have given theirs. Throws where a rank has gone.
+  using Exchange = std::function<std::vector<MemoryKey>(const MemoryKey& mine)>;
+
+  /// `peers` outlives it.
+  PeerWindows(Peers& peers, int rank, int ranks, Exchange exchange);
+  PeerWindows(const PeerWindows&) = delete;
+  PeerWindows& operator=(const PeerWindows&) = delete;
+  /// Closes what others share, and then gives back what this rank does, with all ranks; nothing of it after a failure:
+  /// another rank may be copying still.
+  ~PeerWindows();
+
+  /// A window of at least that size. All ranks ask for the same sizes, and end their use, in the same order; windows
+  /// that are free but too small are given back first. Never under a closed gate.
+  PeerWindow& lend(const PeerSize& size);
+  void take_back(PeerWindow& window) { window.is_lent = false; }
+  /// Lets all waits of this rank go, as after a peer was lost, and never again waits for others.
+  void abandon(PeerWindow& window);
+
+  [[nodiscard]] Peers& peers() { return peers_; }
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int ranks() const { return ranks_; }
+
+ private:
+  void open(PeerWindow& window);
+  void give_back_free();
+
+  Peers& peers_;
+  int rank_;
+  int ranks_;
+  Exchange exchange_;
+  bool is_abandoned_ = false;
+  std::vector<std::unique_ptr<PeerWindow>> windows_;
+};
+
+/// A borrowed window.
+class PeerLease {
+ public:
+  PeerLease(PeerWindows& windows, const PeerSize& size) : windows_(windows), window_(windows.lend(size)) {}
+  PeerLease(const PeerLease&) = delete;
+  PeerLease& operator=(const PeerLease&) = delete;
+  ~PeerLease() { windows_.take_back(window_); }
+
+  [[nodiscard]] PeerWindow& window() const { return window_; }
+  [[nodiscard]] PeerWindows& windows() const { return windows_; }
+
+ private:
+  PeerWindows& windows_;
+  PeerWindow& window_;
+};
+
+}  // namespace commfuse::validate
