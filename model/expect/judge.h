@@ -53,7 +53,7 @@ class Judge {
   /// Requires 0 < false_alarms < 0.5. With a reference, the messages that it contains are judged against it. `shares`
   /// count where the file was fitted to this fleet.
   Judge(Expectation expectation, double false_alarms, Reference reference = {},
-        FittedTo fitted_to = FittedTo::other_nodes, const SiblingShares& shares = shipped_shares);
+        FittedTo fitted_to = FittedTo::other_nodes, const SiblingShares& shares = shipped_shares());
 
   /// Returns the judgement. Requires messages that fit the machine.
   Judgement of(std::span<const MeasuredMessage> measured);

@@ -2,38 +2,57 @@
 #include "model/expect/sibling_shares.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <cstddef>
+#include <iterator>
 
 #include "model/check.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
-SiblingMoments& SiblingMoments::operator+=(const SiblingMoments& other) {
-  excess += other.excess;
-  residual += other.residual;
-  return *this;
+namespace {
+
+constexpr auto shares = [] {
+  constexpr std::size_t steps = 20;
+  std::array<double, steps + 1> made{};
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    made[i] = static_cast<double>(i) / steps;
+  }
+  return made;
+}();
+
+}  // namespace
+
+SiblingShares shipped_shares() { return {.bandwidth = 0.10, .latency = 0.16}; }
+
+std::span<const double> tried_shares() { return shares; }
+
+double healthy_likelihood(std::span<const ClassHalf> halves, Limit limit) {
+  std::vector<ClassHalf> side;
+  std::copy_if(halves.begin(), halves.end(), std::back_inserter(side),
+               [&](const ClassHalf& half) { return half.limit == limit; });
+  return side.empty() ? 0.0 : log_likelihood(side, FaultPattern(side.size(), 0.0));
 }
 
-SiblingMoments moments_of(std::span<const ClassHalf> without, std::span<const ClassHalf> with, Limit limit) {
-  check(without.size() == with.size(), "both shares have the same halves");
-  SiblingMoments moments;
-  for (std::size_t i = 0; i < with.size(); ++i) {
-    if (with[i].limit == limit) {
-      const double other = error_of(without[i]) * error_of(without[i]);
-      const double whole = error_of(with[i]) * error_of(with[i]);
-      moments += {(with[i].median * with[i].median - other) / whole, (whole - other) / whole};
+double share_of(std::span<const ShareLikelihood> likelihoods) {
+  ShareLikelihood product(shares.size(), 0.0);
+  for (const ShareLikelihood& likelihood : likelihoods) {
+    check(likelihood.size() == shares.size(), "a likelihood is at the tried shares");
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      product[i] += likelihood[i];
     }
   }
-  return moments;
-}
-
-SiblingMoments mean_of(const SiblingMoments& moments, std::size_t pairs) {
-  check(pairs > 0, "a fleet has pairs of nodes");
-  return {moments.excess / static_cast<double>(pairs), moments.residual / static_cast<double>(pairs)};
-}
-
-double share_of(const SiblingMoments& moments) {
-  return moments.residual > 0.0 ? std::sqrt(std::clamp(moments.excess / moments.residual, 0.0, 1.0)) : 1.0;
+  const double largest = *std::max_element(product.begin(), product.end());
+  double sum = 0.0;
+  double weight = 0.0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const bool is_end = i == 0 || i + 1 == shares.size();  // the trapezoid rule
+    const double density = (is_end ? 0.5 : 1.0) * math::exp(product[i] - largest);
+    sum += density * shares[i];
+    weight += density;
+  }
+  return sum / weight;
 }
 
 }  // namespace commfuse

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a file leaves of nodes that it was fitted to a sibling of. A fit leaves a residual on every size, most of it on
-// all nodes of the fleet alike, because it is the formula's error. Only the rest differs between siblings.
+// all nodes of the fleet alike, because it is the formula's error. Only a share of it differs between siblings.
+//
+// The share is estimated from siblings: the mean of its distribution, given their medians and the error model of
+// verdicts (evidence.h), where every share from 0 to 1 is as likely before. docs/decisions/0077 says why.
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "model/expect/evidence.h"
 
@@ -15,26 +19,20 @@ struct SiblingShares {
   double latency = 0.0;
 };
 
-/// Estimated by the rule below on siblings of six fleets: `commfuse-sim score --verdicts` prints it, and what it is
-/// without each of them.
-inline constexpr SiblingShares shipped_shares{.bandwidth = 0.5, .latency = 0.3};
+/// Estimated on siblings of two clusters: `commfuse-sim score --verdicts` prints it, and what it is without each of them.
+SiblingShares shipped_shares();
 
-/// Sums over medians of siblings, of which a share is estimated.
-struct SiblingMoments {
-  double excess = 0.0;    ///< sum of (median^2 - what other errors explain) / variance at share 1
-  double residual = 0.0;  ///< sum of (variance at share 1 - what other errors explain) / variance at share 1
+/// The shares at which likelihoods are computed: 0 to 1 in equal steps.
+std::span<const double> tried_shares();
 
-  SiblingMoments& operator+=(const SiblingMoments& other);
-};
+/// ln of a likelihood at each of the tried shares.
+using ShareLikelihood = std::vector<double>;
 
-/// Moments of a node's medians with one limit, by its halves with a share of 0 and with a share of 1. Requires halves
-/// of the same rows.
-SiblingMoments moments_of(std::span<const ClassHalf> without, std::span<const ClassHalf> with, Limit limit);
+/// Returns ln of the likelihood of a node's medians with one limit where nothing is wrong with the node.
+double healthy_likelihood(std::span<const ClassHalf> halves, Limit limit);
 
-/// The moments as those of one node: fleets count alike, however many pairs of nodes they have. Requires pairs > 0.
-SiblingMoments mean_of(const SiblingMoments& moments, std::size_t pairs);
-
-/// The share at which the squared medians are on average what the errors say, from 0 to 1; 1 without moments.
-double share_of(const SiblingMoments& moments);
+/// Returns the mean share, given the product of likelihoods. Requires likelihoods at the tried shares; without any, the
+/// mean is that of all shares.
+double share_of(std::span<const ShareLikelihood> likelihoods);
 
 }  // namespace commfuse

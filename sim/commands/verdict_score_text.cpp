@@ -30,7 +30,7 @@ std::string method(const VerdictScore& score) {
       "is\n"
       "held against one other node of the same machine and NCCL version; some runs may be of one node. So is it "
       "against\n"
-      "a file that `calibrate` made of one other node, by shares that were estimated on other fleets. At most 1% "
+      "a file that `calibrate` made of one other node, by shares that were estimated on another cluster. At most 1% "
       "false\n"
       "alarms are asked for.\n",
       score.healthy, score.too_small);
@@ -64,7 +64,7 @@ std::string verdict_score_table(const VerdictScore& score) {
   for (const expect::HeldOutShares& held_out : score.shares) {
     text +=
         fmt::format("shares of a calibrated file's residual between siblings, held out {}: {:.2f}, latency {:.2f}\n",
-                    held_out.fleet, held_out.bandwidth, held_out.latency);
+                    held_out.cluster, held_out.bandwidth, held_out.latency);
   }
   return text;
 }
@@ -99,7 +99,7 @@ std::string verdict_score_json(const VerdictScore& score) {
                                {"largest", spread.largest}});
   }
   for (const expect::HeldOutShares& held_out : score.shares) {
-    json["sibling_shares"].push_back({{"held_out", held_out.fleet},
+    json["sibling_shares"].push_back({{"held_out", held_out.cluster},
                                       {"pairs", held_out.pairs},
                                       {"bandwidth", held_out.bandwidth},
                                       {"latency", held_out.latency}});
@@ -135,15 +135,14 @@ std::string verdict_score_section(const VerdictScore& score) {
         fmt::format("| {} | {} | {:.2f} | {:.2f} |\n", spread.side, spread.medians, spread.deviation, spread.largest);
   }
   text += fmt::format(
-      "\nWhat a calibrated file leaves of a size it leaves on all nodes of the fleet alike, but for a share, estimated "
-      "by\n"
-      "moments on siblings. Nodes of a fleet are judged with shares that the other fleets gave; `verdict` uses {:.2f} "
-      "and\n"
-      "{:.2f}, from all of them:\n\n"
-      "| fleet held out | pairs | bandwidth | latency |\n|---|---:|---:|---:|\n",
-      shipped_shares.bandwidth, shipped_shares.latency);
+      "\nWhat a calibrated file leaves of a size it leaves on all nodes of the fleet alike, but for a share, which is\n"
+      "estimated on siblings. Nodes of a cluster are judged with shares that the other one gave; `verdict` uses "
+      "{:.2f}\n"
+      "and {:.2f}, from all of them:\n\n"
+      "| cluster held out | pairs | bandwidth | latency |\n|---|---:|---:|---:|\n",
+      shipped_shares().bandwidth, shipped_shares().latency);
   for (const expect::HeldOutShares& held_out : score.shares) {
-    text += fmt::format("| {} | {} | {:.2f} | {:.2f} |\n", held_out.fleet, held_out.pairs, held_out.bandwidth,
+    text += fmt::format("| {} | {} | {:.2f} | {:.2f} |\n", held_out.cluster, held_out.pairs, held_out.bandwidth,
                         held_out.latency);
   }
   return text;

@@ -179,10 +179,11 @@ void add_with_references(const std::vector<MeasuredNode>& healthy, VerdictScore&
 
 /// A node and the file that was calibrated on a sibling of it.
 struct Sibling {
-  std::string fleet;
+  std::string cluster;  ///< "h100-sxm, NCCL 2.29.2": groups of 2, 4 and 8 GPUs are of the same nodes.
+  std::int64_t gpus = 1;
   const Machine* calibrated = nullptr;
   const MeasuredNode* node = nullptr;
-  SiblingMoments bandwidth, latency;
+  ShareLikelihood bandwidth, latency;
 };
 
 /// Keeps the machines that siblings point to.
@@ -190,6 +191,16 @@ struct Siblings {
   std::vector<std::unique_ptr<const Machine>> machines;
   std::vector<Sibling> pairs;
 };
+
+void add_likelihoods(Sibling& sibling) {
+  const Expectation expectation(*sibling.calibrated);
+  for (const double share : tried_shares()) {
+    const std::vector<ClassHalf> halves =
+        Judge(expectation, false_alarms, {}, FittedTo::this_fleet, {share, share}).of(sibling.node->rows).halves;
+    sibling.bandwidth.push_back(healthy_likelihood(halves, Limit::bandwidth));
+    sibling.latency.push_back(healthy_likelihood(halves, Limit::latency));
+  }
+}
 
 Siblings siblings_of(const std::vector<MeasuredNode>& healthy) {
   Siblings siblings;
@@ -203,43 +214,47 @@ Siblings siblings_of(const std::vector<MeasuredNode>& healthy) {
         siblings.machines.push_back(std::make_unique<const Machine>(calibrated_on(known)));
         calibrated = siblings.machines.back().get();
       }
-      const auto halves = [&](double share) {
-        return Judge(Expectation(*calibrated), false_alarms, {}, FittedTo::this_fleet, {share, share})
-            .of(node.rows)
-            .halves;
-      };
-      const std::vector<ClassHalf> without = halves(0.0);
-      const std::vector<ClassHalf> with = halves(1.0);
-      siblings.pairs.push_back({fmt::format("{}, {} GPUs, NCCL {}", node.machine.name, node.gpus, node.nccl_version),
-                                calibrated, &node, moments_of(without, with, Limit::bandwidth),
-                                moments_of(without, with, Limit::latency)});
+      siblings.pairs.push_back({.cluster = fmt::format("{}, NCCL {}", node.machine.name, node.nccl_version),
+                                .gpus = node.gpus,
+                                .calibrated = calibrated,
+                                .node = &node,
+                                .bandwidth = {},
+                                .latency = {}});
+      add_likelihoods(siblings.pairs.back());
     }
   }
   return siblings;
 }
 
-/// Estimates the shares without the pairs of one fleet; every other fleet counts once.
-HeldOutShares shares_without(const std::vector<Sibling>& pairs, const std::string& fleet) {
-  struct Fleet {
-    std::size_t pairs = 0;
-    SiblingMoments bandwidth, latency;
-  };
-  std::map<std::string, Fleet> fleets;
-  for (const Sibling& pair : pairs) {
-    Fleet& own = fleets[pair.fleet];
-    ++own.pairs;
-    own.bandwidth += pair.bandwidth;
-    own.latency += pair.latency;
-  }
-  HeldOutShares shares{.fleet = fleet.empty() ? "none" : fleet};
-  SiblingMoments bandwidth, latency;
-  for (const auto& [name, moments] : fleets) {
-    if (name == fleet) {
-      shares.pairs = moments.pairs;
-      continue;
+/// The likelihoods of the pairs of one group of GPUs as those of one pair fewer than there are nodes: a pair of nodes
+/// is there twice, and three nodes have no more than two differences.
+ShareLikelihood likelihood_of(const std::vector<const Sibling*>& pairs, ShareLikelihood Sibling::*side) {
+  const auto count = static_cast<double>(pairs.size());
+  const double nodes = 0.5 + std::sqrt(0.25 + count);  // count = nodes x (nodes - 1)
+  ShareLikelihood sum((pairs.front()->*side).size(), 0.0);
+  for (const Sibling* const pair : pairs) {
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      sum[i] += (pair->*side)[i] * (nodes - 1.0) / count;
     }
-    bandwidth += mean_of(moments.bandwidth, moments.pairs);
-    latency += mean_of(moments.latency, moments.pairs);
+  }
+  return sum;
+}
+
+/// Estimates the shares without the nodes of one cluster.
+HeldOutShares shares_without(const std::vector<Sibling>& pairs, const std::string& cluster) {
+  std::map<std::pair<std::string, std::int64_t>, std::vector<const Sibling*>> groups;
+  HeldOutShares shares{.cluster = cluster.empty() ? "none" : cluster};
+  for (const Sibling& pair : pairs) {
+    if (pair.cluster == cluster) {
+      ++shares.pairs;
+    } else {
+      groups[{pair.cluster, pair.gpus}].push_back(&pair);
+    }
+  }
+  std::vector<ShareLikelihood> bandwidth, latency;
+  for (const auto& [key, own_pairs] : groups) {
+    bandwidth.push_back(likelihood_of(own_pairs, &Sibling::bandwidth));
+    latency.push_back(likelihood_of(own_pairs, &Sibling::latency));
   }
   shares.bandwidth = share_of(bandwidth);
   shares.latency = share_of(latency);
@@ -247,7 +262,7 @@ HeldOutShares shares_without(const std::vector<Sibling>& pairs, const std::strin
 }
 
 /// Each node against a file that was calibrated on another one of its fleet, with shares of the residual that were
-/// estimated on the other fleets.
+/// estimated on the other clusters.
 void add_with_calibrations(const std::vector<MeasuredNode>& healthy, VerdictScore& score) {
   VerdictCount called = at_most("calibrated on another node: healthy called bad", 0.01);
   VerdictCount slow = at_least("calibrated on another node: all rates x 0.85 called bad", 0.95);
@@ -255,9 +270,9 @@ void add_with_calibrations(const std::vector<MeasuredNode>& healthy, VerdictScor
   const Siblings siblings = siblings_of(healthy);
   std::map<std::string, HeldOutShares> held_out;
   for (const Sibling& pair : siblings.pairs) {
-    if (!held_out.contains(pair.fleet)) {
-      held_out[pair.fleet] = shares_without(siblings.pairs, pair.fleet);
-      score.shares.push_back(held_out[pair.fleet]);
+    if (!held_out.contains(pair.cluster)) {
+      held_out[pair.cluster] = shares_without(siblings.pairs, pair.cluster);
+      score.shares.push_back(held_out[pair.cluster]);
     }
   }
   score.shares.push_back(shares_without(siblings.pairs, ""));
@@ -266,7 +281,7 @@ void add_with_calibrations(const std::vector<MeasuredNode>& healthy, VerdictScor
   const Machine* judged = nullptr;
   for (const Sibling& pair : siblings.pairs) {
     if (judged != pair.calibrated) {
-      const HeldOutShares& shares = held_out[pair.fleet];
+      const HeldOutShares& shares = held_out[pair.cluster];
       judge.emplace(Expectation(*pair.calibrated), false_alarms, Reference{}, FittedTo::this_fleet,
                     SiblingShares{shares.bandwidth, shares.latency});
       judged = pair.calibrated;

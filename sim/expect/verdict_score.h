@@ -50,10 +50,10 @@ struct MedianSpread {
 };
 
 /// Shares of a calibrated file's residual that siblings differ by (model/expect/sibling_shares.h), estimated without
-/// one fleet. The nodes of that fleet are judged with them.
+/// the nodes of one cluster. These nodes are judged with them.
 struct HeldOutShares {
-  std::string fleet;      ///< "h100-sxm, 8 GPUs, NCCL 2.23.4"; "none" for the estimate on all fleets.
-  std::size_t pairs = 0;  ///< Pairs of nodes of the fleet: one is calibrated on, the other judged.
+  std::string cluster;    ///< "h100-sxm, NCCL 2.29.2"; "none" for the estimate on all clusters.
+  std::size_t pairs = 0;  ///< Pairs of its nodes and groups: one is calibrated on, the other judged.
   double bandwidth = 0.0;
   double latency = 0.0;
 };
@@ -63,7 +63,7 @@ struct VerdictScore {
   std::vector<DegradedVerdict> degraded;
   std::vector<NamedFault> faults;
   std::vector<MedianSpread> spreads;
-  std::vector<HeldOutShares> shares;  ///< By fleet; the estimate on all fleets last.
+  std::vector<HeldOutShares> shares;  ///< By cluster; the estimate on all of them last.
   std::size_t healthy = 0;            ///< Measured nodes with enough rows.
   std::size_t too_small = 0;          ///< Healthy nodes with too few rows.
 };

@@ -3,38 +3,64 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 namespace commfuse {
 namespace {
 
-ClassHalf half_of(Limit limit, double median, double own_error) {
-  return {.limit = limit, .median = median, .own_error = own_error};
+/// Medians of eight collectives at a share: errors of 0.02 that are not residual, and a residual of 0.1.
+ShareLikelihood likelihood_of(double median, Limit limit) {
+  ShareLikelihood likelihood;
+  for (const double share : tried_shares()) {
+    std::vector<ClassHalf> halves;
+    for (int i = 0; i < 8; ++i) {
+      halves.push_back({.limit = limit,
+                        .median = i % 2 == 0 ? median : -median,
+                        .shared_error = 0.001,
+                        .own_error = std::hypot(0.02, 0.1 * share)});
+    }
+    likelihood.push_back(healthy_likelihood(halves, limit));
+  }
+  return likelihood;
 }
 
-TEST(SiblingSharesTest, TheShareIsThatAtWhichErrorsExplainTheMedians) {
-  // Other errors 0.03; the residual adds up to 0.05 at a share of 1. Medians of 0.034: 0.034^2 = 0.03^2 + 0.4^2 *
-  // 0.04^2.
-  const std::vector<ClassHalf> without{half_of(Limit::bandwidth, 0.034, 0.03), half_of(Limit::bandwidth, -0.034, 0.03)};
-  const std::vector<ClassHalf> with{half_of(Limit::bandwidth, 0.034, 0.05), half_of(Limit::bandwidth, -0.034, 0.05)};
-  const SiblingMoments moments = moments_of(without, with, Limit::bandwidth);
-  EXPECT_NEAR(share_of(moments), 0.4, 1e-12);
-  EXPECT_NEAR(share_of(mean_of(moments, 2)), 0.4, 1e-12);
+TEST(SiblingSharesTest, TheShareIsNearThatWhichMadeTheMedians) {
+  const std::vector<ShareLikelihood> nodes(40, likelihood_of(std::hypot(0.02, 0.1 * 0.4), Limit::bandwidth));
+  EXPECT_NEAR(share_of(nodes), 0.4, 0.02);
 }
 
-TEST(SiblingSharesTest, SidesAreEstimatedApartAndStayBetween0And1) {
-  const std::vector<ClassHalf> without{half_of(Limit::bandwidth, 0.01, 0.03), half_of(Limit::latency, 0.5, 0.03)};
-  const std::vector<ClassHalf> with{half_of(Limit::bandwidth, 0.01, 0.05), half_of(Limit::latency, 0.5, 0.05)};
-  EXPECT_EQ(share_of(moments_of(without, with, Limit::bandwidth)), 0.0);
-  EXPECT_EQ(share_of(moments_of(without, with, Limit::latency)), 1.0);
-  EXPECT_EQ(share_of({}), 1.0);  // nothing was measured, so nothing is narrowed
+TEST(SiblingSharesTest, FewNodesDecideLittleAndNoneDecideNothing) {
+  EXPECT_DOUBLE_EQ(share_of({}), 0.5);
+  const std::vector<ShareLikelihood> alike{likelihood_of(0.0, Limit::bandwidth)};
+  EXPECT_GT(share_of(alike), 0.02);
+  EXPECT_LT(share_of(alike), 0.2);
+  EXPECT_LT(share_of(std::vector<ShareLikelihood>(40, alike.front())), share_of(alike));
+  const std::vector<ShareLikelihood> far{likelihood_of(0.5, Limit::bandwidth)};
+  EXPECT_GT(share_of(far), 0.9);
 }
 
-TEST(SiblingSharesTest, MomentsOfFleetsAdd) {
-  SiblingMoments moments{.excess = 0.5, .residual = 4.0};
-  moments += mean_of({.excess = 1.0, .residual = 8.0}, 2);
-  EXPECT_EQ(moments.excess, 1.0);
-  EXPECT_EQ(moments.residual, 8.0);
+TEST(SiblingSharesTest, OneMedianFarOffMovesLatencyLess) {
+  std::vector<ClassHalf> halves(8, {.limit = Limit::latency, .median = 0.0, .shared_error = 0.001, .own_error = 0.0});
+  const auto share_with = [&](Limit limit) {
+    ShareLikelihood likelihood;
+    for (const double share : tried_shares()) {
+      for (ClassHalf& half : halves) {
+        half.limit = limit;
+        half.own_error = std::hypot(0.02, 0.1 * share);
+      }
+      halves.front().median = 0.6;
+      likelihood.push_back(healthy_likelihood(halves, limit));
+    }
+    return share_of(std::vector<ShareLikelihood>{likelihood});
+  };
+  EXPECT_LT(share_with(Limit::latency), share_with(Limit::bandwidth));
+}
+
+TEST(SiblingSharesTest, HalvesOfTheOtherLimitDoNotCount) {
+  const std::vector<ClassHalf> halves{{.limit = Limit::latency, .median = 9.0, .shared_error = 0.1, .own_error = 0.1}};
+  EXPECT_EQ(healthy_likelihood(halves, Limit::bandwidth), 0.0);
+  EXPECT_LT(healthy_likelihood(halves, Limit::latency), 0.0);
 }
 
 }  // namespace
