@@ -52,6 +52,12 @@ bool has_pairs(const PartGroup& group) {
   return std::ranges::any_of(group.parts, [](const ComparedPart& part) { return part.peer >= 0; });
 }
 
+/// Whether the first of every pair gets the bytes.
+bool reads(const PartGroup& group) {
+  const std::optional<CopyTest> copy = copy_test_named(group.op);
+  return copy && copy->reads;
+}
+
 /// The noun for what a rank of the group is.
 std::string_view rank_noun(const PartGroup& group) { return copy_test_named(group.op) ? "GPU" : "rank"; }
 
@@ -82,8 +88,9 @@ struct Suspect {
   [[nodiscard]] bool has(const ComparedPart& part) const {
     return (out && part.rank == rank) || (in && part.peer == rank);
   }
-  [[nodiscard]] std::string in_words() const {
-    return out && in ? "its links" : out ? "its links out" : "its links in";
+  /// `reads`: bytes go to the first of a pair.
+  [[nodiscard]] std::string in_words(bool reads) const {
+    return out && in ? "its links" : out != reads ? "its links out" : "its links in";
   }
 };
 
@@ -143,7 +150,7 @@ void name_ranks(const PartGroup& group, std::vector<bool>& explained, std::vecto
     std::sort(ratios.begin(), ratios.end());
     sentences.push_back(fmt::format("{} {}: in {} {} of {} of {} take {:.2f} times as long as usual", rank_noun(group),
                                     blame->suspect.rank, group.name, blame->off.size(), blame->links,
-                                    blame->suspect.in_words(), ratios[ratios.size() / 2]));
+                                    blame->suspect.in_words(reads(group)), ratios[ratios.size() / 2]));
   }
 }
 
@@ -156,7 +163,8 @@ void name_culprits(const PartGroup& group, std::vector<std::string>& sentences) 
     const ComparedPart& part = group.parts[i];
     if (part.off && !explained[i]) {
       const std::string_view noun = rank_noun(group);
-      const std::string who = part.peer >= 0 ? fmt::format("{} {} to {} {}", noun, part.rank, noun, part.peer)
+      const std::string_view way = reads(group) ? "from" : "to";
+      const std::string who = part.peer >= 0 ? fmt::format("{} {} {} {} {}", noun, part.rank, way, noun, part.peer)
                                              : fmt::format("{} {}", noun, part.rank);
       sentences.push_back(fmt::format("{}: {} take {:.2f} times as long as usual{}", who, group.name, part.ratio,
                                       range_in_words(part, group.usual)));

@@ -19,8 +19,8 @@ struct IssueOptions {
   LaunchMode mode = LaunchMode::stream;
   /// Buffers are filled with random values at the start, and prepare() is not needed: for times at full size.
   bool random_data = false;
-  /// Before every iteration the second-level cache is overwritten, in no time that is measured but makespans of several
-  /// iterations: in a model, other layers have run since an op found its weights there.
+  /// The second-level cache is overwritten before every iteration, since in a model other layers run before an op comes
+  /// to its weights again. The makespan of a single iteration does not include it.
   bool cold_level2 = false;
   Duration patience = std::chrono::seconds(60);
   /// Where its buffers lie; nothing: in memory of its own.

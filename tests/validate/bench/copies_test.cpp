@@ -144,18 +144,21 @@ TEST(Copies, AreComparedAndPrintedAsMatrices) {
       << text;
   EXPECT_NE(text.find("device_to_device_memcpy_write_ce of 512 KiB, GB/s, GPU (down) -> GPU (right)\n"
                       "         0      1      2\n"
-                      "   0    -    0.51!  1.02\n"
-                      "   1  1.02     -    1.02\n"
-                      "   2  1.02   0.51!    -\n"),
+                      "   0     -   0.51!  1.02\n"
+                      "   1  1.02      -   1.02\n"
+                      "   2  1.02   0.51!     -\n"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("device_to_device_memcpy_read_ce of 512 KiB, GB/s, GPU (down) <- GPU (right)\n"
                       "         0      1      2\n"
-                      "   0    -    1.02   1.02\n"
-                      "   1  0.51!    -    0.51!\n"),
+                      "   0     -   1.02   1.02\n"
+                      "   1  0.51!     -   0.51!\n"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("GPU 1: in device_to_device_memcpy_write_ce of 512 KiB 2 of 2 of its links in take 2.00 times"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("GPU 1: in device_to_device_memcpy_read_ce of 512 KiB 2 of 2 of its links in take 2.00 times"),
             std::string::npos)
       << text;
   EXPECT_NE(rates_in_words(result.measured)
