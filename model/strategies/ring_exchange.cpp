@@ -55,9 +55,9 @@ using PlaceOf = std::function<Region(std::int32_t i)>;
 /// Adds the GEMM of some shards into rows of the output.
 using Multiply = std::function<OpId(const Operand& shards, const Operand& rows, const std::vector<OpId>& waits)>;
 
-/// Passes shards on round the ring, `options.group` at a time, each group under the product of the one before. `own`
-/// completes the own shard. Returns the last product.
-OpId pass_on(const Stage& stage, const StrategyOptions& options, const std::vector<OpId>& own, const PlaceOf& place,
+/// Passes shards on round the ring, `options.group` at a time, each group under the product of the one before. The
+/// rank's shard is there after `ready`. Returns the last product.
+OpId pass_on(const Stage& stage, const StrategyOptions& options, const std::vector<OpId>& ready, const PlaceOf& place,
              const Multiply& multiply) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t ranks = stage.ranks;
