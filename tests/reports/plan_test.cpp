@@ -80,9 +80,10 @@ TEST(CapacityReport, TheVerdictIsTwoSentencesWithIntervals) {
 TEST(CapacityReport, TheHeadlineSaysTheChanceAndReasonsSayTheRest) {
   CapacityPlan plan = made();
   EXPECT_EQ(plan_headline(plan), "2048 h100 take 78.6 days and $9.66M. The chance of meeting the deadline is 85%.");
-  EXPECT_EQ(plan_reasons(plan),
-            "Run TP 8, PP 2, DP 128 with commfuse at 1 of 2 sites, sliced at 1. Serial collectives would take 13.5% "
-            "longer, data slicing (CoC) 4.2%.");
+  EXPECT_EQ(
+      plan_reasons(plan),
+      "Layout: TP 8, PP 2, DP 128, with commfuse at 1 of 2 sites, sliced at 1. Serial collectives would take 13.5% "
+      "longer, data slicing (CoC) 4.2%.");
   plan.budget = 1e7;
   EXPECT_TRUE(plan_headline(plan).ends_with("The chance of meeting deadline and budget is 85%."));
   const std::string page = plan_page({plan, "c", "v"});
