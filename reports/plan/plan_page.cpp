@@ -204,7 +204,7 @@ class Page {
 
   void table(const PlanTable& table) {
     add("<div class=\"scroll plan\" role=\"region\" aria-label=\"{0}\" "
-        "tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n",
+        "tabindex=\"0\">\n<table>\n<caption><span>{0}</span></caption>\n",
         escaped(table.title));
     const bool is_named =
         std::ranges::any_of(table.columns, [](const PlanColumn& column) { return !column.name.empty(); });
