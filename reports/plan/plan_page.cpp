@@ -177,7 +177,9 @@ class Page {
     const CapacityKind* kind = plan_.best_kind();
     html_ += "<dl class=\"tiles\">\n";
     if (kind == nullptr) {
-      std::ranges::for_each(plan_.kinds, [&](const CapacityKind& missed) { missed_tiles(missed); });
+      for (const CapacityKind& missed : plan_.kinds) {
+        missed_tiles(missed);
+      }
       html_ += "</dl>\n";
       return;
     }
