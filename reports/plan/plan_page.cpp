@@ -161,9 +161,11 @@ class Page {
     if (kind.runs.empty()) {
       return;
     }
-    const bool by_time = plan_.deadline_days.has_value();
-    const CapacityRun& nearest = *std::ranges::min_element(
-        kind.runs, {}, [&](const CapacityRun& run) { return by_time ? run.days.value : run.cost.value; });
+    const auto days_of = [](const CapacityRun& run) { return run.days.value; };
+    const auto cost_of = [](const CapacityRun& run) { return run.cost.value; };
+    const CapacityRun& shortest = *std::ranges::min_element(kind.runs, {}, days_of);
+    const bool by_time = plan_.deadline_days && (shortest.days.value > *plan_.deadline_days || !plan_.budget);
+    const CapacityRun& nearest = by_time ? shortest : *std::ranges::min_element(kind.runs, {}, cost_of);
     const std::string what = fmt::format("{} {}", with_commas(nearest.gpus), kind.name);
     by_time ? tile("Shortest run", days(nearest.days.value) + " days",
                    fmt::format("{}, {}; {} days are allowed", what, money(plan_, nearest.cost.value),
@@ -175,10 +177,13 @@ class Page {
 
   void tiles() {
     const CapacityKind* kind = plan_.best_kind();
-    html_ += "<dl class=\"tiles\">\n";
+    const bool has_runs = std::ranges::any_of(plan_.kinds, [](const CapacityKind& any) { return !any.runs.empty(); });
+    html_ += has_runs ? "<dl class=\"tiles\">\n" : "";
     if (kind == nullptr) {
-      std::ranges::for_each(plan_.kinds, [&](const CapacityKind& missed) { missed_tiles(missed); });
-      html_ += "</dl>\n";
+      for (const CapacityKind& missed : plan_.kinds) {
+        missed_tiles(missed);
+      }
+      html_ += has_runs ? "</dl>\n" : "";
       return;
     }
     const CapacityRun& run = *kind->best();
@@ -204,7 +209,7 @@ class Page {
 
   void table(const PlanTable& table) {
     add("<div class=\"scroll plan\" role=\"region\" aria-label=\"{0}\" "
-        "tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n",
+        "tabindex=\"0\">\n<table>\n<caption><span>{0}</span></caption>\n",
         escaped(table.title));
     const bool is_named =
         std::ranges::any_of(table.columns, [](const PlanColumn& column) { return !column.name.empty(); });

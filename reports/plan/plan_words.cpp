@@ -225,7 +225,7 @@ std::string layout_in_words(const TrainingPlan& layout) {
   std::string text = fmt::format("TP {}", layout.tensor);
   if (layout.pipeline > 1) {
     text += fmt::format(", PP {}", layout.pipeline);
-    text += layout.interleave > 1 ? fmt::format(" with {} pieces each", layout.interleave) : "";
+    text += layout.interleave > 1 ? fmt::format(" with {} chunks each", layout.interleave) : "";
   }
   text += layout.context > 1 ? fmt::format(", CP {}", layout.context) : "";
   text += layout.ulysses > 1 ? fmt::format(", Ulysses {}", layout.ulysses) : "";
@@ -306,8 +306,9 @@ std::string plan_reasons(const CapacityPlan& plan) {
   }
   std::string others = against_schedules(plan) + against_kinds(plan, *kind->best());
   others.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(others.front())));
-  return fmt::format("Run {}{}. {}.{}", layout_in_words(kind->best()->layout), schedules_in_words(plan, *kind), others,
-                     ties_sentence(plan, *kind->best()));
+  const std::string schedules = schedules_in_words(plan, *kind);
+  return fmt::format("Layout: {}{}{}. {}.{}", layout_in_words(kind->best()->layout), schedules.empty() ? "" : ",",
+                     schedules, others, ties_sentence(plan, *kind->best()));
 }
 
 std::string plan_verdict(const CapacityPlan& plan) {

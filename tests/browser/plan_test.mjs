@@ -18,7 +18,7 @@ const covered = `[...document.querySelectorAll("svg.cf-figure")].filter((e) => e
 /// Pixels from the middle of the last mark of a role to the line of the deadline in the drawing of a telephone.
 const distance = (role) => `(() => { const svg = [...document.querySelectorAll("svg.cf-figure")].find((e) => e.getAttribute("aria-labelledby").startsWith("plan-days-narrow"));
   const mark = [...svg.querySelectorAll(".cf-point.cf-${role}")].at(-1).getBoundingClientRect();
-  const line = svg.querySelector(".cf-line-ink").getBoundingClientRect(); const all = svg.getBoundingClientRect();
+  const line = svg.querySelector("path.cf-line-ink").getBoundingClientRect(); const all = svg.getBoundingClientRect();
   return { gap: line.top - (mark.top + mark.bottom) / 2, inside: mark.left >= all.left && mark.right <= all.right, size: mark.width }; })()`;
 
 async function checkWords(page, name) {

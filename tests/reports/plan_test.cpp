@@ -80,9 +80,10 @@ TEST(CapacityReport, TheVerdictIsTwoSentencesWithIntervals) {
 TEST(CapacityReport, TheHeadlineSaysTheChanceAndReasonsSayTheRest) {
   CapacityPlan plan = made();
   EXPECT_EQ(plan_headline(plan), "2048 h100 take 78.6 days and $9.66M. The chance of meeting the deadline is 85%.");
-  EXPECT_EQ(plan_reasons(plan),
-            "Run TP 8, PP 2, DP 128 with commfuse at 1 of 2 sites, sliced at 1. Serial collectives would take 13.5% "
-            "longer, data slicing (CoC) 4.2%.");
+  EXPECT_EQ(
+      plan_reasons(plan),
+      "Layout: TP 8, PP 2, DP 128, with commfuse at 1 of 2 sites, sliced at 1. Serial collectives would take 13.5% "
+      "longer, data slicing (CoC) 4.2%.");
   plan.budget = 1e7;
   EXPECT_TRUE(plan_headline(plan).ends_with("The chance of meeting deadline and budget is 85%."));
   const std::string page = plan_page({plan, "c", "v"});
@@ -347,6 +348,14 @@ TEST(CapacityReport, AMissedDeadlineSaysHowManyGpusItNeeds) {
                 .find("<dt>Shortest run</dt><dd><div class=\"value\">41.5 days</div><div class=\"about\">4096 h100, "
                       "$10.20M; 10.4 days are allowed</div>"),
             std::string::npos);
+  plan.budget = 1e6;
+  plan.deadline_days = 90.0;  // The budget binds now.
+  EXPECT_NE(plan_page({plan, "c", "v"})
+                .find("<dt>Cheapest run</dt><dd><div class=\"value\">$9.35M</div><div class=\"about\">1024 h100, 152.2 "
+                      "days; $1.00M is allowed</div>"),
+            std::string::npos);
+  plan.budget.reset();
+  plan.deadline_days = 41.5 / 4.0;
   plan.kinds[0].runs[2].days.value = 75.0;  // Twice the GPUs hardly shorten the run.
   EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));
   EXPECT_EQ(plan_headline(plan), "No option meets the limits.");
