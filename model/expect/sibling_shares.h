@@ -19,7 +19,8 @@ struct SiblingShares {
   double latency = 0.0;
 };
 
-/// Estimated on siblings of two clusters: `commfuse-sim score --verdicts` prints it, and what it is without each of them.
+/// Estimated on siblings of two clusters: `commfuse-sim score --verdicts` prints it, and what it is without each of
+/// them.
 SiblingShares shipped_shares();
 
 /// The shares at which likelihoods are computed: 0 to 1 in equal steps.
