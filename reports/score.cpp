@@ -124,13 +124,13 @@ Json kind_json(const std::string& kind, std::span<const TableScore> scores) {
 
 std::string percent(double fraction) { return fmt::format("{:.1f}", 100.0 * fraction); }
 
-constexpr const char* line = "  {:<38} {:>7} {:>7} {:>7} {:>7} {:>8}\n";
+constexpr const char* line = "  {:<37} {:>7} {:>7} {:>7} {:>7} {:>8}\n";
 
 std::string summary_line(const std::string& name, std::int64_t n, std::int64_t skipped,
                          const std::vector<double>& errors) {
   const ErrorSummary summary = summary_of(errors);
   const bool any = summary.n > 0;
-  const std::string label = name.size() <= 38 ? name : "";
+  const std::string label = name.size() <= 37 ? name : "";
   return (label.empty() ? fmt::format("  {}\n", name) : "") +
          fmt::format(line, label, n, skipped, any ? percent(summary.median) : "-", any ? percent(summary.p90) : "-",
                      any ? percent(summary.max) : "-");
