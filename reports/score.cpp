@@ -154,9 +154,9 @@ std::string more_of(const TableScore& score) {
                         score.variants->compared);
   }
   if (score.steps) {
-    text += fmt::format("    rows held out: mean {} %, rank correlation {:.4f}\n", percent(score.steps->mean),
+    text += fmt::format("    rows held out: mean {}%, rank correlation {:.4f}\n", percent(score.steps->mean),
                         score.steps->rank_correlation);
-    text += fmt::format("    the better of two layouts more than 5 % apart is named: {} of {}\n",
+    text += fmt::format("    the better of two layouts more than 5% apart is named: {} of {}\n",
                         score.steps->better_named, score.steps->layout_pairs);
   }
   for (const std::string& remark : score.remarks) {

@@ -374,8 +374,8 @@ Figure tornado_figure(const CapacityPlan& plan, Figure figure) {
                                          .role = role,
                                          .tip = fmt::format("{} {}: {}", sorted[i]->input, change, money(plan, cost))});
     };
-    bar(sorted[i]->cost_low, Role::essential, fmt::format("-{:.0f} %", 100.0 * plan.change));
-    bar(sorted[i]->cost_high, Role::communication, fmt::format("+{:.0f} %", 100.0 * plan.change));
+    bar(sorted[i]->cost_low, Role::essential, fmt::format("-{:.0f}%", 100.0 * plan.change));
+    bar(sorted[i]->cost_high, Role::communication, fmt::format("+{:.0f}%", 100.0 * plan.change));
     figure.y.ticks.push_back({top + 0.5, sorted[i]->input});
   }
   figure.x = axis_of("cost", "", range_of(costs, 0.06));
@@ -384,8 +384,8 @@ Figure tornado_figure(const CapacityPlan& plan, Figure figure) {
   }
   figure.marks.emplace_back(
       LineMark{.points = {{base, 0.0}, {base, static_cast<double>(sorted.size())}}, .role = Role::ink});
-  figure.legend = {{fmt::format("the input {:.0f} % lower", 100.0 * plan.change), Role::essential, false},
-                   {fmt::format("{:.0f} % higher", 100.0 * plan.change), Role::communication, false}};
+  figure.legend = {{fmt::format("the input {:.0f}% lower", 100.0 * plan.change), Role::essential, false},
+                   {fmt::format("{:.0f}% higher", 100.0 * plan.change), Role::communication, false}};
   return figure;
 }
 

@@ -108,11 +108,11 @@ void add_step_rows(const CapacityPlan& plan, const CapacityKind& kind, const Cap
 PlanTable answer_table(const CapacityPlan& plan, const CapacityKind& kind, const CapacityRun& run) {
   PlanTable table{.id = "answer",
                   .title = fmt::format("The answer: {} {} on {} nodes", run.gpus, kind.name, run.nodes),
-                  .columns = {{"", true}, {"value"}, {"5 %"}, {"95 %"}}};
+                  .columns = {{"", true}, {"value"}, {"5%"}, {"95%"}}};
   add_run_rows(plan, run, table.rows);
   add_step_rows(plan, kind, run, table.rows);
   table.note = fmt::format(
-      "Nine in ten of {} draws lie between 5 % and 95 %. A step varies by {} (one standard error, "
+      "90% of {} draws lie between 5% and 95%. A step varies by {} (one standard error, "
       "of which the model's own is {}), prices and failures by what the plan says.",
       plan.draws, share_percent(kind.step_error), share_percent(plan.model_error));
   return table;
@@ -123,9 +123,9 @@ PlanTable layout_table(const CapacityKind& kind, const CapacityRun& run) {
   const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
   return {
       .id = "layout",
-      .title = fmt::format("Its layout, the best of {} that fit the memory, of {} possible ones", kind.fitting,
-                           kind.layouts),
-      .note = "Counted over all numbers of GPUs that were looked at.",
+      .title =
+          fmt::format("Its layout, the best of {} considered, of which {} fit in memory", kind.layouts, kind.fitting),
+      .note = "Layouts are counted over all GPU counts of the plan.",
       .columns = {{"", true}, {""}, {"", true}, {""}},
       .rows = {{"tensor ranks", number(layout.tensor), "micro-batch, sequences", number(layout.micro_batch)},
                {"stages", number(layout.pipeline), "recompute", std::string(name_of(layout.recompute))},
@@ -138,7 +138,7 @@ PlanTable layout_table(const CapacityKind& kind, const CapacityRun& run) {
 PlanTable sites_table(const CapacityKind& kind) {
   PlanTable table{
       .id = "schedules",
-      .title = "The schedule of every product that meets a collective, one micro-batch",
+      .title = "The schedule of every GEMM that meets a collective, one micro-batch",
       .columns = {{"site", true}, {"serial us"}, {"best us"}, {"compute us"}, {"hidden at"}, {"schedule", true}}};
   for (const CapacitySite& site : kind.sites) {
     const auto us = [](double time) { return fmt::format("{:.1f}", time); };
@@ -146,8 +146,8 @@ PlanTable sites_table(const CapacityKind& kind) {
                           site.rate_to_hide ? fmt::format("x{:.2f}", *site.rate_to_hide) : "never", site.schedule});
   }
   table.note =
-      "hidden at: how many times as fast as they are the node's links must be for the schedule to come within "
-      "1 % of its time with free communication; never: 16 times is not enough.";
+      "hidden at: the factor on the rate of the node's links at which the schedule comes within "
+      "1% of its time with free communication; never: above 16.";
   return table;
 }
 
@@ -185,21 +185,21 @@ PlanTable counts_table(const CapacityPlan& plan) {
   }
   table.note =
       "tie: as good as the answer within its rule; front: no other run is both shorter and cheaper; knee: of those the "
-      "farthest from the line between the ends. Counts are those that layouts divide into.";
+      "farthest from the line between the ends. Only GPU counts that some layout divides evenly are listed.";
   return table;
 }
 
 PlanTable what_if_table(const CapacityPlan& plan) {
   PlanTable table{.id = "what-if",
-                  .title = "What if: the same GPUs, spread anew",
+                  .title = "What if: the same GPUs, each row with its own best layout",
                   .columns = {{"what", true},
                               {layout_name},
                               {"days"},
-                              {"5 to 95 %", false, true},
+                              {"5 to 95%", false, true},
                               {""},
                               {"GPU-hours more", false, true},
                               {"cost"},
-                              {"5 to 95 %", false, true},
+                              {"5 to 95%", false, true},
                               {"a GPU-hour"},
                               {"a GPU"}}};
   const CapacityRun& answer = *plan.best_kind()->best();
@@ -213,8 +213,8 @@ PlanTable what_if_table(const CapacityPlan& plan) {
                           one.break_even_gpu ? money(plan, *one.break_even_gpu) : ""});
   }
   table.note =
-      "a GPU-hour, a GPU: how much more such links may cost until they do not pay, an hour of one GPU and one "
-      "GPU over the whole run.";
+      "a GPU-hour, a GPU: break-even premium for such links, for an hour of one GPU and for one GPU over the whole "
+      "run.";
   return table;
 }
 
@@ -225,7 +225,7 @@ std::string rate_or(const std::optional<double>& times, const char* other) {
 PlanTable rates_table(const CapacityPlan& plan) {
   PlanTable table{.id = "rates",
                   .title = "Which links it takes",
-                  .columns = {{"", true}, {"now GB/s"}, {"knee"}, {"95 % at"}, {"hidden at"}, {"GB/s"}}};
+                  .columns = {{"", true}, {"now GB/s"}, {"knee"}, {"95% at"}, {"hidden at"}, {"GB/s"}}};
   for (const RateCurve& curve : plan.curves) {
     const CapacityKind& kind = *plan.best_kind();
     const double now = curve.links == "network" ? kind.network_gb_s.value_or(0.0) : kind.link_gb_s;
@@ -234,15 +234,15 @@ PlanTable rates_table(const CapacityPlan& plan) {
                           curve.to_hide_gb_s ? plain(*curve.to_hide_gb_s) : "-"});
   }
   table.note =
-      "knee: the rate farthest from the chord of tokens a second over the rate, x0.5 to x4; 95 % at: where they "
-      "reach 95 % of those at x4; hidden at: the least rate with which this "
-      "layout comes within 1 % of any rate's.";
+      "knee: the rate farthest from the chord of tokens a second over the rate, x0.5 to x4; 95% at: where they "
+      "reach 95% of those at x4; hidden at: the least rate with which this "
+      "layout comes within 1% of any rate's.";
   return table;
 }
 
 PlanTable sensitivity_table(const CapacityPlan& plan) {
-  const std::string less = fmt::format("-{:.0f} %", 100.0 * plan.change);
-  const std::string more = fmt::format("+{:.0f} %", 100.0 * plan.change);
+  const std::string less = fmt::format("-{:.0f}%", 100.0 * plan.change);
+  const std::string more = fmt::format("+{:.0f}%", 100.0 * plan.change);
   PlanTable table{.id = "sensitivity",
                   .title = "Sensitivity: one input changed at a time",
                   .columns = {{"input", true}, {"days " + less}, {"days " + more}, {"cost " + less}, {"cost " + more}}};
@@ -255,12 +255,12 @@ PlanTable sensitivity_table(const CapacityPlan& plan) {
 
 PlanTable doubts_table(const CapacityKind& kind) {
   PlanTable table{.id = "doubts",
-                  .title = "Whose errors carry farthest into the time of a step",
+                  .title = "Parameters whose errors change the time of a step most",
                   .note = "Longer (+) or shorter (-) with the parameter one standard error higher.",
                   .columns = {{"kind", true}, {"step"}, {"parameter", true}}};
   for (const CapacityDoubt& doubt : kind.doubts) {
     table.rows.push_back(
-        {doubt.provenance, fmt::format("{:+.2f} %", 100.0 * math::expm1(doubt.effect)), doubt.parameter});
+        {doubt.provenance, fmt::format("{:+.2f}%", 100.0 * math::expm1(doubt.effect)), doubt.parameter});
   }
   return table;
 }
@@ -283,7 +283,7 @@ void add_asked(const CapacityPlan& plan, std::vector<Row>& rows) {
   if (plan.budget) {
     rows.push_back({"budget", money(plan, *plan.budget)});
   }
-  rows.push_back({"wanted", fmt::format("{:.0f} % chance of meeting it", 100.0 * plan.asked_confidence)});
+  rows.push_back({"wanted", fmt::format("{:.0f}% chance of meeting it", 100.0 * plan.asked_confidence)});
   if (plan.p99_limit_s) {
     rows.push_back({"p99 of a step", fmt::format("at most {} s", step_seconds(*plan.p99_limit_s))});
   }

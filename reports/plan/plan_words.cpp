@@ -41,10 +41,10 @@ std::string schedules_in_words(const CapacityPlan& plan, const CapacityKind& kin
 }
 
 std::string first_sentence(const CapacityPlan& plan, const CapacityKind& kind, const CapacityRun& run) {
-  return fmt::format("Train on {} {} ({}){}: {} days ({} to {}), {} ({} to {}), {} a million tokens.", run.gpus,
-                     kind.name, layout_in_words(run.layout), schedules_in_words(plan, kind), days(run.days.value),
-                     days(run.days.low), days(run.days.high), money(plan, run.cost.value), money(plan, run.cost.low),
-                     money(plan, run.cost.high), money(plan, run.cost_per_mtok.value));
+  return fmt::format("Train on {} {} ({}){}: {} days (90% interval {} to {}), {} ({} to {}), {} a million tokens.",
+                     run.gpus, kind.name, layout_in_words(run.layout), schedules_in_words(plan, kind),
+                     days(run.days.value), days(run.days.low), days(run.days.high), money(plan, run.cost.value),
+                     money(plan, run.cost.low), money(plan, run.cost.high), money(plan, run.cost_per_mtok.value));
 }
 
 /// What the schedules of CommFuse would save over the framework.
@@ -52,14 +52,14 @@ std::string against_commfuse(const CapacityPlan& plan) {
   const auto found = std::ranges::find(plan.what_ifs, "CommFuse at every site", &WhatIf::change);
   const double longer = found == plan.what_ifs.end() ? 0.0 : 100.0 * found->days_share;
   return std::abs(longer) < 0.05 ? "CommFuse at every site would take as long"
-                                 : fmt::format("CommFuse at every site would take {:.1f} % {}", std::abs(longer),
+                                 : fmt::format("CommFuse at every site would take {:.1f}% {}", std::abs(longer),
                                                longer < 0.0 ? "less" : "longer");
 }
 
-/// "serial collectives would take 13.5 % longer, data slicing (CoC) 4.2 %"; without a difference it says so.
+/// "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%"; without a difference it says so.
 std::string against_schedules(const CapacityPlan& plan) {
   if (plan.best_kind()->sites.empty()) {
-    return "no product meets a collective that a schedule could hide";
+    return "no GEMM meets a collective that a schedule could hide";
   }
   if (!plan.framework.empty()) {
     return against_commfuse(plan);
@@ -69,8 +69,8 @@ std::string against_schedules(const CapacityPlan& plan) {
     const auto found = std::ranges::find(plan.what_ifs, name, &WhatIf::change);
     if (found != plan.what_ifs.end() && found->days_share >= 0.0005) {
       const double longer = 100.0 * found->days_share;
-      text += text.empty() ? fmt::format("{} would take {:.1f} % longer", name, longer)
-                           : fmt::format(", {} {:.1f} %", name, longer);
+      text += text.empty() ? fmt::format("{} would take {:.1f}% longer", name, longer)
+                           : fmt::format(", {} {:.1f}%", name, longer);
     }
   }
   return text.empty() ? "other schedules would take as long" : text;
@@ -89,14 +89,21 @@ std::string against_kinds(const CapacityPlan& plan, const CapacityRun& run) {
     return {};
   }
   const double more = 100.0 * (next->cost.value / run.cost.value - 1.0);
-  return fmt::format("; {} {} would cost {:.1f} % {}", next->gpus, next->kind, std::abs(more),
+  return fmt::format("; {} {} would cost {:.1f}% {}", next->gpus, next->kind, std::abs(more),
                      more < 0.0 ? "less" : "more");
 }
 
+std::string capitalized(std::string sentence) {
+  const char first = sentence.front();
+  sentence.front() = static_cast<char>(first >= 'a' && first <= 'z' ? first - 'a' + 'A' : first);
+  return sentence;
+}
+
 std::string second_sentence(const CapacityPlan& plan, const CapacityRun& run) {
-  const char* limits = plan.deadline_days ? (plan.budget ? "deadline and budget" : "the deadline") : "the budget";
-  return fmt::format("The chance of meeting {} is {}; {}{}.", limits, likelihood(run.confidence),
-                     against_schedules(plan), against_kinds(plan, run));
+  const char* limits =
+      plan.deadline_days ? (plan.budget ? "the deadline and the budget" : "the deadline") : "the budget";
+  return fmt::format("{} chance of meeting {}. {}{}.", capitalized(likelihood(run.confidence)), limits,
+                     capitalized(against_schedules(plan)), against_kinds(plan, run));
 }
 
 /// "This plan ties in cost with 128 and 256 h100 (within 1.7%); the tie is broken by fewer GPUs."; empty without ties.
@@ -146,10 +153,10 @@ std::string money(const CapacityPlan& plan, double amount) {
 
 std::string days(double number) { return fmt::format("{:.1f}", number); }
 std::string step_seconds(double number) { return fmt::format("{:.3f}", number); }
-std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100.0 * share); }
-std::string share_percent(double share) { return fmt::format("{:.1f} %", 100.0 * share); }
+std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 * share); }
+std::string share_percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
 std::string likelihood(double share) {
-  return share > 0.995 ? "over 99 %" : share < 0.005 ? "below 1 %" : fmt::format("{:.0f} %", 100.0 * share);
+  return share > 0.995 ? "over 99%" : share < 0.005 ? "below 1%" : fmt::format("{:.0f}%", 100.0 * share);
 }
 std::string plain(double number) {
   return std::abs(number) >= 1e4 ? fmt::format("{:.0f}", number) : fmt::format("{:.4g}", number);
@@ -205,7 +212,7 @@ std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const Ca
 std::string plan_verdict(const CapacityPlan& plan) {
   const CapacityKind* kind = plan.best_kind();
   if (kind == nullptr) {
-    std::string text = "Nothing keeps the limits.";
+    std::string text = "No option meets the limits.";
     for (const CapacityKind& one : plan.kinds) {
       text += fmt::format(" {}: {}.", one.name, one.reason);
     }

@@ -289,10 +289,9 @@ void add_query_flags(CLI::App& command, ResultsRequest& request) {
       ->type_name("EXPRESSION");
   command
       .add_option("--columns", request.columns,
-                  "Columns, comma-separated, or all (default: in a table those that vary)")
+                  "Columns to show, comma-separated, or all (default: in a table those that vary)")
       ->type_name("NAMES");
-  command.add_option("--sort-by", request.sort_by, "Columns, comma-separated; -mfu sorts mfu descending")
-      ->type_name("NAMES");
+  command.add_option("--sort-by", request.sort_by, "Columns to sort by; -mfu sorts mfu descending")->type_name("NAMES");
   command.add_option("--limit", request.limit, "Maximum number of rows")
       ->type_name("COUNT")
       ->check(CLI::Range(std::int64_t{0}, most_limit));

@@ -124,7 +124,7 @@ std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const 
   }
   const CapacityRun likeliest = least(left, [](const CapacityRun& run) { return -run.confidence; });
   return fmt::format(
-      "confidence binds: the likeliest run, on {} GPUs, keeps the limits with {:.0f} %, and {:.0f} % are "
+      "confidence binds: the likeliest run, on {} GPUs, keeps the limits with {:.0f}%, and {:.0f}% are "
       "wanted",
       likeliest.gpus, 100.0 * likeliest.confidence, 100.0 * file.confidence);
 }

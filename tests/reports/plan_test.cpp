@@ -66,15 +66,16 @@ CapacityPlan made(const std::string& text = "h100") {
 }
 
 TEST(CapacityReport, TheVerdictIsTwoSentencesWithIntervals) {
-  EXPECT_EQ(plan_verdict(made()),
-            "Train on 2048 h100 (TP 8, PP 2, DP 128) with commfuse at 1 of 2 sites, sliced at 1: 78.6 days (62.9 to "
-            "98.2), $9.66M ($7.73M to $12.07M), $0.9660 a million tokens. The chance of meeting the deadline is 85 %; "
-            "serial collectives would take 13.5 % longer, data slicing (CoC) 4.2 %.");
+  EXPECT_EQ(
+      plan_verdict(made()),
+      "Train on 2048 h100 (TP 8, PP 2, DP 128) with commfuse at 1 of 2 sites, sliced at 1: 78.6 days (90% interval "
+      "62.9 to 98.2), $9.66M ($7.73M to $12.07M), $0.9660 a million tokens. 85% chance of meeting the deadline. "
+      "Serial collectives would take 13.5% longer, data slicing (CoC) 4.2%.");
   CapacityPlan none = made();
   none.kinds.erase(none.kinds.begin());
   none.answer.reset();
   EXPECT_EQ(plan_verdict(none),
-            "Nothing keeps the limits. a100: the deadline binds: the shortest run takes 99.0 days.");
+            "No option meets the limits. a100: the deadline binds: the shortest run takes 99.0 days.");
 }
 
 TEST(CapacityReport, PlansThatTieAreNamedWithTheRuleThatBrokeTheTie) {
@@ -132,7 +133,7 @@ TEST(CapacityReport, WhatIfsHaveTheirIntervalsWhereThereIsRoom) {
   const CapacityPlan plan = made();
   const std::string shown = plan_markdown(plan);
   EXPECT_NE(
-      shown.find("| network x2 | 8x2x128x1 | 70.2 | 60.0 to 80.0 | -10.7 % | -412.9k | $8.63M | $8.00M to $9.00M | "
+      shown.find("| network x2 | 8x2x128x1 | 70.2 | 60.0 to 80.0 | -10.7% | -412.9k | $8.63M | $8.00M to $9.00M | "
                  "$0.2984 | $502.90 |"),  // 2048 GPUs x 24 h x (70.2 - 78.6) days = -412,877
       std::string::npos)
       << shown;
@@ -154,11 +155,11 @@ TEST(CapacityReport, TheAnswerHasItsPercentilesRatesAndInputs) {
                           {"NVLink, one pair", "361 GB/s", 0.002, "fitted", "a.csv"}};
   const std::string shown = plan_markdown(plan);
   for (const char* row : {"|   p99, p99.9 over machines, s | 7.400 7.500 |  |  |",
-                          "|   of it the wait for the slowest GPU | 2.0 % |  |  |",
+                          "|   of it the wait for the slowest GPU | 2.0% |  |  |",
                           "| model TFLOP/s a GPU | 507.6 |  |  |",    // 2.31e6 / 2048 x 4.5e11
                           "| cost of that energy | $600.0k |  |  |",  // 6000 MWh at $0.10 a kWh
                           "| h100 | dense peak, bf16 | 989 TFLOP/s | - | published | a data sheet |",
-                          "| h100 | NVLink, one pair | 361 GB/s | 0.2 % | fitted | a.csv |"}) {
+                          "| h100 | NVLink, one pair | 361 GB/s | 0.2% | fitted | a.csv |"}) {
     EXPECT_NE(shown.find(row), std::string::npos) << row << "\n" << shown;
   }
 }
@@ -280,7 +281,7 @@ TEST(CapacityReport, NumbersAreWrittenInOneWay) {
   EXPECT_EQ(large(123.4e9), "123.4B");
   EXPECT_EQ(large(418.73), "418.7");
   EXPECT_EQ(plain(18264.4), "18264");
-  EXPECT_EQ(likelihood(0.999), "over 99 %");
+  EXPECT_EQ(likelihood(0.999), "over 99%");
   EXPECT_EQ(layout_in_short({.tensor = 8, .pipeline = 2, .data = 4, .context = 2}), "8x2x4x2");
 }
 

@@ -40,7 +40,7 @@ std::string row_of(const MeasuredRun& run) {
 
 std::string to_table(const RunRecord& record, int ranks) {
   std::string text =
-      fmt::format("{:<29} {:>9} {:>9} {:>9} {:>20}\n", "milliseconds", "median", "p10", "p90", "95 % interval");
+      fmt::format("{:<29} {:>9} {:>9} {:>9} {:>20}\n", "milliseconds", "median", "p10", "p90", "95% interval");
   for (const MeasuredRun& run : record.runs) {
     text += row_of(run);
   }
