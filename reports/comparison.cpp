@@ -83,16 +83,17 @@ std::string tie_in_words(const PointVerdict& point, Rows rows, const VerdictRule
   return text + ".";
 }
 
-/// " (88% sure; nine in ten: -7 to 40%)": between which savings nine in ten lie, of a row that takes so many times as
-/// long as serial; below 0 it takes longer. Without an error `sure` as it is.
-std::string with_interval(std::string sure, const ResultRow& row, double times) {
-  if (!row.saving_error || !sure.ends_with(')')) {
+/// " (90% interval -7 to 40%; 88% sure)": the interval of the saving of a row that takes `times` as long as serial, or
+/// where it takes longer, of the loss. `sure` is " (88% sure)" or another text, which is returned as it is, like all
+/// where the row has no error.
+std::string with_interval(const std::string& sure, const ResultRow& row, double times) {
+  if (!row.saving_error || !sure.starts_with(" (")) {
     return sure;
   }
   const double reach = math::exp(errors_with_share_below(0.95) * *row.saving_error);
-  sure.pop_back();
-  return sure +
-         fmt::format("; nine in ten: {:.0f} to {:.0f}%)", 100.0 * (1.0 - times * reach), 100.0 * (1.0 - times / reach));
+  const double sign = times < 1.0 ? 1.0 : -1.0;
+  const auto [low, high] = std::minmax({sign * (1.0 - times * reach), sign * (1.0 - times / reach)});
+  return fmt::format(" (90% interval {:.0f} to {:.0f}%; {}", 100.0 * low, 100.0 * high, sure.substr(2));
 }
 
 /// Whether overlap with implementations that exist beats serial, by how much, how sure.
@@ -104,12 +105,12 @@ std::string pay_in_words(const Implementations& found, const PayVerdict& verdict
   const char* lead = verdict.pays == Pays::close ? "Too close to call"
                      : verdict.pays == Pays::yes ? "Overlap pays"
                                                  : "Overlap does not pay";
-  std::string text = fmt::format("{}: {} takes {} time than serial{}", lead, have.strategy, by,
-                                 with_interval(sure_in_words(verdict.probability), have, times));
+  std::string text = fmt::format("{}: {} time than serial{} with {}", lead, by,
+                                 with_interval(sure_in_words(verdict.probability), have, times), have.strategy);
   if (found.count > 1) {
     text += ", the fastest implementation";
     text += found.fastest == &have ? std::string{}
-                                   : fmt::format(" that surely does ({} may take less)", found.fastest->strategy);
+                                   : fmt::format(" that surely pays ({} may take less)", found.fastest->strategy);
   }
   return text + ".";
 }
@@ -123,7 +124,7 @@ std::string reach_in_words(const ResultRow& have, Rows rows) {
   }
   std::string text;
   if (ideal != nullptr && makespan(*ideal) < makespan(have)) {
-    text = fmt::format(" Ideal kernels would take {} ({}).", saved(have, *ideal, have.strategy), label(*ideal));
+    text = fmt::format(" Ideal kernels ({}) would take {}.", ideal->strategy, saved(have, *ideal, have.strategy));
   }
   return have.held_back.empty() ? text : text + fmt::format(" {} loses time to {}.", have.strategy, have.held_back);
 }

@@ -124,13 +124,13 @@ Json kind_json(const std::string& kind, std::span<const TableScore> scores) {
 
 std::string percent(double fraction) { return fmt::format("{:.1f}", 100.0 * fraction); }
 
-constexpr const char* line = "  {:<38} {:>7} {:>7} {:>7} {:>7} {:>8}\n";
+constexpr const char* line = "  {:<37} {:>7} {:>7} {:>7} {:>7} {:>8}\n";
 
 std::string summary_line(const std::string& name, std::int64_t n, std::int64_t skipped,
                          const std::vector<double>& errors) {
   const ErrorSummary summary = summary_of(errors);
   const bool any = summary.n > 0;
-  const std::string label = name.size() <= 38 ? name : "";
+  const std::string label = name.size() <= 37 ? name : "";
   return (label.empty() ? fmt::format("  {}\n", name) : "") +
          fmt::format(line, label, n, skipped, any ? percent(summary.median) : "-", any ? percent(summary.p90) : "-",
                      any ? percent(summary.max) : "-");
@@ -154,9 +154,9 @@ std::string more_of(const TableScore& score) {
                         score.variants->compared);
   }
   if (score.steps) {
-    text += fmt::format("    rows held out: mean {} %, rank correlation {:.4f}\n", percent(score.steps->mean),
+    text += fmt::format("    rows held out: mean {}%, rank correlation {:.4f}\n", percent(score.steps->mean),
                         score.steps->rank_correlation);
-    text += fmt::format("    the better of two layouts more than 5 % apart is named: {} of {}\n",
+    text += fmt::format("    the better of two layouts more than 5% apart is named: {} of {}\n",
                         score.steps->better_named, score.steps->layout_pairs);
   }
   for (const std::string& remark : score.remarks) {

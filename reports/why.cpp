@@ -119,18 +119,15 @@ std::string holds(const Explanation& explanation, std::size_t most) {
 std::string priors(const Explanation& explanation) {
   constexpr double felt = 0.01;  // a hundredth of what the parameter changes by
   std::string names;
-  std::size_t count = 0;
   for (const Hold& hold : explanation.holds) {
     if (hold.provenance == Provenance::prior && std::abs(hold.elasticity.value_or(0.0)) >= felt) {
       names += fmt::format("{}{}", names.empty() ? "" : ", ", short_name(hold.name));
-      ++count;
     }
   }
-  if (count == 0) {
+  if (names.empty()) {
     return wrapped("Every parameter that moves the time was published, fitted or measured.", "", "  ");
   }
-  return wrapped(fmt::format("Judgement alone, nothing measured behind {}: {}.", count == 1 ? "it" : "them", names), "",
-                 "  ");
+  return wrapped(fmt::format("Assumed, not measured: {}.", names), "", "  ");
 }
 
 // --- JSON ------------------------------------------------------------------------------------------------------------

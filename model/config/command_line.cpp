@@ -22,6 +22,7 @@
 #include "model/config/meant.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/stderr_text.h"
 #include "model/text/plain_text.h"
 #include "model/text/suggest.h"
 #include "model/wrapped.h"
@@ -448,11 +449,11 @@ int say(const LastWords& words) {
     return exit_code::failed;
   }
   for (const std::string& warning : words.warnings) {
-    std::fputs((warning + "\n").c_str(), stderr);
+    std::fputs(for_stderr(warning + "\n").c_str(), stderr);
   }
   if (!words.sentence.empty()) {
     // The sentence may quote paths and names from untrusted files.
-    std::fputs((with_escapes(words.sentence, "\t\n") + "\n").c_str(),
+    std::fputs(for_stderr(with_escapes(words.sentence, "\t\n") + "\n").c_str(),
                stderr);  // stderr may be closed; then no place is left to report to
   }
   return words.code;

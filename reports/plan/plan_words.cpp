@@ -45,10 +45,10 @@ std::string schedules_in_words(const CapacityPlan& plan, const CapacityKind& kin
 }
 
 std::string first_sentence(const CapacityPlan& plan, const CapacityKind& kind, const CapacityRun& run) {
-  return fmt::format("Train on {} {} ({}){}: {} days ({} to {}), {} ({} to {}), {} per million tokens.", run.gpus,
-                     kind.name, layout_in_words(run.layout), schedules_in_words(plan, kind), days(run.days.value),
-                     days(run.days.low), days(run.days.high), money(plan, run.cost.value), money(plan, run.cost.low),
-                     money(plan, run.cost.high), money(plan, run.cost_per_mtok.value));
+  return fmt::format("Train on {} {} ({}){}: {} days (90% interval {} to {}), {} ({} to {}), {} per million tokens.",
+                     run.gpus, kind.name, layout_in_words(run.layout), schedules_in_words(plan, kind),
+                     days(run.days.value), days(run.days.low), days(run.days.high), money(plan, run.cost.value),
+                     money(plan, run.cost.low), money(plan, run.cost.high), money(plan, run.cost_per_mtok.value));
 }
 
 /// What the schedules of CommFuse would save over the framework.

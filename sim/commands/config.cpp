@@ -45,14 +45,19 @@ std::string in_a_file(const Field& field) {
              : fmt::format("{}: {{{}: {}}}", field.key.substr(0, dot), field.key.substr(dot + 1), value);
 }
 
+/// Returns a key with its doc, the values that it takes and its default, broken where the terminal ends.
+std::string described(std::string_view key, std::string_view doc, std::string_view values, std::string_view preset) {
+  const std::string below(15, ' ');
+  return fmt::format("{}\n{}\n{}{}", key, wrapped(doc, "  ", "  "), wrapped(values, "  value        ", below),
+                     wrapped(preset, "  default      ", below));
+}
+
 std::string explanation(const Field& field) {
-  const std::string preset = field.preset.empty() ? "left open" : std::string(field.preset);
-  return fmt::format(
-      "{}\n  {}\n\n"
-      "  value        {}\n  default      {}\n  in a file    {}\n  flag         {}\n  variable     {}\n"
-      "  --set        {}={}\n{}",
-      field.key, field.doc, values_in_words(field), preset, in_a_file(field), flags_of(field), variable_of(field),
-      field.key, field.example, field.of_point ? fmt::format("  --axis       {}={}\n", field.key, field.example) : "");
+  const std::string_view preset = field.preset.empty() ? "left open" : field.preset;
+  return described(field.key, field.doc, values_in_words(field), preset) +
+         fmt::format("  in a file    {}\n  flag         {}\n  variable     {}\n  --set        {}={}\n{}",
+                     in_a_file(field), flags_of(field), variable_of(field), field.key, field.example,
+                     field.of_point ? fmt::format("  --axis       {}={}\n", field.key, field.example) : "");
 }
 
 std::string explanation(const PlanField& field) {
@@ -60,8 +65,8 @@ std::string explanation(const PlanField& field) {
                              : field.preset.empty() ? "left open"
                                                     : std::string(field.preset);
   const std::string_view name = field.key.substr(field.key.rfind('.') + 1);
-  return fmt::format("plan.{}\n  {}\n\n  value        {}\n  default      {}\n  in a file    {}: {}\n", field.key,
-                     field.doc, values_in_words(field), preset, name, yaml_scalar(field.example));
+  return described(fmt::format("plan.{}", field.key), field.doc, values_in_words(field), preset) +
+         fmt::format("  in a file    {}: {}\n", name, yaml_scalar(field.example));
 }
 
 /// Prints a key and, in a column `width` wide, its text, which breaks at the terminal's edge.

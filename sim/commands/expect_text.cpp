@@ -7,9 +7,12 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/text/quantity.h"
+#include "model/wrapped.h"
+#include "reports/fitted_table.h"
 #include "reports/json_rows.h"
 #include "reports/rows.h"
 
@@ -20,6 +23,8 @@ namespace {
 using expect::ExpectedKernelRow;
 using expect::ExpectedRow;
 using expect::ExpectedRun;
+using reports::FittedColumn;
+using reports::FittedTable;
 
 constexpr double giga = 1e9;
 
@@ -127,32 +132,63 @@ bool begins_group(std::span<const ExpectedRow> rows, std::size_t i) {
   return now.op != before.op || now.gpus != before.gpus || now.nodes != before.nodes;
 }
 
-std::string_view kernel_column(const ExpectedRow& row) { return row.kernel.empty() ? "" : "  kernel"; }
-
 std::string time_text(Duration time) { return fmt::format("{:.2f}", to_microseconds(time)); }
+
+std::string rate_text(BytesPerSecond rate) { return fmt::format("{:.2f}", rate.value / giga); }
+
+FittedColumn number_column(std::string name, int expendable = 0) {
+  return {.name = std::move(name), .at_right = true, .expendable = expendable};
+}
+
+std::string text_of(const FittedTable& table) {
+  std::string text;
+  table.write({.below = "; -o csv has every column"}, [&](const std::string& lines) { text += lines; });
+  return text;
+}
+
+/// The rows of one collective on one number of GPUs.
+std::string collectives_table(std::span<const ExpectedRow> rows) {
+  std::vector<FittedColumn> shown{number_column("size"),     number_column("time us"),
+                                  number_column("fast", 1),  number_column("slow"),
+                                  number_column("algbw", 3), number_column("busbw"),
+                                  number_column("floor"),    {.name = "limited by", .expendable = 2}};
+  const bool has_kernels = std::ranges::any_of(rows, [](const ExpectedRow& row) { return !row.kernel.empty(); });
+  if (has_kernels) {
+    shown.push_back({.name = "kernel", .expendable = 2});
+  }
+  FittedTable table(std::move(shown), terminal_width());
+  for (const ExpectedRow& row : rows) {
+    const Message& message = row.message;
+    std::vector<Value> values{format_size(message.bytes),
+                              time_text(row.time),
+                              time_text(row.range.fast),
+                              time_text(row.range.slow),
+                              rate_text(algorithm_bandwidth(message, row.time)),
+                              rate_text(bus_bandwidth(message, row.time)),
+                              rate_text(bus_bandwidth(message, row.range.slow)),
+                              std::string(name_of(row.limit))};
+    if (has_kernels) {
+      values.emplace_back(row.kernel);
+    }
+    table.add(values);
+  }
+  return text_of(table);
+}
 
 }  // namespace
 
 std::string expected_table(std::span<const ExpectedRow> rows, const ExpectedOf& of) {
-  std::string text = fmt::format("{}; one healthy measurement in {:g} is slower than 'slow' and below 'floor'\n",
-                                 of.machine, 1.0 / of.false_alarms);
-  text += of.note.empty() ? "" : of.note + "\n";
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const ExpectedRow& row = rows[i];
-    if (begins_group(rows, i)) {
-      text += "\n" + title_of(row);
-      text += fmt::format("{:>12}  {:>12}  {:>12}  {:>12}  {:>9}  {:>9}  {:>9}  {:<10}{}\n", "size", "time us", "fast",
-                          "slow", "algbw", "busbw", "floor", "limited by", kernel_column(row));
+  std::string text = wrapped(fmt::format("{}; one healthy measurement in {:g} is slower than 'slow' and below 'floor'",
+                                         of.machine, 1.0 / of.false_alarms),
+                             "", "  ");
+  text += of.note.empty() ? "" : wrapped(of.note, "", "  ");
+  for (std::size_t first = 0; first < rows.size();) {
+    std::size_t end = first + 1;
+    while (end < rows.size() && !begins_group(rows, end)) {
+      ++end;
     }
-    const Message& message = row.message;
-    text +=
-        fmt::format("{:>12}  {:>12}  {:>12}  {:>12}  {:>9.2f}  {:>9.2f}  {:>9.2f}  {:<10}{}\n",
-                    format_size(message.bytes), time_text(row.time), time_text(row.range.fast),
-                    time_text(row.range.slow), algorithm_bandwidth(message, row.time).value / giga,
-                    bus_bandwidth(message, row.time).value / giga, bus_bandwidth(message, row.range.slow).value / giga,
-                    name_of(row.limit), row.kernel.empty() ? "" : "  " + row.kernel);
-    text.erase(text.find_last_not_of(" \n") + 1);
-    text += "\n";
+    text += "\n" + title_of(rows[first]) + collectives_table(rows.subspan(first, end - first));
+    first = end;
   }
   return text;
 }
@@ -179,19 +215,25 @@ std::string expected_yaml(std::span<const ExpectedRow> rows, const ExpectedOf& o
 }
 
 std::string kernel_table(std::span<const ExpectedKernelRow> rows, const ExpectedOf& of) {
-  std::string text =
-      fmt::format("one GPU of {}; one healthy measurement in {:g} is slower than 'slow' and below 'floor'\n\n",
-                  of.machine, 1.0 / of.false_alarms);
-  text += fmt::format("{:<28}  {:>12}  {:>12}  {:>12}  {:>16}  {:>9}  {}\n", "kernel", "time us", "fast", "slow",
-                      "rate", "floor", "limited by");
+  FittedTable table({{.name = "kernel"},
+                     number_column("time us"),
+                     number_column("fast", 1),
+                     number_column("slow"),
+                     number_column("rate"),
+                     number_column("floor"),
+                     {.name = "limited by", .expendable = 2}},
+                    terminal_width());
   for (const ExpectedKernelRow& row : rows) {
     const double unit = row.gemm ? 1e12 : giga;
-    text +=
-        fmt::format("{:<28}  {:>12}  {:>12}  {:>12}  {:>8.1f} {:>7}  {:>9.1f}  {}\n", name_of(row), time_text(row.time),
-                    time_text(row.range.fast), time_text(row.range.slow), rate_of(row, row.time) / unit,
-                    row.gemm ? "TFLOP/s" : "GB/s", rate_of(row, row.range.slow) / unit, name_of(row.limit));
+    table.add(std::vector<Value>{
+        name_of(row), time_text(row.time), time_text(row.range.fast), time_text(row.range.slow),
+        fmt::format("{:.1f} {:>7}", rate_of(row, row.time) / unit, row.gemm ? "TFLOP/s" : "GB/s"),
+        fmt::format("{:.1f}", rate_of(row, row.range.slow) / unit), std::string(name_of(row.limit))});
   }
-  return text;
+  return wrapped(fmt::format("one GPU of {}; one healthy measurement in {:g} is slower than 'slow' and below 'floor'",
+                             of.machine, 1.0 / of.false_alarms),
+                 "", "  ") +
+         "\n" + text_of(table);
 }
 
 std::string kernel_json(std::span<const ExpectedKernelRow> rows, const ExpectedOf& of) {
@@ -217,19 +259,20 @@ std::string kernel_yaml(std::span<const ExpectedKernelRow> rows, const ExpectedO
 
 std::string run_table(std::span<const ExpectedRun> rows, const ExpectedOf& of) {
   const ExpectedRun& first = rows.front();
-  std::string text = fmt::format(
+  const std::string text = fmt::format(
       "{} of {} on {}, {} GPUs, batch {}, {} tokens\none healthy measurement in {:g} is slower than 'slow'\n\n",
       first.scope, first.model, of.machine, first.ranks, first.batch, first.seq, 1.0 / of.false_alarms);
-  std::size_t width = 16;
+  FittedTable table({{.name = "strategy"},
+                     number_column("time us"),
+                     number_column("fast", 1),
+                     number_column("slow"),
+                     number_column("error")},
+                    terminal_width());
   for (const ExpectedRun& row : rows) {
-    width = std::max(width, row.strategy.size());
+    table.add(std::vector<Value>{row.strategy, time_text(row.time), time_text(row.range.fast),
+                                 time_text(row.range.slow), fmt::format("{:.1f}%", 100.0 * row.error)});
   }
-  text += fmt::format("{:<{}}  {:>10}  {:>10}  {:>10}  {:>6}\n", "strategy", width, "time us", "fast", "slow", "error");
-  for (const ExpectedRun& row : rows) {
-    text += fmt::format("{:<{}}  {:>10}  {:>10}  {:>10}  {:>5.1f}%\n", row.strategy, width, time_text(row.time),
-                        time_text(row.range.fast), time_text(row.range.slow), 100.0 * row.error);
-  }
-  return text;
+  return text + text_of(table);
 }
 
 std::string run_json(std::span<const ExpectedRun> rows, const ExpectedOf& of) {

@@ -21,6 +21,7 @@
 #include "model/config/resolver.h"
 #include "model/config/settings.h"
 #include "model/config_error.h"
+#include "model/stderr_text.h"
 #include "model/text/files.h"
 #include "model/text/plain_text.h"
 #include "model/text/shell_word.h"
@@ -116,7 +117,7 @@ int import_file(const import::Format& format, const ImportRequest& request) {
   const import::Imported read = format.read(source);
   const std::vector<fs::path> files = write(read, request);
   for (const std::string& note : read.notes) {
-    fmt::print(stderr, "note: {}\n", with_escapes(note));
+    fmt::print(stderr, "{}", for_stderr(fmt::format("note: {}\n", with_escapes(note))));
   }
   const std::string run = files.back().string();
   fmt::print("{}{}\n", files.size() > 1 ? files.front().string() + " and " : "", run);

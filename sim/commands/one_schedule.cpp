@@ -12,6 +12,7 @@
 #include "model/cost/price.h"
 #include "model/program_text/load_schedule.h"
 #include "model/proof/check_program.h"
+#include "model/stderr_text.h"
 #include "reports/trace_label.h"
 #include "sim/commands/schedule_commands.h"
 #include "sim/point/grid.h"
@@ -62,7 +63,8 @@ StrategyOptions chosen(const Candidates& candidate, const Point& point) {
   StructureCache structures;
   const StrategyOptions best =
       Predictor(structures).predict_best(point, *candidate.strategy, candidate.options).options;
-  fmt::print(stderr, "the fastest at this point is taken: {}\n", label_of(*candidate.strategy, best));
+  fmt::print(stderr, "{}",
+             for_stderr(fmt::format("the fastest at this point is taken: {}\n", label_of(*candidate.strategy, best))));
   return best;
 }
 

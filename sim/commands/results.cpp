@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,7 +20,9 @@
 #include "model/config/option_marks.h"
 #include "model/strategies/strategies.h"
 #include "model/text/ranges.h"
+#include "model/wrapped.h"
 #include "reports/atomic_file.h"
+#include "reports/fitted_table.h"
 #include "reports/rows.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
@@ -30,6 +31,13 @@
 namespace commfuse::sim {
 
 namespace {
+
+using reports::Constant;
+using reports::FittedColumn;
+using reports::FittedTable;
+using reports::TableNotes;
+
+TableNotes how_to_see_more() { return {.below = "; choose with --columns, or use -o csv"}; }
 
 constexpr std::int64_t most_limit = 1'000'000'000'000;
 
@@ -59,87 +67,11 @@ std::vector<std::string> words_in(const std::string& list) {
   return words;
 }
 
-void append_cell(const Value& value, std::string& to) {
-  if (const auto* number = std::get_if<double>(&value)) {
-    fmt::format_to(std::back_inserter(to), "{:.6g}", *number);
-  } else if (const auto* count = std::get_if<std::int64_t>(&value)) {
-    fmt::format_to(std::back_inserter(to), "{}", *count);
-  } else {
-    const auto* text = std::get_if<std::string>(&value);
-    to += text == nullptr ? "-" : *text;
-  }
-}
-
-/// A table whose columns are as wide as their widest cell. The texts of all cells lie one behind the other in one
-/// string, because there may be millions.
-class AlignedTable {
- public:
-  void begin(const std::vector<std::string_view>& names) {
-    names_ = names;
-    for (const std::string_view name : names) {
-      widths_.push_back(name.size());
-    }
-  }
-
-  void row(std::span<const Value> values) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const std::size_t before = text_.size();
-      append_cell(values[i], text_);
-      cells_.push_back(
-          {static_cast<std::uint32_t>(text_.size() - before), std::holds_alternative<std::string>(values[i])});
-      widths_[i] = std::max<std::size_t>(widths_[i], cells_.back().size);
-    }
-  }
-
-  /// Calls write(lines) for batches of lines, one batch after another.
-  template <class Write>
-  void write(const Write& write) const {
-    constexpr std::size_t batch_bytes = 1 << 16;
-    std::string lines;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      add(i, names_[i], cells_.empty() || cells_[i].is_text, lines);
-    }
-    std::string_view rest = text_;
-    for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
-      add(cell % names_.size(), rest.substr(0, cells_[cell].size), cells_[cell].is_text, lines);
-      rest.remove_prefix(cells_[cell].size);
-      if (lines.size() >= batch_bytes && lines.back() == '\n') {
-        write(lines);
-        lines.clear();
-      }
-    }
-    write(lines);
-  }
-
- private:
-  struct Cell {
-    std::uint32_t size = 0;
-    bool is_text = true;  ///< True for text, which is flush left; numbers are flush right.
-  };
-
-  void add(std::size_t column, std::string_view cell, bool is_text, std::string& lines) const {
-    const std::size_t blank = widths_[column] - cell.size();
-    lines.append(is_text ? 0 : blank, ' ');
-    lines += cell;
-    lines.append(is_text ? blank : 0, ' ');
-    if (column + 1 < names_.size()) {
-      lines += "  ";
-    } else {
-      lines.erase(lines.find_last_not_of(' ') + 1);
-      lines += '\n';
-    }
-  }
-
-  std::vector<std::string_view> names_;
-  std::vector<std::size_t> widths_;
-  std::string text_;
-  std::vector<Cell> cells_;
-};
-
 /// Writes rows as they come in formats for programs, and all together in a table.
 class RowWriter {
  public:
-  RowWriter(std::string_view format, const std::string& out) : format_(format) {
+  RowWriter(std::string_view format, const std::string& out, TableNotes notes)
+      : format_(format), notes_(std::move(notes)) {
     constexpr std::array<std::string_view, 4> formats{"table", "json", "jsonl", "csv"};
     require_word("--output", format, formats, "format");
     if (!out.empty()) {
@@ -147,9 +79,14 @@ class RowWriter {
     }
   }
 
-  void begin(const std::vector<std::string>& names) {
-    names_ = {names.begin(), names.end()};
-    table_.begin(names_);
+  /// `columns`: those of the rows, in order.
+  void begin(std::vector<FittedColumn> columns) {
+    columns_ = std::move(columns);
+    for (const FittedColumn& column : columns_) {
+      names_.emplace_back(column.name);
+    }
+    // A file has no terminal.
+    table_ = FittedTable(columns_, file_ ? page_width : terminal_width());
     if (format_ == "csv") {
       write(reports::csv_line(names_));
     }
@@ -161,7 +98,7 @@ class RowWriter {
     if (format_ == "csv") {
       write(reports::csv_line(values));
     } else if (format_ == "table") {
-      table_.row(values);
+      table_.add(values);
     } else {
       const std::string object = reports::json_object(names_, values);
       write(format_ == "jsonl" ? object + "\n" : (count_ == 1 ? "\n" : ",\n") + object);
@@ -170,7 +107,7 @@ class RowWriter {
 
   void end() {
     if (format_ == "table" && (count_ > 0 || file_)) {  // Without rows a sentence on stderr says so.
-      table_.write([&](const std::string& lines) { write(lines); });
+      table_.write(notes_, [&](const std::string& lines) { write(lines); });
     }
     write(format_ == "json" ? "\n]\n" : "");
     if (file_) {
@@ -187,52 +124,81 @@ class RowWriter {
 
   std::string format_;
   std::unique_ptr<reports::AtomicFile> file_;
-  std::vector<std::string_view> names_;
-  AlignedTable table_;
+  std::vector<FittedColumn> columns_;
+  std::vector<std::string_view> names_;  ///< Of columns_.
+  TableNotes notes_;
+  FittedTable table_{{}, page_width};
   std::size_t count_ = 0;
 };
 
-/// Returns the columns that are shown by default: those that fit a terminal, as far as the store has them.
-std::vector<std::string> usual_columns(const StoreQuery& store) {
-  std::vector<std::string> names =
-      store.has_layers() && store.has_models()
-          ? std::vector<std::string>{"model", "hardware", "scope", "gpus", "ranks", "seq", "strategy", "time_us", "mfu"}
-      : store.has_layers()
-          ? std::vector<std::string>{"point",    "model",       "hardware",   "ranks", "seq",
-                                     "strategy", "makespan_us", "exposed_us", "mfu",   "status"}
-          : std::vector<std::string>{
-                "point", "model", "gpus", "batch", "seq", "strategy", "time_ms", "tokens_per_second", "mfu"};
-  std::erase_if(names, [&](const std::string& name) {
-    return std::ranges::find(store.columns(), name) == store.columns().end();
+/// Returns the columns of a table where the user names none: settings that tell rows apart, the time and MFU.
+std::vector<FittedColumn> usual_columns(const StoreQuery& store) {
+  constexpr std::array<std::string_view, 11> core{"model",    "hardware", "scope", "gpus", "ranks", "tensor",
+                                                  "pipeline", "data",     "batch", "seq",  "dtype"};
+  const bool is_mixed = store.has_layers() && store.has_models();
+  std::vector<FittedColumn> columns{{.name = "point", .expendable = 3}};
+  for (std::string& name : store.point_columns()) {
+    const bool is_core = std::ranges::find(core, name) != core.end();
+    const bool is_bandwidth = name.ends_with("_bandwidth");
+    if (is_core || is_bandwidth || !is_mixed) {  // Most other settings apply to one kind of row.
+      columns.push_back({.name = std::move(name),
+                         .constant = is_core || is_bandwidth ? Constant::told : Constant::hidden,
+                         .usual = is_bandwidth ? "x1" : "",
+                         .expendable = 1});
+    }
+  }
+  columns.push_back({.name = "strategy"});
+  columns.push_back({.name = "implements", .constant = Constant::told, .expendable = 1});
+  columns.push_back({.name = store.time_column()});
+  columns.push_back({.name = "tokens_per_second", .expendable = 2});
+  columns.push_back({.name = "mfu", .expendable = 2});
+  columns.push_back({.name = "status", .constant = Constant::told, .usual = "ok", .expendable = 1});
+  std::erase_if(columns, [&](const FittedColumn& column) {
+    return std::ranges::find(store.columns(), column.name) == store.columns().end();
   });
-  return names;
+  return columns;
 }
 
-Query query_of(const ResultsRequest& request, const StoreQuery& store) {
-  Query query{.where = request.where,
-              .columns = words_in(request.columns),
-              .sort_by = words_in(request.sort_by),
-              .limit = request.limit};
-  if (query.columns.empty() && request.format == "table") {
-    query.columns = usual_columns(store);
+std::vector<FittedColumn> as_columns(const std::vector<std::string>& names) {
+  std::vector<FittedColumn> columns;
+  for (const std::string& name : names) {
+    columns.push_back({.name = name});
+  }
+  return columns;
+}
+
+/// The columns of the answer, in order.
+std::vector<FittedColumn> columns_of(const ResultsRequest& request, const StoreQuery& store) {
+  const std::vector<std::string> words = words_in(request.columns);
+  if (words.empty() && request.format == "table") {
+    return usual_columns(store);
+  }
+  const bool are_all = words.empty() || words == std::vector<std::string>{"all"};
+  return as_columns(are_all ? store.columns() : words);
+}
+
+Query query_of(const ResultsRequest& request, const std::vector<FittedColumn>& columns) {
+  Query query{.where = request.where, .columns = {}, .sort_by = words_in(request.sort_by), .limit = request.limit};
+  for (const FittedColumn& column : columns) {
+    query.columns.push_back(column.name);
   }
   return query;
 }
 
-/// Prints rows. `ask(take)` yields the names only when it is through, but rows come before and need the names.
-int print(const ResultsRequest& request, const std::vector<std::string>& names,
+/// Calls ask(take) and prints the rows that it takes; returns 0 where there is none.
+int print(const ResultsRequest& request, const std::vector<FittedColumn>& columns, TableNotes notes,
           const std::function<void(const TakeRow&)>& ask) {
   reports::require_no_input(request.out, std::array{request.file, request.other});
-  RowWriter writer(request.format, request.out);
+  RowWriter writer(request.format, request.out, std::move(notes));
   bool begun = false;
   ask([&](std::span<const Value> values) {
     if (!std::exchange(begun, true)) {
-      writer.begin(names);
+      writer.begin(columns);
     }
     writer.row(values);
   });
   if (!begun) {
-    writer.begin(names);
+    writer.begin(columns);
   }
   writer.end();
   return static_cast<int>(std::min<std::size_t>(writer.count(), 1));
@@ -240,9 +206,9 @@ int print(const ResultsRequest& request, const std::vector<std::string>& names,
 
 int show_results(const ResultsRequest& request) {
   const StoreQuery store(request.file, request.checks());
-  const Query query = query_of(request, store);
-  const int any = print(request, query.columns.empty() ? store.columns() : query.columns,
-                        [&](const TakeRow& take) { store.run(query, take); });
+  const std::vector<FittedColumn> columns = columns_of(request, store);
+  const Query query = query_of(request, columns);
+  const int any = print(request, columns, how_to_see_more(), [&](const TakeRow& take) { store.run(query, take); });
   if (any == 0) {
     fmt::print(stderr, "no rows{}\n", request.where.empty() ? "" : "; --where matches none");
   }
@@ -262,10 +228,11 @@ std::vector<std::string> bounds() {
 
 int show_best(const ResultsRequest& request) {
   const StoreQuery store(request.file, request.checks());
+  const std::vector<FittedColumn> columns = columns_of(request, store);
   BestQuery best{.by = request.by.empty() ? store.time_column() : request.by,
                  .per = request.per.empty() ? store.point_columns() : words_in(request.per),
                  .without = {},
-                 .query = query_of(request, store)};
+                 .query = query_of(request, columns)};
   const auto is_strategy = [](const std::string& name) { return name == "strategy"; };
   const bool leaves_out = !request.bounds && std::ranges::any_of(store.columns(), is_strategy) &&
                           std::ranges::none_of(best.per, is_strategy);
@@ -273,20 +240,33 @@ int show_best(const ResultsRequest& request) {
     best.without = bounds();
     best.without_bounds = std::ranges::find(store.columns(), "bound") != store.columns().end();
   }
-  const int any = print(request, best.query.columns.empty() ? store.columns() : best.query.columns,
-                        [&](const TakeRow& take) { store.run(best, take); });
+  const int any = print(request, columns, how_to_see_more(), [&](const TakeRow& take) { store.run(best, take); });
   if (any == 0 && leaves_out) {
     fmt::print(stderr, "no row wins; add --bounds to include bounds\n");
   }
   return exit_code::done;
 }
 
+/// The columns of a comparison of two stores.
+std::vector<FittedColumn> columns_of_differences(const StoreQuery& store, const StoreQuery& other) {
+  std::vector<FittedColumn> columns = as_columns(store.difference_columns(other));
+  constexpr std::size_t values = 4;  // strategy, before, after, ratio
+  for (FittedColumn& column : std::span(columns).first(columns.size() - values)) {
+    column.constant = Constant::told;
+    column.usual = column.name.ends_with("_bandwidth") ? "x1" : "";
+    column.expendable = 1;
+  }
+  return columns;
+}
+
 int show_differences(const ResultsRequest& request) {
   StoreQuery store(request.file, request.checks());
   const StoreQuery other(request.other, request.checks());
   const std::string by = request.by.empty() ? store.time_column(other) : request.by;
-  const int any =
-      print(request, store.difference_columns(other), [&](const TakeRow& take) { store.differences(other, by, take); });
+  const int any = print(
+      request, columns_of_differences(store, other),
+      {.above = fmt::format("{} before and after; ratio = after / before", by), .below = "; -o csv has every column"},
+      [&](const TakeRow& take) { store.differences(other, by, take); });
   if (any == 0) {  // On stderr, so that programs that read rows are not disturbed.
     fmt::print(stderr, "no differences in {}\n", by);
     return exit_code::done;
@@ -307,10 +287,11 @@ void add_query_flags(CLI::App& command, ResultsRequest& request) {
   command.add_option("FILE", request.file, "Folder of a sweep, its store, JSON or JSON Lines; -: stdin")->required();
   command.add_option("--where", request.where, "SQL expression over columns that selects rows")
       ->type_name("EXPRESSION");
-  command.add_option("--columns", request.columns, "Columns, comma-separated (default: some in a table, else all)")
+  command
+      .add_option("--columns", request.columns,
+                  "Columns to show, comma-separated, or all (default: in a table those that vary)")
       ->type_name("NAMES");
-  command.add_option("--sort-by", request.sort_by, "Columns, comma-separated; -mfu sorts mfu descending")
-      ->type_name("NAMES");
+  command.add_option("--sort-by", request.sort_by, "Columns to sort by; -mfu sorts mfu descending")->type_name("NAMES");
   command.add_option("--limit", request.limit, "Maximum number of rows")
       ->type_name("COUNT")
       ->check(CLI::Range(std::int64_t{0}, most_limit));

@@ -16,6 +16,8 @@
 #include "model/program_text/text.h"
 #include "model/proof/check_program.h"
 #include "model/proof/effort.h"
+#include "model/stderr_text.h"
+#include "model/wrapped.h"
 #include "sim/commands/schedule_commands.h"
 #include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
@@ -36,7 +38,7 @@ void print(const Program& program, const std::string& form) {
     require_few_ranks(program.mesh.ranks(), "to show step by step");
     require_small(program, most_effort_shown, "to show step by step");
   }
-  fmt::print("{}", form == "yaml" ? to_text(program) : step_table(program) + "\n");
+  fmt::print("{}", form == "yaml" ? to_text(program) : broken_lines(step_table(program) + "\n", terminal_width()));
 }
 
 /// Shows a file. A wrong file is still shown as YAML; its steps would mean nothing.

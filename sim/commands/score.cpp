@@ -84,7 +84,7 @@ std::string missed(const Scores& scores, std::optional<double> limit, std::strin
     const ErrorSummary summary = summary_of(score.errors);
     if (limit && summary.n > 0 && summary.*member > *limit) {
       text +=
-          fmt::format("{}: {} {:.2f} % is over {:.2f} %\n", score.table, what, 100.0 * summary.*member, 100.0 * *limit);
+          fmt::format("{}: {} {:.2f}% is over {:.2f}%\n", score.table, what, 100.0 * summary.*member, 100.0 * *limit);
     }
   }
   return text;

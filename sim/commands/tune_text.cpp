@@ -211,12 +211,12 @@ std::string choices(const TuneHeading& heading, const Tuning& tuning) {
   const bool by_p99 = heading.minimize == Minimize::p99;
   if (tuning.sites.empty() || !tuning.sites.front().sampled) {
     return "\n" + wrapped(
-                      "Minimised: the time of every site without jitter. --jitter default minimises its mean "
-                      "under jitter, --minimize p99 the p99 of the step.",
+                      "Objective: time of each site without jitter. --jitter default minimizes its mean under "
+                      "jitter, --minimize p99 the p99 of the step.",
                       "", "");
   }
   std::string text =
-      "\n" + wrapped(fmt::format("Minimised: the {} under jitter {}, {} samples of every site, the same draws for all "
+      "\n" + wrapped(fmt::format("Objective: {} under jitter {}, {} samples of every site, the same draws for all "
                                  "schedules; times of one run, in us",
                                  by_p99 ? "p99 of the step" : "mean of every site", heading.jitter, heading.samples),
                      "", "");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "model/analysis/error_tail.h"
 #include "model/check.h"
 #include "model/config_error.h"
 #include "model/math/functions.h"
@@ -48,6 +49,14 @@ StepPrediction longer(StepPrediction step, double factor) {
   return step;
 }
 
+namespace {
+
+std::string share_in_words(double share) {
+  return share < 0.01 ? "Fewer than 1%" : fmt::format("{:.0f}%", 100.0 * share);
+}
+
+}  // namespace
+
 std::string in_words(const StepEvidence& evidence) {
   constexpr double surprising = 3.0;
   const double off = to_seconds(evidence.measured) / to_seconds(evidence.predicted) - 1.0;
@@ -56,11 +65,11 @@ std::string in_words(const StepEvidence& evidence) {
                                              "(docs/howto/is-my-step-slow.md)."
                                            : "";
   return fmt::format(
-      "Measured {:.1f} ms, predicted {:.1f} ms: {:.1f}% {}, {:.1f} standard errors.{} Times below are corrected by "
-      "what "
-      "this tells of them.",
+      "Measured {:.1f} ms, predicted {:.1f} ms: {:.1f}% {}. {} of healthy steps {} ({:.1f} standard errors).{} Times "
+      "below take the measurement into account.",
       1e3 * to_seconds(evidence.measured), 1e3 * to_seconds(evidence.predicted), 100.0 * std::abs(off),
-      off < 0.0 ? "shorter" : "longer", errors, advice);
+      off < 0.0 ? "shorter" : "longer", share_in_words(1.0 - share_below(errors)),
+      off < 0.0 ? "are as short" : "take as long", errors, advice);
 }
 
 }  // namespace commfuse

@@ -58,7 +58,7 @@ Seconds ProgressState::left() const {
 
 std::string in_words(const ProgressState& state) {
   const std::size_t percent = state.total == 0 ? 100 : 100 * state.done / state.total;
-  std::string text = fmt::format("{} of {} {} ({} %)", state.done, state.total, state.noun, percent);
+  std::string text = fmt::format("{} of {} {} ({}%)", state.done, state.total, state.noun, percent);
   if (state.rate() > 0.0) {
     text += state.done < state.total ? fmt::format(", {} left", time_in_words(state.left()))
                                      : fmt::format(", took {}", time_in_words(state.elapsed));

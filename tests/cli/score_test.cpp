@@ -86,7 +86,7 @@ TEST_F(ScoreCommand, AGateThatIsMissedExitsWith4) {
   const Outcome median = run_program("commfuse-sim score --max-median 0.01 --data " + path);
   EXPECT_EQ(median.code, 4);
   EXPECT_NE(median.err.find("good.csv: median "), std::string::npos) << median.err;
-  EXPECT_NE(median.err.find(" % is over 0.01 %"), std::string::npos) << median.err;
+  EXPECT_NE(median.err.find("% is over 0.01%"), std::string::npos) << median.err;
   EXPECT_EQ(run_program("commfuse-sim score --max-p90 0.01 --data " + path).code, 4);
 }
 

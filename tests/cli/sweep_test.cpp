@@ -337,7 +337,7 @@ std::string last_line(const std::string& text) {
 
 TEST_F(SweepTest, ProgressGoesToStderrAsAsked) {
   const Outcome plain = sweep(small, "--progress plain");
-  EXPECT_EQ(last_line(plain.err).find("4 of 4 points (100 %), "), 0U) << plain.err;
+  EXPECT_EQ(last_line(plain.err).find("4 of 4 points (100%), "), 0U) << plain.err;
   fs::remove_all(path("out"));
   const Outcome as_json = sweep(small, "--progress json");
   EXPECT_EQ(json::parse(last_line(as_json.err)).at("done"), 4);

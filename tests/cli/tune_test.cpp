@@ -163,10 +163,10 @@ TEST(CommfuseSimTune, ItsFilesOfAHybridBringTheShapesOfItsProjections) {
 
 TEST(CommfuseSimTune, SaysWhatItMinimisedAndWhatTheOtherChoiceWouldCost) {
   const std::string command = "commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --ranks 8 --batch 8 ";
-  EXPECT_NE(run_program(command).out.find("\nMinimised: the time of every site without jitter."), std::string::npos);
+  EXPECT_NE(run_program(command).out.find("\nObjective: time of each site without jitter."), std::string::npos);
   const Outcome text = run_program(command + "--minimize p99");
   ASSERT_EQ(text.code, 0) << text.err;
-  EXPECT_NE(text.out.find("\nMinimised: the p99 of the step under jitter default, 10000 samples"), std::string::npos)
+  EXPECT_NE(text.out.find("\nObjective: p99 of the step under jitter default, 10000 samples"), std::string::npos)
       << text.out;
   EXPECT_NE(text.out.find("\nThe step, over machines whose GPUs are drawn anew: mean "), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("      the mean "), std::string::npos);

@@ -324,7 +324,7 @@ except KeyboardInterrupt:
         stderr = io.StringIO()
         with mock.patch.object(sys, "stderr", stderr):
             quietly(commfuse.sweep, "llama-mlp", out=self.folder / "out", axis="seq=4K", progress="plain")
-        self.assertRegex(stderr.getvalue(), r"\d+ of \d+ points \(100 %\)")
+        self.assertRegex(stderr.getvalue(), r"\d+ of \d+ points \(100%\)")
 
     def test_an_exception_of_another_signal_comes_out(self):
         class Alarm(Exception):

@@ -61,16 +61,16 @@ TEST(Comparison, TheImplementationToTakeIsTheFastestThatSurelyPays) {
   const ResultRow unsure = implemented("triton_distributed", 880us, 0.69);
   EXPECT_EQ(
       verdict(std::vector{serial, unsure, implemented("flux", 900us, 0.86)}),
-      "Overlap pays: flux takes 10.0% less time than serial (86% sure), the fastest implementation that surely does "
+      "Overlap pays: 10.0% less time than serial (86% sure) with flux, the fastest implementation that surely pays "
       "(triton_distributed may take less).");
   // A gain of 1 % is a tie, however sure; so nothing surely pays.
   EXPECT_EQ(verdict(std::vector{serial, unsure, implemented("flux", 990us, 0.99)}),
-            "Too close to call: triton_distributed takes 12.0% less time than serial (69% sure), the fastest "
+            "Too close to call: 12.0% less time than serial (69% sure) with triton_distributed, the fastest "
             "implementation.");
   EXPECT_EQ(verdict(std::vector{serial, implemented("flux", 900us, 0.86)}),
-            "Overlap pays: flux takes 10.0% less time than serial (86% sure).");
+            "Overlap pays: 10.0% less time than serial (86% sure) with flux.");
   EXPECT_EQ(verdict(std::vector{serial, implemented("flux", 1100us, 0.14)}),
-            "Overlap does not pay: flux takes 10.0% more time than serial (86% sure).");
+            "Overlap does not pay: 10.0% more time than serial (86% sure) with flux.");
 }
 
 // A tenth less; one standard error of 0.1 reaches 1.867 times as far: between 900 us / e^0.187 and 900 us x e^0.187.
@@ -78,7 +78,11 @@ TEST(Comparison, TheSavingHasAnInterval) {
   ResultRow flux = implemented("flux", 900us, 0.86);
   flux.saving_error = 0.1;
   EXPECT_EQ(verdict(std::vector{row("serial", "", 1000us), flux}),
-            "Overlap pays: flux takes 10.0% less time than serial (86% sure; nine in ten: -8 to 25%).");
+            "Overlap pays: 10.0% less time than serial (90% interval -8 to 25%; 86% sure) with flux.");
+  ResultRow slow = implemented("flux", 1100us, 0.14);
+  slow.saving_error = 0.1;
+  EXPECT_EQ(verdict(std::vector{row("serial", "", 1000us), slow}),
+            "Overlap does not pay: 10.0% more time than serial (90% interval -9 to 33%; 86% sure) with flux.");
 }
 
 TEST(Comparison, TheWinnerSaysHowSureItIs) {

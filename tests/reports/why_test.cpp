@@ -75,7 +75,7 @@ TEST(Why, TheTextGoesFromTheTimeToWhatItHangsOn) {
             "             5.0%   +1.2%  residual   product 8K x 7K x 8K\n"
             "   +0.06%                  prior      link.peer.latency\n"
             "\n"
-            "Judgement alone, nothing measured behind it: link.peer.latency.\n"
+            "Assumed, not measured: link.peer.latency.\n"
             "Beyond the fit: ranks 8: collectives were measured up to 4.\n");
 }
 

@@ -12,6 +12,7 @@
 #include "model/program/names.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
+#include "model/wrapped.h"
 #include "reports/atomic_file.h"
 #include "reports/export/trace.h"
 #include "validate/commands/commands.h"
@@ -172,8 +173,10 @@ int run(const CompareRequest& request) {
   const Evidence evidence = evidence_of(result.record);
   fmt::print("{}", as_json ? to_json(result.schedules, evidence) : to_table(result.schedules, evidence));
   if (!as_json && !result.record.noise.samples.empty()) {
-    fmt::print("Noise floor: {}; {} compute, emulated {:g} times slower.\n",
-               in_words(result.record.noise, result.ranks), result.record.compute, result.record.dilation);
+    fmt::print("{}", wrapped(fmt::format("Noise floor: {}; {} compute, emulated {:g} times slower.",
+                                         in_words(result.record.noise, result.ranks), result.record.compute,
+                                         result.record.dilation),
+                             "", "  "));
   }
   for (const MeasuredRun& measured_run : result.record.runs) {
     if (measured_run.status == RunStatus::failed) {

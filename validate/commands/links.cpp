@@ -20,6 +20,7 @@
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
+#include "model/wrapped.h"
 #include "reports/atomic_file.h"
 #include "sim/commands/setting_flags.h"
 #include "validate/commands/commands.h"
@@ -143,13 +144,16 @@ bool tell_below(const LinksRequest& request, const RunRecord& record, std::int32
   require_channels(request, record, ranks, machine);
   machine.nodes = machine.network ? std::max(machine.nodes, 2) : 1;
   const LinksBelow below = below_expectation(findings, machine, false_alarms_of(request));
-  if (request.format == "table" && below.compared + below.left_out > 0) {
-    fmt::print("against {}: {} of {} transfers are slower than expected{}\n", machine.name, below.sentences.size(),
-               below.compared,
-               below.left_out == 0 ? "" : fmt::format("; {} that latency limits are not compared", below.left_out));
+  const bool is_table = request.format == "table";
+  if (is_table && below.compared + below.left_out > 0) {
+    const std::string left_out =
+        below.left_out == 0 ? "" : fmt::format("; {} that latency limits are not compared", below.left_out);
+    fmt::print("{}", wrapped(fmt::format("against {}: {} of {} transfers are slower than expected{}", machine.name,
+                                         below.sentences.size(), below.compared, left_out),
+                             "", "  "));
   }
   for (const std::string& sentence : below.sentences) {
-    fmt::print(request.format == "table" ? stdout : stderr, "{}\n", sentence);
+    fmt::print(is_table ? stdout : stderr, "{}", is_table ? wrapped(sentence, "", "  ") : sentence + "\n");
   }
   return are_copies_slow || !below.sentences.empty();
 }

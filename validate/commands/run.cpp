@@ -9,6 +9,7 @@
 #include "model/columns.h"
 #include "model/config/command_line.h"
 #include "model/config/option_marks.h"
+#include "model/wrapped.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/measured_point.h"
 #include "validate/mpi/launch.h"
@@ -39,13 +40,15 @@ std::string row_of(const MeasuredRun& run) {
 
 std::string to_table(const RunRecord& record, int ranks) {
   std::string text =
-      fmt::format("{:<29} {:>9} {:>9} {:>9} {:>20}\n", "milliseconds", "median", "p10", "p90", "95 % interval");
+      fmt::format("{:<29} {:>9} {:>9} {:>9} {:>20}\n", "milliseconds", "median", "p10", "p90", "95% interval");
   for (const MeasuredRun& run : record.runs) {
     text += row_of(run);
   }
-  text += fmt::format("executor {}, compute {}, links {}, {:g} times slower; times are divided by that\n",
-                      record.executor, record.compute, record.links, record.dilation);
-  return text + fmt::format("noise floor: {}\n", in_words(record.noise, ranks));
+  text +=
+      wrapped(fmt::format("executor {}, compute {}, links {}, run {:g} times slower; times above are divided by that",
+                          record.executor, record.compute, record.links, record.dilation),
+              "", "  ");
+  return text + wrapped(fmt::format("noise floor: {}", in_words(record.noise, ranks)), "", "  ");
 }
 
 int report(const RunRequest& request, const RunRecord& record, int ranks) {

@@ -15,6 +15,7 @@
 #include "model/describe/joined.h"
 #include "model/program/work.h"
 #include "model/strategies/scope.h"
+#include "model/wrapped.h"
 
 namespace commfuse::validate {
 
@@ -153,12 +154,15 @@ std::string summary(std::span<const CheckResult> results) {
     return fmt::format("{} of {} schedules failed\n", failed, results.size());
   }
   if (of_executor(results)) {
-    return fmt::format("{} schedules right on {}: {} elements as the interpreter's, {} moved, {} in bound\n",
-                       results.size(), results.front().executor, combined.same_order.value_or(Tally{}).elements,
-                       combined.moved.value_or(Tally{}).elements, combined.bound.elements);
+    return wrapped(fmt::format("{} schedules right on {}: {} elements as the interpreter's, {} moved, {} in bound",
+                               results.size(), results.front().executor, combined.same_order.value_or(Tally{}).elements,
+                               combined.moved.value_or(Tally{}).elements, combined.bound.elements),
+                   "", "  ");
   }
-  return fmt::format("{} schedules right: {} integers exact, {} bitwise, {} in bound\n", results.size(),
-                     combined.integers.elements, combined.bitwise.value_or(Tally{}).elements, combined.bound.elements);
+  return wrapped(
+      fmt::format("{} schedules right: {} integers exact, {} bitwise, {} in bound", results.size(),
+                  combined.integers.elements, combined.bitwise.value_or(Tally{}).elements, combined.bound.elements),
+      "", "  ");
 }
 
 /// The columns with the outcome of a schedule.

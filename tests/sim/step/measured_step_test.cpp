@@ -96,9 +96,11 @@ TEST(MeasuredStep, ThatTookAsLongAsPredictedMovesNothing) {
 
 TEST(MeasuredStep, SaysHowSurprisingItIs) {
   const std::string near = in_words(measured_at(1.05));
-  EXPECT_NE(near.find(": 5.0% longer, 0.7 standard errors. Times below"), std::string::npos) << near;
+  EXPECT_NE(near.find(": 5.0% longer. 24% of healthy steps take as long (0.7 standard errors). Times below"),
+            std::string::npos)
+      << near;
   const std::string far = in_words(measured_at(0.5));
-  EXPECT_NE(far.find(": 50.0% shorter, "), std::string::npos) << far;
+  EXPECT_NE(far.find(": 50.0% shorter. Fewer than 1% of healthy steps are as short ("), std::string::npos) << far;
   EXPECT_NE(far.find("first look for what differs"), std::string::npos) << far;
 }
 

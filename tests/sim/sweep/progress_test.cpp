@@ -28,24 +28,24 @@ std::vector<std::string> lines(ProgressForm form, std::size_t total, double step
 TEST(Progress, SaysHowFarHowFastAndHowLong) {
   // 12 points in 6 s are 2 a second: 12 more take 6 s.
   const ProgressState state{.done = 12, .total = 24, .infeasible = 3, .elapsed = Seconds(6)};
-  EXPECT_EQ(in_words(state), "12 of 24 points (50 %), 6 s left, 2.0 points/s, 3 infeasible");
+  EXPECT_EQ(in_words(state), "12 of 24 points (50%), 6 s left, 2.0 points/s, 3 infeasible");
   EXPECT_EQ(in_json(state), R"({"done":12,"total":24,"infeasible":3,"rate_per_s":2.0,"left_s":6.0})");
-  EXPECT_EQ(as_bar(state), "[========        ] 12 of 24 points (50 %), 6 s left, 2.0 points/s, 3 infeasible");
-  EXPECT_EQ(in_words({.noun = "tables", .done = 1, .total = 2}), "1 of 2 tables (50 %)");
-  EXPECT_EQ(in_words({.done = 0, .total = 24}), "0 of 24 points (0 %)");
+  EXPECT_EQ(as_bar(state), "[========        ] 12 of 24 points (50%), 6 s left, 2.0 points/s, 3 infeasible");
+  EXPECT_EQ(in_words({.noun = "tables", .done = 1, .total = 2}), "1 of 2 tables (50%)");
+  EXPECT_EQ(in_words({.done = 0, .total = 24}), "0 of 24 points (0%)");
   EXPECT_EQ(in_json({.done = 0, .total = 24}),
             R"({"done":0,"total":24,"infeasible":0,"rate_per_s":0.0,"left_s":null})");
   EXPECT_EQ(in_words({.done = 1, .total = 10'001, .elapsed = Seconds(1)}),
-            "1 of 10001 points (0 %), 2 h 46 min left, 1.0 points/s");
+            "1 of 10001 points (0%), 2 h 46 min left, 1.0 points/s");
   EXPECT_EQ(in_words({.done = 10, .total = 10, .elapsed = Seconds(130)}),
-            "10 of 10 points (100 %), took 2 min 10 s, 0.1 points/s");
+            "10 of 10 points (100%), took 2 min 10 s, 0.1 points/s");
 }
 
 TEST(Progress, PlainWritesALineEachTenSecondsAndAtTheEnd) {
   EXPECT_EQ(lines(ProgressForm::plain, 25, 1.0),
-            (std::vector<std::string>{"10 of 25 points (40 %), 15 s left, 1.0 points/s, 1 infeasible\n",
-                                      "20 of 25 points (80 %), 5 s left, 1.0 points/s, 1 infeasible\n",
-                                      "25 of 25 points (100 %), took 25 s, 1.0 points/s, 1 infeasible\n"}));
+            (std::vector<std::string>{"10 of 25 points (40%), 15 s left, 1.0 points/s, 1 infeasible\n",
+                                      "20 of 25 points (80%), 5 s left, 1.0 points/s, 1 infeasible\n",
+                                      "25 of 25 points (100%), took 25 s, 1.0 points/s, 1 infeasible\n"}));
 }
 
 TEST(Progress, ABarNeverCutsOffTheTimeThatIsLeft) {
