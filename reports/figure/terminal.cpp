@@ -22,7 +22,7 @@ struct Shade {
   const char* unicode;
   const char* ascii;
 };
-constexpr std::array<Shade, 13> shades{{{"\u2588", "#"},
+constexpr std::array<Shade, 14> shades{{{"\u2588", "#"},
                                         {"\u00b7", "."},
                                         {"\u2588", "#"},
                                         {"\u2592", "+"},
@@ -34,7 +34,9 @@ constexpr std::array<Shade, 13> shades{{{"\u2588", "#"},
                                         {"\u25c6", "x"},
                                         {"\u25a0", "@"},
                                         {"\u2591", "-"},
-                                        {"\u25a1", "%"}}};
+                                        {"\u25a1", "%"},
+                                        {"\u2591", "~"}}};
+static_assert(shades.size() == static_cast<std::size_t>(Role::tie) + 1, "every role has a character");
 constexpr std::array<Shade, 5> levels{
     {{"\u2591", "."}, {"\u2592", ":"}, {"\u2592", "+"}, {"\u2593", "%"}, {"\u2588", "#"}}};
 
@@ -63,8 +65,9 @@ std::string plain(std::string text, bool unicode) {
   if (unicode) {
     return text;
   }
-  for (const auto& [fancy, simple] : {std::pair{"\u00b5", "u"}, std::pair{"\u2212", "-"}, std::pair{"\u00b7", "-"},
-                                      std::pair{"\u2026", "..."}, std::pair{"\u00b1", "+-"}}) {
+  for (const auto& [fancy, simple] :
+       {std::pair{"\u00b5", "u"}, std::pair{"\u2212", "-"}, std::pair{"\u00b7", "-"}, std::pair{"\u2026", "..."},
+        std::pair{"\u00b1", "+-"}, std::pair{"\u00d7", "x"}, std::pair{"\u2248", "~"}}) {
     for (std::size_t at = 0; (at = text.find(fancy)) != std::string::npos;) {
       text.replace(at, std::string_view(fancy).size(), simple);
     }
@@ -175,14 +178,17 @@ class Plot {
     }
     return std::min<std::size_t>(most, 26);
   }
+  /// Whether every row has a name of its own.
+  [[nodiscard]] bool is_named() const {
+    return figure_.y.high - figure_.y.low == static_cast<double>(figure_.y.ticks.size());
+  }
   [[nodiscard]] int plot_width() const { return options_.columns - static_cast<int>(left_) - 1; }
   /// Maps and bars have a line a row; a timeline one a lane; lines get a dozen.
   [[nodiscard]] int plot_height() const {
-    const bool named = figure_.y.high - figure_.y.low == static_cast<double>(figure_.y.ticks.size());
     const bool in_pixels = figure_.y.high == figure_.height;
     constexpr double lane = 12.0;  // pixels of half a lane
     constexpr int usual = 14;
-    return named       ? static_cast<int>(figure_.y.ticks.size())
+    return is_named()  ? static_cast<int>(figure_.y.ticks.size())
            : in_pixels ? static_cast<int>(figure_.height / lane)
                        : usual;
   }
@@ -254,6 +260,12 @@ class Plot {
       const std::string text = cut(plain(fmt::format("{} {}", mark.strong, mark.text), options_.unicode),
                                    static_cast<std::size_t>(grid_.width()));
       grid_.write(static_cast<int>(x_of(mark.at.x)), static_cast<int>(y_of(mark.at.y)), text);
+    } else if (is_named()) {  // The totals of bars, where there is room.
+      const std::string text = plain(mark.strong, options_.unicode);
+      const int first = static_cast<int>(std::lround(x_of(mark.at.x)));
+      if (first + static_cast<int>(characters(text)) <= grid_.width()) {
+        grid_.write(first, static_cast<int>(std::floor(y_of(mark.at.y))), text);
+      }
     }
   }
 

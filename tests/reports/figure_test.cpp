@@ -61,9 +61,10 @@ TEST(Gantt, TheTinyOneIsDrawnLikeThis) { expect_golden("gantt", svg(gantt_figure
 TEST(Gantt, TheTitleSaysWhoIsFirstAndWhatStaysExposed) {
   // serial: gather 60, product 80. commfuse: two products of 40, the exchange of 25 under the first.
   EXPECT_EQ(gantt_figure(tiny_runs()).title,
-            "commfuse (ring) takes 42.9% less time than serial: 0.0 against 60.0 \u00b5s exposed");
+            "commfuse (ring) takes 42.9% less time than serial; exposed time 0.0 \u00b5s against 60.0 \u00b5s");
   const std::vector<TracedRun> twice{traced("serial", SiteKind::ag_gemm, 2), traced("serial", SiteKind::ag_gemm, 2)};
-  EXPECT_EQ(gantt_figure(twice).title, "Tie: serial and serial end within 0.0%: 60.0 against 60.0 \u00b5s exposed");
+  EXPECT_EQ(gantt_figure(twice).title,
+            "Tie: serial and serial end within 0.0%; exposed time 60.0 \u00b5s against 60.0 \u00b5s");
   EXPECT_EQ(gantt_figure(std::span(twice).first(1)).title, "serial takes 140.0 \u00b5s, 60.0 \u00b5s of it exposed");
 }
 
@@ -75,7 +76,8 @@ TEST(Gantt, WhatWasMeasuredSaysSoAndLeadsNoTitle) {
     run.row.mfu = 0.5;
   }
   const Figure figure = gantt_figure(runs);
-  EXPECT_EQ(figure.title, "commfuse (ring) takes 42.9% less time than serial: 0.0 against 60.0 \u00b5s exposed");
+  EXPECT_EQ(figure.title,
+            "commfuse (ring) takes 42.9% less time than serial; exposed time 0.0 \u00b5s against 60.0 \u00b5s");
   const std::vector<TextMark> heads = marks_of<TextMark>(figure);
   ASSERT_EQ(heads.size(), 3U);
   EXPECT_EQ(heads[1].text, "80.0 \u00b5s \u00b7 MFU 50.0% \u00b7 exposed 0.0 \u00b7 rank 0");

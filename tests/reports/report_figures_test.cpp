@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of reports on made-up runs whose numbers are worked out beside them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "reports/figure/svg.h"
 #include "reports/figure/terminal.h"
 #include "reports/figure/tornado.h"
+#include "reports/figure/wording.h"
 #include "reports/html/study_sections.h"
 #include "tests/reports/trace_runs.h"
 
@@ -159,6 +161,7 @@ TEST(Tornado, TheLargestEffectStandsFirstAndBothWays) {
   EXPECT_EQ(figure.title,
             fmt::format("Largest uncertainty of the time of {}: link.rate, \u00b14.9%", label_of(explanation.row)));
   EXPECT_NEAR(marks_of<RectMark>(figure)[0].from.x, 100.0 * (std::exp(-0.05) - 1.0), 1e-12);
+  EXPECT_NE(terminal_plot(figure, {.columns = 80, .unicode = false}).find("GEMM 4K x 7K x 8K|"), std::string::npos);
   explanation.holds.erase(explanation.holds.begin(), explanation.holds.begin() + 2);
   EXPECT_FALSE(has_effects(explanation));
 }
@@ -379,13 +382,15 @@ TEST(Terminal, TheSmallestPlotReadsLikeThis) {
   const TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
   EXPECT_EQ(terminal_plot(breakdown_figure({&run, 1}), {.columns = 60, .unicode = false}),
             "serial leaves 42.9% of its time exposed\n"
-            "serial|#############################//////////////////////\n"
+            "serial|##########################////////////////////\n"
             "      +----------------------------------------------------\n"
-            "       0     20     40      60     80     100     120    140\n"
+            "       0    20     40    60     80    100    120   140\n"
             "       time (us)\n"
             "# compute  - slicing: what cutting it costs  x stretch:\n"
             "interference  + local: adds, packs, copies  / exposed: head,\n"
             "bubble, tail\n");
+  const std::string wide = terminal_plot(breakdown_figure({&run, 1}), {.columns = 80, .unicode = false});
+  EXPECT_NE(wide.find("/ 140.0 us\n"), std::string::npos) << wide;  // the total, where there is room
 }
 
 }  // namespace
