@@ -261,6 +261,10 @@ std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const Ca
     return std::nullopt;
   }
   const double needed = static_cast<double>(last.gpus) * math::pow(last.days.value / *plan.deadline_days, 1.0 / slope);
+  constexpr double farthest = 8.0;
+  if (needed > farthest * static_cast<double>(last.gpus)) {
+    return std::nullopt;  // So far beyond what was planned, days fall another way.
+  }
   double unit = 1.0;
   while (needed >= 100.0 * unit) {
     unit *= 10.0;

@@ -48,7 +48,8 @@ std::string layout_in_words(const TrainingPlan& layout);
 std::string layout_in_short(const TrainingPlan& layout);
 
 /// About how many GPUs would keep a deadline that no planned number keeps, in two digits: as days fall over the last
-/// doubling that was planned. Nothing where some keep it, and where more GPUs hardly shorten the run.
+/// doubling that was planned. Nothing where some keep it, where more GPUs hardly shorten the run, and beyond eight
+/// times the GPUs that were planned.
 std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const CapacityKind& kind);
 
 /// "the deadline", "the budget" or "deadline and budget".

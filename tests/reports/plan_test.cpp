@@ -348,6 +348,8 @@ TEST(CapacityReport, AMissedDeadlineSaysHowManyGpusItNeeds) {
                 .find("<dt>Shortest run</dt><dd><div class=\"value\">41.5 days</div><div class=\"about\">4096 h100, "
                       "$10.20M; 10.4 days are allowed</div>"),
             std::string::npos);
+  plan.deadline_days = 41.5 / 8.0;  // needs 2^(3 / 0.9214) = 9.55 times as many
+  EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));
   plan.budget = 1e6;
   plan.deadline_days = 90.0;  // The budget binds now.
   EXPECT_NE(plan_page({plan, "c", "v"})
