@@ -84,6 +84,7 @@ TEST(SoftwareGpuPeers, ReachEachOtherOnceThatIsEnabled) {
   EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 1), cudaErrorInvalidValue);
   EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 0), cudaSuccess);
   EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 0), cudaErrorPeerAccessAlreadyEnabled);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorPeerAccessAlreadyEnabled);  // and no later launch is blamed
 }
 
 TEST(SoftwareGpuPeers, CopiesBetweenThemWantMemoryOfTheGpuThatTheyName) {
@@ -108,6 +109,7 @@ TEST(SoftwareGpuPeers, CopiesBetweenThemWantMemoryOfTheGpuThatTheyName) {
   EXPECT_EQ(cudaDeviceGetPCIBusId(bus.data(), 16, 2), cudaSuccess);
   EXPECT_STREQ(bus.data(), "FFFF:02:00.0");
   EXPECT_EQ(cudaDeviceGetPCIBusId(bus.data(), 8, 2), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
 TEST(SoftwareGpuKernels, ThreadsMeetAtABarrierInRandomOrders) {

@@ -61,7 +61,7 @@ double tolerance_of(const LinksRequest& request) {
   return *percent / 100.0;
 }
 
-/// Of the first pass one more run of everything does not count.
+/// Passes take turns, so that what drifts meets all alike.
 BenchOptions options_of(const LinksRequest& request) {
   constexpr std::int64_t most_iterations = 10'000;
   constexpr int passes = 3;
@@ -256,7 +256,7 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
             ->type_name("SIZES"));
     add_rate_flags(command, request->rates);
     add_copy_flag(command, request->copies);
-    command.add_option("--iterations", request->iterations, "Samples of each, a multiple of 3")
+    command.add_option("--iterations", request->iterations, "Samples of each measurement, a multiple of 3")
         ->capture_default_str()
         ->type_name("COUNT");
     usual(command.add_option("--tolerance", request->tolerance, "What takes so much longer than the others is off")
