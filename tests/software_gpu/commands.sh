@@ -62,3 +62,5 @@ validate links --executor cuda-virtual --ranks 2 --bytes '8 KiB' --tolerance 100
 ranks 2 check --executor nccl --scope gemm_rs --strategy serial
 ranks 2 run --executor nccl --ranks 2 --strategy serial,commfuse --nccl-register on --out run.json "${point[@]}"
 ranks 3 links --executor nccl --ranks 2 --bytes '8 KiB' --tolerance 1000000
+ranks 2 check --executor cuda-peer --scope gemm_rs --strategy serial
+ranks 2 run --executor cuda-peer --ranks 2 --strategy serial,commfuse --spans --out run.json "${point[@]}"

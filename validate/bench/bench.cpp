@@ -112,8 +112,8 @@ void add_messages(const BenchPlan& plan, DType wire, std::vector<MicroProgram>& 
 /// Largest number of consecutive exchanges beside a GEMM.
 constexpr int most_exchanges = 512;
 /// On a GPU two iterations have to fit behind a gate, which takes most_behind_gate (launch_mode.h) commands of a
-/// stream: an exchange of virtual ranks is a copy, a record and two waits.
-constexpr int most_gpu_exchanges = 96;
+/// stream: an exchange of virtual ranks is a copy, a record and two waits, one of peers a copy and four flags.
+constexpr int most_gpu_exchanges = 84;
 
 void add_neighbours(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>& to) {
   const GemmSize size = plan.gpu ? GemmSize{.m = 4096, .n = 7168, .k = 8192, .dtype = dtype}

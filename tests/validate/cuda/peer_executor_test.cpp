@@ -14,6 +14,7 @@
 #include "model/program/builder.h"
 #include "tests/validate/cuda/fake_peers.h"
 #include "tests/validate/reference/matrices.h"
+#include "validate/bench/bench.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/data.h"
 #include "validate/reference/interpreter.h"
@@ -289,6 +290,18 @@ TEST(PeerExecutor, ARankThatNeverComesEndsTheOthers) {
   };
   EXPECT_THROW(on_ranks(3, 1, {}, work), std::logic_error);
   EXPECT_EQ(stuck, 2);
+}
+
+TEST(PeerExecutor, EveryOpOfABenchFitsBehindAGate) {
+  for (const MicroProgram& micro : micro_programs({.ranks = 2, .parts = {BenchPart::neighbours}, .gpu = true})) {
+    Sizes sizes = micro.sizes;
+    std::ranges::fill(sizes.block, 1);  // its values do not matter
+    on_ranks(2, 1, {}, [&](int /*rank*/, Device& device, PeerWindows& windows) {
+      PeerExecutor executor(lower(micro.program), sizes, device, windows,
+                            {.mode = LaunchMode::gated, .random_data = true, .patience = std::chrono::seconds(20)});
+      EXPECT_NO_THROW(executor.run({.products = Products::blocked, .iterations = 2, .traced = true}));
+    });
+  }
 }
 
 TEST(PeerWindows, AreLentAnewAndGrowOnceAllHaveClosedThem) {
