@@ -16,7 +16,7 @@ namespace commfuse {
 
 /// Shares of such a file's residual that differ between nodes and runs of its fleet.
 struct SiblingShares {
-  double bandwidth = 0.0;  ///< where bandwidth limits the size
+  double bandwidth = 0.0;  ///< sizes that bandwidth limits
   double latency = 0.0;
 };
 
