@@ -44,7 +44,7 @@ enum class ParameterErrors : std::uint8_t {
 
 /// Standard errors of ln(time) that software of another version than the fit's adds, common to all messages.
 struct SoftwareErrors {
-  double bandwidth = 0.0;  ///< of messages that bandwidth limits
+  double bandwidth = 0.0;  ///< messages that bandwidth limits
   double latency = 0.0;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file leaves of nodes that it was fitted to a sibling of. A fit leaves a residual on every size, most of it on
-// all nodes of the fleet alike, because it is the formula's error. Only a share of it differs between siblings.
+// The part of a fit's residual that differs between siblings: nodes of one fleet. A fit leaves a residual on every
+// size, most of it on all nodes of the fleet alike, because it is the formula's error. Only a share of it differs
+// between siblings.
 //
 // The share is estimated from siblings: the mean of its distribution, given their medians and the error model of
 // verdicts (evidence.h), where every share from 0 to 1 is as likely before. docs/decisions/0077 says why.
@@ -15,7 +16,7 @@ namespace commfuse {
 
 /// Shares of such a file's residual that differ between nodes and runs of its fleet.
 struct SiblingShares {
-  double bandwidth = 0.0;  ///< of sizes that bandwidth limits
+  double bandwidth = 0.0;  ///< sizes that bandwidth limits
   double latency = 0.0;
 };
 

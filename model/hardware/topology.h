@@ -73,7 +73,7 @@ struct NodeWires {
 /// Equal nodes on one fabric. Rates are above 0 and counts at least 1 unless stated otherwise.
 struct TopologyPlan {
   NodeKind kind = NodeKind::nvswitch;
-  HostLink host_link;              ///< Of every GPU.
+  HostLink host_link;              ///< One for each GPU.
   std::optional<NodeWires> wires;  ///< If present, they describe the node, whatever its kind.
   int gpus_per_node = 1;
   BytesPerSecond gpu_rate;  ///< One direction: to the crossbar, to one peer of the mesh or ring, or to the bridge.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What another version of NCCL than that of the fit means for expected times.
+// Versions of NCCL, and the errors of expected times for another version than that of the fit.
 #pragma once
 
 #include <compare>

@@ -147,8 +147,8 @@ std::string load_in_words(const GpuFacts& gpu) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// What the driver says that holds the clocks back, but for the power cap, which is a loaded GPU's everyday. True if it
-/// says anything.
+/// Judges the reasons that the driver gives for low clocks, except the power cap, which every loaded GPU meets. Returns
+/// true if there are others.
 bool look_at_reasons(const GpuFacts& gpu, CheckList& list) {
   if ((gpu.held_back.value_or(0) & ~(idle | power_cap)) == 0) {
     return false;

@@ -316,7 +316,7 @@ std::string generation_in_words(double speed) {
 
 std::optional<int> usable_gid_index(const RdmaPort& port) {
   constexpr std::string_view link_local = "fe80";
-  constexpr std::string_view ipv4 = "0000:0000:0000:0000:0000:ffff:";  // as IPv6 writes it
+  constexpr std::string_view ipv4 = "0000:0000:0000:0000:0000:ffff:";  // mapped into IPv6
   std::optional<int> other;
   for (const Gid& gid : port.gids) {
     if (gid.type != roce_version_2 || gid.address.starts_with(link_local)) {

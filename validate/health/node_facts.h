@@ -48,20 +48,20 @@ std::string generation_in_words(double speed);
 
 /// An entry of a port's table of addresses (GIDs). Entries without an address are left out.
 struct Gid {
-  int index = 0;        ///< As in NCCL_IB_GID_INDEX.
+  int index = 0;        ///< The number that NCCL_IB_GID_INDEX takes.
   std::string address;  ///< "0000:0000:0000:0000:0000:ffff:0a00:0001"
   std::string type;     ///< "IB/RoCE v1", "RoCE v2"; empty where Linux does not say.
 };
 
 inline constexpr std::string_view roce_version_2 = "RoCE v2";
 
-/// How a RoCE port handles congestion, as far as /sys shows it: trust and ECN by the drivers of MLNX_OFED and DOCA,
+/// Congestion control of a RoCE port, as far as /sys shows it: trust and ECN by the drivers of MLNX_OFED and DOCA,
 /// counts by mlx5. Priority flow control (PFC) is in no file: Linux tells it by netlink alone.
 struct CongestionFacts {
-  std::string trust;           ///< What sets a packet's priority: "dscp", "pcp" (the VLAN tag); empty: unknown.
-  bool has_ecn = false;        ///< False: the driver does not show the next two.
-  std::vector<int> notifying;  ///< Priorities whose receivers answer marked packets (roce_np).
-  std::vector<int> reacting;   ///< Priorities whose senders slow down then (roce_rp).
+  std::string trust;     ///< The field that sets a packet's priority: "dscp", "pcp" (the VLAN tag); empty: unknown.
+  bool has_ecn = false;  ///< False: the driver does not show the next two.
+  std::vector<int> notifying;                 ///< Priorities whose receivers answer marked packets (roce_np).
+  std::vector<int> reacting;                  ///< Priorities whose senders slow down then (roce_rp).
   std::optional<std::uint64_t> marked, lost;  ///< Marked packets; gaps in sequences that peers reported.
 };
 
