@@ -373,7 +373,7 @@ void Page::summary_section() {
   quiet(terms());
   html_ += savings_tables(overview_);
   if (has_layers() && !has_interval()) {
-    html_ += "<p class=\"note\">No interval: it is made of the errors of the parameters, with uncertainty on.</p>\n";
+    html_ += "<p class=\"note\">No 95% interval: these results were made with --uncertainty off.</p>\n";
   }
   for (const std::string& note : input_.notes) {
     add("<p class=\"note\">{}</p>\n", escaped(note));
