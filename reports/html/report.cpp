@@ -668,7 +668,7 @@ std::vector<std::size_t> Page::points_on_paper() const {
   }
   if (overview_.decisive && std::ranges::find(able, overview_.decisive->first) != able.end() &&
       std::ranges::find(chosen, overview_.decisive->first) == chosen.end()) {
-    const auto near = std::ranges::lower_bound(chosen, overview_.decisive->first);
+    const auto near = std::lower_bound(chosen.begin(), chosen.end(), overview_.decisive->first);
     *(near == chosen.end() ? near - 1 : near) = overview_.decisive->first;
   }
   return chosen;
