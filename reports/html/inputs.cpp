@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "model/analysis/verdict.h"
 #include "model/check.h"
 #include "model/strategies/strategies.h"
 #include "model/text/quantity.h"
@@ -60,6 +61,12 @@ std::string ends_of(std::span<const std::string> values) {
 
 std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", with_commas(static_cast<std::int64_t>(count)), noun, count == 1 ? "" : "s");
+}
+
+/// "llama-3.1-8b and llama-3.1-70b"; of more than three "20 models".
+std::string named_or_counted(const std::vector<std::string>& values, std::string_view noun) {
+  constexpr std::size_t most_named = 3;
+  return values.size() <= most_named ? names_in_words(values) : counted(values.size(), noun);
 }
 
 /// What each of the strategies does; implementations and strategies of other versions have no entry.
@@ -125,11 +132,13 @@ std::string subject_in_words(const AskedSettings& asked, std::size_t points) {
   if (asked.values("Model").empty()) {
     return {};
   }
-  constexpr std::size_t most_named = 3;
-  return fmt::format("{} {} on {}, batch {}, {}; ranks {}; seq {}; {}, predicted",
-                     joined(asked.values("Model"), most_named), joined(asked.values("Scope"), most_named),
-                     joined(asked.values("Hardware"), most_named), ends_of(asked.values("Batch")),
-                     joined(asked.values("Dtype"), most_named), ends_of(asked.values("Ranks")),
+  const std::string scopes = named_or_counted(asked.values("Scope"), "scope");
+  const std::vector<std::string>& models = asked.values("Model");
+  return fmt::format("{} on {}, batch {}, {}; ranks {}; seq {}; {}, predicted",
+                     models.size() == 1 ? fmt::format("{} {}", models.front(), scopes)
+                                        : fmt::format("{} of {}", scopes, named_or_counted(models, "model")),
+                     named_or_counted(asked.values("Hardware"), "machine"), ends_of(asked.values("Batch")),
+                     named_or_counted(asked.values("Dtype"), "dtype"), ends_of(asked.values("Ranks")),
                      ends_of(asked.values("Sequence length")), counted(points, "point"));
 }
 

@@ -373,7 +373,7 @@ void Page::summary_section() {
   quiet(terms());
   html_ += savings_tables(overview_);
   if (has_layers() && !has_interval()) {
-    html_ += "<p class=\"note\">No interval: it is made of the errors of the parameters, with uncertainty on.</p>\n";
+    html_ += "<p class=\"note\">No 95% interval: these results were made with --uncertainty off.</p>\n";
   }
   for (const std::string& note : input_.notes) {
     add("<p class=\"note\">{}</p>\n", escaped(note));
@@ -668,7 +668,7 @@ std::vector<std::size_t> Page::points_on_paper() const {
   }
   if (overview_.decisive && std::ranges::find(able, overview_.decisive->first) != able.end() &&
       std::ranges::find(chosen, overview_.decisive->first) == chosen.end()) {
-    const auto near = std::ranges::lower_bound(chosen, overview_.decisive->first);
+    const auto near = std::lower_bound(chosen.begin(), chosen.end(), overview_.decisive->first);
     *(near == chosen.end() ? near - 1 : near) = overview_.decisive->first;
   }
   return chosen;

@@ -161,7 +161,7 @@ TEST_F(OneRow, ReportShowsWholeModelsBesideLayers) {
           "serial&#39;s time. commfuse wins, probability unknown (--uncertainty off): 25.0% less time"));
   EXPECT_TRUE(has(models, "m step on h100-sxm, 4 GPUs (4 tensor), batch 8, seq 4K, bf16"));
   EXPECT_TRUE(has(models,
-                  "<td>-25.0</td><td>150.000</td><td>1000</td><td>250</td><td>25.0</td><td>25.0</td>"
+                  "<td>\u221225.0</td><td>150.0</td><td>1000</td><td>250</td><td>25.0</td><td>25.0</td>"
                   "<td>130.0</td><td>0.0</td><td>0.0</td><td>20.0</td></tr>"));
   EXPECT_FALSE(has(models, "id=\"results\""));
   EXPECT_FALSE(has(models, "id=\"block-rows\""));

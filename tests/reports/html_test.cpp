@@ -10,6 +10,7 @@
 
 #include "reports/figure/markup.h"
 #include "reports/html/definitions.h"
+#include "reports/html/inputs.h"
 #include "reports/html/measured.h"
 #include "reports/html/overview.h"
 #include "reports/html/page_link.h"
@@ -207,6 +208,17 @@ TEST(Html, ThePageSaysBelowItsTitleWhatItIsOf) {
       escaped(rows[0].model), rows[0].scope, escaped(machine_in_words(rows[0])), rows[0].batch, rows[0].dtype);
   EXPECT_NE(html_report(small_sweep()).find(subject), std::string::npos) << subject;
   EXPECT_EQ(html_report(ReportInput{.title = "nothing"}).find("class=\"subject\""), std::string::npos);
+  std::vector<ResultRow> many;
+  for (const char* model : {"a", "b", "c", "d"}) {
+    many.push_back(rows[0]);
+    many.back().model = model;
+  }
+  const auto subject_of = [](const std::vector<ResultRow>& some) {
+    return subject_in_words(asked_settings(RowTable(some)), some.size());
+  };
+  EXPECT_TRUE(subject_of(many).starts_with(fmt::format("{} of 4 models on ", many[0].scope))) << subject_of(many);
+  many.resize(2);
+  EXPECT_TRUE(subject_of(many).starts_with(fmt::format("{} of a and b on ", many[0].scope))) << subject_of(many);
 }
 
 TEST(Html, WhatTheWordsMeanStandsBelowTheVerdict) {
