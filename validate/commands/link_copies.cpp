@@ -63,6 +63,16 @@ void add_copy_flag(CLI::App& command, CopyArguments& arguments) {
                      {"all", "ce", "sm"}));
 }
 
+void require_no_gpu_flags(const CLI::App& command) {
+  for (const char* flag : gpu_flags()) {
+    if (command.get_option_no_throw(flag) != nullptr && command.count(flag) > 0) {
+      throw ConfigError(fmt::format(
+          "{} cannot be combined with --copies, which uses all visible GPUs; choose them by CUDA_VISIBLE_DEVICES",
+          flag));
+    }
+  }
+}
+
 MicroRecord copies_measured(const CopyRequest& request) {
   CopyPlan plan = plan_of(request);
   const CudaPlugin plugin = usable_plugin();

@@ -25,6 +25,9 @@ struct CopyArguments {
 /// --copies. The arguments must outlive the parsing.
 void add_copy_flag(CLI::App& command, CopyArguments& arguments);
 
+/// Throws ConfigError where a flag of executors on one GPU was given.
+void require_no_gpu_flags(const CLI::App& command);
+
 /// Copies of one size where none are named: as large as judgements want them.
 inline constexpr Bytes usual_copy{std::int64_t{64} << 20U};
 

@@ -295,7 +295,11 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
         "  commfuse-validate links --copies all --both-ways --expect h100-sxm\n\n"
         "Exit codes: 0 nothing is off; 4 something is; 1 failed; 2 the input is wrong.");
     command.callback([request, &command, &launch, &status] {
-      require_fitting_gpu_flags(command, request->arguments.executor);
+      if (request->copies.wanted()) {
+        require_no_gpu_flags(command);
+      } else {
+        require_fitting_gpu_flags(command, request->arguments.executor);
+      }
       status = run(*request, launch);
     });
   });
