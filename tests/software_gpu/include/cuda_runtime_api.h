@@ -90,9 +90,10 @@ struct cudaDeviceProp {
   int multiProcessorCount;
   int l2CacheSize;
 };
-struct cudaIpcMemHandle_t {
+struct cudaIpcMemHandle_st {
   char reserved[64];
 };
+using cudaIpcMemHandle_t = cudaIpcMemHandle_st;
 struct uint3 {
   unsigned x, y, z;
 };

@@ -153,5 +153,37 @@ TEST_F(NcclCommands, TwoRanksOnOneGpuAreNamed) {
   EXPECT_EQ(ended.codes, std::vector<int>(2, exit_code::user_mistake));
 }
 
+class PeerCommandsOnRanks : public NcclCommands, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(TwoThreeEight, PeerCommandsOnRanks, testing::Values(2, 3, 8));
+
+TEST_P(PeerCommandsOnRanks, CheckHoldsSumsToTheInterpretersBits) {
+  const int ranks = GetParam();
+  const Ended ended = on_gpus(
+      ranks, {"check", "--executor", "cuda-peer", "--scope", "gemm_rs", "--strategy", "serial,async_tp", "-o", "csv"});
+  EXPECT_EQ(ended.codes, std::vector<int>(static_cast<std::size_t>(ranks), exit_code::done)) << ended.sentences[0];
+}
+
+TEST_P(PeerCommandsOnRanks, LinksComesToItsEndThoughSomeRanksAreIdle) {
+  const int ranks = GetParam();
+  const Ended ended = on_gpus(ranks, {"links", "--executor", "cuda-peer", "--ranks", "2", "--out", "links.json"});
+  EXPECT_EQ(ended.codes, std::vector<int>(static_cast<std::size_t>(ranks), exit_code::done)) << ended.sentences[0];
+  const RunRecord record = load_run_record("links.json");
+  EXPECT_EQ(record.executor, "cuda-peer");
+  EXPECT_EQ(record.links, "peers");
+}
+
+TEST_F(NcclCommands, PeersAreCapturedIntoNoGraph) {
+  const Ended ended = on_gpus(2, {"links", "--executor", "cuda-peer", "--issue", "graph"});
+  EXPECT_EQ(ended.codes, std::vector<int>(2, exit_code::user_mistake));
+  EXPECT_EQ(ended.sentences[0],
+            "--issue graph is not available with cuda-peer, whose flags count iterations; use gated or stream");
+}
+
+TEST_F(NcclCommands, TwoPeersOnOneGpuAreNamed) {
+  const Ended ended = on_gpus(2, {"links", "--executor", "cuda-peer", "--device", "0"});
+  EXPECT_EQ(ended.codes, std::vector<int>(2, exit_code::user_mistake));
+  EXPECT_NE(ended.sentences[1].find("but cuda-peer needs one for each"), std::string::npos) << ended.sentences[1];
+}
+
 }  // namespace
 }  // namespace commfuse::validate

@@ -101,6 +101,15 @@ TEST_P(PeersOnEveryRankCount, EveryKindOfScheduleGivesTheInterpretersBits) {
   EXPECT_GT(run, GetParam() == 1 ? 5 : 20);
 }
 
+TEST(PeerExecutor, EightRanksScatterGatherAndSumToTheInterpretersBits) {
+  for (const char* name : {"ag_gemm", "gemm_rs"}) {
+    for (const Strategy* strategy : {&serial_strategy, &commfuse_strategy, &async_tp_strategy}) {
+      const auto program = shared(program_of({&operation(name), strategy, {}, 8, 1}));
+      EXPECT_TRUE(verified(program, LaunchMode::stream).ok()) << program->name;
+    }
+  }
+}
+
 TEST(PeerExecutor, GivesTheSameBitsBehindAGate) {
   const auto program = shared(program_of({&operation("mlp_swiglu"), &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, LaunchMode::gated).ok());
