@@ -126,7 +126,7 @@ constexpr std::array faults{
           "env | grep -E '^NCCL_(MAX|MIN)_(CTAS|NCHANNELS)'", few_ctas, of_a_setting},
     Fault{"low_clocks", "SM clocks are low", "nvidia-smi -q -d CLOCK,PERFORMANCE", low_clocks},
     Fault{"slow_host", "every launch takes long: CPU power saving, busy cores or a wrong NUMA node",
-          "cpupower frequency-info --policy", slow_host},
+          "cpupower frequency-info --policy", slow_host, 1.0, true},
     Fault{"dead_rail", "rails between nodes are down, or NCCL_IB_HCA leaves NICs out", "ibstat", dead_rail},
     Fault{"degraded_nic", "a NIC between nodes runs at a part of its rate", "ibstat", degraded_nic},
     Fault{"missing_gdr", "NICs do not read GPU memory themselves: GPUDirect RDMA is off, or ACS reroutes it",

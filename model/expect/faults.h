@@ -18,6 +18,9 @@ struct Fault {
   /// Returns the machine at each degree of the fault; empty if the machine cannot have it.
   std::vector<Machine> (*degrees)(const Machine& machine);
   double weight = 1.0;  ///< frequency relative to other faults before any measurement: assumed
+  /// True if transfers may hide it: a launch delays only kernels that take less time than it, so messages that
+  /// bandwidth limits keep their time.
+  bool hides_behind_transfers = false;
 };
 
 /// Returns the faults of one node, then those of a network.

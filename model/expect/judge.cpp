@@ -42,11 +42,15 @@ double slowdown_of(std::span<const ClassHalf> halves, const FaultPattern& patter
   return medians.empty() ? 1.0 : math::exp(std::max(0.0, middle(std::move(medians))));
 }
 
-/// Returns the pattern of the model's times.
-FaultPattern pattern_of(const Machine& machine, std::span<const MeasuredMessage> measured,
+/// Returns the pattern of the model's times; of a hidden fault only in messages that latency limits.
+FaultPattern pattern_of(const Machine& machine, bool is_hidden, std::span<const MeasuredMessage> measured,
                         std::span<const Expected> expected, std::span<const ClassHalf> halves) {
   FaultPattern pattern;
   for (const ClassHalf& half : halves) {
+    if (is_hidden && half.limit != Limit::latency) {
+      pattern.push_back(0.0);
+      continue;
+    }
     std::vector<double> effects;
     for (const std::size_t row : half.rows) {
       effects.push_back(
@@ -108,8 +112,12 @@ Judge::Judge(Expectation expectation, double false_alarms, Reference reference, 
   check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
   for (const Fault& fault : all_faults()) {
     std::vector<Machine> machines = fault.degrees(expectation_.machine());
+    const std::size_t degrees = machines.size() * (fault.hides_behind_transfers ? 2 : 1);
     for (Machine& machine : machines) {
-      degrees_.push_back({&fault, machines.size(), std::move(machine)});
+      if (fault.hides_behind_transfers) {
+        degrees_.push_back({&fault, degrees, machine, true});
+      }
+      degrees_.push_back({&fault, degrees, std::move(machine), false});
     }
   }
 }
@@ -135,7 +143,7 @@ const Judge::Known& Judge::known_of(std::span<const MeasuredMessage> measured) {
     }
     const std::vector<ClassHalf> halves = class_halves(measured, known.expected);
     for (const Degree& degree : degrees_) {
-      known.patterns.push_back(pattern_of(degree.machine, measured, known.expected, halves));
+      known.patterns.push_back(pattern_of(degree.machine, degree.is_hidden, measured, known.expected, halves));
     }
     for (Expected& expectation : known.expected) {
       take_from(reference_, expectation);

@@ -66,6 +66,7 @@ class Judge {
     const Fault* fault = nullptr;
     std::size_t degrees = 1;  ///< number of degrees of the fault
     Machine machine;
+    bool is_hidden = false;  ///< Messages that bandwidth limits keep their time.
   };
   /// Results for rows of these messages.
   struct Known {
