@@ -66,10 +66,12 @@ CapacityPlan made(const std::string& text = "h100") {
 }
 
 TEST(CapacityReport, TheVerdictIsTwoSentencesWithIntervals) {
-  EXPECT_EQ(plan_verdict(made()),
-            "Train on 2048 h100 (TP 8, PP 2, DP 128) with commfuse at 1 of 2 sites, sliced at 1: 78.6 days (90% interval "
-            "62.9 to 98.2), $9.66M ($7.73M to $12.07M), $0.9660 per million tokens. The chance of meeting the deadline is 85%; "
-            "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%.");
+  EXPECT_EQ(
+      plan_verdict(made()),
+      "Train on 2048 h100 (TP 8, PP 2, DP 128) with commfuse at 1 of 2 sites, sliced at 1: 78.6 days (90% interval "
+      "62.9 to 98.2), $9.66M ($7.73M to $12.07M), $0.9660 per million tokens. The chance of meeting the deadline is "
+      "85%; "
+      "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%.");
   CapacityPlan none = made();
   none.kinds.erase(none.kinds.begin());
   none.answer.reset();
