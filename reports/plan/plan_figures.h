@@ -10,9 +10,9 @@
 
 namespace commfuse::reports {
 
-/// Days over GPUs with the deadline; cost over days; tokens per second over the rate of links; sensitivity of the cost. Those
-/// for which the plan has nothing to show are left out. Narrow ones are for telephones: as wide as one, with ids that
-/// end in "-narrow".
+/// Days over GPUs with the deadline; cost over days; tokens per second over the rate of links; sensitivity of the cost.
+/// Those for which the plan has nothing to show are left out. Narrow ones are for telephones: as wide as one, with ids
+/// that end in "-narrow".
 enum class FigureWidth : std::uint8_t { wide, narrow };
 std::vector<Figure> plan_figures(const CapacityPlan& plan, FigureWidth width = FigureWidth::wide);
 
