@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Two plans as people get them, one that meets its deadline and one that does not, in a headless Chromium:
-# `plan_test.sh BINARIES SOURCE FOLDER`. Exits with 77, and says so, where Chromium or node is missing. FOLDER/pictures gets
-# what was looked at.
+# `plan_test.sh BINARIES SOURCE FOLDER`. Exits with 77, and says so, where Chromium or node is missing. FOLDER/pictures
+# gets what was looked at.
 set -euo pipefail
 PATH=$1:$PATH
 source=$2
@@ -12,7 +12,8 @@ skip() {
   printf 'skipped: %s\n' "$*"
   exit 77
 }
-chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "there is no Chromium"
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+  skip "there is no Chromium"
 command -v node >/dev/null || skip "there is no node"
 
 rm -rf "$folder"
