@@ -185,7 +185,7 @@ TEST_F(Width, ListsAndExplanationsFit) {
 
 TEST_F(Width, TheValidatorFits) {
   for (const char* command :
-       {"check --scope ag_gemm --ranks 4", "check --executor cpu --scope gemm_rs --ranks 2", "version", "doctor",
+       {"check --scope ag_gemm --ranks 4", "version", "doctor",
         "run --scope gate_up --ranks 2 --seq 256 --model 256x512", "links --ranks 2 --bytes 8K,64K"}) {
     expect_fits(fmt::format("commfuse-validate {}", command));
   }
