@@ -133,12 +133,14 @@ class RowWriter {
 
 /// Returns the columns of a table where the user names none: settings that tell rows apart, the time and MFU.
 std::vector<FittedColumn> usual_columns(const StoreQuery& store) {
-  constexpr std::array<std::string_view, 11> core{"model",    "hardware", "scope", "gpus", "ranks", "tensor",
-                                                  "pipeline", "data",     "batch", "seq",  "dtype"};
+  constexpr std::array<std::string_view, 8> core{"model", "hardware", "scope", "gpus",
+                                                 "ranks", "batch",    "seq",   "dtype"};
+  constexpr std::array<std::string_view, 3> core_of_models{"tensor", "pipeline", "data"};
   const bool is_mixed = store.has_layers() && store.has_models();
   std::vector<FittedColumn> columns{{.name = "point", .expendable = 3}};
   for (std::string& name : store.point_columns()) {
-    const bool is_core = std::ranges::find(core, name) != core.end();
+    const bool is_core = std::ranges::find(core, name) != core.end() ||
+                         (!is_mixed && std::ranges::find(core_of_models, name) != core_of_models.end());
     const bool is_bandwidth = name.ends_with("_bandwidth");
     if (is_core || is_bandwidth || !is_mixed) {  // Most other settings apply to one kind of row.
       columns.push_back({.name = std::move(name),
@@ -154,7 +156,8 @@ std::vector<FittedColumn> usual_columns(const StoreQuery& store) {
   columns.push_back({.name = "mfu", .expendable = 2});
   columns.push_back({.name = "status", .constant = Constant::told, .usual = "ok", .expendable = 1});
   std::erase_if(columns, [&](const FittedColumn& column) {
-    return std::ranges::find(store.columns(), column.name) == store.columns().end();
+    return (is_mixed && column.name == "status") ||
+           std::ranges::find(store.columns(), column.name) == store.columns().end();
   });
   return columns;
 }
