@@ -15,7 +15,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// As many as nvbandwidth runs between its two events.
+/// Copies between two events; nvbandwidth has as many.
 constexpr int repetitions = 16;
 
 std::string test_name(std::string_view ends, const CopyTest& test) {
@@ -117,15 +117,15 @@ std::vector<CopyProgram> copy_programs(const CopyPlan& plan, const Copier& copie
 
 BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOptions& options, Copier& copier,
                         const std::function<void(std::size_t done, std::size_t visits)>& after_each) {
-  Bytes most{};
+  Bytes largest{};
   std::vector<std::vector<MicroBenchmark>> measured;
   for (const CopyProgram& program : programs) {
     measured.push_back(program.what);
     for (const TimedCopy& copy : program.copies) {
-      most = std::max(most, copy.bytes);
+      largest = std::max(largest, copy.bytes);
     }
   }
-  copier.make_room(most);
+  copier.make_room(largest);
   BenchResult result;
   std::vector<bool> failed(programs.size(), false);
   const auto visit = [&](std::size_t place) {

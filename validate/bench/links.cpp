@@ -47,12 +47,12 @@ PartGroup& group_of(const MicroBenchmark& benchmark, const std::vector<std::stri
       PartGroup{.name = name_of(benchmark, between), .op = benchmark.op, .bytes = bytes, .between_hosts = between});
 }
 
-/// Whether the parts of the group are pairs of ranks or of GPUs.
+/// Returns whether the parts of the group are pairs of ranks or of GPUs.
 bool has_pairs(const PartGroup& group) {
   return std::ranges::any_of(group.parts, [](const ComparedPart& part) { return part.peer >= 0; });
 }
 
-/// Whether the first of every pair gets the bytes.
+/// Returns whether the first of every pair gets the bytes.
 bool reads(const PartGroup& group) {
   const std::optional<CopyTest> copy = copy_test_named(group.op);
   return copy && copy->reads;
@@ -201,7 +201,7 @@ std::string without_trailing_blanks(std::string line) {
   return line + "\n";
 }
 
-/// What rows and columns of a matrix are. A copy is issued by the GPU of its row.
+/// Returns the meaning of rows and columns of a matrix. A copy is issued by the GPU of its row.
 std::string_view axes_of(const PartGroup& group) {
   const std::optional<CopyTest> copy = copy_test_named(group.op);
   return !copy ? "from (down) to (right)" : copy->reads ? "GPU (down) <- GPU (right)" : "GPU (down) -> GPU (right)";

@@ -36,7 +36,7 @@ struct ComparedPart {
 /// hosts; copies of one size by one test of nvbandwidth.
 struct PartGroup {
   std::string name;  ///< "products", "transfers of 4 MiB between hosts", "device_to_host_memcpy_ce of 64 MiB"
-  std::string op;    ///< Of its micro-benchmarks.
+  std::string op;    ///< Op of its micro-benchmarks.
   Bytes bytes{};     ///< 0: GEMMs
   bool between_hosts = false;
   Duration usual{};  ///< the median of the medians, the lower one for an even number

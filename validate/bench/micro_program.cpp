@@ -188,9 +188,9 @@ MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wir
   if (placing == Placing::in_place) {
     const Operand whole = maker.filled("data", rows, columns, wire);
     ProgramBuilder& builder = maker.builder();
-    const Operand own{builder.rows_of(whole.begin()->buffer, along(builder.mesh(), 0))};
-    in = gathers ? own : whole;
-    out = scatters ? own : whole;
+    const Operand own_part{builder.rows_of(whole.begin()->buffer, along(builder.mesh(), 0))};
+    in = gathers ? own_part : whole;
+    out = scatters ? own_part : whole;
   } else {
     in = maker.filled("in", gathers ? own_rows : rows, columns, wire);
     out = maker.empty("out", scatters ? own_rows : rows, columns, wire);

@@ -37,8 +37,8 @@ struct ToolResults {
 /// both directions, of several copies at once, of latency and of several nodes are passed over.
 ToolResults results_of(const BandwidthRun& run);
 
-/// The same of a record of `commfuse-validate links --copies`: of its largest copies, where these are so large that
-/// what a copy costs besides its bytes does not count.
+/// Returns the largest copies of a record of `commfuse-validate links --copies`, if they are so large that the cost of
+/// a copy besides its bytes does not count.
 ToolResults results_of(const RunRecord& record);
 
 /// A result for each failed test and each warning of a test that did not pass.

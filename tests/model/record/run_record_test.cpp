@@ -55,6 +55,7 @@ RunRecord example() {
       {.op = "exchange", .beside = "product", .dtype = "fp32", .bytes = 4096, .ranks = 2, .samples = {3us}});
   record.micro_benchmarks.push_back(
       {.op = "transfer", .dtype = "bf16", .bytes = 512, .ranks = 3, .rank = 0, .peer = 2, .samples = {4us}});
+  record.micro_benchmarks.push_back({.op = "all_gather", .ranks = 3, .in_place = true, .samples = {5us}});
   return record;
 }
 

@@ -556,6 +556,17 @@ TEST_F(Calibrate, OpsOfSchedulesAreRowsAndThoseOfSingleRanksAreNot) {
             "run.json: ops of single ranks and links, which commfuse-validate links compares (1 row)");
 }
 
+TEST_F(Calibrate, CollectivesInPlaceAreLeftOut) {
+  RunRecord record{.executor = "cpu", .compute = "real", .links = "copied", .environment = {.cpu = "on paper"}};
+  record.micro_benchmarks = {micro("all_gather", 4096, std::chrono::microseconds(9))};
+  record.micro_benchmarks.front().in_place = true;
+  const Observations seen = read_observations({write("one.json", to_json(record))}, std::nullopt);
+  EXPECT_TRUE(seen.collectives.rows.empty());
+  EXPECT_EQ(seen.skipped,
+            std::vector<std::string>{"one.json: collectives in place, which save the copy of a rank's own "
+                                     "part that prices count (1 row)"});
+}
+
 TEST_F(Calibrate, ACollectiveOfOneRankIsLeftOutAndAHugeSizeIsRefused) {
   RunRecord record{.executor = "cpu", .compute = "real", .links = "copied", .environment = {.cpu = "on paper"}};
   record.micro_benchmarks = {micro("all_gather", 4096, std::chrono::microseconds(9))};
