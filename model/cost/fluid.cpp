@@ -237,7 +237,7 @@ Fluid price_fluid(const Program& program, const std::vector<Meetings>& meetings,
   bool exchanges = false;
   bool collectives = false;
   for (const Op& op : program.ops) {
-    const bool holds_sms = exchange_holds_sms(program.lanes[op.lane].kind);
+    const bool holds_sms = communication_holds_sms(program.lanes[op.lane].kind);
     exchanges = exchanges || (op.kind == OpKind::exchange && holds_sms);
     collectives = collectives || (op.kind == OpKind::collective && holds_sms);
   }

@@ -51,12 +51,12 @@ Order::Order(const Program& program, Rank rank)
   }
 }
 
-bool exchange_holds_sms(LaneKind lane) { return lane != LaneKind::copy && lane != LaneKind::kernel; }
+bool communication_holds_sms(LaneKind lane) { return lane != LaneKind::copy && lane != LaneKind::kernel; }
 
 namespace {
 
 bool holds_sms(const Program& program, const Op& op, OpKind kind) {
-  return op.kind == kind && exchange_holds_sms(program.lanes[op.lane].kind);
+  return op.kind == kind && communication_holds_sms(program.lanes[op.lane].kind);
 }
 
 /// One lane, with the number of ops of either kind of communication among its first ops.

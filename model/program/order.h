@@ -40,12 +40,12 @@ class Order {
   std::vector<std::vector<OpId>> on_lane_;
 };
 
-/// Returns true unless copy engines, or a kernel that runs anyway, move the data of exchanges on such a lane without
-/// SMs.
-bool exchange_holds_sms(LaneKind lane);
+/// Returns true unless copy engines, or a kernel that runs anyway, move the data of communication on such a lane
+/// without SMs.
+bool communication_holds_sms(LaneKind lane);
 
 /// Ops that may run at the same time as an op, because neither is ordered before the other. For a compute op: the kinds
-/// of communication that hold SMs meanwhile (exchanges on lanes of kind copy or kernel hold none). For an exchange that
+/// of communication that hold SMs meanwhile (those on lanes of kind copy or kernel hold none). For an exchange that
 /// sends: the send of every other lane that runs beside it (`rivals`), and the collectives beside it. For a collective:
 /// the sends and collectives of other lanes beside it (`contenders`).
 struct Meetings {

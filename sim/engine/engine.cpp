@@ -349,7 +349,7 @@ void Engine::refuse_too_long(Rank rank) {
 void Engine::hold_sms(std::uint32_t slot, const PlannedOp& op, int change) {
   const Slot& state = slots_[slot];
   const bool communicates = op.kind == OpKind::collective || op.kind == OpKind::exchange;
-  if (communicates && exchange_holds_sms(program_->lanes[state.lane].kind)) {
+  if (communicates && communication_holds_sms(program_->lanes[state.lane].kind)) {
     fluid_.resident(state.rank, op.kind, change);
   }
 }

@@ -245,7 +245,8 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"commfuse-sim run --schedule absent.yaml",
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML"},
       {"commfuse-sim run --schedule dubling",
-       "unknown schedule 'dubling'; did you mean 'doubling'? known: doubling, push-ring; a path holds '/' or ends in "
+       "unknown schedule 'dubling'; did you mean 'doubling'? known: doubling, push-ring, te-external-wgrad, "
+       "zero-cta-gather; a path holds '/' or ends in "
        ".yaml or "
        ".json"},
       {"commfuse-sim run --schedule absent.yaml --schedule " + broken,
