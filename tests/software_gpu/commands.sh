@@ -58,7 +58,8 @@ done
 validate compare --executor cuda-virtual --ranks 2 --strategy serial "${point[@]}"
 validate probe --quick --stage launch --out probes.csv
 validate bench --quick --executor cuda-virtual --only gaps,messages --out bench.json
-validate links --executor cuda-virtual --ranks 2 --bytes '8 KiB' --tolerance 1000000
+validate links --executor cuda-virtual --ranks 2 --bytes '8 KiB' --collectives '8 KiB' --tolerance 1000000
+SOFTWARE_GPU_DEVICES=3 validate links --copies all --both-ways --bytes '8 KiB' --iterations 3 --tolerance 1000000
 ranks 2 check --executor nccl --scope gemm_rs --strategy serial
 ranks 2 run --executor nccl --ranks 2 --strategy serial,commfuse --nccl-register on --out run.json "${point[@]}"
 ranks 3 links --executor nccl --ranks 2 --bytes '8 KiB' --tolerance 1000000
