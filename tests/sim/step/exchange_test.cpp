@@ -60,10 +60,10 @@ TEST(Exchange, MoreTrafficIsNeverFasterAndNothingComesFree) {
   for (int setting = 0; setting < 2000; ++setting) {
     std::vector<PassTime> layers(static_cast<std::size_t>(1 + time(random) % 6));
     Duration slow{};
-    for (PassTime& pass : layers) {
-      pass.alone = Duration(time(random));
-      pass.beside = pass.alone + Duration(time(random));
-      slow += pass.beside - pass.alone;
+    for (PassTime& drawn : layers) {
+      drawn.alone = Duration(time(random));
+      drawn.beside = drawn.alone + Duration(time(random));
+      slow += drawn.beside - drawn.alone;
     }
     const Duration exchange(time(random));
     const Duration more = exchange + Duration(time(random));
