@@ -23,9 +23,9 @@ TEST(Readme, FirstParagraphQuotesTheFirstAnswer) {
   const std::string answer = on_one_line(page.substr(answer_begin, page.find("\n```", answer_begin) - answer_begin));
   const std::regex number(R"((-?\d+ to -?\d+%)|(\d+(\.\d+)?%))");
   std::size_t quoted = 0;
-  for (auto found = std::sregex_iterator(paragraph.begin(), paragraph.end(), number); found != std::sregex_iterator{};
-       ++found, ++quoted) {
-    EXPECT_NE(answer.find(found->str()), std::string::npos) << found->str() << " is not in: " << answer;
+  for (auto match = std::sregex_iterator(paragraph.begin(), paragraph.end(), number); match != std::sregex_iterator{};
+       ++match, ++quoted) {
+    EXPECT_NE(answer.find(match->str()), std::string::npos) << match->str() << " is not in: " << answer;
   }
   EXPECT_EQ(quoted, 4U) << paragraph;  // the saving, 90%, its interval, what ideal kernels would add
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people read on a terminal of 80 columns fits, in colour and through a pipe.
+// Tests that what people read on a terminal of 80 columns fits, in colour and through a pipe.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <pty.h>

@@ -99,9 +99,9 @@ ExpectedNode expected_of(const std::string& name) {
 NodeFacts facts_of(const DoctorRequest& request) {
   NodeFacts node = node_facts(NodeFiles(request.root));
   const char* const index = std::getenv("NCCL_IB_GID_INDEX");  // NOLINT(concurrency-mt-unsafe)
-  constexpr std::int64_t most = 4096;
+  constexpr std::int64_t largest_index = 4096;
   if (const std::optional<std::int64_t> number = parse_integer(index == nullptr ? "" : index);
-      number && *number >= 0 && *number <= most) {
+      number && *number >= 0 && *number <= largest_index) {
     node.gid_index = static_cast<int>(*number);
   }
   return node;

@@ -111,7 +111,7 @@ class Gpu {
 
 class Crew;
 
-/// What processes with a GPU each communicate by.
+/// The means by which processes with a GPU each communicate.
 enum class CrewLinks : std::uint8_t {
   nccl,
   peers,  ///< Copies into each other's memory: all on one machine.
@@ -165,7 +165,7 @@ class GpuCrew {
 
 /// Clocks, power and temperature of the GPU with this identity, now.
 DeviceReading device_reading(const std::string& uuid, const std::string& when, int rank);
-/// A line on stderr: no time is a GPU's.
+/// Says on stderr that no time is a GPU's.
 void say_software_gpu();
 
 /// Returns the NCCL_*, CUDA_* and NVIDIA_* variables of the environment as they are now, sorted by name.

@@ -15,7 +15,7 @@ class App;
 
 namespace commfuse::validate {
 
-/// As written on the command line.
+/// The words of --copies on the command line.
 struct CopyArguments {
   std::string by;  // words; empty: no copies
 
@@ -33,7 +33,7 @@ inline constexpr Bytes usual_copy{std::int64_t{64} << 20U};
 
 struct CopyRequest {
   CopyArguments arguments;
-  std::string ranks;  ///< As written: GPUs, the first of those that are visible; empty: all.
+  std::string ranks;  ///< The flag's text: GPUs, the first of those that are visible; empty: all.
   std::vector<Bytes> sizes{};
   bool both_ways = false;
   BenchOptions options{};

@@ -129,11 +129,11 @@ void require_channels(const LinksRequest& request, const RunRecord& record, std:
   }
 }
 
-/// Says which copies are slower than the machine of --expect; whether some are.
+/// Prints which copies are slower than the machine of --expect, and returns true if some are.
 bool tell_slow_copies(const LinksRequest& request, const RunRecord& record, const Machine& machine) {
   const std::vector<CopyJudgement> judgements = judged_copies(record, machine, false_alarms_of(request));
   fmt::print(request.format == "table" ? stdout : stderr, "{}", in_words(judgements, machine.name));
-  return std::ranges::any_of(judgements, [](const CopyJudgement& one) { return one.health == Health::bad; });
+  return std::ranges::any_of(judgements, [](const CopyJudgement& copies) { return copies.health == Health::bad; });
 }
 
 /// Prints what is slower than the machine of --expect, and returns true if something is.

@@ -179,12 +179,12 @@ TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
 TEST(Judge, SlowLaunchesAreSeenWhereLargeMessagesHideThem) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows = rows_of(machine, {LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce, LinkOp::all_to_all});
-  Judge own(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
-  const std::vector<Expected> expected = own.of(rows).expected;
+  Judge judge(Expectation(machine), 0.01, {}, FittedTo::this_fleet);
+  const std::vector<Expected> expected = judge.of(rows).expected;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i].time_us *= expected[i].limit == Limit::latency ? 2.0 : 1.0;
   }
-  const Judgement judgement = own.of(rows);
+  const Judgement judgement = judge.of(rows);
   EXPECT_EQ(judgement.health, Health::bad);
   ASSERT_FALSE(judgement.suspects.empty());
   EXPECT_EQ(judgement.suspects.front().fault->name, "slow_host");

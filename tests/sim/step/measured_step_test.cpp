@@ -96,7 +96,7 @@ TEST(MeasuredStep, ThatTookAsLongAsPredictedMovesNothing) {
 
 TEST(MeasuredStep, SaysHowSurprisingItIs) {
   const std::string near = in_words(measured_at(1.05));
-  EXPECT_NE(near.find(": 5.0% longer. 24% of healthy steps take as long (0.7 standard errors). Times below"),
+  EXPECT_NE(near.find(": 5.0% longer. 25% of healthy steps take as long (0.7 standard errors). Times below"),
             std::string::npos)
       << near;
   const std::string far = in_words(measured_at(0.5));

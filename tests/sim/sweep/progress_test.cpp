@@ -30,7 +30,7 @@ TEST(Progress, SaysHowFarHowFastAndHowLong) {
   const ProgressState state{.done = 12, .total = 24, .infeasible = 3, .elapsed = Seconds(6)};
   EXPECT_EQ(in_words(state), "12 of 24 points (50%), 6 s left, 2.0 points/s, 3 infeasible");
   EXPECT_EQ(in_json(state), R"({"done":12,"total":24,"infeasible":3,"rate_per_s":2.0,"left_s":6.0})");
-  EXPECT_EQ(as_bar(state), "[========        ] 12 of 24 points (50%), 6 s left, 2.0 points/s, 3 infeasible");
+  EXPECT_EQ(as_bar(state), "[========         ] 12 of 24 points (50%), 6 s left, 2.0 points/s, 3 infeasible");
   EXPECT_EQ(in_words({.noun = "tables", .done = 1, .total = 2}), "1 of 2 tables (50%)");
   EXPECT_EQ(in_words({.done = 0, .total = 24}), "0 of 24 points (0%)");
   EXPECT_EQ(in_json({.done = 0, .total = 24}),
