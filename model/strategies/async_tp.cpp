@@ -43,14 +43,14 @@ namespace {
 
 constexpr Lane copy_engine{LaneKind::copy, 0};
 
-/// Puts the input into symmetric memory and pulls the shards of the others, each under the product of the one before.
-/// `pulled` is the place of the shard of rank r + step, `multiply` adds the product of an operand of that shard.
-/// Returns the products. Requires more than one rank.
+/// Puts the input into memory that the others reach, `symmetric`, and pulls their shards, each under the product of the
+/// one before. `pulled` is the place of the shard of rank r + step, `multiply` adds the product of an operand of that
+/// shard. Returns the products. Requires more than one rank.
 std::vector<OpId> pull_and_multiply(
-    const Stage& stage, const StrategyOptions& options, const std::function<Region(std::int32_t step)>& pulled,
+    const Stage& stage, const StrategyOptions& options, BufferId symmetric,
+    const std::function<Region(std::int32_t step)>& pulled,
     const std::function<OpId(std::int32_t step, const Region& shard, const std::vector<OpId>& waits)>& multiply) {
   ProgramBuilder& builder = stage.builder;
-  const BufferId symmetric = stage.scratch("symmetric", 1, stage.input);
   const OpId put = builder.elementwise({.function = Function::copy,
                                         .inputs = {{builder.whole(stage.input)}},
                                         .out = {builder.whole(symmetric)},
@@ -80,9 +80,10 @@ Done async_tp_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   if (stage.ranks == 1) {
     return {product(0, builder.whole(stage.input), stage.ready)};
   }
+  const BufferId symmetric = stage.scratch("symmetric", 1, stage.input);
   const BufferId gathered = stage.scratch("gathered", stage.ranks - 1, stage.input);
   const auto pulled = [&](std::int32_t step) { return builder.rows_of(gathered, step - 1); };
-  return {pull_and_multiply(stage, options, pulled, product).back()};
+  return {pull_and_multiply(stage, options, symmetric, pulled, product).back()};
 }
 
 /// Adds the products of all shards and their scatter; `transposed`: the second factor is w^T.
@@ -147,8 +148,9 @@ Done async_tp_gemm_rs_backward(const Stage& stage, const StrategyOptions& option
   ProgramBuilder& builder = stage.builder;
   const auto shard = [&](std::int32_t step) { return along(builder.mesh(), stage.axis, step); };
   const BufferId dy = stage.scratch("gathered", stage.ranks, stage.input);
+  const BufferId symmetric = stage.scratch("symmetric", 1, stage.input);
   const std::vector<OpId> products = pull_and_multiply(
-      stage, options, [&](std::int32_t step) { return builder.rows_of(dy, shard(step)); },
+      stage, options, symmetric, [&](std::int32_t step) { return builder.rows_of(dy, shard(step)); },
       [&](std::int32_t step, const Region& operand, const std::vector<OpId>& waits) {
         return builder.gemm({.a = {operand},
                              .b = {builder.whole(stage.weight)},

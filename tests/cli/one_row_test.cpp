@@ -68,18 +68,25 @@ class OneRow : public testing::Test {
 
 TEST_F(OneRow, ResultsShowsTheUsualColumnsOfWhatIsThere) {
   EXPECT_EQ(output_of("results layers.jsonl --where \"makespan_us < 80\""),
-            "model  hardware  ranks   seq  strategy  makespan_us  exposed_us  mfu  status\n"
-            "m      h100-sxm      4  4096  commfuse           75          15  0.5  ok\n");
+            "model m, hardware h100-sxm, scope mlp, ranks 4, batch 1, seq 4096, dtype bf16\n"
+            "\n"
+            "strategy  makespan_us  mfu\n"
+            "commfuse           75  0.5\n");
   EXPECT_EQ(output_of("results models.jsonl"),
-            "model  gpus  batch   seq  strategy  time_ms  tokens_per_second   mfu\n"
-            "m         4      8  4096  serial        200               1000  0.25\n"
-            "m         4      8  4096  commfuse      150               1000  0.25\n");
+            "model m, hardware h100-sxm, scope step, batch 8, seq 4096, dtype bf16, gpus 4,\n"
+            "tensor 4, pipeline 1, data 1\n"
+            "\n"
+            "strategy  time_ms  tokens_per_second   mfu\n"
+            "serial        200               1000  0.25\n"
+            "commfuse      150               1000  0.25\n");
   EXPECT_EQ(output_of("results both.jsonl --sort-by time_us"),
-            "model  hardware  scope  gpus  ranks   seq  strategy  time_us   mfu\n"
-            "m      h100-sxm  mlp       -      4  4096  commfuse       75   0.5\n"
-            "m      h100-sxm  mlp       -      4  4096  serial        100   0.5\n"
-            "m      h100-sxm  step      4      -  4096  commfuse   150000  0.25\n"
-            "m      h100-sxm  step      4      -  4096  serial     200000  0.25\n");
+            "model m, hardware h100-sxm, seq 4096, dtype bf16\n"
+            "\n"
+            "scope  ranks  batch  gpus  strategy  time_us  tokens_per_second   mfu\n"
+            "mlp        4      1     -  commfuse       75                  -   0.5\n"
+            "mlp        4      1     -  serial        100                  -   0.5\n"
+            "step       -      8     4  commfuse   150000               1000  0.25\n"
+            "step       -      8     4  serial     200000               1000  0.25\n");
 }
 
 TEST_F(OneRow, AColumnThatDoesNotApplyIsAbsentAndAnUnknownOneIsIgnored) {
