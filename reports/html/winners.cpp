@@ -151,11 +151,12 @@ std::string scaling_html(const RowTable& rows) {
     rows.read(i, row);
     fastest.add(row);
   }
-  // The terminal's lines are broken: what belongs to the line before begins with four spaces.
+  // The terminal's lines are broken: what goes on begins with four spaces, or with none and is no heading.
   std::string html;
   std::istringstream lines(scaling_text(fastest.scalings()));
   for (std::string line; std::getline(lines, line);) {
-    const bool goes_on = !line.starts_with("  ") ? !html.empty() && !html.ends_with(":") : line.starts_with("    ");
+    const bool is_head = line.starts_with("Strong scaling:") || line.starts_with("Weak scaling:");
+    const bool goes_on = line.starts_with("    ") || (!is_head && !line.starts_with("  "));
     line.erase(0, line.find_first_not_of(' '));
     html += (html.empty() ? "" : goes_on ? " " : "<br/>") + escaped(line);
   }

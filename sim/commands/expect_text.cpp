@@ -259,9 +259,11 @@ std::string kernel_yaml(std::span<const ExpectedKernelRow> rows, const ExpectedO
 
 std::string run_table(std::span<const ExpectedRun> rows, const ExpectedOf& of) {
   const ExpectedRun& first = rows.front();
-  const std::string text = fmt::format(
-      "{} of {} on {}, {} GPUs, batch {}, {} tokens\none healthy measurement in {:g} is slower than 'slow'\n\n",
-      first.scope, first.model, of.machine, first.ranks, first.batch, first.seq, 1.0 / of.false_alarms);
+  const std::string text =
+      wrapped(fmt::format("{} of {} on {}, {} GPUs, batch {}, {} tokens", first.scope, first.model, of.machine,
+                          first.ranks, first.batch, first.seq),
+              "", "  ") +
+      fmt::format("one healthy measurement in {:g} is slower than 'slow'\n\n", 1.0 / of.false_alarms);
   FittedTable table({{.name = "strategy"},
                      number_column("time us"),
                      number_column("fast", 1),
