@@ -137,7 +137,7 @@ void add_plan(CLI::App& app, Caller& caller) {
     command.footer(
         "The file says what is trained, by when or for how much, and which GPUs could be\n"
         "had at which price. docs/plan.md says how to write one; commfuse-sim config\n"
-        "explain plan lists its keys. 4 is returned where nothing keeps the limits.\n\n"
+        "explain plan lists its keys. 4 is returned where no option meets the limits.\n\n"
         "Examples:\n"
         "  commfuse-sim plan configs/plans/train-70b.yaml\n"
         "  commfuse-sim plan configs/plans/compare-gpus.yaml --out out/plan\n"
