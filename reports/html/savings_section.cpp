@@ -41,7 +41,8 @@ std::string line_html(const Line& line, bool has_points) {
 std::string table_html(std::string_view title, std::string_view first, const std::vector<Line>& lines) {
   const std::size_t points = lines.empty() ? 0 : lines.front().count->points;
   const bool has_points = std::ranges::any_of(lines, [&](const Line& line) { return line.count->points != points; });
-  const std::string caption = has_points ? std::string{title} : fmt::format("{} ({} points)", title, number(points));
+  const std::string caption =
+      has_points ? std::string{title} : fmt::format("{} ({} point{})", title, number(points), points == 1 ? "" : "s");
   std::string html = fmt::format(
       "<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table class=\"savings\">\n"
       "<caption>{0}</caption>\n<thead><tr><th scope=\"col\">{1}</th>",
