@@ -19,7 +19,8 @@ namespace {
 constexpr double least_effect = 0.03;
 
 /// For a file fitted to nodes of the fleet that is judged. Errors of parameters that a fit decided are not independent
-/// of each other: together they cost no more than this share of what the fit leaves, squared, as bandwidth_shares.node.
+/// of each other: together they cost no more than this share of the residual that differs between siblings, squared, as
+/// bandwidth_shares.node.
 /// Taken as independent, 36 fits to one node stated 6 to 50% where its siblings were off by 2% (docs/decisions/0065).
 constexpr double decided_share = 0.10;
 

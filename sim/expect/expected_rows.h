@@ -20,8 +20,8 @@ struct Setup {
   std::optional<NcclVersion> nccl{};
 };
 
-/// Throws ConfigError for NVLS without a switch that sums, for rails without a network or above a node's NICs, and for
-/// fewer than one CTA, and for NVLS with a version that has none. Such a version turns NVLS off.
+/// A version of NCCL without NVLS turns it off. Throws ConfigError for NVLS with such a version or without a switch
+/// that sums, for rails without a network or above a node's NICs, and for fewer than one CTA.
 Machine with_setup(Machine machine, const Setup& setup);
 
 struct Question {

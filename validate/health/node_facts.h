@@ -83,7 +83,8 @@ struct RdmaPort {
   CongestionFacts congestion;
 };
 
-/// The index that NCCL chooses by itself: of RoCE v2, an IPv4 address before another one that routers pass on.
+/// The first index of RoCE v2 with an IPv4 address, which NCCL chooses by itself; else that of another address that
+/// routers pass on, which NCCL chooses only with NCCL_IB_ADDR_FAMILY=AF_INET6.
 std::optional<int> usable_gid_index(const RdmaPort& port);
 
 /// True for a port over which RDMA on Ethernet runs now.
