@@ -34,7 +34,7 @@ struct Roofline {
   std::vector<RoofedProduct> products;
 };
 
-/// Share of the time of another (serial, else the next one) that the fastest saves, between the ends of a 95% interval.
+/// Share of the time of another (serial, else the next one) that the fastest saves, between the ends of a 90% interval.
 struct SavingInterval {
   std::string winner;
   std::string next;

@@ -51,12 +51,15 @@ std::string joined(std::span<const std::string> values, std::size_t most) {
   return values.size() > most ? fmt::format("{} and {} more", text, values.size() - most) : text;
 }
 
-/// "2, 4, 8"; of many values the ends: "1K to 128K (8 values)".
+/// "2, 4, 8"; of many counts the smallest and the largest: "1K to 128K (8 values)".
 std::string ends_of(std::span<const std::string> values) {
   constexpr std::size_t most_listed = 5;
-  return values.size() <= most_listed
-             ? joined(values, most_listed)
-             : fmt::format("{} to {} ({} values)", values.front(), values.back(), values.size());
+  if (values.size() <= most_listed) {
+    return joined(values, most_listed);
+  }
+  const auto [least, most] =
+      std::ranges::minmax_element(values, {}, [](const std::string& value) { return parse_count(value).value_or(0); });
+  return fmt::format("{} to {} ({} values)", *least, *most, values.size());
 }
 
 std::string counted(std::size_t count, std::string_view noun) {

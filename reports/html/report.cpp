@@ -251,7 +251,7 @@ std::string Page::title_of(const std::vector<TracedRun>& runs) const {
   return where(runs.front().row) + (reason.empty() ? "" : ": ") + reason;
 }
 
-/// " (95% interval: 15.2% to 29.9%)" of what overlap saves at this point; empty where it is not known.
+/// " (90% interval: 15.2% to 29.9%)" of what overlap saves at this point; empty where it is not known.
 std::string Page::interval_at(const ResultRow& row) const {
   if (!input_.study || !input_.study->saving || input_.study->runs.empty()) {
     return {};
@@ -259,7 +259,7 @@ std::string Page::interval_at(const ResultRow& row) const {
   const ResultRow& of = input_.study->runs.front().row;
   const SavingInterval& saving = *input_.study->saving;
   return saving.next == "serial" && point_of(of) == point_of(row) && setting_title(of) == setting_title(row)
-             ? fmt::format(" (95% interval: {} to {})", percent(saving.low), percent(saving.high))
+             ? fmt::format(" (90% interval: {} to {})", percent(saving.low), percent(saving.high))
              : std::string{};
 }
 
@@ -293,9 +293,9 @@ std::string Page::second_sentence() const {
   return overview_.savings.points > 1 ? std::string{} : on_one_line(overview_.wins_words);
 }
 
-/// "commfuse saves 12.3% of the time of serial (95% interval: 10.1% to 14.4%)."
+/// "commfuse saves 12.3% of the time of serial (90% interval: 10.1% to 14.4%)."
 std::string interval_in_words(const SavingInterval& saving) {
-  return fmt::format("{} saves {} of the time of {} (95% interval: {} to {}).", saving.winner, percent(saving.saved),
+  return fmt::format("{} saves {} of the time of {} (90% interval: {} to {}).", saving.winner, percent(saving.saved),
                      saving.next, percent(saving.low), percent(saving.high));
 }
 
@@ -305,7 +305,7 @@ std::string Page::point_sentence() const {
     return {};
   }
   if (input_.study && input_.study->saving && !input_.study->runs.empty()) {
-    const bool is_said = first_sentence().find("(95% interval: ") != std::string::npos;
+    const bool is_said = first_sentence().find("(90% interval: ") != std::string::npos;
     return is_said ? std::string{}
                    : fmt::format("At {}, {}", where(input_.study->runs.front().row),
                                  interval_in_words(*input_.study->saving));
@@ -373,7 +373,7 @@ void Page::summary_section() {
   quiet(terms());
   html_ += savings_tables(overview_);
   if (has_layers() && !has_interval()) {
-    html_ += "<p class=\"note\">No 95% interval: these results were made with --uncertainty off.</p>\n";
+    html_ += "<p class=\"note\">No 90% interval: these results were made with --uncertainty off.</p>\n";
   }
   for (const std::string& note : input_.notes) {
     add("<p class=\"note\">{}</p>\n", escaped(note));

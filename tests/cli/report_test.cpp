@@ -57,7 +57,7 @@ TEST_F(Report, JsonLinesJsonAndStdinMakeTheSamePage) {
   EXPECT_NE(page.find("commfuse-sim report rows.jsonl --out report.html"), std::string::npos);
   EXPECT_NE(page.find("<figure data-timeline=\"gantt-1\">"), std::string::npos);
   EXPECT_NE(page.find("<figure data-figure=\"breakdown\">"), std::string::npos);
-  EXPECT_NE(page.find("95% interval"), std::string::npos);
+  EXPECT_NE(page.find("90% interval"), std::string::npos);
 }
 
 TEST_F(Report, AStoreMakesThePageThatTheSweepLeft) {

@@ -191,12 +191,12 @@ TEST(Html, TheIntervalStandsWithTheSavingAndNowhereElse) {
   input.study = PointStudy{.runs = {run}};
   input.study->saving = SavingInterval{.winner = "commfuse", .next = "serial", .saved = 0.25, .low = 0.2, .high = 0.3};
   const std::string html = html_report(input);
-  EXPECT_NE(html.find("25.0% of serial&#39;s time at ranks 2, seq 2K (95% interval: 20.0% to 30.0%). commfuse wins"),
+  EXPECT_NE(html.find("25.0% of serial&#39;s time at ranks 2, seq 2K (90% interval: 20.0% to 30.0%). commfuse wins"),
             std::string::npos);
-  EXPECT_EQ(count(html, "95% interval: "), 1U);
+  EXPECT_EQ(count(html, "90% interval: "), 1U);
   input.study->saving->next = "sliced";
   EXPECT_NE(html_report(input).find("<p class=\"quiet\">At ranks 2, seq 2K, commfuse saves 25.0% of the time of sliced "
-                                    "(95% interval: 20.0% to 30.0%).</p>"),
+                                    "(90% interval: 20.0% to 30.0%).</p>"),
             std::string::npos);
 }
 

@@ -101,8 +101,8 @@ NodeFacts facts_of(const DoctorRequest& request) {
   const char* const index = std::getenv("NCCL_IB_GID_INDEX");  // NOLINT(concurrency-mt-unsafe)
   constexpr std::int64_t largest_index = 4096;
   if (const std::optional<std::int64_t> number = parse_integer(index == nullptr ? "" : index);
-      number && *number >= 0 && *number <= largest_index) {
-    node.gid_index = static_cast<int>(*number);
+      number && *number <= largest_index) {
+    node.gid_index = *number < 0 ? std::nullopt : std::optional(static_cast<int>(*number));  // -1: NCCL finds it.
   }
   return node;
 }

@@ -153,7 +153,9 @@ bool look_at_reasons(const GpuFacts& gpu, CheckList& list) {
   if ((gpu.held_back.value_or(0) & ~(idle | power_cap)) == 0) {
     return false;
   }
-  const std::string clocks = fmt::format("held back by {}: {}", reasons_in_words(*gpu.held_back), load_in_words(gpu));
+  const std::string load = load_in_words(gpu);
+  const std::string clocks =
+      fmt::format("held back by {}{}{}", reasons_in_words(*gpu.held_back), load.empty() ? "" : ": ", load);
   if ((*gpu.held_back & hot) != 0) {
     list.bad({.subject = subject_of(gpu),
               .found = clocks,

@@ -218,7 +218,8 @@ CongestionFacts congestion_at(const NodeFiles& files, const fs::path& port, cons
   constexpr int priorities = 8;
   const fs::path network = fs::path("sys/class/net") / interface;
   CongestionFacts facts{.marked = count_in(files, port / "hw_counters/np_ecn_marked_roce_packets"),
-                        .lost = count_in(files, port / "hw_counters/packet_seq_err")};
+                        .lost = count_in(files, port / "hw_counters/packet_seq_err"),
+                        .notified = count_in(files, port / "hw_counters/rp_cnp_handled")};
   if (interface.empty()) {
     return facts;
   }
@@ -241,18 +242,17 @@ CongestionFacts congestion_at(const NodeFiles& files, const fs::path& port, cons
 /// NCCL_IB_GID_INDEX of a file of NCCL's: a variable and its value a line, "#" begins a comment.
 std::optional<int> gid_index_in(const std::string& text) {
   constexpr std::string_view key = "NCCL_IB_GID_INDEX=";
-  std::optional<int> index;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string line = text.substr(at, end - at);
-    if (line.starts_with(key)) {
+    if (line.starts_with(key)) {  // The first line counts: NCCL sets no variable twice.
       const std::string value = line.substr(key.size());
       const std::optional<std::int64_t> number = parse_integer(value.substr(0, value.find_last_not_of(" \t\r") + 1));
-      index = number && *number >= 0 && *number <= most_gids ? std::optional(static_cast<int>(*number)) : std::nullopt;
+      return number && *number >= 0 && *number <= most_gids ? std::optional(static_cast<int>(*number)) : std::nullopt;
     }
     at = end + 1;
   }
-  return index;
+  return std::nullopt;
 }
 
 void add_addresses(const NodeFiles& files, RdmaPort& port) {
@@ -314,15 +314,16 @@ std::string generation_in_words(double speed) {
                                : fmt::format("PCIe generation {}", known - speeds.begin() + 1);
 }
 
+bool is_mapped_ipv4(const Gid& gid) { return gid.address.starts_with("0000:0000:0000:0000:0000:ffff:"); }
+
 std::optional<int> usable_gid_index(const RdmaPort& port) {
   constexpr std::string_view link_local = "fe80";
-  constexpr std::string_view ipv4 = "0000:0000:0000:0000:0000:ffff:";  // mapped into IPv6
   std::optional<int> other;
   for (const Gid& gid : port.gids) {
     if (gid.type != roce_version_2 || gid.address.starts_with(link_local)) {
       continue;
     }
-    if (gid.address.starts_with(ipv4)) {
+    if (is_mapped_ipv4(gid)) {
       return gid.index;
     }
     other = other ? other : gid.index;

@@ -62,7 +62,8 @@ struct CongestionFacts {
   bool has_ecn = false;  ///< False: the driver does not show the next two.
   std::vector<int> notifying;                 ///< Priorities whose receivers answer marked packets (roce_np).
   std::vector<int> reacting;                  ///< Priorities whose senders slow down then (roce_rp).
-  std::optional<std::uint64_t> marked, lost;  ///< Marked packets; gaps in sequences that peers reported.
+  std::optional<std::uint64_t> marked, lost;  ///< Marked packets that came; gaps in sequences that peers reported.
+  std::optional<std::uint64_t> notified;      ///< Notices of peers to which marked packets came from here.
 };
 
 /// A port of an RDMA device (InfiniBand, RoCE, EFA).
@@ -82,6 +83,9 @@ struct RdmaPort {
   std::string interface;  ///< The network interface of a RoCE port: "eth2".
   CongestionFacts congestion;
 };
+
+/// Returns true for the address of an IPv4 address mapped into IPv6.
+bool is_mapped_ipv4(const Gid& gid);
 
 /// The first index of RoCE v2 with an IPv4 address, which NCCL chooses by itself; else that of another address that
 /// routers pass on, which NCCL chooses only with NCCL_IB_ADDR_FAMILY=AF_INET6.

@@ -46,6 +46,8 @@ std::string table_in_words(const RdmaPort& port) {
                      port.gids.size() > few ? fmt::format(" and {} more", port.gids.size() - few) : "");
 }
 
+bool is_ipv4_of_version_2(const Gid& gid) { return gid.type == roce_version_2 && is_mapped_ipv4(gid); }
+
 /// NCCL_IB_GID_INDEX names an entry that this port does not have, or one of version 1.
 bool look_at_chosen_index(const RdmaPort& port, int index, CheckList& list) {
   const auto gid = std::ranges::find(port.gids, index, &Gid::index);
@@ -53,20 +55,22 @@ bool look_at_chosen_index(const RdmaPort& port, int index, CheckList& list) {
     return false;
   }
   const std::optional<int> usable = usable_gid_index(port);
+  const bool finds_index = std::ranges::any_of(port.gids, is_ipv4_of_version_2);
   list.bad(
       {.subject = name_of_port(port),
        .found = gid == port.gids.end() ? fmt::format("no GID of index {}: {}", index, table_in_words(port))
                                        : fmt::format("GID {} is {}", index, gid->type),
        .wrong = gid == port.gids.end() ? fmt::format("NCCL_IB_GID_INDEX is {}, which this port lacks", index)
                                        : "NCCL_IB_GID_INDEX names an address that routers do not pass on",
-       .remedy = usable
-                     ? fmt::format("set NCCL_IB_GID_INDEX={}, or unset it: NCCL finds the index from 2.21 on", *usable)
-                     : fmt::format("give {} an IP address, and unset NCCL_IB_GID_INDEX", interface_in_words(port))});
+       .remedy = usable ? fmt::format("set NCCL_IB_GID_INDEX={}{}", *usable,
+                                      finds_index ? ", or unset it: NCCL finds the index from 2.21 on" : "")
+                        : fmt::format("give {} an IP address, and unset NCCL_IB_GID_INDEX", interface_in_words(port))});
   return true;
 }
 
-/// True if the port has an address that its peers can use.
-bool look_at_table(const RdmaPort& port, CheckList& list) {
+/// True if the port has an address that its peers can use. `is_chosen`: jobs name the index, so that NCCL looks for
+/// none.
+bool look_at_table(const RdmaPort& port, bool is_chosen, CheckList& list) {
   const std::string address =
       fmt::format("give {} an IP address and bring it up (ip address add, ip link set up)", interface_in_words(port));
   if (port.gids.empty()) {
@@ -84,6 +88,12 @@ bool look_at_table(const RdmaPort& port, CheckList& list) {
                .found = fmt::format("GIDs of link-local addresses alone: {}", table_in_words(port)),
                .wrong = "messages over this port pass no router",
                .remedy = address});
+  } else if (!is_chosen && std::ranges::none_of(port.gids, is_ipv4_of_version_2)) {
+    list.warn({.subject = name_of_port(port),
+               .found = fmt::format("GIDs of RoCE v2 for IPv6 alone: {}", table_in_words(port)),
+               .wrong = "NCCL looks for a GID of IPv4 unless told otherwise, and would stay on index 0",
+               .remedy = fmt::format("set NCCL_IB_ADDR_FAMILY=AF_INET6, or give {} an IPv4 address",
+                                     interface_in_words(port))});
   } else {
     return true;
   }
@@ -134,7 +144,7 @@ void look_at_trust(const RdmaPort& port, CheckList& list) {
 bool look_at_losses(const RdmaPort& port, CheckList& list) {
   const CongestionFacts& facts = port.congestion;
   constexpr std::uint64_t few = 100;  // a link that came up, or a job that died, leaves some
-  if (facts.lost.value_or(0) < few || facts.marked.value_or(1) > 0) {
+  if (facts.lost.value_or(0) < few || facts.marked.value_or(1) > 0 || facts.notified.value_or(0) > 0) {
     return false;
   }
   list.warn({.subject = name_of_port(port),
@@ -157,7 +167,7 @@ void look_at_roce(const NodeFacts& node, const ManagementFacts& /*management*/, 
                     .wrong = "the versions of RoCE were not checked",
                     .remedy = "run this on the host, or look at show_gids and ibv_devinfo -v"});
     } else if (const bool is_wrong = node.gid_index && look_at_chosen_index(*port, *node.gid_index, list);
-               !is_wrong && look_at_table(*port, list)) {
+               !is_wrong && look_at_table(*port, node.gid_index.has_value(), list)) {
       ports_of_index[*usable_gid_index(*port)].push_back(name_of_port(*port));
     }
   }
@@ -179,14 +189,16 @@ void look_at_congestion(const NodeFacts& node, const ManagementFacts& /*manageme
     const CongestionFacts& facts = port->congestion;
     look_at_ecn(*port, list);
     look_at_trust(*port, list);
-    if (!look_at_losses(*port, list) && !facts.has_ecn && facts.trust.empty()) {
+    if (!look_at_losses(*port, list) && !facts.has_ecn) {
       list.unknown(
           {.subject = name_of_port(*port),
-           .found = "the driver shows ECN and trust in no file; MLNX_OFED's and DOCA's do",
+           .found = facts.trust.empty() ? "no file shows ECN or trust, as drivers of MLNX_OFED and DOCA have them"
+                                        : fmt::format("trust {}, and no file shows ECN", facts.trust),
            .wrong = "ECN and PFC were not checked",
            .remedy = fmt::format("look at dcb pfc show dev {0}, or at mlnx_qos -i {0}", interface_in_words(*port))});
     }
-    settings.insert(fmt::format("ECN on priority {}, trust {}", priorities_in_words(facts.notifying),
+    settings.insert(fmt::format("ECN on priority {}, trust {}",
+                                facts.has_ecn ? priorities_in_words(facts.notifying) : "unknown",
                                 facts.trust.empty() ? "unknown" : facts.trust));
   }
   if (settings.size() > 1 && list.empty()) {

@@ -84,6 +84,16 @@ TEST_F(RoceChecks, PortsThatDifferInTheirIndexAreAWarning) {
   EXPECT_EQ(found[0].found, "GID index of RoCE v2: 3 on mlx5_0/1; 5 on mlx5_1/1");
 }
 
+TEST_F(RoceChecks, AddressesOfIpv6AloneNeedAFamilyOrAnIndex) {
+  node.write(port_0 + "/gids/3", "2001:0db8:0000:0000:0000:0000:0000:0001");
+  const std::vector<HealthCheck> found = complaints();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].status, HealthStatus::warn);
+  EXPECT_EQ(found[0].remedy, "set NCCL_IB_ADDR_FAMILY=AF_INET6, or give eth2 an IPv4 address");
+  node.write("etc/nccl.conf", "NCCL_IB_GID_INDEX=3\nNCCL_IB_GID_INDEX=5\n");  // the first line counts
+  EXPECT_EQ(complaints(), std::vector<HealthCheck>{});
+}
+
 TEST_F(RoceChecks, AnIndexThatThePortLacksOrOfVersion1IsBad) {
   node.write("etc/nccl.conf", "# for all jobs\nNCCL_DEBUG=WARN\nNCCL_IB_GID_INDEX=3");
   EXPECT_EQ(complaints(), std::vector<HealthCheck>{});
@@ -139,6 +149,21 @@ TEST_F(RoceChecks, LossesWithoutAMarkAreAWarning) {
   EXPECT_EQ(found[0].found, "4711 gaps that peers reported and no packet marked by ECN, since the driver was loaded");
   node.write(port_0 + "/hw_counters/packet_seq_err", "99");
   EXPECT_EQ(complaints(), std::vector<HealthCheck>{});
+}
+
+TEST_F(RoceChecks, LossesOfASenderThatHeardOfMarksAreNoWarning) {
+  node.write(port_0 + "/hw_counters/packet_seq_err", "4711");
+  node.write(port_0 + "/hw_counters/np_ecn_marked_roce_packets", "0");
+  node.write(port_0 + "/hw_counters/rp_cnp_handled", "12");
+  EXPECT_EQ(complaints(), std::vector<HealthCheck>{});
+}
+
+TEST_F(RoceChecks, ADriverThatShowsTrustButNoEcnIsUnknown) {
+  node.remove("sys/class/net/eth2/ecn");
+  const std::vector<HealthCheck> found = complaints();
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].status, HealthStatus::unknown);
+  EXPECT_EQ(found[0].found, "trust dscp, and no file shows ECN");
 }
 
 TEST_F(RoceChecks, ADriverThatShowsNothingIsUnknownAndNamesTheTool) {
