@@ -244,6 +244,9 @@ std::string median_where(const PartGroup& group, const std::function<bool(const 
 std::string lines_by_rank(const PartGroup& group, std::int32_t ranks) {
   std::string text = fmt::format("{}, {}, medians\n{:>6} {:>10} {:>10}   {}\n", group.name, name_of(unit_of(group)),
                                  "rank", "out", "in", "slowest link");
+  const bool to_first = reads(group);
+  const auto source_of = [&](const ComparedPart& part) { return to_first ? part.peer : part.rank; };
+  const auto target_of = [&](const ComparedPart& part) { return to_first ? part.rank : part.peer; };
   for (Rank rank = 0; rank < ranks; ++rank) {
     const ComparedPart* slowest = nullptr;
     for (const ComparedPart& part : group.parts) {
@@ -253,9 +256,9 @@ std::string lines_by_rank(const PartGroup& group, std::int32_t ranks) {
     if (slowest != nullptr) {
       text += without_trailing_blanks(
           fmt::format("{:>6} {:>10} {:>10}   {} to {}: {}", rank,
-                      median_where(group, [&](const ComparedPart& part) { return part.rank == rank; }),
-                      median_where(group, [&](const ComparedPart& part) { return part.peer == rank; }), slowest->rank,
-                      slowest->peer, marked(group, *slowest)));
+                      median_where(group, [&](const ComparedPart& part) { return source_of(part) == rank; }),
+                      median_where(group, [&](const ComparedPart& part) { return target_of(part) == rank; }),
+                      source_of(*slowest), target_of(*slowest), marked(group, *slowest)));
     }
   }
   return text;

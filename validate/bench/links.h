@@ -66,9 +66,9 @@ struct LinksBelow {
 /// 0 < false_alarms < 0.5.
 LinksBelow below_expectation(const LinkFindings& findings, const Machine& machine, double false_alarms);
 
-/// Returns one matrix per size, from (down) to (right), a line of GEMMs and of copies with the host, and the findings,
-/// in at most 80 columns. With more than ten ranks, there is one line per rank: the medians out of it and into it, and
-/// its slowest link.
+/// Returns one matrix per size, from (down) to (right), a line of GEMMs and of copies with the host, and the findings.
+/// Matrices have at most 80 columns; titles and findings that name copies may be longer. With more than ten ranks,
+/// there is one line per rank: the medians out of it and into it, and its slowest link.
 std::string to_table(const LinkFindings& findings, std::int32_t ranks, double tolerance);
 
 }  // namespace commfuse::validate

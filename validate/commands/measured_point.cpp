@@ -175,8 +175,7 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
                   "--executor", arguments.executor,
                   "Who runs it: cpu, ranks and lanes are threads; cuda-virtual, ranks are virtual ones on one GPU; run "
                   "also knows mpi, ranks are processes, the default under mpirun, nccl, with a GPU each, and "
-                  "cuda-peer, "
-                  "by copies into each other's memory")
+                  "cuda-peer, by copies into each other's memory")
               ->group(group)
               ->default_str("cpu")),
       {"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"});

@@ -84,8 +84,7 @@ void add_where_flags(CLI::App& command, MicroArguments& arguments) {
               "--executor", arguments.executor,
               "Who runs it: cpu, ranks and lanes are threads; cuda-virtual, ranks are virtual ones on one GPU; mpi, "
               "ranks are processes, the default under mpirun; nccl, with a GPU each; cuda-peer, the same by copies "
-              "into each "
-              "other's memory")
+              "into each other's memory")
           ->default_str("cpu"),
       {"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"}));
   usual(

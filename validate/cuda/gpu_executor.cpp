@@ -133,7 +133,8 @@ Execution GpuExecutor::run(const RunOptions& options) {
   issue_all(used, options);
   finish();
   if (issue_.mode == LaunchMode::gated && !driver().gate_held()) {
-    throw std::runtime_error("the gate opened before all was issued, so the time means nothing; issue by graph");
+    throw std::runtime_error(
+        "the gate opened before all was issued, so the time means nothing; issue by graph or stream");
   }
   Execution result{.makespan = driver().elapsed(device_.timed_event(0), device_.timed_event(1)), .timeline = {}};
   if (options.traced) {

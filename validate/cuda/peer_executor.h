@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One GPU per process, all on one machine, without NCCL: rank r is process r. Ranks copy into each other's memory by
-// copy engines and keep step by flags there, so that communication takes no multiprocessor; collectives are copies of
-// all members, and sums by kernels.
+// cudaMemcpy and keep step by flags there, which takes no multiprocessor where the driver uses copy engines.
+// Collectives are copies of all members; sums and changes of dtype are kernels.
 #pragma once
 
 #include <cstdint>

@@ -53,12 +53,12 @@ class PeerFlags {
   [[nodiscard]] std::int64_t ready(OpId op) const { return first_[position(op)]; }
   /// On the receiver, whose op this is: the data has arrived; of a pull: it may be fetched.
   [[nodiscard]] std::int64_t arrived(OpId op) const { return first_[position(op)] + 1; }
-  /// On a member of a collective: the member at that coordinate may be copied from, and into nothing of this rank's.
+  /// On a member of a collective: the member at that coordinate has come to it, and its input may be read.
   [[nodiscard]] std::int64_t open(OpId op, std::size_t member) const {
     return first_[position(op)] + static_cast<std::int64_t>(member);
   }
-  /// On a member of a collective: the one at that coordinate, of so many, has read all it reads of others' inputs, and
-  /// its sums are there.
+  /// On a member of a collective of `members`: the member at that coordinate has read all that it needs of the others'
+  /// inputs, and its sums are ready.
   [[nodiscard]] std::int64_t done(OpId op, std::size_t member, std::size_t members) const {
     return open(op, member + members);
   }
@@ -69,14 +69,15 @@ class PeerFlags {
   std::int64_t count_ = 0;
 };
 
-/// Whether what an op sends or gives has another dtype than its wire, or what it receives has.
+/// Whether the input of an op that communicates has another dtype than its wire.
 bool packs(const Program& program, const Op& op);
+/// The same of its output.
 bool unpacks(const Program& program, const Op& op);
 
 /// `commands` of the rank. Requires a program without peer_findings().
 PeerPlan peer_plan(const Program& program, const PeerFlags& flags, Rank rank, std::span<const Command> commands);
 
-/// Why this program cannot run so, a sentence each.
+/// Reasons why this program cannot run by such copies, one sentence each.
 std::vector<std::string> peer_findings(const Program& program);
 
 }  // namespace commfuse::validate

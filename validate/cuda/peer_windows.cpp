@@ -47,12 +47,12 @@ PeerWindow& PeerWindows::lend(const PeerSize& size) {
   }
   if (best == nullptr) {
     give_back_free();
-    windows_.push_back(std::make_unique<PeerWindow>());
-    best = windows_.back().get();
-    best->size.flags = rounded_up(size.flags, flags_at_once);
-    best->size.data = {rounded_up(size.data.count + best->size.flags * flag_bytes, data_at_once) -
-                       best->size.flags * flag_bytes};
-    open(*best);
+    auto window = std::make_unique<PeerWindow>();
+    window->size.flags = rounded_up(size.flags, flags_at_once);
+    window->size.data = {rounded_up(size.data.count + window->size.flags * flag_bytes, data_at_once) -
+                         window->size.flags * flag_bytes};
+    open(*window);  // A window that is open in part is never lent.
+    best = windows_.emplace_back(std::move(window)).get();
   }
   best->is_lent = true;
   return *best;

@@ -18,8 +18,8 @@ struct PeerSize {
   Bytes data;
 };
 
-/// Memory of one size on every rank: flags first, then data. Flags keep their place and their values for ever, whoever
-/// borrows the window, so that one who counts on from them never takes an old value for a new one.
+/// Memory of one size on every rank: flags first, then data. Flags keep their values from one borrower to the next,
+/// which counts on from them and so never takes an old value for a new one.
 struct PeerWindow {
   PeerSize size;
   std::vector<Address> at;   ///< By rank, as this process sees it.

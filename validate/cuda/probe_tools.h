@@ -30,8 +30,8 @@ std::vector<double> sampled(const ProbeOptions& options, const std::function<Mic
 std::vector<double> gated_samples(Device& device, const ProbeOptions& options, const std::function<void()>& issue,
                                   int parts = 1);
 
-/// How many turns products take that touch so many bytes each, so that none finds its factors in the second-level
-/// cache: together they touch more than twice what that holds.
+/// Turns of products that touch `bytes` each, so that none finds its factors in the second-level cache: together they
+/// touch more than twice what it holds. 64 at most, so factors of small products may stay in the cache.
 std::size_t turns_for(Device& device, Bytes bytes);
 
 /// A matrix of the device's memory for every turn, filled.

@@ -356,7 +356,8 @@ void launch_function(cudaStream_t stream, const FunctionCall& call) {
     return;
   }
   constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
-  require(call.out.rows <= most && 2 * call.out.columns <= most, "a function has less than 2^30 rows and columns");
+  require(call.out.rows <= most && 2 * call.out.columns <= most,
+          "a function has fewer than 2^31 rows and 2^30 columns");
   Elementwise of{.out = view_of(call.out),
                  .terms = static_cast<int>(call.inputs.size()),
                  .aligned = all_aligned(call),
