@@ -57,9 +57,9 @@ std::string ends_of(std::span<const std::string> values) {
   if (values.size() <= most_listed) {
     return joined(values, most_listed);
   }
-  const auto [least, most] =
-      std::ranges::minmax_element(values, {}, [](const std::string& value) { return parse_count(value).value_or(0); });
-  return fmt::format("{} to {} ({} values)", *least, *most, values.size());
+  const auto count = [](const std::string& value) { return parse_count(value).value_or(0); };
+  return fmt::format("{} to {} ({} values)", *std::ranges::min_element(values, {}, count),
+                     *std::ranges::max_element(values, {}, count), values.size());
 }
 
 std::string counted(std::size_t count, std::string_view noun) {
