@@ -17,7 +17,7 @@ namespace commfuse::reports {
 /// large a saving.
 class SavingScale {
  public:
-  /// What is too close to call has no colour of the scale.
+  /// Ignores points that are too close to call: they have no colour of the scale.
   void add(double saved, Pays pays);
   [[nodiscard]] double level(double saved) const;
   [[nodiscard]] LevelScale scale() const;

@@ -328,7 +328,7 @@ void Writer::symbol(Place at, const PointsMark& like, const std::string& tip) {
   shape({x_of(at.x), y_of(at.y)}, like, tip);
 }
 
-/// The same at a place in pixels.
+/// Draws the symbol at a place in pixels.
 void Writer::shape(Place pixels, const PointsMark& like, const std::string& tip) {
   const double x = pixels.x;
   const double y = pixels.y;

@@ -45,10 +45,10 @@ std::vector<std::string> distinct(const RowTable& rows, const RowTable::Columns&
   return values;
 }
 
-std::string joined(std::span<const std::string> values, std::size_t most) {
-  const std::size_t shown = std::min(values.size(), most);
+std::string joined(std::span<const std::string> values, std::size_t limit) {
+  const std::size_t shown = std::min(values.size(), limit);
   const std::string text = fmt::format("{}", fmt::join(values.first(shown), ", "));
-  return values.size() > most ? fmt::format("{} and {} more", text, values.size() - most) : text;
+  return values.size() > limit ? fmt::format("{} and {} more", text, values.size() - limit) : text;
 }
 
 /// "2, 4, 8"; of many counts the smallest and the largest: "1K to 128K (8 values)".
@@ -93,7 +93,7 @@ std::string strategies_html(std::span<const std::string> names) {
 }  // namespace
 
 const std::vector<std::string>& AskedSettings::values(std::string_view name) const {
-  const auto field = std::ranges::find(fields, name, [](const auto& one) { return one.first; });
+  const auto field = std::ranges::find(fields, name, [](const auto& entry) { return entry.first; });
   check(field != fields.end(), "a setting that is asked for by name is among the fields");
   return field->second;
 }

@@ -22,7 +22,7 @@ AskedSettings asked_settings(const RowTable& rows);
 /// "llama-3.1-70b mlp on h100-sxm, batch 1, bf16; ranks 2, 4, 8; seq 1K to 128K (8 values); 24 points, predicted": what
 /// the page is of, below its title. Empty without rows.
 std::string subject_in_words(const AskedSettings& asked, std::size_t points);
-/// The same of whole models.
+/// Returns the line below the title of a page of whole models.
 std::string subject_in_words(const std::vector<StepRow>& models);
 
 /// The settings as a list of words, and what each strategy of them does.

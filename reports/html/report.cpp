@@ -439,7 +439,7 @@ void Page::exposed_tile() {
                    label_of(best), point_of(best)));
 }
 
-/// The same of whole models: each plan with its own baseline.
+/// Adds the tiles of whole models: each plan with its own baseline.
 void Page::model_tiles() {
   const PlanSavings savings = plan_savings(input_.models, input_.rule);
   if (!savings.decisive) {

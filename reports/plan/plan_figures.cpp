@@ -24,7 +24,7 @@ constexpr std::array kind_roles{Role::essential, Role::communication, Role::loca
 
 Role role_of(std::size_t kind) { return kind_roles[kind % kind_roles.size()]; }
 
-/// What is shown of a kind: runs that are shorter than all with fewer GPUs, none much longer than the answer.
+/// Returns the runs of a kind that are shorter than all with fewer GPUs, and none much longer than the answer.
 std::vector<const CapacityRun*> shown_runs(const CapacityPlan& plan, std::size_t kind) {
   const double longest = longest_shown_days(plan);
   std::vector<const CapacityRun*> shown;

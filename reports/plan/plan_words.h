@@ -13,7 +13,7 @@ namespace commfuse::reports {
 
 /// "$9.66M"; thousands, millions and billions, three digits at least.
 std::string money(const CapacityPlan& plan, double amount);
-/// The same for an axis, whose ticks are round: "$14M", "$9.5M".
+/// Formats money at a tick of an axis, which is round: "$14M", "$9.5M".
 std::string tick_money(const CapacityPlan& plan, double amount);
 /// "3.86M", of counts and hours.
 std::string large(double number);

@@ -348,42 +348,48 @@ std::vector<std::string> comment_fragments(const fs::path& root, std::span<const
   return breaches;
 }
 
-std::vector<std::string> retired_names(const fs::path& root, std::span<const std::string_view> folders) {
-  std::vector<std::string> breaches;
+namespace {
+
+/// Calls visit(path, number, code, begin) for every line of code in the folders; `begin` is its first character.
+template <class Visit>
+void for_each_line(const fs::path& root, std::span<const std::string_view> folders, const Visit& visit) {
   for (const std::string_view folder : folders) {
     for (const fs::path& file : sources_in(root / folder)) {
       const std::string path = file.lexically_relative(root).generic_string();
       const std::string code = source_of(file).code;
       std::size_t number = 1;
       for (std::size_t begin = 0; begin < code.size(); ++number) {
-        const std::size_t end = std::min(code.find('\n', begin), code.size());
-        find_names(std::string_view(code).substr(begin, end - begin), path, number, breaches);
-        begin = end + 1;
+        visit(path, number, std::string_view(code), begin);
+        begin = std::min(code.find('\n', begin), code.size()) + 1;
       }
     }
   }
+}
+
+}  // namespace
+
+std::vector<std::string> retired_names(const fs::path& root, std::span<const std::string_view> folders) {
+  std::vector<std::string> breaches;
+  for_each_line(root, folders,
+                [&](const std::string& path, std::size_t number, std::string_view code, std::size_t begin) {
+                  const std::size_t end = std::min(code.find('\n', begin), code.size());
+                  find_names(code.substr(begin, end - begin), path, number, breaches);
+                });
   return breaches;
 }
 
 std::vector<std::string> odd_test_names(const fs::path& root, std::span<const std::string_view> folders) {
   std::vector<std::string> breaches;
-  for (const std::string_view folder : folders) {
-    for (const fs::path& file : sources_in(root / folder)) {
-      const std::string path = file.lexically_relative(root).generic_string();
-      const std::string code = source_of(file).code;
-      std::size_t number = 1;
-      for (std::size_t begin = 0; begin < code.size(); ++number) {
-        const std::string_view name = test_name_at(code, begin);
-        const bool is_camel = !name.empty() && std::isupper(static_cast<unsigned char>(name.front())) != 0 &&
-                              name.find('_') == std::string_view::npos && name.size() <= longest_test_name;
-        if (!name.empty() && !is_camel) {
-          breaches.push_back(fmt::format("{}:{}: test '{}'; name it in CamelCase of at most {} characters", path,
-                                         number, name, longest_test_name));
-        }
-        begin = std::min(code.find('\n', begin), code.size()) + 1;
-      }
-    }
-  }
+  for_each_line(root, folders,
+                [&](const std::string& path, std::size_t number, std::string_view code, std::size_t begin) {
+                  const std::string_view name = test_name_at(code, begin);
+                  const bool is_camel = !name.empty() && std::isupper(static_cast<unsigned char>(name.front())) != 0 &&
+                                        name.find('_') == std::string_view::npos && name.size() <= longest_test_name;
+                  if (!name.empty() && !is_camel) {
+                    breaches.push_back(fmt::format("{}:{}: test '{}'; name it in CamelCase of at most {} characters",
+                                                   path, number, name, longest_test_name));
+                  }
+                });
   return breaches;
 }
 

@@ -82,7 +82,7 @@ TEST(FittedTable, TheMostExpendableColumnGoesFirstAndIsNamed) {
             "serial        100\n"
             "sliced       62.5\n"
             "\nNot shown for lack\n  of width: mfu,\n  ranks, model\n");
-  // What is not expendable stays, however narrow the terminal is.
+  // Columns that are not expendable stay, however narrow the terminal is.
   EXPECT_NE(written(table_of(rows, 5)).find("strategy  time_us\n"), std::string::npos);
 }
 

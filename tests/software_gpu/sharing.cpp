@@ -40,21 +40,21 @@ static_assert(sizeof(Name) <= sizeof(cudaIpcMemHandle_t));
 static_assert(sizeof(Ledger) <= page);
 
 std::mutex& mutex_here() {
-  static auto& one = *new std::mutex;
-  return one;
+  static auto& mutex = *new std::mutex;
+  return mutex;
 }
 /// Files of this process, by the ledger of what it shares.
 std::map<const Ledger*, int>& files() {
-  static auto& all = *new std::map<const Ledger*, int>;
-  return all;
+  static auto& descriptors = *new std::map<const Ledger*, int>;
+  return descriptors;
 }
 struct Opened {
   void* at = nullptr;
   int count = 0;
 };
 std::map<Name, Opened>& opened() {
-  static auto& all = *new std::map<Name, Opened>;
-  return all;
+  static auto& openings = *new std::map<Name, Opened>;
+  return openings;
 }
 
 /// One that has ended, and that nobody has asked after, is not.
@@ -245,7 +245,7 @@ cudaError_t cudaIpcOpenMemHandle(void** at, cudaIpcMemHandle_t handle, unsigned 
 
 cudaError_t cudaIpcCloseMemHandle(void* at) {
   const std::lock_guard lock(mutex_here());
-  const auto known = std::ranges::find_if(opened(), [&](const auto& one) { return one.second.at == at; });
+  const auto known = std::ranges::find_if(opened(), [&](const auto& opening) { return opening.second.at == at; });
   if (known == opened().end()) {
     return said(cudaErrorInvalidValue);
   }

@@ -528,8 +528,7 @@ Words gpu_variables() {
   return variables;
 }
 
-template <class Options>
-Options GpuCrew::options(LaunchMode mode, bool timed) const {
+RankOptions GpuCrew::options(LaunchMode mode, bool timed) const {
   const auto report = [crew = &crew_, ranks = ranks_](const Payload& mine) { return crew->gather(ranks, mine); };
   return {.mode = mode,
           .multiprocessors = gpu_->options().multiprocessors,
@@ -545,10 +544,10 @@ MakeExecutor GpuCrew::executor_of(LaunchMode mode, bool timed) {
   return [this, mode, timed](Lowered lowered, Sizes sizes) -> std::unique_ptr<Executor> {
     if (network_ != nullptr) {
       return std::make_unique<NcclExecutor>(std::move(lowered), std::move(sizes), gpu_->device(), *communicators_,
-                                            options<NcclOptions>(mode, timed));
+                                            options(mode, timed));
     }
     return std::make_unique<PeerExecutor>(std::move(lowered), std::move(sizes), gpu_->device(), *windows_,
-                                          options<PeerOptions>(mode, timed));
+                                          options(mode, timed));
   };
 }
 

@@ -150,8 +150,7 @@ class GpuCrew {
   void connect_by_nccl();
   void open_peers();
   [[nodiscard]] MakeExecutor executor_of(LaunchMode mode, bool timed);
-  template <class Options>
-  [[nodiscard]] Options options(LaunchMode mode, bool timed) const;
+  [[nodiscard]] RankOptions options(LaunchMode mode, bool timed) const;
 
   Crew& crew_;
   int ranks_;

@@ -3,6 +3,7 @@
 // end together, behind a gate, as they come, or as a graph.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -25,6 +26,20 @@ struct IssueOptions {
   Duration patience = std::chrono::seconds(60);
   /// Where its buffers lie; nothing: in memory of its own.
   std::optional<Address> memory{};
+};
+
+/// What executors with a GPU a rank are asked for.
+struct RankOptions {
+  LaunchMode mode = LaunchMode::stream;
+  int multiprocessors = 0;  ///< Of products, so that communication finds some free; 0: all.
+  AttentionKernel attention = AttentionKernel::any;
+  bool random_data = false;  ///< As IssueOptions.
+  bool cold_level2 = false;  ///< As IssueOptions.
+  Duration patience = std::chrono::seconds(60);
+  /// All ranks call it before a release, so that they start together; none: each starts when it is ready.
+  std::function<void()> meet{};
+  /// Makes one execution of those of all ranks; none: each rank keeps its own.
+  std::function<Execution(const Execution& mine)> together{};
 };
 
 class GpuExecutor : public Executor {

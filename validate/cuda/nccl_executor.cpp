@@ -68,7 +68,7 @@ std::size_t Communicators::made_for(std::int32_t lane, const std::vector<int>& c
 }
 
 NcclExecutor::NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators,
-                           NcclOptions options)
+                           RankOptions options)
     : GpuExecutor(fit_for_nccl(std::move(lowered)), std::move(sizes), device, {communicators.network().rank()},
                   {.mode = options.mode,
                    .random_data = options.random_data,

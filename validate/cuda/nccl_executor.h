@@ -31,25 +31,12 @@ class Communicators {
   std::map<std::pair<std::int32_t, std::vector<int>>, std::size_t> made_;  // by lane and the colours of all ranks
 };
 
-struct NcclOptions {
-  LaunchMode mode = LaunchMode::stream;
-  int multiprocessors = 0;  ///< Of products, so that communication finds some free; 0: all.
-  AttentionKernel attention = AttentionKernel::any;
-  bool random_data = false;  ///< As VirtualOptions.
-  bool cold_level2 = false;  ///< As IssueOptions.
-  Duration patience = std::chrono::seconds(60);
-  /// All ranks call it before a release, so that they start together; none: each starts when it is ready.
-  std::function<void()> meet{};
-  /// Makes one execution of those of all ranks; none: each rank keeps its own.
-  std::function<Execution(const Execution& mine)> together{};
-};
-
 class NcclExecutor final : public GpuExecutor {
  public:
   /// The device and the communicators outlive it. All ranks make the same executors and call the same members in the
   /// same order. Throws std::runtime_error for what it does not store, fp8, and for a program that NCCL's two-sided
   /// messages would get stuck in, with the sentences of nccl_findings().
-  NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators, NcclOptions options);
+  NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators, RankOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "nccl"; }
   /// Throws Stuck, once all that was begun is given up, when the device does not come to its end; std::runtime_error
@@ -88,7 +75,7 @@ class NcclExecutor final : public GpuExecutor {
   Communicators& communicators_;
   std::size_t everybody_ = 0;  // the communicator of all ranks that align() uses
   Allocation barrier_;         // its number, in and out
-  NcclOptions options_;
+  RankOptions options_;
   Rank rank_;
   std::vector<Command> commands_;
   NcclPlan plan_;

@@ -7,6 +7,8 @@
 #include <deque>
 #include <set>
 
+#include "validate/cuda/lane_planner.h"
+
 namespace commfuse::validate {
 
 namespace {
@@ -28,39 +30,19 @@ std::vector<NcclMembers> communicators_of(const Program& program) {
   return {found.begin(), found.end()};
 }
 
-class Planner {
+class Planner : private LanePlanner<NcclPlan> {
  public:
-  Planner(const Program& program, std::span<const Command> commands) : program_(program), commands_(commands) {
+  Planner(const Program& program, std::span<const Command> commands) : LanePlanner(commands), program_(program) {
     plan_.communicators = communicators_of(program);
-    ended_.resize(commands.size(), -1);
-    awaited_.resize(commands.size(), 0);
-    for (const Command& command : commands) {
-      for (const std::int32_t wait : command.waits) {
-        awaited_[static_cast<std::size_t>(wait)] |= commands[static_cast<std::size_t>(wait)].lane != command.lane;
-      }
-    }
   }
 
   NcclPlan plan() {
-    std::set<std::int32_t> used;
-    for (std::size_t i = 0; i < commands_.size(); ++i) {
-      add(i);
-      used.insert(commands_[i].lane);
-    }
-    plan_.used.assign(used.begin(), used.end());
-    join();
-    return std::move(plan_);
+    return planned([&](std::size_t i) { add(i); });
   }
 
  private:
   void add(std::size_t i) {
     const Command& command = commands_[i];
-    for (const std::int32_t wait : command.waits) {
-      if (commands_[static_cast<std::size_t>(wait)].lane != command.lane) {
-        plan_.steps.push_back(
-            {.kind = Kind::wait, .lane = command.lane, .event = ended_[static_cast<std::size_t>(wait)]});
-      }
-    }
     NcclStep step{.lane = command.lane, .command = static_cast<std::int32_t>(i)};
     if (command.kind == OpKind::exchange) {
       step.kind = Kind::exchange;
@@ -71,40 +53,13 @@ class Planner {
       step.communicator = which({.lane = command.lane, .axis = program_.mesh.axes.size() == 1 ? -1 : shape.axis});
     }
     plan_.steps.push_back(step);
-    if (awaited_[i] != 0) {
-      ended_[i] = record(command.lane);
-    }
   }
 
   [[nodiscard]] std::size_t which(const NcclMembers& members) const {
     return static_cast<std::size_t>(std::ranges::find(plan_.communicators, members) - plan_.communicators.begin());
   }
 
-  std::int32_t record(std::int32_t lane) {
-    plan_.steps.push_back({.kind = Kind::record, .lane = lane, .event = plan_.events});
-    return plan_.events++;
-  }
-
-  /// Between iterations a rank joins its own lanes.
-  void join() {
-    const std::int32_t first = plan_.events;
-    for (const std::int32_t lane : plan_.used) {
-      record(lane);
-    }
-    for (const std::int32_t lane : plan_.used) {
-      for (std::size_t other = 0; other < plan_.used.size(); ++other) {
-        if (plan_.used[other] != lane) {
-          plan_.steps.push_back({.kind = Kind::wait, .lane = lane, .event = first + static_cast<std::int32_t>(other)});
-        }
-      }
-    }
-  }
-
   const Program& program_;
-  std::span<const Command> commands_;
-  NcclPlan plan_;
-  std::vector<std::int32_t> ended_;
-  std::vector<char> awaited_;
 };
 
 /// The communication of every rank as one queue in the order of issue; goes on while two ends meet.

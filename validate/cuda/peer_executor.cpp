@@ -115,10 +115,10 @@ PeerExecutor::Built PeerExecutor::built(Lowered lowered, Sizes sizes, PeerWindow
   return {std::move(lowered), std::move(sizes), std::move(room), std::move(lease)};
 }
 
-PeerExecutor::PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, PeerOptions options)
+PeerExecutor::PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, RankOptions options)
     : PeerExecutor(built(std::move(lowered), std::move(sizes), windows), device, std::move(options)) {}
 
-PeerExecutor::PeerExecutor(Built built, Device& device, PeerOptions options)
+PeerExecutor::PeerExecutor(Built built, Device& device, RankOptions options)
     : GpuExecutor(std::move(built.lowered), std::move(built.sizes), device, {built.lease->windows().rank()},
                   {.mode = options.mode,
                    .random_data = options.random_data,

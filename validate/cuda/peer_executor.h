@@ -38,23 +38,12 @@ class PeerRoom {
   std::map<OpId, Address> packed_, arrived_, sums_;
 };
 
-struct PeerOptions {
-  LaunchMode mode = LaunchMode::stream;  ///< Not graph: flags count iterations, and a graph's values are fixed.
-  int multiprocessors = 0;               ///< Of products; 0: all.
-  AttentionKernel attention = AttentionKernel::any;
-  bool random_data = false;  ///< As VirtualOptions.
-  bool cold_level2 = false;  ///< As IssueOptions.
-  Duration patience = std::chrono::seconds(60);
-  /// As NcclOptions.
-  std::function<void()> meet{};
-  std::function<Execution(const Execution& mine)> together{};
-};
-
 class PeerExecutor final : public GpuExecutor {
  public:
-  /// The device and the windows outlive it. All ranks make the same executors and call the same members in the same
+  /// The device and the windows outlive it. Requires another mode than graph: flags count iterations, and the values of
+  /// a graph are fixed. All ranks make the same executors and call the same members in the same
   /// order. Throws std::runtime_error for what it does not store, fp8, and for the sentences of peer_findings().
-  PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, PeerOptions options);
+  PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, RankOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "cuda-peer"; }
   /// Throws Stuck, once all waits of this rank have been let go, when the device does not come to its end. Makespan and
@@ -78,7 +67,7 @@ class PeerExecutor final : public GpuExecutor {
     std::unique_ptr<PeerLease> lease;
   };
 
-  PeerExecutor(Built built, Device& device, PeerOptions options);
+  PeerExecutor(Built built, Device& device, RankOptions options);
   static Built built(Lowered lowered, Sizes sizes, PeerWindows& windows);
 
   void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most);
@@ -117,7 +106,7 @@ class PeerExecutor final : public GpuExecutor {
 
   std::unique_ptr<PeerRoom> room_;
   std::unique_ptr<PeerLease> lease_;
-  PeerOptions options_;
+  RankOptions options_;
   Rank rank_;
   std::vector<Layout> layouts_;                      // by rank
   std::vector<std::vector<Command>> commands_;       // by rank

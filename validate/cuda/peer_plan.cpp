@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "model/program/recorder.h"
+#include "validate/cuda/lane_planner.h"
 
 namespace commfuse::validate {
 
@@ -26,47 +26,23 @@ DType wire_of(const Program& program, const Op& op) {
 
 bool communicates(const Op& op) { return op.kind == OpKind::exchange || op.kind == OpKind::collective; }
 
-class Planner {
+class Planner : private LanePlanner<PeerPlan> {
  public:
   Planner(const Program& program, const PeerFlags& flags, Rank rank, std::span<const Command> commands)
-      : program_(program), flags_(flags), rank_(rank), commands_(commands) {
-    ended_.resize(commands.size(), -1);
-    awaited_.resize(commands.size(), 0);
-    for (const Command& command : commands) {
-      for (const std::int32_t wait : command.waits) {
-        awaited_[static_cast<std::size_t>(wait)] |= commands[static_cast<std::size_t>(wait)].lane != command.lane;
-      }
-    }
-  }
+      : LanePlanner(commands), program_(program), flags_(flags), rank_(rank) {}
 
   PeerPlan plan() {
-    std::set<std::int32_t> used;
-    for (std::size_t i = 0; i < commands_.size(); ++i) {
-      add(i);
-      used.insert(commands_[i].lane);
-    }
-    plan_.used.assign(used.begin(), used.end());
-    join();
-    return std::move(plan_);
+    return planned([&](std::size_t i) { add(i); });
   }
 
  private:
   void add(std::size_t i) {
     const Command& command = commands_[i];
-    for (const std::int32_t wait : command.waits) {
-      if (commands_[static_cast<std::size_t>(wait)].lane != command.lane) {
-        plan_.steps.push_back(
-            {.kind = Kind::wait, .lane = command.lane, .event = ended_[static_cast<std::size_t>(wait)]});
-      }
-    }
     step_ = {.lane = command.lane, .command = static_cast<std::int32_t>(i)};
     switch (command.kind) {
       case OpKind::exchange: exchange(command); break;
       case OpKind::collective: collective(command); break;
       default: put(Kind::compute);
-    }
-    if (awaited_[i] != 0) {
-      ended_[i] = record(command.lane);
     }
   }
 
@@ -146,34 +122,10 @@ class Planner {
     }
   }
 
-  std::int32_t record(std::int32_t lane) {
-    plan_.steps.push_back({.kind = Kind::record, .lane = lane, .event = plan_.events});
-    return plan_.events++;
-  }
-
-  /// Between iterations a rank joins its own lanes.
-  void join() {
-    const std::int32_t first = plan_.events;
-    for (const std::int32_t lane : plan_.used) {
-      record(lane);
-    }
-    for (const std::int32_t lane : plan_.used) {
-      for (std::size_t other = 0; other < plan_.used.size(); ++other) {
-        if (plan_.used[other] != lane) {
-          plan_.steps.push_back({.kind = Kind::wait, .lane = lane, .event = first + static_cast<std::int32_t>(other)});
-        }
-      }
-    }
-  }
-
   const Program& program_;
   const PeerFlags& flags_;
   Rank rank_;
-  std::span<const Command> commands_;
-  PeerPlan plan_;
   PeerStep step_;
-  std::vector<std::int32_t> ended_;
-  std::vector<char> awaited_;
 };
 
 }  // namespace

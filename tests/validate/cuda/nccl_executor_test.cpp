@@ -37,7 +37,7 @@ Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOpti
       VerifyOptions mine = options;
       mine.executor = [&](Lowered lowered, Sizes sizes) {
         return std::make_unique<NcclExecutor>(std::move(lowered), std::move(sizes), device, communicators,
-                                              NcclOptions{.mode = mode});
+                                              RankOptions{.mode = mode});
       };
       verdicts[static_cast<std::size_t>(rank)] = verify(program, checked_sizes(*program)[0], mine);
     });

@@ -69,7 +69,7 @@ Verdict verified(const std::shared_ptr<const Program>& program, LaunchMode mode,
     VerifyOptions mine{.orders = 2};
     mine.executor = [&](Lowered lowered, Sizes sizes) {
       return std::make_unique<PeerExecutor>(std::move(lowered), std::move(sizes), device, windows,
-                                            PeerOptions{.mode = mode, .patience = std::chrono::seconds(20)});
+                                            RankOptions{.mode = mode, .patience = std::chrono::seconds(20)});
     };
     verdicts[static_cast<std::size_t>(rank)] = verify(program, checked_sizes(*program)[0], mine);
   });

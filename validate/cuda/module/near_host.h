@@ -16,7 +16,7 @@ namespace commfuse::validate {
 
 /// The numbers in "0-2,8"; none where the text is not such a list.
 inline std::vector<int> processors_in(std::string_view list) {
-  constexpr int most = CPU_SETSIZE - 1;
+  constexpr int last_processor = CPU_SETSIZE - 1;
   std::vector<int> processors;
   const char* at = list.data();
   const char* const end = at + list.size();
@@ -29,7 +29,7 @@ inline std::vector<int> processors_in(std::string_view list) {
     const auto read_last = is_range ? std::from_chars(at + 1, end, last) : read;
     at = read_last.ptr;
     const bool is_wrong = read.ec != std::errc{} || read_last.ec != std::errc{} || first < 0 || last < first ||
-                          last > most || (at != end && *at != ',');
+                          last > last_processor || (at != end && *at != ',');
     if (is_wrong) {
       return {};
     }
