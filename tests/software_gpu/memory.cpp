@@ -91,7 +91,7 @@ class Memory {
     }
     const std::uintptr_t first = block->first / page * page;
     const std::uintptr_t end = up(block->first + up(std::max<std::size_t>(block->second.bytes, 1), alignment), page);
-    return Pages{.first = reinterpret_cast<std::byte*>(first),  // NOLINT(*-no-int-to-ptr)
+    return Pages{.first = reinterpret_cast<std::byte*>(first),  // NOLINT(*-no-int-to-ptr): host pages
                  .bytes = end - first,
                  .offset = block->first - first,
                  .block_bytes = block->second.bytes,
@@ -162,7 +162,7 @@ class Memory {
   /// The addresses stay taken, so that who uses them later is noticed.
   static void take_pages(std::uintptr_t block, std::uintptr_t room) {
     const std::uintptr_t first = block / page * page;
-    auto* pages = reinterpret_cast<void*>(first);  // NOLINT(*-no-int-to-ptr)
+    auto* pages = reinterpret_cast<void*>(first);  // NOLINT(*-no-int-to-ptr): host pages
     ::mmap(pages, up(block + room, page) - first, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
            -1, 0);
   }

@@ -107,7 +107,7 @@ void* map_shared(const Name& name, Ledger** ledger) {
 }
 
 std::atomic_ref<unsigned> flag_at(unsigned long long at) {
-  return std::atomic_ref<unsigned>(*reinterpret_cast<unsigned*>(at));  // NOLINT(*-no-int-to-ptr)
+  return std::atomic_ref<unsigned>(*reinterpret_cast<unsigned*>(at));  // NOLINT(*-no-int-to-ptr): device memory
 }
 
 /// What both stream memory operations demand.
@@ -116,7 +116,7 @@ CUresult refusal(CUstream stream, unsigned long long at) {
   if (device < 0) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
-  const auto* flag = reinterpret_cast<const void*>(at);  // NOLINT(*-no-int-to-ptr)
+  const auto* flag = reinterpret_cast<const void*>(at);  // NOLINT(*-no-int-to-ptr): device memory
   return at % sizeof(unsigned) == 0 && is_device_memory(flag, sizeof(unsigned), device) ? CUDA_SUCCESS
                                                                                         : CUDA_ERROR_INVALID_VALUE;
 }
@@ -149,7 +149,7 @@ CUresult write_value(CUstream stream, unsigned long long at, unsigned value, uns
     return no;
   }
   const auto write = [at, value, device = device_of(stream)] {
-    const auto* flag = reinterpret_cast<const void*>(at);  // NOLINT(*-no-int-to-ptr)
+    const auto* flag = reinterpret_cast<const void*>(at);  // NOLINT(*-no-int-to-ptr): device memory
     if (!is_device_memory(flag, sizeof(unsigned), device)) {
       return cudaErrorIllegalAddress;
     }
@@ -168,7 +168,7 @@ CUresult wait_value(CUstream stream, unsigned long long at, unsigned value, unsi
   }
   const auto wait = [at, value, device = device_of(stream)] {
     constexpr std::chrono::microseconds pause{50};
-    const auto* flag = reinterpret_cast<const void*>(at);  // NOLINT(*-no-int-to-ptr)
+    const auto* flag = reinterpret_cast<const void*>(at);  // NOLINT(*-no-int-to-ptr): device memory
     for (;; std::this_thread::sleep_for(pause)) {
       if (!is_device_memory(flag, sizeof(unsigned), device)) {
         return cudaErrorIllegalAddress;

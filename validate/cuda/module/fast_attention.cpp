@@ -91,7 +91,7 @@ class FastAttention {
   [[nodiscard]] SoftmaxCall softmax_of(const Group& group, const Chunk& chunk, const Panel& scores,
                                        const Panel& weights) const {
     return {.scores = reinterpret_cast<const float*>(scores.at),  // NOLINT(*-no-int-to-ptr): device memory
-            .weights = reinterpret_cast<void*>(weights.at),       // NOLINT(*-no-int-to-ptr)
+            .weights = reinterpret_cast<void*>(weights.at),       // NOLINT(*-no-int-to-ptr): as above
             .dtype = weights.dtype,
             .heads = group.heads,
             .queries = chunk.queries,
