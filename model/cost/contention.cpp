@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "model/check.h"
 #include "model/hardware/segments.h"
 
 namespace commfuse {
@@ -88,13 +89,9 @@ class SharedWires {
   std::vector<std::vector<bool>> crossed_;  // by move and segment
 };
 
-/// Returns the time that an op is held up; `times` gives the durations of all ops.
-template <class Times>
-Duration held_up(const Program& program, std::size_t op, const std::vector<OpId>& contenders,
-                 const std::vector<Duration>& latency, const Times& times) {
-  const auto moving = [&](std::size_t transfer) {
-    return std::max(Duration::zero(), times(transfer) - latency[transfer]);
-  };
+/// Returns the time that an op is held up; `moving` gives the time in which an op needs its wires.
+template <class Moving>
+Duration held_up(const Program& program, std::size_t op, const std::vector<OpId>& contenders, const Moving& moving) {
   Duration delay{};
   for (std::size_t first = 0; first < contenders.size();) {
     const std::uint16_t lane = program.ops[position(contenders[first])].lane;
@@ -124,7 +121,9 @@ std::vector<Meetings> contenders_of(const std::vector<Meetings>& meetings) {
 }
 
 void add_contention(const Program& program, const std::vector<Meetings>& meetings, const Machine& machine,
-                    const std::vector<Duration>& latency, Costs& costs) {
+                    const Latencies& latencies, Costs& costs) {
+  check(latencies.by_op.size() == costs.duration.size() && latencies.by_rank.size() == costs.by_rank.size(),
+        "every duration of a transfer has its latency");
   const SharedWires wires(program, machine);
   const std::size_t ops = program.ops.size();
   const Costs before = costs;
@@ -135,12 +134,16 @@ void add_contention(const Program& program, const std::vector<Meetings>& meeting
     if (contenders.empty()) {
       continue;
     }
-    const auto of_all = [&](std::size_t transfer) { return before.duration[transfer]; };
-    costs.duration[op] += held_up(program, op, contenders, latency, of_all);
+    const auto of_all = [&](std::size_t transfer) {
+      return std::max(Duration::zero(), before.duration[transfer] - latencies.by_op[transfer]);
+    };
+    costs.duration[op] += held_up(program, op, contenders, of_all);
     costs.undisturbed[op] = costs.duration[op];
     for (std::size_t row = 0; row < costs.by_rank.size(); row += ops) {
-      const auto of_rank = [&](std::size_t transfer) { return before.by_rank[row + transfer]; };
-      costs.by_rank[row + op] += held_up(program, op, contenders, latency, of_rank);
+      const auto of_rank = [&](std::size_t transfer) {
+        return std::max(Duration::zero(), before.by_rank[row + transfer] - latencies.by_rank[row + transfer]);
+      };
+      costs.by_rank[row + op] += held_up(program, op, contenders, of_rank);
     }
   }
 }

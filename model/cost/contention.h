@@ -16,15 +16,20 @@ bool contend(const std::vector<Meetings>& meetings);
 /// Returns copies of the meetings that keep only their contenders.
 std::vector<Meetings> contenders_of(const std::vector<Meetings>& meetings);
 
+/// The part of each transfer's duration in which it needs no wire.
+struct Latencies {
+  std::vector<Duration> by_op;    ///< as Costs::duration
+  std::vector<Duration> by_rank;  ///< as Costs::by_rank: exchanges have the latencies of their pairs
+};
+
 /// Lengthens every collective, and every exchange beside one, by the other's use of the wires that both cross. While
 /// two transfers are under way, each gets half of a wire; then the longer one has it all. So a transfer of one lane is
 /// held up by one of another lane for as long as the shorter of the two needs the wire. Sends of one lane follow each
 /// other, so their needs add up (Meetings::contenders). A collective crosses the wires that a ring of its members
 /// crosses.
 ///
-/// `latency`, by op: the part of a transfer's duration in which it needs no wire. Requires durations of all ops, by
-/// rank where pairs differ. Rank r runs on GPU r.
+/// Requires durations of all ops, by rank where pairs differ. Rank r runs on GPU r.
 void add_contention(const Program& program, const std::vector<Meetings>& meetings, const Machine& machine,
-                    const std::vector<Duration>& latency, Costs& costs);
+                    const Latencies& latencies, Costs& costs);
 
 }  // namespace commfuse

@@ -79,7 +79,7 @@ class Pricer {
     return std::visit([&](const auto& kind) { return of(kind, sms); }, shape);
   }
 
-  /// Returns the part of a transfer's time in which it needs no wire; zero for other ops.
+  /// Returns the part of a transfer's time in which it needs no wire; zero for other ops. An exchange stays in a node.
   [[nodiscard]] Duration latency(const Shape& shape) const {
     if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
       return of(*collective, Bytes{});
@@ -627,11 +627,12 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   alone ? price_exchanges_alone(program, sizes, machine, costs)
         : price_exchanges(program, meetings, sizes, machine, costs);
   if (contend(meetings)) {
-    std::vector<Duration> latency;
+    Latencies latencies;
     for (const Op& op : program.ops) {
-      latency.push_back(pricer.latency(program.shapes[op.shape]));
+      latencies.by_op.push_back(pricer.latency(program.shapes[op.shape]));
     }
-    add_contention(program, meetings, machine, latency, costs);
+    latencies.by_rank = latencies_by_rank(program, machine, latencies.by_op, costs);
+    add_contention(program, meetings, machine, latencies, costs);
   }
   if (options.implementation != nullptr) {
     implement(program, sizes, machine, *options.implementation, costs);

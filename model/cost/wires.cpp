@@ -260,6 +260,23 @@ void price_exchanges_alone(const Program& program, const Sizes& sizes, const Mac
   }
 }
 
+std::vector<Duration> latencies_by_rank(const Program& program, const Machine& machine,
+                                        const std::vector<Duration>& by_op, const Costs& costs) {
+  const std::size_t ops = program.ops.size();
+  std::vector<Duration> latencies;
+  latencies.reserve(costs.by_rank.size());
+  for (Rank rank = 0; latencies.size() < costs.by_rank.size(); ++rank) {
+    for (std::size_t op = 0; op < ops; ++op) {
+      latencies.push_back(by_op[op]);
+      if (holds_wires(program, op)) {
+        const Rank peer = target_of(program, *exchange_of(program, op), rank);
+        latencies.back() = p2p_time(peer_between(machine, rank, peer), Bytes{});
+      }
+    }
+  }
+  return latencies;
+}
+
 bool shares_wires(const Program& program) {
   std::vector<std::uint16_t> lanes;
   for (const Op& op : program.ops) {

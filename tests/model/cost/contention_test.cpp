@@ -80,6 +80,21 @@ TEST(Contention, HoldsUpBothByTheShorterOne) {
   }
 }
 
+// The latency of the network is no use of wires, so an exchange between nodes does not pay it twice.
+TEST(Contention, BetweenNodesLeavesOutTheNetworksLatency) {
+  const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
+  const Mesh nested{{{"node", 2}, {"gpu", 8}}};
+  const Duration latency = p2p_time(cluster.network->peer, Bytes{});
+  ASSERT_NE(latency, p2p_time(cluster.link.peer, Bytes{}));
+  const Beside beside(cluster, nested, 1, 16);
+  const Costs alone = beside.costs(false);
+  const Costs both = beside.costs();
+  const Duration on_wires = alone.of(0, 0) - cluster.accelerator.graph_node_gap.value - latency;
+  ASSERT_GT(on_wires, Duration{});
+  EXPECT_EQ(both.of(0, 0) - alone.of(0, 0), on_wires);
+  EXPECT_EQ(both.of(0, 1) - alone.of(0, 1), on_wires);
+}
+
 TEST(Contention, OfSendsOneAfterAnotherAddsUp) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Beside three(h100, ring(8), 3, 256);

@@ -86,6 +86,8 @@ std::string predictions() {
       {small}, {"scope=mlp,layer,ulysses,qkv_backward,down_backward,mlp_ar,fsdp_gate_up,data_parallel", "seq=2K,16K"}));
   text += layers(grid_of({small, "strategy.variants=all"}, {"hardware=h100-sxm,mi300x,a100-pcie", "ranks=2,4"}));
   text += layers(grid_of({small, "hardware=dgx-h100-x2", "ranks=16"}, {"interference=none,static,dynamic"}));
+  text += layers(grid_of({small, "hardware=hgx-h800-x2", "ranks=16", "strategy.name=ring_exchange"},
+                         {"scope=gate_up_backward,down_backward"}));
   text += layers(grid_of({small, "jitter=default", "samples=64"}, {"launch=stream,graph"}));
   text += layers(grid_of({"model=llama-3.1-70b", "dtype=fp8", "hardware=b200-sxm"}, {"seq=1000,8K"}));
   text += layers(grid_of({"model=llama-3.1-70b", "hardware=gb200", "scope=mlp_ar"}, {"ranks=8,16"}));
