@@ -198,6 +198,9 @@ std::vector<std::string> unusual(const ResultRow& row) {
   if (row.interference != "static" || row.launch != "stream") {
     words.push_back(fmt::format("interference {}, launch {}", row.interference, row.launch));
   }
+  if (row.all_reduce_kernel != "nccl") {
+    words.push_back(fmt::format("all-reduce of {}", row.all_reduce_kernel));
+  }
   for (const PriceSetting& setting : price_settings) {
     const bool is_told = setting.told == &PricedAs::interference || setting.told == &PricedAs::launch;
     const std::string& word = row.*setting.told;

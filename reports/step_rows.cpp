@@ -83,6 +83,9 @@ std::string unusual(const StepRow& row) {
   if (row.text("scope") == "step") {
     add("micro_batch", "micro-batch", 1);
   }
+  text += !row.has("all_reduce_kernel") || row.text("all_reduce_kernel") == "nccl"
+              ? ""
+              : fmt::format(", all-reduce of {}", row.text("all_reduce_kernel"));
   text += row.text("recompute") == "none" ? "" : fmt::format(", recompute {}", row.text("recompute"));
   return text + unusual_kernels(row);
 }

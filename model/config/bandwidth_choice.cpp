@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "model/check.h"
 #include "model/config/catalogue.h"
+#include "model/config/choices.h"
 #include "model/config_error.h"
 #include "model/hardware/link_rates.h"
 #include "model/text/quantity.h"
@@ -65,7 +67,25 @@ std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const
   return values;
 }
 
+namespace {
+
+/// Throws ConfigError if nobody measured the chosen framework's all-reduce on the machine.
+void choose_all_reduce(Machine& machine, const Settings& settings) {
+  const AllReduceKernel chosen = choices_of(settings).machine.all_reduce_kernel;
+  std::optional<Machine> with_kernel = with_all_reduce_kernel(machine, chosen);
+  if (!with_kernel) {
+    throw ConfigError(fmt::format(
+        "{}: nobody has measured the all-reduce of {} on {}; leave all_reduce_kernel out, or give its times as "
+        "link.collective.custom_all_reduce.{} in a hardware file",
+        settings.at(*find_field("all_reduce_kernel")).origin.where, name_of(chosen), machine.name, name_of(chosen)));
+  }
+  machine = *std::move(with_kernel);
+}
+
+}  // namespace
+
 Machine with_chosen_links(Machine machine, const Settings& settings) {
+  choose_all_reduce(machine, settings);
   LinkRates rates;
   rates.node = times_of(settings, "link_bandwidth", machine.link);
   if (machine.network) {

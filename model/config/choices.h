@@ -19,6 +19,7 @@
 #include "model/config/price_settings.h"
 #include "model/cost/price.h"
 #include "model/dtype.h"
+#include "model/hardware/link.h"
 #include "model/strategies/options.h"
 #include "model/strategies/scope.h"
 #include "model/strategies/strategies.h"
@@ -59,6 +60,7 @@ struct MachineChoice {
   std::string hardware;           ///< a name or a path
   std::string link_bandwidth;     ///< bandwidth inside a node, as the user wrote it (parse_bandwidth_choice)
   std::string network_bandwidth;  ///< bandwidth between nodes, as the user wrote it
+  AllReduceKernel all_reduce_kernel = AllReduceKernel::nccl;
   friend auto operator<=>(const MachineChoice&, const MachineChoice&) = default;
 };
 

@@ -190,6 +190,14 @@ constexpr std::array fields_before{
           .example = "x2",
           .uses = {layer, step, prefill, decode, tune, measure, price}}
         .fills(bandwidth<&RunChoices::machine, &MachineChoice::network_bandwidth>),
+    Field{.key = "all_reduce_kernel",
+          .flag = "all-reduce-kernel",
+          .group = what,
+          .doc = "Kernels that sum in a node: NCCL's, or a serving framework's where they are faster",
+          .preset = "nccl",
+          .example = "vllm",
+          .uses = {layer, step, prefill, decode, tune, plan}}
+        .fills(one_of<all_all_reduce_kernels, &RunChoices::machine, &MachineChoice::all_reduce_kernel>),
     Field{.key = "ranks",
           .flag = "ranks",
           .group = what,

@@ -194,6 +194,19 @@ Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes tota
              : by_nccl(parameters, {.ranks = ranks, .passes = passes, .total = bytes, .nodes = nodes}).time;
 }
 
+/// Returns the time by the kernels of a framework, in the faster of one shot and two.
+Duration by_framework(const CustomAllReduce& kernels, int ranks, Bytes total) {
+  const auto bytes = static_cast<double>(total.count);
+  const int peers = ranks - 1;
+  const auto time = [&](const Parameter<Duration>& latency, const Parameter<Duration>& step,
+                        const Parameter<BytesPerSecond>& rate, double read) {
+    return latency.value + peers * step.value + op_time(read / rate.value.value, "a collective");
+  };
+  return std::min(
+      time(kernels.one_shot_latency, kernels.one_shot_step, kernels.one_shot_rate, peers * bytes),
+      time(kernels.two_shot_latency, kernels.two_shot_step, kernels.two_shot_rate, 2.0 * peers * bytes / ranks));
+}
+
 }  // namespace
 
 std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, int ranks, Bytes total, int passes,
@@ -238,7 +251,13 @@ Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Byte
     require_sizes(ranks, total);
     return by_fastest_tree(*parameters.tree, {nodes, ranks / nodes, static_cast<double>(total.count)});
   }
-  return ring_time(parameters, ranks, total, 2, nodes);
+  const Duration of_nccl = ring_time(parameters, ranks, total, 2, nodes);
+  const CustomAllReduce* framework = parameters.custom_all_reduce == nullptr || nodes > 1 || ranks == 1
+                                         ? nullptr
+                                         : kernels_of(*parameters.custom_all_reduce, parameters.all_reduce_kernel);
+  return framework == nullptr || total > framework->up_to.value
+             ? of_nccl
+             : std::min(of_nccl, by_framework(*framework, ranks, total));
 }
 
 Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Bytes total) {

@@ -52,6 +52,15 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 // takes longer on a faster link, and a larger message is faster by no more than the step that it has on the file's
 // links. docs/decisions/0041-the-cheapest-protocol.md gives the reasons.
 //
+// Serving frameworks sum in a node by kernels of their own, in which ranks read each other's memory: in one shot the
+// whole tensors of all others, in two their shares of one's own part and then their sums. The faster of the two counts,
+//
+//   time = one-shot latency + (ranks - 1) x one-shot step + (ranks - 1) x total / one-shot rate
+//   time = two-shot latency + (ranks - 1) x two-shot step + 2 (ranks - 1) / ranks x total / two-shot rate
+//
+// or NCCL's time if that is less, and always for tensors above `up_to`. Source: vllm-project/vllm,
+// csrc/custom_all_reduce.cuh; frameworks choose by sizes and ranks of their own, which lie near the crossing.
+//
 // NCCL's estimates also choose between ring and tree and their protocols if the network has parameters of NCCL's
 // kernels; if it has only a tree, the tree's fastest protocol counts.
 
@@ -67,7 +76,8 @@ Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Byte
 Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);
 /// Returns the time of a reduce-scatter and an all-gather in one launch: 2 (ranks - 1) steps; wire = 2 x total x (ranks
 /// - 1) / ranks. It runs in the switch when NCCL would choose that, and on several nodes by the tree if only a tree is
-/// known or NCCL would choose it.
+/// known or NCCL would choose it. Inside a node, kernels of a framework take its place where all_reduce_kernel names
+/// one that they undercut.
 Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);
 /// Returns the time of an all-to-all: ranks - 1 steps, each to another peer; wire = total x (ranks - 1) / ranks. If the
 /// link has two protocols, the bytes per peer choose one; a small message takes at most the measured step times the

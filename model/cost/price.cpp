@@ -476,6 +476,11 @@ void lean_on_collective(const Group& group, CollectiveKind kind, const Lean& lea
   if (climbs && !nccl_chooses_trees(collective)) {
     return;
   }
+  if (is_all_reduce && nodes == 1 && collective.custom_all_reduce != nullptr) {
+    if (const auto* framework = kernels_of(*collective.custom_all_reduce, collective.all_reduce_kernel)) {
+      lean_on(*framework, lean);
+    }
+  }
   lean_on(static_cast<const ProtocolParameters&>(collective), lean);
   if (collective.nccl != nullptr) {
     lean_on_nccl(*collective.nccl, is_all_reduce, lean);

@@ -202,9 +202,31 @@ struct Described<TreeParameters> {
                                       entry("ll", &T::ll), entry("ll128", &T::ll128)};
 };
 
+template <>
+struct Described<CustomAllReduce> {
+  using C = CustomAllReduce;
+  static constexpr std::tuple entries{
+      entry("up_to", &C::up_to, "Largest tensor; NCCL sums larger ones"),
+      entry("one_shot_latency", &C::one_shot_latency, "Time per call in which each rank reads whole tensors"),
+      entry("one_shot_step", &C::one_shot_step, "Time for each rank that is read"),
+      entry("one_shot_rate", &C::one_shot_rate, "Bytes that a rank reads a second"),
+      entry("two_shot_latency", &C::two_shot_latency, "Time per call in which ranks read shares, then sums"),
+      entry("two_shot_step", &C::two_shot_step, "Time for each rank that is read"),
+      entry("two_shot_rate", &C::two_shot_rate, "Bytes that a rank reads a second")};
+};
+
+template <>
+struct Described<CustomAllReduces> {
+  using C = CustomAllReduces;
+  static constexpr std::tuple entries{entry("vllm", &C::vllm), entry("sglang", &C::sglang),
+                                      entry("trtllm", &C::trtllm, "TensorRT-LLM")};
+};
+
 /// Algorithms of a collective besides its ring, each in a map of its own. Files, their schema, the output of calibrate
 /// and the parameters that are raised by their error follow; formulas are in model/cost/communication.h.
-inline constexpr std::tuple collective_algorithms{entry("tree", &CollectiveParameters::tree)};
+inline constexpr std::tuple collective_algorithms{entry("tree", &CollectiveParameters::tree),
+                                                  entry("custom_all_reduce", &CollectiveParameters::custom_all_reduce,
+                                                        "All-reduce kernels of serving frameworks, in a node")};
 
 /// Calls `visit` with each entry of collective_algorithms.
 template <class Visit>
@@ -274,5 +296,7 @@ static_assert(described_size<PeerParameters>() + sizeof(FitScope) == sizeof(Peer
 static_assert(described_size<ProtocolParameters>() == sizeof(ProtocolParameters));
 static_assert(described_size<SwitchParameters>() == sizeof(SwitchParameters));
 static_assert(described_size<TreeParameters>() == sizeof(TreeParameters));
+static_assert(described_size<CustomAllReduce>() == sizeof(CustomAllReduce));
+static_assert(described_size<CustomAllReduces>() == sizeof(CustomAllReduces));
 
 }  // namespace commfuse

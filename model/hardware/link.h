@@ -2,10 +2,14 @@
 // Wires between the accelerators of one node, as a single peer and as a collective use them.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 #include "model/hardware/fit_scope.h"
 #include "model/hardware/nccl_tuning.h"
@@ -83,6 +87,55 @@ struct AllToAllParameters {
   ProtocolParameters large;
 };
 
+/// Whose kernels sum over the GPUs of a node: NCCL's, or those that a serving framework brings along.
+enum class AllReduceKernel : std::uint8_t { nccl, vllm, sglang, trtllm };
+inline constexpr std::array all_all_reduce_kernels{AllReduceKernel::nccl, AllReduceKernel::vllm,
+                                                   AllReduceKernel::sglang, AllReduceKernel::trtllm};
+/// Returns "nccl", "vllm", "sglang" or "trtllm", the keys of files and the words of settings.
+constexpr std::string_view name_of(AllReduceKernel kernel) {
+  constexpr std::array<std::string_view, all_all_reduce_kernels.size()> names{"nccl", "vllm", "sglang", "trtllm"};
+  return names[static_cast<std::size_t>(kernel)];
+}
+
+/// Parameters of one framework's all-reduce in a node, in which ranks read each other's memory. In one shot each rank
+/// reads the tensors of all others; in two it reads its share of them, then the others' sums.
+/// model/cost/communication.h gives the formula.
+struct CustomAllReduce {
+  Parameter<Bytes> up_to;                ///< Largest tensor; NCCL sums larger ones.
+  Parameter<Duration> one_shot_latency;  ///< Once per call, with its barriers.
+  Parameter<Duration> one_shot_step;     ///< For each rank that is read.
+  Parameter<BytesPerSecond> one_shot_rate;
+  Parameter<Duration> two_shot_latency;
+  Parameter<Duration> two_shot_step;
+  Parameter<BytesPerSecond> two_shot_rate;
+};
+
+/// The frameworks that were measured, by the names of AllReduceKernel.
+struct CustomAllReduces {
+  std::optional<CustomAllReduce> vllm;
+  std::optional<CustomAllReduce> sglang;
+  std::optional<CustomAllReduce> trtllm;
+};
+
+/// Returns the member of a framework; null for NCCL.
+template <class Kernels>
+auto* of_framework(Kernels& kernels, AllReduceKernel framework) {
+  using Member = std::remove_reference_t<decltype((kernels.vllm))>;
+  switch (framework) {
+    case AllReduceKernel::nccl: return static_cast<Member*>(nullptr);
+    case AllReduceKernel::vllm: return &kernels.vllm;
+    case AllReduceKernel::sglang: return &kernels.sglang;
+    case AllReduceKernel::trtllm: return &kernels.trtllm;
+  }
+  return static_cast<Member*>(nullptr);
+}
+
+/// Returns the parameters of a framework; null for NCCL, and for one that nobody measured.
+inline const CustomAllReduce* kernels_of(const CustomAllReduces& kernels, AllReduceKernel framework) {
+  const auto* member = of_framework(kernels, framework);
+  return member != nullptr && *member ? &**member : nullptr;
+}
+
 /// Kernels among which NCCL chooses by its own estimates.
 struct NcclKernels {
   NcclTuning tuning;
@@ -100,6 +153,9 @@ struct CollectiveParameters : ProtocolParameters {
   std::shared_ptr<const NcclKernels> nccl = nullptr;
   std::shared_ptr<const AllToAllParameters> all_to_all = nullptr;
   std::shared_ptr<const TreeParameters> tree = nullptr;  ///< For a network.
+  std::shared_ptr<const CustomAllReduces> custom_all_reduce = nullptr;
+  /// Whose kernels an all-reduce inside a node may take besides NCCL's. `custom_all_reduce` has them unless it is nccl.
+  AllReduceKernel all_reduce_kernel = AllReduceKernel::nccl;
   FitScope fit{};
 };
 

@@ -141,4 +141,32 @@ Machine with_link_rates(const Machine& given, LinkRates rates) {
   return machine;
 }
 
+std::optional<Machine> with_all_reduce_kernel(Machine machine, AllReduceKernel kernel) {
+  const auto choose = [&](CollectiveParameters& collective) {
+    collective.all_reduce_kernel = kernel;
+    if (collective.custom_all_reduce == nullptr || kernel == AllReduceKernel::nccl) {
+      collective.custom_all_reduce = nullptr;
+      return;
+    }
+    auto kept = std::make_shared<CustomAllReduces>(*collective.custom_all_reduce);
+    for (const AllReduceKernel other : all_all_reduce_kernels) {
+      if (std::optional<CustomAllReduce>* of_other = of_framework(*kept, other);
+          of_other != nullptr && other != kernel) {
+        of_other->reset();
+      }
+    }
+    collective.custom_all_reduce = std::move(kept);
+  };
+  if (machine.group_collectives != nullptr) {
+    auto groups = std::make_shared<std::vector<CollectiveParameters>>(*machine.group_collectives);
+    std::ranges::for_each(*groups, choose);
+    machine.group_collectives = std::move(groups);
+  }
+  choose(machine.link.collective);
+  const CollectiveParameters& chosen = machine.link.collective;
+  const bool is_known = kernel == AllReduceKernel::nccl || (chosen.custom_all_reduce != nullptr &&
+                                                            kernels_of(*chosen.custom_all_reduce, kernel) != nullptr);
+  return is_known ? std::optional(std::move(machine)) : std::nullopt;
+}
+
 }  // namespace commfuse

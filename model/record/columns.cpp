@@ -34,6 +34,7 @@ constexpr std::array model_columns{
     ModelColumn{"hardware"},
     ModelColumn{"link_bandwidth"},
     ModelColumn{"network_bandwidth"},
+    ModelColumn{"all_reduce_kernel"},
     ModelColumn{"scope"},
     asked("gpus", "GPUs of all replicas"),
     asked("tensor", "tensor-parallel ranks"),

@@ -216,6 +216,7 @@ constexpr std::array columns_before{
     setting<&Row::hardware>("hardware", "machine"),
     setting<&Row::link_bandwidth>("link_bandwidth", "links inside a node, as asked"),
     setting<&Row::network_bandwidth>("network_bandwidth", "links between nodes, as asked"),
+    setting<&Row::all_reduce_kernel>("all_reduce_kernel", "whose kernels sum in a node"),
     ResultColumn{"link_rate_gb_s", "nominal rate of a link inside a node, one direction", ColumnType::number,
                  [](const Row& row) -> Value { return gigabytes_a_second(row.link_rate); }, put_rate<&Row::link_rate>},
     ResultColumn{"network_rate_gb_s", "the same between nodes, of one GPU", ColumnType::number,

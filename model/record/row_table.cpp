@@ -42,6 +42,7 @@ void for_each_setting(Columns& columns, Row& row, const Visit& visit) {
   visit(columns.hardware, row.hardware);
   visit(columns.link_bandwidth, row.link_bandwidth);
   visit(columns.network_bandwidth, row.network_bandwidth);
+  visit(columns.all_reduce_kernel, row.all_reduce_kernel);
   visit(columns.scope, row.scope);
   visit(columns.dtype, row.dtype);
   visit(columns.evaluator, row.evaluator);

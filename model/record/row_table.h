@@ -28,7 +28,7 @@ consteval std::size_t outcome_place(Member Outcome::*member) {
 /// One column per member of a ResultRow, under its name. Numbers that are not whole are stored by their bits; a flag is
 /// 0 or 1.
 struct RowColumns {
-  WordColumn model, hardware, link_bandwidth, network_bandwidth, scope, dtype;
+  WordColumn model, hardware, link_bandwidth, network_bandwidth, all_reduce_kernel, scope, dtype;
   WordColumn strategy, implements, held_back, parameters, schedule_sha256, reason, warnings;
   WordColumn evaluator, jitter, faults, leans_on;
   std::array<WordColumn, price_settings.size()> priced_as;  ///< by place among price_settings

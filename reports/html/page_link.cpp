@@ -31,6 +31,7 @@ std::string page_hash(const ResultRow& row, std::string_view implementations) {
   add("as", implementations, "none");
   add("link_bandwidth", row.link_bandwidth, "x1");
   add("network_bandwidth", row.network_bandwidth, "x1");
+  add("all_reduce_kernel", row.all_reduce_kernel, "nccl");
   for (const PriceSetting& setting : price_settings) {
     add(setting.key, row.*setting.told, setting.preset);
   }

@@ -50,6 +50,7 @@ ResultRow row_of(const Point& point) {
   row.hardware = point.machine.name;
   row.link_bandwidth = point.link_bandwidth;
   row.network_bandwidth = point.network_bandwidth;
+  row.all_reduce_kernel = name_of(point.machine.link.collective.all_reduce_kernel);
   row.link_rate = point.machine.link.nominal_rate.value.value;
   if (point.machine.network) {
     row.network_rate = point.machine.network->nominal_rate.value.value;

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "model/config/catalogue.h"
+#include "model/hardware/link_rates.h"
 #include "model/text/suggest.h"
 
 namespace commfuse::score {
@@ -249,6 +250,18 @@ FoundMachine KnownMachines::over_nodes(const Machine& node, int nodes, std::stri
     place->second.nodes = nodes;
   }
   return {&place->second, {}};
+}
+
+FoundMachine KnownMachines::with_all_reduce(const Machine& node, AllReduceKernel kernel) {
+  const auto known = with_kernel_.find({node.name, kernel});
+  if (known != with_kernel_.end()) {
+    return {&known->second, {}};
+  }
+  std::optional<Machine> machine = with_all_reduce_kernel(node, kernel);
+  if (!machine) {
+    return {nullptr, fmt::format("{} has no times of the all-reduce of {}", node.name, name_of(kernel))};
+  }
+  return {&with_kernel_.emplace(std::tuple(node.name, kernel), *std::move(machine)).first->second, {}};
 }
 
 }  // namespace commfuse::score

@@ -35,11 +35,14 @@ class KnownMachines {
   /// Returns the cluster of such nodes that `text` names, otherwise the first that has no names of its own, resized to
   /// `nodes` nodes; for one node the machine itself.
   FoundMachine over_nodes(const Machine& node, int nodes, std::string_view text);
+  /// Returns the node whose all-reduces take a framework's kernels.
+  FoundMachine with_all_reduce(const Machine& node, AllReduceKernel kernel);
 
  private:
   std::vector<Machine> machines_;  // machines of one node
   std::vector<Machine> clusters_;
   std::map<std::tuple<std::string, int>, Machine> resized_;
+  std::map<std::tuple<std::string, AllReduceKernel>, Machine> with_kernel_;
 };
 
 }  // namespace commfuse::score

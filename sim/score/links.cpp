@@ -42,17 +42,26 @@ bool rests_on_priors(const Machine& machine, const Message& message) {
   return (!goes_round || is_guessed(collective.rate)) && (!climbs || is_guessed(rate_over(*collective.tree, 2)));
 }
 
-/// Names parts such as "all_gather, one node, >= 64 KiB" and "all_reduce, 4 nodes, >= 1 MiB, from priors".
+/// Returns whose kernels sum in a node, where that is not NCCL; only tables of frameworks choose such machines.
+AllReduceKernel framework_of(const Machine& machine, const Message& message) {
+  return message.op == LinkOp::all_reduce && message.nodes == 1 ? machine.link.collective.all_reduce_kernel
+                                                                : AllReduceKernel::nccl;
+}
+
+/// Names parts such as "all_gather, one node, >= 64 KiB", "all_reduce of vllm, one node, < 64 KiB" and "all_reduce, 4
+/// nodes, >= 1 MiB, from priors".
 class PartNames {
  public:
   std::string_view of(const Machine& machine, const Message& message) {
     const std::int64_t from = large_from(message);
     const bool large = message.bytes.count >= from;
     const bool priors = rests_on_priors(machine, message);
-    const auto [place, added] = names_.try_emplace({message.op, message.nodes, large, priors});
+    const AllReduceKernel framework = framework_of(machine, message);
+    const auto [place, added] = names_.try_emplace({message.op, message.nodes, large, priors, framework});
     if (added) {
       place->second =
-          fmt::format("{}, {}, {} {}{}", name_of(message.op),
+          fmt::format("{}{}, {}, {} {}{}", name_of(message.op),
+                      framework == AllReduceKernel::nccl ? "" : fmt::format(" of {}", name_of(framework)),
                       message.nodes == 1 ? "one node" : fmt::format("{} nodes", message.nodes), large ? ">=" : "<",
                       from == 64 << 10 ? "64 KiB" : "1 MiB", priors ? ", from priors" : "");
     }
@@ -60,14 +69,17 @@ class PartNames {
   }
 
  private:
-  std::map<std::tuple<LinkOp, std::int64_t, bool, bool>, std::string> names_;
+  std::map<std::tuple<LinkOp, std::int64_t, bool, bool, AllReduceKernel>, std::string> names_;
 };
 
 /// Returns the kind of op whose intervals are checked together.
-std::string_view kind_of(const Message& message) {
+std::string_view kind_of(const Machine& machine, const Message& message) {
   const bool large = message.bytes.count >= large_from(message);
   if (message.op == LinkOp::send_recv) {
     return large ? "send/recv >= 64 KiB" : "send/recv < 64 KiB";
+  }
+  if (framework_of(machine, message) != AllReduceKernel::nccl) {
+    return "all-reduce of a framework";
   }
   if (message.nodes > 1) {
     return large ? "collectives over nodes >= 1 MiB" : "collectives over nodes < 1 MiB";
@@ -146,7 +158,7 @@ class LinkScorer {
     const auto price = [&](const Machine& other) { return to_microseconds(message_time(other, message)); };
     check_interval(machine,
                    {.shape = shape_of(message),
-                    .kind = kind_of(message),
+                    .kind = kind_of(machine, message),
                     .key = {static_cast<std::int64_t>(message.op), message.bytes.count},
                     .held_back = held_back,
                     .ranks = ranks_for_fit(machine, message)},
@@ -265,6 +277,57 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
     scorer.score(row, read);
   }
   scorer.judge_sums();
+}
+
+namespace {
+
+/// Returns the framework of a column's cell whose kernels were timed as a captured graph runs them; nullopt for calls
+/// that Python issues one by one, and for others. TensorRT-LLM's rows do not say, and are as fast as graphs.
+std::optional<AllReduceKernel> framework_named(std::string_view cell) {
+  if (cell == "TRTLLM") {
+    return AllReduceKernel::trtllm;
+  }
+  if (!cell.ends_with("_graph")) {
+    return std::nullopt;
+  }
+  return cell.starts_with("vLLM")     ? std::optional(AllReduceKernel::vllm)
+         : cell.starts_with("SGLang") ? std::optional(AllReduceKernel::sglang)
+                                      : std::nullopt;
+}
+
+/// Returns whether a fit read rows of the machine's own; otherwise another machine's parameters are priors.
+bool is_fitted(const Machine* machine, AllReduceKernel framework) {
+  return machine != nullptr &&
+         kernels_of(*machine->link.collective.custom_all_reduce, framework)->one_shot_rate.provenance ==
+             Provenance::fitted;
+}
+
+}  // namespace
+
+void score_framework_all_reduces(const Table& table, Context& context, Tally& tally) {
+  const Column hw = table.column("hw");
+  const Column kernel = table.column("kernel");
+  const Column gpus = table.column("ngpus");
+  const Column bytes = table.column("bytes");
+  const Column time = table.column("time_us");
+  MachineColumn machines(context.machines);
+  LinkScorer scorer(context, tally);
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    const std::string_view cell = row.text(kernel);
+    LinkRow read{.op = name_of(LinkOp::all_reduce),
+                 .message = {.gpus = row.count(gpus, most_gpus), .nodes = 1, .bytes = {row.size(bytes)}},
+                 .measured_us = row.amount(time),
+                 .node = machines.of(row.text(hw))};
+    read.held_back = held_back(link_group("custom_all_reduce", row.text(hw), cell, read.message.bytes.count));
+    if (const std::optional<AllReduceKernel> framework = framework_named(cell); !framework) {
+      read.node = {nullptr, "calls that Python issues one at a time, whose cost the time includes"};
+    } else if (read.node.machine != nullptr) {
+      read.node = context.machines.with_all_reduce(*read.node.machine, *framework);
+      read.held_back = read.held_back || !is_fitted(read.node.machine, *framework);
+    }
+    scorer.score(row, read);
+  }
 }
 
 void score_bus_rates(const Table& table, Context& context, Tally& tally) {

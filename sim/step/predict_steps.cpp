@@ -141,7 +141,7 @@ StepRow asked(const Settings& settings, const std::string& model, const Training
   row.add("schema", std::string(result_schema));
   row.add("model_version", std::int64_t{model_version});
   row.add("model", model);
-  for (const char* name : {"hardware", "link_bandwidth", "network_bandwidth", "scope"}) {
+  for (const char* name : {"hardware", "link_bandwidth", "network_bandwidth", "all_reduce_kernel", "scope"}) {
     row.add(name, settings.text(name));
   }
   row.add("gpus", plan.gpus());

@@ -235,6 +235,49 @@ TEST(CollectiveTime, OfATreeIsFasterBetweenTwoNodesByEachProtocol) {
   EXPECT_EQ(all_reduce_time(collective, 32, Bytes{1'000'000}, 4), Duration{40us});
 }
 
+/// One shot: 4 us, 1 us a rank, 100 GB/s. Two: 8 us, 1 us a rank, 200 GB/s. Up to 8 MB.
+CustomAllReduce plain_kernels() {
+  CustomAllReduce kernels;
+  kernels.up_to.value = Bytes{8'000'000};
+  kernels.one_shot_latency.value = 4us;
+  kernels.one_shot_step.value = 1us;
+  kernels.one_shot_rate.value = BytesPerSecond{100e9};
+  kernels.two_shot_latency.value = 8us;
+  kernels.two_shot_step.value = 1us;
+  kernels.two_shot_rate.value = BytesPerSecond{200e9};
+  return kernels;
+}
+
+TEST(CollectiveTime, OfAFrameworkReadsWholeTensorsOrSharesAndSums) {
+  Link link = plain_link();
+  link.collective.base_latency.value = 100us;
+  link.collective.custom_all_reduce =
+      std::make_shared<const CustomAllReduces>(CustomAllReduces{.vllm = plain_kernels()});
+  const auto time = [&](int ranks, std::int64_t bytes, int nodes = 1) {
+    return all_reduce_time(link.collective, ranks, Bytes{bytes}, nodes);
+  };
+  const Duration by_nccl = time(4, 100'000);
+  link.collective.all_reduce_kernel = AllReduceKernel::vllm;
+  // Three tensors of 100 KB at 100 GB/s take 3 us; one and a half at 200 GB/s take 0.75 us.
+  EXPECT_EQ(time(4, 100'000), Duration{4us + 3us + 3us});
+  EXPECT_EQ(time(4, 400'000), Duration{8us + 3us + 3us});
+  EXPECT_EQ(time(4, 100'000, 2), by_nccl);                      // across nodes
+  EXPECT_GT(time(4, 8'000'001), Duration{200us});               // larger than the framework's buffers
+  link.collective.all_reduce_kernel = AllReduceKernel::sglang;  // which nobody measured
+  EXPECT_EQ(time(4, 100'000), by_nccl);
+  EXPECT_EQ(time(1, 100'000), Duration{});
+}
+
+TEST(CollectiveTime, OfAFrameworkIsNcclsWhereThatIsFaster) {
+  Link link = plain_link();
+  link.collective.base_latency.value = 1us;
+  const Duration by_nccl = all_reduce_time(link.collective, 2, Bytes{1000});
+  link.collective.custom_all_reduce =
+      std::make_shared<const CustomAllReduces>(CustomAllReduces{.vllm = plain_kernels()});
+  link.collective.all_reduce_kernel = AllReduceKernel::vllm;
+  EXPECT_EQ(all_reduce_time(link.collective, 2, Bytes{1000}), by_nccl);
+}
+
 TEST(CollectiveTime, OneRankHasNothingToDo) {
   EXPECT_EQ(all_gather_time(plain_link(), 1, Bytes{1'000}), Duration{0});
   EXPECT_EQ(reduce_scatter_time(plain_link(), 1, Bytes{1'000}), Duration{0});

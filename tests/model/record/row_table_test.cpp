@@ -60,9 +60,9 @@ ResultRow full_row() {
   std::int64_t next = 1;
   for (std::string ResultRow::*member : std::initializer_list<std::string ResultRow::*>{
            &ResultRow::model, &ResultRow::hardware, &ResultRow::link_bandwidth, &ResultRow::network_bandwidth,
-           &ResultRow::scope, &ResultRow::dtype, &ResultRow::strategy, &ResultRow::implements, &ResultRow::held_back,
-           &ResultRow::parameters, &ResultRow::schedule_sha256, &ResultRow::warnings, &ResultRow::evaluator,
-           &ResultRow::jitter, &ResultRow::faults, &ResultRow::leans_on}) {
+           &ResultRow::all_reduce_kernel, &ResultRow::scope, &ResultRow::dtype, &ResultRow::strategy,
+           &ResultRow::implements, &ResultRow::held_back, &ResultRow::parameters, &ResultRow::schedule_sha256,
+           &ResultRow::warnings, &ResultRow::evaluator, &ResultRow::jitter, &ResultRow::faults, &ResultRow::leans_on}) {
     row.*member = "word " + std::to_string(next++);
   }
   for (const PriceSetting& setting : price_settings) {

@@ -15,6 +15,7 @@
 #include "model/cost/framework_kernel.h"
 #include "model/cost/gemm.h"
 #include "model/fit/holdout.h"
+#include "model/hardware/link_rates.h"
 
 namespace commfuse::score {
 namespace {
@@ -43,6 +44,21 @@ TEST(Score, AnErrorIsPredictedOverMeasuredLessOne) {
   EXPECT_NEAR(score.errors[1], 0.1, 1e-6);
   EXPECT_NEAR(score.errors[2], 0.0, 1e-6);
   EXPECT_EQ(score.machines, std::vector<std::string>{"h100-sxm"});
+}
+
+TEST(Score, AllReducesOfFrameworksGoByTheirOwnKernels) {
+  Machine machine = *with_all_reduce_kernel(load_machine("h100-sxm"), AllReduceKernel::vllm);
+  const double by_vllm = to_microseconds(all_reduce_time(machine.link, 8, Bytes{1 << 16}));
+  const std::string text = fmt::format(
+      "hw,kernel,ngpus,bytes,time_us\nH100,vLLM_custom_graph,8,65536,{:.9g}\nH100,vLLM_custom_eager,8,65536,20\n"
+      "MI300X,vLLM_custom_graph,8,65536,20\n",
+      by_vllm / 1.25);
+  const TableScore score = score_text(text, "x.csv", {});
+  EXPECT_EQ(score.kind, "framework_all_reduce");
+  EXPECT_EQ(score.scored, 1);
+  EXPECT_EQ(score.skipped_rows(), 2);
+  ASSERT_EQ(score.errors.size(), 1U);
+  EXPECT_NEAR(score.errors[0], 0.25, 1e-6);
 }
 
 TEST(Score, PercentilesLieBetweenTwoErrorsAsNumpySays) {
