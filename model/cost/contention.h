@@ -18,8 +18,8 @@ std::vector<Meetings> contenders_of(const std::vector<Meetings>& meetings);
 
 /// The part of each transfer's duration in which it needs no wire.
 struct Latencies {
-  std::vector<Duration> by_op;    ///< as Costs::duration
-  std::vector<Duration> by_rank;  ///< as Costs::by_rank: exchanges have the latencies of their pairs
+  std::vector<Duration> by_op;    ///< laid out as Costs::duration
+  std::vector<Duration> by_rank;  ///< laid out as Costs::by_rank; exchanges have the latencies of their pairs
 };
 
 /// Lengthens every collective, and every exchange beside one, by the other's use of the wires that both cross. While

@@ -87,7 +87,7 @@ struct AllToAllParameters {
   ProtocolParameters large;
 };
 
-/// Whose kernels sum over the GPUs of a node: NCCL's, or those that a serving framework brings along.
+/// Owner of the kernels that sum over the GPUs of a node: NCCL, or a serving framework.
 enum class AllReduceKernel : std::uint8_t { nccl, vllm, sglang, trtllm };
 inline constexpr std::array all_all_reduce_kernels{AllReduceKernel::nccl, AllReduceKernel::vllm,
                                                    AllReduceKernel::sglang, AllReduceKernel::trtllm};
@@ -154,7 +154,7 @@ struct CollectiveParameters : ProtocolParameters {
   std::shared_ptr<const AllToAllParameters> all_to_all = nullptr;
   std::shared_ptr<const TreeParameters> tree = nullptr;  ///< For a network.
   std::shared_ptr<const CustomAllReduces> custom_all_reduce = nullptr;
-  /// Whose kernels an all-reduce inside a node may take besides NCCL's. `custom_all_reduce` has them unless it is nccl.
+  /// Framework with kernels that an all-reduce inside a node may take besides NCCL's; `custom_all_reduce` has them.
   AllReduceKernel all_reduce_kernel = AllReduceKernel::nccl;
   FitScope fit{};
 };

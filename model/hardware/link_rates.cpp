@@ -159,7 +159,9 @@ std::optional<Machine> with_all_reduce_kernel(Machine machine, AllReduceKernel k
   };
   if (machine.group_collectives != nullptr) {
     auto groups = std::make_shared<std::vector<CollectiveParameters>>(*machine.group_collectives);
-    std::ranges::for_each(*groups, choose);
+    for (CollectiveParameters& group : *groups) {
+      choose(group);
+    }
     machine.group_collectives = std::move(groups);
   }
   choose(machine.link.collective);

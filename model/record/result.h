@@ -32,7 +32,7 @@ struct ResultRow : Outcome, PricedAs {
   std::string hardware;
   std::string link_bandwidth = "x1";       ///< the user's text: "x2", "450 GB/s"
   std::string network_bandwidth = "x1";    ///< the user's text
-  std::string all_reduce_kernel = "nccl";  ///< whose kernels sum in a node
+  std::string all_reduce_kernel = "nccl";  ///< owner of the kernels that sum in a node
   std::optional<double> link_rate{};       ///< its nominal rate of one direction, bytes per second
   std::optional<double> network_rate{};    ///< likewise between nodes; nullopt for one node
   std::string scope;

@@ -338,13 +338,13 @@ TEST(Comparison, ManyKindsOfTiesAreCounted) {
 TEST(Rows, CsvHasAHeaderAndOneLineARow) {
   const std::vector rows{row("sliced", "k=4", 1250us)};
   const std::string csv = to_csv(rows);
-  EXPECT_EQ(
-      csv.rfind("schema,model_version,model,hardware,link_bandwidth,network_bandwidth,link_rate_gb_s,network_rate_gb_s,"
-                "scope,ranks,batch,seq,dtype,strategy,implements,bound,slices,",
-                0),
-      0U);
+  EXPECT_EQ(csv.rfind("schema,model_version,model,hardware,link_bandwidth,network_bandwidth,all_reduce_kernel,link_"
+                      "rate_gb_s,network_rate_gb_s,"
+                      "scope,ranks,batch,seq,dtype,strategy,implements,bound,slices,",
+                      0),
+            0U);
   const std::string first = fmt::format("\r\ncommfuse.result/2,{},llama-3.1-70b,h100-sxm,", model_version);
-  EXPECT_NE(csv.find(first + "x1,x1,,,mlp,8,1,32768,bf16,sliced,,,,,,,,,,,,,,,ok,,1250,,,900,"), std::string::npos)
+  EXPECT_NE(csv.find(first + "x1,x1,nccl,,,mlp,8,1,32768,bf16,sliced,,,,,,,,,,,,,,,ok,,1250,,,900,"), std::string::npos)
       << csv;
 }
 

@@ -263,7 +263,7 @@ TEST(CollectiveTime, OfAFrameworkReadsWholeTensorsOrSharesAndSums) {
   EXPECT_EQ(time(4, 400'000), Duration{8us + 3us + 3us});
   EXPECT_EQ(time(4, 100'000, 2), by_nccl);                      // across nodes
   EXPECT_GT(time(4, 8'000'001), Duration{200us});               // larger than the framework's buffers
-  link.collective.all_reduce_kernel = AllReduceKernel::sglang;  // which nobody measured
+  link.collective.all_reduce_kernel = AllReduceKernel::sglang;  // It has no times.
   EXPECT_EQ(time(4, 100'000), by_nccl);
   EXPECT_EQ(time(1, 100'000), Duration{});
 }

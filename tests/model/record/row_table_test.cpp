@@ -143,10 +143,10 @@ TEST(RowTable, GivesBackEveryMemberOfARow) {
 
 TEST(RowTable, TellsApartWhatTheColumnsOfResultsDo) {
   const RowTable table(std::vector{full_row()});
-  // The eight are model, hardware, both bandwidths, scope, dtype, faults and batch; then come settings that change
-  // prices, and two axes.
-  EXPECT_EQ(table.setting_columns().size(), 8U + price_settings.size());
-  EXPECT_EQ(table.point_columns().size(), 10U + price_settings.size());
+  // The nine are model, hardware, both bandwidths, all_reduce_kernel, scope, dtype, faults and batch; then come
+  // settings that change prices, and two axes.
+  EXPECT_EQ(table.setting_columns().size(), 9U + price_settings.size());
+  EXPECT_EQ(table.point_columns().size(), 11U + price_settings.size());
 }
 
 ResultRow at(std::int64_t seq, const char* strategy) {
