@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The canonical text writes what is a word between quotes or without, but never a number between quotes as a number.
+/// The canonical text may quote a word or not, but it never quotes a number that is meant as a number.
 Json scalar_of(const YamlNode& node) {
   const bool digits = !node.text.empty() && std::all_of(node.text.begin(), node.text.end(),
                                                         [](char letter) { return letter >= '0' && letter <= '9'; });
