@@ -111,7 +111,7 @@ Pooled pooled(const Bar& bar, Scores scores) {
     }
     for (const ScoredPart& part : score.parts) {
       if (bar.takes(part.name) && (bar.machines.empty() || holds(bar.machines, part.machine))) {
-        errors.all.insert(errors.all.end(), part.errors.begin(), part.errors.end());
+        errors.every_row.insert(errors.every_row.end(), part.errors.begin(), part.errors.end());
         errors.held_out.insert(errors.held_out.end(), part.held_out.begin(), part.held_out.end());
       }
     }
@@ -134,7 +134,7 @@ std::string bar_row(const Bar& bar, Scores scores) {
   const bool met = judged.median <= bar.median && (bar.p90 == 0.0 || judged.p90 <= bar.p90);
   const std::string limit =
       bar.p90 == 0.0 ? percent(bar.median) : fmt::format("{} / {}", percent(bar.median), percent(bar.p90));
-  return fmt::format("| {} | {} | {} | {} | {} |\n", bar.what, limit, three(errors.held_out), three(errors.all),
+  return fmt::format("| {} | {} | {} | {} | {} |\n", bar.what, limit, three(errors.held_out), three(errors.every_row),
                      judged.n == 0 ? "no rows"
                      : met         ? "yes"
                                    : "no");

@@ -71,19 +71,19 @@ std::vector<LabelPiece> label_pieces(const Program& program, const Op& op) {
   pieces.text(verb(program, op));
   const std::span<const Region> regions = named_regions(program, op);
   if (regions.empty()) {
-    return std::move(pieces).all();
+    return std::move(pieces).take();
   }
   pieces.text(" " + program.buffers[position(regions.front().buffer)].name);
   if (regions.size() == 1) {
     add_region(program, regions.front(), true, pieces);
-    return std::move(pieces).all();
+    return std::move(pieces).take();
   }
   for (std::size_t i = 0; i < regions.size() && i < most_regions; ++i) {
     pieces.text(i == 0 ? "[" : "; ");
     add_region(program, regions[i], false, pieces);
   }
   pieces.text(regions.size() > most_regions ? "; \u2026]" : "]");
-  return std::move(pieces).all();
+  return std::move(pieces).take();
 }
 
 std::string op_label(const Program& program, const Op& op, Rank rank) {

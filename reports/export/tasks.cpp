@@ -286,7 +286,7 @@ std::vector<Task> tasks_of(const ExportInput& input, Rank rank, const TaskOption
   for (const Command& command : commands) {
     tasks.add(command, commands);
   }
-  return std::move(tasks).all();
+  return std::move(tasks).take();
 }
 
 std::string label_of(const Task& task) {
