@@ -128,6 +128,7 @@ constexpr auto rewritten = std::to_array<std::string_view>({
     "validate/commands",
     "validate/compare",
     "validate/cpu",
+    "validate/cuda",
     "validate/health",
     "validate/measure",
     "validate/mpi",
