@@ -129,6 +129,7 @@ constexpr auto rewritten = std::to_array<std::string_view>({
     "validate/compare",
     "validate/cpu",
     "validate/cuda",
+    "validate/cuda/module",
     "validate/health",
     "validate/measure",
     "validate/mpi",
