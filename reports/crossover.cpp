@@ -54,12 +54,14 @@ std::optional<double> rate_of(const StepRow& row, std::string_view name) {
 
 std::string kind_in_words(const Scaling& scaling) {
   return scaling.kind == ScalingKind::strong
-             ? fmt::format("Strong scaling: the work is fixed. From {} to {} ranks, 100% is {:.3g} times the speed:",
-                           scaling.fewest.ranks, scaling.most.ranks,
-                           static_cast<double>(scaling.most.ranks) / static_cast<double>(scaling.fewest.ranks))
-             : fmt::format("Weak scaling: {} tokens a rank. From {} to {} ranks, 100% is the same time:",
-                           format_count(scaling.fewest.batch * scaling.fewest.seq / scaling.fewest.ranks),
-                           scaling.fewest.ranks, scaling.most.ranks);
+             ? fmt::format(
+                   "Strong scaling: the work is fixed. From {} to {} ranks, 100% is {:.3g} times the speed:",
+                   scaling.fewest_ranks.ranks, scaling.most_ranks.ranks,
+                   static_cast<double>(scaling.most_ranks.ranks) / static_cast<double>(scaling.fewest_ranks.ranks))
+             : fmt::format(
+                   "Weak scaling: {} tokens a rank. From {} to {} ranks, 100% is the same time:",
+                   format_count(scaling.fewest_ranks.batch * scaling.fewest_ranks.seq / scaling.fewest_ranks.ranks),
+                   scaling.fewest_ranks.ranks, scaling.most_ranks.ranks);
 }
 
 /// Formats the common work, "seq 8K "; weak scaling has none.
@@ -67,9 +69,10 @@ std::string work_in_words(const Scaling& scaling) {
   if (scaling.kind == ScalingKind::weak) {
     return {};
   }
-  return fmt::format("{}seq {} ",
-                     scaling.fewest.batch == 1 ? "" : fmt::format("batch {} x ", format_count(scaling.fewest.batch)),
-                     format_count(scaling.fewest.seq));
+  return fmt::format(
+      "{}seq {} ",
+      scaling.fewest_ranks.batch == 1 ? "" : fmt::format("batch {} x ", format_count(scaling.fewest_ranks.batch)),
+      format_count(scaling.fewest_ranks.seq));
 }
 
 /// Formats a value in the way of the value below it: as a factor, a rate or a count.
@@ -236,8 +239,8 @@ std::vector<std::string> short_names(const CrossoverMap& map) {
 
 std::string scaling_text(std::span<const Scaling> scalings) {
   const auto is_like = [](const Scaling& a, const Scaling& b) {
-    return a.kind == b.kind && a.setting == b.setting && a.fewest.ranks == b.fewest.ranks &&
-           a.most.ranks == b.most.ranks;
+    return a.kind == b.kind && a.setting == b.setting && a.fewest_ranks.ranks == b.fewest_ranks.ranks &&
+           a.most_ranks.ranks == b.most_ranks.ranks;
   };
   std::string text;
   std::string above;

@@ -258,13 +258,14 @@ std::string map_json(std::span<const CrossoverMap> maps, std::span<const Scaling
     json["maps"].push_back(map_as_json(map));
   }
   for (const Scaling& scaling : scalings) {
-    json["scaling"].push_back({{"setting", scaling.setting},
-                               {"kind", scaling.kind == ScalingKind::strong ? "strong" : "weak"},
-                               {"ranks", {scaling.fewest.ranks, scaling.most.ranks}},
-                               {"batch", {scaling.fewest.batch, scaling.most.batch}},
-                               {"seq", {scaling.fewest.seq, scaling.most.seq}},
-                               {"time_us", {to_microseconds(scaling.fewest.time), to_microseconds(scaling.most.time)}},
-                               {"efficiency", scaling.efficiency}});
+    json["scaling"].push_back(
+        {{"setting", scaling.setting},
+         {"kind", scaling.kind == ScalingKind::strong ? "strong" : "weak"},
+         {"ranks", {scaling.fewest_ranks.ranks, scaling.most_ranks.ranks}},
+         {"batch", {scaling.fewest_ranks.batch, scaling.most_ranks.batch}},
+         {"seq", {scaling.fewest_ranks.seq, scaling.most_ranks.seq}},
+         {"time_us", {to_microseconds(scaling.fewest_ranks.time), to_microseconds(scaling.most_ranks.time)}},
+         {"efficiency", scaling.efficiency}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
