@@ -13,7 +13,7 @@ namespace commfuse::reports {
 
 /// Returns an array of objects, one a line. A column that does not apply is null.
 std::string to_json(std::span<const ResultRow> rows);
-/// Returns one object a line.
+/// Returns one object on each line.
 std::string to_json_lines(std::span<const ResultRow> rows);
 /// Adds `verdict` after the columns, null if it is empty. Requires one verdict a row.
 std::string to_json(std::span<const ResultRow> rows, std::span<const std::string> verdicts);

@@ -73,7 +73,7 @@ BytesPerSecond host_wire(const Machine& machine);
 /// are compared with each other alone.
 BytesPerSecond expected_host_copy(const Machine& machine);
 
-/// The rates that all copies of a healthy node keep to, but for a share of nodes.
+/// The rates that all copies of a healthy node keep to, except in a share of nodes.
 struct CopyFloors {
   BytesPerSecond between_gpus;  ///< By copy engines: of the slowest pair; 0 where a node has one GPU.
   BytesPerSecond with_host;     ///< 0 where the machine's host wires are not known.

@@ -27,9 +27,9 @@ std::string warnings_once(std::span<const StepRow> rows);
 reports::ModelWords models_in_words(const std::vector<Settings>& points, const Library& library);
 reports::ModelWords models_in_words(const PointList& points, const Library& library);
 
-/// Returns one row a point and strategy. Throws ConfigError for a plan that clashes, for points that mix whole models
-/// with layers, and for an unknown format. Too little memory is a result, no error. Evidence corrects the rows, and a
-/// sentence before a table says so.
+/// Returns one row for each point and strategy. Throws ConfigError for a plan that clashes, for points that mix whole
+/// models with layers, and for an unknown format. Too little memory is a result, no error. Evidence corrects the rows,
+/// and a sentence before a table says so.
 Answer run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format, Caller& caller,
                  std::optional<StepEvidence> evidence = std::nullopt);
 

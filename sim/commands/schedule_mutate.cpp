@@ -206,7 +206,7 @@ std::string to_table(const MutationReport& report) {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns one object a kind of mutation.
+/// Returns one object for each kind of mutation.
 Json kinds_of(const MutationReport& report) {
   Json mutant_rows = Json::array();
   for (const auto& [kind, outcomes] : report.counts) {

@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// Converts by the rules of YAML 1.2: a value that is no number, boolean or null is a text.
+/// Converts by the rules of YAML 1.2: a value other than a number, boolean or null is text.
 Json json_of(const YAML::Node& node) {
   if (node.IsMap()) {
     Json object = Json::object();

@@ -218,7 +218,7 @@ std::vector<double> read_all(int file) {
 
 }  // namespace
 
-/// SimGrid has one engine a process, and it runs once; so each run has a process of its own.
+/// SimGrid has one engine per process, and it runs once; so each run has a process of its own.
 std::vector<double> ends_in_simgrid(const Lowered& lowered, const Sizes& sizes, const Fluid& fluid) {
   std::fflush(nullptr);  // so that the child does not print it again
   int ends_of_pipe[2];

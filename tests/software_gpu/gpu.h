@@ -95,7 +95,7 @@ std::uint64_t random_number();
 /// Waits for a short time at some calls, by the seed.
 void dawdle();
 
-/// Holds a handle for ever, so that it is no leak.
+/// Holds a handle for ever, so that it does not count as a leak.
 void keep(const void* handle);
 template <class Handle>
 Handle kept(Handle handle) {

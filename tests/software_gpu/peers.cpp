@@ -35,7 +35,7 @@ bool is_device(int device) { return device >= 0 && device < devices_here(); }
 int neighbours() {
   static const int count = [] {
     const char* text = std::getenv("SOFTWARE_GPU_PEERS");  // NOLINT(concurrency-mt-unsafe): nobody changes it
-    return text == nullptr ? 0 : std::atoi(text);          // NOLINT(cert-err34-c): what is no number is 0
+    return text == nullptr ? 0 : std::atoi(text);          // NOLINT(cert-err34-c): other text counts as 0
   }();
   return count;
 }

@@ -53,7 +53,7 @@ struct KernelShape {
   std::size_t shared_bytes = 0;
 };
 /// Queues a kernel: `body` runs once for every thread. `kernel` is its address for cudaFuncSetAttribute().
-/// cudaGetLastError() returns an error.
+/// If this fails, cudaGetLastError() returns the error.
 void launch(const void* kernel, const char* name, const KernelShape& shape, cudaStream_t stream,
             std::function<void()> body);
 
