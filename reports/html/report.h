@@ -21,7 +21,7 @@ struct ReportInput {
   std::string title;
   /// Rows of one point stand together; those without a makespan are points that could not be run.
   RowTable rows;
-  /// An entry for each point that is shown in time, with the strategies of that point.
+  /// Timelines: an entry for each point that has one, with the strategies of that point.
   std::vector<std::vector<TracedRun>> gantts;
   std::optional<PointStudy> study{};  // the study's runs are among the gantts
   std::vector<MeasuredPair> measured{};

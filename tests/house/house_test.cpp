@@ -293,13 +293,14 @@ TEST(House, ANameThatSaysNothingIsFound) {
   const Tree tree;
   tree.write("sim/a.cpp",
              "int most = 1;  // most\nauto x = range.most + all_of(p->here, Part::all);\nint all_ = 1'000;\n"
-             "print(\"one\", 'o', /*some*/ 1);\n");
+             "print(\"one\", 'o', /*some*/ 1);\nstruct Found {};\n");
   tree.write("model/program/program.h", "  Region here;\n  Region there;\n");
   const auto mended = [](std::string_view place, std::string_view name) {
     return std::string(place) + ": '" + std::string(name) + "' does not say what it holds; name its contents";
   };
-  EXPECT_EQ(retired_names(tree.root()), (Sentences{mended("model/program/program.h:2", "there"),
-                                                   mended("sim/a.cpp:1", "most"), mended("sim/a.cpp:3", "all")}));
+  EXPECT_EQ(retired_names(tree.root()),
+            (Sentences{mended("model/program/program.h:2", "there"), mended("sim/a.cpp:1", "most"),
+                       mended("sim/a.cpp:3", "all"), mended("sim/a.cpp:5", "Found")}));
 }
 
 TEST(House, ANameOfATestThatIsNotCamelCaseIsFound) {

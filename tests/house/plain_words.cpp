@@ -57,6 +57,13 @@ constexpr std::array allowed{
 
 bool is_name_letter(char letter) { return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_'; }
 
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return lower;
+}
+
 struct Comment {
   std::size_t line = 0;
   std::size_t last_line = 0;
@@ -156,9 +163,7 @@ class Splitter {
 
 /// Returns the fragment that a comment begins with, in lower case.
 std::optional<std::string_view> fragment_of(std::string_view comment) {
-  std::string beginning(comment.substr(0, 16));
-  std::transform(beginning.begin(), beginning.end(), beginning.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  const std::string beginning = in_lower_case(comment.substr(0, 16));
   const auto* const fragment = std::find_if(fragments.begin(), fragments.end(), [&](std::string_view candidate) {
     return beginning.starts_with(candidate) &&
            (beginning.size() == candidate.size() || !is_name_letter(beginning[candidate.size()]));
@@ -222,9 +227,10 @@ void find_names(std::string_view line, const std::string& path, std::size_t numb
     }
     std::string_view name = line.substr(at, end - at);
     name.remove_suffix(name.ends_with('_') ? 1 : 0);
+    const std::string lower = in_lower_case(name);  // types may not have these names either
     const std::string_view before = line.substr(0, at);
     const bool is_qualified = before.ends_with('.') || before.ends_with("->") || before.ends_with("::");
-    const bool is_retired = !is_qualified && std::find(names.begin(), names.end(), name) != names.end();
+    const bool is_retired = !is_qualified && std::find(names.begin(), names.end(), lower) != names.end();
     const bool is_allowed = is_retired && std::any_of(allowed.begin(), allowed.end(), [&](const AllowedName& entry) {
                               return path == entry.path && line.find(entry.code) != std::string_view::npos;
                             });

@@ -63,7 +63,7 @@ StreamId VirtualExecutor::stream(std::int32_t number) {
                                                  : device().stream(place, communicates);
 }
 
-/// A product does not know of a partition by itself, and would make waves of the whole device.
+/// Products must be told the size of a partition; otherwise their waves would assume the whole device.
 int VirtualExecutor::multiprocessors() const {
   if (options_.multiprocessors > 0 || options_.partition == 0) {
     return options_.multiprocessors;
@@ -88,7 +88,7 @@ std::vector<Call> VirtualExecutor::calls_of(const IssueStep& step, const Calls& 
   return calls.meet(members, outputs, scratch);
 }
 
-/// Returns members by coordinate; the peers of a rank that has the GPU for itself contribute what it does.
+/// Returns members by coordinate; peers of a rank that has the GPU for itself contribute the same data as it does.
 std::vector<At> VirtualExecutor::members_of(const IssueStep& step) const {
   const At first = at(step.at);
   std::vector<At> members;

@@ -67,7 +67,7 @@ const char* name_of_copy(std::uint8_t kind) {
 }
 
 /// A span, and the keys of its label, which is looked up once all records have arrived.
-struct Found {
+struct TracedSpan {
   DeviceSpan span;
   std::uint32_t correlation = 0;
   std::uint64_t node = 0;  // node of a graph; 0: none
@@ -101,11 +101,11 @@ class CuptiTracer final : public Tracer {
     }
   }
   void take(const CUpti_Activity& record);
-  [[nodiscard]] std::uint64_t label_of(const Found& traced) const;
+  [[nodiscard]] std::uint64_t label_of(const TracedSpan& traced) const;
   void end();
 
   std::mutex mutex_;  // CUPTI delivers from a thread of its own
-  std::vector<Found> traced_;
+  std::vector<TracedSpan> traced_;
   std::map<std::uint32_t, std::uint64_t> labels_;       // by correlation
   std::map<std::uint64_t, std::uint64_t> node_labels_;  // by node of a graph
   std::uint64_t label_ = 0;
@@ -222,7 +222,7 @@ void CuptiTracer::take(const CUpti_Activity& record) {
 }
 // NOLINTEND(*-reinterpret-cast)
 
-std::uint64_t CuptiTracer::label_of(const Found& traced) const {
+std::uint64_t CuptiTracer::label_of(const TracedSpan& traced) const {
   if (const auto node = node_labels_.find(traced.node); traced.node != 0 && node != node_labels_.end()) {
     return node->second;
   }
@@ -235,7 +235,7 @@ std::vector<DeviceSpan> CuptiTracer::spans() {
   require_cupti(cupti().activity_flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
   const std::lock_guard lock(mutex_);
   std::vector<DeviceSpan> spans;
-  for (Found& traced : traced_) {
+  for (TracedSpan& traced : traced_) {
     traced.span.label = label_of(traced);
     spans.push_back(std::move(traced.span));
   }
