@@ -11,11 +11,11 @@
 
 namespace commfuse::reports {
 
-/// Returns an array of objects, one a line. A column that does not apply is null.
+/// Returns an array of objects, one per line. A column that does not apply is null.
 std::string to_json(std::span<const ResultRow> rows);
 /// Returns one object on each line.
 std::string to_json_lines(std::span<const ResultRow> rows);
-/// Adds `verdict` after the columns, null if it is empty. Requires one verdict a row.
+/// Adds `verdict` after the columns, null if it is empty. Requires one verdict per row.
 std::string to_json(std::span<const ResultRow> rows, std::span<const std::string> verdicts);
 std::string to_json_lines(std::span<const ResultRow> rows, std::span<const std::string> verdicts);
 /// RFC 4180 with a header. A column that does not apply is empty.

@@ -22,7 +22,7 @@ std::string score_json(std::span<const TableScore> scores);
 /// us, and the signed error, predicted / measured - 1.
 std::string score_rows_csv(std::span<const TableScore> scores);
 
-/// Returns faulty rows as `path:line: reason`, one a line.
+/// Returns faulty rows as `path:line: reason`, one per line.
 std::string score_faults(std::span<const TableScore> scores);
 
 }  // namespace commfuse::reports

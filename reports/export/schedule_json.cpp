@@ -50,7 +50,7 @@ Json tree_of(const YamlDocument& document, int id) {
 /// One line.
 std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-/// A section with its members one a line.
+/// Returns a section with one member per line.
 std::string section_of(const Json& section) {
   if (section.empty() || !section.is_structured()) {
     return line_of(section);

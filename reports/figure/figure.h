@@ -76,7 +76,7 @@ struct LineMark {
   bool dashed = false;
   bool steps = false;
   std::string name{};               // name of the series
-  std::vector<std::string> tips{};  // one a point, or none
+  std::vector<std::string> tips{};  // one per point, or none
   std::string dashes{};             // "6 3": lengths of dash and gap; empty: as `dashed` says
 };
 
@@ -97,7 +97,7 @@ struct PointsMark {
   Symbol symbol = Symbol::circle;
   double size = 4.0;  // pixels from the middle to the edge
   std::string name{};
-  std::vector<std::string> tips{};  // one a point, or none
+  std::vector<std::string> tips{};  // one per point, or none
 };
 
 /// A bar from the axis up (or down) to a value.

@@ -47,7 +47,7 @@ FitQuality quality_of(const std::vector<Residual>& residuals, bool held_back) {
   return fit_quality(errors);
 }
 
-/// Messages with a mark on each held-back one, and the rows of the rest.
+/// For each message whether it is held back, and the rows of the others.
 template <class Row>
 struct Split {
   std::vector<bool> held_back;

@@ -20,7 +20,7 @@ namespace commfuse::sim {
 using StepRender = std::string (*)(std::span<const StepRow>, const VerdictRule&, const reports::ModelWords&);
 /// Returns the function that renders table, json, jsonl or csv. Throws ConfigError for another word.
 StepRender step_renderer(std::string_view format);
-/// Returns every warning of the rows once, one a line.
+/// Returns every warning of the rows once, one per line.
 std::string warnings_once(std::span<const StepRow> rows);
 
 /// Returns, in words, how many parameters each model of the points has.

@@ -114,7 +114,7 @@ class SchemaFiles : public testing::Test {
     }
   }
 
-  /// Returns the answers of misfits.py, one a value, then one a place.
+  /// Returns the answers of misfits.py, one per value, then one per place.
   static Json misfits(const Json& schema, const Json& values, const Json& places = Json::array()) {
     const OwnFolder folder;
     std::ofstream("question.json") << Json{{"schema", schema}, {"values", values}, {"places", places}}.dump();
